@@ -1,0 +1,26 @@
+/**
+ * Time as the gateway sees it. Passed in where it matters, so that a test can
+ * let thirty minutes pass without waiting for them.
+ */
+export interface Clock {
+  /** Milliseconds that only grow; for durations and deadlines. */
+  monotonic(): number
+  /** Milliseconds since 1970; for what people read. It can jump. */
+  wall(): number
+  setTimeout(callback: () => void, ms: number): Timer
+}
+
+export interface Timer {
+  cancel(): void
+}
+
+/** The machine's clock. Its timers do not keep the process alive. */
+export const systemClock: Clock = {
+  monotonic: () => performance.now(),
+  wall: () => Date.now(),
+  setTimeout: (callback, ms) => {
+    // Node turns a delay above 2^31-1 ms into 1 ms: 24 days is as good as never here.
+    const handle = setTimeout(callback, Math.min(ms, 0x7fffffff)).unref()
+    return { cancel: () => clearTimeout(handle) }
+  },
+}

@@ -1,0 +1,184 @@
+/**
+ * The configuration as the rest of the gateway sees it: loaded, checked, with
+ * every default filled in and every name resolved. Built once by load.ts and
+ * frozen. Durations are milliseconds, sizes are bytes, prices USD per million
+ * tokens.
+ */
+
+export interface Config {
+  /** Absolute path of the file it came from. */
+  readonly file: string
+  readonly server: ServerConfig
+  readonly console: ConsoleConfig | null
+  readonly docs: { readonly listen: Address } | null
+  /** `open` lets anybody in; `keys` (the default) lets nobody in without one. */
+  readonly auth: 'keys' | 'open'
+  readonly timeouts: Timeouts
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  /** In the file's order: the first match wins. */
+  readonly routes: readonly Route[]
+  readonly models: ReadonlyMap<string, Model>
+  readonly keys: readonly Key[]
+  /** Limits of every key, figure by figure where it sets none of its own; null = none. */
+  readonly limits: Limits | null
+  readonly ledger: LedgerConfig | null
+  readonly billing: BillingConfig
+  readonly log: { readonly level: LogLevel }
+}
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+
+/** `[::1]:8080` is host `::1`, port 8080. An empty host is every interface. Port 0 picks a free one. */
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export interface ServerConfig {
+  readonly listen: Address
+  /** Absolute paths of PEM files. */
+  readonly tls: { readonly cert: string; readonly key: string } | null
+  /** Bytes of a request body, before and after decompression. */
+  readonly bodyLimit: number
+  /** Addresses or CIDR blocks that may set x-forwarded-* and the request id. */
+  readonly trustedProxies: readonly string[]
+  /** Milliseconds that running exchanges may take after SIGTERM. */
+  readonly drain: number
+}
+
+export interface ConsoleConfig {
+  readonly listen: Address
+  readonly users: readonly ConsoleUser[]
+}
+
+export interface ConsoleUser {
+  readonly name: string
+  readonly password: string
+  readonly role: 'admin' | 'viewer'
+}
+
+/** All in milliseconds. */
+export interface Timeouts {
+  readonly connect: number
+  /** Until the first byte of the response body. */
+  readonly firstByte: number
+  /** Between bytes, read or write. */
+  readonly idle: number
+  /** The whole request, streaming included. */
+  readonly total: number
+}
+
+export interface Upstream {
+  readonly name: string
+  /** null for the in-process simulator. A path prefix is kept in front. */
+  readonly url: URL | null
+  readonly simulator: boolean
+  /** The header that carries the operator's credential. */
+  readonly auth: { readonly header: string; readonly value: string } | null
+  /** Lower-case names; set when the client sent none. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Takes WebSocket upgrades. */
+  readonly websocket: boolean
+  /** Lower-case name under which the messages protocol's version header goes up. */
+  readonly versionHeader: string
+  /** `ask` adds stream_options.include_usage to chat streams; `as_is` does not. */
+  readonly usage: 'ask' | 'as_is'
+  /** Absolute path of a PEM file with extra trusted roots, or null. */
+  readonly ca: string | null
+}
+
+export interface Route {
+  /** Place in the file, from 0. */
+  readonly index: number
+  /** Line in the file, from 1. */
+  readonly line: number
+  /** A glob over the path without its query; null = any path. */
+  readonly path: string | null
+  /** Globs over the model as the client wrote it; null = any model, or none. */
+  readonly models: readonly string[] | null
+  readonly targets: readonly Target[]
+  readonly strategy: 'ordered' | 'weighted' | 'least_busy' | 'fastest'
+  readonly retries: number
+  /** The defaults with the route's own laid over them. */
+  readonly timeouts: Timeouts
+}
+
+export interface Target {
+  readonly upstream: Upstream
+  /** The model's name upstream; null keeps the client's. */
+  readonly model: string | null
+  readonly weight: number
+}
+
+export interface Model {
+  readonly name: string
+  readonly price: Price | null
+}
+
+/**
+ * USD per million tokens unless the field says otherwise, each as the decimal
+ * string that the operator wrote, so that no float touches a bill. A field that
+ * is absent is priced as its kin: cached_input and cache writes as input,
+ * reasoning as output, audio and images as plain tokens.
+ */
+export interface Price {
+  readonly input?: string
+  readonly cachedInput?: string
+  readonly cacheWrite5m?: string
+  readonly cacheWrite1h?: string
+  readonly output?: string
+  readonly reasoning?: string
+  readonly inputAudio?: string
+  readonly outputAudio?: string
+  readonly inputImage?: string
+  readonly outputImage?: string
+  /** USD for each. */
+  readonly perRequest?: string
+  readonly perSecond?: string
+  readonly perCharacter?: string
+  readonly perImage?: string
+  /** Prices of requests whose input is above so many tokens; ascending. */
+  readonly tiers?: readonly { readonly above: number; readonly price: Omit<Price, 'tiers'> }[]
+}
+
+export interface Key {
+  readonly name: string
+  /** SHA-256 of the key, 32 bytes. The key itself is not kept. */
+  readonly digest: Buffer
+  /** Globs; null = all models. */
+  readonly models: readonly string[] | null
+  readonly limits: Limits | null
+}
+
+export interface Limits {
+  readonly requestsPerMinute: number | null
+  readonly tokensPerMinute: number | null
+  readonly concurrent: number | null
+  readonly budget: Budget | null
+  /** Limits of single models (globs) inside the key. */
+  readonly models: ReadonlyMap<string, Omit<Limits, 'models'>>
+}
+
+export interface Budget {
+  /** A decimal string, as the operator wrote it. */
+  readonly usd: string
+  /** Days and months are UTC. */
+  readonly per: 'day' | 'month' | 'total'
+}
+
+export interface LedgerConfig {
+  /** Absolute path of the SQLite file. */
+  readonly file: string
+  /** Milliseconds that rows are kept; null = for ever. */
+  readonly keep: number | null
+}
+
+export interface BillingConfig {
+  /**
+   * What a non-streaming request costs that the client left before any answer:
+   * `prompt` bills the estimated prompt, `none` nothing.
+   */
+  readonly abandoned: 'prompt' | 'none'
+  /** Output tokens that a request is taken to want that names no bound, when its budget and limits are reserved. */
+  readonly assumedOutput: number
+}

@@ -1,0 +1,107 @@
+/**
+ * The one table of everything that can go wrong with an exchange. Each phase of
+ * the pipeline ends in success or in one row of it; the protocols render a row
+ * in their own shape. docs/errors.md lists the same rows (a test compares them).
+ */
+
+/** Who is at fault: what the log and the ledger say, and whom an alert wakes. */
+export type ErrorSource = 'client' | 'gateway' | 'upstream'
+
+interface ErrorRow {
+  /** HTTP status while no byte of an answer was sent. */
+  readonly status: number
+  readonly source: ErrorSource
+  /** Another attempt, by the gateway or by the client, may succeed. */
+  readonly retryable: boolean
+  /** What operators read in the reference. */
+  readonly about: string
+}
+
+export const ERRORS = {
+  bad_request_target: row(400, 'client', false, 'The request line names no path that can be routed safely.'),
+  bad_header: row(400, 'client', false, 'A header cannot be forwarded as it is.'),
+  bad_framing: row(400, 'client', false, 'The bytes on the connection are not a well-formed HTTP request.'),
+  headers_too_large: row(431, 'client', false, 'The header section is larger than the server reads.'),
+  headers_timeout: row(408, 'client', true, 'The header section did not arrive in time.'),
+  invalid_json: row(400, 'client', false, 'The body is due to be JSON and is not.'),
+  empty_body: row(400, 'client', false, 'The endpoint needs a body and none came.'),
+  wrong_content_type: row(400, 'client', false, 'The content type is not the one that the endpoint reads.'),
+  wrong_content_encoding: row(400, 'client', false, 'The body is compressed in a way that cannot be undone.'),
+  invalid_form: row(400, 'client', false, 'The multipart form cannot be read.'),
+  model_required: row(400, 'client', false, 'The endpoint needs a model and the request names none.'),
+  model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
+  body_incomplete: row(400, 'client', false, 'The connection ended before the whole body came.'),
+  body_timeout: row(408, 'client', true, 'The rest of the body did not come within the idle timeout.'),
+  body_too_large: row(413, 'client', false, 'The body is larger than server.body_limit.'),
+  missing_key: row(401, 'client', false, 'The request carries no key.'),
+  invalid_key: row(401, 'client', false, 'The key is not one of this gateway.'),
+  model_not_allowed: row(403, 'client', false, 'The key may not use the model.'),
+  model_unpriced: row(403, 'client', false, 'The key has a budget, and nobody knows what the model costs.'),
+  unknown_path: row(404, 'client', false, 'Neither the gateway nor a route serves the path.'),
+  model_not_found: row(404, 'client', false, 'No route serves the model on this path.'),
+  method_not_allowed: row(405, 'client', false, 'The path is served, but not with this method.'),
+  upgrade_required: row(426, 'client', false, 'No upstream takes the WebSocket; the same path works over plain HTTP.'),
+  rate_limited: row(429, 'client', true, 'The key is over a limit of requests, tokens or concurrency.'),
+  budget_spent: row(429, 'client', false, 'The key has spent its budget.'),
+  client_gone: row(499, 'client', false, 'The client closed its connection before the answer was complete.'),
+  client_stalled: row(504, 'client', false, 'The client read nothing of the answer for the idle timeout.'),
+  internal: row(500, 'gateway', false, 'A fault of the gateway itself.'),
+  draining: row(503, 'gateway', true, 'The gateway is shutting down.'),
+  upstream_unreachable: row(502, 'upstream', true, 'No connection to the upstream could be made.'),
+  upstream_reset: row(502, 'upstream', true, 'The upstream dropped the connection before it answered.'),
+  upstream_invalid: row(502, 'upstream', true, 'What the upstream sent is not a well-formed HTTP answer.'),
+  upstream_rejected_key: row(502, 'upstream', false, "The upstream refused the operator's credential."),
+  upstream_cut: row(502, 'upstream', true, 'The answer ended before it was complete.'),
+  connect_timeout: row(504, 'upstream', true, 'No connection to the upstream within timeouts.connect.'),
+  first_byte_timeout: row(504, 'upstream', true, 'No byte of an answer within timeouts.first_byte.'),
+  idle_timeout: row(504, 'upstream', true, 'The upstream said nothing more for timeouts.idle.'),
+  total_timeout: row(504, 'gateway', false, 'The exchange took longer than timeouts.total.'),
+} as const satisfies Record<string, ErrorRow>
+
+export type ErrorCode = keyof typeof ERRORS
+
+export interface ErrorDetail {
+  /** Further response headers, such as `allow` or `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The request's field at fault, where the protocol's error shape names one. */
+  readonly param?: string
+  /** What the operator may know and the client may not; never a credential. */
+  readonly cause?: unknown
+}
+
+/** The one error class. `message` is read by the client: it says what to change. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError'
+  readonly code: ErrorCode
+  readonly headers: Readonly<Record<string, string>>
+  readonly param: string | null
+
+  constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause })
+    this.code = code
+    this.headers = detail.headers ?? {}
+    this.param = detail.param ?? null
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status
+  }
+
+  get source(): ErrorSource {
+    return ERRORS[this.code].source
+  }
+
+  get retryable(): boolean {
+    return ERRORS[this.code].retryable
+  }
+}
+
+/** Wraps whatever was thrown, so that every exchange ends in a row of the table. */
+export function asGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown
+  return new GatewayError('internal', 'the gateway failed; quote the request id', { cause: thrown })
+}
+
+function row(status: number, source: ErrorSource, retryable: boolean, about: string): ErrorRow {
+  return { status, source, retryable, about }
+}

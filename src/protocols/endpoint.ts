@@ -1,0 +1,147 @@
+import type { EndpointName, ProtocolName } from './names.ts'
+
+/** What the request body of an endpoint is due to be. */
+export type BodyKind = 'json' | 'form' | 'json_or_form' | 'any' | 'none'
+
+export interface Endpoint {
+  readonly name: EndpointName
+  readonly protocol: ProtocolName
+  /** Methods that the path takes, as in an Allow header. */
+  readonly methods: readonly string[]
+  readonly body: BodyKind
+  /** Where the model's name stands. */
+  readonly modelIn: 'body' | 'path' | 'query' | 'none'
+  /** Without a model the request is refused, whatever the routes say. */
+  readonly modelRequired: boolean
+}
+
+/** A path, recognised. */
+export interface Classified {
+  readonly endpoint: Endpoint
+  /** The model as the path names it, percent-decoded; null where it does not. */
+  readonly pathModel: string | null
+  /** Where the model's name stands in the path, for a rename. */
+  readonly pathModelStart: number
+  readonly pathModelEnd: number
+}
+
+export const ANY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const POST = ['POST'] as const
+const READ = ['GET', 'HEAD'] as const
+
+const FIXED = new Map<string, Classified>(
+  (
+    [
+      ['/v1/chat/completions', 'chat.completions', 'chat', POST, 'json', 'body', true],
+      ['/v1/completions', 'completions', 'chat', POST, 'json', 'body', true],
+      ['/v1/responses', 'responses', 'chat', POST, 'json', 'body', false],
+      ['/v1/embeddings', 'embeddings', 'chat', POST, 'json', 'body', true],
+      ['/v1/images/generations', 'images.generations', 'chat', POST, 'json', 'body', false],
+      ['/v1/images/edits', 'images.edits', 'chat', POST, 'json_or_form', 'body', false],
+      ['/v1/audio/transcriptions', 'audio.transcriptions', 'chat', POST, 'form', 'body', true],
+      ['/v1/audio/translations', 'audio.translations', 'chat', POST, 'form', 'body', true],
+      ['/v1/audio/speech', 'audio.speech', 'chat', POST, 'json', 'body', true],
+      ['/v1/realtime', 'realtime', 'chat', READ, 'none', 'query', false],
+      ['/v1/messages', 'messages', 'messages', POST, 'json', 'body', true],
+      ['/v1/messages/count_tokens', 'messages.count_tokens', 'messages', POST, 'json', 'body', true],
+      ['/v1/models', 'models.list', 'chat', READ, 'none', 'none', false],
+      ['/v1beta/models', 'models.list', 'generate', READ, 'none', 'none', false],
+      ['/api/status', 'status', 'chat', READ, 'none', 'none', false],
+    ] as const
+  ).map(([path, name, protocol, methods, body, modelIn, modelRequired]) => [
+    path,
+    inPath({ name, protocol, methods, body, modelIn, modelRequired }),
+  ]),
+)
+
+const GENERATE_VERBS = new Map<string, Endpoint>(
+  (
+    [
+      ['generateContent', 'generate.content'],
+      ['streamGenerateContent', 'generate.stream'],
+      ['countTokens', 'generate.count_tokens'],
+      ['embedContent', 'generate.embed'],
+      ['batchEmbedContents', 'generate.batch_embed'],
+    ] as const
+  ).map(([verb, name]) => [
+    verb,
+    { name, protocol: 'generate', methods: POST, body: 'json', modelIn: 'path', modelRequired: true },
+  ]),
+)
+
+const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
+  chat: modelCard('chat'),
+  generate: modelCard('generate'),
+}
+
+const OTHER: Record<ProtocolName, Classified> = {
+  chat: inPath(other('chat')),
+  messages: inPath(other('messages')),
+  generate: inPath(other('generate')),
+}
+
+/**
+ * Recognises a normalised path (without its query). Every path gets an answer:
+ * what is not known by name is `other`, in the protocol family of its prefix.
+ */
+export function classifyPath(path: string): Classified {
+  const fixed = FIXED.get(path)
+  if (fixed) return fixed
+  if (path.startsWith('/v1beta/')) return generatePath(path, '/v1beta/') ?? OTHER.generate
+  if (path.startsWith('/v1/models/')) {
+    return generatePath(path, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
+  }
+  return path.startsWith('/v1/messages') ? OTHER.messages : OTHER.chat
+}
+
+/** Does the gateway answer it itself? */
+export function isOwn({ name }: Endpoint): boolean {
+  return name === 'status' || name === 'models.list' || name === 'models.get'
+}
+
+/** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
+export function isApiPath(path: string): boolean {
+  return path.startsWith('/v1/') || path.startsWith('/v1beta/')
+}
+
+function generatePath(path: string, prefix: string): Classified | null {
+  const modelStart = path.indexOf('/', prefix.length) + 1
+  if (modelStart === 0) return null
+  const collection = path.slice(prefix.length, modelStart - 1)
+  if (collection !== 'models' && collection !== 'tunedModels') return null
+  const colon = path.lastIndexOf(':')
+  if (colon > modelStart) {
+    const endpoint = GENERATE_VERBS.get(path.slice(colon + 1))
+    if (endpoint) return named(endpoint, path, modelStart, colon)
+  }
+  if (prefix === '/v1beta/' && colon === -1 && collection === 'models') {
+    return cardPath(path, '/v1beta/models/', MODEL_CARD.generate)
+  }
+  return null
+}
+
+function cardPath(path: string, prefix: string, endpoint: Endpoint): Classified {
+  if (path.length === prefix.length) return OTHER[endpoint.protocol]
+  return named(endpoint, path, prefix.length, path.length)
+}
+
+function named(endpoint: Endpoint, path: string, start: number, end: number): Classified {
+  const raw = path.slice(start, end)
+  // The path was checked for well-formed escapes when it was normalised.
+  const pathModel = raw.includes('%') ? decodeURIComponent(raw) : raw
+  return { endpoint, pathModel, pathModelStart: start, pathModelEnd: end }
+}
+
+function inPath(endpoint: Endpoint): Classified {
+  return { endpoint, pathModel: null, pathModelStart: 0, pathModelEnd: 0 }
+}
+
+function modelCard(protocol: 'chat' | 'generate'): Endpoint {
+  return { name: 'models.get', protocol, methods: READ, body: 'none', modelIn: 'path', modelRequired: false }
+}
+
+function other(protocol: ProtocolName): Endpoint {
+  return {
+    name: 'other', protocol, methods: ANY_METHOD, body: 'any', modelIn: 'body', modelRequired: false,
+  }
+}

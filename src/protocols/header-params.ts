@@ -1,0 +1,34 @@
+/** A header value such as `form-data; name="model"`. */
+export interface HeaderValue {
+  /** The part before the first semicolon, in lower case. */
+  readonly value: string
+  /** By lower-case name. The text of a quoted parameter is as it stands between the quotes. */
+  readonly params: ReadonlyMap<string, string>
+}
+
+const VALUE = /^[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z/-]+)[ \t]*/
+const PARAM = /;[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\[^])*)"|([^\s";]+)))?[ \t]*/y
+
+/**
+ * Takes apart a header value with parameters (RFC 9110, section 5.6.6), with the
+ * leniency that clients need: an unquoted value may have any character but white
+ * space, quote and semicolon, and a parameter may be empty. Returns null when it
+ * is not of that form, or gives a parameter twice.
+ */
+export function parseHeaderParams(header: string): HeaderValue | null {
+  const value = VALUE.exec(header)
+  if (value === null) return null
+  const params = new Map<string, string>()
+  let at = value[0].length
+  while (at < header.length) {
+    PARAM.lastIndex = at
+    const param = PARAM.exec(header)
+    if (param === null) return null
+    at = PARAM.lastIndex
+    const name = param[1]?.toLowerCase()
+    if (name === undefined) continue
+    if (params.has(name)) return null
+    params.set(name, param[2] ?? param[3] ?? '')
+  }
+  return { value: value[1]!.toLowerCase(), params }
+}

@@ -1,0 +1,149 @@
+import { GatewayError } from '../errors.ts'
+import type { BodyKind } from './endpoint.ts'
+import { JsonScan } from './json-scan.ts'
+import type { Field, ValidJson } from './json-scan.ts'
+import { scanMultipart } from './multipart.ts'
+import { WatchedKeys } from './watched-keys.ts'
+
+/** What the gateway needs to know of a request body. */
+export interface InspectedBody {
+  /** Decompressed: what the fields below point into. */
+  readonly bytes: Buffer
+  /** The body as it came over the wire, where that was compressed; otherwise null. */
+  readonly wire: Buffer | null
+  readonly model: string | null
+  /** Where the model's values stand in `bytes`, as JSON or as plain text. */
+  readonly modelFields: readonly { readonly start: number; readonly end: number }[]
+  readonly stream: boolean
+  readonly json: ValidJson | null
+}
+
+const WATCHED = new WatchedKeys([
+  'model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'n',
+  'generationConfig', 'requests', 'generateContentRequest',
+])
+
+/** A model's name is a word, not a text: what is longer is nobody's. */
+const MODEL_LENGTH = 256
+
+/** How the body of one request is to be read, decided by its endpoint and its content type. */
+export type BodyFormat = 'json' | 'form' | 'opaque'
+
+/**
+ * @param kind what the endpoint reads
+ * @param contentType the request's, or null
+ * @throws GatewayError wrong_content_type
+ */
+export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
+  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const isJson = type === 'application/json' || type.endsWith('+json')
+  const isForm = type === 'multipart/form-data'
+  switch (kind) {
+    case 'json':
+      // Without a content type the bytes themselves decide.
+      if (isJson || type === '') return 'json'
+      throw wrongType('application/json', type)
+    case 'form':
+      if (isForm) return 'form'
+      throw wrongType('multipart/form-data', type)
+    case 'json_or_form':
+      if (isForm) return 'form'
+      if (isJson || type === '') return 'json'
+      throw wrongType('application/json or multipart/form-data', type)
+    default:
+      return isJson ? 'json' : isForm ? 'form' : 'opaque'
+  }
+}
+
+/** Starts to read a JSON body: give it each piece as it comes. */
+export function jsonInspection(): JsonScan {
+  return new JsonScan(WATCHED)
+}
+
+/**
+ * @param scan has seen all of `bytes`
+ * @throws GatewayError invalid_json, bad model
+ */
+export function inspectJson(scan: JsonScan, bytes: Buffer, wire: Buffer | null, mustBeObject: boolean): InspectedBody {
+  const json = scan.end()
+  if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
+  if (mustBeObject && json.root !== 'object') {
+    throw new GatewayError('invalid_json', `the body must be a JSON object, not ${article(json.root)}`)
+  }
+  const modelFields = json.fields.get('model') ?? []
+  const stream = json.fields.get('stream')?.at(-1)
+  return {
+    bytes,
+    wire,
+    model: jsonModel(bytes, modelFields),
+    modelFields,
+    stream: stream?.type === 'true',
+    json,
+  }
+}
+
+/** @throws GatewayError invalid_form, bad model */
+export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | null): InspectedBody {
+  const form = scanMultipart(bytes, contentType, ['model', 'stream'])
+  if (!form.ok) throw new GatewayError('invalid_form', `the form cannot be read: ${form.message}`)
+  const modelFields = form.fields.get('model') ?? []
+  const names = modelFields.map(field => field.value)
+  return {
+    bytes,
+    wire,
+    model: oneModel(names),
+    modelFields,
+    stream: form.fields.get('stream')?.at(-1)?.value === 'true',
+    json: null,
+  }
+}
+
+/** A body that the gateway does not look into. */
+export function opaqueBody(bytes: Buffer): InspectedBody {
+  return { bytes, wire: null, model: null, modelFields: [], stream: false, json: null }
+}
+
+function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
+  const names: string[] = []
+  for (const field of fields) {
+    if (field.type === 'null') continue
+    if (field.type !== 'string') {
+      throw new GatewayError('model_required', `'model' must be a string, not ${article(field.type)}`, {
+        param: 'model',
+      })
+    }
+    // Six bytes are the most that one character takes when it is escaped.
+    if (field.end - field.start > MODEL_LENGTH * 6) throw tooLong()
+    names.push(JSON.parse(bytes.toString('utf8', field.start, field.end)) as string)
+  }
+  return oneModel(names)
+}
+
+/** Where a name is given twice, two parsers can read two different ones: then nobody knows which is allowed. */
+function oneModel(names: readonly string[]): string | null {
+  const name = names[0]
+  if (name === undefined || name === '') return null
+  if (name.length > MODEL_LENGTH) throw tooLong()
+  if (names.some(other => other !== name)) {
+    throw new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
+      param: 'model',
+    })
+  }
+  return name
+}
+
+function tooLong(): GatewayError {
+  return new GatewayError('model_not_found', `'model' is longer than ${MODEL_LENGTH} characters`, {
+    param: 'model',
+  })
+}
+
+function wrongType(due: string, got: string): GatewayError {
+  const is = got === '' ? 'none was sent' : `got '${got}'`
+  return new GatewayError('wrong_content_type', `content-type must be ${due}; ${is}`)
+}
+
+function article(type: string): string {
+  if (type === 'true' || type === 'false' || type === 'null') return type
+  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
+}

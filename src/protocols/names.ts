@@ -1,0 +1,29 @@
+/** The three protocol families of the specification. */
+export type ProtocolName = 'chat' | 'messages' | 'generate'
+
+/**
+ * Every endpoint that the gateway knows by name. `other` is any further path
+ * that a route sends somewhere: it is forwarded as it is.
+ */
+export type EndpointName =
+  | 'chat.completions'
+  | 'completions'
+  | 'responses'
+  | 'embeddings'
+  | 'images.generations'
+  | 'images.edits'
+  | 'audio.transcriptions'
+  | 'audio.translations'
+  | 'audio.speech'
+  | 'realtime'
+  | 'messages'
+  | 'messages.count_tokens'
+  | 'generate.content'
+  | 'generate.stream'
+  | 'generate.count_tokens'
+  | 'generate.embed'
+  | 'generate.batch_embed'
+  | 'models.list'
+  | 'models.get'
+  | 'status'
+  | 'other'

@@ -1,0 +1,75 @@
+import type { Classified } from './endpoint.ts'
+import type { InspectedBody } from './inspect.ts'
+import { scanJson } from './json-scan.ts'
+import type { Field } from './json-scan.ts'
+import { replaceValues } from './splice.ts'
+import type { Edit } from './splice.ts'
+
+/**
+ * Puts another model's name where the path has the client's.
+ *
+ * @param path the one that was classified
+ */
+export function renamePath(classified: Classified, path: string, model: string): string {
+  if (classified.pathModelEnd === 0) return path
+  const { pathModelStart: start, pathModelEnd: end } = classified
+  return path.slice(0, start) + encodeURIComponent(model) + path.slice(end)
+}
+
+/**
+ * The edits that put another model's name where the body has the client's. The generate family names the model in the path, and a second time in
+ * parts of some bodies, as `models/NAME`: there both must agree.
+ */
+export function renameEdits(classified: Classified, body: InspectedBody, model: string): Edit[] {
+  const edits: Edit[] = []
+  if (classified.endpoint.modelIn === 'path') {
+    renameNested(body, classified.pathModel as string, model, edits)
+  } else {
+    edits.push(...replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(model) : model)))
+  }
+  return edits
+}
+
+function renameNested(body: InspectedBody, from: string, to: string, edits: Edit[]): void {
+  const rename = (fields: readonly Field[], base: number) => {
+    for (const field of fields) {
+      if (field.type !== 'string') continue
+      const start = base + field.start
+      const end = base + field.end
+      const name: unknown = JSON.parse(body.bytes.toString('utf8', start, end))
+      if (name === `models/${from}`) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(`models/${to}`)) })
+      else if (name === from) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(to)) })
+    }
+  }
+  const inObject = (start: number, end: number) => {
+    const inner = scanJson(body.bytes.subarray(start, end), ['model'])
+    if (inner.ok) rename(inner.fields.get('model') ?? [], start)
+  }
+  rename(body.json?.fields.get('model') ?? [], 0)
+  for (const field of body.json?.fields.get('generateContentRequest') ?? []) {
+    if (field.type === 'object') inObject(field.start, field.end)
+  }
+  for (const field of body.json?.fields.get('requests') ?? []) {
+    if (field.type !== 'array') continue
+    for (const { start, end } of arrayElements(body.bytes, field.start, field.end)) inObject(start, end)
+  }
+}
+
+/** Where the elements of a valid JSON array of objects stand. */
+function arrayElements(bytes: Buffer, from: number, to: number): { start: number; end: number }[] {
+  const elements: { start: number; end: number }[] = []
+  let depth = 0
+  let start = -1
+  for (let i = from + 1; i < to - 1; i++) {
+    const byte = bytes[i]
+    if (byte === 0x22) {
+      // Over the string, whatever it holds.
+      for (i++; bytes[i] !== 0x22; i++) if (bytes[i] === 0x5c) i++
+    } else if (byte === 0x7b || byte === 0x5b) {
+      if (depth++ === 0) start = i
+    } else if (byte === 0x7d || byte === 0x5d) {
+      if (--depth === 0 && bytes[start] === 0x7b) elements.push({ start, end: i + 1 })
+    }
+  }
+  return elements
+}
