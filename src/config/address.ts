@@ -1,0 +1,58 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import type { Address } from './types.ts'
+
+const FORMS = 'write host:port, [IPv6]:port or :port'
+
+/**
+ * `127.0.0.1:8080`, `localhost:0`, `[::1]:8080`; `:8080` and `8080` mean every
+ * interface, which is the empty host.
+ * @throws RangeError that says what to change
+ */
+export function parseAddress(text: string | number): Address {
+  const whole = String(text)
+  if (isIPv6(whole)) throw new RangeError(`an IPv6 address needs brackets, and a port behind them; ${FORMS}`)
+  const [, host = '', port] = /^(?:(.*):)?(\d{1,5})$/s.exec(whole) ?? []
+  if (port === undefined) throw new RangeError(`the port is missing; ${FORMS}`)
+  if (Number(port) > 65535) throw new RangeError('a port is at most 65535')
+  return { host: hostOf(host), port: Number(port) }
+}
+
+function hostOf(host: string): string {
+  if (host.startsWith('[') && host.endsWith(']')) {
+    const inner = host.slice(1, -1)
+    if (isIPv6(inner)) return inner
+    throw new RangeError('the brackets do not hold an IPv6 address')
+  }
+  if (host.includes(':')) throw new RangeError(`an IPv6 address needs brackets; ${FORMS}`)
+  // Four numbers that are no IPv4 address would be looked up as a name.
+  const numeric = /^[\d.]+$/.test(host)
+  const named = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}$/.test(host)
+  if (host !== '' && (numeric ? !isIPv4(host) : !named)) {
+    throw new RangeError(`the host is neither an IP address nor a name; ${FORMS}`)
+  }
+  return host
+}
+
+/** The address as text; IPv6 in brackets, every interface as `*`. */
+export function formatAddress({ host, port }: Address): string {
+  if (host === '') return `*:${port}`
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** Would listening on both fail? Port 0 never clashes: each gets a free one. */
+export function clash(a: Address, b: Address): boolean {
+  if (a.port !== b.port || a.port === 0) return false
+  return a.host === b.host || isEvery(a.host) || isEvery(b.host)
+}
+
+function isEvery(host: string): boolean {
+  return host === '' || host === '0.0.0.0' || host === '::'
+}
+
+/** An IP address, or one with a prefix length: `10.0.0.0/8`, `fd00::/8`. */
+export function isAddressOrBlock(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0 || address.includes('%')) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
+}

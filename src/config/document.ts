@@ -1,0 +1,232 @@
+import { isAlias, isMap, isScalar, parseDocument } from 'yaml'
+import type { Alias, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import { didYouMean } from './nearest.ts'
+import { expandReferences } from './references.ts'
+import type { Environment } from './references.ts'
+import type { Range, SourceText } from './source-text.ts'
+import { syntaxFaults } from './syntax.ts'
+import type { Fault } from './syntax.ts'
+
+/** One value of the file: plain data, and where it stands. */
+export interface Located {
+  /** Of the key that holds it; null for list items and the root. */
+  readonly key: Range | null
+  readonly at: Range
+  /** Maps are objects without a prototype. References to the environment are filled in. */
+  readonly value: unknown
+  /** A scalar as it was written, references filled in: `0.40` where value is 0.4. Otherwise null. */
+  readonly text: string | null
+  /** It came, in whole or in part, from a reference, so its type is not the file's to say. */
+  readonly referenced: boolean
+  /** A reference in it took its default. */
+  readonly defaulted: boolean
+  /** A fault in it has been reported: nothing else need be. */
+  readonly faulty: boolean
+  /** By key or by index. */
+  readonly children: ReadonlyMap<string, Located>
+  /** Values in it, itself included, aliases counted as often as they are used. */
+  readonly size: number
+}
+
+export interface Parsed {
+  readonly root: Located
+  readonly faults: readonly Fault[]
+  /** It is not YAML, so that values and places are guesses. */
+  readonly broken: boolean
+}
+
+/** A file of ten thousand keys has a hundred thousand values; only aliases of aliases reach this. */
+const MOST_VALUES = 500_000
+const DEEPEST = 64
+
+const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
+
+/**
+ * Reads YAML 1.2 with merge keys, keeping the place of each key and value, and
+ * fills in the environment. Content that came through an alias or a merge key
+ * keeps the place where it was written.
+ */
+export function parseYaml(source: SourceText, env: Environment): Parsed {
+  const document = parseDocument(source.text, {
+    prettyErrors: false,
+    uniqueKeys: false, // checked here: the library's check is quadratic and names no first place
+    schema: 'core', // whatever a %YAML line says
+  })
+  const faults = syntaxFaults(source, document)
+  const reader = new Reader(source, env)
+  const root = reader.read(document.contents as YamlNode, null)
+  return faults.length > 0
+    ? { root, faults, broken: true }
+    : { root, faults: reader.faults, broken: false }
+}
+
+type YamlNode = Alias | Scalar | YAMLMap | YAMLSeq | null
+
+class Reader {
+  readonly faults: Fault[] = []
+  readonly #source: SourceText
+  readonly #env: Environment
+  /** null while the node that it names is still being read. */
+  readonly #anchors = new Map<string, Located | null>()
+  #size = 0
+  #isTooLarge = false
+  #depth = 0
+
+  constructor(source: SourceText, env: Environment) {
+    this.#source = source
+    this.#env = env
+  }
+
+  read(node: YamlNode, key: Range | null): Located {
+    if (node === null) return { ...scalarAt(key ?? { start: 0, end: 0 }, key), value: null, text: '' }
+    if (isAlias(node)) return this.#alias(node, key)
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, null)
+    const located = this.#value(node, key)
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, located)
+    return located
+  }
+
+  #value(node: Scalar | YAMLMap | YAMLSeq, key: Range | null): Located {
+    this.#size++
+    if (isScalar(node)) return this.#scalar(node, key)
+    const at = rangeOf(node)
+    if (this.#depth === DEEPEST) return this.#fault('values are nested too deeply', at, key)
+    this.#depth++
+    const children = isMap(node) ? this.#mapChildren(node) : this.#listChildren(node as YAMLSeq)
+    this.#depth--
+    const items = [...children.values()]
+    const value = isMap(node) ? toObject(children) : items.map(item => item.value)
+    const size = items.reduce((sum, item) => sum + item.size, 1)
+    return { ...scalarAt(at, key), value, children, size }
+  }
+
+  #scalar(node: Scalar, key: Range | null): Located {
+    const at = rangeOf(node)
+    const { value } = node
+    if (typeof value === 'string') return this.#string(value, at, key)
+    if (value === null || typeof value === 'number' || typeof value === 'boolean') {
+      const isNothing = value === null && node.source === '' // then only the key has a place
+      return { ...scalarAt(isNothing && key ? key : at, key), value, text: node.source ?? String(value) }
+    }
+    return this.#fault('this is neither text nor a number, true or false', at, key)
+  }
+
+  #string(value: string, at: Range, key: Range | null): Located {
+    if (!value.includes('${')) return { ...scalarAt(at, key), value, text: value }
+    const { text, referenced, defaulted, faults } = expandReferences(value, this.#env)
+    let from = at.start
+    for (const { raw, message } of faults) {
+      // Escapes and folded lines may write a reference in another way: then the value's start has to do.
+      const found = this.#source.text.indexOf(raw, from)
+      const inside = found !== -1 && found < at.end
+      this.faults.push({ offset: inside ? found : at.start, message })
+      if (inside) from = found + raw.length
+    }
+    return { ...scalarAt(at, key), value: text, text, referenced, defaulted, faulty: faults.length > 0 }
+  }
+
+  #listChildren(node: YAMLSeq): Map<string, Located> {
+    return new Map(node.items.map((item, index) => [String(index), this.read(item as YamlNode, null)]))
+  }
+
+  #mapChildren(node: YAMLMap): Map<string, Located> {
+    const own = new Map<string, Located>()
+    const merged: Located[] = []
+    let mergeKey: Range | null = null
+    for (const pair of node.items as Pair<YamlNode, YamlNode>[]) {
+      if (isScalar(pair.key) && pair.key.type === 'PLAIN' && pair.key.source === '<<') {
+        const key = rangeOf(pair.key)
+        if (mergeKey) this.#report(key.start, 'a map takes one <<; put several into a list: <<: [*a, *b]')
+        mergeKey ??= key
+        merged.push(...this.#mergeSources(this.read(pair.value, key)))
+      } else {
+        this.#entry(pair, own)
+      }
+    }
+    // The map's own entries win, then the first source that has one.
+    for (const source of merged) {
+      for (const [name, child] of source.children) if (!own.has(name)) own.set(name, child)
+    }
+    return own
+  }
+
+  #entry(pair: Pair<YamlNode, YamlNode>, into: Map<string, Located>): void {
+    const name = this.read(pair.key, null)
+    const value = this.read(pair.value, name.at)
+    if (name.faulty) return
+    if (name.text === null || name.text === '') {
+      this.#report(name.at.start, 'a key must be a name')
+      return
+    }
+    const first = into.get(name.text)
+    if (first === undefined) {
+      into.set(name.text, value)
+      return
+    }
+    const { line } = this.#source.position(first.key!.start)
+    this.#report(name.at.start, `this key stands here a second time; the first is on line ${line}`)
+  }
+
+  #mergeSources(located: Located): Located[] {
+    if (located.faulty) return []
+    const sources = Array.isArray(located.value) ? [...located.children.values()] : [located]
+    return sources.filter(source => {
+      const { value, faulty, at } = source
+      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+      if (!isObject && !faulty) this.#report(at.start, '<< takes a map, or a list of maps')
+      return isObject
+    })
+  }
+
+  #alias(node: Alias, key: Range | null): Located {
+    const at = rangeOf(node)
+    const target = this.#anchors.get(node.source)
+    if (target === null) return this.#fault('this refers to the value that it is a part of', at, key)
+    if (target === undefined) {
+      const guess = didYouMean(node.source, this.#anchors.keys())
+      const hint = guess || '; a value that starts with * needs quotes'
+      const message = `no anchor of this name stands above${hint}`
+      return this.#fault(message, at, key)
+    }
+    this.#size += target.size
+    if (this.#size <= MOST_VALUES) return { ...target, at, key }
+    if (!this.#isTooLarge) this.#report(at.start, 'aliases multiply the values beyond reason')
+    this.#isTooLarge = true
+    return { ...scalarAt(at, key), faulty: true }
+  }
+
+  #report(offset: number, message: string): void {
+    this.faults.push({ offset, message })
+  }
+
+  #fault(message: string, at: Range, key: Range | null): Located {
+    this.#report(at.start, message)
+    return { ...scalarAt(at, key), faulty: true }
+  }
+}
+
+function scalarAt(at: Range, key: Range | null): Located {
+  const plain = { referenced: false, defaulted: false, faulty: false }
+  return { key, at, value: null, text: null, ...plain, children: NO_CHILDREN, size: 1 }
+}
+
+function rangeOf(node: Alias | Scalar | YAMLMap | YAMLSeq): Range {
+  const [start, end] = node.range ?? [0, 0]
+  return { start, end }
+}
+
+/** Without a prototype, so that `__proto__` is a key like others. */
+function toObject(children: ReadonlyMap<string, Located>): Record<string, unknown> {
+  const object = Object.create(null) as Record<string, unknown>
+  for (const [name, child] of children) object[name] = child.value
+  return object
+}
+
+export type Path = readonly (string | number)[]
+
+/** The value at a path, or undefined. */
+export function locate(root: Located, path: Path): Located | undefined {
+  let located: Located | undefined = root
+  for (const step of path) located = located?.children.get(String(step))
+  return located
+}

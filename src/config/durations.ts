@@ -1,0 +1,41 @@
+import { label } from './findings.ts'
+import type { Findings } from './findings.ts'
+import type { Path } from './document.ts'
+import type { RawTimeouts } from './raw.ts'
+import type { Timeouts } from './types.ts'
+import { parseDuration } from './units.ts'
+
+/** The specification's figures: thirty minutes, and ten seconds to connect. */
+export const DEFAULT_TIMEOUTS: Timeouts = {
+  connect: 10_000,
+  firstByte: 30 * 60_000,
+  idle: 30 * 60_000,
+  total: 30 * 60_000,
+}
+
+/** What a timer of Node holds, in whole days: above 2^31-1 ms it would fire at once. */
+const LONGEST_TIMER = 24 * 86_400_000
+
+/** Milliseconds of an optional duration that a timer will be set to. */
+export function timerOf(
+  text: string | undefined, path: Path, otherwise: number, findings: Findings, least = 1,
+): number {
+  if (text === undefined) return otherwise
+  const ms = parseDuration(text)
+  if (ms < least) findings.error(path, `${label(path)} must be longer than nothing`)
+  if (ms > LONGEST_TIMER) findings.error(path, `${label(path)} must be at most 24d`)
+  return ms
+}
+
+/** Single timeouts laid over others. */
+export function buildTimeouts(
+  raw: RawTimeouts | undefined, path: Path, otherwise: Timeouts, findings: Findings,
+): Timeouts {
+  if (raw === undefined) return otherwise
+  return {
+    connect: timerOf(raw.connect, [...path, 'connect'], otherwise.connect, findings),
+    firstByte: timerOf(raw.first_byte, [...path, 'first_byte'], otherwise.firstByte, findings),
+    idle: timerOf(raw.idle, [...path, 'idle'], otherwise.idle, findings),
+    total: timerOf(raw.total, [...path, 'total'], otherwise.total, findings),
+  }
+}

@@ -1,0 +1,12 @@
+/**
+ * Freezes plain objects and arrays all the way down, also inside maps. Buffers
+ * and URLs cannot be frozen, and maps keep their methods: their readonly types
+ * have to do.
+ */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  if (ArrayBuffer.isView(value) || value instanceof URL) return value
+  Object.freeze(value)
+  for (const inner of value instanceof Map ? value.values() : Object.values(value)) deepFreeze(inner)
+  return value
+}

@@ -1,0 +1,57 @@
+type Match = (text: string) => boolean
+
+/**
+ * Turns a glob into a test. `*` stands for any run of characters, slashes
+ * included, also for none; everything else stands for itself, in its case.
+ * There is no regular expression and no backtracking: the pieces between the
+ * stars are looked for once each, from left to right.
+ */
+export function compileGlob(glob: string): Match {
+  const pieces = glob.split('*')
+  const head = pieces[0]!
+  if (pieces.length === 1) return text => text === head
+  const tail = pieces.at(-1)!
+  const middle = pieces.slice(1, -1).filter(piece => piece !== '')
+  if (middle.length === 0 && tail === '') return head === '' ? () => true : text => text.startsWith(head)
+  return text => {
+    const end = text.length - tail.length
+    if (end < head.length || !text.startsWith(head) || !text.endsWith(tail)) return false
+    let from = head.length
+    for (const piece of middle) {
+      const found = text.indexOf(piece, from)
+      if (found === -1) return false
+      from = found + piece.length
+    }
+    return from <= end
+  }
+}
+
+/** A test that passes when one of the globs does. Plain names cost one look-up, however many. */
+export function compileGlobs(globs: readonly string[]): Match {
+  const names = new Set(globs.filter(glob => !glob.includes('*')))
+  const patterns = globs.filter(glob => glob.includes('*')).map(compileGlob)
+  if (patterns.length === 0) return text => names.has(text)
+  return text => names.has(text) || patterns.some(matches => matches(text))
+}
+
+/**
+ * Does `a` match everything that `b` matches? The stars of `b` are letters that
+ * no literal of `a` can equal, so only a star of `a` can take them in: matching
+ * `a` against the text of `b` is the exact answer.
+ */
+export function globCovers(a: string, b: string): boolean {
+  return compileGlob(a)(b)
+}
+
+/**
+ * Is there a text that both match? With a star in each, the pieces between the
+ * stars can follow one another, so only heads and tails have to agree.
+ */
+export function globsOverlap(a: string, b: string): boolean {
+  if (!b.includes('*')) return compileGlob(a)(b)
+  if (!a.includes('*')) return compileGlob(b)(a)
+  const heads = [a, b].map(glob => glob.slice(0, glob.indexOf('*'))) as [string, string]
+  const tails = [a, b].map(glob => glob.slice(glob.lastIndexOf('*') + 1)) as [string, string]
+  const headsAgree = heads[0].startsWith(heads[1]) || heads[1].startsWith(heads[0])
+  return headsAgree && (tails[0].endsWith(tails[1]) || tails[1].endsWith(tails[0]))
+}

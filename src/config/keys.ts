@@ -1,0 +1,75 @@
+import { hash } from 'node:crypto'
+import type { Path } from './document.ts'
+import { label } from './findings.ts'
+import type { Findings } from './findings.ts'
+import { buildLimits } from './limits.ts'
+import type { RawConfig, RawKey } from './raw.ts'
+import { modelGlobs } from './routes.ts'
+import type { Key } from './types.ts'
+
+/** Shorter keys can be guessed. */
+const SHORT = 16
+
+/** The keys, no two of one name or one value. */
+export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
+  const names = new Map<string, number>()
+  const digests = new Map<string, number>()
+  return (raw.keys ?? []).flatMap((key, index) => {
+    if (key === undefined) return []
+    const path = ['keys', index]
+    const { name } = key
+    if (name !== undefined) unique(names, name, index, [...path, 'name'], 'name', findings)
+    const digest = digestOf(key, path, findings)
+    if (digest !== null) {
+      const at = [...path, key.key === undefined ? 'sha256' : 'key']
+      unique(digests, digest.toString('latin1'), index, at, 'value', findings)
+    }
+    const models = modelGlobs(key.models, [...path, 'models'], findings)
+    const limits = buildLimits(key.limits, [...path, 'limits'], findings)
+    return name === undefined || digest === null ? [] : [{ name, digest, models, limits }]
+  })
+}
+
+/**
+ * The first key whose value is a default that the file itself gives, as in
+ * `${DEMO_KEY:-...}`: no secret, so that it may be shown in an example.
+ */
+export function publicKey(raw: RawConfig, findings: Findings): string | null {
+  const index = (raw.keys ?? []).findIndex((_, at) => findings.located(['keys', at, 'key'])?.defaulted)
+  return raw.keys?.[index]?.key ?? null
+}
+
+function digestOf(raw: RawKey, path: Path, findings: Findings): Buffer | null {
+  const hasKey = findings.has([...path, 'key'])
+  const hasDigest = findings.has([...path, 'sha256'])
+  if (hasKey === hasDigest) {
+    const subject = label(path)
+    const message = hasKey ? `${subject} has both key and sha256; remove one` : `${subject} needs key or sha256`
+    findings.error(path, message, 'key')
+    return null
+  }
+  if (raw.sha256 !== undefined) return Buffer.from(raw.sha256, 'hex')
+  if (raw.key === undefined) return null
+  checkPlainKey(raw.key, [...path, 'key'], findings)
+  return hash('sha256', raw.key, 'buffer')
+}
+
+function checkPlainKey(key: string, path: Path, findings: Findings): void {
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    findings.error(path, 'a key takes visible ASCII characters only, without spaces or line breaks')
+  } else if (key.length < SHORT) {
+    findings.warn(path, `keys of fewer than ${SHORT} characters can be guessed; use a long random one`)
+  }
+}
+
+function unique(
+  seen: Map<string, number>, value: string, index: number, path: Path, what: string, findings: Findings,
+): void {
+  const before = seen.get(value)
+  if (before === undefined) {
+    seen.set(value, index)
+  } else {
+    const line = findings.line(['keys', before])
+    findings.error(path, `the key on line ${line} has the same ${what}; give each its own`)
+  }
+}

@@ -1,0 +1,118 @@
+import { resolve } from 'node:path'
+import { clash, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
+import type { Path } from './document.ts'
+import { timerOf } from './durations.ts'
+import { label } from './findings.ts'
+import type { Findings } from './findings.ts'
+import { checkCertificates, checkKeyPair } from './pem.ts'
+import type { RawConfig } from './raw.ts'
+import type { Address, Config, ConsoleUser, ServerConfig } from './types.ts'
+import { parseSize } from './units.ts'
+
+const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
+const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024
+const DEFAULT_DRAIN = 30 * 60_000
+
+/**
+ * The listeners, each on an address of its own.
+ * @param directory what file names are relative to
+ */
+export function buildListeners(
+  raw: RawConfig, directory: string, findings: Findings,
+): Pick<Config, 'server' | 'console' | 'docs'> {
+  const server = buildServer(raw.server ?? {}, directory, findings)
+  const consoleListen = addressOf(raw.console?.listen, ['console', 'listen'], findings)
+  const docsListen = addressOf(raw.docs?.listen, ['docs', 'listen'], findings)
+  checkDistinct([
+    { path: ['server', 'listen'], address: server.listen },
+    { path: ['console', 'listen'], address: consoleListen },
+    { path: ['docs', 'listen'], address: docsListen },
+  ], findings)
+  return {
+    server,
+    console: consoleListen && { listen: consoleListen, users: buildUsers(raw, findings) },
+    docs: docsListen && { listen: docsListen },
+  }
+}
+
+type RawServer = NonNullable<RawConfig['server']>
+
+function buildServer(raw: RawServer, directory: string, findings: Findings): ServerConfig {
+  return {
+    listen: addressOf(raw.listen, ['server', 'listen'], findings) ?? DEFAULT_LISTEN,
+    tls: buildTls(raw.tls, directory, findings),
+    bodyLimit: sizeOf(raw.body_limit, findings),
+    trustedProxies: proxiesOf(raw.trusted_proxies ?? [], findings),
+    drain: timerOf(raw.drain, ['server', 'drain'], DEFAULT_DRAIN, findings, 0),
+  }
+}
+
+function sizeOf(size: string | number | undefined, findings: Findings): number {
+  if (size === undefined) return DEFAULT_BODY_LIMIT
+  try {
+    const bytes = parseSize(size)
+    if (bytes < 1) findings.error(['server', 'body_limit'], 'server.body_limit must be at least 1b')
+    return bytes
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    findings.error(['server', 'body_limit'], `server.body_limit: ${error.message}`)
+    return DEFAULT_BODY_LIMIT
+  }
+}
+
+function buildTls(raw: RawServer['tls'], directory: string, findings: Findings): ServerConfig['tls'] {
+  if (raw?.cert === undefined || raw.key === undefined) return null
+  const tls = { cert: resolve(directory, raw.cert), key: resolve(directory, raw.key) }
+  const path = ['server', 'tls']
+  checkCertificates(tls.cert, [...path, 'cert'], findings)
+  checkKeyPair(tls.cert, tls.key, [...path, 'key'], findings)
+  return tls
+}
+
+function proxiesOf(raw: readonly (string | undefined)[], findings: Findings): string[] {
+  raw.forEach((block, index) => {
+    if (block === undefined || isAddressOrBlock(block)) return
+    const message = 'this is neither an IP address nor a CIDR block such as 10.0.0.0/8'
+    findings.error(['server', 'trusted_proxies', index], message)
+  })
+  return raw.filter(block => block !== undefined)
+}
+
+function addressOf(text: string | number | undefined, path: Path, findings: Findings): Address | null {
+  if (text === undefined) return null
+  try {
+    return parseAddress(text)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    findings.error(path, `${label(path)}: ${error.message}`)
+    return null
+  }
+}
+
+interface Listener {
+  readonly path: Path
+  readonly address: Address | null
+}
+
+function checkDistinct(listeners: readonly Listener[], findings: Findings): void {
+  listeners.forEach(({ path, address }, index) => {
+    if (address === null) return
+    const other = listeners.slice(0, index).find(before => before.address && clash(before.address, address))
+    if (!other) return
+    const both = `${label(path)} and ${label(other.path)}`
+    const message = `${both} are both on ${formatAddress(address)}; give each a port of its own`
+    findings.error(findings.has(path) ? path : other.path, message)
+  })
+}
+
+function buildUsers(raw: RawConfig, findings: Findings): ConsoleUser[] {
+  const users: ConsoleUser[] = []
+  for (const [index, user] of (raw.console?.users ?? []).entries()) {
+    if (user?.name === undefined || user.password === undefined || user.role === undefined) continue
+    if (users.some(({ name }) => name === user.name)) {
+      findings.error(['console', 'users', index, 'name'], 'another user has this name; give each its own')
+    }
+    users.push({ name: user.name, password: user.password, role: user.role })
+  }
+  return users
+}

@@ -1,0 +1,100 @@
+import { dirname, resolve } from 'node:path'
+import { parseYaml } from './document.ts'
+import type { Parsed } from './document.ts'
+import { DEFAULT_TIMEOUTS, buildTimeouts } from './durations.ts'
+import { Findings, wholeFile } from './findings.ts'
+import { deepFreeze } from './freeze.ts'
+import { buildKeys, publicKey } from './keys.ts'
+import { buildLimits } from './limits.ts'
+import { buildListeners } from './listeners.ts'
+import { warnOfNotYet } from './not-yet.ts'
+import { warnOfOddities } from './oddities.ts'
+import { buildModels } from './prices.ts'
+import { ConfigError } from './problem.ts'
+import type { Problem } from './problem.ts'
+import type { RawConfig } from './raw.ts'
+import { UnreadableError, readText } from './read.ts'
+import type { Environment } from './references.ts'
+import { buildRoutes } from './routes.ts'
+import { applySchema } from './schema.ts'
+import { SourceText } from './source-text.ts'
+import type { Config, LedgerConfig } from './types.ts'
+import { parseDuration } from './units.ts'
+import { buildUpstreams } from './upstreams.ts'
+
+export interface Loaded {
+  readonly config: Config
+  readonly warnings: readonly Problem[]
+  /** A key that the file shows to everybody as a default, for examples; null where there is none. */
+  readonly publicKey: string | null
+}
+
+/**
+ * Reads, checks and resolves a configuration file. The files that it names
+ * (certificates) are read too; nothing else of the world is looked at.
+ * @param file as the operator named it; problems show it so
+ * @throws ConfigError with every problem at once
+ */
+export function loadConfig(file: string, env: Environment): Loaded {
+  const source = read(file)
+  const parsed = parseYaml(source, env)
+  const findings = new Findings(file, source, parsed.root, parsed.broken)
+  for (const { offset, message } of parsed.faults) findings.errorAt(offset, message)
+  refuseNothing(file, parsed)
+  if (parsed.broken) throw new ConfigError(findings.problems())
+
+  const raw = applySchema(parsed.root, findings)
+  const config = build(raw, resolve(file), findings)
+  warnOfNotYet(raw, findings)
+  if (!findings.failed) warnOfOddities(config, findings)
+  const problems = findings.problems()
+  if (findings.failed) throw new ConfigError(problems)
+  return { config: deepFreeze(config), warnings: problems, publicKey: publicKey(raw, findings) }
+}
+
+function read(file: string): SourceText {
+  try {
+    return new SourceText(readText(file))
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error
+    const message = error.line === null ? error.message : `line ${error.line}: ${error.message}`
+    throw new ConfigError([wholeFile(file, 'error', message)])
+  }
+}
+
+function refuseNothing(file: string, { root, broken }: Parsed): void {
+  if (broken || root.faulty || root.value !== null) return
+  const message = 'the file is empty; it needs upstreams and routes; `gateway init` writes one to start from'
+  throw new ConfigError([wholeFile(file, 'error', message)])
+}
+
+function build(raw: RawConfig, file: string, findings: Findings): Config {
+  const directory = dirname(file)
+  const upstreams = buildUpstreams(raw, directory, findings)
+  const timeouts = buildTimeouts(raw.timeouts, ['timeouts'], DEFAULT_TIMEOUTS, findings)
+  return {
+    file,
+    ...buildListeners(raw, directory, findings),
+    auth: raw.auth ?? 'keys',
+    timeouts,
+    upstreams,
+    routes: buildRoutes(raw, upstreams, timeouts, findings),
+    models: buildModels(raw, findings),
+    keys: buildKeys(raw, findings),
+    limits: buildLimits(raw.limits, ['limits'], findings),
+    ledger: buildLedger(raw, directory),
+    billing: {
+      abandoned: raw.billing?.abandoned ?? 'prompt',
+      assumedOutput: raw.billing?.assumed_output ?? 4096,
+    },
+    log: { level: raw.log?.level ?? 'info' },
+  }
+}
+
+function buildLedger({ ledger }: RawConfig, directory: string): LedgerConfig | null {
+  if (ledger?.file === undefined) return null
+  return {
+    file: resolve(directory, ledger.file),
+    keep: ledger.keep === undefined ? null : parseDuration(ledger.keep),
+  }
+}

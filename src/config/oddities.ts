@@ -1,0 +1,53 @@
+import type { Findings } from './findings.ts'
+import { globCovers, globsOverlap } from './glob.ts'
+import type { Config, Route } from './types.ts'
+
+/** Warns of what is allowed but hardly meant. For configurations without an error. */
+export function warnOfOddities(config: Config, findings: Findings): void {
+  if (config.auth === 'keys' && config.keys.length === 0) {
+    findings.warnFile('there are no keys, so nobody gets in; add one under keys, or say auth: open')
+  }
+  if (config.routes.length === 0) findings.warnFile('there are no routes, so every request gets 404')
+  unusedUpstreams(config, findings)
+  hiddenRoutes(config.routes, findings)
+  unservedModels(config, findings)
+}
+
+function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): void {
+  const used = new Set(routes.flatMap(route => route.targets.map(target => target.upstream.name)))
+  for (const name of upstreams.keys()) {
+    if (!used.has(name)) findings.warn(['upstreams', name], 'no route names this upstream', 'key')
+  }
+}
+
+function hiddenRoutes(routes: readonly Route[], findings: Findings): void {
+  for (const [place, route] of routes.entries()) {
+    const earlier = routes.slice(0, place).find(before => covers(before, route))
+    if (!earlier) continue
+    const message = `no request reaches this route: the one on line ${earlier.line} takes all that it matches`
+    findings.warn(['routes', route.index], message)
+  }
+}
+
+/** A route without models also takes requests that name none, so one with models never covers it. */
+function covers(a: Route, b: Route): boolean {
+  if (a.path !== null && !globCovers(a.path, b.path ?? '*')) return false
+  const { models } = a
+  if (models === null) return true
+  return b.models?.every(glob => models.some(other => globCovers(other, glob))) ?? false
+}
+
+function unservedModels({ routes, keys }: Config, findings: Findings): void {
+  if (routes.some(route => route.models === null)) return
+  const served = routes.flatMap(route => route.models ?? [])
+  const known = new Map<string, boolean>()
+  for (const [index, key] of keys.entries()) {
+    for (const [place, glob] of (key.models ?? []).entries()) {
+      if (!known.has(glob)) known.set(glob, served.some(other => globsOverlap(other, glob)))
+      if (known.get(glob)) continue
+      const list = ['keys', index, 'models']
+      const item = [...list, place]
+      findings.warn(findings.has(item) ? item : list, 'no route serves a model of this name')
+    }
+  }
+}

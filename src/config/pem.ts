@@ -1,0 +1,73 @@
+import { X509Certificate, createPrivateKey } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Path } from './document.ts'
+import type { Findings } from './findings.ts'
+
+const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
+
+/** Reports a PEM file that cannot be read, or that holds no certificate or a broken one. */
+export function checkCertificates(file: string, path: Path, findings: Findings): void {
+  const pem = readPem(file, path, findings)
+  if (pem === null) return
+  const blocks = pem.match(BLOCK) ?? []
+  if (blocks.length === 0) findings.error(path, 'the file holds no certificate in PEM form')
+  for (const [index, block] of blocks.entries()) {
+    const certificate = certificateOf(block)
+    if (certificate === null) findings.error(path, `certificate ${index + 1} of the file cannot be parsed`)
+    else if (certificate.validToDate.getTime() < Date.now()) {
+      findings.warn(path, `certificate ${index + 1} of the file has run out, on ${certificate.validTo}`)
+    }
+  }
+}
+
+/**
+ * Reports a private key that cannot be read or used, or that is not the
+ * certificate's. A fault of the certificate itself is not reported here.
+ */
+export function checkKeyPair(certFile: string, keyFile: string, path: Path, findings: Findings): void {
+  const pem = readPem(keyFile, path, findings)
+  if (pem === null) return
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch {
+    // OpenSSL's reasons are for experts and may quote the file.
+    const message = pem.includes('ENCRYPTED')
+      ? 'the private key has a passphrase; the gateway needs one without'
+      : 'the file holds no private key in PEM form'
+    findings.error(path, message)
+    return
+  }
+  const certificate = certificateIn(certFile)
+  if (certificate !== null && !certificate.checkPrivateKey(key)) {
+    findings.error(path, 'the private key is not the one that the certificate was made for')
+  }
+}
+
+function certificateIn(file: string): X509Certificate | null {
+  try {
+    return certificateOf(readFileSync(file, 'utf8').match(BLOCK)?.[0] ?? '')
+  } catch {
+    return null // checkCertificates has told
+  }
+}
+
+function certificateOf(pem: string): X509Certificate | null {
+  try {
+    return new X509Certificate(pem)
+  } catch {
+    return null
+  }
+}
+
+function readPem(file: string, path: Path, findings: Findings): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const reason = code === 'ENOENT' ? 'there is no such file' : `the file cannot be read (${code})`
+    findings.error(path, `${reason}; names are relative to the directory of the configuration`)
+    return null
+  }
+}

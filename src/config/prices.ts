@@ -1,0 +1,92 @@
+import type { Path } from './document.ts'
+import type { Findings } from './findings.ts'
+import type { RawConfig, RawPrice } from './raw.ts'
+import type { Model, Price } from './types.ts'
+
+type Amounts = Omit<Price, 'tiers'>
+
+const DECIMAL = /^\+?(\d*)\.?(\d*)(?:e([+-]?\d{1,2}))?$/i
+
+const FIELDS = {
+  input: 'input',
+  cached_input: 'cachedInput',
+  output: 'output',
+  reasoning: 'reasoning',
+  input_audio: 'inputAudio',
+  output_audio: 'outputAudio',
+  input_image: 'inputImage',
+  output_image: 'outputImage',
+  per_request: 'perRequest',
+  per_second: 'perSecond',
+  per_character: 'perCharacter',
+  per_image: 'perImage',
+} as const satisfies Record<string, keyof Amounts>
+
+/** The models that the file names, with their prices. */
+export function buildModels(raw: RawConfig, findings: Findings): Map<string, Model> {
+  const models = new Map<string, Model>()
+  for (const [name, model] of Object.entries(raw.models ?? {})) {
+    if (model === undefined) continue
+    const path = ['models', name]
+    if (name.includes('*')) findings.warn(path, 'a model is named here, and * stands for itself', 'key')
+    const price = model.price && buildPrice(model.price, [...path, 'price'], findings)
+    models.set(name, { name, price: price ?? null })
+  }
+  return models
+}
+
+function buildPrice(raw: RawPrice, path: Path, findings: Findings): Price {
+  const amounts = buildAmounts(raw, path, findings)
+  if (raw.tiers === undefined) return amounts
+  const tiers = raw.tiers.flatMap((tier, index) => {
+    if (tier?.above === undefined) return []
+    const at = [...path, 'tiers', index]
+    const price = buildAmounts(tier, at, findings)
+    const hasPrice = findings.names(at).some(name => name !== 'above')
+    if (!hasPrice) findings.error(at, 'a tier needs a price beside above')
+    return [{ above: tier.above, price, at }]
+  })
+  tiers.sort((a, b) => a.above - b.above)
+  for (const [index, { above, at }] of tiers.entries()) {
+    if (index > 0 && tiers[index - 1]!.above === above) {
+      findings.error([...at, 'above'], 'another tier starts above the same number of tokens')
+    }
+  }
+  return { ...amounts, tiers: tiers.map(({ above, price }) => ({ above, price })) }
+}
+
+function buildAmounts(raw: Omit<RawPrice, 'tiers'>, path: Path, findings: Findings): Amounts {
+  const amounts: { -readonly [field in keyof Amounts]: string } = {}
+  for (const [name, field] of Object.entries(FIELDS)) {
+    const amount = raw[name as keyof typeof FIELDS]
+    if (amount !== undefined) amounts[field] = decimalOf([...path, name], findings)
+  }
+  const { cache_write: write } = raw
+  const at = [...path, 'cache_write']
+  if (typeof write === 'number') {
+    amounts.cacheWrite5m = decimalOf(at, findings)
+    amounts.cacheWrite1h = amounts.cacheWrite5m
+  } else {
+    if (write?.['5m'] !== undefined) amounts.cacheWrite5m = decimalOf([...at, '5m'], findings)
+    if (write?.['1h'] !== undefined) amounts.cacheWrite1h = decimalOf([...at, '1h'], findings)
+  }
+  return amounts
+}
+
+/**
+ * The number at the path as the exact decimal that was written there: `0.40`
+ * stays `0.40`, `.5` becomes `0.5` and `2.5e-05` becomes `0.000025`.
+ */
+export function decimalOf(path: Path, findings: Findings): string {
+  const text = findings.located(path)?.text ?? ''
+  const [, whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []
+  const digits = whole + fraction
+  if (digits === '') {
+    findings.error(path, 'write an amount of money as a decimal, such as 0.000025')
+    return '0'
+  }
+  const point = whole.length + Number(exponent)
+  const padded = digits.padStart(digits.length + Math.max(0, 1 - point), '0').padEnd(point, '0')
+  const cut = Math.max(1, point)
+  return cut === padded.length ? padded : `${padded.slice(0, cut)}.${padded.slice(cut)}`
+}

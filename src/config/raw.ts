@@ -1,0 +1,101 @@
+/**
+ * The file's values after the schema has passed them: the types are right, but
+ * what was wrong is left out, so that anything may be missing.
+ */
+export interface RawConfig {
+  server?: {
+    listen?: string | number
+    tls?: { cert?: string, key?: string }
+    body_limit?: string | number
+    trusted_proxies?: (string | undefined)[]
+    drain?: string
+  }
+  console?: { listen?: string | number, users?: (RawUser | undefined)[] }
+  docs?: { listen?: string | number }
+  auth?: 'keys' | 'open'
+  timeouts?: RawTimeouts
+  upstreams?: Record<string, RawUpstream | undefined>
+  routes?: (RawRoute | undefined)[]
+  models?: Record<string, RawModel | undefined>
+  keys?: (RawKey | undefined)[]
+  limits?: RawLimits
+  ledger?: { file?: string, keep?: string }
+  billing?: { abandoned?: 'prompt' | 'none'; assumed_output?: number }
+  log?: { level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent' }
+}
+
+export interface RawUser {
+  name?: string
+  password?: string
+  role?: 'admin' | 'viewer'
+}
+
+export interface RawTimeouts {
+  connect?: string
+  first_byte?: string
+  idle?: string
+  total?: string
+}
+
+export interface RawUpstream {
+  url?: string
+  simulator?: boolean
+  auth?: { bearer?: string, header?: string, value?: string }
+  headers?: Record<string, string | undefined>
+  websocket?: boolean
+  version_header?: string
+  usage?: 'ask' | 'as_is'
+  ca?: string
+}
+
+export interface RawTarget {
+  upstream?: string
+  model?: string
+  weight?: number
+}
+
+export interface RawRoute {
+  path?: string
+  model?: string | (string | undefined)[]
+  to?: string | RawTarget | (string | RawTarget | undefined)[]
+  strategy?: 'ordered' | 'weighted' | 'least_busy' | 'fastest'
+  retries?: number
+  timeouts?: RawTimeouts
+}
+
+export interface RawModel {
+  price?: RawPrice
+}
+
+export interface RawPrice {
+  input?: number
+  cached_input?: number
+  cache_write?: number | { '5m'?: number, '1h'?: number }
+  output?: number
+  reasoning?: number
+  input_audio?: number
+  output_audio?: number
+  input_image?: number
+  output_image?: number
+  per_request?: number
+  per_second?: number
+  per_character?: number
+  per_image?: number
+  tiers?: ((Omit<RawPrice, 'tiers'> & { above?: number }) | undefined)[]
+}
+
+export interface RawKey {
+  name?: string
+  key?: string
+  sha256?: string
+  models?: string | (string | undefined)[]
+  limits?: RawLimits
+}
+
+export interface RawLimits {
+  requests_per_minute?: number
+  tokens_per_minute?: number
+  concurrent?: number
+  budget?: { usd?: number, per?: 'day' | 'month' | 'total' }
+  models?: Record<string, Omit<RawLimits, 'models'> | undefined>
+}

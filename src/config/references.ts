@@ -1,0 +1,108 @@
+/** The environment, as `process.env` is. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A value cut at its references to the environment. */
+export type Piece =
+  | { readonly kind: 'text', readonly raw: string, readonly text: string }
+  | Reference
+  | { readonly kind: 'fault', readonly raw: string, readonly message: string }
+
+interface Reference {
+  readonly kind: 'reference'
+  readonly raw: string
+  readonly name: string
+  /** The default, or null. */
+  readonly fallback: string | null
+}
+
+const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/y
+
+/**
+ * Cuts a value at `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`.
+ * A default ends at the first brace and holds no other reference. What starts
+ * like a reference and is none comes back as a fault.
+ */
+export function cutReferences(value: string): Piece[] {
+  const pieces: Piece[] = []
+  let start = 0
+  const cutText = (end: number): void => {
+    const raw = value.slice(start, end)
+    if (raw !== '') pieces.push({ kind: 'text', raw, text: raw.replaceAll('$${', () => '${') })
+    start = end
+  }
+  for (let at = value.indexOf('${'); at !== -1; at = value.indexOf('${', at)) {
+    const isEscaped = at > start && value[at - 1] === '$'
+    if (isEscaped) {
+      at += 2
+      continue
+    }
+    cutText(at)
+    const piece = readReference(value, at)
+    pieces.push(piece)
+    at += piece.raw.length
+    start = at
+  }
+  cutText(value.length)
+  return pieces
+}
+
+function readReference(value: string, at: number): Exclude<Piece, { kind: 'text' }> {
+  REFERENCE.lastIndex = at
+  const found = REFERENCE.exec(value)
+  if (found !== null) {
+    const [raw, name, fallback = null] = found
+    return fallback?.includes('${')
+      ? { kind: 'fault', raw, message: 'a default cannot hold another reference' }
+      : { kind: 'reference', raw, name: name!, fallback }
+  }
+  const close = value.indexOf('}', at)
+  const raw = value.slice(at, close === -1 ? undefined : close + 1)
+  const message = 'write ${NAME} or ${NAME:-default}, or $${ for a literal ${'
+  return { kind: 'fault', raw, message: close === -1 ? `the } of this \${ is missing; ${message}` : message }
+}
+
+export interface Expanded {
+  /** What the value says; empty where a reference could not be resolved. */
+  readonly text: string
+  /** There was a reference in it. */
+  readonly referenced: boolean
+  /** Some reference took its default. */
+  readonly defaulted: boolean
+  /** The references that cannot be resolved, each with its place among all that start with `${`. */
+  readonly faults: readonly { readonly raw: string, readonly message: string }[]
+}
+
+/**
+ * Fills in the environment. As in a shell, `:-` also replaces a variable that
+ * is set but empty. What is filled in is not looked at again.
+ */
+export function expandReferences(value: string, env: Environment): Expanded {
+  let text = ''
+  let referenced = false
+  let defaulted = false
+  const faults: { raw: string, message: string }[] = []
+  for (const piece of cutReferences(value)) {
+    if (piece.kind === 'text') {
+      text += piece.text
+    } else if (piece.kind === 'fault') {
+      faults.push(piece)
+    } else {
+      referenced = true
+      const found = Object.hasOwn(env, piece.name) ? env[piece.name] : undefined
+      const missing = found === undefined || (found === '' && piece.fallback !== null)
+      if (!missing) {
+        text += found
+      } else if (piece.fallback === null) {
+        faults.push({ raw: piece.raw, message: unset(piece.name) })
+      } else {
+        defaulted = true
+        text += piece.fallback
+      }
+    }
+  }
+  return { text, referenced, defaulted, faults }
+}
+
+function unset(name: string): string {
+  return `the environment variable ${name} is not set; set it, or give a default: \${${name}:-default}`
+}

@@ -1,0 +1,97 @@
+import type { Path } from './document.ts'
+import { buildTimeouts } from './durations.ts'
+import type { Findings } from './findings.ts'
+import { nearest } from './nearest.ts'
+import type { RawConfig, RawRoute, RawTarget } from './raw.ts'
+import type { Route, Target, Timeouts, Upstream } from './types.ts'
+
+/** The route table, in the file's order. */
+export function buildRoutes(
+  raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings,
+): Route[] {
+  return (raw.routes ?? []).flatMap((route, index) => {
+    if (route === undefined) return []
+    const path = ['routes', index]
+    return [{
+      index,
+      line: findings.line(path),
+      path: pathGlob(route.path, [...path, 'path'], findings),
+      models: modelGlobs(route.model, [...path, 'model'], findings),
+      targets: buildTargets(route.to, [...path, 'to'], upstreams, findings),
+      strategy: route.strategy ?? 'ordered',
+      retries: route.retries ?? 0,
+      timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
+    }]
+  })
+}
+
+function pathGlob(glob: string | undefined, path: Path, findings: Findings): string | null {
+  if (glob === undefined) return null
+  if (glob.includes('?') || glob.includes('#')) {
+    findings.error(path, 'a path is matched without its query; leave out what starts with ? or #')
+  } else if (!glob.startsWith('/') && !glob.startsWith('*')) {
+    findings.error(path, 'a path starts with /, or with *')
+  } else {
+    checkGlob(glob, path, findings)
+  }
+  return glob
+}
+
+/** One glob or several, each looked at. */
+export function modelGlobs(
+  model: string | readonly (string | undefined)[] | undefined, path: Path, findings: Findings,
+): string[] | null {
+  if (model === undefined) return null
+  if (typeof model === 'string') {
+    checkGlob(model, path, findings)
+    return [model]
+  }
+  model.forEach((glob, index) => {
+    if (glob !== undefined) checkGlob(glob, [...path, index], findings)
+  })
+  return model.filter(glob => glob !== undefined)
+}
+
+/** Globs have one special character: somebody who writes others expects them to do something. */
+export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): void {
+  if (/\s/.test(glob)) findings.warn(path, 'a glob with a space in it matches only what has one too', at)
+  const odd = /[?[\]{}|^$\\]/.exec(glob)?.[0]
+  if (odd !== undefined) findings.warn(path, `only * is special in a glob; ${odd} stands for itself`, at)
+}
+
+function buildTargets(
+  to: RawRoute['to'], path: Path, upstreams: ReadonlyMap<string, Upstream>, findings: Findings,
+): Target[] {
+  const items = Array.isArray(to)
+    ? to.map((item, index) => ({ item, at: path.concat(index) }))
+    : [{ item: to, at: path }]
+  return items.flatMap(({ item, at }) => {
+    if (item === undefined) return []
+    const isName = typeof item === 'string'
+    const raw: RawTarget = isName ? { upstream: item } : item
+    if (raw.upstream === undefined) return []
+    const upstream = findUpstream(raw.upstream, isName ? at : [...at, 'upstream'], upstreams, findings)
+    if (raw.model?.includes('*')) {
+      findings.error([...at, 'model'], "a target's model is a plain name, or absent for the client's own")
+    }
+    return upstream ? [{ upstream, model: raw.model ?? null, weight: raw.weight ?? 1 }] : []
+  })
+}
+
+function findUpstream(
+  name: string, path: Path, upstreams: ReadonlyMap<string, Upstream>, findings: Findings,
+): Upstream | undefined {
+  const upstream = upstreams.get(name)
+  const names = findings.names(['upstreams'])
+  if (upstream === undefined && !names.includes(name)) {
+    const guess = nearest(name, names)
+    const hint = guess === null ? listed(names) : `; did you mean "${guess}"?`
+    findings.error(path, `no upstream has this name${hint}`)
+  }
+  return upstream
+}
+
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return '; there is none'
+  return `; there is ${names.slice(0, 8).join(', ')}${names.length > 8 ? ', ...' : ''}`
+}

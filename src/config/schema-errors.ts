@@ -1,0 +1,150 @@
+import type { ErrorObject } from 'ajv'
+import { locate } from './document.ts'
+import type { Located, Path } from './document.ts'
+import { label } from './findings.ts'
+import { didYouMean, nearest } from './nearest.ts'
+
+/** The part of JSON Schema that gateway.schema.json uses and messages are made of. */
+export interface JsonSchema {
+  readonly $ref?: string
+  readonly title?: string
+  readonly pattern?: string
+  readonly examples?: readonly unknown[]
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly additionalProperties?: JsonSchema | boolean
+  readonly items?: JsonSchema
+  readonly anyOf?: readonly JsonSchema[]
+  readonly definitions?: Readonly<Record<string, JsonSchema>>
+}
+
+export interface SchemaProblem {
+  readonly path: Path
+  readonly message: string
+  readonly at: 'key' | 'value'
+  /** What a mistyped key was probably meant to be. */
+  readonly meant?: Path
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  object: 'a map of "name: value" lines',
+  array: 'a list',
+  string: 'text',
+  boolean: 'true or false',
+  integer: 'a whole number',
+  number: 'a number',
+}
+
+/** A violation of the schema in words that say what to change, and where it stands. Shows no value. */
+export function describeError(error: ErrorObject, schema: JsonSchema, root: Located): SchemaProblem {
+  const path = toPath(error.instancePath)
+  const holder = error.parentSchema as JsonSchema
+  if (error.keyword === 'additionalProperties') {
+    const name = String(error.params['additionalProperty'])
+    return unknownKey(path, name, holder, schema)
+  }
+  if (error.keyword === 'required') {
+    const name = String(error.params['missingProperty'])
+    const what = path.length === 0 ? 'the file' : label(path)
+    return { path: [...path, name], message: `${what} needs "${name}"`, at: 'key' }
+  }
+  if (error.propertyName !== undefined) {
+    return { path: [...path, error.propertyName], message: `this must be ${wanted(holder, 'text')}`, at: 'key' }
+  }
+  const located = locate(root, path)
+  const subject = path.length === 0 ? 'the file' : label(path)
+  const origin = located?.referenced && located.value !== '' ? ', which the value from the environment is not' : ''
+  return { path, message: `${subject} ${complaint(error, holder, located)}${origin}`, at: 'value' }
+}
+
+function complaint(error: ErrorObject, holder: JsonSchema, located: Located | undefined): string {
+  const { keyword, params } = error
+  const value = located?.value
+  if (value === null) return 'is empty; give it a value or remove the line'
+  if (value === '') return located?.referenced ? 'is empty: the environment gives it no value' : 'must not be empty'
+  switch (keyword) {
+    case 'type': {
+      const types = [params['type']].flat() as string[]
+      const names = types.map(type => TYPES[type] ?? type)
+      const what = error.instancePath === '' ? oneOf(names) : wanted(holder, oneOf(names))
+      return `must be ${what}${quoteHint(types, holder, located)}`
+    }
+    case 'enum': {
+      const allowed = params['allowedValues'] as string[]
+      const guess = typeof value === 'string' ? didYouMean(value, allowed) : ''
+      return `must be ${oneOf(allowed)}${guess}`
+    }
+    case 'anyOf':
+    case 'pattern':
+      return `must be ${wanted(holder, 'something else')}`
+    case 'minLength':
+      return 'must not be empty'
+    case 'maxLength':
+      return `must be at most ${params['limit']} characters long`
+    case 'minimum':
+      return `must be at least ${params['limit']}`
+    case 'maximum':
+      return `must be at most ${params['limit']}`
+    case 'minItems':
+    case 'minProperties':
+      return `needs at least ${params['limit'] === 1 ? 'one entry' : `${params['limit']} entries`}`
+    default:
+      return error.message ?? `breaks the schema's rule "${keyword}"`
+  }
+}
+
+/** `a duration such as 250ms, 10s or 30m` */
+function wanted(holder: JsonSchema, otherwise: string): string {
+  const what = holder.title ?? otherwise
+  const examples = holder.title === undefined ? [] : (holder.examples ?? []).map(String)
+  return examples.length === 0 ? what : `${what} such as ${oneOf(examples)}`
+}
+
+function quoteHint(types: readonly string[], holder: JsonSchema, located: Located | undefined): string {
+  const { value, text, referenced } = located ?? {}
+  const isLiteral = typeof value === 'number' || typeof value === 'boolean'
+  const fits = new RegExp(holder.pattern ?? '').test(text ?? '')
+  if (types.length === 1 && types[0] === 'string' && isLiteral && fits) return '; put quotes round it'
+  const looksRight = typeof value === 'string' && /^(-?[\d.]+|true|false)$/.test(value)
+  return looksRight && !referenced && !types.includes('string') ? '; remove the quotes' : ''
+}
+
+function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSchema): SchemaProblem {
+  // What does not look like a key may be a value, even a secret, whose colon is missing.
+  const shown = /^[\w.-]{1,40}$/.test(name) ? `unknown key "${name}"` : 'unknown key'
+  const where = path.length === 0 ? '' : ` in ${label(path)}`
+  const known = Object.keys(holder.properties ?? {})
+  const problem = (hint: string): SchemaProblem =>
+    ({ path: [...path, name], message: `${shown}${where}; ${hint}`, at: 'key' })
+  const guess = nearest(name, known)
+  if (guess !== null) return { ...problem(`did you mean "${guess}"?`), meant: [...path, guess] }
+  const homes = homesOf(name, schema, schema, '')
+  return problem(homes.length > 0 ? `it belongs under ${oneOf(homes)}` : `known here: ${known.join(', ')}`)
+}
+
+/** Where the schema has a key of this name. */
+function homesOf(name: string, schema: JsonSchema, top: JsonSchema, at: string): string[] {
+  const homes: string[] = []
+  if (schema.properties && Object.hasOwn(schema.properties, name) && at !== '') homes.push(at)
+  for (const [property, child] of Object.entries(schema.properties ?? {})) {
+    homes.push(...homesOf(name, resolve(child, top), top, at === '' ? property : `${at}.${property}`))
+  }
+  const entries = schema.additionalProperties
+  if (typeof entries === 'object') homes.push(...homesOf(name, resolve(entries, top), top, `${at}.<name>`))
+  if (schema.items) homes.push(...homesOf(name, resolve(schema.items, top), top, `${at}[]`))
+  for (const choice of schema.anyOf ?? []) homes.push(...homesOf(name, resolve(choice, top), top, at))
+  return [...new Set(homes)]
+}
+
+function resolve(schema: JsonSchema, top: JsonSchema): JsonSchema {
+  const name = schema.$ref?.slice('#/definitions/'.length)
+  return (name === undefined ? undefined : top.definitions?.[name]) ?? schema
+}
+
+function oneOf(items: readonly string[]): string {
+  return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} or ${items.at(-1)}`
+}
+
+/** The steps of a JSON pointer. */
+export function toPath(pointer: string): string[] {
+  return pointer.split('/').slice(1).map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+}

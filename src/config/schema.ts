@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs'
+import { Ajv } from 'ajv'
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { locate } from './document.ts'
+import type { Located, Path } from './document.ts'
+import type { Findings } from './findings.ts'
+import type { RawConfig } from './raw.ts'
+import { describeError, toPath } from './schema-errors.ts'
+import type { JsonSchema } from './schema-errors.ts'
+
+/** The published schema: the one description of the file's shape. */
+export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
+
+/**
+ * Checks the values against the schema and reports all that is wrong. What comes
+ * back is a copy without the wrong parts, so that the rest can be checked too:
+ * each type is right, but anything may be missing, required or not.
+ */
+export function applySchema(root: Located, findings: Findings): RawConfig {
+  const schema = JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')) as JsonSchema
+  const validate = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true }).compile(schema)
+  const data: Data = { value: copyOf(root) }
+  const errors = validateCoercing(validate, data, root)
+  for (const error of relevant(errors)) {
+    const { path, message, at, meant } = describeError(error, schema, root)
+    const isMistyped = error.keyword === 'required' && findings.has(path)
+    const kind = error.keyword === 'required' ? message : error.keyword
+    if (!isMistyped) findings.error(path, message, at, kind)
+    if (meant) findings.presume(meant)
+    remove(data.value, path)
+  }
+  return (isObject(data.value) ? data.value : {}) as RawConfig
+}
+
+interface Data {
+  value: unknown
+}
+
+/** Aliases share their values; a copy lets each place lose what is wrong there. */
+function copyOf({ value, children }: Located): unknown {
+  if (Array.isArray(value)) return [...children.values()].map(copyOf)
+  if (!isObject(value)) return value
+  const copy = Object.create(null) as Record<string, unknown>
+  for (const [name, child] of children) copy[name] = copyOf(child)
+  return copy
+}
+
+/**
+ * The environment holds only text: where the schema wants a number or a truth
+ * value and a reference stands, its text is taken for one.
+ */
+function validateCoercing(validate: ValidateFunction, data: Data, root: Located): ErrorObject[] {
+  if (validate(data.value)) return []
+  const errors = validate.errors ?? []
+  let coerced = false
+  for (const { keyword, instancePath, params } of errors) {
+    if (keyword !== 'type') continue
+    const path = toPath(instancePath)
+    const located = locate(root, path)
+    if (!located?.referenced || typeof located.value !== 'string') continue
+    const value = coerce(located.value, [params['type']].flat() as string[])
+    if (value === undefined) continue
+    assign(data, path, value)
+    coerced = true
+  }
+  if (!coerced) return errors
+  validate(data.value)
+  return validate.errors ?? []
+}
+
+function coerce(text: string, types: readonly string[]): number | boolean | undefined {
+  if (types.includes('boolean') && /^(true|false)$/.test(text)) return text === 'true'
+  const numeric = types.includes('number') || types.includes('integer')
+  return numeric && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined
+}
+
+/**
+ * Without the echoes of `anyOf`: where a value has the type of one alternative,
+ * what that one says counts; otherwise the alternatives' common title does.
+ */
+function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
+  const choices = new Set<string>()
+  const settled = new Set<string>()
+  for (const { keyword, instancePath } of errors) {
+    if (keyword === 'anyOf') choices.add(instancePath)
+    else if (keyword !== 'type') settled.add(instancePath)
+    for (let path = instancePath; path !== '';) {
+      path = path.slice(0, path.lastIndexOf('/'))
+      settled.add(path)
+    }
+  }
+  const told = errors.filter(({ keyword, instancePath }) => {
+    if (keyword === 'propertyNames') return false // the rule for the name has spoken
+    if (!choices.has(instancePath)) return true
+    const isEcho = keyword === 'type' || keyword === 'anyOf'
+    return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
+  })
+  // What is missing may be there, mistyped: that is known after the others.
+  return [...told.filter(({ keyword }) => keyword !== 'required'), ...told.filter(({ keyword }) => keyword === 'required')]
+}
+
+function remove(data: unknown, path: Path): void {
+  const last = path.at(-1)
+  const holder = path.slice(0, -1).reduce<unknown>(step, data)
+  if (last === undefined) return
+  if (Array.isArray(holder)) holder[Number(last)] = undefined
+  else if (isObject(holder)) delete holder[last]
+}
+
+function assign(data: Data, path: Path, value: unknown): void {
+  const last = path.at(-1)
+  const holder = path.slice(0, -1).reduce<unknown>(step, data.value)
+  if (last === undefined) data.value = value
+  else if (Array.isArray(holder) || isObject(holder)) (holder as Record<string, unknown>)[last] = value
+}
+
+function step(value: unknown, name: string | number): unknown {
+  return Array.isArray(value) || isObject(value) ? (value as Record<string, unknown>)[name] : undefined
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

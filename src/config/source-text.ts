@@ -1,0 +1,105 @@
+import { cutReferences } from './references.ts'
+
+/** A stretch of the text, in UTF-16 units from 0; `end` is not part of it. */
+export interface Range {
+  readonly start: number
+  readonly end: number
+}
+
+const WIDTH = 100
+
+/** The file's text, with its lines. */
+export class SourceText {
+  readonly text: string
+  readonly #starts: number[] = [0]
+
+  constructor(text: string) {
+    this.text = text
+    for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) this.#starts.push(at + 1)
+  }
+
+  /** Line and column, both from 1, of an offset. */
+  position(offset: number): { line: number, column: number } {
+    let low = 0
+    let high = this.#starts.length - 1
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if (this.#starts[middle]! <= offset) low = middle
+      else high = middle - 1
+    }
+    return { line: low + 1, column: offset - this.#starts[low]! + 1 }
+  }
+
+  /** Lines of the file; an empty last one counts. */
+  get lines(): number {
+    return this.#starts.length
+  }
+
+  /** Where a line, from 1, lies, without its line break. */
+  lineRange(line: number): Range {
+    const start = this.#starts[line - 1]!
+    const next = this.#starts[line]
+    const end = next === undefined ? this.text.length : next - 1
+    return { start, end: this.text[end - 1] === '\r' && end > start ? end - 1 : end }
+  }
+
+  line(line: number): string {
+    const { start, end } = this.lineRange(line)
+    return this.text.slice(start, end)
+  }
+
+  /**
+   * The line of an offset with a caret below it. Literals inside the secret
+   * ranges are shown as `***`, references to the environment as they stand.
+   * @param secrets in ascending order, none inside another
+   */
+  excerpt(offset: number, secrets: readonly Range[]): string {
+    const { line } = this.position(offset)
+    const { start, end } = this.lineRange(line)
+    let shown = ''
+    let caret = 0
+    let at = start
+    const copyTo = (to: number): void => {
+      if (offset >= at) caret = shown.length + Math.min(offset, to) - at
+      shown += this.text.slice(at, to)
+      at = to
+    }
+    for (const secret of secrets) {
+      if (secret.end <= start || secret.start >= end) continue
+      copyTo(Math.max(secret.start, at))
+      for (const { raw, mask } of masked(this.text.slice(at, Math.min(secret.end, end)))) {
+        if (offset >= at) caret = shown.length
+        shown += mask
+        at += raw.length
+      }
+    }
+    copyTo(end)
+    return draw(line, printable(shown), caret)
+  }
+}
+
+/** A secret in pieces, each with what stands for it: names of variables are shown, and quotes. */
+function masked(text: string): { raw: string, mask: string }[] {
+  const quote = /^(["']).*\1$/s.exec(text)?.[1] ?? ''
+  const edge = quote === '' ? [] : [{ raw: quote, mask: quote }]
+  const inner = cutReferences(text.slice(quote.length, text.length - quote.length)).map(piece => {
+    if (piece.kind !== 'reference') return { raw: piece.raw, mask: '***' }
+    return { raw: piece.raw, mask: piece.fallback === null ? piece.raw : `\${${piece.name}:-***}` }
+  })
+  return [...edge, ...inner, ...edge]
+}
+
+/** What could move a terminal's cursor does not reach it. */
+function printable(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g, '\ufffd')
+}
+
+function draw(line: number, text: string, caret: number): string {
+  const from = text.length > WIDTH ? Math.max(0, Math.min(caret - WIDTH / 2, text.length - WIDTH)) : 0
+  const cut = text.slice(from, from + WIDTH)
+  const shown = `${from > 0 ? '…' : ''}${cut}${from + WIDTH < text.length ? '…' : ''}`
+  const before = shown.slice(0, caret - from + (from > 0 ? 1 : 0)).replaceAll(/[^\t]/g, ' ')
+  const gutter = String(line).padStart(5)
+  return `${gutter} | ${shown}\n${' '.repeat(gutter.length)} | ${before}^`
+}

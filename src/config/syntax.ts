@@ -1,0 +1,162 @@
+import { isCollection, isNode, isScalar, visit } from 'yaml'
+import type { Document, Node, Scalar, YAMLParseError } from 'yaml'
+import type { SourceText } from './source-text.ts'
+
+/** Something wrong at one offset of the text. */
+export interface Fault {
+  readonly offset: number
+  readonly message: string
+}
+
+const QUOTE_IT = 'put quotes round the value'
+const NO_TABS = 'a tab cannot indent YAML; use spaces'
+
+/**
+ * What the YAML parser found, in words that say what to change, at the place
+ * where it has to be changed. One fault a line: what follows the first on a line
+ * is mostly its echo.
+ */
+export function syntaxFaults(source: SourceText, document: Document): Fault[] {
+  const byLine = new Map<number, Fault>()
+  for (const error of [...document.errors, ...document.warnings]) {
+    const isEcho = error.message.includes('in YAML stream') // the document had ended already
+    if (isEcho && byLine.size > 0) continue
+    const fault = describe(source, document, error)
+    const { line } = source.position(fault.offset)
+    if (!byLine.has(line)) byLine.set(line, fault)
+    if (error.code === 'RESOURCE_EXHAUSTION') return [fault]
+  }
+  return [...byLine.values()]
+}
+
+function describe(source: SourceText, document: Document, error: YAMLParseError): Fault {
+  const [offset] = error.pos
+  switch (error.code) {
+    case 'TAB_AS_INDENT':
+      return { offset, message: NO_TABS }
+    case 'BAD_INDENT':
+      return unclosedCollection(document, error) ?? misplaced(source, offset)
+    case 'BLOCK_AS_IMPLICIT_KEY':
+    case 'MULTILINE_IMPLICIT_KEY':
+      return brokenEntry(source, offset)
+    case 'MISSING_CHAR':
+      return missingCharacter(source, document, error)
+    case 'MULTIPLE_DOCS':
+      return {
+        offset: Math.max(0, source.text.lastIndexOf('\n---', offset) + 1),
+        message: 'a second document starts here; the file must hold one, so remove the ---',
+      }
+    case 'UNEXPECTED_TOKEN':
+      return unexpected(source, offset)
+    case 'BAD_SCALAR_START':
+      return { offset, message: `a value cannot start with this character; ${QUOTE_IT}` }
+    case 'BAD_ALIAS':
+      return { offset, message: `a value that starts with * or & means something else in YAML; ${QUOTE_IT}` }
+    case 'BAD_DQ_ESCAPE':
+      return { offset, message: 'this is no escape in double quotes; use single quotes instead' }
+    case 'TAG_RESOLVE_FAILED':
+    case 'BAD_COLLECTION_TYPE':
+      return { offset, message: `tags (!name) are not used here; remove it, or ${QUOTE_IT}` }
+    case 'RESOURCE_EXHAUSTION':
+      return { offset, message: 'values are nested too deeply' }
+    default:
+      return { offset, message: `this is not valid YAML: ${error.message}` }
+  }
+}
+
+/** An entry that the parser could not read as `name: value`, for one of several reasons. */
+function brokenEntry(source: SourceText, offset: number): Fault {
+  const { line } = source.position(offset)
+  const { start } = source.lineRange(line)
+  const text = source.line(line)
+  const dash = /^\s*-(?=[^\s-])/.exec(text)
+  if (dash) return { offset: start + dash[0].length, message: 'put a space behind the dash' }
+  const colon = /^[\s-]*[\w.-]+:(?=[^\s/])/.exec(text)
+  if (colon) return { offset: start + colon[0].length, message: 'put a space behind the colon' }
+  const below = nextContent(source, line)
+  const keyColumn = /^\s*(?:- +)*/.exec(text)![0].length
+  if (below !== null && below.indent > keyColumn && /:\s+\S/.test(text)) {
+    const message = 'this line is indented deeper than the one above, which has a value already; line them up'
+    return { offset: below.offset, message }
+  }
+  if (/^\s*-\s/.test(text)) {
+    return { offset: start + indentOf(text), message: 'a list item cannot stand here; put it below a key without a value, indented' }
+  }
+  if (/:\s.*:\s/.test(text)) return { offset, message: `a value with ": " in it needs quotes; ${QUOTE_IT}` }
+  return { offset: start + indentOf(text), message: 'this line is not of the form "name: value"' }
+}
+
+function missingCharacter(source: SourceText, document: Document, error: YAMLParseError): Fault {
+  const [offset] = error.pos
+  if (error.message.startsWith('Missing closing')) {
+    const quoted = lastNode(document, offset, node => isScalar(node) && isQuoted(node))
+    return { offset: quoted?.range?.[0] ?? offset, message: 'the quote that opens here is not closed' }
+  }
+  if (error.message.startsWith('Sequence item')) {
+    return misplaced(source, offset)
+  }
+  if (error.message.startsWith('Implicit map keys')) return brokenEntry(source, offset)
+  if (error.message.startsWith('Missing ,')) {
+    return { offset, message: 'a comma is missing before this, or quotes round the value' }
+  }
+  if (error.message.startsWith('Missing space after :')) {
+    return { offset, message: 'put a space behind the colon' }
+  }
+  return { offset, message: `this is not valid YAML: ${error.message}` }
+}
+
+function unexpected(source: SourceText, offset: number): Fault {
+  const { text } = source
+  const reference = text.slice(offset - 1, offset + 1) === '${' || text.slice(offset, offset + 2) === '${'
+  if (reference) return { offset, message: `inside { } and [ ] a \${...} needs quotes; ${QUOTE_IT}` }
+  const { line, column } = source.position(offset)
+  const before = source.line(line).slice(0, column - 1)
+  if (before.trim() === '') return misplaced(source, offset)
+  return { offset, message: 'the value has ended before this; a comma is missing, or quotes round the whole' }
+}
+
+function isQuoted(node: Scalar): boolean {
+  return node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE'
+}
+
+function unclosedCollection(document: Document, error: YAMLParseError): Fault | null {
+  const kind = /^Flow (map|sequence)/.exec(error.message)?.[1]
+  if (kind === undefined) return null
+  const [offset] = error.pos
+  const opened = lastNode(document, offset, node => isCollection(node) && node.flow === true)
+  const [open, close] = kind === 'map' ? ['{', '}'] : ['[', ']']
+  const message = `the ${open} that opens here is not closed; put a ${close} behind its last entry`
+  return { offset: opened?.range?.[0] ?? offset, message }
+}
+
+/** The last node of a kind that starts before the offset. */
+function lastNode(document: Document, before: number, matches: (node: Node) => boolean): Node | null {
+  let found: Node | null = null
+  visit(document, (_, node) => {
+    if (isNode(node) && node.range && node.range[0] < before && matches(node)) found = node
+  })
+  return found
+}
+
+function nextContent(source: SourceText, line: number): { offset: number, indent: number } | null {
+  for (let below = line + 1; below <= source.lines; below++) {
+    const text = source.line(below)
+    if (text.trim() === '' || text.trimStart().startsWith('#')) continue
+    const indent = indentOf(text)
+    return { offset: source.lineRange(below).start + indent, indent }
+  }
+  return null
+}
+
+/** The line of the offset, or the next that says something, begins at a wrong column. */
+function misplaced(source: SourceText, offset: number): Fault {
+  const start = nextContent(source, source.position(offset).line - 1)?.offset ?? offset
+  const { line } = source.position(start)
+  const tab = source.text.slice(source.lineRange(line).start, start).indexOf('\t')
+  if (tab !== -1) return { offset: source.lineRange(line).start + tab, message: NO_TABS }
+  return { offset: start, message: 'the indent fits none of the lines above; line this up with its neighbours' }
+}
+
+function indentOf(text: string): number {
+  return text.length - text.trimStart().length
+}

@@ -1,0 +1,122 @@
+import { resolve } from 'node:path'
+import type { Path } from './document.ts'
+import type { Findings } from './findings.ts'
+import { checkCertificates } from './pem.ts'
+import type { RawConfig, RawUpstream } from './raw.ts'
+import type { Upstream } from './types.ts'
+
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** Names that frame the message or steer one connection: the gateway's own to set. */
+const RESERVED = new Set([
+  'connection', 'content-length', 'expect', 'host', 'http2-settings', 'keep-alive', 'proxy-authenticate',
+  'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+])
+
+/** @param directory what file names are relative to */
+export function buildUpstreams(raw: RawConfig, directory: string, findings: Findings): Map<string, Upstream> {
+  const upstreams = new Map<string, Upstream>()
+  for (const [name, upstream] of Object.entries(raw.upstreams ?? {})) {
+    if (upstream !== undefined) upstreams.set(name, buildUpstream(name, upstream, directory, findings))
+  }
+  return upstreams
+}
+
+function buildUpstream(name: string, raw: RawUpstream, directory: string, findings: Findings): Upstream {
+  const path = ['upstreams', name]
+  const auth = buildAuth(raw, [...path, 'auth'], findings)
+  const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
+  if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
+  checkOneOrigin(raw, path, findings)
+  return {
+    name,
+    url: raw.url === undefined ? null : buildUrl(raw.url, [...path, 'url'], findings),
+    simulator: raw.simulator ?? false,
+    auth,
+    headers: buildHeaders(raw.headers ?? {}, auth?.header ?? null, [...path, 'headers'], findings),
+    websocket: raw.websocket ?? false,
+    versionHeader: headerName(raw.version_header ?? 'anthropic-version', [...path, 'version_header'], findings),
+    usage: raw.usage ?? 'ask',
+    ca,
+  }
+}
+
+function checkOneOrigin(raw: RawUpstream, path: Path, findings: Findings): void {
+  const hasUrl = findings.has([...path, 'url'])
+  const isSimulator = raw.simulator ?? findings.has([...path, 'simulator'])
+  if (hasUrl && raw.simulator === true) {
+    findings.error([...path, 'simulator'], 'an upstream is either at a url or a simulator; remove one', 'key')
+  } else if (!hasUrl && !isSimulator) {
+    findings.error(path, 'an upstream needs a url, or simulator: true', 'key')
+  }
+}
+
+function buildUrl(text: string, path: Path, findings: Findings): URL | null {
+  const url = URL.parse(text)
+  // `api.example.com:443` is a URL whose protocol is "api.example.com:".
+  if (url === null || !/^https?:\/\//i.test(text)) {
+    findings.error(path, 'this is not an http or https URL such as https://api.example.com')
+    return null
+  }
+  if (url.username !== '' || url.password !== '') {
+    findings.error(path, 'a URL must not hold credentials; put them under auth')
+  }
+  if (url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
+    findings.error(path, "a URL must end with its path: the client's path and query are put behind it")
+  }
+  const version = /\/v1(?:beta)?\/?$/.exec(url.pathname)?.[0]
+  if (version !== undefined) {
+    const start = version.replace(/\/$/, '')
+    const message = `this path is put in front of the client's, which begins with ${start} itself`
+    findings.warn(path, `${message}; leave it out unless the upstream wants it twice`)
+  }
+  return url
+}
+
+function buildAuth(raw: RawUpstream, path: Path, findings: Findings): Upstream['auth'] {
+  if (raw.auth === undefined) return null
+  const { bearer, header, value } = raw.auth
+  const given = ['bearer', 'header', 'value'].filter(name => findings.has([...path, name])).join(' and ')
+  if (given !== 'bearer' && given !== 'header and value') {
+    findings.error(path, 'auth takes either bearer, or header and value', 'key')
+  }
+  if (bearer !== undefined) {
+    checkHeaderValue(bearer, [...path, 'bearer'], findings)
+    return { header: 'authorization', value: `Bearer ${bearer}` }
+  }
+  if (header === undefined || value === undefined) return null
+  checkHeaderValue(value, [...path, 'value'], findings)
+  return { header: headerName(header, [...path, 'header'], findings), value }
+}
+
+function buildHeaders(
+  raw: Record<string, string | undefined>, authHeader: string | null, path: Path, findings: Findings,
+): Record<string, string> {
+  const headers = Object.create(null) as Record<string, string>
+  for (const [name, value] of Object.entries(raw)) {
+    if (value === undefined) continue
+    const key = headerName(name, [...path, name], findings, 'key')
+    checkHeaderValue(value, [...path, name], findings)
+    if (key === authHeader) findings.error([...path, name], 'auth sets this header; remove one', 'key')
+    if (key in headers) findings.error([...path, name], 'this header stands here twice; case does not count', 'key')
+    headers[key] = value
+  }
+  return headers
+}
+
+function headerName(text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): string {
+  const name = text.toLowerCase()
+  if (!HEADER_NAME.test(name)) findings.error(path, 'this is not a header name such as x-api-key', at)
+  if (RESERVED.has(name)) findings.error(path, 'this header is for the gateway itself to set', at)
+  return name
+}
+
+/** RFC 9110 section 5.5, which Node enforces by throwing. */
+function checkHeaderValue(value: string, path: Path, findings: Findings): void {
+  if (/[\r\n]/.test(value)) {
+    findings.error(path, 'the value has a line break in it, often at its end; no header can carry one')
+  } else if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    findings.error(path, 'the value has a character that no header can carry')
+  } else if (value !== value.trim()) {
+    findings.error(path, 'the value has spaces at its start or end')
+  }
+}

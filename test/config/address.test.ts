@@ -1,0 +1,55 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { clash, formatAddress, isAddressOrBlock, parseAddress } from '../../src/config/address.ts'
+
+t.test('reads every form of an address', async t => {
+  for (const [text, host, port] of [
+    ['127.0.0.1:8080', '127.0.0.1', 8080], ['localhost:0', 'localhost', 0], ['[::1]:8080', '::1', 8080],
+    ['[fe80::1%eth0]:80', 'fe80::1%eth0', 80], [':8080', '', 8080], ['8080', '', 8080], [8080, '', 8080],
+    ['gateway_1.example.com:65535', 'gateway_1.example.com', 65535],
+  ] as const) t.strictSame(parseAddress(text), { host, port }, String(text))
+})
+
+t.test('refuses what is none, and says why', async t => {
+  for (const [text, reason] of [
+    ['localhost', /port is missing/], ['', /port is missing/], ['host:', /port is missing/],
+    ['host:http', /port is missing/], ['127.0.0.1:65536', /at most 65535/], ['::1', /brackets/],
+    ['::1:8080', /brackets/], ['[::1]', /port is missing/], ['[::z]:80', /no.? ?.*IPv6|not hold an IPv6/],
+    ['127.0.0:80', /neither an IP address/], ['256.1.1.1:80', /neither an IP address/],
+    ['http://localhost:80', /brackets/], ['a b:80', /neither an IP address/], ['-x:80', /neither an IP address/],
+    ['host:80\n', /port is missing/],
+  ] as const) t.throws(() => parseAddress(text), { name: 'RangeError', message: reason }, JSON.stringify(text))
+})
+
+t.test('an address survives being written and read again', async () => {
+  const host = fc.oneof(fc.ipV4(), fc.ipV6().filter(text => !text.includes('.')), fc.domain())
+  fc.assert(fc.property(host, fc.integer({ min: 0, max: 65535 }), (host, port) => {
+    const again = parseAddress(formatAddress({ host, port }))
+    return again.host === host && again.port === port
+  }))
+  fc.assert(fc.property(fc.string(), text => {
+    try {
+      return parseAddress(text).port <= 65535
+    } catch (error) {
+      return error instanceof RangeError
+    }
+  }))
+})
+
+t.test('two listeners clash on one port of one interface, or of every', async t => {
+  const at = parseAddress
+  t.ok(clash(at('127.0.0.1:80'), at('127.0.0.1:80')))
+  t.ok(clash(at(':80'), at('127.0.0.1:80')))
+  t.ok(clash(at('127.0.0.1:80'), at('0.0.0.0:80')))
+  t.ok(clash(at('[::]:80'), at('[::1]:80')))
+  t.notOk(clash(at('127.0.0.1:80'), at('127.0.0.2:80')))
+  t.notOk(clash(at('127.0.0.1:80'), at('127.0.0.1:81')))
+  t.notOk(clash(at(':0'), at(':0')), 'each gets a free port of its own')
+})
+
+t.test('trusted proxies are addresses or blocks', async t => {
+  for (const text of ['10.0.0.7', '10.0.0.0/8', '0.0.0.0/0', '::1', 'fd00::/8', '::/128']) t.ok(isAddressOrBlock(text), text)
+  for (const text of [
+    '', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0/8', 'proxy.local', '10.0.0.0/-1', 'fe80::1%eth0', '/8',
+  ]) t.notOk(isAddressOrBlock(text), text)
+})

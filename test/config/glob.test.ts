@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { compileGlob, compileGlobs, globCovers, globsOverlap } from '../../src/config/glob.ts'
+
+/** Few letters, so that pieces repeat and overlap. */
+const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.', '['), maxLength: 12 })
+const glob = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.', '[', '*'), maxLength: 10 })
+
+/** The definition, as slow as it is plain: what each star takes is tried in full. */
+function matches(glob: string, text: string): boolean {
+  if (glob === '') return text === ''
+  if (glob[0] !== '*') return text[0] === glob[0] && matches(glob.slice(1), text.slice(1))
+  return Array.from({ length: text.length + 1 }, (_, taken) => taken)
+    .some(taken => matches(glob.slice(1), text.slice(taken)))
+}
+
+t.test('a star takes any run of characters, slashes and none included', async t => {
+  const cases: [string, string, boolean][] = [
+    ['/v1/*', '/v1/', true],
+    ['/v1/*', '/v1/chat/completions', true],
+    ['/v1/*', '/v1', false],
+    ['/v1/messages*', '/v1/messages', true],
+    ['/v1/messages*', '/v1/messages/count_tokens', true],
+    ['*-mini', 'gpt-4.1-mini', true],
+    ['*-mini', 'gpt-4.1-mini-2', false],
+    ['gpt-*-mini', 'gpt--mini', true],
+    ['gpt-*-mini', 'gpt-mini', false],
+    ['a*a', 'a', false],
+    ['a*a', 'aa', true],
+    ['*b*b*', 'ab', false],
+    ['*', '', true],
+    ['**', 'x', true],
+    ['', '', true],
+    ['', 'x', false],
+  ]
+  for (const [glob, text, expected] of cases) {
+    t.equal(compileGlob(glob)(text), expected, `${glob} ${expected ? 'takes' : 'leaves'} ${text}`)
+  }
+})
+
+t.test('everything but the star is literal, and case counts', async t => {
+  t.notOk(compileGlob('gpt-4.1')('gpt-4x1'))
+  t.notOk(compileGlob('[ab]')('a'))
+  t.ok(compileGlob('[ab]*')('[ab]c'))
+  t.notOk(compileGlob('GPT-*')('gpt-4'))
+  t.ok(compileGlob('a\\*')('a\\b'), 'a backslash does not escape')
+})
+
+t.test('matches as the definition does', async () => {
+  fc.assert(fc.property(glob, text, (glob, text) => compileGlob(glob)(text) === matches(glob, text)))
+})
+
+t.test('a list matches when one of its globs does', async () => {
+  fc.assert(fc.property(fc.array(glob, { maxLength: 4 }), text, (globs, text) =>
+    compileGlobs(globs)(text) === globs.some(glob => matches(glob, text))))
+})
+
+t.test('many stars against a long text take no longer than a look at each piece', async t => {
+  const hostile = compileGlob(`${'*a'.repeat(400)}*b`)
+  t.notOk(hostile('a'.repeat(20_000)), 'a backtracking matcher would not come back')
+})
+
+t.test('globCovers: nothing that the second takes escapes the first', async t => {
+  t.ok(globCovers('/v1/*', '/v1/chat/*'))
+  t.ok(globCovers('*', 'gpt-*'))
+  t.ok(globCovers('gpt-*', 'gpt-*-mini'))
+  t.notOk(globCovers('gpt-*-mini', 'gpt-*'))
+  t.notOk(globCovers('fast', 'f*'))
+  t.notOk(globCovers('a*a', '*a'))
+  fc.assert(fc.property(glob, glob, text, (a, b, text) =>
+    !globCovers(a, b) || !matches(b, text) || matches(a, text)), { numRuns: 2000 })
+})
+
+t.test('globCovers: what it denies has an example', async () => {
+  fc.assert(fc.property(glob, glob, (a, b) => {
+    // A letter that neither glob has stands for what the stars of b may take.
+    const example = b.replaceAll('*', 'z')
+    return globCovers(a, b) || !matches(a, example)
+  }))
+})
+
+t.test('globsOverlap: some text is taken by both', async t => {
+  t.ok(globsOverlap('gpt-*', '*-mini'))
+  t.ok(globsOverlap('gpt-*', 'gpt-4'))
+  t.notOk(globsOverlap('gpt-*', 'claude-*'))
+  t.notOk(globsOverlap('*-mini', '*-large'))
+  fc.assert(fc.property(glob, glob, text, (a, b, text) =>
+    globsOverlap(a, b) || !matches(a, text) || !matches(b, text)), { numRuns: 2000 })
+})
+
+t.test('globsOverlap: what it grants has an example', async () => {
+  fc.assert(fc.property(glob, glob, (a, b) => {
+    if (!globsOverlap(a, b)) return true
+    const longer = (x: string, y: string): string => (x.length > y.length ? x : y)
+    if (!a.includes('*')) return matches(b, a)
+    if (!b.includes('*')) return matches(a, b)
+    const parts = [a.split('*'), b.split('*')] as [string[], string[]]
+    const head = longer(parts[0][0]!, parts[1][0]!)
+    const tail = longer(parts[0].at(-1)!, parts[1].at(-1)!)
+    const example = [head, ...parts[0].slice(1, -1), ...parts[1].slice(1, -1), tail].join('')
+    return matches(a, example) && matches(b, example)
+  }))
+})

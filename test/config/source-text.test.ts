@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { SourceText } from '../../src/config/source-text.ts'
+
+t.test('lines and columns count from one', async t => {
+  const source = new SourceText('ab\n\ncd\r\nef')
+  t.strictSame(source.position(0), { line: 1, column: 1 })
+  t.strictSame(source.position(2), { line: 1, column: 3 })
+  t.strictSame(source.position(3), { line: 2, column: 1 })
+  t.strictSame(source.position(5), { line: 3, column: 2 })
+  t.strictSame(source.position(10), { line: 4, column: 3 }, 'the end has a place too')
+  t.equal(source.lines, 4)
+  t.strictSame([1, 2, 3, 4].map(line => source.line(line)), ['ab', '', 'cd', 'ef'])
+})
+
+t.test('a position leads back to its offset', async () => {
+  fc.assert(fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\r') }), fc.nat(), (text, at) => {
+    const offset = at % (text.length + 1)
+    const source = new SourceText(text)
+    const { line, column } = source.position(offset)
+    return source.lineRange(line).start + column - 1 === offset
+  }))
+})
+
+t.test('the caret stands below its character', async t => {
+  t.equal(new SourceText('a: b').excerpt(3, []), '    1 | a: b\n      |    ^')
+  t.equal(new SourceText('a: b').excerpt(4, []), '    1 | a: b\n      |     ^', 'just behind the end')
+  t.equal(new SourceText('\ta: b').excerpt(1, []), '    1 | \ta: b\n      | \t^', 'tabs stay tabs')
+  t.equal(new SourceText('').excerpt(0, []), '    1 | \n      | ^')
+})
+
+t.test('a long line is cut round the caret', async t => {
+  const source = new SourceText(`${'a'.repeat(500)}!${'b'.repeat(500)}`)
+  const [line = '', caret = ''] = source.excerpt(500, []).split('\n')
+  t.ok(line.length < 120)
+  t.equal(line[caret.indexOf('^')], '!')
+  t.match(line, /… *|a+!b+…$/)
+  const [first = '', at = ''] = source.excerpt(2, []).split('\n')
+  t.equal(at.indexOf('^'), '    1 | '.length + 2)
+  t.notMatch(first, /\| …/)
+})
+
+t.test('secrets are masked, names of variables are not', async t => {
+  const shown = (text: string, secret: string, caretAt: string): string => {
+    const start = text.indexOf(secret)
+    const source = new SourceText(text)
+    return source.excerpt(text.indexOf(caretAt), [{ start, end: start + secret.length }])
+  }
+  t.equal(shown('key: abc # x', 'abc', 'abc'), '    1 | key: *** # x\n      |      ^')
+  t.equal(shown('key: abc # x', 'abc', '#'), '    1 | key: *** # x\n      |          ^', 'the caret moves along')
+  t.equal(shown('key: abc # x', 'abc', 'key'), '    1 | key: *** # x\n      | ^')
+  t.equal(shown('key: "abc"', '"abc"', 'abc'), '    1 | key: "***"\n      |       ^')
+  t.equal(shown('key: ab${X}cd', 'ab${X}cd', '${X}'), '    1 | key: ***${X}***\n      |         ^')
+  t.equal(shown('key: ${X:-abc}', '${X:-abc}', '${X'), '    1 | key: ${X:-***}\n      |      ^')
+  t.equal(shown('key: |\n  abc\n  def\n', 'abc\n  def', 'abc'), '    2 |   ***\n      |   ^', 'over several lines')
+})
+
+t.test('no masked character shows, wherever the line is cut', async () => {
+  const part = fc.string({ unit: fc.constantFrom('x', ' ', '"', '\n'), maxLength: 80 })
+  const secret = fc.string({ unit: fc.constantFrom('S', '\n', '"', '$', '{', '}'), minLength: 1, maxLength: 80 })
+  fc.assert(fc.property(part, secret, part, fc.nat(), (before, secret, after, at) => {
+    const text = before + secret + after
+    const ranges = [{ start: before.length, end: before.length + secret.length }]
+    return !new SourceText(text).excerpt(at % (text.length + 1), ranges).includes('S')
+  }))
+})
+
+t.test('control characters do not reach the terminal', async t => {
+  t.equal(new SourceText('a\u001b[31m\u009b\u2028b').excerpt(0, []), '    1 | a\ufffd[31m\ufffd\ufffdb\n      | ^')
+})
