@@ -1,0 +1,54 @@
+/** What an endpoint answers, before it misbehaves. */
+export type Answer = Whole | Script
+
+/** A body that is known at once. */
+export interface Whole {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer
+}
+
+/** An answer that comes in events, which are made as they are sent: nobody pays for what is not read. */
+export interface Script {
+  readonly headers: Readonly<Record<string, string>>
+  /** All strings, or all buffers. Server-sent events include their blank line. */
+  readonly events: Iterable<string | Buffer>
+  /** The event that marks the end in this protocol; null where the framing alone does. */
+  readonly last: (() => string) | null
+  /** The event by which this protocol reports a failure in mid-stream; null where it has none. */
+  readonly error: (() => string) | null
+}
+
+const JSON_HEADERS = Object.freeze({ 'content-type': 'application/json' })
+const SSE_HEADERS = Object.freeze({
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+})
+
+/** A JSON answer with status 200 unless said otherwise. */
+export function json(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): Whole {
+  return {
+    status,
+    headers: headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...headers },
+    body: JSON.stringify(value),
+  }
+}
+
+/** An answer in any other content type, with status 200. */
+export function whole(contentType: string, body: string | Buffer): Whole {
+  return { status: 200, headers: { 'content-type': contentType }, body }
+}
+
+/** A stream of server-sent events. */
+export function sse(
+  events: Iterable<string>,
+  last: (() => string) | null,
+  error: () => string,
+): Script {
+  return { headers: SSE_HEADERS, events, last, error }
+}
+
+/** Are these events server-sent ones, to which line ends and comments apply? */
+export function isSse(headers: Readonly<Record<string, string>>): boolean {
+  return headers === SSE_HEADERS
+}

@@ -1,0 +1,117 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Answer } from './answer.ts'
+import { chatCompletion } from './chat.ts'
+import { completion } from './completion.ts'
+import { batchEmbedContents, embedContent, embeddings } from './embedding.ts'
+import { Refusal, type Family } from './error.ts'
+import { files } from './file.ts'
+import { countTokens, generateContent, streamGenerateContent } from './generate.ts'
+import { editImage, generateImage } from './image.ts'
+import { countMessageTokens, message } from './messages.ts'
+import { getModel, listModels } from './model.ts'
+import { moderate } from './moderation.ts'
+import { otherPath } from './other.ts'
+import type { SimulatedRequest } from './request.ts'
+import { countInputTokens, createResponse } from './response.ts'
+import { speak } from './speech.ts'
+import { transcribe, translate } from './transcription.ts'
+
+export interface Endpoint {
+  /** null = any. */
+  readonly methods: readonly string[] | null
+  /** What the body has to be. */
+  readonly wants: 'json' | 'form' | 'any'
+  readonly answer: (request: SimulatedRequest) => Answer
+}
+
+export interface Located {
+  readonly endpoint: Endpoint
+  /** The model that the path names, decoded; '' when it names none. */
+  readonly model: string
+}
+
+const POST = ['POST'] as const
+const READ = ['GET', 'HEAD'] as const
+
+const FIXED: ReadonlyMap<string, Endpoint> = new Map(Object.entries({
+  '/v1/chat/completions': { methods: POST, wants: 'json', answer: chatCompletion },
+  '/v1/completions': { methods: POST, wants: 'json', answer: completion },
+  '/v1/responses': { methods: POST, wants: 'json', answer: createResponse },
+  '/v1/responses/input_tokens': { methods: POST, wants: 'json', answer: countInputTokens },
+  '/v1/embeddings': { methods: POST, wants: 'json', answer: embeddings },
+  '/v1/images/generations': { methods: POST, wants: 'json', answer: generateImage },
+  '/v1/images/edits': { methods: POST, wants: 'form', answer: editImage },
+  '/v1/audio/transcriptions': { methods: POST, wants: 'form', answer: transcribe },
+  '/v1/audio/translations': { methods: POST, wants: 'form', answer: translate },
+  '/v1/audio/speech': { methods: POST, wants: 'json', answer: speak },
+  '/v1/moderations': { methods: POST, wants: 'json', answer: moderate },
+  '/v1/files': { methods: null, wants: 'any', answer: files },
+  '/v1/messages': { methods: POST, wants: 'json', answer: message },
+  '/v1/messages/count_tokens': { methods: POST, wants: 'json', answer: countMessageTokens },
+  '/v1/models': { methods: READ, wants: 'any', answer: listModels },
+  '/v1beta/models': { methods: READ, wants: 'any', answer: listModels },
+} satisfies Record<string, Endpoint>))
+
+const VERBS: ReadonlyMap<string, Endpoint> = new Map(Object.entries({
+  generateContent: { methods: POST, wants: 'json', answer: generateContent },
+  streamGenerateContent: { methods: POST, wants: 'json', answer: streamGenerateContent },
+  countTokens: { methods: POST, wants: 'json', answer: countTokens },
+  embedContent: { methods: POST, wants: 'json', answer: embedContent },
+  batchEmbedContents: { methods: POST, wants: 'json', answer: batchEmbedContents },
+} satisfies Record<string, Endpoint>))
+
+const FILE: Endpoint = { methods: null, wants: 'any', answer: files }
+const MODEL: Endpoint = { methods: READ, wants: 'any', answer: getModel }
+const OTHER: Endpoint = { methods: null, wants: 'any', answer: otherPath }
+
+/**
+ * The endpoint of a path.
+ *
+ * @param path without its query
+ * @throws Refusal 400 for a path that cannot be decoded, 404 outside /v1 and
+ *   /v1beta, 405 with `allow`
+ */
+export function locate(method: string, path: string): Located {
+  const located = find(method, path)
+  if (located === null) throw new Refusal(404, `Nothing is served at ${path}.`)
+  const { methods } = located.endpoint
+  if (methods !== null && !methods.includes(method)) {
+    throw new Refusal(405, `${method} is not allowed at ${path}.`, { allow: methods.join(', ') })
+  }
+  return located
+}
+
+/** Whose shape the answer has: the path decides where only one family has it, else the caller's headers. */
+export function familyOf(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): Family {
+  if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
+  if (path.startsWith('/v1beta') || verbOf(path) !== null) return 'generate'
+  if (FIXED.has(path) && path !== '/v1/models') return 'chat'
+  if (headers['anthropic-version'] !== undefined) return 'messages'
+  if (headers['x-goog-api-key'] !== undefined || query.has('key')) return 'generate'
+  return 'chat'
+}
+
+function find(method: string, path: string): Located | null {
+  const fixed = FIXED.get(path)
+  if (fixed) return { endpoint: fixed, model: '' }
+  const verb = method === 'POST' ? verbOf(path) : null
+  if (verb) return { endpoint: verb.endpoint, model: decode(verb.model) }
+  if (path.startsWith('/v1/files/')) return { endpoint: FILE, model: '' }
+  const model = /^\/v1(?:beta)?\/models\/(.+)$/.exec(path)?.[1]
+  if (model !== undefined && method !== 'POST') return { endpoint: MODEL, model: decode(model) }
+  return /^\/v1(?:beta)?\//.test(path) ? { endpoint: OTHER, model: '' } : null
+}
+
+function verbOf(path: string): { endpoint: Endpoint; model: string } | null {
+  const match = /^\/v1(?:beta)?\/(?:models|tunedModels)\/(.+):(\w+)$/.exec(path)
+  const endpoint = match && VERBS.get(match[2]!)
+  return endpoint ? { endpoint, model: match[1]! } : null
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new Refusal(400, 'The model in the path is not well encoded.')
+  }
+}

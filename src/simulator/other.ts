@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+import { json, type Answer } from './answer.ts'
+import type { SimulatedRequest } from './request.ts'
+
+/** Any path that the simulator does not know by name: it says what it was sent. */
+export function otherPath(request: SimulatedRequest): Answer {
+  return json({
+    id: request.id('sim-'),
+    object: 'simulated',
+    created: request.now,
+    method: request.method,
+    path: request.path,
+    model: request.model || null,
+    bytes: request.body.length,
+  })
+}
+
+/** A larger body is echoed by its digest alone. */
+const ECHO_LIMIT = 1024 * 1024
+
+/**
+ * The answer to `echo`: everything that arrived, credentials included. Names and
+ * values take turns in `raw_headers`.
+ */
+export function echo(request: SimulatedRequest): Answer {
+  return json({
+    object: 'echo',
+    method: request.method,
+    target: request.target,
+    path: request.path,
+    model: request.model || null,
+    headers: request.headers,
+    raw_headers: request.rawHeaders,
+    body_bytes: request.body.length,
+    body_sha256: createHash('sha256').update(request.body).digest('hex'),
+    body_base64: request.body.length > ECHO_LIMIT ? null : request.body.toString('base64'),
+  })
+}

@@ -1,0 +1,79 @@
+import type { Behaviour } from './behaviour.ts'
+
+/** Words of reasoning where the request asks for reasoning and no behaviour says how many. */
+export const DEFAULT_REASONING = 8
+/** Words of an answer unless `tokens` says otherwise. */
+export const DEFAULT_TOKENS = 16
+
+/** What an answer says: words `w1 w2 w3 ...`, one a token, after reasoning `r1 r2 r3 ...`. */
+export interface Plan {
+  /** Words of reasoning. */
+  readonly reasoning: number
+  /** The number of the first word. */
+  readonly from: number
+  /** How many words. */
+  readonly words: number
+  /** What stands before the first word: a space where it continues a text. */
+  readonly lead: '' | ' '
+  /** Bytes of a word with its space, at least; shorter ones are filled with dots. */
+  readonly chunk: number
+  /** The token limit came before the answer's end. */
+  readonly clipped: boolean
+  /** Tokens of the text alone. */
+  readonly tokens: number
+}
+
+export interface PlanInput {
+  /** The limit on output tokens, reasoning included; null = none. */
+  readonly limit: number | null
+  /** The request asks for reasoning. */
+  readonly reasons: boolean
+  /** The text that the answer has to continue; null when there is none. */
+  readonly prefill: string | null
+}
+
+/**
+ * Decides what an answer says. Everything follows from the request and its
+ * behaviours: the whole answer is w1 to w`tokens`, a prefilled answer goes on
+ * after its last word, and the limit takes reasoning first, words after it.
+ */
+export function planAnswer(behaviour: Behaviour, input: PlanInput): Plan {
+  const limit = input.limit ?? Infinity
+  const reasoning = Math.min(behaviour.reasoning ?? (input.reasons ? DEFAULT_REASONING : 0), limit)
+  const start = continuation(input.prefill ?? '')
+  if (behaviour.huge !== undefined) {
+    const tokens = Math.ceil(behaviour.huge / 4)
+    return { reasoning, ...start, words: 1, chunk: behaviour.huge, clipped: false, tokens }
+  }
+  const wanted = Math.max(0, (behaviour.tokens ?? DEFAULT_TOKENS) - start.from + 1)
+  const words = Math.min(wanted, limit - reasoning)
+  return { reasoning, ...start, words, chunk: behaviour.chunk ?? 0, clipped: words < wanted, tokens: words }
+}
+
+/** The words of the answer, one by one, each with the space before it. */
+export function* words(plan: Plan): Generator<string, void, undefined> {
+  const { from, chunk } = plan
+  for (let i = 0; i < plan.words; i++) {
+    const word = `${i === 0 ? plan.lead : ' '}w${from + i}`
+    yield word.length < chunk ? word.padEnd(chunk, '.') : word
+  }
+}
+
+/** The words of the reasoning, one by one, each with the space before it. */
+export function* thoughts(plan: Plan): Generator<string, void, undefined> {
+  for (let i = 1; i <= plan.reasoning; i++) yield i === 1 ? 'r1' : ` r${i}`
+}
+
+/** All of it as one text. */
+export function join(pieces: Iterable<string>): string {
+  let text = ''
+  for (const piece of pieces) text += piece
+  return text
+}
+
+function continuation(text: string): { from: number; lead: '' | ' ' } {
+  const trimmed = text.trimEnd()
+  const last = /(?:^|\s)w(\d{1,15})\.*$/.exec(trimmed)
+  const spaced = text === '' || trimmed.length < text.length
+  return { from: last ? Number(last[1]) + 1 : 1, lead: spaced ? '' : ' ' }
+}

@@ -1,0 +1,113 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Behaviour } from './behaviour.ts'
+import { Refusal, type Family } from './error.ts'
+import { record, string, type Json } from './json.ts'
+
+/** A request that has arrived whole. */
+export interface SimulatedRequest {
+  readonly method: string
+  /** The request target as it was sent. */
+  readonly target: string
+  /** Without the query, as it was sent. */
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  /** Names and values in turn, as they were sent. */
+  readonly rawHeaders: readonly string[]
+  readonly family: Family
+  readonly body: Buffer
+  /** The JSON body; empty when there is none. */
+  readonly json: Json
+  /** The multipart form, or null. */
+  readonly form: FormData | null
+  /** As the client wrote it, behaviours included; '' when it named none. */
+  readonly model: string
+  readonly behaviour: Behaviour
+  /** Seconds since 1970. */
+  readonly now: number
+  /** A fresh identifier with the prefix. */
+  readonly id: (prefix: string) => string
+}
+
+/** The body and what it says. */
+export interface ReadBody {
+  readonly body: Buffer
+  readonly json: Json
+  readonly form: FormData | null
+  readonly model: string
+}
+
+const BODY_LIMIT = 256 * 1024 * 1024
+const NO_BODY: Buffer = Buffer.alloc(0)
+
+/** A request without a body, or one whose body is left unread. */
+export const UNREAD: ReadBody = Object.freeze({ body: NO_BODY, json: {}, form: null, model: '' })
+
+/**
+ * Reads the body to its end.
+ *
+ * @returns null when the client went away first
+ * @throws Refusal 413 above 256 MiB
+ */
+export function readBody(incoming: IncomingMessage): Promise<Buffer | null> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    incoming.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes <= BODY_LIMIT) chunks.push(chunk)
+      else {
+        incoming.removeAllListeners('data').resume()
+        reject(new Refusal(413, 'The request body is above 256 MiB.', { connection: 'close' }))
+      }
+    })
+    incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    incoming.on('close', () => resolve(null))
+    // The close that follows says all there is to say.
+    incoming.on('error', () => {})
+  })
+}
+
+/**
+ * Reads what the body says.
+ *
+ * @param wants whether the endpoint takes JSON alone, a form as well, or anything
+ * @throws Refusal 400 when the body is not what the endpoint takes
+ */
+export async function parseBody(
+  body: Buffer,
+  contentType: string,
+  wants: 'json' | 'form' | 'any',
+): Promise<ReadBody> {
+  if (wants !== 'json' && contentType.startsWith('multipart/')) {
+    const form = await parseForm(body, contentType)
+    return { body, json: UNREAD.json, form, model: string(form.get('model')) }
+  }
+  if (wants === 'form' && !contentType.startsWith('application/json')) {
+    throw new Refusal(400, 'The request body is not a multipart form.')
+  }
+  const json = parseJson(body, wants !== 'any')
+  return { body, json, form: null, model: string(json['model']) }
+}
+
+function parseJson(body: Buffer, required: boolean): Json {
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString('utf8'))
+  } catch {
+    if (!required) return UNREAD.json
+    throw new Refusal(400, 'We could not parse the JSON body of your request.')
+  }
+  if (required && (typeof value !== 'object' || value === null || Array.isArray(value))) {
+    throw new Refusal(400, 'The JSON body of your request is not an object.')
+  }
+  return record(value)
+}
+
+async function parseForm(body: Buffer, contentType: string): Promise<FormData> {
+  try {
+    return await new Response(new Uint8Array(body), { headers: { 'content-type': contentType } }).formData()
+  } catch {
+    throw new Refusal(400, 'The multipart form cannot be read.')
+  }
+}

@@ -1,0 +1,73 @@
+import type { ServerResponse } from 'node:http'
+import { isSse, type Answer, type Script, type Whole } from './answer.ts'
+import type { Behaviour } from './behaviour.ts'
+import { play } from './play.ts'
+import { responseStage } from './stage.ts'
+
+/** Pieces of a whole body where something has to happen between them. */
+const PIECES = 8
+/** By how much `wrong_length` exceeds the body. */
+const EXCESS = 64
+/** What `wrong_length` says of a stream, whose length nobody knows. */
+const STREAM_LENGTH = 1_000_000_000
+
+/**
+ * Sends an answer with the behaviours that concern how it is sent.
+ *
+ * @param deliberate called before the connection is ended otherwise than it should
+ * @returns stops the sending at once
+ */
+export function send(
+  res: ServerResponse, answer: Answer, behaviour: Behaviour, deliberate: () => void,
+): () => void {
+  const disturbed = isDisturbed(behaviour)
+  if ('body' in answer && (!disturbed || isEmpty(answer.status))) {
+    sendAtOnce(res, answer)
+    return () => {}
+  }
+  const [status, script, length] = 'body' in answer
+    ? [answer.status, inPieces(answer), lengthOf(answer, behaviour)]
+    : [200, answer, null]
+  const headers: Record<string, string | number> = { ...script.headers }
+  if (behaviour.gzip) headers['content-encoding'] = 'gzip'
+  if (behaviour.wrong_length) headers['content-length'] = length === null ? STREAM_LENGTH : length + EXCESS
+  else if (length !== null) headers['content-length'] = length
+  res.writeHead(status, headers)
+  // A delay or an end may come before the first byte that would carry the head along.
+  if (disturbed) res.flushHeaders()
+  return play(script, behaviour, responseStage(res, behaviour, isSse(script.headers), deliberate))
+}
+
+/** Sends a body as it should be sent. */
+export function sendAtOnce(res: ServerResponse, { status, headers, body }: Whole): void {
+  if (isEmpty(status)) res.writeHead(status).end()
+  else res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
+}
+
+/** Answers with these statuses have no content, and so no length (RFC 9110, section 8.6). */
+function isEmpty(status: number): boolean {
+  return status === 204 || status === 304
+}
+
+/** Does a behaviour concern how the bytes are sent? */
+function isDisturbed(b: Behaviour): boolean {
+  return b.first_delay !== undefined || b.pace !== undefined || b.split !== undefined || b.gzip === true
+    || b.wrong_length === true || b.malformed_after !== undefined || b.stall_after !== undefined
+    || b.cut_after !== undefined || b.close_after !== undefined || b.reset_after !== undefined
+}
+
+/** A whole body as a script, so that it can be paced, stalled and cut like one. */
+function inPieces(answer: Whole): Script {
+  const bytes = Buffer.from(answer.body)
+  const size = Math.max(Math.ceil(bytes.length / PIECES), 1)
+  const events: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += size) events.push(bytes.subarray(at, at + size))
+  return { headers: answer.headers, events, last: null, error: null }
+}
+
+/** The length to announce: none where the body's end would contradict it, so that HTTP sees a good end. */
+function lengthOf(answer: Whole, behaviour: Behaviour): number | null {
+  const { gzip, cut_after: cut, malformed_after: malformed } = behaviour
+  if (behaviour.wrong_length) return Buffer.byteLength(answer.body)
+  return gzip || cut !== undefined || malformed !== undefined ? null : Buffer.byteLength(answer.body)
+}

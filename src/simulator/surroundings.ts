@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http'
+import { behaviourOfModel, onTurn, parseBehaviour, type Behaviour } from './behaviour.ts'
+import type { ExchangeCounter } from './stats.ts'
+
+/** What the exchanges of one simulator share. */
+export interface Surroundings {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** A fresh identifier with the prefix. */
+  readonly id: (prefix: string) => string
+  /** How often each list of behaviours with `first` or `every` was asked for. */
+  readonly turns: Map<string, number>
+  readonly counter: ExchangeCounter
+}
+
+/** Lists that are counted at once; past it the one unused for longest is forgotten. */
+const MAX_TURNS = 10_000
+
+/** The list of the header; '' when there is none. */
+export function headerList(incoming: IncomingMessage): string {
+  const header = incoming.headers['x-simulate']
+  return typeof header === 'string' ? header : ''
+}
+
+/**
+ * The behaviours of one request. It is the turn of that request: `first` and
+ * `every` count it.
+ *
+ * @param list that of the header
+ * @throws BehaviourError
+ */
+export function behaviourOf(around: Surroundings, model: string, list: string): Behaviour {
+  const ofModel = behaviourOfModel(model)
+  const text = ofModel === '' || list === '' ? ofModel + list : `${ofModel},${list}`
+  const behaviour = parseBehaviour(text)
+  if (behaviour.first === undefined && behaviour.every === undefined) return behaviour
+  const turn = around.turns.get(text) ?? 0
+  around.turns.delete(text)
+  around.turns.set(text, turn + 1)
+  if (around.turns.size > MAX_TURNS) around.turns.delete(around.turns.keys().next().value!)
+  return onTurn(behaviour, turn)
+}
+
+/** The path and the query of a request target. */
+export function splitTarget(target: string): [path: string, query: string] {
+  const mark = target.indexOf('?')
+  return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)]
+}

@@ -1,0 +1,114 @@
+import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { Whole } from './answer.ts'
+import { BehaviourError, type Behaviour } from './behaviour.ts'
+import { converse, type Dialogue } from './conversation.ts'
+import { faultyAnswer, refuse, Refusal } from './error.ts'
+import { realtimeDialogue } from './realtime.ts'
+import { responsesDialogue } from './responses-dialogue.ts'
+import { resetSocket } from './stage.ts'
+import { behaviourOf, headerList, splitTarget, type Surroundings } from './surroundings.ts'
+
+/** The WebSockets of one simulator. */
+export interface Upgrader {
+  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Drops every connection. */
+  closeAll(): void
+}
+
+/**
+ * Takes WebSocket upgrades at /v1/realtime and /v1/responses. Behaviours of the
+ * `x-simulate` header, and of the `model` in the query, concern the handshake
+ * and each answer after it. A connection counts as one request.
+ */
+export function upgrader(around: Surroundings): Upgrader {
+  const server = new WebSocketServer({ noServer: true })
+  return {
+    // node:http names the wider type; what it hands over is the connection.
+    upgrade: (incoming, socket, head) => shakeHands(around, server, incoming, socket as Socket, head),
+    closeAll: () => {
+      for (const client of server.clients) client.terminate()
+    },
+  }
+}
+
+function shakeHands(
+  around: Surroundings, server: WebSocketServer, incoming: IncomingMessage, socket: Socket, head: Buffer,
+): void {
+  const [path, query] = splitTarget(incoming.url ?? '/')
+  const model = new URLSearchParams(query).get('model') ?? ''
+  const count = around.counter.begin()
+  // Until the handshake is over, a connection that closes was left by its client.
+  let outcome: 'completed' | 'aborted' = 'aborted'
+  let status = 0
+  let stop = () => {}
+  // The close that follows says all there is to say.
+  socket.on('error', () => {})
+  socket.once('end', () => socket.end())
+  socket.once('close', () => {
+    stop()
+    count({ method: 'GET', path, model }, outcome, status)
+  })
+
+  const answer = (instead: Whole) => {
+    outcome = 'completed'
+    status = instead.status
+    socket.end(rawAnswer(instead))
+  }
+  const go = (behaviour: Behaviour, early: Buffer) => {
+    if (behaviour.reset || behaviour.close) {
+      outcome = 'completed'
+      return behaviour.reset ? resetSocket(socket) : void socket.destroy()
+    }
+    if (behaviour.status !== undefined || behaviour.error_200) {
+      return answer(faultyAnswer('chat', behaviour, Math.floor(around.now() / 1000), ''))
+    }
+    const dialogue = dialogueOf(around, path, model, incoming)
+    server.handleUpgrade(incoming, socket, early, client => {
+      status = 101
+      outcome = 'completed'
+      converse(around, { client, socket, dialogue, behaviour }, left => {
+        outcome = left
+      })
+    })
+  }
+  try {
+    const behaviour = behaviourOf(around, model, headerList(incoming))
+    if (behaviour.headers_delay === undefined) go(behaviour, head)
+    else stop = readFor(behaviour.headers_delay, socket, early => go(behaviour, Buffer.concat([head, ...early])))
+  } catch (thrown) {
+    if (!(thrown instanceof BehaviourError)) throw thrown
+    answer(refuse('chat', new Refusal(400, thrown.message), ''))
+  }
+}
+
+/**
+ * Waits, and reads on meanwhile: a connection that nobody reads does not say
+ * that its other end is gone.
+ *
+ * @returns gives up the waiting
+ */
+function readFor(ms: number, socket: Socket, done: (early: Buffer[]) => void): () => void {
+  const early: Buffer[] = []
+  const keep = (bytes: Buffer) => early.push(bytes)
+  const timer = setTimeout(() => {
+    socket.off('data', keep)
+    done(early)
+  }, ms)
+  socket.on('data', keep)
+  return () => clearTimeout(timer)
+}
+
+function dialogueOf(around: Surroundings, path: string, model: string, incoming: IncomingMessage): Dialogue {
+  return path === '/v1/realtime' ? realtimeDialogue(around, model) : responsesDialogue(around, incoming)
+}
+
+/** An answer in place of the upgrade, where there is no response object to write it. */
+function rawAnswer({ status, headers, body }: Whole): string {
+  const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  const first = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Simulated'}\r\n`
+  return `${first}${lines.join('')}\r\n${body.toString()}`
+}

@@ -1,0 +1,48 @@
+import type { Behaviour } from './behaviour.ts'
+
+/** What an answer reports, in one vocabulary for all protocols. Tokens. */
+export interface Counts {
+  /** All input, cached reads and cache writes included. */
+  readonly input: number
+  readonly cached: number
+  readonly cacheWrite5m: number
+  readonly cacheWrite1h: number
+  /** All output, reasoning included. */
+  readonly output: number
+  readonly reasoning: number
+}
+
+/**
+ * What is reported: what was said, unless behaviours set other figures.
+ *
+ * @param input tokens of the prompt
+ * @param text tokens of the answer without its reasoning
+ * @param reasoning tokens of the reasoning
+ */
+export function countUsage(behaviour: Behaviour, input: number, text: number, reasoning: number): Counts {
+  const cached = behaviour.cached ?? 0
+  const cacheWrite5m = behaviour.cache_write ?? 0
+  const cacheWrite1h = behaviour.cache_write_1h ?? 0
+  return {
+    // No provider reports more from its cache than the prompt has.
+    input: behaviour.input ?? Math.max(input, cached + cacheWrite5m + cacheWrite1h),
+    cached,
+    cacheWrite5m,
+    cacheWrite1h,
+    output: behaviour.output ?? text + reasoning,
+    reasoning,
+  }
+}
+
+/** A figure as it is reported: itself, or the nonsense that `usage` asks for. */
+export function figure(behaviour: Behaviour, tokens: number): unknown {
+  switch (behaviour.usage) {
+    case 'none': return undefined
+    case 'null': return null
+    case 'negative': return -tokens - 1
+    case 'fraction': return tokens + 0.5
+    case 'huge': return 1e21
+    case 'string': return String(tokens)
+    default: return tokens
+  }
+}
