@@ -1,0 +1,104 @@
+import type { EndpointName } from '../protocols/names.ts'
+import { JsonCursor } from './cursor.ts'
+import { Figures } from './figures.ts'
+import { readUsage } from './readers.ts'
+import type { Reading } from './readers.ts'
+import { blankUsage } from './usage.ts'
+
+const USAGE = Buffer.from('usage')
+const USAGE_METADATA = Buffer.from('usageMetadata')
+const DATA = Buffer.from('data')
+const DURATION = Buffer.from('duration')
+
+/**
+ * Reads the usage out of a whole, successful, non-streamed answer. The body is
+ * walked at its top level, and only the usage object is parsed: a body of
+ * hundreds of megabytes of base64 costs about as much as searching it once.
+ *
+ * @param body decompressed; a generate stream as one JSON array will do too
+ * @returns null when the answer tells nothing, such as one that is not JSON
+ */
+export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | null {
+  const cursor = new JsonCursor(body)
+  switch (endpoint) {
+    case 'generate.content':
+    case 'generate.stream':
+    case 'generate.embed':
+    case 'generate.batch_embed':
+      return readUsage(endpoint, lastMetadata(cursor))
+    case 'images.generations':
+    case 'images.edits':
+      return readImageBody(endpoint, cursor)
+    case 'audio.transcriptions':
+    case 'audio.translations':
+      return readTranscriptBody(endpoint, cursor)
+    default:
+      return readUsage(endpoint, member(cursor, USAGE))
+  }
+}
+
+/** The value of a top-level member, the last of that name; undefined when there is none. */
+function member(cursor: JsonCursor, name: Buffer): unknown {
+  let value: unknown
+  if (!cursor.beginObject()) return value
+  while (cursor.nextMember()) {
+    const wanted = cursor.keyIs(name)
+    if (cursor.skip() && wanted) value = cursor.parsed()
+  }
+  return value
+}
+
+function lastMetadata(cursor: JsonCursor): unknown {
+  if (!cursor.beginArray()) return member(cursor, USAGE_METADATA)
+  let last: unknown
+  while (cursor.nextElement()) {
+    if (!cursor.isObject()) cursor.skip()
+    else last = member(cursor, USAGE_METADATA) ?? last
+  }
+  return last
+}
+
+/** The pictures are counted, whether or not their tokens are reported. */
+function readImageBody(endpoint: EndpointName, cursor: JsonCursor): Reading | null {
+  let usage: unknown
+  let images: number | null = null
+  if (!cursor.beginObject()) return null
+  while (cursor.nextMember()) {
+    if (cursor.keyIs(DATA) && cursor.isArray()) {
+      images = countElements(cursor)
+      continue
+    }
+    const wanted = cursor.keyIs(USAGE)
+    if (cursor.skip() && wanted) usage = cursor.parsed()
+  }
+  const reading = readUsage(endpoint, usage)
+  if (images === null) return reading
+  return { usage: { ...(reading?.usage ?? blankUsage()), images }, suspect: reading?.suspect ?? false }
+}
+
+function countElements(cursor: JsonCursor): number {
+  let count = 0
+  cursor.beginArray()
+  while (cursor.nextElement()) {
+    if (cursor.skip()) count++
+  }
+  return count
+}
+
+/** verbose_json of models that report no usage has the duration in seconds. */
+function readTranscriptBody(endpoint: EndpointName, cursor: JsonCursor): Reading | null {
+  let usage: unknown
+  let duration: unknown
+  if (!cursor.beginObject()) return null
+  while (cursor.nextMember()) {
+    const isUsage = cursor.keyIs(USAGE)
+    const isDuration = cursor.keyIs(DURATION)
+    if (!cursor.skip()) break
+    if (isUsage) usage = cursor.parsed()
+    else if (isDuration) duration = cursor.parsed()
+  }
+  const reading = readUsage(endpoint, usage)
+  if (reading || duration === undefined) return reading
+  const figures = new Figures()
+  return { usage: { ...blankUsage(), seconds: figures.seconds(duration) }, suspect: figures.suspect }
+}

@@ -1,0 +1,67 @@
+/** An exact decimal: `units` times ten to the power of -`scale`. */
+export interface Decimal {
+  readonly units: bigint
+  readonly scale: number
+}
+
+export const ZERO: Decimal = { units: 0n, scale: 0 }
+
+const FORM = /^(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?$/i
+
+/**
+ * Reads a decimal as people and JSON write it: `2.50`, `.5`, `1e-7`; not below 0.
+ *
+ * @throws RangeError for anything else
+ */
+export function parseDecimal(text: string): Decimal {
+  const [match, whole = '', fraction = '', exponent = '0'] = FORM.exec(text) ?? []
+  if (match === undefined || whole + fraction === '') throw new RangeError(`not a decimal: '${text}'`)
+  const scale = fraction.length - Number(exponent)
+  const units = BigInt(whole + fraction)
+  return scale >= 0 ? { units, scale } : { units: units * 10n ** BigInt(-scale), scale: 0 }
+}
+
+/** The sum, exact. */
+export function add(a: Decimal, b: Decimal): Decimal {
+  const scale = Math.max(a.scale, b.scale)
+  return { units: at(a, scale) + at(b, scale), scale }
+}
+
+/** The product, exact. */
+export function multiply(a: Decimal, b: Decimal): Decimal {
+  return { units: a.units * b.units, scale: a.scale + b.scale }
+}
+
+/** Moves the point: times ten to the power of `places` (below 0: a division), exact. */
+export function shift(a: Decimal, places: number): Decimal {
+  return places <= a.scale
+    ? { units: a.units, scale: a.scale - places }
+    : { units: a.units * 10n ** BigInt(places - a.scale), scale: 0 }
+}
+
+/** The quotient to `scale` places, halves rounded up. */
+export function divide(a: Decimal, divisor: bigint, scale: number): Decimal {
+  const exact = shift(a, scale)
+  return { units: roundedQuotient(exact.units, divisor * 10n ** BigInt(exact.scale)), scale }
+}
+
+/** The value as a whole number of 10^-`scale`, halves rounded up. */
+export function toUnits(a: Decimal, scale: number): bigint {
+  return scale >= a.scale ? at(a, scale) : roundedQuotient(a.units, 10n ** BigInt(a.scale - scale))
+}
+
+/** Writes it out without an exponent and without trailing zeros: `0.0125`, `3`, `-0.5`. */
+export function formatDecimal({ units, scale }: Decimal): string {
+  const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0')
+  const whole = digits.slice(0, digits.length - scale)
+  const fraction = digits.slice(digits.length - scale).replace(/0+$/, '')
+  return `${units < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+function at(a: Decimal, scale: number): bigint {
+  return a.units * 10n ** BigInt(scale - a.scale)
+}
+
+function roundedQuotient(dividend: bigint, divisor: bigint): bigint {
+  return (dividend * 2n + divisor) / (divisor * 2n)
+}

@@ -1,0 +1,76 @@
+/** A JSON object whose members are not looked at yet. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+// No answer of any model comes near; a counter gone wrong does, and would be billed in millions.
+const MOST = 1_000_000_000
+
+/**
+ * Reads the figures of one usage object and remembers whether one of them was
+ * nonsense. A figure that cannot be a count (negative, fractional, above a
+ * thousand million, a string, an object) reads as null, like one that is absent.
+ */
+export class Figures {
+  /** A figure was there and was not believed. */
+  suspect = false
+
+  /** A count that may be absent: undefined and null are no figure and no cause for doubt. */
+  count(value: unknown): number | null {
+    if (value === undefined || value === null) return null
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST) return value
+    return this.doubt()
+  }
+
+  /** A count that the protocol promises: its absence is suspect too. */
+  needed(value: unknown): number | null {
+    return value === undefined || value === null ? this.doubt() : this.count(value)
+  }
+
+  /** A count that must fit into `whole`; a whole that nobody knows fits all. */
+  part(value: unknown, whole: number | null): number | null {
+    const count = this.count(value)
+    return count !== null && whole !== null && count > whole ? this.doubt() : count
+  }
+
+  /** A duration in seconds that the protocol promises, fractions allowed. */
+  seconds(value: unknown): number | null {
+    if (typeof value === 'number' && value >= 0 && value <= MOST) return value
+    return this.doubt()
+  }
+
+  /** An object that may be absent; anything else in its place is suspect and reads as empty. */
+  object(value: unknown): JsonObject {
+    if (value === undefined || value === null) return {}
+    if (isObject(value)) return value
+    this.suspect = true
+    return {}
+  }
+
+  /** An array that may be absent; anything else in its place is suspect and reads as empty. */
+  array(value: unknown): readonly unknown[] {
+    if (value === undefined || value === null) return []
+    if (Array.isArray(value)) return value
+    this.suspect = true
+    return []
+  }
+
+  private doubt(): null {
+    this.suspect = true
+    return null
+  }
+}
+
+/** Is it a JSON object: not null, not an array? */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What is left of `whole` beside its parts; null when the whole is unknown, never below 0. */
+export function rest(whole: number | null, ...parts: readonly (number | null)[]): number | null {
+  if (whole === null) return null
+  return Math.max(0, parts.reduce<number>((left, part) => left - (part ?? 0), whole))
+}
+
+/** A part of a whole, cut to what the other parts leave of it. */
+export function within(part: number | null, room: number | null): number | null {
+  return part !== null && room !== null && part > room ? room : part
+}

@@ -1,0 +1,28 @@
+const SMALLEST = 1024
+/** A larger buffer is let go once it is emptied. */
+const KEPT = 16 * 1024
+const NO_BYTES = Buffer.alloc(0)
+
+/** Bytes gathered from pieces, in a buffer that doubles: linear time, at most twice the bytes. */
+export class GrowingBytes {
+  /** The gathered bytes are its first `length`; the rest is unused. */
+  bytes: Buffer = NO_BYTES
+  length = 0
+
+  /** Appends source[from, to). */
+  append(source: Uint8Array, from: number, to: number): void {
+    const length = this.length + to - from
+    if (length > this.bytes.length) {
+      const grown = Buffer.allocUnsafe(Math.max(length, 2 * this.bytes.length, SMALLEST))
+      grown.set(this.bytes.subarray(0, this.length))
+      this.bytes = grown
+    }
+    this.bytes.set(source.subarray(from, to), this.length)
+    this.length = length
+  }
+
+  clear(): void {
+    this.length = 0
+    if (this.bytes.length > KEPT) this.bytes = NO_BYTES
+  }
+}

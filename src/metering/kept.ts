@@ -1,0 +1,134 @@
+/** What a piece of generated text is; each is counted and priced in its own way. */
+export type TextKind = 'content' | 'reasoning' | 'tool'
+
+/** One run of text as the wire had it. */
+export interface KeptRun {
+  readonly kind: TextKind
+  /** The bytes are the inside of JSON strings, escapes and all; otherwise text to take as it stands. */
+  readonly escaped: boolean
+  readonly bytes: Uint8Array
+}
+
+/** What was generated so far: the runs that were kept, and how much came in all. */
+export interface Generated {
+  readonly runs: readonly KeptRun[]
+  /** Bytes on the wire by kind: of the text kept, and of all that came. */
+  readonly kept: Readonly<Record<TextKind, number>>
+  readonly came: Readonly<Record<TextKind, number>>
+}
+
+const KINDS: readonly TextKind[] = ['content', 'reasoning', 'tool']
+const HEADER = 8
+const FIRST_SIZE = 1024
+const BACKSLASH = 0x5c
+const LONGEST_ESCAPE = 6
+// Choices and tool calls beyond share a lane, so that an upstream's index cannot grow a table.
+const MOST_INDEXES = 1024
+
+/**
+ * Keeps generated text compactly, only to settle an abnormal end: one buffer that
+ * grows up to a bound, of runs [lane, length, bytes]. A lane is one text: a choice's
+ * content, its reasoning, one tool call's arguments. Beyond the bound bytes are
+ * only counted.
+ */
+export class KeptText {
+  readonly #limit: number
+  #buffer = Buffer.alloc(0)
+  #used = 0
+  #lane = -1
+  /** Where the run being appended to has its header. */
+  #run = 0
+  #full = false
+  readonly #kept = [0, 0, 0]
+  readonly #came = [0, 0, 0]
+
+  /** @param limit bytes of memory at most */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /**
+   * Appends bytes of the wire to a lane.
+   *
+   * @param index which choice or tool call, from 0
+   * @param escaped as in KeptRun
+   */
+  append(kind: TextKind, index: number, escaped: boolean, bytes: Buffer, start: number, end: number): void {
+    if (end <= start) return
+    const k = KINDS.indexOf(kind)
+    this.#came[k]! += end - start
+    if (this.#full) return
+    const lane = (Math.min(index, MOST_INDEXES) * KINDS.length + k) * 2 + (escaped ? 1 : 0)
+    const room = this.#limit - this.#used - (lane === this.#lane ? 0 : HEADER)
+    let length = end - start
+    if (length > room) {
+      this.#full = true
+      length = safeCut(bytes, start, start + Math.max(0, room)) - start
+      if (length <= 0) return
+    }
+    this.#grow(length + HEADER)
+    if (lane !== this.#lane) this.#open(lane)
+    bytes.copy(this.#buffer, this.#used, start, start + length)
+    this.#used += length
+    this.#buffer.writeUInt32LE(this.#buffer.readUInt32LE(this.#run + 4) + length, this.#run + 4)
+    this.#kept[k]! += length
+  }
+
+  /** Bytes of all that came, by kind. */
+  get came(): Readonly<Record<TextKind, number>> {
+    return byKind(this.#came)
+  }
+
+  /** Puts the lanes together: each is one run, in the order of their first bytes. */
+  generated(): Generated {
+    const lanes = new Map<number, Uint8Array[]>()
+    for (let at = 0; at < this.#used; ) {
+      const lane = this.#buffer.readUInt32LE(at)
+      const end = at + HEADER + this.#buffer.readUInt32LE(at + 4)
+      const pieces = lanes.get(lane) ?? []
+      pieces.push(this.#buffer.subarray(at + HEADER, end))
+      lanes.set(lane, pieces)
+      at = end
+    }
+    return {
+      runs: [...lanes].map(([lane, pieces]) => ({
+        kind: KINDS[(lane >> 1) % KINDS.length]!,
+        escaped: (lane & 1) === 1,
+        bytes: Buffer.concat(pieces),
+      })),
+      kept: byKind(this.#kept),
+      came: byKind(this.#came),
+    }
+  }
+
+  #open(lane: number): void {
+    this.#run = this.#used
+    this.#buffer.writeUInt32LE(lane, this.#run)
+    this.#buffer.writeUInt32LE(0, this.#run + 4)
+    this.#used += HEADER
+    this.#lane = lane
+  }
+
+  #grow(by: number): void {
+    const needed = this.#used + by
+    if (needed <= this.#buffer.length) return
+    const size = Math.min(this.#limit, Math.max(FIRST_SIZE, this.#buffer.length * 2, needed))
+    const larger = Buffer.allocUnsafeSlow(Math.max(size, needed))
+    this.#buffer.copy(larger, 0, 0, this.#used)
+    this.#buffer = larger
+  }
+}
+
+/** Where text may be cut at or before `end` without splitting a character or an escape. */
+function safeCut(bytes: Uint8Array, start: number, end: number): number {
+  let cut = end
+  while (cut > start && (bytes[cut]! & 0xc0) === 0x80) cut--
+  for (let i = Math.max(start, cut - LONGEST_ESCAPE); i < cut; i++) {
+    if (bytes[i] === BACKSLASH) return i
+  }
+  return cut
+}
+
+function byKind(counts: readonly number[]): Record<TextKind, number> {
+  return { content: counts[0]!, reasoning: counts[1]!, tool: counts[2]! }
+}

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { calcPrice, findProvider } from '@pydantic/genai-prices'
+import type { Model, Price } from '../config/types.ts'
+import { fromCatalogue } from './catalogue.ts'
+import { parseDecimal } from './decimal.ts'
+
+export interface PriceBook {
+  /**
+   * The price of a model at a moment (some change with the date or the hour).
+   * The operator's own price wins, first under the upstream's name of the model,
+   * then under the client's; then the catalogue's for the upstream's name.
+   *
+   * @param upstream where the model runs: tells resellers' prices apart; null, or
+   *   a host that the catalogue does not know, goes by the model's name alone
+   * @returns null for a model without a price
+   */
+  priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null
+}
+
+export interface QuotedPrice {
+  readonly price: Price
+  /** Which price list: `genai-prices 0.1.8`, or `config 1f3870be274f` (a digest of the operator's price). */
+  readonly version: string
+}
+
+/**
+ * Builds the price book from the configuration's models and the catalogue of the
+ * package @pydantic/genai-prices: the data inside the package, nothing is fetched.
+ *
+ * @throws RangeError when a price of the configuration is not a decimal
+ */
+export function createPriceBook({ models }: { readonly models: ReadonlyMap<string, Model> }): PriceBook {
+  const own = new Map<string, QuotedPrice>()
+  for (const { name, price } of models.values()) {
+    if (!price) continue
+    checkDecimals(price)
+    own.set(name, { price, version: `config ${digest(price)}` })
+  }
+  return new Book(own, `genai-prices ${catalogueVersion()}`)
+}
+
+class Book implements PriceBook {
+  readonly #own: ReadonlyMap<string, QuotedPrice>
+  readonly #version: string
+  readonly #providers = new Map<string, string | null>()
+  // The catalogue's entries are constants, so each is translated once.
+  readonly #translated = new WeakMap<object, QuotedPrice | null>()
+
+  constructor(own: ReadonlyMap<string, QuotedPrice>, version: string) {
+    this.#own = own
+    this.#version = version
+  }
+
+  priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null {
+    const own = this.#own.get(model) ?? (alias === undefined ? undefined : this.#own.get(alias))
+    return own ?? this.#listed(upstream, model.replace(/^models\//, ''), at)
+  }
+
+  #listed(upstream: URL | null, model: string, at: Date): QuotedPrice | null {
+    const providerId = upstream && this.#providerOf(upstream)
+    const listed = calcPrice({}, model, { timestamp: at, ...(providerId ? { providerId } : {}) })?.model_price
+    if (!listed) return null
+    let quoted = this.#translated.get(listed)
+    if (quoted === undefined) {
+      const price = fromCatalogue(listed)
+      quoted = price && { price, version: this.#version }
+      this.#translated.set(listed, quoted)
+    }
+    return quoted
+  }
+
+  /** Remembered by origin and path: the upstreams of a configuration are few. */
+  #providerOf(upstream: URL): string | null {
+    const url = upstream.origin + upstream.pathname
+    let id = this.#providers.get(url)
+    if (id === undefined) {
+      id = findProvider({ providerApiUrl: url })?.id ?? null
+      this.#providers.set(url, id)
+    }
+    return id
+  }
+}
+
+function checkDecimals(price: Price): void {
+  const { tiers = [], ...rates } = price
+  for (const rate of [rates, ...tiers.map(tier => tier.price)].flatMap(one => Object.values(one))) {
+    parseDecimal(rate)
+  }
+}
+
+function digest(price: Price): string {
+  return createHash('sha256').update(JSON.stringify(price)).digest('hex').slice(0, 12)
+}
+
+/** The package's own version: its data changes with nothing else. */
+function catalogueVersion(): string {
+  const manifest = new URL('../package.json', import.meta.resolve('@pydantic/genai-prices'))
+  const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
+  return version
+}

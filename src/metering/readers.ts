@@ -1,0 +1,252 @@
+import type { EndpointName } from '../protocols/names.ts'
+import { Figures, isObject, rest, within } from './figures.ts'
+import type { JsonObject } from './figures.ts'
+import { blankUsage } from './usage.ts'
+import type { Usage } from './usage.ts'
+
+/** What an upstream said it used, in the gateway's own vocabulary. */
+export interface Reading {
+  readonly usage: Usage
+  /** A figure was nonsense and reads as null, or figures contradict each other. */
+  readonly suspect: boolean
+}
+
+type Reader = (usage: JsonObject, figures: Figures, final: boolean) => Usage
+
+const READERS: Partial<Record<EndpointName, Reader>> = {
+  'chat.completions': readChat,
+  'completions': readChat,
+  'responses': readResponses,
+  'embeddings': readEmbeddings,
+  'images.generations': readImages,
+  'images.edits': readImages,
+  'audio.transcriptions': readTranscription,
+  'audio.translations': readTranscription,
+  'audio.speech': readSpeech,
+  'messages': readMessages,
+  'generate.content': readGenerate,
+  'generate.stream': readGenerate,
+  'generate.embed': readGenerateEmbedding,
+  'generate.batch_embed': readGenerateEmbedding,
+}
+
+/**
+ * Reads a protocol's usage object (`usage`, or `usageMetadata` for generate).
+ * What is not an object at all is suspect and says nothing.
+ *
+ * @param final false while the answer was still under way when it was sent
+ * @returns null where there is none, or where the endpoint is known to have none
+ *   (counting tokens, listing models).
+ */
+export function readUsage(endpoint: EndpointName, value: unknown, final = true): Reading | null {
+  const reader = READERS[endpoint]
+  if (!reader || value === undefined || value === null) return null
+  if (!isObject(value)) return { usage: blankUsage(), suspect: true }
+  const figures = new Figures()
+  const usage = reader(value, figures, final)
+  return { usage, suspect: figures.suspect }
+}
+
+/** Chat and legacy completions: prompt_tokens includes what was cached. */
+function readChat(usage: JsonObject, f: Figures): Usage {
+  const prompt = f.object(usage.prompt_tokens_details)
+  const completion = f.object(usage.completion_tokens_details)
+  const inputTokens = f.needed(usage.prompt_tokens)
+  // DeepSeek and Moonshot report cache hits at the top.
+  const cached = prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens
+  return {
+    ...blankUsage(),
+    ...splitInput(f, inputTokens, cached, prompt),
+    ...splitOutput(f, chatOutput(f, usage, inputTokens, completion.reasoning_tokens), completion),
+  }
+}
+
+/**
+ * completion_tokens includes the reasoning, as OpenAI has it. xAI reports the
+ * two side by side, and its total, which is then the sum of all three, says so.
+ */
+function chatOutput(f: Figures, usage: JsonObject, input: number | null, reasoning: unknown): number | null {
+  const output = f.needed(usage.completion_tokens)
+  if (typeof reasoning !== 'number' || reasoning <= 0 || input === null || output === null) return output
+  const beside = output + reasoning
+  return usage.total_tokens === input + beside ? f.count(beside) : output
+}
+
+/** The responses protocol: as chat, under other names. */
+function readResponses(usage: JsonObject, f: Figures): Usage {
+  const input = f.object(usage.input_tokens_details)
+  const output = f.object(usage.output_tokens_details)
+  return {
+    ...blankUsage(),
+    ...splitInput(f, f.needed(usage.input_tokens), input.cached_tokens, input),
+    ...splitOutput(f, f.needed(usage.output_tokens), output),
+  }
+}
+
+/** The parts of an input that includes them, with OpenAI's names for the details. */
+function splitInput(f: Figures, inputTokens: number | null, cached: unknown, details: JsonObject) {
+  const cachedInputTokens = f.part(cached, inputTokens)
+  const uncached = rest(inputTokens, cachedInputTokens)
+  const written = f.part(details.cache_write_tokens, uncached)
+  const lasting = f.part(f.object(details.cache_write_tokens_details).ttl_12h_tokens, written)
+  const fresh = rest(uncached, written)
+  const inputAudioTokens = within(f.part(details.audio_tokens, inputTokens), fresh)
+  const image = within(f.part(details.image_tokens, inputTokens), rest(fresh, inputAudioTokens))
+  return {
+    inputTokens,
+    cachedInputTokens,
+    cacheWrite5mTokens: rest(written, lasting),
+    cacheWrite1hTokens: lasting,
+    inputAudioTokens,
+    inputImageTokens: image,
+  }
+}
+
+function splitOutput(f: Figures, outputTokens: number | null, details: JsonObject) {
+  const reasoningTokens = f.part(details.reasoning_tokens, outputTokens)
+  const visible = rest(outputTokens, reasoningTokens)
+  const outputAudioTokens = f.part(details.audio_tokens, visible)
+  return {
+    outputTokens,
+    reasoningTokens,
+    outputAudioTokens,
+    outputImageTokens: f.part(details.image_tokens, rest(visible, outputAudioTokens)),
+  }
+}
+
+/** Voyage reports total_tokens alone: all of it is input. */
+function readEmbeddings(usage: JsonObject, f: Figures): Usage {
+  return { ...blankUsage(), inputTokens: f.needed(usage.prompt_tokens ?? usage.total_tokens) }
+}
+
+/** Output is pictures, except what the details call text. */
+function readImages(usage: JsonObject, f: Figures): Usage {
+  const input = f.object(usage.input_tokens_details)
+  const output = f.object(usage.output_tokens_details)
+  const outputTokens = f.needed(usage.output_tokens)
+  return {
+    ...blankUsage(),
+    ...splitInput(f, f.needed(usage.input_tokens), input.cached_tokens, input),
+    outputTokens,
+    outputImageTokens:
+      f.part(output.image_tokens, outputTokens) ?? rest(outputTokens, f.part(output.text_tokens, outputTokens)),
+  }
+}
+
+/** {type:"tokens",...} or {type:"duration",seconds}. */
+function readTranscription(usage: JsonObject, f: Figures): Usage {
+  if (usage.type === 'duration') return { ...blankUsage(), seconds: f.seconds(usage.seconds) }
+  const details = f.object(usage.input_token_details)
+  const inputTokens = f.needed(usage.input_tokens)
+  return {
+    ...blankUsage(),
+    inputTokens,
+    inputAudioTokens: f.part(details.audio_tokens, inputTokens),
+    outputTokens: f.needed(usage.output_tokens),
+  }
+}
+
+/** Only speech streamed as events reports tokens; its output is sound. */
+function readSpeech(usage: JsonObject, f: Figures): Usage {
+  const outputTokens = f.needed(usage.output_tokens)
+  return {
+    ...blankUsage(),
+    inputTokens: f.needed(usage.input_tokens),
+    outputTokens,
+    outputAudioTokens: outputTokens,
+  }
+}
+
+/**
+ * The messages protocol: input_tokens excludes what was read from and written to
+ * the cache. Where the writes are not split by lifetime they count as 5m.
+ */
+function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
+  const fresh = f.needed(usage.input_tokens)
+  const cachedInputTokens = f.count(usage.cache_read_input_tokens)
+  const split = f.object(usage.cache_creation)
+  let short = f.count(split.ephemeral_5m_input_tokens)
+  let long = f.count(split.ephemeral_1h_input_tokens)
+  const splitSum = short === null && long === null ? null : (short ?? 0) + (long ?? 0)
+  const written = f.count(usage.cache_creation_input_tokens) ?? splitSum
+  if (splitSum !== null && written !== null && splitSum > written) {
+    f.suspect = true
+    long = null
+  }
+  short = rest(written, long)
+  // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
+  const inputTokens = f.suspect || fresh === null ? null : fresh + (cachedInputTokens ?? 0) + (written ?? 0)
+  const outputTokens = final ? f.needed(usage.output_tokens) : f.count(usage.output_tokens)
+  return {
+    ...blankUsage(),
+    inputTokens,
+    cachedInputTokens,
+    cacheWrite5mTokens: short,
+    cacheWrite1hTokens: long,
+    outputTokens,
+    reasoningTokens: f.part(f.object(usage.output_tokens_details).thinking_tokens, outputTokens),
+  }
+}
+
+/**
+ * Generate: promptTokenCount includes what was cached, thoughts stand beside the
+ * candidates, and results of server-side tools are further input.
+ */
+function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
+  const prompt = f.needed(meta.promptTokenCount)
+  const toolUse = f.count(meta.toolUsePromptTokenCount)
+  // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
+  const inputTokens = f.suspect || prompt === null ? null : prompt + (toolUse ?? 0)
+  const thoughts = f.count(meta.thoughtsTokenCount)
+  const candidates = candidateTokens(f, meta, inputTokens, thoughts, final)
+  const cachedInputTokens = f.part(meta.cachedContentTokenCount, prompt)
+  const cachedParts = f.array(meta.cacheTokensDetails)
+  const promptParts = f.array(meta.promptTokensDetails)
+  const fresh = rest(prompt, cachedInputTokens)
+  const audio = modality(f, promptParts, 'AUDIO', prompt)
+  const image = modality(f, promptParts, 'IMAGE', prompt)
+  const inputAudioTokens = within(rest(audio, modality(f, cachedParts, 'AUDIO', audio)), fresh)
+  const room = rest(fresh, inputAudioTokens)
+  const outputParts = f.array(meta.candidatesTokensDetails)
+  return {
+    ...blankUsage(),
+    inputTokens,
+    cachedInputTokens,
+    outputTokens: candidates === null ? null : candidates + (thoughts ?? 0),
+    reasoningTokens: thoughts,
+    inputAudioTokens,
+    inputImageTokens: within(rest(image, modality(f, cachedParts, 'IMAGE', image)), room),
+    outputAudioTokens: modality(f, outputParts, 'AUDIO', candidates),
+    outputImageTokens: modality(f, outputParts, 'IMAGE', candidates),
+  }
+}
+
+/**
+ * proto3 JSON leaves zeros out, and the first chunks of a stream come before
+ * anything was counted. So the total speaks for candidates that are absent, and
+ * where it leaves none, that is a zero only at the end.
+ */
+function candidateTokens(
+  f: Figures, meta: JsonObject, input: number | null, thoughts: number | null, final: boolean,
+): number | null {
+  const candidates = f.count(meta.candidatesTokenCount)
+  const total = f.count(meta.totalTokenCount)
+  const absent = meta.candidatesTokenCount === undefined || meta.candidatesTokenCount === null
+  if (!absent || total === null || input === null) return candidates
+  const left = f.count(total - input - (thoughts ?? 0))
+  return left === 0 && !final ? null : left
+}
+
+function readGenerateEmbedding(meta: JsonObject, f: Figures): Usage {
+  return { ...blankUsage(), inputTokens: f.needed(meta.promptTokenCount ?? meta.totalTokenCount) }
+}
+
+/** Tokens of one modality in a `[{modality, tokenCount}]` breakdown of `whole`; null = not listed. */
+function modality(f: Figures, parts: readonly unknown[], name: string, whole: number | null): number | null {
+  let sum: number | null = null
+  for (const part of parts) {
+    const { modality: kind, tokenCount } = f.object(part)
+    if (kind === name) sum = (sum ?? 0) + (f.count(tokenCount) ?? 0)
+  }
+  return f.part(sum, whole)
+}

@@ -1,0 +1,184 @@
+import type { EndpointName } from '../protocols/names.ts'
+import { JsonCursor, closingQuote } from './cursor.ts'
+
+/** What a request may cost, before it is sent. */
+export interface RequestEstimate {
+  /** About how many tokens its input has; null where the body does not tell (a form, no body). */
+  readonly inputTokens: number | null
+  /** The most output tokens that it asks for, all choices together; null when it sets no bound. */
+  readonly maxOutputTokens: number | null
+}
+
+/** What an image, a recording or a document counts as in an estimate: about a picture of a megapixel. */
+export const MEDIA_TOKENS = 1000
+/** The rule of thumb for all tokenizers: English and code lie near 4, other scripts below. */
+export const BYTES_PER_TOKEN = 4
+
+const QUOTE = 0x22
+// Longer than any word, shorter than any picture.
+const MEDIA_FROM = 1024
+const SAMPLE = 256
+const MOST_STEPS = 4_000_000
+const LONGEST_NUMBER = 20
+const MOST_TOKENS = 1_000_000_000
+
+const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'maxOutputTokens']
+const CHOICES = ['n', 'best_of', 'candidateCount']
+const KEYS = new Map([...BOUNDS, ...CHOICES].map(name => [name, Buffer.from(name)]))
+const GENERATION_CONFIG = [Buffer.from('generationConfig'), Buffer.from('generation_config')]
+
+/**
+ * Estimates a request for admission, on the request path: one walk over the body
+ * without parsing it. Input is a quarter of the bytes that are not base64, which
+ * is above the true count for most prompts, plus a flat 1,000 for each picture,
+ * recording or file.
+ */
+export function estimateRequest(endpoint: EndpointName, body: Buffer): RequestEstimate {
+  const cursor = new JsonCursor(body)
+  if (!cursor.isObject()) return { inputTokens: null, maxOutputTokens: null }
+  return { inputTokens: roughTokens(body), maxOutputTokens: generates(endpoint) ? readBound(cursor) : 0 }
+}
+
+/**
+ * The characters that speech is made from: the code points of `input`.
+ *
+ * @returns null when the body does not tell
+ */
+export function readCharacters(body: Buffer): number | null {
+  const cursor = new JsonCursor(body)
+  const name = Buffer.from('input')
+  let input: unknown
+  if (!cursor.beginObject()) return null
+  while (cursor.nextMember()) {
+    const wanted = cursor.keyIs(name)
+    if (cursor.skip() && wanted) input = cursor.parsed()
+  }
+  return typeof input === 'string' ? codePoints(input) : null
+}
+
+/** About how many tokens a JSON body holds; its cost grows with the number of its strings, not with their length. */
+export function roughTokens(body: Buffer): number {
+  const { mediaBytes, media } = surveyStrings(body, null)
+  return Math.ceil((body.length - mediaBytes) / BYTES_PER_TOKEN) + media * MEDIA_TOKENS
+}
+
+/** What the strings of a body are: keys and values alike. */
+export interface Survey {
+  /** Bytes inside strings that are text. */
+  readonly textBytes: number
+  /** How many strings are base64, and their bytes. */
+  readonly media: number
+  readonly mediaBytes: number
+}
+
+/**
+ * Finds the strings of a JSON body without parsing it. After some millions of
+ * steps it gives up: the rest then counts as text.
+ *
+ * @param onText called with the bounds of the inside of each string that is text
+ */
+export function surveyStrings(body: Buffer, onText: ((start: number, end: number) => void) | null): Survey {
+  let textBytes = 0
+  let media = 0
+  let mediaBytes = 0
+  let steps = 0
+  let pos = 0
+  for (; pos < body.length && steps < MOST_STEPS; pos++, steps++) {
+    if (body[pos] !== QUOTE) continue
+    const end = closingQuote(body, pos + 1, body.length)
+    if (end === -1) break
+    // Of a long string only its beginning is walked, the rest is searched.
+    steps += Math.min(end - pos, 64)
+    if (end - pos > MEDIA_FROM && isBase64(body, pos + 1, end)) {
+      media++
+      mediaBytes += end - pos
+    } else {
+      textBytes += end - pos - 1
+      onText?.(pos + 1, end)
+    }
+    pos = end
+  }
+  return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes }
+}
+
+/** Is a long string base64, bare or in a data: URL? Its beginning, middle and end tell: text has spaces there. */
+export function isBase64(bytes: Uint8Array, start: number, end: number): boolean {
+  let from = start
+  if (bytes[start] === 0x64 && bytes[start + 4] === 0x3a) {
+    const comma = bytes.indexOf(0x2c, start)
+    if (comma !== -1 && comma - start < 200) from = comma + 1
+  }
+  const middle = (from + end) >> 1
+  return (
+    hasOnlyBase64(bytes, from, Math.min(end, from + SAMPLE)) &&
+    hasOnlyBase64(bytes, middle, Math.min(end, middle + SAMPLE)) &&
+    hasOnlyBase64(bytes, Math.max(from, end - SAMPLE), end)
+  )
+}
+
+function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]!
+    const letter = (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a
+    // + - / = _ and the digits; a backslash because some writers escape the slash
+    const other = (byte >= 0x2f && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x3d
+    if (!letter && !other && byte !== 0x5f && byte !== 0x5c) return false
+  }
+  return true
+}
+
+/** Does the endpoint answer with tokens of its own making? */
+function generates(endpoint: EndpointName): boolean {
+  switch (endpoint) {
+    case 'embeddings':
+    case 'generate.embed':
+    case 'generate.batch_embed':
+    case 'messages.count_tokens':
+    case 'generate.count_tokens':
+      return false
+    default:
+      return true
+  }
+}
+
+function readBound(cursor: JsonCursor): number | null {
+  const found = new Map<string, number>()
+  readMembers(cursor, found, true)
+  const bounds = BOUNDS.flatMap(name => found.get(name) ?? [])
+  if (bounds.length === 0) return null
+  const choices = Math.max(1, ...CHOICES.flatMap(name => found.get(name) ?? []))
+  return Math.min(Math.max(...bounds) * choices, MOST_TOKENS)
+}
+
+function readMembers(cursor: JsonCursor, found: Map<string, number>, top: boolean): void {
+  if (!cursor.beginObject()) return
+  while (cursor.nextMember()) {
+    if (top && cursor.isObject() && GENERATION_CONFIG.some(name => cursor.keyIs(name))) {
+      readMembers(cursor, found, false)
+      continue
+    }
+    const name = wantedKey(cursor)
+    if (!cursor.skip() || name === null || cursor.valueEnd - cursor.valueStart > LONGEST_NUMBER) continue
+    const value = cursor.parsed()
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0) found.set(name, value)
+  }
+}
+
+function wantedKey(cursor: JsonCursor): string | null {
+  for (const [name, bytes] of KEYS) {
+    if (cursor.keyIs(bytes)) return name
+  }
+  return null
+}
+
+function codePoints(text: string): number {
+  let count = text.length
+  for (let i = 0; i < text.length - 1; i++) {
+    const code = text.charCodeAt(i)
+    if (code >= 0xd800 && code < 0xdc00 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      count--
+      i++
+    }
+  }
+  return count
+}

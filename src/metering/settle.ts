@@ -1,0 +1,227 @@
+import type { EndpointName } from '../protocols/names.ts'
+import { readBodyUsage } from './body.ts'
+import type { TokenCounter } from './estimate.ts'
+import type { StreamMeter } from './meter.ts'
+import type { Reading } from './readers.ts'
+import { BYTES_PER_TOKEN, readCharacters, roughTokens } from './request.ts'
+import { blankUsage } from './usage.ts'
+import type { Usage } from './usage.ts'
+
+/** What of an upstream's successful answer there is to settle by. */
+export type Answer =
+  | { readonly kind: 'stream'; readonly meter: StreamMeter }
+  /** Of a cut answer, what came of it. */
+  | { readonly kind: 'body'; readonly body: Buffer }
+  /** No body to look at: none came yet, or it is not kept (sound). */
+  | { readonly kind: 'none'; readonly delivered: boolean }
+
+export interface SettleInput {
+  readonly endpoint: EndpointName
+  /** Whole: to its proper end. Otherwise whose doing it was that it ended before. */
+  readonly end: 'complete' | 'client_gone' | 'other'
+  /** null: no upstream took the request, or each refused it. */
+  readonly answer: Answer | null
+  /** The request's body as it went upstream; null where there is none to look at. */
+  readonly request: Buffer | null
+  /** What a request costs that its client left before any answer. */
+  readonly abandoned: 'prompt' | 'none'
+}
+
+export interface Settled {
+  readonly usage: Usage
+  /** Who counted: the upstream, the gateway, both, or nobody. */
+  readonly source: 'reported' | 'estimated' | 'mixed' | 'none'
+  /** False: nothing is to be paid, whatever the price. True: what the usage costs, which may be unknown. */
+  readonly billed: boolean
+  /** The upstream reported nonsense; the figures concerned were counted instead, or are null. */
+  readonly suspect: boolean
+}
+
+/** How an endpoint's usage is made up when the upstream does not tell. */
+type Shape = 'text' | 'embedding' | 'transcript' | 'speech' | 'images' | 'unmetered'
+
+const SHAPES: Partial<Record<EndpointName, Shape>> = {
+  'chat.completions': 'text',
+  'completions': 'text',
+  'responses': 'text',
+  'messages': 'text',
+  'generate.content': 'text',
+  'generate.stream': 'text',
+  'embeddings': 'embedding',
+  'generate.embed': 'embedding',
+  'generate.batch_embed': 'embedding',
+  'audio.transcriptions': 'transcript',
+  'audio.translations': 'transcript',
+  'audio.speech': 'speech',
+  'images.generations': 'images',
+  'images.edits': 'images',
+  'other': 'unmetered',
+  'realtime': 'unmetered',
+}
+
+/** Does a request to this endpoint use anything that is billed? */
+export function isMetered(endpoint: EndpointName): boolean {
+  const shape = SHAPES[endpoint]
+  return shape !== undefined && shape !== 'unmetered'
+}
+
+/**
+ * Decides what an exchange is billed for. The upstream's own figures come first,
+ * those of an early end included; what it did not say, or not credibly, is
+ * counted. Without anything generated nobody pays, except for a prompt that the
+ * client abandoned, by the operator's policy.
+ */
+export async function settleUsage(input: SettleInput, counter: TokenCounter): Promise<Settled> {
+  const shape = SHAPES[input.endpoint]
+  if (!shape || input.answer === null) return free()
+  return new Settlement(input, shape, counter).settle()
+}
+
+/**
+ * What is known of a running exchange at this moment, without counting: for a row
+ * that has to be there if the process dies.
+ *
+ * @param inputTokens the estimate made at admission
+ */
+export function provisionalUsage(meter: StreamMeter | null, inputTokens: number | null): Usage {
+  const reported = meter?.reading()?.usage ?? blankUsage()
+  const { content, reasoning, tool } = meter?.came ?? { content: 0, reasoning: 0, tool: 0 }
+  const counted = Math.ceil((content + reasoning + tool) / BYTES_PER_TOKEN)
+  return {
+    ...reported,
+    inputTokens: reported.inputTokens ?? inputTokens,
+    outputTokens: meter?.covered && reported.outputTokens !== null
+      ? reported.outputTokens
+      : Math.max(reported.outputTokens ?? 0, counted),
+  }
+}
+
+class Settlement {
+  readonly #input: SettleInput
+  readonly #shape: Shape
+  readonly #counter: TokenCounter
+  readonly #reading: Reading | null
+  readonly #reported: Usage
+  /** To its proper end, without an error of the protocol's own. */
+  readonly #whole: boolean
+  readonly #generated: boolean
+  readonly #sources = new Set<'reported' | 'estimated'>()
+
+  constructor(input: SettleInput, shape: Shape, counter: TokenCounter) {
+    this.#input = input
+    this.#shape = shape
+    this.#counter = counter
+    const { answer, endpoint, end } = input
+    const meter = answer?.kind === 'stream' ? answer.meter : null
+    this.#reading = meter ? meter.reading() : answer?.kind === 'body' ? readBodyUsage(endpoint, answer.body) : null
+    this.#reported = this.#reading?.usage ?? blankUsage()
+    this.#whole = end === 'complete' && !meter?.sawError
+    this.#generated = meter
+      ? meter.sawContent
+      : answer?.kind === 'body' ? answer.body.length > 0 : answer?.kind === 'none' && answer.delivered
+  }
+
+  async settle(): Promise<Settled> {
+    if (!this.#whole && !this.#generated) {
+      if (this.#input.end !== 'client_gone') return free()
+      // Figures of the upstream's own are no estimate: it has begun, and will send its bill.
+      if (this.#reading === null) return this.#abandoned()
+    }
+    const usage = await this.#usage()
+    return this.#settled(usage)
+  }
+
+  async #abandoned(): Promise<Settled> {
+    if (this.#input.abandoned === 'none') return free()
+    const inputTokens = await this.#prompt()
+    if (inputTokens === null) return free()
+    return this.#settled({ ...blankUsage(), inputTokens, outputTokens: 0 })
+  }
+
+  #settled(usage: Usage): Settled {
+    const [first, ...others] = this.#sources
+    const source = first === undefined ? 'none' : others.length > 0 ? 'mixed' : first
+    return { usage, source, billed: true, suspect: this.#reading?.suspect ?? false }
+  }
+
+  async #usage(): Promise<Usage> {
+    switch (this.#shape) {
+      case 'text':
+        return this.#withOutput({ ...this.#reported, inputTokens: await this.#inputTokens() })
+      case 'embedding':
+        return { ...this.#reported, inputTokens: await this.#inputTokens() }
+      case 'speech':
+        return this.#withCharacters()
+      case 'images':
+        return this.#whole ? this.#asTold() : { ...this.#reported, inputTokens: await this.#inputTokens() }
+      case 'transcript':
+        // Of one that was cut there is the text that came.
+        return this.#whole ? this.#asTold() : this.#withOutput(this.#asTold())
+      case 'unmetered':
+        return blankUsage()
+    }
+  }
+
+  #asTold(): Usage {
+    const { inputTokens, seconds, images } = this.#reported
+    if (inputTokens !== null || seconds !== null || images !== null) this.#sources.add('reported')
+    return this.#reported
+  }
+
+  #withCharacters(): Usage {
+    const characters = this.#input.request && readCharacters(this.#input.request)
+    if (characters !== null || this.#reported.inputTokens !== null) this.#sources.add('reported')
+    return { ...this.#reported, characters }
+  }
+
+  async #inputTokens(): Promise<number | null> {
+    if (this.#reported.inputTokens === null) return this.#prompt()
+    this.#sources.add('reported')
+    return this.#reported.inputTokens
+  }
+
+  async #prompt(): Promise<number | null> {
+    const { endpoint, request } = this.#input
+    const tokens = request && (await this.#counter.prompt(endpoint, request))
+    if (tokens !== null) this.#sources.add('estimated')
+    return tokens
+  }
+
+  /** The output as reported, if that is all of it; otherwise counted, and never less than what was reported. */
+  async #withOutput(usage: Usage): Promise<Usage> {
+    const { answer } = this.#input
+    const reported = this.#reported.outputTokens
+    const covered = this.#whole || answer?.kind !== 'stream' || answer.meter.covered
+    const counted = reported !== null && covered ? null : await this.#count()
+    if (counted && (reported === null || reported < counted.outputTokens)) return { ...usage, ...counted }
+    if (reported !== null) this.#sources.add('reported')
+    return usage
+  }
+
+  async #count(): Promise<CountedOutput | null> {
+    const { answer, endpoint } = this.#input
+    if (answer?.kind === 'stream') return this.#countStream(answer.meter)
+    if (answer?.kind !== 'body') return null
+    // Of a body that was cut no JSON is left to find the text in.
+    const outputTokens = this.#whole ? await this.#counter.answer(endpoint, answer.body) : roughTokens(answer.body)
+    if (outputTokens === null) return null
+    this.#sources.add('estimated')
+    return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
+  }
+
+  async #countStream(meter: StreamMeter): Promise<CountedOutput> {
+    const { content, reasoning, tool } = await this.#counter.generated(meter.partial())
+    if (meter.sawContent) this.#sources.add('estimated')
+    const known = this.#reported.reasoningTokens
+    return {
+      outputTokens: content + tool + (known ?? reasoning),
+      reasoningTokens: known ?? (reasoning > 0 ? reasoning : null),
+    }
+  }
+}
+
+type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
+
+function free(): Settled {
+  return { usage: blankUsage(), source: 'none', billed: false, suspect: false }
+}

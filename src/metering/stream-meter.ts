@@ -1,0 +1,55 @@
+import type { EndpointName } from '../protocols/names.ts'
+import { ChatMeter } from './meter-chat.ts'
+import { GenerateMeter } from './meter-generate.ts'
+import { MessagesMeter } from './meter-messages.ts'
+import { OpaqueMeter } from './meter-opaque.ts'
+import { AUDIO_EVENTS, IMAGE_EVENTS, RESPONSE_EVENTS, TypedMeter } from './meter-typed.ts'
+import type { MeterLimits, StreamMeter } from './meter.ts'
+
+export type { StreamMeter } from './meter.ts'
+
+export interface StreamMeterOptions {
+  /**
+   * The answer's content type. One that is no stream of the endpoint's protocol
+   * (sound, a single JSON body) is passed over unread; absent, it is taken for one.
+   */
+  readonly contentType?: string
+  /** Bytes of generated text kept for counting after an early end; 256 kB. */
+  readonly keep?: number
+  /** Bytes of the longest event that is read; 16 MB, for pictures 64 MB. */
+  readonly maxEvent?: number
+}
+
+const KEEP = 256 * 1024
+const MAX_EVENT = 16 * 1024 * 1024
+// A picture of 16 megapixels as base64, and some.
+const MAX_PICTURE = 64 * 1024 * 1024
+
+/** Makes the meter for one streamed answer of an endpoint. */
+export function createStreamMeter(endpoint: EndpointName, options: StreamMeterOptions = {}): StreamMeter {
+  const { keep = KEEP, maxEvent, contentType = '' } = options
+  const limits: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_EVENT }
+  const large: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_PICTURE }
+  const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
+  const isEvents = type === '' || type === 'text/event-stream'
+  switch (isEvents || endpoint === 'generate.stream' ? endpoint : 'other') {
+    case 'chat.completions':
+    case 'completions':
+      return new ChatMeter(endpoint, limits)
+    case 'messages':
+      return new MessagesMeter(limits)
+    case 'responses':
+      return new TypedMeter(endpoint, RESPONSE_EVENTS, large)
+    case 'images.generations':
+    case 'images.edits':
+      return new TypedMeter(endpoint, IMAGE_EVENTS, large)
+    case 'audio.transcriptions':
+    case 'audio.translations':
+    case 'audio.speech':
+      return new TypedMeter(endpoint, AUDIO_EVENTS, limits)
+    case 'generate.stream':
+      return isEvents || type === 'application/json' ? new GenerateMeter(large) : new OpaqueMeter()
+    default:
+      return new OpaqueMeter()
+  }
+}
