@@ -1,0 +1,38 @@
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { parentPort, workerData } from 'node:worker_threads'
+
+/**
+ * Copies the write-ahead log into the database, in a thread of its own: it waits
+ * for the disk (fsync), which must not keep a request's row waiting. As a side
+ * effect a power failure costs about a second of rows, not more.
+ *
+ * workerData is the ledger's path; any message ends the thread.
+ */
+
+const EVERY = 1000
+/** Pages of 4 KiB. */
+const LONG_LOG = 8192
+/** How long a reader may hold up the writer while a long log is ended, in ms. */
+const PATIENCE = 20
+
+const url = pathToFileURL(workerData as string)
+// A file that is gone must not come back empty.
+url.searchParams.set('mode', 'rw')
+const db = new DatabaseSync(url, { timeout: PATIENCE })
+db.exec('PRAGMA synchronous = NORMAL')
+const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
+const restart = db.prepare('PRAGMA wal_checkpoint(RESTART)')
+
+const timer = setInterval(() => {
+  const result = passive.get()
+  const log = Number(result?.['log'])
+  // Batches that came meanwhile keep the log from starting over: under a steady
+  // load for ever, so that the writer has to wait for a short rest of it.
+  if (log > LONG_LOG && result?.['checkpointed'] !== log) restart.get()
+}, EVERY)
+
+parentPort?.once('message', () => {
+  clearInterval(timer)
+  db.close()
+})

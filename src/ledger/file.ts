@@ -1,0 +1,98 @@
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { hold } from './lock.ts'
+import { migrate, schemaVersion } from './schema.ts'
+import { LedgerError, troubleOf } from './trouble.ts'
+
+/** How long a statement waits for another process's transaction, in ms. */
+const BUSY = 2000
+/** The checkpoint thread keeps the log far below; this is for when it cannot. */
+const WRITER_CHECKPOINT_PAGES = 16_384
+const LOG_LIMIT = 32 * 1024 * 1024
+
+/** An open ledger file. */
+export interface LedgerFile {
+  readonly db: DatabaseSync
+  /** Tells whether the path still leads to the open file. */
+  readonly identity: string
+  /** Where an unreadable file was kept, when this opening found one. */
+  readonly setAside: string | null
+}
+
+/** @returns device and inode of a file; null when there is none */
+export function identityOf(file: string): string | null {
+  const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return stat === undefined ? null : `${stat.dev}:${stat.ino}`
+}
+
+/**
+ * Opens a ledger for writing; makes its directory, the file and the schema where
+ * they are missing. A file that is no database, or a broken one, is kept beside
+ * under a new name, every byte of it, and a new one takes its place.
+ * @param file path
+ * @throws {LedgerError} `foreign`, `newer`; else what node:fs or node:sqlite throw
+ */
+export function openFile(file: string): LedgerFile {
+  mkdirSync(dirname(file), { recursive: true })
+  // One process at a time: what follows decides by what it finds.
+  const release = hold(`${file}-opening`, BUSY)
+  try {
+    // The memory map of a file that was deleted would be taken for the new one's.
+    if (!existsSync(file)) rmSync(`${file}-shm`, { force: true })
+    try {
+      return { ...connect(file), setAside: null }
+    } catch (error) {
+      if (troubleOf(error).code !== 'corrupt') throw error
+      const kept = rename(file)
+      return { ...connect(file), setAside: kept }
+    }
+  } finally {
+    release()
+  }
+}
+
+function connect(file: string): Omit<LedgerFile, 'setAside'> {
+  const db = new DatabaseSync(file, { timeout: BUSY })
+  try {
+    // First, because the next line would change a file that is not ours.
+    schemaVersion(db)
+    // A process that is killed loses nothing that was committed: the system has
+    // it. NORMAL leaves only the file's integrity, not the last rows, to fsync.
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+      PRAGMA wal_autocheckpoint = ${WRITER_CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_LIMIT}`)
+    migrate(db)
+    const identity = identityOf(file)
+    if (identity === null) throw new LedgerError('moved', 'the file was deleted while it was opened')
+    return { db, identity }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/**
+ * Puts a broken file that is open aside, unless another process already has.
+ * @param file path
+ * @param identity of the file as it was opened
+ * @returns the new path; null when the path leads to another file by now
+ */
+export function setAside(file: string, identity: string): string | null {
+  const release = hold(`${file}-opening`, BUSY)
+  try {
+    return identityOf(file) === identity ? rename(file) : null
+  } finally {
+    release()
+  }
+}
+
+function rename(file: string): string {
+  const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
+  let kept = `${file}.corrupt-${stamp}`
+  for (let n = 2; existsSync(kept); n += 1) kept = `${file}.corrupt-${stamp}-${n}`
+  // The log first: SQLite deletes a log that it finds beside a new file.
+  for (const part of ['-wal', '-shm', '']) {
+    if (existsSync(file + part)) renameSync(file + part, kept + part)
+  }
+  return kept
+}

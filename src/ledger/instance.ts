@@ -1,0 +1,51 @@
+import { readdirSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { hold, isHeld } from './lock.ts'
+import { troubleOf } from './trouble.ts'
+
+/*
+ * A process that writes to a ledger holds a lock beside it, and is alive exactly
+ * as long as it holds it. Process ids would not do (containers share volumes, not
+ * ids), nor would a heartbeat (a process that was stopped for a while is not dead).
+ */
+
+const MARK = '-live-'
+const PATIENCE = 1000
+
+function lockFile(ledger: string, instance: string): string {
+  return ledger + MARK + instance
+}
+
+/**
+ * Marks an instance as alive until this process, or this thread, ends.
+ * @param ledger path of the ledger's file
+ * @param instance a name that no other process has, fit for a file's name
+ * @returns ends the mark
+ */
+export function markAlive(ledger: string, instance: string): () => void {
+  return hold(lockFile(ledger, instance), PATIENCE)
+}
+
+/** @returns false when the instance's process has surely ended. Needs no right to write. */
+export function isAlive(ledger: string, instance: string): boolean {
+  return isHeld(lockFile(ledger, instance))
+}
+
+/**
+ * Removes the marks that killed processes left.
+ * @param ledger path of the ledger's file
+ */
+export function sweepMarks(ledger: string): void {
+  const prefix = basename(ledger) + MARK
+  for (const name of readdirSync(dirname(ledger))) {
+    if (!name.startsWith(prefix)) continue
+    const instance = name.slice(prefix.length)
+    if (isAlive(ledger, instance)) continue
+    try {
+      hold(lockFile(ledger, instance), 0)()
+    } catch (error) {
+      // Another process is sweeping too.
+      if (troubleOf(error).code !== 'locked') throw error
+    }
+  }
+}

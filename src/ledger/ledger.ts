@@ -1,0 +1,303 @@
+import { randomUUID } from 'node:crypto'
+import { encode } from './columns.ts'
+import type { Values } from './columns.ts'
+import type { LedgerRow } from './row.ts'
+import type { Batch } from './store.ts'
+import { troubleOf } from './trouble.ts'
+import type { Trouble, TroubleCode } from './trouble.ts'
+import { WriterLink } from './writer-link.ts'
+
+/** What the ledger knows of its own state. */
+export interface LedgerStats {
+  /** Ended requests that are safe in the file. */
+  readonly written: number
+  /** Rows in memory: not yet in the file, ended or still in flight. */
+  readonly waiting: number
+  /** Ended requests that could not be kept, and never will be. */
+  readonly lost: number
+  /** Requests of processes that died, entered as interrupted by this one. */
+  readonly interrupted: number
+  /** False while rows cannot be written. */
+  readonly healthy: boolean
+  /** The last trouble, with its time (ms since 1970); it may be over. */
+  readonly lastError: (Trouble & { readonly at: number }) | null
+}
+
+/**
+ * The ledger as the request path sees it. No call blocks, waits or throws;
+ * whatever goes wrong is told to the callbacks and counted in stats.
+ *
+ * A row that was closed is safe from kill -9 within some 30 ms while the disk
+ * answers.
+ */
+export interface Ledger {
+  /**
+   * A request was admitted. The draft is its row as it is to stand, `interrupted`,
+   * if the process dies from now on: with the estimates of what it uses. A refused
+   * request needs none.
+   */
+  open(draft: LedgerRow): void
+  /**
+   * A better draft of an open request: once it is known which upstream answers,
+   * and now and then, about once a second, while a stream runs.
+   */
+  progress(draft: LedgerRow): void
+  /** The request ended. Its row is not to be changed afterwards. */
+  close(row: LedgerRow): void
+  stats(): LedgerStats
+  /** Resolves when the file is open, or when the first try has failed. */
+  ready(): Promise<void>
+  /** Resolves when nothing waits: all is written, or counted as lost. */
+  flush(): Promise<void>
+  /**
+   * Writes what waits and closes the file. What cannot be written in time is lost
+   * and counted; so is what is closed afterwards.
+   * @param patience ms, 5000 unless told
+   */
+  shutdown(patience?: number): Promise<void>
+}
+
+export interface LedgerOptions {
+  /** Path; the directory is made where it is missing. */
+  readonly file: string
+  /** ms that rows are kept; null = for ever. */
+  readonly keep: number | null
+  /** The most rows that wait in memory, 100,000 unless told: some 1 kB each. */
+  readonly maxWaiting?: number
+  /** Called when rows cannot be kept or written, at each change of the cause, and again each minute. */
+  readonly onTrouble: (trouble: Trouble, stats: LedgerStats) => void
+  /** Called when rows are written again. */
+  readonly onRecovered: (stats: LedgerStats) => void
+}
+
+/**
+ * ms between batches while rows keep coming; the first goes at once. Longer would
+ * save CPU (a batch rewrites each index page once), and make more rows unsafe.
+ */
+const INTERVAL = 25
+const BATCH = 1000
+/** Batches that wait in the thread; the others wait here, where drafts give way to their rows. */
+const WINDOW = 4
+const MAX_WAITING = 100_000
+/** ms after which trouble that goes on is told again. */
+const REMINDER = 60_000
+const PATIENCE = 5000
+
+/**
+ * Opens the ledger and begins to write to it in a thread. Returns at once: an
+ * unusable file is told by onTrouble, and tried again for ever.
+ */
+export function openLedger(options: LedgerOptions): Ledger {
+  return new ThreadedLedger(options)
+}
+
+interface Pending {
+  row: LedgerRow
+  closed: boolean
+}
+
+class ThreadedLedger implements Ledger {
+  readonly #options: LedgerOptions
+  readonly #maxWaiting: number
+  readonly #link: WriterLink
+  /** By start and id, in the order of their first arrival. */
+  readonly #pending = new Map<string, Pending>()
+  readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
+  readonly #told = new Map<TroubleCode, number>()
+  #awaiting = 0
+  #sentRows = 0
+  #seq = 0
+  #sentAt = -Infinity
+  #scheduled = false
+  readonly #ready = Promise.withResolvers<void>()
+  #ending: Promise<void> | null = null
+  #healthy = true
+  #lastError: LedgerStats['lastError'] = null
+  #written = 0
+  #lost = 0
+  #interrupted = 0
+
+  constructor(options: LedgerOptions) {
+    this.#options = options
+    this.#maxWaiting = options.maxWaiting ?? MAX_WAITING
+    this.#link = new WriterLink({ file: options.file, instance: randomUUID(), keep: options.keep }, {
+      written: (batch, lost, refused) => this.#acknowledge(batch, lost, refused),
+      interrupted: requests => {
+        this.#interrupted += requests
+      },
+      trouble: trouble => {
+        this.#healthy = false
+        this.#ready.resolve()
+        this.#tell(trouble)
+      },
+      well: () => this.#recover(),
+    })
+  }
+
+  open(draft: LedgerRow): void {
+    this.#add(draft, false)
+  }
+
+  progress(draft: LedgerRow): void {
+    this.#add(draft, false)
+  }
+
+  close(row: LedgerRow): void {
+    this.#add(row, true)
+  }
+
+  stats(): LedgerStats {
+    return {
+      written: this.#written,
+      waiting: this.#pending.size + this.#sentRows,
+      lost: this.#lost,
+      interrupted: this.#interrupted,
+      healthy: this.#healthy,
+      lastError: this.#lastError,
+    }
+  }
+
+  ready(): Promise<void> {
+    return this.#awaited(this.#ready.promise)
+  }
+
+  flush(): Promise<void> {
+    const seq = this.#seq + Math.ceil(this.#pending.size / BATCH)
+    if (this.#pending.size === 0 && this.#link.unwritten.length === 0) return Promise.resolve()
+    this.#send()
+    return this.#awaited(new Promise(resolve => this.#flushes.push({ seq, resolve })))
+  }
+
+  shutdown(patience = PATIENCE): Promise<void> {
+    return this.#ending ??= this.#end(patience)
+  }
+
+  #add(row: LedgerRow, closed: boolean): void {
+    if (this.#ending !== null) {
+      if (closed) this.#lose(1, 'shutdown', 'a request ended after the ledger was closed')
+      return
+    }
+    const id = `${row.startedAt} ${row.requestId}`
+    const known = this.#pending.get(id)
+    if (known !== undefined) {
+      // A draft that comes after the row is late, and of no use.
+      if (known.closed && !closed) return
+      known.row = row
+      known.closed = closed
+      return
+    }
+    if (this.#pending.size + this.#sentRows >= this.#maxWaiting) {
+      if (closed) this.#lose(1, 'overflow', `${this.#maxWaiting} rows wait: more are not kept`)
+      return
+    }
+    this.#pending.set(id, { row, closed })
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#link.unwritten.length >= WINDOW) return
+    this.#scheduled = true
+    const run = () => {
+      this.#scheduled = false
+      this.#send()
+    }
+    const wait = this.#sentAt + INTERVAL - performance.now()
+    if (wait <= 0) setImmediate(run)
+    else setTimeout(run, wait).unref()
+  }
+
+  #send(): void {
+    while (this.#pending.size > 0 && this.#link.unwritten.length < WINDOW) {
+      const batch = this.#cut()
+      this.#sentRows += batch.drafts.length + batch.closed.length
+      this.#sentAt = performance.now()
+      this.#link.send(batch)
+    }
+  }
+
+  #cut(): Batch {
+    const drafts: Values[] = []
+    const closed: Values[] = []
+    let rows = 0
+    for (const [id, pending] of this.#pending) {
+      if (++rows > BATCH) break
+      this.#pending.delete(id)
+      try {
+        (pending.closed ? closed : drafts).push(encode(pending.row))
+      } catch (error) {
+        this.#lose(pending.closed ? 1 : 0, 'row', troubleOf(error).message)
+      }
+    }
+    this.#seq += 1
+    return { seq: this.#seq, drafts, closed }
+  }
+
+  #acknowledge(batch: Batch, lost: number, refused: Trouble | null): void {
+    this.#sentRows -= batch.drafts.length + batch.closed.length
+    this.#written += batch.closed.length - lost
+    if (refused !== null) this.#lose(lost, refused.code, refused.message)
+    for (let next = this.#flushes[0]; next !== undefined && next.seq <= batch.seq; next = this.#flushes[0]) {
+      this.#flushes.shift()
+      next.resolve()
+    }
+    // Somebody waits: now rather than at the next turn.
+    if (this.#flushes.length > 0) this.#send()
+    else if (this.#pending.size > 0) this.#schedule()
+  }
+
+  #recover(): void {
+    this.#ready.resolve()
+    this.#told.clear()
+    if (this.#healthy) return
+    this.#healthy = true
+    this.#options.onRecovered(this.stats())
+  }
+
+  #lose(rows: number, code: TroubleCode, message: string): void {
+    this.#lost += rows
+    this.#tell({ code, message })
+  }
+
+  #tell(trouble: Trouble): void {
+    const at = Date.now()
+    this.#lastError = { ...trouble, at }
+    const told = this.#told.get(trouble.code)
+    if (told !== undefined && at - told < REMINDER) return
+    this.#told.set(trouble.code, at)
+    this.#options.onTrouble(trouble, this.stats())
+  }
+
+  /** Somebody waits for it: the process is not to end before. */
+  async #awaited(promise: Promise<void>): Promise<void> {
+    this.#awaiting += 1
+    this.#link.keepAlive(true)
+    await promise
+    this.#awaiting -= 1
+    this.#link.keepAlive(this.#awaiting > 0)
+  }
+
+  async #end(patience: number): Promise<void> {
+    const started = performance.now()
+    let deadline: NodeJS.Timeout | undefined
+    await Promise.race([
+      this.flush(),
+      new Promise<void>(resolve => {
+        deadline = setTimeout(resolve, patience)
+      }),
+    ])
+    clearTimeout(deadline)
+    await this.#link.close(Math.max(0, started + patience - performance.now()))
+    this.#giveUp()
+  }
+
+  #giveUp(): void {
+    let rows = 0
+    for (const pending of this.#pending.values()) rows += pending.closed ? 1 : 0
+    for (const batch of this.#link.unwritten) rows += batch.closed.length
+    this.#pending.clear()
+    this.#sentRows = 0
+    if (rows > 0) this.#lose(rows, 'shutdown', `${rows} rows could not be written before the end`)
+    for (const { resolve } of this.#flushes.splice(0)) resolve()
+    this.#ready.resolve()
+  }
+}

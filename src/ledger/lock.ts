@@ -1,0 +1,58 @@
+import { existsSync, unlinkSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+
+/**
+ * Takes a lock that the operating system releases when the process ends, however
+ * it ends. It is SQLite's lock on an empty file, because Node has none of its own.
+ * @param path of the lock's file, which exists only as long as the lock is held
+ *   or its holder was killed
+ * @param patience ms to wait for another holder
+ * @returns releases the lock
+ * @throws node:sqlite's error `database is locked` when another holds it, or what
+ *   the file system says
+ */
+export function hold(path: string, patience: number): () => void {
+  for (;;) {
+    const db = new DatabaseSync(path, { timeout: patience })
+    try {
+      // In memory: otherwise the lock would leave a journal beside it.
+      db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+    } catch (error) {
+      db.close()
+      throw error
+    }
+    // The holder before removed the file while this one waited: others would
+    // not see a lock on what has no name.
+    if (existsSync(path)) {
+      return () => {
+        remove(path)
+        db.close()
+      }
+    }
+    db.close()
+  }
+}
+
+/** @returns whether somebody holds the lock. Needs no right to write; doubt counts as held. */
+export function isHeld(path: string): boolean {
+  if (!existsSync(path)) return false
+  let db
+  try {
+    db = new DatabaseSync(path, { readOnly: true, timeout: 0 })
+    db.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return false
+  } catch {
+    // Locked, or released and removed meanwhile, or not ours to open.
+    return existsSync(path)
+  } finally {
+    db?.close()
+  }
+}
+
+function remove(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}

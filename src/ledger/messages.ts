@@ -1,0 +1,28 @@
+import type { Batch } from './store.ts'
+import type { Trouble } from './trouble.ts'
+
+/** What the writing thread is started with. */
+export interface WriterOptions {
+  readonly file: string
+  readonly instance: string
+  /** ms that rows are kept; null = for ever. */
+  readonly keep: number | null
+}
+
+/** A batch to write, or that no more will come. */
+export type ToWriter = Batch | 'close'
+
+export type FromWriter =
+  /** A batch is safe from kill -9. `refused` is why `lost` of its rows are not in it. */
+  | {
+      readonly kind: 'written'
+      readonly seq: number
+      readonly lost: number
+      readonly refused: Trouble | null
+    }
+  /** So many requests of processes that died are in the ledger as interrupted. */
+  | { readonly kind: 'interrupted'; readonly requests: number }
+  /** Nothing is written for now; the thread keeps trying. */
+  | { readonly kind: 'trouble'; readonly trouble: Trouble }
+  /** The file can be written: after the start, and when trouble is over. */
+  | { readonly kind: 'well' }

@@ -1,0 +1,293 @@
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import { decode, READ_LIST } from './columns.ts'
+import { isAlive } from './instance.ts'
+import type { LedgerRow } from './row.ts'
+import { MIGRATIONS, schemaVersion } from './schema.ts'
+import { LedgerError } from './trouble.ts'
+
+/** Which requests; what is absent does not matter. */
+export interface Filter {
+  /** Started at or after, ms since 1970. */
+  readonly since?: number
+  /** Started before, ms since 1970. */
+  readonly until?: number
+  /** The key's name, or a glob of it: `*` is any run of characters. */
+  readonly key?: string
+  /** The model as the client asked for it, or a glob. */
+  readonly model?: string
+}
+
+/** Days are UTC. */
+export type Group = 'key' | 'model' | 'day'
+
+/** What a group of requests used. */
+export interface Sum {
+  /** The key, the model or the day (2026-11-21); null for requests without one, and for the sum of all. */
+  readonly group: string | null
+  readonly requests: number
+  readonly inputTokens: bigint
+  readonly cachedInputTokens: bigint
+  readonly cacheWriteTokens: bigint
+  readonly outputTokens: bigint
+  readonly reasoningTokens: bigint
+  /** Of the requests that have a cost; null when none has. */
+  readonly costPico: bigint | null
+  /** Requests whose cost is not known. */
+  readonly unpriced: number
+}
+
+/** A request, and whether it still runs: then the row is only a draft. */
+export interface Found {
+  readonly row: LedgerRow
+  readonly running: boolean
+}
+
+/** The reading side of a ledger, beside the gateway that writes it or without one. */
+export interface LedgerReader {
+  /**
+   * The requests that have ended, oldest first. Reads a page at a time, so that a
+   * slow consumer does not hold up the writer's checkpoints.
+   */
+  rows(filter: Filter): Generator<LedgerRow, void, undefined>
+  /** The last ones of rows(filter), oldest first. */
+  latest(filter: Filter, count: number): LedgerRow[]
+  /** One sum for each group, in the order of their names; one in all without `by`. */
+  sums(filter: Filter, by: Group | null): Sum[]
+  /** All that is known of a request id: one request, unless a trusted proxy used the id again. */
+  find(requestId: string): Found[]
+  [Symbol.dispose](): void
+}
+
+/**
+ * Opens a ledger for reading.
+ * @param file path
+ * @throws {LedgerError} `missing`, `foreign`, `newer`; else node:sqlite's error
+ */
+export function openReader(file: string): LedgerReader {
+  if (!existsSync(file)) {
+    throw new LedgerError('missing', 'there is no such file; the gateway makes it when it starts')
+  }
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  try {
+    if (schemaVersion(db) < MIGRATIONS.length) {
+      throw new LedgerError('missing', 'the file is empty or of an older version: ' +
+        'the gateway brings it up to date when it starts')
+    }
+    return new FileReader(file, db)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+const PAGE = 1000
+const GROUPS: Readonly<Record<Group, string>> = {
+  key: 'key',
+  model: 'model',
+  day: `strftime('%Y-%m-%d', started_at / 1000, 'unixepoch')`,
+}
+const SUMMED = {
+  inputTokens: 'input_tokens',
+  cachedInputTokens: 'cached_input_tokens',
+  cacheWriteTokens: 'coalesce(cache_write_5m_tokens, 0) + coalesce(cache_write_1h_tokens, 0)',
+  outputTokens: 'output_tokens',
+  reasoningTokens: 'reasoning_tokens',
+  costPico: 'cost_pico_usd',
+} as const
+/** In two parts: a sum of 64-bit integers can overflow. */
+const SUMS = Object.entries(SUMMED).map(([name, column]) =>
+  `sum((${column}) / 1000000) AS ${name}High, sum((${column}) % 1000000) AS ${name}Low`).join(', ')
+
+type Stored = Readonly<Record<string, SQLOutputValue>>
+
+interface Condition {
+  readonly sql: string
+  readonly values: readonly SQLInputValue[]
+}
+
+class FileReader implements LedgerReader {
+  readonly #file: string
+  readonly #db: DatabaseSync
+
+  constructor(file: string, db: DatabaseSync) {
+    this.#file = file
+    this.#db = db
+  }
+
+  *rows(filter: Filter): Generator<LedgerRow, void, undefined> {
+    const orphans = this.#orphans(filter)
+    const { sql, values } = condition(filter)
+    const page = this.#db.prepare(`SELECT id, ${READ_LIST} FROM requests
+      WHERE (started_at, id) > (?, ?) AND ${sql} ORDER BY started_at, id LIMIT ${PAGE}`)
+    let last: [number, number] | null = [filter.since ?? 0, -1]
+    while (last !== null) {
+      const stored: Stored[] = page.all(...last, ...values)
+      const end = stored.at(-1)
+      last = stored.length < PAGE || end === undefined ? null : [Number(end['started_at']), Number(end['id'])]
+      const found = stored.map(decode)
+      // A starting gateway may have entered some meanwhile.
+      for (const row of found) orphans.delete(identity(row))
+      const upTo = last?.[0] ?? Infinity
+      const due = [...orphans.values()].filter(row => row.startedAt < upTo)
+      for (const row of due) orphans.delete(identity(row))
+      yield* due.length === 0 ? found : [...found, ...due].sort(byStart)
+    }
+  }
+
+  latest(filter: Filter, count: number): LedgerRow[] {
+    return this.#snapshot(() => {
+      const { sql, values } = condition(filter)
+      const ended = this.#db.prepare(`SELECT ${READ_LIST} FROM requests
+        WHERE ${sql} ORDER BY started_at DESC, id DESC LIMIT ?`).all(...values, count).map(decode)
+      return [...ended.toReversed(), ...this.#orphans(filter).values()].sort(byStart).slice(-count)
+    })
+  }
+
+  sums(filter: Filter, by: Group | null): Sum[] {
+    const { sql, values } = condition(filter)
+    const select = (table: string, where: string) => this.#db.prepare(`
+      SELECT ${by === null ? 'NULL' : GROUPS[by]} AS "group", count(*) AS requests,
+        count(*) - count(cost_pico_usd) AS unpriced, ${SUMS}
+      FROM ${table} WHERE ${where} GROUP BY 1`)
+    const found = this.#snapshot(() => {
+      const dead = this.#deadInstances()
+      const ended = select('requests', sql)
+      const orphans = select('in_flight', `${sql} AND instance IN (${dead.map(() => '?').join(', ')})`)
+      for (const statement of [ended, orphans]) statement.setReadBigInts(true)
+      return [...ended.all(...values), ...orphans.all(...values, ...dead)].map(toSum)
+    })
+    const sums = new Map<string | null, Sum>()
+    for (const sum of found) {
+      const known = sums.get(sum.group)
+      sums.set(sum.group, known === undefined ? sum : add(known, sum))
+    }
+    return [...sums.values()].sort((a, b) => (a.group ?? '') < (b.group ?? '') ? -1 : 1)
+  }
+
+  find(requestId: string): Found[] {
+    return this.#snapshot(() => {
+      const ended = this.#db.prepare(`SELECT ${READ_LIST} FROM requests WHERE request_id = ?`).all(requestId)
+      const drafts = this.#db.prepare(`SELECT instance, ${READ_LIST} FROM in_flight WHERE request_id = ?`)
+        .all(requestId)
+      return [
+        ...ended.map(stored => ({ row: decode(stored), running: false })),
+        ...drafts.map(stored => this.#isDead(stored['instance'])
+          ? { row: interrupted(decode(stored)), running: false }
+          : { row: decode(stored), running: true }),
+      ].sort((a, b) => byStart(a.row, b.row))
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#db.close()
+  }
+
+  /** What processes that died had in flight, and no gateway has entered yet. */
+  #orphans(filter: Filter): Map<string, LedgerRow> {
+    const dead = this.#deadInstances()
+    if (dead.length === 0) return new Map()
+    const { sql, values } = condition(filter)
+    const drafts = this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight
+      WHERE ${sql} AND instance IN (${dead.map(() => '?').join(', ')})`).all(...values, ...dead)
+    return new Map(drafts.map(stored => {
+      const row = interrupted(decode(stored))
+      return [identity(row), row]
+    }))
+  }
+
+  #deadInstances(): string[] {
+    return this.#db.prepare('SELECT DISTINCT instance FROM in_flight').all()
+      .map(({ instance }) => String(instance))
+      .filter(instance => this.#isDead(instance))
+  }
+
+  #isDead(instance: unknown): boolean {
+    return !isAlive(this.#file, String(instance))
+  }
+
+  /** All that is read inside is of one moment. */
+  #snapshot<T>(read: () => T): T {
+    this.#db.exec('BEGIN')
+    try {
+      return read()
+    } finally {
+      this.#db.exec('COMMIT')
+    }
+  }
+}
+
+function condition({ since, until, key, model }: Filter): Condition {
+  const sql = ['TRUE']
+  const values: SQLInputValue[] = []
+  const add = (text: string, value: SQLInputValue) => {
+    sql.push(text)
+    values.push(value)
+  }
+  if (since !== undefined) add('started_at >= ?', since)
+  if (until !== undefined) add('started_at < ?', until)
+  if (key !== undefined) add(`key ${operator(key)} ?`, pattern(key))
+  if (model !== undefined) add(`model ${operator(model)} ?`, pattern(model))
+  return { sql: sql.join(' AND '), values }
+}
+
+function operator(glob: string): string {
+  return glob.includes('*') ? 'GLOB' : '='
+}
+
+/** SQLite's globs know more than `*`. */
+function pattern(glob: string): string {
+  return glob.includes('*') ? glob.replace(/[?[]/g, '[$&]') : glob
+}
+
+function interrupted(draft: LedgerRow): LedgerRow {
+  return { ...draft, end: 'interrupted' }
+}
+
+function identity(row: LedgerRow): string {
+  return `${row.startedAt} ${row.requestId}`
+}
+
+function byStart(a: LedgerRow, b: LedgerRow): number {
+  return a.startedAt - b.startedAt
+}
+
+function total(stored: Stored, name: string): bigint {
+  return whole(stored, `${name}High`) * 1_000_000n + whole(stored, `${name}Low`)
+}
+
+function whole(stored: Stored, name: string): bigint {
+  const value = stored[name]
+  return typeof value === 'bigint' ? value : 0n
+}
+
+function toSum(stored: Stored): Sum {
+  return {
+    group: typeof stored['group'] === 'string' ? stored['group'] : null,
+    requests: Number(whole(stored, 'requests')),
+    inputTokens: total(stored, 'inputTokens'),
+    cachedInputTokens: total(stored, 'cachedInputTokens'),
+    cacheWriteTokens: total(stored, 'cacheWriteTokens'),
+    outputTokens: total(stored, 'outputTokens'),
+    reasoningTokens: total(stored, 'reasoningTokens'),
+    costPico: stored['costPicoHigh'] === null ? null : total(stored, 'costPico'),
+    unpriced: Number(whole(stored, 'unpriced')),
+  }
+}
+
+function add(a: Sum, b: Sum): Sum {
+  return {
+    group: a.group,
+    requests: a.requests + b.requests,
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    costPico: a.costPico === null || b.costPico === null
+      ? a.costPico ?? b.costPico
+      : a.costPico + b.costPico,
+    unpriced: a.unpriced + b.unpriced,
+  }
+}

@@ -1,0 +1,74 @@
+import type { Price } from '../config/types.ts'
+import type { Usage } from '../metering/usage.ts'
+import type { EndpointName, ProtocolName } from '../protocols/names.ts'
+
+/**
+ * How an exchange ended. `interrupted` is written by the ledger itself, for
+ * what was in flight in a process that died.
+ */
+export type End =
+  | 'complete'
+  | 'client_gone'
+  | 'upstream_cut'
+  | 'timeout'
+  | 'refused'
+  | 'error'
+  | 'interrupted'
+
+/** Who counted: the upstream, the gateway's tokenizer, both, or nobody. */
+export type Source = 'reported' | 'estimated' | 'mixed' | 'none'
+
+/** One try at one upstream. */
+export interface AttemptRecord {
+  readonly upstream: string
+  /** The model's name there; null where none went up. */
+  readonly model: string | null
+  /** `ok`, or the code of the error that ended it. */
+  readonly outcome: string
+  /** Milliseconds that it took. */
+  readonly ms: number
+  /** Milliseconds from the start of the request to its own. */
+  readonly atMs?: number
+  /** The upstream's HTTP status, where an answer came. */
+  readonly status?: number
+}
+
+/**
+ * All that is kept of one request. null means unknown, or that there was none:
+ * never 0 in disguise.
+ */
+export interface LedgerRow {
+  readonly requestId: string
+  /** Milliseconds since 1970. With requestId, what makes the row unique. */
+  readonly startedAt: number
+  /** Milliseconds from the start to the first byte of the response's body. */
+  readonly firstByteMs: number | null
+  /** Milliseconds from the start to the end. */
+  readonly durationMs: number | null
+  /** The key's name. */
+  readonly key: string | null
+  readonly protocol: ProtocolName | null
+  readonly endpoint: EndpointName | null
+  /** As the client asked. */
+  readonly model: string | null
+  /** What answered: the last attempt's. */
+  readonly upstream: string | null
+  readonly upstreamModel: string | null
+  readonly attempts: readonly AttemptRecord[]
+  /** The HTTP status that was sent to the client; null when none was. */
+  readonly status: number | null
+  readonly end: End
+  /** The code in the gateway's error table, when an error of that table ended it. */
+  readonly error: string | null
+  readonly usage: Usage
+  readonly source: Source
+  /** Millionths of a millionth of a USD, so that a price with six decimals is exact for one token. */
+  readonly costPico: bigint | null
+  /** The price that was used. */
+  readonly price: Price | null
+  /** Where it is from, with its version: `config`, `genai-prices 0.0.68`. */
+  readonly priceVersion: string | null
+  /** Bytes of the request's body and of the response's. */
+  readonly bytesIn: number
+  readonly bytesOut: number
+}

@@ -1,0 +1,189 @@
+import type { StatementSync } from 'node:sqlite'
+import { COLUMN_LIST, COLUMNS } from './columns.ts'
+import type { Values } from './columns.ts'
+import { identityOf, openFile, setAside } from './file.ts'
+import type { LedgerFile } from './file.ts'
+import { isAlive, markAlive, sweepMarks } from './instance.ts'
+import { LedgerError, troubleOf } from './trouble.ts'
+
+/** What is written in one transaction. */
+export interface Batch {
+  /** Ascending. */
+  readonly seq: number
+  /** How running requests would be billed if the process died now. */
+  readonly drafts: readonly Values[]
+  readonly closed: readonly Values[]
+}
+
+/** Rows of a batch that SQLite will never take. */
+export interface Rejected {
+  readonly closed: number
+  /** Of the first. */
+  readonly error: unknown
+}
+
+const MARKS = COLUMNS.map(() => '?').join(', ')
+const AS_INTERRUPTED = COLUMNS.map(name => name === 'end' ? `'interrupted'` : `"${name}"`).join(', ')
+const RETENTION_BATCH = 500
+
+/** The writing side of an open ledger; all calls block. */
+export class Store {
+  readonly file: string
+  /** Where a broken file was kept, when opening found one. */
+  readonly setAside: string | null
+  readonly #instance: string
+  readonly #open: LedgerFile
+  readonly #endMark: () => void
+  readonly #draft: StatementSync
+  readonly #undraft: StatementSync
+  readonly #close: StatementSync
+  readonly #instances: StatementSync
+  readonly #interrupt: StatementSync
+  readonly #forget: StatementSync
+  readonly #expire: StatementSync
+
+  /**
+   * @param file path of the ledger
+   * @param instance name of the process; no other has it
+   * @throws as openFile
+   */
+  constructor(file: string, instance: string) {
+    this.file = file
+    this.#instance = instance
+    this.#open = openFile(file)
+    this.setAside = this.#open.setAside
+    const { db } = this.#open
+    try {
+      this.#draft = db.prepare(
+        `INSERT OR REPLACE INTO in_flight (instance, ${COLUMN_LIST}) VALUES (?, ${MARKS})`)
+      this.#undraft = db.prepare('DELETE FROM in_flight WHERE request_id = ? AND started_at = ?')
+      // OR REPLACE: a batch may be sent again after a crash, and a process that
+      // was taken for dead still has the last word on its requests.
+      this.#close = db.prepare(`INSERT OR REPLACE INTO requests (${COLUMN_LIST}) VALUES (${MARKS})`)
+      this.#instances = db.prepare('SELECT DISTINCT instance FROM in_flight WHERE instance <> ?')
+      this.#interrupt = db.prepare(`INSERT OR IGNORE INTO requests (${COLUMN_LIST})
+        SELECT ${AS_INTERRUPTED} FROM in_flight WHERE instance = ?`)
+      this.#forget = db.prepare('DELETE FROM in_flight WHERE instance = ?')
+      this.#expire = db.prepare(`DELETE FROM requests WHERE id IN
+        (SELECT id FROM requests WHERE started_at < ? ORDER BY started_at LIMIT ${RETENTION_BATCH})`)
+      this.#endMark = markAlive(file, instance)
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  }
+
+  /**
+   * Writes a batch, all of it or nothing, except for rows that SQLite refuses
+   * for what they are.
+   * @returns the refused rows; null when there is none
+   * @throws {LedgerError} `moved`; else node:sqlite's error
+   */
+  write(batch: Batch): Rejected | null {
+    if (identityOf(this.file) !== this.#open.identity) {
+      // Its log stays behind: what is in there belongs to the file that was moved.
+      this.#open.db.exec('PRAGMA wal_checkpoint(FULL)')
+      throw new LedgerError('moved', 'the file was moved or deleted')
+    }
+    let closed = 0
+    let first: unknown = null
+    this.#transaction(() => {
+      for (const values of batch.drafts) {
+        try {
+          this.#draft.run(this.#instance, ...values)
+        } catch (error) {
+          first ??= rowError(error)
+        }
+      }
+      for (const values of batch.closed) {
+        try {
+          this.#close.run(...values)
+          this.#undraft.run(values[0] ?? null, values[1] ?? null)
+        } catch (error) {
+          first ??= rowError(error)
+          closed += 1
+        }
+      }
+    })
+    return first === null ? null : { closed, error: first }
+  }
+
+  /**
+   * Turns what was in flight in processes that died into interrupted requests.
+   * @returns how many
+   */
+  recover(): number {
+    let interrupted = 0
+    for (const { instance } of this.#instances.all(this.#instance)) {
+      if (typeof instance !== 'string' || isAlive(this.file, instance)) continue
+      interrupted += this.#settle(instance)
+    }
+    sweepMarks(this.file)
+    return interrupted
+  }
+
+  /**
+   * Deletes some of the rows that are too old.
+   * @param before ms since 1970
+   * @returns whether there may be more
+   */
+  expire(before: number): boolean {
+    return this.#expire.run(before).changes === RETENTION_BATCH
+  }
+
+  /** Closes a file that cannot be relied on any more. */
+  abandon(): void {
+    this.#endMark()
+    this.#open.db.close()
+  }
+
+  /**
+   * Closes a broken file and keeps it under another name.
+   * @returns the name; null when another process was faster
+   */
+  abandonBroken(): string | null {
+    try {
+      // Before closing: SQLite leaves a file alone that is not at its place.
+      return setAside(this.file, this.#open.identity)
+    } finally {
+      this.abandon()
+    }
+  }
+
+  /** Closes the file in good order. What is still in flight is interrupted. */
+  close(): void {
+    this.#settle(this.#instance)
+    this.abandon()
+  }
+
+  #settle(instance: string): number {
+    let interrupted = 0
+    this.#transaction(() => {
+      interrupted = Number(this.#interrupt.run(instance).changes)
+      this.#forget.run(instance)
+    })
+    return interrupted
+  }
+
+  #transaction(work: () => void): void {
+    const { db } = this.#open
+    db.exec('BEGIN IMMEDIATE')
+    try {
+      work()
+      db.exec('COMMIT')
+    } catch (error) {
+      // SQLite itself rolls back after some errors.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+  }
+}
+
+/**
+ * @returns the error, when it is the row's own fault
+ * @throws the error, when it is not
+ */
+function rowError(error: unknown): unknown {
+  if (troubleOf(error).code === 'row') return error
+  throw error
+}

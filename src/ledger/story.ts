@@ -1,0 +1,122 @@
+import type { CostLine } from '../metering/cost.ts'
+import type { AttemptRecord, End, LedgerRow, Source } from './row.ts'
+import { figure, table, visible } from './table.ts'
+import { usd } from './usd.ts'
+
+const ENDS: Readonly<Record<End, string>> = {
+  complete: 'the whole answer was sent',
+  client_gone: 'the client closed its connection before the answer was complete',
+  upstream_cut: 'the upstream broke off before the answer was complete',
+  timeout: 'a deadline passed',
+  refused: 'the gateway refused it; no upstream heard of it',
+  error: 'it failed',
+  interrupted: 'the gateway process died while it ran; what is known is of its last moments',
+}
+
+const SOURCES: Readonly<Record<Source, string>> = {
+  reported: 'as the upstream reported them',
+  estimated: 'estimated by the gateway: the upstream did not say',
+  mixed: 'partly reported by the upstream, partly estimated by the gateway',
+  none: 'nobody counted any',
+}
+
+/**
+ * All that the ledger knows of one request, for somebody who answers a complaint
+ * about it: what was asked, what happened when, what was counted, how sure that
+ * is, and how the cost comes about.
+ * @param running whether it has not ended yet, so that the row is a draft
+ * @param bill the lines of the cost; empty where it is not known
+ * @returns lines of text
+ */
+export function story(row: LedgerRow, running: boolean, bill: readonly CostLine[]): string {
+  return [
+    section(`Request ${row.requestId}`, [
+      ['started', new Date(row.startedAt).toISOString()],
+      ['key', row.key ?? 'none'],
+      ['endpoint', row.endpoint ?? 'unknown'],
+      ['protocol', row.protocol ?? 'unknown'],
+      ['model', row.model ?? 'none'],
+      ['answered by', answerer(row)],
+      ['status', row.status === null ? 'none sent' : String(row.status)],
+      ...row.error === null ? [] : [['error', row.error] as const],
+      ['end', running ? 'it is still running: what follows is provisional' : `${row.end}: ${ENDS[row.end]}`],
+      ['bytes', `${figure(row.bytesIn)} in, ${figure(row.bytesOut)} out`],
+    ]),
+    timeline(row, running),
+    section(`Usage (${SOURCES[row.source]})`, counts(row)),
+    costs(row, bill),
+  ].join('\n')
+}
+
+type Line = readonly [label: string, text: string]
+
+function section(title: string, lines: readonly Line[]): string {
+  const width = Math.max(...lines.map(([label]) => label.length))
+  const text = lines.map(([label, value]) => `  ${label.padEnd(width)}  ${visible(value)}\n`)
+  return `${visible(title)}\n${text.join('')}`
+}
+
+function answerer({ upstream, upstreamModel }: LedgerRow): string {
+  if (upstream === null) return 'nobody'
+  return upstreamModel === null ? upstream : `${upstream}, as ${upstreamModel}`
+}
+
+function timeline(row: LedgerRow, running: boolean): string {
+  const events: [ms: number | null, what: string][] = [[0, 'the request came']]
+  row.attempts.forEach((attempt, n) => events.push([attempt.atMs ?? null, attemptText(attempt, n + 1)]))
+  if (row.firstByteMs !== null) events.push([row.firstByteMs, 'first byte of the answer'])
+  if (row.durationMs !== null && !running) events.push([row.durationMs, `the end: ${row.end}`])
+  // What has no time stays behind what it came after.
+  let last = 0
+  const ordered = events.map(([ms, what], n) => ({ ms, what, n, at: last = ms ?? last }))
+    .sort((a, b) => a.at - b.at || a.n - b.n)
+  const lines = table([
+    { title: '      ms', text: ({ ms }) => figure(ms), right: true },
+    { title: '', text: ({ what }) => what },
+  ], ordered)
+  return `Timeline (from the first byte of the request)\n${lines}`
+}
+
+function attemptText({ upstream, model, outcome, ms, status }: AttemptRecord, n: number): string {
+  const what = model === null ? upstream : `${upstream}, model ${model}`
+  const said = status === undefined ? '' : `, status ${status}`
+  return `attempt ${n}: ${what}: ${outcome}${said}, after ${figure(ms)} ms`
+}
+
+function counts({ usage }: LedgerRow): Line[] {
+  const lines: (readonly [string, number | null])[] = [
+    ['input tokens', usage.inputTokens],
+    ['  read from cache', usage.cachedInputTokens],
+    ['  written to cache, 5m', usage.cacheWrite5mTokens],
+    ['  written to cache, 1h', usage.cacheWrite1hTokens],
+    ['  audio', usage.inputAudioTokens],
+    ['  images', usage.inputImageTokens],
+    ['output tokens', usage.outputTokens],
+    ['  reasoning', usage.reasoningTokens],
+    ['  audio', usage.outputAudioTokens],
+    ['  images', usage.outputImageTokens],
+    ['seconds', usage.seconds],
+    ['characters', usage.characters],
+    ['images', usage.images],
+  ]
+  return lines
+    .filter(([label, value]) => value !== null || /^(in|out)put/.test(label))
+    .map(([label, value]) => [label, value === null ? 'unknown' : figure(value)])
+}
+
+function costs({ costPico, priceVersion }: LedgerRow, bill: readonly CostLine[]): string {
+  const title = `Cost (price: ${priceVersion === null ? 'none known' : visible(priceVersion)})\n`
+  if (costPico === null) return `${title}  unknown: there is no price for this\n`
+  if (costPico === 0n) return `${title}  0 USD: nothing is billed\n`
+  const lines = bill.map(({ item, quantity, price, per, cost }) =>
+    ({ item, sum: `${figure(quantity)} x ${price}${per === 1 ? '' : ` / ${figure(per)}`}`, cost }))
+  return title + indent(table([
+    { title: '', text: ({ item }) => item },
+    { title: '', text: ({ sum }) => sum, right: true },
+    { title: 'USD', text: ({ cost }) => cost },
+  ], [...lines, { item: 'total', sum: '', cost: usd(costPico) }]))
+}
+
+function indent(lines: string): string {
+  return lines.replace(/^(?=.)/gm, '  ')
+}

@@ -1,0 +1,32 @@
+/** A column of a table for people. */
+export interface Column<T> {
+  readonly title: string
+  readonly text: (item: T) => string
+  /** Numbers stand on the right. */
+  readonly right?: boolean
+}
+
+/**
+ * @returns the lines of a table, each with its line end; what a terminal would
+ *   take for a command is made visible
+ */
+export function table<T>(columns: readonly Column<T>[], items: readonly T[]): string {
+  const cells = columns.map(({ title, text }) => [title, ...items.map(item => visible(text(item)))])
+  const widths = cells.map(column => column.reduce((widest, { length }) => Math.max(widest, length), 0))
+  const line = (at: number) => cells.map((column, n) => {
+    const cell = column[at] ?? ''
+    return columns[n]?.right === true ? cell.padStart(widths[n] ?? 0) : cell.padEnd(widths[n] ?? 0)
+  }).join('  ').trimEnd()
+  return Array.from({ length: items.length + 1 }, (_, at) => `${line(at)}\n`).join('')
+}
+
+/** Names come from clients, and must not steer the terminal or forge lines: `\u{1b}` for ESC. */
+export function visible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character =>
+    `\\u{${character.codePointAt(0)?.toString(16)}}`)
+}
+
+/** 1234567 -> 1,234,567; null is a dash. */
+export function figure(value: number | bigint | null): string {
+  return value === null ? '-' : value.toLocaleString('en-US', { maximumFractionDigits: 3 })
+}

@@ -1,0 +1,125 @@
+import { Worker } from 'node:worker_threads'
+import type { FromWriter, ToWriter, WriterOptions } from './messages.ts'
+import type { Batch } from './store.ts'
+import { sibling } from './thread.ts'
+import type { Trouble } from './trouble.ts'
+
+const FIRST_RESTART = 50
+const LAST_RESTART = 5000
+
+/** What the other end of the link tells. */
+export interface WriterEvents {
+  /** A batch is dealt with; `lost` of its ended requests were refused. */
+  written(batch: Batch, lost: number, refused: Trouble | null): void
+  interrupted(requests: number): void
+  trouble(trouble: Trouble): void
+  well(): void
+}
+
+/**
+ * The main thread's end of the writing thread. Keeps each batch until it is
+ * written; a thread that dies is started again and gets the rest once more, which
+ * does no harm: rows are told apart by their key.
+ */
+export class WriterLink {
+  readonly #options: WriterOptions
+  readonly #events: WriterEvents
+  readonly #sent: Batch[] = []
+  #worker: Worker | null = null
+  #restart: NodeJS.Timeout | null = null
+  #delay = FIRST_RESTART
+  #wanted = false
+  #closed: (() => void) | null = null
+
+  constructor(options: WriterOptions, events: WriterEvents) {
+    this.#options = options
+    this.#events = events
+    this.#start()
+  }
+
+  /** Batches that were sent and are not written. */
+  get unwritten(): readonly Batch[] {
+    return this.#sent
+  }
+
+  send(batch: Batch): void {
+    this.#sent.push(batch)
+    this.#post(batch)
+  }
+
+  /** @param wanted whether somebody waits, so that the process must not end */
+  keepAlive(wanted: boolean): void {
+    this.#wanted = wanted
+    if (wanted) this.#worker?.ref()
+    else this.#worker?.unref()
+  }
+
+  /**
+   * Ends the thread. What is unwritten stays so, except for what it writes meanwhile.
+   * @param patience ms until it is ended by force
+   */
+  async close(patience: number): Promise<void> {
+    if (this.#restart !== null) clearTimeout(this.#restart)
+    const worker = this.#worker
+    if (worker === null) return
+    worker.ref()
+    await new Promise<void>(resolve => {
+      const force = setTimeout(() => void worker.terminate(), patience)
+      this.#closed = () => {
+        clearTimeout(force)
+        resolve()
+      }
+      this.#post('close')
+    })
+  }
+
+  #post(message: ToWriter): void {
+    this.#worker?.postMessage(message)
+  }
+
+  #start(): void {
+    this.#restart = null
+    const worker = new Worker(sibling('writer-thread', import.meta.url), {
+      name: 'ledger',
+      workerData: this.#options,
+      // What the process was started with (loaders, inspectors) is not for it.
+      execArgv: [],
+    })
+    let cause = 'it ended by itself'
+    worker.on('message', (message: FromWriter) => this.#hear(message))
+    worker.on('error', error => {
+      cause = error instanceof Error ? error.message : String(error)
+    })
+    worker.on('exit', () => this.#ended(cause))
+    this.#worker = worker
+    this.keepAlive(this.#wanted)
+    for (const batch of this.#sent) this.#post(batch)
+  }
+
+  #hear(message: FromWriter): void {
+    switch (message.kind) {
+      case 'written': {
+        const batch = this.#sent[0]
+        // An answer to the same batch, sent twice.
+        if (batch?.seq !== message.seq) return
+        this.#sent.shift()
+        this.#delay = FIRST_RESTART
+        return this.#events.written(batch, message.lost, message.refused)
+      }
+      case 'interrupted':
+        return this.#events.interrupted(message.requests)
+      case 'trouble':
+        return this.#events.trouble(message.trouble)
+      case 'well':
+        return this.#events.well()
+    }
+  }
+
+  #ended(cause: string): void {
+    this.#worker = null
+    if (this.#closed !== null) return this.#closed()
+    this.#events.trouble({ code: 'crash', message: `the writing thread died: ${cause}` })
+    this.#restart = setTimeout(() => this.#start(), this.#delay)
+    this.#delay = Math.min(this.#delay * 2, LAST_RESTART)
+  }
+}

@@ -1,0 +1,26 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { ToWriter, WriterOptions } from './messages.ts'
+import { Writer } from './writer.ts'
+
+/** The writing thread; ledger.ts starts it with WriterOptions and sends it ToWriter. */
+
+const RECOVER_EVERY = 10_000
+const EXPIRE_EVERY = 60_000
+
+const port = parentPort
+if (port === null) throw new Error('to be started as a thread')
+
+const writer = new Writer(workerData as WriterOptions, message => port.postMessage(message))
+writer.recover()
+writer.expire()
+const timers = [
+  setInterval(() => writer.recover(), RECOVER_EVERY),
+  setInterval(() => writer.expire(), EXPIRE_EVERY),
+]
+
+port.on('message', (message: ToWriter) => {
+  if (message !== 'close') return writer.write(message)
+  for (const timer of timers) clearInterval(timer)
+  port.close()
+  writer.close()
+})

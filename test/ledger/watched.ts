@@ -1,0 +1,42 @@
+import { openLedger } from '../../src/ledger/ledger.ts'
+import type { Ledger, LedgerOptions } from '../../src/ledger/ledger.ts'
+import type { Trouble, TroubleCode } from '../../src/ledger/trouble.ts'
+
+export interface Watched extends AsyncDisposable {
+  readonly ledger: Ledger
+  /** All that was told, in order. */
+  readonly told: readonly (Trouble | 'recovered')[]
+  /** Resolves once this is told, or at once if it was. */
+  heard(what: TroubleCode | 'recovered'): Promise<void>
+}
+
+/** A ledger on a real file, and what it tells. */
+export function watch(file: string, options: Partial<LedgerOptions> = {}): Watched {
+  const told: (Trouble | 'recovered')[] = []
+  const waiting = new Map<string, (() => void)[]>()
+  const tell = (what: Trouble | 'recovered') => {
+    told.push(what)
+    const name = what === 'recovered' ? what : what.code
+    for (const resolve of waiting.get(name) ?? []) resolve()
+  }
+  const ledger = openLedger({
+    file,
+    keep: null,
+    ...options,
+    onTrouble: tell,
+    onRecovered: () => tell('recovered'),
+  })
+  return {
+    ledger,
+    told,
+    heard: async what => {
+      if (told.some(one => (one === 'recovered' ? one : one.code) === what)) return
+      // The ledger's thread does not keep the process alive, so the timer has to.
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const late = setTimeout(() => reject(new Error(`${what} was not told`)), 30_000)
+      waiting.set(what, [...waiting.get(what) ?? [], resolve])
+      await promise.finally(() => clearTimeout(late))
+    },
+    [Symbol.asyncDispose]: () => ledger.shutdown(),
+  }
+}
