@@ -1,0 +1,137 @@
+import type { Budget } from '../config/types.ts'
+
+/** What was spent, and what is reserved, of one period of a budget; 1e-12 USD. */
+export interface Period {
+  /** From here on, ms since 1970. */
+  readonly start: number
+  /** Up to here, exclusive. */
+  readonly end: number
+  spent: bigint
+  reserved: bigint
+}
+
+/** When to ask again if only running requests are in the way: a guess, as nobody knows their ends. */
+export const HELD_RETRY_MS = 1000
+
+const DAY_MS = 86_400_000
+
+/** How many periods are remembered, the current one included. */
+const KEPT = 4
+
+/**
+ * A budget over time. Money belongs to the period in which its request began,
+ * whenever it is settled. Periods are remembered for a while after their end:
+ * when the date goes back, the period that it goes back to is as spent as it was;
+ * when it goes back beyond memory, the oldest that is remembered counts.
+ */
+export class Account {
+  readonly per: Budget['per']
+  /** 1e-12 USD for each period; may change at any time. */
+  limit: bigint
+  /** Ascending. */
+  readonly #periods: Period[]
+  #current: Period
+  /** End of the latest period that is no longer remembered. */
+  #forgotten = -Infinity
+  /** Whether it may no longer be told of a past. */
+  #begun = false
+
+  /** @param now - ms since 1970 */
+  constructor(per: Budget['per'], limit: bigint, now: number) {
+    this.per = per
+    this.limit = limit
+    this.#current = periodOf(per, now)
+    this.#periods = [this.#current]
+  }
+
+  /**
+   * Milliseconds until `pico` can be spent, at `now` (ms since 1970): 0 = now,
+   * Infinity = never. What is free can always be had.
+   */
+  wait(pico: bigint, now: number): number {
+    if (pico === 0n) return 0
+    const { spent, reserved, end } = this.at(now)
+    if (spent + reserved + pico <= this.limit) return 0
+    if (pico > this.limit) return Infinity
+    const renewal = end - now
+    return spent + pico <= this.limit ? Math.min(HELD_RETRY_MS, renewal) : renewal
+  }
+
+  /** Sets `pico` aside in the period of `now` and returns that period. */
+  reserve(pico: bigint, now: number): Period {
+    this.#begun = true
+    const period = this.at(now)
+    period.reserved += pico
+    return period
+  }
+
+  /**
+   * Adds what was spent before this account began, at `startedAt`.
+   *
+   * @returns false, and adds nothing, if it has begun
+   */
+  restore(pico: bigint, startedAt: number): boolean {
+    if (this.#begun) return false
+    this.#find(startedAt).spent += pico
+    this.#trim()
+    return true
+  }
+
+  /** Ends the telling of the past. */
+  begin(): void {
+    this.#begun = true
+  }
+
+  /** Whether nothing was ever spent that is still remembered. */
+  idle(): boolean {
+    return this.#periods.every(({ spent, reserved }) => spent === 0n && reserved === 0n)
+  }
+
+  /** The period that counts at `now`, ms since 1970. */
+  at(now: number): Period {
+    if (!covers(this.#current, now)) {
+      const oldest = this.#periods[0]
+      this.#current = now < this.#forgotten && oldest !== undefined ? oldest : this.#find(now)
+      this.#trim()
+    }
+    return this.#current
+  }
+
+  #find(now: number): Period {
+    const known = this.#periods.find(period => covers(period, now))
+    if (known !== undefined) return known
+    const period = periodOf(this.per, now)
+    this.#periods.push(period)
+    this.#periods.sort((a, b) => a.start - b.start)
+    return period
+  }
+
+  #trim(): void {
+    while (this.#periods.length > KEPT) {
+      const oldest = this.#periods[0]
+      if (oldest === undefined || oldest === this.#current) {
+        this.#periods.pop()
+      } else {
+        this.#periods.shift()
+        this.#forgotten = Math.max(this.#forgotten, oldest.end)
+      }
+    }
+  }
+}
+
+function covers({ start, end }: Period, now: number): boolean {
+  return now >= start && now < end
+}
+
+function periodOf(per: Budget['per'], now: number): Period {
+  const open = { spent: 0n, reserved: 0n }
+  if (per === 'total') return { start: -Infinity, end: Infinity, ...open }
+  if (per === 'day') {
+    const start = Math.floor(now / DAY_MS) * DAY_MS
+    return { start, end: start + DAY_MS, ...open }
+  }
+  const date = new Date(now)
+  const year = date.getUTCFullYear()
+  const month = date.getUTCMonth()
+  return { start: Date.UTC(year, month, 1), end: Date.UTC(year, month + 1, 1), ...open }
+}

@@ -1,0 +1,43 @@
+import type { Obstacle } from './scope.ts'
+import type { Ask, Refusal } from './types.ts'
+
+/**
+ * Up to this long a client may wait by itself. Beyond it the vendors' SDKs do
+ * harm: openai 7 ignores a longer retry-after and asks again within seconds,
+ * openai 6 and Anthropic's SDKs sleep for as long as they are told.
+ */
+const SOON_MS = 60_000
+
+/** What the client learns of the limit that it met. */
+export function refusalOf(obstacle: Obstacle, ask: Ask): Refusal {
+  const { which, waitMs, scope } = obstacle
+  return {
+    which,
+    scope: { key: ask.key.name, model: scope.model },
+    retryAfterMs: waitMs === Infinity ? null : waitMs,
+    renewsSoon: waitMs <= SOON_MS,
+    message: message(obstacle, ask),
+  }
+}
+
+function message({ which, waitMs, scope }: Obstacle, ask: Ask): string {
+  const { limits } = scope
+  const whose = scope.model === null ? 'this key' : `this key on models ${scope.model}`
+  if (which === 'requests') {
+    return `Rate limit of ${whose} reached: ${limits.requestsPerMinute} requests per minute.`
+  }
+  if (which === 'tokens') {
+    const need = `this request may use ${ask.estimate.tokens}`
+    return waitMs === Infinity
+      ? `Request too large for ${whose}: ${need} tokens, ${limits.tokensPerMinute} per minute are allowed.`
+      : `Rate limit of ${whose} reached: ${limits.tokensPerMinute} tokens per minute; ${need}.`
+  }
+  if (which === 'concurrent') {
+    return `Too many requests at once for ${whose}: ${limits.concurrent} may run at a time.`
+  }
+  const { usd, per } = limits.budget ?? { usd: '0', per: 'total' }
+  const budget = `the budget of ${whose} (${usd} USD ${per === 'total' ? 'in total' : `per ${per}`})`
+  return which === 'unpriced'
+    ? `The price of this model is unknown, and ${budget} cannot be kept without it.`
+    : `This request may cost more than is left of ${budget}.`
+}

@@ -1,0 +1,163 @@
+import type { Budget } from '../config/types.ts'
+import { Account, HELD_RETRY_MS } from './account.ts'
+import type { Period } from './account.ts'
+import { Bucket } from './bucket.ts'
+import type { Hold } from './bucket.ts'
+import { picoUsd } from './money.ts'
+import type { Outcome, RateFigures, RefusalReason, ScopeLimits } from './types.ts'
+
+/** One moment on both clocks. */
+export interface Moment {
+  /** Whole milliseconds, monotonic. */
+  readonly mono: number
+  /** Milliseconds since 1970. */
+  readonly wall: number
+}
+
+/** The limit that a request has to wait for the longest. */
+export interface Obstacle {
+  readonly which: RefusalReason
+  /** Infinity = for ever. */
+  readonly waitMs: number
+  readonly scope: Scope
+}
+
+const NO_LIMITS: ScopeLimits = {
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrent: null,
+  budget: null,
+}
+
+/**
+ * One set of limits and the state that they need: of a key as a whole (model
+ * null) or of a glob of models inside it. State outlives the limit that it was
+ * made for: a limit that goes and comes back finds it, as happens for a moment
+ * while a reload is under way and requests come with the old and the new key.
+ */
+export class Scope {
+  readonly model: string | null
+  #limits = NO_LIMITS
+  #running = 0
+  #requests: Bucket | null = null
+  #tokens: Bucket | null = null
+  #account: Account | null = null
+  readonly #accounts: Account[] = []
+
+  constructor(model: string | null) {
+    this.model = model
+  }
+
+  /** Those in force; none to begin with. */
+  get limits(): ScopeLimits {
+    return this.#limits
+  }
+
+  /** Puts `limits` in force. */
+  configure(limits: ScopeLimits, now: Moment): void {
+    const { requestsPerMinute, tokensPerMinute, budget } = limits
+    this.#limits = limits
+    if (requestsPerMinute !== null) this.#requests = tuned(this.#requests, requestsPerMinute, now)
+    if (tokensPerMinute !== null) this.#tokens = tuned(this.#tokens, tokensPerMinute, now)
+    this.#account = budget === null ? null : this.#accountFor(budget, now)
+  }
+
+  /**
+   * What stands in the way of a request, if anything does.
+   *
+   * @param pico - worst case in 1e-12 USD, null = unknown
+   */
+  obstacle(tokens: number, pico: bigint | null, now: Moment): Obstacle | null {
+    let which: RefusalReason = 'requests'
+    let waitMs = this.#requestBucket()?.wait(1, now.mono) ?? 0
+    const tokenWait = this.#tokenBucket()?.wait(tokens, now.mono) ?? 0
+    if (tokenWait > waitMs) [which, waitMs] = ['tokens', tokenWait]
+    const turnWait = this.#turnWait()
+    if (turnWait > waitMs) [which, waitMs] = ['concurrent', turnWait]
+    if (this.#account !== null) {
+      const moneyWait = pico === null ? Infinity : this.#account.wait(pico, now.wall)
+      if (moneyWait > waitMs) [which, waitMs] = [pico === null ? 'unpriced' : 'budget', moneyWait]
+    }
+    return waitMs === 0 ? null : { which, waitMs, scope: this }
+  }
+
+  /** Takes what a request may need at most; only where there is no obstacle. */
+  claim(tokens: number, pico: bigint | null, now: Moment): Claim {
+    this.#running++
+    this.#requestBucket()?.pour(1, now.mono)
+    const bucket = this.#tokenBucket()
+    const hold = bucket?.hold(tokens, now.mono) ?? null
+    const period = this.#account?.reserve(pico ?? 0n, now.wall) ?? null
+    return { scope: this, bucket, hold, period, pico: pico ?? 0n }
+  }
+
+  /** Ends a claim; once for each. `outcome` as in Reservation.settle, its numbers whole and not negative. */
+  settle({ bucket, hold, period, pico }: Claim, outcome: Outcome, mono: number): void {
+    this.#running--
+    if (bucket !== null && hold !== null) bucket.settle(hold, outcome.tokens ?? hold.amount, mono)
+    if (period !== null) {
+      period.reserved -= pico
+      period.spent += outcome.pico ?? pico
+    }
+  }
+
+  /** Adds past spending (1e-12 USD); returns the account that took it, if one did. */
+  restore(pico: bigint, startedAt: number): Account | null {
+    return this.#account?.restore(pico, startedAt) === true ? this.#account : null
+  }
+
+  /** Figures of the limits in force. */
+  figures(kind: 'requests' | 'tokens', { mono }: Moment): RateFigures | null {
+    const bucket = kind === 'requests' ? this.#requestBucket() : this.#tokenBucket()
+    if (bucket === null) return null
+    return { limit: bucket.perMinute, remaining: bucket.remaining(mono), resetMs: bucket.resetMs(mono) }
+  }
+
+  /** Whether it differs in nothing from a new one. */
+  idle(now: Moment): boolean {
+    return this.#running === 0
+      && (this.#requests?.idle(now.mono) ?? true)
+      && (this.#tokens?.idle(now.mono) ?? true)
+      && this.#accounts.every(account => account.idle())
+  }
+
+  #requestBucket(): Bucket | null {
+    return this.#limits.requestsPerMinute === null ? null : this.#requests
+  }
+
+  #tokenBucket(): Bucket | null {
+    return this.#limits.tokensPerMinute === null ? null : this.#tokens
+  }
+
+  #turnWait(): number {
+    const { concurrent } = this.#limits
+    if (concurrent === null || this.#running < concurrent) return 0
+    return concurrent === 0 ? Infinity : HELD_RETRY_MS
+  }
+
+  #accountFor(budget: Budget, now: Moment): Account {
+    const limit = picoUsd(budget.usd)
+    let account = this.#accounts.find(({ per }) => per === budget.per)
+    if (account === undefined) {
+      account = new Account(budget.per, limit, now.wall)
+      this.#accounts.push(account)
+    }
+    account.limit = limit
+    return account
+  }
+}
+
+/** What one admitted request took from one scope. */
+export interface Claim {
+  readonly scope: Scope
+  readonly bucket: Bucket | null
+  readonly hold: Hold | null
+  readonly period: Period | null
+  readonly pico: bigint
+}
+
+function tuned(bucket: Bucket | null, perMinute: number, now: Moment): Bucket {
+  if (bucket === null) return new Bucket(perMinute, now.mono)
+  bucket.retune(perMinute, now.mono)
+  return bucket
+}

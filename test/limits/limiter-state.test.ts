@@ -1,0 +1,137 @@
+import t from 'tap'
+import { compileGlob } from '../../src/config/glob.ts'
+import { createLimiter } from '../../src/limits/limiter.ts'
+import { admitted, key, refused, setUp, USD } from './asking.ts'
+import { handClock } from './hand-clock.ts'
+import { limits } from './limits-of.ts'
+
+t.test('past spending', async t => {
+  t.test('counts in its period, for the key and for the globs that match', async t => {
+    const { limiter } = setUp(null, '2026-11-21T12:00:00Z')
+    const team = key(limits({
+      budget: { usd: '10', per: 'month' },
+      models: {
+        'gpt-*': { budget: { usd: '5', per: 'day' } },
+        'claude-*': { budget: { usd: '100', per: 'total' } },
+      },
+    }))
+    const row = (model: string | null, date: string, usd: bigint) =>
+      ({ key: team, model, startedAt: Date.parse(date), pico: usd * USD })
+    limiter.restoreSpend([
+      row('claude-opus-4-6', '2025-01-01', 97n),
+      row('gpt-5', '2026-11-20', 3n),
+      row('gpt-5', '2026-11-21', 2n),
+      row('claude-opus-4-6', '2026-11-02', 2n),
+      row(null, '2026-11-01', 1n),
+    ])
+    t.match(refused(limiter, team, { model: 'gpt-5', pico: 3n * USD }), { scope: { model: null } })
+    t.match(refused(limiter, team, { model: 'claude-x', pico: USD + 1n }), { scope: { model: 'claude-*' } })
+    admitted(limiter, team, { model: 'claude-x', pico: USD })
+    admitted(limiter, team, { model: 'gpt-5', pico: USD })
+  })
+
+  t.test('is heard once, so that it can be told again after a reload', async t => {
+    const { limiter } = setUp()
+    const row = { model: null, startedAt: Date.parse('2026-11-21'), pico: 6n * USD }
+    const team = key(limits({ budget: { usd: '10', per: 'month' } }))
+    limiter.restoreSpend([{ ...row, key: team }])
+    limiter.restoreSpend([{ ...row, key: team }])
+    admitted(limiter, team, { pico: 4n * USD })
+
+    const reloaded = key(limits({ budget: { usd: '7', per: 'day' } }))
+    limiter.restoreSpend([{ ...row, key: reloaded }])
+    t.match(refused(limiter, reloaded, { pico: 2n * USD }), { which: 'budget' }, 'the new budget listens')
+    admitted(limiter, reloaded, { pico: USD })
+  })
+
+  t.test('of keys without a budget is nothing', async () => {
+    const { limiter } = setUp()
+    limiter.restoreSpend([{ key: key(null), model: 'gpt-5', startedAt: 0, pico: USD }])
+    admitted(limiter, key(null), { pico: USD })
+  })
+})
+
+t.test('a reload', async t => {
+  t.test('keeps what is counted, also under other limits', async t => {
+    const { limiter } = setUp(limits({ concurrent: 9 }))
+    const models = { m: { concurrent: 1 } }
+    const before = key(limits({
+      requestsPerMinute: 2, tokensPerMinute: 100, budget: { usd: '1', per: 'total' }, models,
+    }))
+    const running = admitted(limiter, before, { model: 'm', tokens: 60, pico: USD / 2n })
+    admitted(limiter, before, { model: null })
+    limiter.reconfigure(limits({ concurrent: 3 }))
+
+    const after = key(limits({
+      requestsPerMinute: 4, tokensPerMinute: 80, budget: { usd: '2', per: 'total' }, models,
+    }))
+    t.match(limiter.figures(after, null), { requests: { limit: 4, remaining: 2 }, tokens: { remaining: 20 } })
+    t.equal(refused(limiter, after, { model: 'm' }).which, 'concurrent')
+    t.equal(refused(limiter, after, { model: null, pico: USD * 3n / 2n + 1n }).which, 'budget')
+    admitted(limiter, after, { model: null, pico: USD * 3n / 2n })
+    t.equal(refused(limiter, after, { model: null }).which, 'concurrent', 'the new default')
+    running.settle({ tokens: 10, pico: USD })
+    t.equal(limiter.figures(after, null).tokens?.remaining, 70)
+    admitted(limiter, after, { model: 'm' })
+  })
+
+  t.test('lets requests with the old and the new key pass each other', async t => {
+    const { limiter } = setUp()
+    const before = key(null)
+    const after = key(limits({ budget: { usd: '1', per: 'month' }, models: { m: { concurrent: 1 } } }))
+    admitted(limiter, before)
+    admitted(limiter, after, { model: 'm', pico: USD })
+    limiter.reconfigure(limits({ concurrent: 5 }))
+    admitted(limiter, before, { model: 'm', pico: USD })
+    t.equal(refused(limiter, after, { pico: 1n }).which, 'budget')
+    t.equal(refused(limiter, after, { model: 'm' }).which, 'concurrent')
+  })
+
+  t.test('takes limits away', async () => {
+    const { limiter } = setUp(limits({ requestsPerMinute: 1 }))
+    const team = key(null)
+    admitted(limiter, team)
+    limiter.reconfigure(null)
+    admitted(limiter, team)
+    limiter.reconfigure(limits({ requestsPerMinute: 1 }))
+    refused(limiter, team)
+  })
+})
+
+t.test('keys that come and go leave nothing behind', async t => {
+  const clock = handClock()
+  const compiled: string[] = []
+  const limiter = createLimiter({
+    defaults: null,
+    clock,
+    compileGlob(glob) {
+      compiled.push(glob)
+      return compileGlob(glob)
+    },
+  })
+  const passing = key(limits({ requestsPerMinute: 1, models: { 'gpt-*': { concurrent: 1 } } }), 'passing')
+  admitted(limiter, passing).release()
+  clock.pass(60_000)
+  const own = limits({ requestsPerMinute: 1 })
+  for (let i = 0; i < 40_000; i++) admitted(limiter, key(own, `other ${i}`)).release()
+  t.equal(compiled.length, 1)
+  admitted(limiter, passing)
+  t.equal(compiled.length, 2, 'its state had to be made again')
+})
+
+t.test('forgetting idle keys loses nothing that counts', async t => {
+  const { limiter, clock } = setUp()
+  const own = limits({ requestsPerMinute: 1, budget: { usd: '1', per: 'month' } })
+  const [spent, busy, used] = [key(own, 'spent'), key(limits({ concurrent: 1 }), 'busy'), key(own, 'used')]
+  admitted(limiter, spent, { pico: USD }).settle({ tokens: 0, pico: USD })
+  admitted(limiter, busy)
+  clock.pass(3_600_000)
+  for (let i = 0; i < 10_000; i++) admitted(limiter, key(own, `early ${i}`)).release()
+  clock.pass(59_000)
+  admitted(limiter, used)
+  clock.pass(1000)
+  for (let i = 0; i < 40_000; i++) admitted(limiter, key(own, `late ${i}`)).release()
+  t.equal(refused(limiter, spent, { pico: 1n }).which, 'budget')
+  t.equal(refused(limiter, busy).which, 'concurrent')
+  t.equal(refused(limiter, used).retryAfterMs, 59_000)
+})

@@ -1,0 +1,261 @@
+import t from 'tap'
+import { admitted, key, refused, setUp, USD } from './asking.ts'
+import { limits } from './limits-of.ts'
+
+t.test('a key without limits is never refused and has no figures', async t => {
+  const { limiter } = setUp()
+  const free = key(null)
+  for (let i = 0; i < 1000; i++) admitted(limiter, free, { tokens: 1e9, pico: null })
+  t.strictSame(limiter.figures(free, 'gpt-4.1'), { requests: null, tokens: null })
+})
+
+t.test('requests per minute', async t => {
+  const { limiter, clock } = setUp()
+  const team = key(limits({ requestsPerMinute: 3 }))
+  for (let i = 0; i < 3; i++) admitted(limiter, team).release()
+  t.match(refused(limiter, team), {
+    which: 'requests',
+    scope: { key: 'team', model: null },
+    retryAfterMs: 20_000,
+    renewsSoon: true,
+    message: /3 requests per minute/,
+  })
+  clock.pass(19_999)
+  t.equal(refused(limiter, team).retryAfterMs, 1)
+  clock.pass(1)
+  admitted(limiter, team)
+  t.strictSame(limiter.figures(team, null).requests, { limit: 3, remaining: 0, resetMs: 60_000 })
+})
+
+t.test('a refusal is not a request', async () => {
+  const { limiter, clock } = setUp()
+  const team = key(limits({ requestsPerMinute: 1 }))
+  admitted(limiter, team)
+  for (let i = 0; i < 100; i++) refused(limiter, team)
+  clock.pass(60_000)
+  admitted(limiter, team)
+})
+
+t.test('tokens per minute: the estimate is reserved, the rest comes back', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({ tokensPerMinute: 1000 }))
+  const first = admitted(limiter, team, { tokens: 900 })
+  t.match(refused(limiter, team, { tokens: 200 }), { which: 'tokens', retryAfterMs: 6000, renewsSoon: true })
+  first.settle({ tokens: 100, pico: null })
+  t.strictSame(limiter.figures(team, null).tokens, { limit: 1000, remaining: 900, resetMs: 6000 })
+  admitted(limiter, team, { tokens: 900 })
+})
+
+t.test('tokens beyond the estimate are a debt', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({ tokensPerMinute: 1000 }))
+  admitted(limiter, team, { tokens: 1 }).settle({ tokens: 3000, pico: null })
+  t.match(refused(limiter, team, { tokens: 1 }), { retryAfterMs: 120_060, renewsSoon: false })
+  t.strictSame(limiter.figures(team, null).tokens, { limit: 1000, remaining: 0, resetMs: 180_000 })
+  admitted(limiter, team, { tokens: 0 })
+})
+
+t.test('a request larger than the whole limit is told so at once', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({ tokensPerMinute: 1000 }))
+  for (const tokens of [1001, 1e15, 1e308, Infinity, NaN]) {
+    t.match(refused(limiter, team, { tokens }), {
+      which: 'tokens', retryAfterMs: null, renewsSoon: false, message: /too large/,
+    })
+  }
+  admitted(limiter, team, { tokens: 1000 })
+})
+
+t.test('estimates below zero and between whole numbers', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({ tokensPerMinute: 10, budget: { usd: '1', per: 'day' } }))
+  admitted(limiter, team, { tokens: -1e6, pico: -USD })
+  t.equal(limiter.figures(team, null).tokens?.remaining, 10)
+  admitted(limiter, team, { tokens: 0.1 }).settle({ tokens: -5, pico: -USD })
+  t.equal(limiter.figures(team, null).tokens?.remaining, 10)
+  admitted(limiter, team, { tokens: 9.5, pico: USD })
+  t.equal(limiter.figures(team, null).tokens?.remaining, 0)
+  t.equal(refused(limiter, team, { pico: 1n }).which, 'budget')
+})
+
+t.test('concurrent requests', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({ concurrent: 2 }))
+  const first = admitted(limiter, team)
+  const second = admitted(limiter, team)
+  t.match(refused(limiter, team), { which: 'concurrent', retryAfterMs: 1000, renewsSoon: true })
+  first.settle({ tokens: 0, pico: 0n })
+  admitted(limiter, team)
+  refused(limiter, team)
+  second.release()
+  admitted(limiter, team)
+  t.match(refused(limiter, key(limits({ concurrent: 0 }), 'none')), { retryAfterMs: null, renewsSoon: false })
+})
+
+t.test('a reservation ends once', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({ tokensPerMinute: 1000, concurrent: 2, budget: { usd: '1', per: 'day' } }))
+  const wish = { tokens: 500, pico: USD / 2n }
+  const first = admitted(limiter, team, wish)
+  admitted(limiter, team, wish)
+  first.settle({ tokens: 400, pico: USD / 4n })
+  first.settle({ tokens: 0, pico: 0n })
+  first.release()
+  first.settle({ tokens: 9999, pico: 100n * USD })
+  t.equal(limiter.figures(team, null).tokens?.remaining, 100)
+  t.equal(refused(limiter, team, { pico: USD / 4n + 1n }).which, 'budget')
+  admitted(limiter, team, { pico: USD / 4n })
+  t.equal(refused(limiter, team).which, 'concurrent')
+})
+
+t.test('where the outcome is unknown the estimate stands', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({ tokensPerMinute: 1000, budget: { usd: '1', per: 'total' } }))
+  admitted(limiter, team, { tokens: 400, pico: USD / 2n }).settle({ tokens: null, pico: null })
+  admitted(limiter, team, { tokens: 300, pico: USD / 4n }).settle({ tokens: NaN, pico: null })
+  t.equal(limiter.figures(team, null).tokens?.remaining, 300)
+  t.match(refused(limiter, team, { pico: USD / 4n + 1n }), { retryAfterMs: null, renewsSoon: false })
+  admitted(limiter, team, { pico: USD / 4n })
+})
+
+t.test('budget', async t => {
+  t.test('is spent to the last pico-dollar and renews with its period', async t => {
+    const { limiter, clock } = setUp(null, '2026-11-21T23:00:00Z')
+    const team = key(limits({ budget: { usd: '1', per: 'day' } }))
+    admitted(limiter, team, { pico: USD }).settle({ tokens: 0, pico: USD - 1n })
+    t.match(refused(limiter, team, { pico: 2n }), {
+      which: 'budget', retryAfterMs: 3_600_000, renewsSoon: false, message: /1 USD per day/,
+    })
+    admitted(limiter, team, { pico: 1n })
+    clock.pass(3_599_999)
+    t.match(refused(limiter, team, { pico: 2n }), { retryAfterMs: 1, renewsSoon: true })
+    clock.pass(1)
+    admitted(limiter, team, { pico: USD })
+  })
+
+  t.test('a cost beyond the estimate is charged in full', async t => {
+    const { limiter } = setUp()
+    const team = key(limits({ budget: { usd: '10', per: 'month' } }))
+    admitted(limiter, team, { pico: 1n }).settle({ tokens: 0, pico: 11n * USD })
+    t.equal(refused(limiter, team, { pico: 1n }).which, 'budget')
+    admitted(limiter, team, { pico: 0n })
+  })
+
+  t.test('a model without a price is refused, but only where there is a budget', async t => {
+    const { limiter } = setUp()
+    const team = key(limits({ models: { 'gpt-*': { budget: { usd: '10', per: 'month' } } } }))
+    t.match(refused(limiter, team, { model: 'gpt-5', pico: null }), {
+      which: 'unpriced', scope: { key: 'team', model: 'gpt-*' }, retryAfterMs: null, renewsSoon: false,
+      message: /price of this model is unknown/,
+    })
+    admitted(limiter, team, { model: 'claude-opus-4-6', pico: null }).settle({ tokens: 1, pico: null })
+  })
+
+  t.test('requests that run over midnight cost the day in which they began', async t => {
+    const { limiter, clock } = setUp(null, '2026-12-31T23:59:00Z')
+    for (const per of ['day', 'month'] as const) {
+      clock.setDate('2026-12-31T23:59:00Z')
+      const team = key(limits({ budget: { usd: '1', per } }), per)
+      const over = admitted(limiter, team, { pico: USD })
+      const free = admitted(limiter, team, { pico: 0n })
+      clock.pass(60_000)
+      const next = admitted(limiter, team, { pico: USD })
+      over.settle({ tokens: 0, pico: 5n * USD })
+      free.settle({ tokens: 0, pico: 5n * USD })
+      next.settle({ tokens: 0, pico: USD / 2n })
+      t.equal(refused(limiter, team, { pico: USD / 2n + 1n }).which, 'budget')
+      admitted(limiter, team, { pico: USD / 2n })
+      clock.setDate('2026-12-31T23:59:59.999Z')
+      t.equal(refused(limiter, team, { pico: 1n }).retryAfterMs, 1, 'and the old one is overspent')
+    }
+  })
+})
+
+t.test('of several limits in the way the one that lasts longest is told', async t => {
+  const { limiter, clock } = setUp(null, '2026-11-21T12:00:00Z')
+  const team = key(limits({
+    requestsPerMinute: 1, tokensPerMinute: 10, concurrent: 1, budget: { usd: '1', per: 'day' },
+  }))
+  admitted(limiter, team, { tokens: 10, pico: USD }).settle({ tokens: 20, pico: USD })
+  const refusals = [
+    refused(limiter, team),
+    refused(limiter, team, { tokens: 10 }),
+    refused(limiter, team, { tokens: 10, pico: 1n }),
+    refused(limiter, team, { tokens: 10, pico: null }),
+  ]
+  t.strictSame(refusals.map(({ which, retryAfterMs }) => [which, retryAfterMs]), [
+    ['requests', 60_000], ['tokens', 120_000], ['budget', 43_200_000], ['unpriced', null],
+  ])
+  clock.pass(60_000)
+  admitted(limiter, team)
+})
+
+t.test('a refusal takes nothing, whichever limit refuses', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({
+    requestsPerMinute: 2, tokensPerMinute: 10, concurrent: 2, budget: { usd: '1', per: 'day' },
+    models: { small: { tokensPerMinute: 5 } },
+  }))
+  for (let i = 0; i < 10; i++) {
+    t.equal(refused(limiter, team, { tokens: 11, pico: USD }).which, 'tokens')
+    t.equal(refused(limiter, team, { tokens: 10, pico: USD + 1n }).which, 'budget')
+    t.equal(refused(limiter, team, { tokens: 6, pico: USD, model: 'small' }).scope.model, 'small')
+  }
+  t.strictSame(limiter.figures(team, 'small'), {
+    requests: { limit: 2, remaining: 2, resetMs: 0 },
+    tokens: { limit: 5, remaining: 5, resetMs: 0 },
+  })
+  admitted(limiter, team, { tokens: 10, pico: USD })
+  admitted(limiter, team)
+})
+
+t.test('limits of models inside a key', async t => {
+  t.test('each glob counts for itself, over all the models that it matches', async t => {
+    const { limiter } = setUp()
+    const team = key(limits({ requestsPerMinute: 4, models: { 'gpt-*': { requestsPerMinute: 2 } } }))
+    admitted(limiter, team, { model: 'gpt-4.1' })
+    admitted(limiter, team, { model: 'gpt-5' })
+    t.match(refused(limiter, team, { model: 'gpt-4.1' }), { scope: { key: 'team', model: 'gpt-*' } })
+    admitted(limiter, team, { model: 'claude-opus-4-6' })
+    admitted(limiter, team, { model: null })
+    t.match(refused(limiter, team, { model: 'claude-opus-4-6' }), { scope: { key: 'team', model: null } })
+  })
+
+  t.test('all globs that match apply, and the figures are the tightest', async t => {
+    const { limiter } = setUp()
+    const team = key(limits({
+      tokensPerMinute: 100,
+      models: { 'gpt-*': { tokensPerMinute: 1000 }, '*-mini': { tokensPerMinute: 50, requestsPerMinute: 9 } },
+    }))
+    admitted(limiter, team, { model: 'gpt-5-mini', tokens: 20 })
+    t.match(limiter.figures(team, 'gpt-5-mini'), {
+      requests: { limit: 9, remaining: 8 }, tokens: { limit: 50, remaining: 30 },
+    })
+    t.match(limiter.figures(team, 'gpt-5'), { requests: null, tokens: { limit: 100, remaining: 80 } })
+    t.equal(refused(limiter, team, { model: 'gpt-5-mini', tokens: 40 }).scope.model, '*-mini')
+  })
+})
+
+t.test('defaults hold for each key by itself', async t => {
+  const { limiter } = setUp(limits({ requestsPerMinute: 1, tokensPerMinute: 10 }))
+  const [first, second] = [key(null, 'first'), key(limits({ requestsPerMinute: 2 }), 'second')]
+  admitted(limiter, first)
+  refused(limiter, first)
+  admitted(limiter, second)
+  admitted(limiter, second)
+  refused(limiter, second)
+  t.equal(refused(limiter, second, { tokens: 11 }).retryAfterMs, null)
+})
+
+t.test('no change of the date moves a rate', async t => {
+  const { limiter, clock } = setUp()
+  const team = key(limits({ requestsPerMinute: 1, tokensPerMinute: 60 }))
+  admitted(limiter, team, { tokens: 60 })
+  for (const date of ['1970-01-01', '2099-01-01', '2026-11-21']) {
+    clock.setDate(date)
+    t.equal(refused(limiter, team, { tokens: 60 }).retryAfterMs, 60_000)
+  }
+  clock.pass(60_000)
+  clock.setDate('2001-01-01')
+  admitted(limiter, team, { tokens: 60 })
+})
