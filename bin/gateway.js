@@ -1,0 +1,73 @@
+#!/usr/bin/env node
+// Chooses what runs: this Node, or the checkout's pinned one when this is too
+// old. Plain JavaScript in the syntax of Node 12, so that an old Node gets as
+// far as the message below.
+
+import { spawn } from 'child_process'
+import { existsSync } from 'fs'
+import module from 'module'
+import { dirname, join } from 'path'
+import { fileURLToPath } from 'url'
+
+const OLDEST = 24
+const RELAUNCHED = 'GATEWAY_RELAUNCHED'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const isRelaunched = process.env[RELAUNCHED] !== undefined
+delete process.env[RELAUNCHED]
+
+if (parseInt(process.versions.node, 10) >= OLDEST) {
+  if (isRelaunched) dieWithParent()
+  run()
+} else {
+  const pinned = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  if (!isRelaunched && existsSync(pinned)) relaunch(pinned)
+  else refuse()
+}
+
+function run() {
+  module.enableCompileCache()
+  // A checkout runs its sources, whose types Node strips; a package has them compiled.
+  const isCheckout = existsSync(join(root, 'src', 'cli', 'main.ts'))
+  import(isCheckout ? '../src/cli/main.ts' : '../dist/cli/main.js')
+}
+
+function refuse() {
+  const found = `${process.versions.node} (${process.execPath})`
+  process.stderr.write(`gateway needs Node ${OLDEST} or newer; this is Node ${found}\n`)
+  process.exitCode = 2
+}
+
+/** Runs the same command under another Node and does as it does. */
+function relaunch(node) {
+  const child = spawn(node, process.argv.slice(1), {
+    // Through the channel the child learns of the end of this process, however sudden.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    // A process group of its own: a signal to the whole group comes once, from here, not twice.
+    detached: process.platform !== 'win32',
+    env: Object.assign({}, process.env, { [RELAUNCHED]: '1' })
+  })
+  const signals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
+  const forward = signal => { child.kill(signal) }
+  for (const signal of signals) process.on(signal, forward)
+  child.on('error', error => {
+    process.exitCode = 1
+    process.stderr.write(`gateway cannot run ${node}: ${error.message}\n`)
+  })
+  child.on('exit', (code, signal) => {
+    if (signal === null) {
+      process.exit(code)
+    } else {
+      for (const name of signals) process.removeListener(name, forward)
+      process.kill(process.pid, signal)
+    }
+  })
+}
+
+function dieWithParent() {
+  const die = () => { process.kill(process.pid, 'SIGKILL') }
+  if (!process.connected) die()
+  process.once('disconnect', die)
+  // The listener alone would keep the process alive.
+  process.channel.unref()
+}

@@ -1,0 +1,79 @@
+import { constants } from 'node:http2'
+import type { GatewayError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { PROTOCOLS } from './protocols/index.ts'
+import { callerShape } from './protocols/model-list.ts'
+import type { ProtocolName } from './protocols/names.ts'
+import { isHttp2, writeHead } from './proxy/client.ts'
+import { appendVia, ownHeaders } from './proxy/headers.ts'
+import { limitHeaders } from './reserve.ts'
+
+/** Milliseconds that a refused client may go on sending, so that it gets to read why. */
+const LINGER = 5_000
+
+/** An answer of the gateway's own, in JSON. */
+export function answerJson(
+  gateway: Gateway, exchange: Exchange, status: number, body: string, headers: Readonly<Record<string, string>> = {},
+): void {
+  const { req, res } = exchange
+  exchange.status = status
+  const unread = !isHttp2(res) && 'complete' in req && !req.complete
+  const bytes = Buffer.from(body)
+  const head = [
+    'content-type', 'application/json',
+    'content-length', String(bytes.length),
+    ...Object.entries(headers).flat(),
+    ...ownHeaders({ version: gateway.version, requestId: exchange.id, limits: limitHeaders(gateway, exchange) }),
+    'via', appendVia('', req.httpVersion),
+  ]
+  if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
+  writeHead(res, status, head)
+  if (unread) linger(exchange)
+  if (req.method === 'HEAD') {
+    res.end()
+    return
+  }
+  exchange.bytesOut = bytes.length
+  if (isHttp2(res)) {
+    // Half a request may still be on its way: with the answer sent, it is not needed (RFC 9113 section 8.1).
+    res.end(bytes, () => {
+      if (!res.stream.readableEnded) res.stream.close(constants.NGHTTP2_NO_ERROR)
+    })
+  } else {
+    res.end(bytes)
+  }
+}
+
+/** Tells the client of an error, in its protocol's shape; the exchange takes the error's status. */
+export function answerError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
+  const { res } = exchange
+  exchange.status = error.status
+  if (error.code === 'client_gone' || res.headersSent || res.destroyed) return
+  const body = PROTOCOLS[errorShape(exchange)].errorBody(error, exchange.id)
+  answerJson(gateway, exchange, error.status, body, error.headers)
+}
+
+/** The path tells the family, except where all of them ask for the same one. */
+function errorShape(exchange: Exchange): ProtocolName {
+  const { name, protocol } = exchange.classified.endpoint
+  if (name !== 'other' && name !== 'models.list' && name !== 'models.get') return protocol
+  return callerShape(protocol, exchange.req.headers, exchange.target.queryKey !== null)
+}
+
+/**
+ * The client is still sending. If the connection were closed now, the reset that
+ * its unread bytes cause could overtake the answer: so our side is closed, and
+ * what still comes is read and dropped, for a while.
+ */
+function linger(exchange: Exchange): void {
+  const { socket } = exchange.req
+  socket.destroySoon = () => {
+    socket.end()
+    const timer = setTimeout(() => socket.destroy(), LINGER)
+    socket.once('end', () => socket.destroy())
+    socket.once('close', () => clearTimeout(timer))
+    exchange.req.resume()
+    socket.resume()
+  }
+}

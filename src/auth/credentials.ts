@@ -1,0 +1,43 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** Headers that carry a client's credential. None of them ever goes upstream. */
+export const CREDENTIAL_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key'] as const
+
+/** Browsers cannot set headers on a WebSocket; OpenAI's realtime client sends the key as a subprotocol. */
+const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.([^\s,]+)\s*(?:,|$)/
+
+/**
+ * What a request presents as its key, in the order of the specification
+ * (section 5), then as the generate family's clients send it.
+ *
+ * @param queryKey the value of `?key=`, or null
+ */
+export function presentedKeys(headers: IncomingHttpHeaders, queryKey: string | null): string[] {
+  const keys: string[] = []
+  const authorization = headers.authorization
+  if (authorization !== undefined) {
+    // The scheme is case-insensitive (RFC 9110 section 11.1).
+    const bearer = /^bearer[ \t]+(\S+)[ \t]*$/i.exec(authorization)
+    if (bearer?.[1]) keys.push(bearer[1])
+  }
+  const apiKey = headers['x-api-key']
+  if (typeof apiKey === 'string' && apiKey !== '') keys.push(apiKey)
+  const googKey = headers['x-goog-api-key']
+  if (typeof googKey === 'string' && googKey !== '') keys.push(googKey)
+  if (queryKey !== null && queryKey !== '') keys.push(queryKey)
+  const offered = headers['sec-websocket-protocol']
+  if (offered !== undefined) {
+    const match = SUBPROTOCOL_KEY.exec(offered)
+    if (match?.[1]) keys.push(match[1])
+  }
+  return keys
+}
+
+/** The offered WebSocket subprotocols without the one that is a credential. */
+export function withoutSubprotocolKey(offered: string): string {
+  return offered
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => !name.startsWith('openai-insecure-api-key.'))
+    .join(', ')
+}

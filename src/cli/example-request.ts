@@ -1,0 +1,36 @@
+import { compileGlob } from '../config/glob.ts'
+import type { Config } from '../config/types.ts'
+
+const ENDPOINTS = [
+  { path: '/v1/chat/completions', body: { messages: [{ role: 'user', content: 'Hello' }] } },
+  { path: '/v1/messages', body: { max_tokens: 500, messages: [{ role: 'user', content: 'Hello' }] } },
+]
+
+/**
+ * A request to paste into a shell: the first model that a route names in full,
+ * on a path that the route takes. null where no route does.
+ * @param base the address of the gateway
+ * @param key a key that may be shown; null puts the variable GATEWAY_KEY in its place
+ */
+export function exampleRequest(config: Config, base: string, key: string | null): string | null {
+  for (const route of config.routes) {
+    const model = route.models?.find(glob => !glob.includes('*'))
+    const endpoint = ENDPOINTS.find(({ path }) => route.path === null || compileGlob(route.path)(path))
+    if (model === undefined || endpoint === undefined) continue
+    const credential = key === null
+      ? '"authorization: Bearer $GATEWAY_KEY"'
+      : quoted(`authorization: Bearer ${key}`)
+    return [
+      `curl ${quoted(base + endpoint.path)}`,
+      ...config.auth === 'open' ? [] : [`-H ${credential}`],
+      `-H ${quoted('content-type: application/json')}`,
+      `-d ${quoted(JSON.stringify({ model, ...endpoint.body }))}`,
+    ].join(' \\\n  ')
+  }
+  return null
+}
+
+/** For a POSIX shell; bare where nothing in it is special. */
+function quoted(text: string): string {
+  return /^[\w:/.@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,60 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, relative, resolve, sep } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Command } from 'commander'
+import { SCHEMA_FILE } from '../config/schema.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+
+const EXAMPLE_FILE = new URL('../../gateway.yaml', import.meta.url)
+
+const HELP = `
+The file explains itself. It serves a simulated provider, so that 'gateway serve' works with it as
+it is; blocks for real providers are in it, commented out. Its first line names the schema for
+editors: by a relative path where the gateway is installed below the file, otherwise by the place
+where it is installed on this machine.
+
+A file that exists is never overwritten.
+
+Examples:
+  gateway init
+  gateway init --config /etc/gateway.yaml
+${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or the file exists')}`
+
+const REASONS: Readonly<Record<string, string>> = {
+  EEXIST: 'it exists already, and is left as it is',
+  ENOENT: 'its directory does not exist',
+  ENOTDIR: 'its directory does not exist',
+}
+
+/** `gateway init`: writes a commented configuration to start from. */
+export function initCommand(): Command {
+  return new Command('init')
+    .description('Write a commented configuration to start from.')
+    .option('-c, --config <file>', 'the file to write', 'gateway.yaml')
+    .addHelpText('after', HELP)
+    .action(init)
+}
+
+function init({ config: file }: { config: string }, command: Command): void {
+  const example = readFileSync(EXAMPLE_FILE, 'utf8')
+  const modeline = `# yaml-language-server: $schema=${schemaReference(file)}\n`
+  const text = modeline + example.slice(example.indexOf('\n') + 1)
+  try {
+    writeFileSync(file, text, { flag: 'wx' })
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    const reason = REASONS[code]
+    command.error(`error: cannot write ${file}: ${reason ?? message}`, {
+      exitCode: reason === undefined ? EXIT.failed : EXIT.usage,
+    })
+  }
+  process.stdout.write(`Wrote ${file}. Next: gateway serve --config ${file}\n`)
+}
+
+/** How an editor that opens the file finds the schema. */
+function schemaReference(file: string): string {
+  const schema = fileURLToPath(SCHEMA_FILE)
+  const path = relative(dirname(resolve(file)), schema).split(sep).join('/')
+  const isBelow = !path.startsWith('../') && !/^[A-Za-z]:/.test(path)
+  return isBelow ? `./${path}` : pathToFileURL(schema).href
+}

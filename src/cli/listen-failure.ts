@@ -1,0 +1,25 @@
+import { formatAddress } from '../config/address.ts'
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there already; stop it, or choose another port',
+  EACCES: 'this user may not; ports below 1024 are often reserved',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'the host name is not known here',
+}
+
+/** Why a listener could not be opened, for people; null when the error is another one. */
+export function listenFailure(error: unknown): string | null {
+  if (!(error instanceof Error)) return null
+  const { code = '', address, port = 0, hostname } = error as ListenError
+  const reason = REASONS[code]
+  const host = address ?? hostname
+  if (reason === undefined || host === undefined) return null
+  const place = code === 'ENOTFOUND' ? host : formatAddress({ host, port })
+  return `cannot listen on ${place}: ${reason} (${code})`
+}
+
+interface ListenError extends NodeJS.ErrnoException {
+  readonly address?: string
+  readonly port?: number
+  readonly hostname?: string
+}

@@ -1,0 +1,36 @@
+import pino from 'pino'
+import type { Logger } from 'pino'
+import pretty from 'pino-pretty'
+import type { LogLevel } from '../config/types.ts'
+
+export interface OpenLog {
+  readonly log: Logger
+  /** Resolves when all that was logged has been handed to the system. */
+  flush(): Promise<void>
+  /** The same at once, for the last words of a process that fails. */
+  flushSync(): void
+}
+
+/**
+ * The log on standard output: lines for people on a terminal, otherwise one JSON
+ * object a line, written without waiting.
+ */
+export function openLog(level: LogLevel): OpenLog {
+  const options = {
+    level,
+    base: null, // whoever collects the lines knows the host and the process
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  }
+  if (process.stdout.isTTY) {
+    const colorize = process.stdout.hasColors()
+    const log = pino(options, pretty({ colorize, translateTime: 'SYS:HH:MM:ss.l', sync: true }))
+    return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
+  }
+  const destination = pino.destination({ dest: process.stdout.fd, sync: false })
+  return {
+    log: pino(options, destination),
+    flush: () => new Promise(resolve => destination.flush(() => resolve())),
+    flushSync: () => destination.flushSync(),
+  }
+}

@@ -1,0 +1,38 @@
+import type { Writable } from 'node:stream'
+import { styleText } from 'node:util'
+import type { Command } from 'commander'
+import { loadConfig } from '../config/load.ts'
+import type { Loaded } from '../config/load.ts'
+import { ConfigError, formatProblem } from '../config/problem.ts'
+import type { Problem } from '../config/problem.ts'
+import { EXIT } from './exit.ts'
+
+/** Problems as they are printed, coloured where the stream is a terminal that wants colours. */
+export function problemText(problems: readonly Problem[], stream: Writable): string {
+  const paint = (severity: string): string =>
+    styleText(['bold', severity === 'error' ? 'red' : 'yellow'], severity, { stream })
+  return problems.map(problem => `${formatProblem(problem, paint)}\n`).join('\n')
+}
+
+/** `2 errors and 1 warning` */
+export function countText(problems: readonly Problem[]): string {
+  const errors = problems.filter(({ severity }) => severity === 'error').length
+  const warnings = problems.length - errors
+  return [plural(errors, 'error'), plural(warnings, 'warning')].filter(text => !text.startsWith('0')).join(' and ')
+}
+
+/** `1 route`, `2 routes` */
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** The configuration, or the end of the command: every problem on stderr, and exit code 2. */
+export function loadOrFail(file: string, command: Command): Loaded {
+  try {
+    return loadConfig(file, process.env)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    process.stderr.write(`${problemText(error.problems, process.stderr)}\n`)
+    return command.error(`${file}: ${countText(error.problems)}`, { exitCode: EXIT.usage })
+  }
+}

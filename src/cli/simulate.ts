@@ -1,0 +1,68 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { Command } from 'commander'
+import { formatAddress, parseAddress } from '../config/address.ts'
+import type { Address } from '../config/types.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+import { listenFailure } from './listen-failure.ts'
+import { openLog } from './log.ts'
+import { onStopSignals } from './signals.ts'
+
+const HELP = `
+Runs the provider that 'simulator: true' puts inside the gateway as a server of its own: every
+endpoint of the three protocols, without a key and without cost, and misbehaviour on demand. It
+answers at once where the gateway has to be measured, or slowly and wrongly where faults are to be
+rehearsed. Each request is logged when it has ended.
+
+Examples:
+  gateway simulate
+  gateway simulate --listen 127.0.0.1:0
+${EXIT_CODES}`
+
+/** `gateway simulate`: the simulated provider as a server. */
+export function simulateCommand(): Command {
+  return new Command('simulate')
+    .description('Run the simulated provider as a server of its own.')
+    .option('-l, --listen <address>', 'host:port; port 0 picks a free one', '127.0.0.1:8090')
+    .addHelpText('after', HELP)
+    .action(simulate)
+}
+
+async function simulate({ listen }: { listen: string }, command: Command): Promise<void> {
+  const address = addressOf(listen, command)
+  const { createSimulator } = await import('../simulator/index.ts')
+  const { log, flush } = openLog('info')
+  const server = createSimulator({ log })
+  await listenOn(server, address, command)
+  const { address: host, port } = server.address() as AddressInfo
+  log.info({ base: `http://${formatAddress({ host, port })}` }, 'listening')
+  const end = (): void => {
+    server.close()
+    server.closeAllConnections()
+  }
+  onStopSignals({ first: end, second: end })
+  await once(server, 'close')
+  await flush()
+  process.exit(EXIT.ok)
+}
+
+function addressOf(text: string, command: Command): Address {
+  try {
+    return parseAddress(text)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return command.error(`error: --listen ${text}: ${error.message}`, { exitCode: EXIT.usage })
+  }
+}
+
+async function listenOn(server: Server, address: Address, command: Command): Promise<void> {
+  server.listen(address)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    const reason = listenFailure(error)
+    if (reason === null) throw error
+    command.error(`error: ${reason}`, { exitCode: EXIT.failed })
+  }
+}

@@ -1,0 +1,259 @@
+import { Readable } from 'node:stream'
+import type { Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { loadConfig } from '../config/load.ts'
+import { ConfigError } from '../config/problem.ts'
+import { parseDuration } from '../config/units.ts'
+import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/fields.ts'
+import type { Field } from '../ledger/fields.ts'
+import { openReader } from '../ledger/query.ts'
+import type { Group, LedgerReader, Sum } from '../ledger/query.ts'
+import type { LedgerRow } from '../ledger/row.ts'
+import { story } from '../ledger/story.ts'
+import { figure, table } from '../ledger/table.ts'
+import { LedgerError } from '../ledger/trouble.ts'
+import { usd } from '../ledger/usd.ts'
+import { explainCost } from '../metering/cost.ts'
+
+/** What the command reads from the world, and where it writes. */
+export interface UsageWorld {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly stdout: Writable
+  /** ms since 1970. */
+  readonly now: () => number
+}
+
+interface Options {
+  readonly config: string
+  readonly since?: number
+  readonly until?: number
+  readonly key?: string
+  readonly model?: string
+  readonly by?: Group
+  readonly json?: true
+  readonly csv?: true
+  readonly limit?: number
+  readonly request?: string
+}
+
+const TABLE_ROWS = 50
+const BAD_USAGE = 2
+const FAILED = 1
+
+/**
+ * `gateway usage`: who used what, and what it cost, from the ledger's file.
+ * The gateway may be running. Ends with 2 for a wrong option or configuration, and
+ * with 1 when the ledger cannot be read or has no such request.
+ */
+export function usageCommand(world: UsageWorld = ours()): Command {
+  const moment = (text: string) => parseMoment(text, world.now())
+  return new Command('usage')
+    .description('Show what was used and what it cost, from the ledger.')
+    .requiredOption('-c, --config <file>', 'the configuration that names the ledger')
+    .option('--since <when>', 'requests that started then or later', moment)
+    .option('--until <when>', 'requests that started before then', moment)
+    .option('--key <name>', "requests of this key, or of those that match a glob such as 'team-*'")
+    .option('--model <name>', 'requests for this model, as the client named it, or a glob')
+    .addOption(new Option('--by <group>', 'one sum for each').choices(['key', 'model', 'day']))
+    .addOption(new Option('--json', 'JSON, one object a line').conflicts('csv'))
+    .option('--csv', 'CSV with a line of names (RFC 4180)')
+    .addOption(new Option('--limit <n>', `the last n requests; tables show ${TABLE_ROWS} unless told`)
+      .argParser(parseLimit).conflicts('by'))
+    .addOption(new Option('--request <id>', 'the whole story of one request')
+      .conflicts(['since', 'until', 'key', 'model', 'by', 'csv', 'limit']))
+    .addHelpText('after', HELP)
+    .action(async (options: Options, command: Command) => {
+      const file = ledgerFile(options.config, world, command)
+      try {
+        using reader = openReader(file)
+        await print(answer(reader, options, command), world.stdout)
+      } catch (error) {
+        if (!(error instanceof LedgerError) && !isSqliteError(error)) throw error
+        command.error(`error: cannot read the ledger ${file}: ${error.message}`, { exitCode: FAILED })
+      }
+    })
+}
+
+const HELP = `
+A time is a date (2026-11-21, midnight UTC), a date and time (2026-11-21T09:30Z, UTC unless it
+says otherwise), or how long ago: 90m, 24h, 7d. Days are UTC.
+
+Running requests are left out until they have ended; --request shows them. input_tokens is all
+input, cached reads and cache writes included; output_tokens is all output, reasoning included.
+A request without a known price has no cost (null), and is counted in unpriced_requests.
+
+Examples:
+  gateway usage -c gateway.yaml --since 24h
+  gateway usage -c gateway.yaml --since 2026-11-01 --until 2026-12-01 --by key
+  gateway usage -c gateway.yaml --key team-a --by day --csv
+  gateway usage -c gateway.yaml --since 7d --json
+`
+
+function ours(): UsageWorld {
+  return { env: process.env, stdout: process.stdout, now: () => Date.now() }
+}
+
+function ledgerFile(config: string, world: UsageWorld, command: Command): string {
+  let ledger
+  try {
+    ledger = loadConfig(config, world.env).config.ledger
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return command.error(error.message, { exitCode: BAD_USAGE })
+  }
+  if (ledger === null) {
+    return command.error(`error: ${config} configures no ledger: { file: ... }`, { exitCode: BAD_USAGE })
+  }
+  return ledger.file
+}
+
+function answer(reader: LedgerReader, options: Options, command: Command): Iterable<string> {
+  const { request, since, until, by, limit } = options
+  if (request !== undefined) return oneRequest(reader, request, options.json === true, command)
+  if (since !== undefined && until !== undefined && since >= until) {
+    command.error('error: --since must be before --until', { exitCode: BAD_USAGE })
+  }
+  if (by !== undefined) {
+    const sums = reader.sums(options, by)
+    return records(sumFields(by), sums, options) ?? [sumTable(by, sums, reader.sums(options, null)[0])]
+  }
+  const rows = limit === undefined ? reader.rows(options) : reader.latest(options, limit)
+  return records(ROW_FIELDS, rows, options)
+    ?? [rowTable(reader.latest(options, limit ?? TABLE_ROWS), reader.sums(options, null)[0])]
+}
+
+function records<T>(
+  fields: readonly Field<T>[],
+  items: Iterable<T>,
+  options: Options,
+): Iterable<string> | null {
+  if (options.json === true) return map(items, item => jsonLine(fields, item))
+  return options.csv === true ? csv(fields, items) : null
+}
+
+function* csv<T>(fields: readonly Field<T>[], items: Iterable<T>): Generator<string> {
+  yield csvHeader(fields)
+  yield* map(items, item => csvLine(fields, item))
+}
+
+function* map<T>(items: Iterable<T>, text: (item: T) => string): Generator<string> {
+  for (const item of items) yield text(item)
+}
+
+function oneRequest(reader: LedgerReader, id: string, json: boolean, command: Command): string[] {
+  const found = reader.find(id)
+  if (found.length === 0) command.error(`error: the ledger has no request '${id}'`, { exitCode: FAILED })
+  return json
+    ? found.filter(({ running }) => !running).map(({ row }) => jsonLine(ROW_FIELDS, row))
+    : [found.map(({ row, running }) => story(row, running, explainCost(row.usage, row.price))).join('\n')]
+}
+
+function rowTable(rows: readonly LedgerRow[], total: Sum | undefined): string {
+  const lines = table<LedgerRow>([
+    { title: 'STARTED', text: row => new Date(row.startedAt).toISOString() },
+    { title: 'REQUEST', text: row => row.requestId },
+    { title: 'KEY', text: row => row.key ?? '-' },
+    { title: 'MODEL', text: row => row.model ?? '-' },
+    { title: 'UPSTREAM', text: row => row.upstream ?? '-' },
+    { title: 'STATUS', text: row => String(row.status ?? '-'), right: true },
+    { title: 'END', text: row => row.end },
+    { title: 'MS', text: row => figure(whole(row.durationMs)), right: true },
+    { title: 'INPUT', text: row => figure(row.usage.inputTokens), right: true },
+    { title: 'CACHED', text: row => figure(row.usage.cachedInputTokens), right: true },
+    { title: 'OUTPUT', text: row => figure(row.usage.outputTokens), right: true },
+    { title: 'USD', text: row => cost(row.costPico), right: true },
+  ], rows)
+  return lines + summary(total, rows.length)
+}
+
+function sumTable(by: Group, sums: readonly Sum[], total: Sum | undefined): string {
+  const lines = table<Sum>([
+    { title: by.toUpperCase(), text: sum => sum.group ?? '-' },
+    { title: 'REQUESTS', text: sum => figure(sum.requests), right: true },
+    { title: 'INPUT', text: sum => figure(sum.inputTokens), right: true },
+    { title: 'CACHED', text: sum => figure(sum.cachedInputTokens), right: true },
+    { title: 'CACHE WRITES', text: sum => figure(sum.cacheWriteTokens), right: true },
+    { title: 'OUTPUT', text: sum => figure(sum.outputTokens), right: true },
+    { title: 'REASONING', text: sum => figure(sum.reasoningTokens), right: true },
+    { title: 'USD', text: sum => cost(sum.costPico), right: true },
+    { title: 'UNPRICED', text: sum => figure(sum.unpriced), right: true },
+  ], sums)
+  return lines + summary(total, total?.requests ?? 0)
+}
+
+/** The line below a table: what it adds up to, and whether it shows all of it. */
+function summary(total: Sum | undefined, shown: number): string {
+  if (total === undefined) return '\nNo requests.\n'
+  const requests = total.requests === 1 ? '1 request' : `${figure(total.requests)} requests`
+  const only = shown < total.requests ? ` (the last ${figure(shown)} are shown)` : ''
+  const unpriced = total.unpriced === 0 ? '' : `, ${figure(total.unpriced)} of them without a price`
+  return `\n${requests}${only}${unpriced}: ${figure(total.inputTokens)} tokens in, ` +
+    `${figure(total.outputTokens)} out, ${cost(total.costPico)} USD\n`
+}
+
+function whole(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms)
+}
+
+function cost(pico: bigint | null): string {
+  return pico === null ? '-' : usd(pico)
+}
+
+/** Writes as fast as the reader reads; a reader that has seen enough (`| head`) is no error. */
+async function print(texts: Iterable<string>, stdout: Writable): Promise<void> {
+  try {
+    await pipeline(Readable.from(chunks(texts)), stdout, { end: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+  }
+}
+
+function* chunks(texts: Iterable<string>): Generator<string> {
+  let chunk = ''
+  for (const text of texts) {
+    chunk += text
+    if (chunk.length < 65_536) continue
+    yield chunk
+    chunk = ''
+  }
+  if (chunk !== '') yield chunk
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text)
+  if (!/^\d+$/.test(text) || limit < 1 || limit > 1_000_000) {
+    throw new InvalidArgumentError('It is a whole number from 1 to 1000000.')
+  }
+  return limit
+}
+
+/**
+ * @param text a date, a date and time, or a duration before now
+ * @returns ms since 1970
+ */
+function parseMoment(text: string, now: number): number {
+  const [, date, time = '00:00', zone = 'Z'] =
+    /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i.exec(text) ?? []
+  if (date === undefined) return now - durationOf(text)
+  const midnight = Date.parse(`${date}T00:00Z`)
+  const moment = Date.parse(`${date}T${time}${zone.toUpperCase()}`)
+  // Date.parse takes February 30 for March 2.
+  if (Number.isNaN(moment) || new Date(midnight).toISOString().slice(0, 10) !== date) {
+    throw new InvalidArgumentError('There is no such date or time.')
+  }
+  return moment
+}
+
+function durationOf(text: string): number {
+  try {
+    return parseDuration(text)
+  } catch {
+    throw new InvalidArgumentError('It is a date (2026-11-21), a date and time (2026-11-21T09:30Z) ' +
+      'or how long ago (24h, 7d).')
+  }
+}
+
+function isSqliteError(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+}

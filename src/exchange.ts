@@ -1,0 +1,119 @@
+import type { Identity } from './auth/keyring.ts'
+import { ANONYMOUS } from './auth/keyring.ts'
+import type { Route, Target } from './config/types.ts'
+import type { GatewayError } from './errors.ts'
+import type { Reservation } from './limits/types.ts'
+import type { QuotedPrice } from './metering/prices.ts'
+import type { Answer } from './metering/settle.ts'
+import { classifyPath } from './protocols/endpoint.ts'
+import type { Classified } from './protocols/endpoint.ts'
+import type { InspectedBody } from './protocols/inspect.ts'
+import type { RequestTarget } from './protocols/target.ts'
+import type { Attempt } from './proxy/attempt.ts'
+import type { ClientRequest, ClientResponse } from './proxy/client.ts'
+import type { Relay } from './proxy/relay.ts'
+
+/** One try at one upstream, for the log and the ledger. */
+export interface AttemptRecord {
+  readonly upstream: string
+  readonly model: string | null
+  /** `ok`, or the code of the error that ended it. */
+  outcome: string
+  /** Milliseconds. */
+  ms: number
+}
+
+const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null }
+
+/** A request from its first byte to its ledger row: each phase of the pipeline fills in its part. */
+export class Exchange {
+  readonly id: string
+  readonly req: ClientRequest
+  readonly res: ClientResponse
+  /** On the monotonic clock, milliseconds. */
+  readonly startedAt: number
+  /** On the wall clock, milliseconds since 1970. */
+  readonly startedWall: number
+  /** The client's address: the peer's, or what a trusted proxy says. */
+  readonly clientAddress: string
+  /** The peer's address if it is a trusted proxy. */
+  readonly trustedPeer: string | null
+  /** The client holds its body back until it is told to go on (`Expect: 100-continue`). */
+  readonly awaitsContinue: boolean
+
+  target: RequestTarget = NOWHERE
+  classified: Classified = classifyPath('/')
+  identity: Identity = ANONYMOUS
+  /** As the client wrote it. */
+  model: string | null = null
+  stream = false
+  body: InspectedBody | null = null
+  route: Route | null = null
+  /** Which of the route's targets serves it. */
+  candidate: Target | null = null
+  readonly attempts: AttemptRecord[] = []
+  /** What the candidate's model costs; null = nobody knows. */
+  quoted: QuotedPrice | null = null
+  reservation: Reservation | null = null
+  /** Tokens of the request, as estimated at admission; null = the body does not tell. */
+  estimatedInput: number | null = null
+  /** What there is of a successful answer to settle by; null = none came. */
+  answer: Answer | null = null
+  /** The content coding of an answer that is collected whole. */
+  answerEncoding: string | null = null
+  /** The gateway asked for usage in the stream, and the client did not: it must not see that chunk. */
+  hidesUsage = false
+
+  /** What runs at this moment, to be torn down when the exchange is stopped. */
+  attempt: Attempt | null = null
+  relay: Relay | null = null
+  /** HTTP status sent; 499 when the client left before any. */
+  status = 0
+  /** On the monotonic clock, when the first byte of the answer's body came; 0 = none did. */
+  firstByteAt = 0
+  bytesIn = 0
+  bytesOut = 0
+  #stopped: GatewayError | null = null
+
+  constructor(init: {
+    id: string
+    req: ClientRequest
+    res: ClientResponse
+    startedAt: number
+    startedWall: number
+    clientAddress: string
+    trustedPeer: string | null
+    awaitsContinue: boolean
+  }) {
+    this.id = init.id
+    this.req = init.req
+    this.res = init.res
+    this.startedAt = init.startedAt
+    this.startedWall = init.startedWall
+    this.clientAddress = init.clientAddress
+    this.trustedPeer = init.trustedPeer
+    this.awaitsContinue = init.awaitsContinue
+  }
+
+  /** Why it was stopped from outside: the client left, or a deadline passed. null = it was not. */
+  get stopped(): GatewayError | null {
+    return this.#stopped
+  }
+
+  /** Ends it from outside, in whatever phase it is: the upstream's side is torn down at once. */
+  stop(reason: GatewayError): void {
+    if (this.#stopped !== null) return
+    this.#stopped = reason
+    this.attempt?.abort(reason)
+    this.relay?.stop(reason)
+  }
+
+  /**
+   * To be called after every await: the client may have left meanwhile.
+   *
+   * @throws GatewayError the reason for which it was stopped
+   */
+  proceed(): void {
+    if (this.#stopped !== null) throw this.#stopped
+  }
+}

@@ -1,0 +1,111 @@
+import { GatewayError } from './errors.ts'
+import type { ErrorCode } from './errors.ts'
+import { identityOf } from './auth/keyring.ts'
+import { compileGlobs } from './config/glob.ts'
+import type { Config, Key, Route, Target } from './config/types.ts'
+import { classifyPath, isOwn } from './protocols/endpoint.ts'
+import type { Classified } from './protocols/endpoint.ts'
+import { renamePath } from './protocols/rename.ts'
+import { parseTarget } from './protocols/target.ts'
+import { headersUp } from './proxy/headers.ts'
+import { RouteTable } from './routing/table.ts'
+import type { Miss } from './routing/table.ts'
+
+export interface Question {
+  /** As a client would send it, with or without a query. */
+  readonly path: string
+  readonly model: string | null
+  readonly key: Key | null
+}
+
+/** Where a request would go, and why. */
+export interface Explanation {
+  readonly classified: Classified
+  /** The model that decides: the path's own, or the one that was given. */
+  readonly model: string | null
+  /** The gateway answers it itself: no route is asked. */
+  readonly own: boolean
+  /** What would be answered instead of forwarding; null = it is forwarded. */
+  readonly refusal: { readonly code: ErrorCode; readonly status: number; readonly message: string } | null
+  /** Every route up to the one that takes it. */
+  readonly steps: readonly { readonly route: Route; readonly miss: Miss | null }[]
+  /** What each target of the route would get, in order. */
+  readonly candidates: readonly Destination[]
+}
+
+export interface Destination {
+  readonly target: Target
+  readonly url: string
+  readonly model: string | null
+  /** Flat names and values; the credential is masked. */
+  readonly headers: readonly string[]
+}
+
+/**
+ * Follows a request through the phases that need no network.
+ *
+ * @throws GatewayError bad_request_target
+ */
+export function explain(config: Config, question: Question): Explanation {
+  const target = parseTarget(question.path)
+  const classified = classifyPath(target.path)
+  const query = new URLSearchParams(target.query)
+  const model = classified.pathModel ?? question.model ?? (classified.endpoint.modelIn === 'query' ? query.get('model') : null)
+  if (isOwn(classified.endpoint)) return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
+  const routes = new RouteTable(config.routes, compileGlobs)
+  const steps = routes.trace(target.path, model)
+  const route = steps.at(-1)?.miss === null ? (steps.at(-1)?.route ?? null) : null
+  const refusal = refuse(classified, question.key, model, route)
+  const candidates = (route?.targets ?? []).map(each => destination(each, classified, target.path, target.query, model))
+  return { classified, model, own: false, refusal, steps, candidates }
+}
+
+function refuse(classified: Classified, key: Key | null, model: string | null, route: Route | null) {
+  const { endpoint } = classified
+  if (endpoint.modelRequired && model === null) {
+    return row('model_required', 'the endpoint needs a model: give one with --model')
+  }
+  if (key) {
+    const identity = identityOf(key, compileGlobs)
+    if (model === null ? identity.restricted : !identity.allows(model)) {
+      const what = model === null ? 'a request without a model' : `the model '${model}'`
+      return row('model_not_allowed', `the key '${key.name}' may not use ${what}`)
+    }
+  }
+  if (!route) return row(model === null ? 'unknown_path' : 'model_not_found', 'no route takes it')
+  return null
+}
+
+function row(code: ErrorCode, message: string) {
+  return { code, status: new GatewayError(code, message).status, message }
+}
+
+function destination(
+  target: Target, classified: Classified, path: string, query: string, model: string | null,
+): Destination {
+  const { upstream } = target
+  const renamed = target.model !== null && target.model !== model ? target.model : null
+  const base = upstream.url === null ? 'simulator:' : upstream.url.href.replace(/\/+$/, '')
+  const masked = upstream.auth ? { ...upstream.auth, value: mask(upstream.auth.value) } : null
+  return {
+    target,
+    url: base + (renamed === null ? path : renamePath(classified, path, renamed)) + query,
+    model: renamed ?? model,
+    headers: headersUp([], {
+      upstream: { ...upstream, auth: masked },
+      requestId: '<new for each request>',
+      httpVersion: '1.1',
+      trustedPeer: null,
+      identity: false,
+      dropContentEncoding: false,
+      contentLength: null,
+    }),
+  }
+}
+
+/** `Bearer sk-proj-abcdef` becomes `Bearer sk-p…`: enough to tell two keys apart, too little to use one. */
+function mask(value: string): string {
+  const space = value.lastIndexOf(' ') + 1
+  const secret = value.slice(space)
+  return `${value.slice(0, space)}${secret.length >= 16 ? secret.slice(0, 4) : ''}…`
+}

@@ -1,0 +1,121 @@
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { draftRow } from './ledger-row.ts'
+import type { Answer } from './metering/settle.ts'
+import { isMetered } from './metering/settle.ts'
+import { StreamFilter } from './metering/stream-filter.ts'
+import { createStreamMeter } from './metering/stream-meter.ts'
+import type { StreamMeter } from './metering/stream-meter.ts'
+import type { AnswerHead, Observer } from './proxy/relay.ts'
+
+/** Milliseconds between two drafts of a running stream in the ledger. */
+const DRAFT_EVERY = 1_000
+/** Bytes of a whole answer that are kept to read its usage; a longer one is estimated. */
+const MOST_KEPT = 32 * 1024 * 1024
+
+/**
+ * Who looks on while an answer passes: the meter of a stream, or a collector of a
+ * whole body whose usage is read at the end. What is seen stands in
+ * `exchange.answer`, for the settlement.
+ */
+export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead): Observer | null {
+  // The upstream's refusals are nobody's usage, and pass unread.
+  if (head.status < 200 || head.status >= 300) return null
+  const endpoint = exchange.classified.endpoint.name
+  const encoded = head.contentEncoding !== null && head.contentEncoding !== 'identity'
+  const isEvents = head.contentType.startsWith('text/event-stream')
+  if (isEvents || exchange.stream) {
+    // Compressed against our asking, its bytes pass unread.
+    if (encoded) return collectNothing(exchange)
+    const meter = createStreamMeter(endpoint, { contentType: head.contentType })
+    exchange.answer = { kind: 'stream', meter }
+    return new StreamObserver(gateway, exchange, meter)
+  }
+  if (!isMetered(endpoint)) return null
+  if (!head.contentType.includes('json')) return collectNothing(exchange)
+  exchange.answerEncoding = encoded ? head.contentEncoding : null
+  return new BodyCollector(exchange)
+}
+
+class StreamObserver implements Observer {
+  readonly filter: StreamFilter | null
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #meter: StreamMeter
+  #draftedAt: number
+
+  constructor(gateway: Gateway, exchange: Exchange, meter: StreamMeter) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#meter = meter
+    this.filter = exchange.hidesUsage ? new StreamFilter() : null
+    this.#draftedAt = gateway.clock.monotonic()
+  }
+
+  get terminated(): boolean | null {
+    // An error event of the protocol's own is an honest end too.
+    return this.#meter.sawError ? true : this.#meter.terminated
+  }
+
+  get atBoundary(): boolean {
+    return this.filter?.holding === true || this.#meter.atBoundary
+  }
+
+  push(chunk: Buffer): void {
+    this.#meter.push(chunk)
+    const { ledger } = this.#gateway.accounts
+    if (ledger === null) return
+    const now = this.#gateway.clock.monotonic()
+    if (now - this.#draftedAt < DRAFT_EVERY) return
+    this.#draftedAt = now
+    ledger.progress(draftRow(this.#exchange))
+  }
+
+  end(): void {
+    this.#meter.end()
+  }
+}
+
+/** Keeps a whole answer, within a bound. */
+class BodyCollector implements Observer {
+  readonly filter = null
+  readonly terminated = null
+  readonly atBoundary = false
+  readonly #exchange: Exchange
+  #chunks: Buffer[] = []
+  #size = 0
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+    exchange.answer = { kind: 'none', delivered: false }
+  }
+
+  push(chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size <= MOST_KEPT) this.#chunks.push(chunk)
+    else this.#chunks = []
+  }
+
+  end(): void {
+    this.#exchange.answer = this.#size > MOST_KEPT
+      ? { kind: 'none', delivered: true }
+      : { kind: 'body', body: this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks) }
+  }
+}
+
+/** Nothing of it is kept, only that it came. */
+function collectNothing(exchange: Exchange): Observer {
+  exchange.answer = NOT_YET
+  return {
+    filter: null,
+    terminated: null,
+    atBoundary: false,
+    push: () => {
+      exchange.answer = DELIVERED
+    },
+    end: () => {},
+  }
+}
+
+const NOT_YET: Answer = { kind: 'none', delivered: false }
+const DELIVERED: Answer = { kind: 'none', delivered: true }

@@ -1,0 +1,155 @@
+import { answerError } from './answer.ts'
+import { ANONYMOUS } from './auth/keyring.ts'
+import { presentedKeys } from './auth/credentials.ts'
+import { classify } from './classify.ts'
+import type { Route, Target } from './config/types.ts'
+import { GatewayError, asGatewayError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import { forward } from './forward.ts'
+import type { Gateway } from './gateway.ts'
+import { draftRow } from './ledger-row.ts'
+import { answerModels, answerStatus } from './own-endpoints.ts'
+import { classifyPath, isApiPath } from './protocols/endpoint.ts'
+import { parseTarget } from './protocols/target.ts'
+import { reserve } from './reserve.ts'
+import { settle } from './settle.ts'
+
+/**
+ * The path of a request, from its first byte to its settlement. Each phase
+ * fills in its part of the exchange, and ends in success or in one row of the
+ * error table:
+ *
+ *   identify   who is calling
+ *   classify   what is asked: endpoint, body, model, stream
+ *   admit      may this key use this model
+ *   route      which upstreams serve it
+ *   reserve    has the key enough left for the worst case
+ *   forward    one attempt at one of them, relayed as it comes
+ *   settle     what it cost, and what the log says of it
+ *
+ * It never throws.
+ */
+export async function handle(gateway: Gateway, exchange: Exchange): Promise<void> {
+  gateway.running.add(exchange)
+  const { res } = exchange
+  const gone = () => exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
+  res.once('close', gone)
+  let failure: GatewayError | null = null
+  try {
+    failure = await serve(gateway, exchange)
+  } catch (thrown) {
+    failure = asGatewayError(thrown)
+    answerError(gateway, exchange, failure)
+  } finally {
+    res.off('close', gone)
+    await settle(gateway, exchange, failure)
+    gateway.running.delete(exchange)
+  }
+}
+
+async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError | null> {
+  open(gateway, exchange)
+  const { endpoint } = exchange.classified
+  if (endpoint.name === 'status') {
+    checkMethod(exchange)
+    answerStatus(gateway, exchange)
+    return null
+  }
+  identify(gateway, exchange)
+  checkMethod(exchange)
+  if (endpoint.name === 'models.list' || endpoint.name === 'models.get') {
+    answerModels(gateway, exchange)
+    return null
+  }
+  await classify(gateway, exchange)
+  admit(exchange)
+  exchange.route = route(gateway, exchange)
+  const candidate = exchange.route.targets[0] as Target
+  reserve(gateway, exchange, candidate)
+  gateway.accounts.ledger?.open(draftRow(exchange))
+  return forward(gateway, exchange, candidate)
+}
+
+/** @throws GatewayError bad_request_target, bad_header, draining */
+export function open(gateway: Gateway, exchange: Exchange): void {
+  const { req } = exchange
+  exchange.target = parseTarget(req.url ?? '')
+  exchange.classified = classifyPath(exchange.target.path)
+  if (req.httpVersion === '1.1' && req.headers.host === undefined) {
+    throw new GatewayError('bad_header', 'the request has no Host header')
+  }
+  if (req.headers.expect !== undefined && !exchange.awaitsContinue) {
+    throw new GatewayError('bad_header', "the only expectation that is met is '100-continue'")
+  }
+  if (gateway.draining && exchange.classified.endpoint.name !== 'status') {
+    throw new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } })
+  }
+}
+
+/** @throws GatewayError missing_key, invalid_key; unknown_path where there is nothing to protect */
+export function identify(gateway: Gateway, exchange: Exchange): void {
+  const { path, queryKey } = exchange.target
+  if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(exchange)
+  const presented = presentedKeys(exchange.req.headers, queryKey)
+  for (const key of presented) {
+    const identity = gateway.keyring.find(key)
+    if (identity) {
+      exchange.identity = identity
+      return
+    }
+  }
+  if (gateway.config.auth === 'open') {
+    exchange.identity = ANONYMOUS
+    return
+  }
+  // Tried again, it would be refused again: the SDKs are told so.
+  const headers = { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' }
+  if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', { headers })
+  const places = 'Authorization: Bearer, x-api-key or x-goog-api-key'
+  throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, { headers })
+}
+
+/** @throws GatewayError method_not_allowed, upgrade_required */
+function checkMethod(exchange: Exchange): void {
+  const { req, classified } = exchange
+  const { methods, name } = classified.endpoint
+  const method = req.method ?? ''
+  if (name === 'realtime' || (name === 'responses' && method === 'GET' && req.headers.upgrade !== undefined)) {
+    throw new GatewayError('upgrade_required', 'no WebSocket is served here; use plain HTTP', {
+      headers: { upgrade: 'websocket' },
+    })
+  }
+  if (methods.includes(method)) return
+  const allow = methods.join(', ')
+  throw new GatewayError('method_not_allowed', `${method} is not allowed on ${exchange.target.path}; use ${allow}`, {
+    headers: { allow },
+  })
+}
+
+/** @throws GatewayError model_not_allowed */
+export function admit(exchange: Exchange): void {
+  const { identity, model } = exchange
+  if (model === null) {
+    if (!identity.restricted) return
+    throw new GatewayError('model_not_allowed', 'the key is limited to some models, and the request names none')
+  }
+  if (identity.allows(model)) return
+  throw new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param: 'model' })
+}
+
+/** @throws GatewayError model_not_found, unknown_path */
+export function route(gateway: Gateway, exchange: Exchange): Route {
+  const { model, target, classified } = exchange
+  const found = gateway.routes.match(target.path, model)
+  if (found) return found
+  if (model !== null && (classified.endpoint.name !== 'other' || gateway.routes.servesPath(target.path))) {
+    throw new GatewayError('model_not_found', `the model '${model}' does not exist on ${target.path}`, {
+      param: 'model',
+    })
+  }
+  throw unknownPath(exchange)
+}
+
+function unknownPath(exchange: Exchange): GatewayError {
+  return new GatewayError('unknown_path', `nothing is served at ${exchange.target.path}`)
+}

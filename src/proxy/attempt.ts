@@ -1,0 +1,237 @@
+import { EventEmitter } from 'node:events'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import { ProxyServer } from 'http-proxy-3'
+import { GatewayError, asGatewayError } from '../errors.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { RawHeaders } from './headers.ts'
+import { isStaleConnection } from './transport.ts'
+import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
+
+export type { ProxyServer }
+
+/** Where an answer goes as it comes: the relay to the client. */
+export interface AnswerSink {
+  /**
+   * The head of the answer.
+   *
+   * @returns an error when the answer is not for the client: the attempt fails with it
+   */
+  head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null
+  /** @returns false when no more should come until the flow is resumed */
+  data(chunk: Buffer): boolean
+  /** The answer ended as HTTP says it should. */
+  end(): void
+  /** The answer broke after its head. */
+  broken(error: GatewayError): void
+}
+
+export interface AttemptOptions {
+  readonly transport: Transport
+  readonly upstreamUrl: URL
+  readonly request: OutgoingRequest
+  readonly deadlines: Deadlines
+  readonly sink: AnswerSink
+}
+
+/**
+ * One try at one upstream. http-proxy-3 drives it with its documented `fetch`
+ * option, over undici's connections; it is given a request that was sanitised
+ * before, and never the client's own objects: what it does to headers, to the
+ * path or on an error of the client's socket cannot reach past them.
+ */
+export class Attempt implements ResponseHandler {
+  readonly #options: AttemptOptions
+  #controller: Controller | null = null
+  #answering = false
+  #over: GatewayError | null | undefined
+  #retriedStale = false
+  #settle: (error: GatewayError | null) => void = noop
+
+  constructor(options: AttemptOptions) {
+    this.#options = options
+  }
+
+  /**
+   * @returns null once the head of an answer went to the sink, or the error that
+   *   kept it from coming: nothing was sent to the client then
+   */
+  run(proxy: ProxyServer): Promise<GatewayError | null> {
+    const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
+    this.#settle = resolve
+    this.#options.deadlines.connecting()
+    const { request, upstreamUrl } = this.#options
+    try {
+      proxy.web(
+        new SanitisedRequest(request) as unknown as IncomingMessage,
+        RESPONSE_OF_OUR_OWN as unknown as ServerResponse,
+        { target: upstreamUrl, fetch: () => this.#send(), selfHandleResponse: true },
+        error => this.#fail(asGatewayError(error)),
+      )
+    } catch (error) {
+      this.#fail(asGatewayError(error))
+    }
+    return promise
+  }
+
+  /** The request went out on a connection: the upstream may have begun to work on it. */
+  get sent(): boolean {
+    return this.#controller !== null
+  }
+
+  /** Tears the upstream's side down, at any moment. */
+  abort(reason: GatewayError): void {
+    if (this.#over !== undefined) return
+    this.#over = reason
+    this.#controller?.abort(reason)
+    this.#settle(reason)
+  }
+
+  /** Lets the upstream go on after `data` had said false. */
+  resume(): void {
+    if (this.#over === undefined) this.#controller?.resume()
+  }
+
+  /** What http-proxy-3 takes for fetch's answer: it has nothing to do with the body. */
+  #send(): Promise<Response> {
+    this.#options.transport.send(this.#options.request, this)
+    return Promise.resolve(NO_RESPONSE)
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller
+    if (this.#over) controller.abort(this.#over)
+    else this.#options.deadlines.waiting()
+  }
+
+  onResponseStart(controller: Controller, status: number): void {
+    // Interim answers (103 and its kin) are between the upstream and us.
+    if (status < 200 || this.#over !== undefined) return
+    const raw = controller.rawHeaders ?? []
+    const refused = Array.isArray(raw)
+      ? this.#options.sink.head(status, decode(raw), '1.1')
+      : this.#options.sink.head(status, flatten(raw), '2.0')
+    if (refused) {
+      this.abort(refused)
+      return
+    }
+    this.#answering = true
+    this.#settle(null)
+  }
+
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.#over !== undefined) return
+    this.#options.deadlines.upstreamActive()
+    if (!this.#options.sink.data(chunk)) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    if (this.#over !== undefined) return
+    if (this.#options.transport.breaking) {
+      this.#fail(new GatewayError('upstream_cut', 'the upstream dropped the connection in mid-answer'))
+      return
+    }
+    this.#over = null
+    this.#options.sink.end()
+  }
+
+  onResponseError(_controller: Controller | null, error: Error): void {
+    if (this.#over !== undefined) return
+    // The peer had closed a kept-alive connection just when the request went out on it. That is the
+    // weather of pooled connections, not an answer: once, a new connection is tried.
+    if (!this.#answering && !this.#retriedStale && isStaleConnection(error)) {
+      this.#retriedStale = true
+      this.#controller = null
+      this.#options.deadlines.connecting()
+      void this.#send()
+      return
+    }
+    this.#fail(this.#translate(error))
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.#over !== undefined) return
+    this.#over = error
+    if (this.#answering) this.#options.sink.broken(error)
+    else this.#settle(error)
+  }
+
+  /** The system's and undici's errors as rows of the table. */
+  #translate(error: Error & { code?: string }): GatewayError {
+    if (error instanceof GatewayError) return error
+    const code = error.code ?? ''
+    if (this.#answering) {
+      return new GatewayError('upstream_cut', 'the upstream ended the answer before it was complete', {
+        cause: error,
+      })
+    }
+    if (code === 'UND_ERR_INVALID_ARG') {
+      return new GatewayError('bad_header', `the request cannot be forwarded: ${error.message}`)
+    }
+    if (code === 'UND_ERR_CONNECT_TIMEOUT') {
+      return new GatewayError('connect_timeout', 'no connection to the upstream in time', { cause: error })
+    }
+    if (this.#controller === null) {
+      return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause: error })
+    }
+    if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
+      return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause: error })
+    }
+    return new GatewayError('upstream_reset', 'the upstream closed the connection without an answer', {
+      cause: error,
+    })
+  }
+}
+
+/** The one proxy of the gateway; it keeps no state between requests. */
+export function createProxy(): ProxyServer {
+  const proxy = new ProxyServer({ xfwd: false })
+  // Every call brings its own callback; without a listener the library throws.
+  proxy.on('error', noop)
+  proxy.on('proxyReqWs', (proxyReq, req) => (req as unknown as HandshakeOwner).onHandshake(proxyReq))
+  return proxy
+}
+
+/** A WebSocket's request is told of the handshake that http-proxy-3 begins for it, before it is sent. */
+export interface HandshakeOwner {
+  onHandshake(handshake: ClientRequest): void
+}
+
+/**
+ * What http-proxy-3 sees of a request: already sanitised, its headers empty,
+ * because those that go upstream are set whole on the connection. One listener
+ * is added for each attempt: it must not be the client's request that it is
+ * added to.
+ */
+class SanitisedRequest extends EventEmitter {
+  readonly method: string
+  readonly url: string
+  readonly headers = {}
+  readonly httpVersionMajor = 1
+
+  constructor(request: OutgoingRequest) {
+    super()
+    this.method = request.method
+    this.url = request.path
+  }
+}
+
+/** With `selfHandleResponse` only these are looked at. */
+const RESPONSE_OF_OUR_OWN = Object.freeze({ headersSent: true, writableEnded: true })
+const NO_RESPONSE = Object.freeze({ status: 200, statusText: '', headers: new Headers(), body: null }) as Response
+
+function decode(raw: readonly (Buffer | string)[]): string[] {
+  // Latin-1 keeps every byte of a value (RFC 9110 section 5.5).
+  return raw.map(part => (typeof part === 'string' ? part : part.toString('latin1')))
+}
+
+/** HTTP/2 headers come as an object. */
+function flatten(headers: Record<string, string | string[] | undefined>): string[] {
+  const flat: string[] = []
+  for (const [name, value] of Object.entries(headers)) {
+    if (Array.isArray(value)) for (const each of value) flat.push(name, each)
+    else if (value !== undefined) flat.push(name, value)
+  }
+  return flat
+}
+
+function noop(): void {}

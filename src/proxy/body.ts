@@ -1,0 +1,117 @@
+import { promisify } from 'node:util'
+import * as zlib from 'node:zlib'
+import type { Clock } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import type { ClientRequest } from './client.ts'
+
+export interface BodyOptions {
+  /** Bytes: the most that is read, and the most that it may decompress to. */
+  readonly limit: number
+  /** Milliseconds between two pieces. */
+  readonly idle: number
+  readonly clock: Clock
+  /** Sees each piece as it comes, so that no long step is left for the end. */
+  onChunk?(chunk: Buffer): void
+}
+
+/** Does a body come with the request? By its framing alone (RFC 9112 section 6). */
+export function hasBody(req: ClientRequest): boolean {
+  if ('stream' in req) return !req.stream.endAfterHeaders
+  const length = req.headers['content-length']
+  return req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}
+
+/**
+ * Reads a request body into memory, under its cap.
+ *
+ * @throws GatewayError body_too_large as soon as it is known, by the declared
+ *   length or by what came; body_timeout; body_incomplete when the client's
+ *   side ends early
+ */
+export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buffer> {
+  const { limit, idle, clock } = options
+  const declared = Number(req.headers['content-length'] ?? 0)
+  if (declared > limit) return Promise.reject(tooLarge(limit))
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const chunks: Buffer[] = []
+  let size = 0
+  let lastAt = clock.monotonic()
+  let timer = clock.setTimeout(check, idle)
+
+  function check(): void {
+    const left = lastAt + idle - clock.monotonic()
+    if (left > 0.5) timer = clock.setTimeout(check, left)
+    else fail(new GatewayError('body_timeout', `no more of the body came for ${idle / 1000} s`))
+  }
+  function onData(chunk: Buffer): void {
+    lastAt = clock.monotonic()
+    size += chunk.length
+    if (size > limit) {
+      fail(tooLarge(limit))
+      return
+    }
+    chunks.push(chunk)
+    options.onChunk?.(chunk)
+  }
+  function onEnd(): void {
+    stop()
+    resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size))
+  }
+  function onClose(): void {
+    fail(new GatewayError('body_incomplete', 'the connection ended before the whole body came'))
+  }
+  function onError(error: Error): void {
+    if (error instanceof GatewayError) fail(error)
+    else onClose()
+  }
+  function fail(error: GatewayError): void {
+    stop()
+    req.pause()
+    reject(error)
+  }
+  function stop(): void {
+    timer.cancel()
+    req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onError)
+    // An error after this is the connection's: nobody waits for this body any more.
+    req.on('error', ignore)
+  }
+  req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
+  return promise
+}
+
+/** The codings that a request body may come in (RFC 9110 section 8.4.1, RFC 8878). */
+const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
+  gzip: promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip),
+  'x-gzip': promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip),
+  deflate: promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate),
+  br: promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress),
+  zstd: promisify<Buffer, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress),
+}
+
+/**
+ * Undoes a Content-Encoding, off the event loop.
+ *
+ * @param limit bytes that it may decompress to
+ * @throws GatewayError wrong_content_encoding, body_too_large
+ */
+export async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer> {
+  const decoder = DECODERS[encoding.trim().toLowerCase()]
+  if (!decoder) {
+    throw new GatewayError(
+      'wrong_content_encoding',
+      `content-encoding '${encoding}' is not supported; use one of ${Object.keys(DECODERS).join(', ')}, or none`,
+    )
+  }
+  try {
+    return await decoder(body, { maxOutputLength: limit })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit)
+    throw new GatewayError('wrong_content_encoding', `the body is not valid ${encoding}`)
+  }
+}
+
+function tooLarge(limit: number): GatewayError {
+  return new GatewayError('body_too_large', `the request body is larger than the ${limit} bytes allowed`)
+}
+
+function ignore(): void {}

@@ -1,0 +1,87 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { constants } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Clock } from '../clock.ts'
+
+/** A request and its response, over HTTP/1.1 or HTTP/2. */
+export type ClientRequest = IncomingMessage | Http2ServerRequest
+export type ClientResponse = ServerResponse | Http2ServerResponse
+
+/** Milliseconds that the last bytes of a broken answer may take to leave. */
+const ABORT_FLUSH = 2_000
+
+/**
+ * Writes the head of a response.
+ *
+ * @param headers flat names and values; each may occur more than once
+ */
+export function writeHead(res: ClientResponse, status: number, headers: string[]): void {
+  if (!isHttp2(res)) {
+    res.writeHead(status, headers)
+    return
+  }
+  // The HTTP/2 API takes each name once, with an array where it has several values.
+  const grouped: Record<string, string | string[]> = {}
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = (headers[i] as string).toLowerCase()
+    const value = headers[i + 1] as string
+    const before = grouped[name]
+    if (before === undefined) grouped[name] = value
+    else if (Array.isArray(before)) before.push(value)
+    else grouped[name] = [before, value]
+  }
+  res.writeHead(status, grouped)
+}
+
+/** `write` of either response; false means: wait for `drain`. */
+export function write(res: ClientResponse, chunk: Buffer): boolean {
+  return (res as ServerResponse).write(chunk)
+}
+
+/**
+ * Ends a response that was begun, without the marks of a proper end: no last
+ * chunk, no END_STREAM. The client cannot take it for complete.
+ *
+ * @param lastWords sent before the end, where the framing allows it
+ */
+export function abort(res: ClientResponse, clock: Clock, lastWords: string | null): void {
+  if (lastWords === null || res.destroyed) {
+    breakOff(res)
+    return
+  }
+  // A client that does not read must not keep the connection for ever.
+  const force = clock.setTimeout(() => destroyNow(res), ABORT_FLUSH)
+  const said = () => {
+    force.cancel()
+    breakOff(res)
+  }
+  ;(res as ServerResponse).write(lastWords, said)
+}
+
+/** Ends the connection or stream at once; what was not sent yet is lost. */
+export function destroyNow(res: ClientResponse): void {
+  if (isHttp2(res)) res.stream?.close(constants.NGHTTP2_CANCEL)
+  else if (res.socket) res.socket.destroy()
+  else res.destroy()
+}
+
+function breakOff(res: ClientResponse): void {
+  if (isHttp2(res)) {
+    res.stream?.close(constants.NGHTTP2_INTERNAL_ERROR)
+    return
+  }
+  const { socket } = res
+  if (!socket) {
+    res.destroy()
+  } else if (res.chunkedEncoding || res.hasHeader('content-length')) {
+    // What was written goes out first; then the framing itself tells that more was due.
+    socket.destroySoon()
+  } else {
+    // Where the end of the connection is the end of the body, only a reset tells.
+    socket.resetAndDestroy()
+  }
+}
+
+export function isHttp2(res: ClientResponse): res is Http2ServerResponse {
+  return 'stream' in res
+}

@@ -1,0 +1,112 @@
+import type { Clock, Timer } from '../clock.ts'
+import type { Timeouts } from '../config/types.ts'
+import { GatewayError } from '../errors.ts'
+
+/** What an attempt waits for just now; each has its own limit and its own error. */
+type Phase = 'connect' | 'first_byte' | 'idle' | 'client'
+
+/**
+ * The deadlines of one exchange. A byte that passes costs one clock reading:
+ * the timer of a phase is left to fire and then looks how long it has really
+ * been quiet.
+ */
+export class Deadlines {
+  readonly #clock: Clock
+  readonly #timeouts: Timeouts
+  readonly #expire: (error: GatewayError) => void
+  readonly #total: Timer
+  readonly #startedAt: number
+  #timer: Timer | null = null
+  #phase: Phase = 'connect'
+  #since: number
+
+  /** @param expire called once, with the timeout's row of the error table */
+  constructor(clock: Clock, timeouts: Timeouts, startedAt: number, expire: (error: GatewayError) => void) {
+    this.#clock = clock
+    this.#timeouts = timeouts
+    this.#startedAt = startedAt
+    this.#expire = expire
+    this.#since = clock.monotonic()
+    const left = Math.max(0, startedAt + timeouts.total - this.#since)
+    this.#total = clock.setTimeout(() => this.#fire(totalTimeout(timeouts)), left)
+  }
+
+  /** Since when the exchange runs, on the monotonic clock. */
+  get startedAt(): number {
+    return this.#startedAt
+  }
+
+  connecting(): void {
+    this.#enter('connect', this.#timeouts.connect)
+  }
+
+  /** The request is on its way; no byte of the answer's body has come. */
+  waiting(): void {
+    this.#enter('first_byte', this.#timeouts.firstByte)
+  }
+
+  /** A byte came from the upstream. */
+  upstreamActive(): void {
+    this.#since = this.#clock.monotonic()
+    if (this.#phase !== 'idle') this.#enter('idle', this.#timeouts.idle)
+  }
+
+  /** The client does not take what is ready for it. */
+  clientBlocked(): void {
+    this.#enter('client', this.#timeouts.idle)
+  }
+
+  /** The client reads again. */
+  clientActive(): void {
+    this.#enter('idle', this.#timeouts.idle)
+  }
+
+  stop(): void {
+    this.#total.cancel()
+    this.#timer?.cancel()
+    this.#timer = null
+  }
+
+  #enter(phase: Phase, limit: number): void {
+    this.#timer?.cancel()
+    this.#phase = phase
+    this.#since = this.#clock.monotonic()
+    this.#timer = this.#clock.setTimeout(() => this.#check(limit), limit)
+  }
+
+  #check(limit: number): void {
+    const left = this.#since + limit - this.#clock.monotonic()
+    // Half a millisecond: timers fire on whole ones.
+    if (left > 0.5) this.#timer = this.#clock.setTimeout(() => this.#check(limit), left)
+    else this.#fire(expired(this.#phase, limit))
+  }
+
+  #fire(error: GatewayError): void {
+    this.stop()
+    this.#expire(error)
+  }
+}
+
+function expired(phase: Phase, ms: number): GatewayError {
+  switch (phase) {
+    case 'connect':
+      return new GatewayError('connect_timeout', `no connection to the upstream within ${seconds(ms)}`)
+    case 'first_byte':
+      return new GatewayError('first_byte_timeout', `the upstream sent nothing within ${seconds(ms)}`)
+    case 'idle':
+      return new GatewayError('idle_timeout', `the upstream sent nothing more for ${seconds(ms)}`)
+    case 'client':
+      return new GatewayError('client_stalled', `the client read nothing for ${seconds(ms)}`)
+  }
+}
+
+/** 504, and no retry by the client: it would wait as long again. */
+export function totalTimeout(timeouts: Timeouts): GatewayError {
+  return new GatewayError('total_timeout', `the request took longer than ${seconds(timeouts.total)}`, {
+    headers: { 'x-should-retry': 'false' },
+  })
+}
+
+function seconds(ms: number): string {
+  return `${ms / 1000} s`
+}

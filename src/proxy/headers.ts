@@ -1,0 +1,183 @@
+import type { Upstream } from '../config/types.ts'
+
+/**
+ * The one header policy. Headers are handled as node hands them over raw: a
+ * flat list of names and values, in the order and the spelling of the sender.
+ *
+ * Up:   hop-by-hop and Connection-named headers, credentials, cookies and
+ *       framing never cross; the upstream's credential and defaults go in.
+ * Down: hop-by-hop and Connection-named headers never cross; the gateway's own
+ *       identity goes in.
+ */
+export type RawHeaders = readonly string[]
+
+/** RFC 9110 section 7.6.1, and the ones that old software uses in their stead. */
+const HOP_BY_HOP = [
+  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization',
+  'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
+]
+
+const NEVER_UP = new Set([
+  ...HOP_BY_HOP,
+  // Set anew for the upstream.
+  'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
+  // The client's credentials and state.
+  'authorization', 'x-api-key', 'x-goog-api-key', 'cookie', 'cookie2',
+  // The messages protocol's version header, under either of its names: goes up under the upstream's.
+  'anthropic-version', 'vendorb-version',
+  // Whoever is no trusted proxy can write anything in these.
+  'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
+])
+
+const FORWARDING = new Set([
+  'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
+])
+
+const NEVER_DOWN = new Set([
+  ...HOP_BY_HOP,
+  // It would send the client to the upstream's own ports.
+  'alt-svc',
+  // The gateway's to say.
+  'via', 'x-gateway-version', 'x-gateway-request-id',
+])
+
+/** The name under which the gateway stands in Via headers. */
+const PSEUDONYM = 'model-gateway'
+
+export interface UpHeaders {
+  readonly upstream: Upstream
+  readonly requestId: string
+  /** As the client's connection speaks it: `1.1`, `2.0`. */
+  readonly httpVersion: string
+  /** The peer is a trusted proxy: its x-forwarded-* are passed on, with its own address added. */
+  readonly trustedPeer: string | null
+  /** The gateway reads the answer as it passes: it must come uncompressed. */
+  readonly identity: boolean
+  /** The body is sent decoded, because it was changed. */
+  readonly dropContentEncoding: boolean
+  /** Bytes of the request body; null = the request has none. */
+  readonly contentLength: number | null
+}
+
+/**
+ * The headers of the request upstream: everything end-to-end that the client
+ * sent, less what must not cross, plus what the upstream needs.
+ *
+ * @param raw the client's headers; pseudo-headers of HTTP/2 are passed over
+ * @returns a flat list of names and values, without Host
+ */
+export function headersUp(raw: RawHeaders, options: UpHeaders): string[] {
+  const { upstream } = options
+  const named = connectionNamed(raw)
+  const authHeader = upstream.auth?.header
+  const out: string[] = []
+  const seen = new Set<string>()
+  let via = ''
+  let version: string | null = null
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
+    const lower = name.toLowerCase()
+    if (NEVER_UP.has(lower)) {
+      if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
+      else if (lower === 'anthropic-version' || lower === 'vendorb-version') version ??= value
+      else if (options.trustedPeer !== null && FORWARDING.has(lower)) {
+        out.push(name, lower === 'x-forwarded-for' ? `${value}, ${options.trustedPeer}` : value)
+      }
+      continue
+    }
+    if (lower.charCodeAt(0) === 0x3a || lower === authHeader || named?.has(lower)) continue
+    if (lower === 'accept-encoding' && options.identity) continue
+    if (lower === 'content-encoding' && options.dropContentEncoding) continue
+    seen.add(lower)
+    out.push(name, value)
+  }
+  if (version !== null) {
+    out.push(upstream.versionHeader, version)
+    seen.add(upstream.versionHeader)
+  }
+  if (upstream.auth) out.push(upstream.auth.header, upstream.auth.value)
+  for (const name of Object.keys(upstream.headers)) {
+    if (!seen.has(name)) out.push(name, upstream.headers[name] as string)
+  }
+  if (options.identity) out.push('accept-encoding', 'identity')
+  if (options.contentLength !== null) out.push('content-length', String(options.contentLength))
+  out.push('x-gateway-request-id', options.requestId)
+  out.push('via', appendVia(via, options.httpVersion))
+  return out
+}
+
+/**
+ * The headers of the answer to the client, in the upstream's order and spelling.
+ *
+ * @param raw the upstream's headers
+ */
+export function headersDown(raw: RawHeaders, { own, httpVersion, filtered }: DownHeaders): string[] {
+  const named = connectionNamed(raw)
+  const out: string[] = []
+  let via = ''
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
+    const lower = name.toLowerCase()
+    if (NEVER_DOWN.has(lower)) {
+      if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
+      continue
+    }
+    if (filtered && lower === 'content-length') continue
+    if (own.limits.length > 0 && RATE_HEADER.test(lower)) continue
+    // HTTP/2's :status, and whatever the upstream's Connection header names.
+    if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
+    out.push(name, value)
+  }
+  out.push(...ownHeaders(own), 'via', appendVia(via, httpVersion))
+  return out
+}
+
+export interface DownHeaders {
+  readonly own: OwnHeaders
+  /** As the upstream's connection speaks it: `1.1`, `2.0`. */
+  readonly httpVersion: string
+  /** The body is passed on without some of its events: its length is not the upstream's. */
+  readonly filtered: boolean
+}
+
+export interface OwnHeaders {
+  readonly version: string
+  readonly requestId: string
+  /** The limits of the key, flat; where there are any, the upstream's own do not concern the client. */
+  readonly limits: readonly string[]
+}
+
+const RATE_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/
+
+/** What every response of the gateway carries, errors included. */
+export function ownHeaders(own: OwnHeaders): string[] {
+  return ['x-gateway-version', own.version, 'x-gateway-request-id', own.requestId, ...own.limits]
+}
+
+/** RFC 9110 section 7.6.3: appended, never replaced. */
+export function appendVia(via: string, httpVersion: string): string {
+  const hop = `${httpVersion} ${PSEUDONYM}`
+  return via === '' ? hop : `${via}, ${hop}`
+}
+
+/** Values of all headers of that name, lower-case, joined; null = none. */
+export function headerValue(raw: RawHeaders, name: string): string | null {
+  let found: string | null = null
+  for (let i = 0; i < raw.length; i += 2) {
+    const candidate = raw[i] as string
+    if (candidate.length !== name.length || candidate.toLowerCase() !== name) continue
+    found = found === null ? (raw[i + 1] as string) : `${found}, ${raw[i + 1]}`
+  }
+  return found
+}
+
+/** Headers that the sender's Connection header makes hop-by-hop; null in the usual case of none. */
+function connectionNamed(raw: RawHeaders): Set<string> | null {
+  const connection = headerValue(raw, 'connection')
+  if (connection === null) return null
+  const lower = connection.toLowerCase()
+  if (lower === 'keep-alive' || lower === 'close') return null
+  return new Set(lower.split(',').map(token => token.trim()))
+}

@@ -1,0 +1,164 @@
+import type { Clock } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import type { AnswerSink } from './attempt.ts'
+import { abort, destroyNow, isHttp2, write, writeHead } from './client.ts'
+import type { ClientResponse } from './client.ts'
+import type { Deadlines } from './deadlines.ts'
+import { headerValue, headersDown } from './headers.ts'
+import type { OwnHeaders, RawHeaders } from './headers.ts'
+
+/** What looks on while an answer passes. All of it is synchronous and cheap. */
+export interface Observer {
+  /** Called with each piece of the body, as the upstream sent it. */
+  push(chunk: Buffer): void
+  /** No more will come. */
+  end(): void
+  /**
+   * Did the protocol's own end pass by? null: the protocol marks none, so the
+   * end of the HTTP message is the end.
+   */
+  readonly terminated: boolean | null
+  /** Everything so far ended with a whole event: another one can follow. */
+  readonly atBoundary: boolean
+  /** Takes events out of the stream on their way to the client; null = every byte passes. */
+  readonly filter: { push(chunk: Buffer): Buffer; end(): Buffer } | null
+}
+
+/** The head of an answer, as the upstream sent it. */
+export interface AnswerHead {
+  readonly status: number
+  readonly contentType: string
+  readonly contentEncoding: string | null
+}
+
+export interface RelayOptions {
+  readonly res: ClientResponse
+  readonly own: OwnHeaders
+  readonly clock: Clock
+  readonly deadlines: Deadlines
+  /** Looks at the head: an error refuses it; otherwise the observer of the body, or null. */
+  inspect(head: AnswerHead): GatewayError | Observer | null
+  /** The bytes that tell the client of an error in mid-stream. */
+  lastWords(error: GatewayError): string
+  /** Lets the upstream go on. */
+  resume(): void
+}
+
+/** How an answer ended: null is a proper end. */
+export type RelayEnd = GatewayError | null
+
+/**
+ * Passes one answer to the client as it comes: each chunk at once, no more than
+ * the client takes, and never a proper end that the upstream did not make.
+ */
+export class Relay implements AnswerSink {
+  /** Settles when nothing more will be sent. */
+  readonly done: Promise<RelayEnd>
+  /** HTTP status of the answer; 0 before its head. */
+  status = 0
+  /** Bytes of the body that went out. */
+  bytes = 0
+  /** On the monotonic clock, when the first byte of the body came; 0 before. */
+  firstByteAt = 0
+  readonly #options: RelayOptions
+  readonly #finish: (end: RelayEnd) => void
+  #observer: Observer | null = null
+  #stream = false
+  #over = false
+  #blocked = false
+
+  constructor(options: RelayOptions) {
+    this.#options = options
+    const { promise, resolve } = Promise.withResolvers<RelayEnd>()
+    this.done = promise
+    this.#finish = resolve
+  }
+
+  head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
+    const { res, own } = this.#options
+    const contentType = headerValue(headers, 'content-type') ?? ''
+    const verdict = this.#options.inspect({
+      status,
+      contentType,
+      contentEncoding: headerValue(headers, 'content-encoding'),
+    })
+    if (verdict instanceof GatewayError) return verdict
+    this.#observer = verdict
+    this.#stream = contentType.startsWith('text/event-stream')
+    this.status = status
+    const filtered = (this.#observer?.filter ?? null) !== null
+    writeHead(res, status, headersDown(headers, { own, httpVersion, filtered }))
+    // The head waits for what came in the same packet, and no longer.
+    setImmediate(() => {
+      if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) res.flushHeaders()
+    })
+    return null
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#over) return true
+    if (this.firstByteAt === 0) this.firstByteAt = this.#options.clock.monotonic()
+    this.#observer?.push(chunk)
+    return this.#write(this.#observer?.filter?.push(chunk) ?? chunk)
+  }
+
+  #write(bytes: Buffer): boolean {
+    if (bytes.length === 0) return true
+    this.bytes += bytes.length
+    if (write(this.#options.res, bytes)) return true
+    if (!this.#blocked) {
+      this.#blocked = true
+      this.#options.deadlines.clientBlocked()
+      this.#options.res.once('drain', this.#drained)
+    }
+    return false
+  }
+
+  readonly #drained = (): void => {
+    this.#blocked = false
+    if (this.#over) return
+    this.#options.deadlines.clientActive()
+    this.#options.resume()
+  }
+
+  end(): void {
+    if (this.#over) return
+    this.#observer?.end()
+    if (this.#observer?.terminated === false) {
+      this.broken(new GatewayError('upstream_cut', 'the upstream ended the stream before its end'))
+      return
+    }
+    const rest = this.#observer?.filter?.end()
+    if (rest) this.#write(rest)
+    this.#over = true
+    const { res } = this.#options
+    // The exchange is over when the last byte is the client's system's, not ours.
+    res.once('finish', () => this.#close(null))
+    res.end()
+  }
+
+  broken(error: GatewayError): void {
+    if (this.#over) return
+    this.#over = true
+    this.#observer?.end()
+    const { res, clock } = this.#options
+    if (error.code === 'client_gone' || error.code === 'client_stalled') {
+      destroyNow(res)
+    } else {
+      const speak = this.#stream && !this.#blocked && (this.#observer?.atBoundary ?? false)
+      abort(res, clock, speak ? this.#options.lastWords(error) : null)
+    }
+    this.#close(error)
+  }
+
+  /** Ends it from outside: the client left, or a deadline passed. Before its head there is nothing to end. */
+  stop(reason: GatewayError): void {
+    if (this.#over) this.#close(reason)
+    else if (this.status !== 0) this.broken(reason)
+  }
+
+  #close(end: RelayEnd): void {
+    this.#options.res.off('drain', this.#drained)
+    this.#finish(end)
+  }
+}

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs'
+import { rootCertificates } from 'node:tls'
+import { Pool, buildConnector } from 'undici'
+import type { Dispatcher } from 'undici'
+
+/** One request, ready for the wire. */
+export interface OutgoingRequest {
+  readonly method: string
+  /** Path and query. */
+  readonly path: string
+  /** Flat names and values; Content-Length included where there is a body. */
+  readonly headers: string[]
+  readonly body: Buffer | null
+}
+
+/** What happens to a request that was sent; the callbacks are undici's. */
+export type ResponseHandler = Dispatcher.DispatchHandler
+export type Controller = Dispatcher.DispatchController
+
+/** The pooled connections to one upstream. */
+export interface Transport {
+  send(request: OutgoingRequest, handler: ResponseHandler): void
+  /**
+   * A connection is breaking at this moment. An answer that "ends" meanwhile was
+   * cut: where only the end of the connection marks the end of a body, undici
+   * takes a reset for one.
+   */
+  readonly breaking: boolean
+  /** Finishes what runs, then closes the connections. */
+  close(): Promise<void>
+  /** Ends everything now. */
+  destroy(): Promise<void>
+}
+
+export interface TransportOptions {
+  readonly origin: string
+  /** Unix socket or named pipe to connect to instead of the origin's host; null = none. */
+  readonly socketPath: string | null
+  /** Milliseconds: the longest connect timeout of the routes that use it. */
+  readonly connectTimeout: number
+  /** A PEM file whose roots are trusted besides the usual ones. */
+  readonly ca: string | null
+}
+
+/**
+ * A pool of kept-alive connections: as many as there are requests under way
+ * over HTTP/1.1, one shared where the upstream offers HTTP/2 by ALPN.
+ *
+ * undici's own timeouts are off: the exchange's deadlines are the only ones, so
+ * that each has its own error and a paused reader is not taken for a dead peer.
+ */
+export function createTransport(options: TransportOptions): Transport {
+  const state = { breaking: false }
+  const pool = new Pool(options.origin, {
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 60_000,
+    maxHeaderSize: 64 * 1024,
+    connect: connector(options, state),
+  })
+  return {
+    send: (request, handler) => {
+      pool.dispatch(
+        { method: request.method, path: request.path, headers: request.headers, body: request.body },
+        handler,
+      )
+    },
+    get breaking() {
+      return state.breaking
+    },
+    close: () => pool.close(),
+    destroy: () => pool.destroy(new Error('the gateway is closing')),
+  }
+}
+
+/**
+ * A connection that had answered before, and that its peer closed before it
+ * answered this request: the peer had given up the idle connection.
+ */
+export function isStaleConnection(error: unknown): boolean {
+  const { socket, bytesRead } = error as { socket?: { bytesRead?: number }; bytesRead?: number }
+  return (socket?.bytesRead ?? bytesRead ?? 0) > 0
+}
+
+/** The usual roots, and those of a PEM file. */
+export function trustedRoots(file: string): string[] {
+  return [...rootCertificates, readFileSync(file, 'utf8')]
+}
+
+function connector(options: TransportOptions, state: { breaking: boolean }): buildConnector.connector {
+  const connect = buildConnector({
+    timeout: options.connectTimeout,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    ...(options.socketPath === null ? {} : { socketPath: options.socketPath }),
+    ...(options.ca === null ? {} : { ca: trustedRoots(options.ca) }),
+  })
+  return (target, callback) => {
+    connect(target, (...args) => {
+      const socket = args[1]
+      // Only undici's own errors tell what the connection had carried; the system's do so from here on.
+      socket?.prependListener('error', (error: Error & { bytesRead?: number }) => {
+        error.bytesRead = socket.bytesRead
+        state.breaking = true
+        process.nextTick(() => {
+          state.breaking = false
+        })
+      })
+      callback(...args)
+    })
+  }
+}

@@ -1,0 +1,170 @@
+import { EventEmitter } from 'node:events'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../clock.ts'
+import type { Timeouts } from '../config/types.ts'
+import { GatewayError } from '../errors.ts'
+import type { HandshakeOwner, ProxyServer } from './attempt.ts'
+import { Deadlines } from './deadlines.ts'
+import { appendVia, ownHeaders } from './headers.ts'
+import type { OwnHeaders } from './headers.ts'
+import { trustedRoots } from './transport.ts'
+
+export interface TunnelOptions {
+  /** The client's connection, after its handshake was read. */
+  readonly socket: Duplex
+  /** What the client sent behind its handshake. */
+  readonly head: Buffer
+  /** Path and query upstream. */
+  readonly path: string
+  /** Flat names and values, sanitised; without the handshake's own. */
+  readonly headers: readonly string[]
+  /** The handshake's headers of the client, lower-case. */
+  readonly handshake: Readonly<Record<string, string>>
+  readonly upstream: { readonly url: URL; readonly socketPath: string | null; readonly ca: string | null }
+  readonly own: OwnHeaders
+  readonly clock: Clock
+  readonly timeouts: Timeouts
+  readonly startedAt: number
+  /** Called when the tunnel stands: from now on the connection is the two peers' own. */
+  onOpen(): void
+}
+
+/**
+ * A WebSocket through the gateway, on http-proxy-3's native path. Its bytes are
+ * not looked at; it lives no longer than `total`, and no longer than `idle`
+ * without a byte in either direction, and when one side goes the other goes too.
+ */
+export class Tunnel extends EventEmitter implements HandshakeOwner {
+  readonly method = 'GET'
+  readonly url: string
+  readonly headers: Record<string, string | string[]>
+  readonly httpVersion = '1.1'
+  readonly httpVersionMajor = 1
+  readonly #options: TunnelOptions
+  readonly #deadlines: Deadlines
+  readonly #done = Promise.withResolvers<GatewayError | null>()
+  #handshake: ClientRequest | null = null
+  #upstream: Duplex | null = null
+  #over = false
+
+  constructor(options: TunnelOptions) {
+    super()
+    this.#options = options
+    this.url = options.path
+    this.headers = { ...group(options.headers), ...options.handshake }
+    this.#deadlines = new Deadlines(options.clock, options.timeouts, options.startedAt, error => this.abort(error))
+  }
+
+  /** @returns null when it was open and ended; otherwise why it did not open, or was cut off */
+  run(proxy: ProxyServer): Promise<GatewayError | null> {
+    const { socket, head, upstream } = this.#options
+    const { url, socketPath, ca } = upstream
+    const target = {
+      protocol: url.protocol,
+      host: url.host,
+      hostname: url.hostname,
+      port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
+      ...(socketPath === null ? {} : { socketPath }),
+    }
+    this.#deadlines.connecting()
+    socket.once('close', () => this.abort(new GatewayError('client_gone', 'the client closed the connection')))
+    proxy.ws(
+      this as unknown as IncomingMessage, socket, head,
+      {
+        // Its type has no room for a socket path; the code has.
+        target: target as unknown as URL,
+        prependPath: false,
+        changeOrigin: true,
+        ...(ca === null ? {} : { ssl: { ca: trustedRoots(ca) } }),
+      },
+      error => this.#failed(error),
+    )
+    return this.#done.promise
+  }
+
+  /** After this callback http-proxy-3 closes the client's connection, which is still to be told why. */
+  #failed(error: Error): void {
+    const socket = this.#options.socket as Duplex & { destroySoon?: () => void }
+    socket.destroySoon = noop
+    queueMicrotask(() => {
+      delete socket.destroySoon
+      this.#end(this.#upstream === null ? unreachable(error) : null)
+    })
+  }
+
+  /** Ends it now, on both sides. */
+  abort(reason: GatewayError): void {
+    this.#end(this.#upstream !== null && reason.code === 'client_gone' ? null : reason)
+  }
+
+  onHandshake(handshake: ClientRequest): void {
+    this.#handshake = handshake
+    handshake.once('socket', (socket: Duplex) => {
+      socket.once('connect', () => this.#deadlines.waiting())
+    })
+    handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => this.#open(answer, upstream))
+    // An answer that is no upgrade is ours to tell of, in the protocol's shape.
+    process.nextTick(() => {
+      handshake.removeAllListeners('response')
+      handshake.once('response', (answer: IncomingMessage) => {
+        answer.resume()
+        this.#end(refusal(answer.statusCode ?? 0))
+      })
+    })
+  }
+
+  #open(answer: IncomingMessage, upstream: Duplex): void {
+    const { own, socket } = this.#options
+    this.#upstream = upstream
+    const flat = [...ownHeaders(own), 'via', appendVia(answer.headers.via ?? '', '1.1')]
+    for (let i = 0; i < flat.length; i += 2) answer.headers[flat[i] as string] = flat[i + 1]
+    upstream.once('close', () => this.#end(null))
+    const active = () => this.#deadlines.upstreamActive()
+    active()
+    upstream.on('data', active)
+    socket.on('data', active)
+    this.#options.onOpen()
+  }
+
+  #end(outcome: GatewayError | null): void {
+    if (this.#over) return
+    this.#over = true
+    this.#deadlines.stop()
+    this.#handshake?.destroy()
+    this.#upstream?.destroy()
+    if (this.#upstream) this.#options.socket.destroy()
+    this.#done.resolve(outcome)
+  }
+}
+
+function noop(): void {}
+
+function unreachable(cause: Error): GatewayError {
+  return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
+}
+
+function refusal(status: number): GatewayError {
+  if (status === 401 || status === 403) {
+    return new GatewayError(
+      'upstream_rejected_key', `the upstream answered ${status} to the gateway's own credential`,
+    )
+  }
+  if (status === 429 || status >= 500) {
+    return new GatewayError('upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`)
+  }
+  return new GatewayError('upgrade_required', 'the upstream takes no WebSocket here; use plain HTTP', {
+    headers: { upgrade: 'websocket' },
+  })
+}
+
+function group(flat: readonly string[]): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {}
+  for (let i = 0; i < flat.length; i += 2) {
+    const name = (flat[i] as string).toLowerCase()
+    const before = headers[name]
+    const value = flat[i + 1] as string
+    headers[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value]
+  }
+  return headers
+}

@@ -1,0 +1,70 @@
+import { ANONYMOUS_KEY } from './accounts.ts'
+import type { Target } from './config/types.ts'
+import { GatewayError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from './limits/headers.ts'
+import type { Estimate, Refusal } from './limits/types.ts'
+import { cost } from './metering/cost.ts'
+import { estimateRequest } from './metering/request.ts'
+import { isMetered } from './metering/settle.ts'
+import { blankUsage } from './metering/usage.ts'
+
+/**
+ * Sets aside the worst case that can be known of what the request may use, so
+ * that requests under way together cannot overspend. What is not used comes back
+ * when the exchange is settled.
+ *
+ * @param candidate where it will go first: it decides the price
+ * @throws GatewayError rate_limited, budget_spent, model_unpriced
+ */
+export function reserve(gateway: Gateway, exchange: Exchange, candidate: Target): void {
+  const { limiter } = gateway.accounts
+  const key = exchange.identity.key ?? ANONYMOUS_KEY
+  exchange.quoted = quote(gateway, exchange, candidate)
+  const admission = limiter.admit({ key, model: exchange.model, estimate: estimate(gateway, exchange) })
+  if (!admission.ok) throw refused(admission.refusal)
+  exchange.reservation = admission.reservation
+}
+
+/** What the limits of the key look like now, in the headers that the protocol's clients read; flat. */
+export function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
+  const key = exchange.identity.key ?? ANONYMOUS_KEY
+  if (key.limits === null && gateway.config.limits === null) return []
+  const figures = gateway.accounts.limiter.figures(key, exchange.model)
+  const headers = exchange.classified.endpoint.protocol === 'messages'
+    ? { ...anthropicRateHeaders(figures, gateway.clock.wall()), ...openaiRateHeaders(figures) }
+    : openaiRateHeaders(figures)
+  return Object.entries(headers).flat()
+}
+
+function quote(gateway: Gateway, exchange: Exchange, candidate: Target) {
+  const model = candidate.model ?? exchange.model
+  if (model === null) return null
+  const at = new Date(exchange.startedWall)
+  return gateway.accounts.prices.priceOf(candidate.upstream.url, model, at, exchange.model ?? model)
+}
+
+function estimate(gateway: Gateway, exchange: Exchange): Estimate {
+  const { body, classified, quoted } = exchange
+  const { name } = classified.endpoint
+  if (!isMetered(name) || body === null) return { tokens: 0, pico: 0n }
+  const { inputTokens, maxOutputTokens } = estimateRequest(name, body.bytes)
+  exchange.estimatedInput = inputTokens
+  const input = inputTokens ?? 0
+  const output = maxOutputTokens ?? gateway.config.billing.assumedOutput
+  const usage = { ...blankUsage(), inputTokens: input, outputTokens: output }
+  return { tokens: Math.max(1, input + output), pico: quoted ? cost(usage, quoted.price) : null }
+}
+
+function refused(refusal: Refusal): GatewayError {
+  const headers = retryHeaders(refusal)
+  switch (refusal.which) {
+    case 'budget':
+      return new GatewayError('budget_spent', refusal.message, { headers })
+    case 'unpriced':
+      return new GatewayError('model_unpriced', refusal.message, { headers, param: 'model' })
+    default:
+      return new GatewayError('rate_limited', refusal.message, { headers })
+  }
+}

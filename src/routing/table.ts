@@ -1,0 +1,81 @@
+import type { Route } from '../config/types.ts'
+
+type Match = (text: string) => boolean
+
+interface Row {
+  readonly route: Route
+  readonly path: Match | null
+  readonly model: Match | null
+}
+
+/** Why a route did not take a request; `gateway explain` prints it. */
+export type Miss = 'path' | 'model' | 'no model'
+
+/** Distinct (path, model) pairs whose route is remembered; far above what one gateway serves. */
+const REMEMBERED = 4096
+
+/**
+ * The route table, compiled. The first route whose path and model match wins.
+ * A route that lists models takes only requests that name one.
+ */
+export class RouteTable {
+  readonly #rows: readonly Row[]
+  readonly #remembered = new Map<string, Route | null>()
+
+  /** @param compile turns a list of globs into a test */
+  constructor(routes: readonly Route[], compile: (globs: readonly string[]) => Match) {
+    this.#rows = routes.map(route => ({
+      route,
+      path: route.path === null ? null : compile([route.path]),
+      model: route.models === null ? null : compile(route.models),
+    }))
+  }
+
+  /**
+   * @param path normalised, without the query
+   * @param model as the client wrote it, or null
+   */
+  match(path: string, model: string | null): Route | null {
+    const pair = model === null ? path : `${path}\n${model}`
+    const known = this.#remembered.get(pair)
+    if (known !== undefined) return known
+    const route = this.#rows.find(row => miss(row, path, model) === null)?.route ?? null
+    // Clients choose the pairs: forget them all rather than grow without bound.
+    if (this.#remembered.size >= REMEMBERED) this.#remembered.clear()
+    this.#remembered.set(pair, route)
+    return route
+  }
+
+  /** Does some route take this path, whatever the model? */
+  servesPath(path: string): boolean {
+    return this.#rows.some(row => row.path === null || row.path(path))
+  }
+
+  /** Does a route that names its path take this one? */
+  namesPath(path: string): boolean {
+    return this.#rows.some(row => row.path?.(path) ?? false)
+  }
+
+  /** Does some route take this model on some path? */
+  servesModel(model: string): boolean {
+    return this.#rows.some(row => row.model === null || row.model(model))
+  }
+
+  /** Every route up to the one that takes the request, with the reason why it did or did not. */
+  trace(path: string, model: string | null): { route: Route; miss: Miss | null }[] {
+    const steps: { route: Route; miss: Miss | null }[] = []
+    for (const row of this.#rows) {
+      const why = miss(row, path, model)
+      steps.push({ route: row.route, miss: why })
+      if (why === null) break
+    }
+    return steps
+  }
+}
+
+function miss(row: Row, path: string, model: string | null): Miss | null {
+  if (row.path !== null && !row.path(path)) return 'path'
+  if (row.model === null) return null
+  if (model === null) return 'no model'
+  return row.model(model) ? null : 'model'
+}

@@ -1,0 +1,26 @@
+import type { Exchange } from './exchange.ts'
+
+/** The exchanges under way. */
+export class Running {
+  readonly #exchanges = new Set<Exchange>()
+  readonly #waiting: (() => void)[] = []
+
+  get size(): number {
+    return this.#exchanges.size
+  }
+
+  add(exchange: Exchange): void {
+    this.#exchanges.add(exchange)
+  }
+
+  delete(exchange: Exchange): void {
+    this.#exchanges.delete(exchange)
+    if (this.#exchanges.size === 0) for (const tell of this.#waiting.splice(0)) tell()
+  }
+
+  /** Calls back once, when nothing runs: at once if that is now. */
+  whenIdle(callback: () => void): void {
+    if (this.#exchanges.size === 0) callback()
+    else this.#waiting.push(callback)
+  }
+}

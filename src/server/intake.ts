@@ -1,0 +1,42 @@
+import { isIP } from 'node:net'
+import { v7 as uuidv7 } from 'uuid'
+import { Exchange } from '../exchange.ts'
+import type { Gateway } from '../gateway.ts'
+import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+
+/** What a request id may look like that a proxy in front has given. */
+const REQUEST_ID = /^[\w.:-]{8,128}$/
+
+/**
+ * Opens the exchange of a request. The id is a UUIDv7 (RFC 9562 section 5.7):
+ * unique without asking anybody, and in the order of time.
+ */
+export function newExchange(
+  gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean,
+): Exchange {
+  const peer = req.socket.remoteAddress ?? ''
+  const trusted = peer !== '' && gateway.trusts(peer)
+  const given = trusted ? req.headers['x-gateway-request-id'] : undefined
+  return new Exchange({
+    id: typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7(),
+    req,
+    res,
+    startedAt: gateway.clock.monotonic(),
+    startedWall: gateway.clock.wall(),
+    clientAddress: trusted ? forwardedFor(gateway, req, peer) : peer,
+    trustedPeer: trusted ? peer : null,
+    awaitsContinue,
+  })
+}
+
+/** The last address in X-Forwarded-For that no trusted proxy has. */
+function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): string {
+  const header = req.headers['x-forwarded-for']
+  if (typeof header !== 'string') return peer
+  const hops = header.split(',').map(hop => hop.trim()).filter(isAddress)
+  return hops.findLast(hop => !gateway.trusts(hop)) ?? hops[0] ?? peer
+}
+
+function isAddress(text: string): boolean {
+  return isIP(text) !== 0
+}

@@ -1,0 +1,159 @@
+import { readFileSync } from 'node:fs'
+import * as http from 'node:http'
+import * as http2 from 'node:http2'
+import * as net from 'node:net'
+import * as tls from 'node:tls'
+import type { Duplex } from 'node:stream'
+import type { Address } from '../config/types.ts'
+import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+
+export interface ListenerOptions {
+  readonly listen: Address
+  /** PEM files; null = plain TCP. */
+  readonly tls: { readonly cert: string; readonly key: string } | null
+  onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
+  /** A WebSocket handshake, or a CONNECT. */
+  onUpgrade(req: http.IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Bytes that are no HTTP request: the answer is written to the socket as it is. */
+  onMalformed(error: NodeJS.ErrnoException, socket: Duplex): void
+}
+
+export interface Listener {
+  /** Such as `http://127.0.0.1:8080`, with the real port. */
+  readonly url: string
+  /** Refuses new connections and closes the idle ones; resolves when all are closed. */
+  close(): Promise<void>
+  /** Ends every connection now. */
+  destroy(): void
+}
+
+/** Milliseconds: a head that takes longer is no client of ours. */
+const HEADERS_TIMEOUT = 30_000
+/** Milliseconds between requests; above what load balancers in front usually keep. */
+const KEEP_ALIVE = 75_000
+const MAX_HEADER_BYTES = 64 * 1024
+
+/**
+ * HTTP/1.1 and HTTP/2 on one port: by ALPN with TLS, by the first bytes without
+ * (HTTP/2 with prior knowledge, RFC 9113 section 3.3).
+ *
+ * @throws the system's error when the address cannot be listened on
+ */
+export async function listen(options: ListenerOptions): Promise<Listener> {
+  const h1 = http1(options)
+  const h2 = http2Server(options)
+  const sockets = new Set<net.Socket>()
+  const hand = (socket: net.Socket, isHttp2: boolean) => (isHttp2 ? h2 : h1).emit('connection', socket)
+  const front = options.tls
+    ? tls.createServer(
+        {
+          cert: readFileSync(options.tls.cert),
+          key: readFileSync(options.tls.key),
+          ALPNProtocols: ['h2', 'http/1.1'],
+          handshakeTimeout: HEADERS_TIMEOUT,
+        },
+        socket => hand(socket, socket.alpnProtocol === 'h2'),
+      )
+    : net.createServer({ allowHalfOpen: true, noDelay: true }, socket => sniff(socket, hand))
+  front.on('connection', (socket: net.Socket) => {
+    sockets.add(socket.setNoDelay(true))
+    socket.once('close', () => sockets.delete(socket))
+    // A connection that breaks ends its exchanges by their `close`; here it must only not go unheard.
+    socket.on('error', ignore)
+  })
+  front.on('tlsClientError', (_error: Error, socket: tls.TLSSocket) => socket.destroy())
+  const sessions = new Set<http2.ServerHttp2Session>()
+  h2.on('session', session => {
+    sessions.add(session)
+    session.once('close', () => sessions.delete(session))
+  })
+
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  front.once('error', reject)
+  front.listen({ host: options.listen.host, port: options.listen.port, backlog: 4096 }, resolve)
+  await promise
+  front.off('error', reject).on('error', ignore)
+
+  return {
+    url: urlOf(front.address() as net.AddressInfo, options.tls !== null),
+    close: () => {
+      const { promise: closed, resolve: done } = Promise.withResolvers<void>()
+      front.close(() => done())
+      h1.closeIdleConnections()
+      for (const session of sessions) session.close()
+      return closed
+    },
+    destroy: () => {
+      front.close()
+      for (const session of sessions) session.destroy()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+function http1(options: ListenerOptions): http.Server {
+  const server = http.createServer({
+    // The exchange has its own deadlines, and an upload may take as long as they say.
+    requestTimeout: 0,
+    headersTimeout: HEADERS_TIMEOUT,
+    connectionsCheckingInterval: 1_000,
+    keepAliveTimeout: KEEP_ALIVE,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // A missing Host is answered like every other error, not by node.
+    requireHostHeader: false,
+    shouldUpgradeCallback: isWebSocket,
+  } as http.ServerOptions)
+  server.timeout = 0
+  server.on('request', (req, res) => options.onRequest(req, res, false))
+  server.on('checkContinue', (req, res) => options.onRequest(req, res, true))
+  server.on('checkExpectation', (req, res) => options.onRequest(req, res, false))
+  server.on('upgrade', (req, socket, head) => options.onUpgrade(req, socket, head))
+  server.on('connect', (req, socket, head) => options.onUpgrade(req, socket, head))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => options.onMalformed(error, socket))
+  return server
+}
+
+function http2Server(options: ListenerOptions): http2.Http2Server {
+  const server = http2.createServer({
+    settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: MAX_HEADER_BYTES },
+  })
+  server.on('request', (req, res) => options.onRequest(req, res, false))
+  server.on('checkContinue', (req, res) => options.onRequest(req, res, true))
+  server.on('sessionError', ignore)
+  return server
+}
+
+/** Only WebSockets are upgraded; any other offer to upgrade is ignored (RFC 9110 section 7.8). */
+function isWebSocket(req: http.IncomingMessage): boolean {
+  return req.method === 'GET' && req.headers.upgrade?.toLowerCase() === 'websocket'
+}
+
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+
+/** Looks at the first bytes of a plain connection: HTTP/2's preface, or anything else. */
+function sniff(socket: net.Socket, hand: (socket: net.Socket, isHttp2: boolean) => void): void {
+  let seen: Buffer = Buffer.alloc(0)
+  const timer = setTimeout(() => socket.destroy(), HEADERS_TIMEOUT)
+  socket.once('close', () => clearTimeout(timer))
+  const onEnd = () => socket.destroy()
+  const onData = (chunk: Buffer) => {
+    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk])
+    const length = Math.min(seen.length, PREFACE.length)
+    const alike = seen.compare(PREFACE, 0, length, 0, length) === 0
+    if (alike && length < PREFACE.length) return
+    clearTimeout(timer)
+    socket.off('data', onData).off('end', onEnd).pause()
+    socket.unshift(seen)
+    hand(socket, alike)
+    socket.resume()
+  }
+  socket.on('data', onData).on('end', onEnd)
+}
+
+function urlOf({ address, port, family }: net.AddressInfo, secure: boolean): string {
+  const any = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '[::1]' : null
+  const host = any ?? (family === 'IPv6' ? `[${address}]` : address)
+  return `${secure ? 'https' : 'http'}://${host}:${port}`
+}
+
+function ignore(): void {}

@@ -1,0 +1,55 @@
+import type { Duplex } from 'node:stream'
+import { STATUS_CODES } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import { v7 as uuidv7 } from 'uuid'
+import { GatewayError } from '../errors.ts'
+import type { Gateway } from '../gateway.ts'
+import { PROTOCOLS } from '../protocols/index.ts'
+import { appendVia, ownHeaders } from '../proxy/headers.ts'
+
+/**
+ * Answers bytes that are no HTTP request. There is no request object to answer
+ * to, and no telling which protocol was meant: the connection gets one answer
+ * in the chat family's shape, and ends.
+ *
+ * @param error node's; its code tells what was wrong
+ */
+export function answerMalformed(gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const refusal = malformed(error)
+  const { _httpMessage: pending } = socket as { _httpMessage?: ServerResponse | null }
+  if (pending) {
+    // The body of a request is at fault: its exchange answers. Behind a whole request, the bytes are
+    // nobody's, and an answer to them would be taken for a part of the one under way.
+    if (!pending.headersSent && !pending.req.complete) pending.req.emit('error', refusal)
+    else socket.destroy()
+    return
+  }
+  const requestId = uuidv7()
+  const body = PROTOCOLS.chat.errorBody(refusal, requestId)
+  const headers = [
+    'content-type', 'application/json',
+    'content-length', String(Buffer.byteLength(body)),
+    'connection', 'close',
+    ...ownHeaders({ version: gateway.version, requestId, limits: [] }),
+    'via', appendVia('', '1.1'),
+  ]
+  let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`
+  gateway.log.info({ request: requestId, status: refusal.status, error: refusal.code, cause: error.code }, 'malformed')
+  socket.end(`${head}\r\n${body}`, () => socket.destroy())
+}
+
+function malformed(error: NodeJS.ErrnoException): GatewayError {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new GatewayError('headers_too_large', 'the request headers are too large')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new GatewayError('headers_timeout', 'the request headers did not arrive in time')
+    default:
+      return new GatewayError('bad_framing', 'the request is not well-formed HTTP')
+  }
+}

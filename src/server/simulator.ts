@@ -1,0 +1,29 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createSimulator } from '../simulator/index.ts'
+
+export interface RunningSimulator {
+  readonly socketPath: string
+  close(): Promise<void>
+}
+
+/** Starts the in-process simulator where only this user can reach it: on a socket in a folder of its own. */
+export async function startSimulator(): Promise<RunningSimulator> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
+  const socketPath =
+    process.platform === 'win32' ? `\\\\.\\pipe\\${folder.replaceAll(/[^\w-]/g, '-')}` : join(folder, 'simulator')
+  const server = createSimulator()
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen(socketPath, resolve)
+  await promise
+  return {
+    socketPath,
+    close: async () => {
+      server.closeAllConnections()
+      server.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

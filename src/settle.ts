@@ -1,0 +1,94 @@
+import type { GatewayError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { finalRow } from './ledger-row.ts'
+import type { LedgerRow } from './ledger/row.ts'
+import { formatUsd } from './metering/cost.ts'
+import { settleUsage } from './metering/settle.ts'
+import type { Answer } from './metering/settle.ts'
+import { decodeBody } from './proxy/body.ts'
+
+/**
+ * The last phase: usage to price to ledger, the reservation to its real cost, and
+ * one log line, for each exchange, refused ones included.
+ */
+export async function settle(gateway: Gateway, exchange: Exchange, failure: GatewayError | null): Promise<void> {
+  const { endpoint } = exchange.classified
+  if (endpoint.name === 'status') return
+  const { counter, ledger } = gateway.accounts
+  const endedAt = gateway.clock.monotonic()
+  const settled = await settleUsage(
+    {
+      endpoint: endpoint.name,
+      end: failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other',
+      answer: await decoded(exchange),
+      request: exchange.body?.bytes ?? null,
+      abandoned: gateway.config.billing.abandoned,
+    },
+    counter,
+  )
+  const row = finalRow(gateway, exchange, failure, settled)
+  ledger?.close(row)
+  const { inputTokens, outputTokens } = settled.usage
+  if (!settled.billed) exchange.reservation?.release()
+  else {
+    const counted = inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0)
+    exchange.reservation?.settle({ tokens: counted, pico: row.costPico })
+  }
+  logLine(gateway, exchange, failure, row, settled.suspect, endedAt)
+}
+
+/** An answer that came compressed, decompressed: its usage stands inside. */
+async function decoded(exchange: Exchange): Promise<Answer | null> {
+  const { answer, answerEncoding } = exchange
+  if (answer?.kind !== 'body' || answerEncoding === null) return answer
+  try {
+    return { kind: 'body', body: await decodeBody(answer.body, answerEncoding, MOST_DECODED) }
+  } catch {
+    // Cut in the middle, or not what it says: that it came is all that is known.
+    return { kind: 'none', delivered: answer.body.length > 0 }
+  }
+}
+
+const MOST_DECODED = 64 * 1024 * 1024
+
+function logLine(
+  gateway: Gateway, exchange: Exchange, failure: GatewayError | null, row: LedgerRow, suspect: boolean, endedAt: number,
+): void {
+  const { usage } = row
+  const line = {
+    request: exchange.id,
+    key: row.key ?? undefined,
+    client: exchange.clientAddress,
+    method: exchange.req.method,
+    path: exchange.target.path,
+    endpoint: row.endpoint,
+    model: row.model ?? undefined,
+    upstream: row.upstream ?? undefined,
+    status: exchange.status,
+    end: row.end,
+    error: row.error ?? undefined,
+    first_byte_ms: row.firstByteMs ?? undefined,
+    ms: Math.round((endedAt - exchange.startedAt) * 10) / 10,
+    bytes_in: row.bytesIn,
+    bytes_out: row.bytesOut,
+    input_tokens: usage.inputTokens ?? undefined,
+    output_tokens: usage.outputTokens ?? undefined,
+    cost_usd: row.costPico === null ? undefined : formatUsd(row.costPico),
+  }
+  if (suspect) {
+    gateway.log.warn({ request: exchange.id, upstream: row.upstream }, 'the upstream reported a usage that cannot be')
+  }
+  if (failure === null) gateway.log.info(line, 'exchange')
+  else if (failure.source === 'client') gateway.log.info({ ...line, why: failure.message }, 'exchange')
+  else gateway.log.warn({ ...line, why: failure.message, cause: causeOf(failure) }, 'exchange')
+}
+
+/** What stood behind the error: a code and a sentence for the operator; a stack only for a fault of our own. */
+function causeOf(failure: GatewayError): string | undefined {
+  const { cause } = failure
+  if (!(cause instanceof Error)) return undefined
+  if (failure.code === 'internal') return cause.stack
+  const { code } = cause as NodeJS.ErrnoException
+  return code === undefined ? cause.message : `${code}: ${cause.message}`
+}

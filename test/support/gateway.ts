@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { startGateway } from '../../src/server/server.ts'
+import type { RunningGateway } from '../../src/server/server.ts'
+
+export interface TestGateway extends RunningGateway {
+  readonly url: string
+  /** Every log line so far, parsed. */
+  readonly logged: readonly Record<string, unknown>[]
+  /** Resolves with the first log line, past or future, that the test likes. */
+  waitForLog(like: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>
+}
+
+/** The key of every test's configuration. */
+export const KEY = 'sk-test-0123456789abcdef'
+
+/**
+ * A gateway from the text of a configuration; it is closed when the test ends.
+ * Where the text says nothing of them, it listens on a free port and knows KEY.
+ */
+export async function startTestGateway(
+  t: Test, yaml: string, env: Record<string, string> = {},
+): Promise<TestGateway> {
+  let text = yaml
+  if (!/^server:/m.test(text)) text = `server: { listen: 127.0.0.1:0 }\n${text}`
+  if (!/^keys:|^auth:/m.test(text)) text += `\nkeys: [{ name: test, key: ${KEY} }]\n`
+  const file = join(t.testdir({}), 'gateway.yaml')
+  writeFileSync(file, text)
+  const { config } = loadConfig(file, env)
+  const logged: Record<string, unknown>[] = []
+  const waiting: { like: (line: Record<string, unknown>) => boolean; tell: (line: Record<string, unknown>) => void }[] = []
+  const sink = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      for (const part of chunk.toString().split('\n')) {
+        if (part === '') continue
+        const line = JSON.parse(part) as Record<string, unknown>
+        logged.push(line)
+        for (const waiter of waiting) if (waiter.like(line)) waiter.tell(line)
+      }
+      done()
+    },
+  })
+  const gateway = await startGateway(config, { log: pino({ level: 'debug' }, sink), version: '0.0.0-test' })
+  t.teardown(() => gateway.close())
+  return {
+    ...gateway,
+    url: gateway.addresses.base,
+    logged,
+    waitForLog: like => {
+      const before = logged.find(like)
+      if (before) return Promise.resolve(before)
+      const { promise, resolve } = Promise.withResolvers<Record<string, unknown>>()
+      waiting.push({ like, tell: resolve })
+      return promise
+    },
+  }
+}
