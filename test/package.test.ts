@@ -1,0 +1,51 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..')
+// The runtime of the tests comes first on PATH, as it would on a machine that has it.
+const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
+
+// The test runner loads itself into every Node that a test starts; a user's has no such thing.
+const PLAIN = ['-u', 'NODE_OPTIONS']
+
+t.test('the packed package, installed into an empty prefix, serves', async t => {
+  const dir = t.testdir({ pack: {}, prefix: {}, work: {} })
+  const npm = (...args: string[]) => execFileSync('env', [...PLAIN, 'npm', ...args], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  npm('pack', '--pack-destination', join(dir, 'pack'))
+  const [tarball] = readdirSync(join(dir, 'pack')) as [string]
+  npm('install', '--global', '--prefix', join(dir, 'prefix'), '--prefer-offline', join(dir, 'pack', tarball))
+  const gateway = join(dir, 'prefix', 'bin', 'gateway')
+  const run = (...args: string[]) => execFileSync('env', [...PLAIN, gateway, ...args], { cwd: join(dir, 'work'), env }).toString()
+
+  t.match(run('--version'), /^\d+\.\d+\.\d+\n$/)
+  run('init')
+  t.match(run('check'), /no problems/)
+  t.throws(() => run('init'), 'init never overwrites')
+  const file = join(dir, 'work', 'gateway.yaml')
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/127\.0\.0\.1:808\d/g, '127.0.0.1:0'))
+
+  const child = spawn('env', [...PLAIN, gateway, 'serve'], { cwd: join(dir, 'work'), env, stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  let base = ''
+  for await (const line of createInterface(child.stdout)) {
+    const { msg, base: address } = JSON.parse(line) as { msg: string; base: string }
+    if (msg === 'listening') {
+      base = address
+      break
+    }
+  }
+  const answer = await fetch(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer demo-key-not-a-secret', 'content-type': 'application/json' },
+    body: '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}',
+  })
+  t.equal(answer.status, 200)
+  t.match(await answer.json(), { object: 'chat.completion' })
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0)
+})
