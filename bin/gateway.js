@@ -6,6 +6,7 @@
 import { spawn } from 'child_process'
 import { existsSync } from 'fs'
 import module from 'module'
+import { constants } from 'os'
 import { dirname, join } from 'path'
 import { fileURLToPath } from 'url'
 
@@ -59,6 +60,7 @@ function relaunch(node) {
       process.exit(code)
     } else {
       for (const name of signals) process.removeListener(name, forward)
+      process.exitCode = 128 + constants.signals[signal] // should somebody else listen to it
       process.kill(process.pid, signal)
     }
   })

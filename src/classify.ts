@@ -3,6 +3,7 @@ import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { bodyFormat, inspectForm, inspectJson, jsonInspection, opaqueBody } from './protocols/inspect.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
+import { queryModel } from './protocols/query.ts'
 import { decodeBody, hasBody, readBody } from './proxy/body.ts'
 
 /**
@@ -67,7 +68,7 @@ function modelOf(exchange: Exchange): string | null {
     case 'path':
       return classified.pathModel
     case 'query':
-      return new URLSearchParams(target.query).get('model')
+      return queryModel(target.query)
     case 'body':
       return body?.model ?? null
     case 'none':

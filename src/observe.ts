@@ -24,7 +24,9 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   const endpoint = exchange.classified.endpoint.name
   const encoded = head.contentEncoding !== null && head.contentEncoding !== 'identity'
   const isEvents = head.contentType.startsWith('text/event-stream')
-  if (isEvents || exchange.stream) {
+  // A stream was asked for, and the upstream may still answer in one piece.
+  const isStream = isEvents || endpoint === 'generate.stream' || (exchange.stream && head.contentType === '')
+  if (isStream) {
     // Compressed against our asking, its bytes pass unread.
     if (encoded) return collectNothing(exchange)
     const meter = createStreamMeter(endpoint, { contentType: head.contentType })

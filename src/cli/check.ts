@@ -30,9 +30,9 @@ function check({ config: file }: { config: string }, command: Command): void {
   try {
     const { config, warnings } = loadConfig(file, process.env)
     if (warnings.length > 0) process.stdout.write(`${problemText(warnings, process.stdout)}\n`)
-    const parts = [
-      plural(config.upstreams.size, 'upstream'), plural(config.routes.length, 'route'), plural(config.keys.length, 'key'),
-    ]
+    const { upstreams, routes, keys } = config
+    const counts = { upstream: upstreams.size, route: routes.length, key: keys.length }
+    const parts = Object.entries(counts).map(([noun, count]) => plural(count, noun))
     const verdict = warnings.length === 0 ? 'no problems' : countText(warnings)
     process.stdout.write(`${file}: ${verdict} (${parts.join(', ')})\n`)
   } catch (error) {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Command } from 'commander'
-import { SCHEMA_FILE } from '../config/schema.ts'
+import { SCHEMA_FILE } from '../config/json-schema.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 
 const EXAMPLE_FILE = new URL('../../gateway.yaml', import.meta.url)

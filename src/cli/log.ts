@@ -23,8 +23,8 @@ export function openLog(level: LogLevel): OpenLog {
     formatters: { level: (label: string) => ({ level: label }) },
   }
   if (process.stdout.isTTY) {
-    const colorize = process.stdout.hasColors()
-    const log = pino(options, pretty({ colorize, translateTime: 'SYS:HH:MM:ss.l', sync: true }))
+    const shape = { colorize: process.stdout.hasColors(), translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
+    const log = pino(options, pretty({ ...shape, sync: true }))
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
   const destination = pino.destination({ dest: process.stdout.fd, sync: false })

@@ -23,8 +23,8 @@ function program(): Command {
     .helpCommand('help [command]', 'print the help of a command')
     .addHelpText('after', HELP)
     .exitOverride()
-  for (const command of [serveCommand(), checkCommand(), explainCommand(), simulateCommand(), initCommand()]) {
-    gateway.addCommand(command.copyInheritedSettings(gateway))
+  for (const command of [serveCommand, checkCommand, explainCommand, simulateCommand, initCommand]) {
+    gateway.addCommand(command().copyInheritedSettings(gateway))
   }
   return gateway
 }

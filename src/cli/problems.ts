@@ -18,7 +18,8 @@ export function problemText(problems: readonly Problem[], stream: Writable): str
 export function countText(problems: readonly Problem[]): string {
   const errors = problems.filter(({ severity }) => severity === 'error').length
   const warnings = problems.length - errors
-  return [plural(errors, 'error'), plural(warnings, 'warning')].filter(text => !text.startsWith('0')).join(' and ')
+  const counts = [plural(errors, 'error'), plural(warnings, 'warning')]
+  return counts.filter(text => !text.startsWith('0')).join(' and ')
 }
 
 /** `1 route`, `2 routes` */

@@ -44,8 +44,10 @@ async function serve({ config: file }: { config: string }, command: Command): Pr
   endLoudly(opened)
 
   const gateway = await start(loaded, log, command)
+  // Who reads the announcement may send a signal at once.
+  const stopped = untilStopped(gateway, log)
   announce(loaded, gateway, log)
-  const cut = await untilStopped(gateway, log)
+  const cut = await stopped
   log.info({ cut }, 'ended')
   await opened.flush()
   process.exit(cut === 0 ? EXIT.ok : EXIT.failed)

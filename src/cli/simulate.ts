@@ -36,13 +36,14 @@ async function simulate({ listen }: { listen: string }, command: Command): Promi
   const server = createSimulator({ log })
   await listenOn(server, address, command)
   const { address: host, port } = server.address() as AddressInfo
-  log.info({ base: `http://${formatAddress({ host, port })}` }, 'listening')
   const end = (): void => {
     server.close()
     server.closeAllConnections()
   }
   onStopSignals({ first: end, second: end })
-  await once(server, 'close')
+  const closed = once(server, 'close')
+  log.info({ base: `http://${formatAddress({ host, port })}` }, 'listening')
+  await closed
   await flush()
   process.exit(EXIT.ok)
 }

@@ -2,8 +2,6 @@ import { Readable } from 'node:stream'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { loadConfig } from '../config/load.ts'
-import { ConfigError } from '../config/problem.ts'
 import { parseDuration } from '../config/units.ts'
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/fields.ts'
 import type { Field } from '../ledger/fields.ts'
@@ -15,10 +13,11 @@ import { figure, table } from '../ledger/table.ts'
 import { LedgerError } from '../ledger/trouble.ts'
 import { usd } from '../ledger/usd.ts'
 import { explainCost } from '../metering/cost.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+import { loadOrFail } from './problems.ts'
 
-/** What the command reads from the world, and where it writes. */
+/** Where the command writes, and what time it is. */
 export interface UsageWorld {
-  readonly env: Readonly<Record<string, string | undefined>>
   readonly stdout: Writable
   /** ms since 1970. */
   readonly now: () => number
@@ -38,8 +37,6 @@ interface Options {
 }
 
 const TABLE_ROWS = 50
-const BAD_USAGE = 2
-const FAILED = 1
 
 /**
  * `gateway usage`: who used what, and what it cost, from the ledger's file.
@@ -50,7 +47,7 @@ export function usageCommand(world: UsageWorld = ours()): Command {
   const moment = (text: string) => parseMoment(text, world.now())
   return new Command('usage')
     .description('Show what was used and what it cost, from the ledger.')
-    .requiredOption('-c, --config <file>', 'the configuration that names the ledger')
+    .option('-c, --config <file>', 'the configuration, which names the ledger', 'gateway.yaml')
     .option('--since <when>', 'requests that started then or later', moment)
     .option('--until <when>', 'requests that started before then', moment)
     .option('--key <name>', "requests of this key, or of those that match a glob such as 'team-*'")
@@ -64,13 +61,13 @@ export function usageCommand(world: UsageWorld = ours()): Command {
       .conflicts(['since', 'until', 'key', 'model', 'by', 'csv', 'limit']))
     .addHelpText('after', HELP)
     .action(async (options: Options, command: Command) => {
-      const file = ledgerFile(options.config, world, command)
+      const file = ledgerFile(options.config, command)
       try {
         using reader = openReader(file)
         await print(answer(reader, options, command), world.stdout)
       } catch (error) {
         if (!(error instanceof LedgerError) && !isSqliteError(error)) throw error
-        command.error(`error: cannot read the ledger ${file}: ${error.message}`, { exitCode: FAILED })
+        command.error(`error: cannot read the ledger ${file}: ${error.message}`, { exitCode: EXIT.failed })
       }
     })
 }
@@ -84,35 +81,28 @@ input, cached reads and cache writes included; output_tokens is all output, reas
 A request without a known price has no cost (null), and is counted in unpriced_requests.
 
 Examples:
-  gateway usage -c gateway.yaml --since 24h
-  gateway usage -c gateway.yaml --since 2026-11-01 --until 2026-12-01 --by key
-  gateway usage -c gateway.yaml --key team-a --by day --csv
-  gateway usage -c gateway.yaml --since 7d --json
-`
+  gateway usage --since 24h
+  gateway usage --since 2026-11-01 --until 2026-12-01 --by key
+  gateway usage --key team-a --by day --csv > team-a.csv
+  gateway usage --since 7d --json | jq 'select(.end != "complete")'
+  gateway usage --request 01980c5e-7a80-7000-8000-000000000000
+${EXIT_CODES}`
 
 function ours(): UsageWorld {
-  return { env: process.env, stdout: process.stdout, now: () => Date.now() }
+  return { stdout: process.stdout, now: () => Date.now() }
 }
 
-function ledgerFile(config: string, world: UsageWorld, command: Command): string {
-  let ledger
-  try {
-    ledger = loadConfig(config, world.env).config.ledger
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    return command.error(error.message, { exitCode: BAD_USAGE })
-  }
-  if (ledger === null) {
-    return command.error(`error: ${config} configures no ledger: { file: ... }`, { exitCode: BAD_USAGE })
-  }
-  return ledger.file
+function ledgerFile(config: string, command: Command): string {
+  const { ledger } = loadOrFail(config, command).config
+  if (ledger !== null) return ledger.file
+  return command.error(`error: ${config} configures no ledger: { file: ... }`, { exitCode: EXIT.usage })
 }
 
 function answer(reader: LedgerReader, options: Options, command: Command): Iterable<string> {
   const { request, since, until, by, limit } = options
   if (request !== undefined) return oneRequest(reader, request, options.json === true, command)
   if (since !== undefined && until !== undefined && since >= until) {
-    command.error('error: --since must be before --until', { exitCode: BAD_USAGE })
+    command.error('error: --since must be before --until', { exitCode: EXIT.usage })
   }
   if (by !== undefined) {
     const sums = reader.sums(options, by)
@@ -143,7 +133,7 @@ function* map<T>(items: Iterable<T>, text: (item: T) => string): Generator<strin
 
 function oneRequest(reader: LedgerReader, id: string, json: boolean, command: Command): string[] {
   const found = reader.find(id)
-  if (found.length === 0) command.error(`error: the ledger has no request '${id}'`, { exitCode: FAILED })
+  if (found.length === 0) command.error(`error: the ledger has no request '${id}'`, { exitCode: EXIT.failed })
   return json
     ? found.filter(({ running }) => !running).map(({ row }) => jsonLine(ROW_FIELDS, row))
     : [found.map(({ row, running }) => story(row, running, explainCost(row.usage, row.price))).join('\n')]

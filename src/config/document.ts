@@ -24,9 +24,13 @@ export interface Located {
   readonly faulty: boolean
   /** By key or by index. */
   readonly children: ReadonlyMap<string, Located>
+  /** Entries that came to nothing, such as a key's second value: told of, and else ignored. */
+  readonly strays: readonly Entry[]
   /** Values in it, itself included, aliases counted as often as they are used. */
   readonly size: number
 }
+
+type Entry = readonly [name: string, value: Located]
 
 export interface Parsed {
   readonly root: Located
@@ -92,12 +96,13 @@ class Reader {
     const at = rangeOf(node)
     if (this.#depth === DEEPEST) return this.#fault('values are nested too deeply', at, key)
     this.#depth++
-    const children = isMap(node) ? this.#mapChildren(node) : this.#listChildren(node as YAMLSeq)
+    const strays: Entry[] = []
+    const children = isMap(node) ? this.#mapChildren(node, strays) : this.#listChildren(node as YAMLSeq)
     this.#depth--
     const items = [...children.values()]
     const value = isMap(node) ? toObject(children) : items.map(item => item.value)
     const size = items.reduce((sum, item) => sum + item.size, 1)
-    return { ...scalarAt(at, key), value, children, size }
+    return { ...scalarAt(at, key), value, children, strays, size }
   }
 
   #scalar(node: Scalar, key: Range | null): Located {
@@ -129,7 +134,7 @@ class Reader {
     return new Map(node.items.map((item, index) => [String(index), this.read(item as YamlNode, null)]))
   }
 
-  #mapChildren(node: YAMLMap): Map<string, Located> {
+  #mapChildren(node: YAMLMap, strays: Entry[]): Map<string, Located> {
     const own = new Map<string, Located>()
     const merged: Located[] = []
     let mergeKey: Range | null = null
@@ -138,41 +143,43 @@ class Reader {
         const key = rangeOf(pair.key)
         if (mergeKey) this.#report(key.start, 'a map takes one <<; put several into a list: <<: [*a, *b]')
         mergeKey ??= key
-        merged.push(...this.#mergeSources(this.read(pair.value, key)))
+        merged.push(...this.#mergeSources(this.read(pair.value, key), strays))
       } else {
-        this.#entry(pair, own)
+        this.#entry(pair, own, strays)
       }
     }
     // The map's own entries win, then the first source that has one.
     for (const source of merged) {
-      for (const [name, child] of source.children) if (!own.has(name)) own.set(name, child)
+      for (const [name, child] of source.children) {
+        if (own.has(name)) strays.push([name, child])
+        else own.set(name, child)
+      }
     }
     return own
   }
 
-  #entry(pair: Pair<YamlNode, YamlNode>, into: Map<string, Located>): void {
+  #entry(pair: Pair<YamlNode, YamlNode>, into: Map<string, Located>, strays: Entry[]): void {
     const name = this.read(pair.key, null)
     const value = this.read(pair.value, name.at)
-    if (name.faulty) return
-    if (name.text === null || name.text === '') {
-      this.#report(name.at.start, 'a key must be a name')
-      return
-    }
-    const first = into.get(name.text)
-    if (first === undefined) {
+    const first = into.get(name.text ?? '')
+    const isName = name.text !== null && name.text !== '' && !name.faulty
+    if (isName && first === undefined) {
       into.set(name.text, value)
       return
     }
-    const { line } = this.#source.position(first.key!.start)
-    this.#report(name.at.start, `this key stands here a second time; the first is on line ${line}`)
+    strays.push([name.text ?? '', value], ['', name])
+    if (name.faulty) return
+    const line = first?.key && this.#source.position(first.key.start).line
+    const again = `this key stands here a second time; the first is on line ${line}`
+    this.#report(name.at.start, first === undefined ? 'a key must be a name' : again)
   }
 
-  #mergeSources(located: Located): Located[] {
-    if (located.faulty) return []
+  #mergeSources(located: Located, strays: Entry[]): Located[] {
     const sources = Array.isArray(located.value) ? [...located.children.values()] : [located]
     return sources.filter(source => {
       const { value, faulty, at } = source
       const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+      if (!isObject) strays.push(['<<', source])
       if (!isObject && !faulty) this.#report(at.start, '<< takes a map, or a list of maps')
       return isObject
     })
@@ -207,7 +214,7 @@ class Reader {
 
 function scalarAt(at: Range, key: Range | null): Located {
   const plain = { referenced: false, defaulted: false, faulty: false }
-  return { key, at, value: null, text: null, ...plain, children: NO_CHILDREN, size: 1 }
+  return { key, at, value: null, text: null, ...plain, children: NO_CHILDREN, strays: [], size: 1 }
 }
 
 function rangeOf(node: Alias | Scalar | YAMLMap | YAMLSeq): Range {

@@ -2,7 +2,6 @@ import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
 import type { Problem } from './problem.ts'
 import type { SourceText, Range } from './source-text.ts'
-import { secretRanges } from './secrets.ts'
 
 interface Finding {
   readonly severity: Problem['severity']
@@ -19,15 +18,18 @@ export class Findings {
   readonly #source: SourceText
   readonly #root: Located
   readonly #found: Finding[] = []
-  readonly #broken: boolean
+  readonly #secrets: () => readonly Range[]
   readonly #presumed = new Set<string>()
 
-  /** @param file the file's name as the operator gave it */
-  constructor(file: string, source: SourceText, root: Located, broken: boolean) {
+  /**
+   * @param file the file's name as the operator gave it
+   * @param secrets what must not be shown, in order and apart; asked for when there is something to show
+   */
+  constructor(file: string, source: SourceText, root: Located, secrets: () => readonly Range[]) {
     this.#file = file
     this.#source = source
     this.#root = root
-    this.#broken = broken
+    this.#secrets = secrets
   }
 
   get failed(): boolean {
@@ -82,7 +84,7 @@ export class Findings {
 
   /** What was found, each once, in the file's order. */
   problems(): Problem[] {
-    const secrets = this.#found.length === 0 ? [] : secretRanges(this.#source, this.#root, this.#broken)
+    const secrets = this.#found.length === 0 ? [] : this.#secrets()
     const once = new Map<string, Finding>()
     for (const finding of this.#found) {
       const place = `${finding.offset} ${finding.kind}`
@@ -124,6 +126,7 @@ export function wholeFile(file: string, severity: Problem['severity'], message: 
 export function label(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number' || /^\d+$/.test(step)) return `${text}[${step}]`
+    if (/\s/.test(step)) return `${text}.<name>` // a name and a value, perhaps, whose colon is missing
     return text === '' ? step : `${text}.${step}`
   }, '')
 }

@@ -43,9 +43,8 @@ function digestOf(raw: RawKey, path: Path, findings: Findings): Buffer | null {
   const hasKey = findings.has([...path, 'key'])
   const hasDigest = findings.has([...path, 'sha256'])
   if (hasKey === hasDigest) {
-    const subject = label(path)
-    const message = hasKey ? `${subject} has both key and sha256; remove one` : `${subject} needs key or sha256`
-    findings.error(path, message, 'key')
+    const trouble = hasKey ? 'has both key and sha256; remove one' : 'needs key or sha256'
+    findings.error(path, `${label(path)} ${trouble}`, 'key')
     return null
   }
   if (raw.sha256 !== undefined) return Buffer.from(raw.sha256, 'hex')

@@ -4,6 +4,7 @@ import type { Parsed } from './document.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts } from './durations.ts'
 import { Findings, wholeFile } from './findings.ts'
 import { deepFreeze } from './freeze.ts'
+import { readSchema } from './json-schema.ts'
 import { buildKeys, publicKey } from './keys.ts'
 import { buildLimits } from './limits.ts'
 import { buildListeners } from './listeners.ts'
@@ -17,7 +18,9 @@ import { UnreadableError, readText } from './read.ts'
 import type { Environment } from './references.ts'
 import { buildRoutes } from './routes.ts'
 import { applySchema } from './schema.ts'
+import { foreignWords, secretRanges } from './secrets.ts'
 import { SourceText } from './source-text.ts'
+import type { Range } from './source-text.ts'
 import type { Config, LedgerConfig } from './types.ts'
 import { parseDuration } from './units.ts'
 import { buildUpstreams } from './upstreams.ts'
@@ -38,12 +41,15 @@ export interface Loaded {
 export function loadConfig(file: string, env: Environment): Loaded {
   const source = read(file)
   const parsed = parseYaml(source, env)
-  const findings = new Findings(file, source, parsed.root, parsed.broken)
+  const schema = readSchema()
+  const secrets = (): Range[] =>
+    (parsed.broken ? foreignWords(source, schema) : secretRanges(source, parsed.root, schema))
+  const findings = new Findings(file, source, parsed.root, secrets)
   for (const { offset, message } of parsed.faults) findings.errorAt(offset, message)
   refuseNothing(file, parsed)
   if (parsed.broken) throw new ConfigError(findings.problems())
 
-  const raw = applySchema(parsed.root, findings)
+  const raw = applySchema(schema, parsed.root, findings)
   const config = build(raw, resolve(file), findings)
   warnOfNotYet(raw, findings)
   if (!findings.failed) warnOfOddities(config, findings)

@@ -2,20 +2,10 @@ import type { ErrorObject } from 'ajv'
 import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
 import { label } from './findings.ts'
+import { alternatives, inside } from './json-schema.ts'
+import type { JsonSchema } from './json-schema.ts'
 import { didYouMean, nearest } from './nearest.ts'
-
-/** The part of JSON Schema that gateway.schema.json uses and messages are made of. */
-export interface JsonSchema {
-  readonly $ref?: string
-  readonly title?: string
-  readonly pattern?: string
-  readonly examples?: readonly unknown[]
-  readonly properties?: Readonly<Record<string, JsonSchema>>
-  readonly additionalProperties?: JsonSchema | boolean
-  readonly items?: JsonSchema
-  readonly anyOf?: readonly JsonSchema[]
-  readonly definitions?: Readonly<Record<string, JsonSchema>>
-}
+import { isPlainName } from './secrets.ts'
 
 export interface SchemaProblem {
   readonly path: Path
@@ -48,19 +38,25 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
     return { path: [...path, name], message: `${what} needs "${name}"`, at: 'key' }
   }
   if (error.propertyName !== undefined) {
-    return { path: [...path, error.propertyName], message: `this must be ${wanted(holder, 'text')}`, at: 'key' }
+    const message = `this must be ${wanted(holder, 'text')}`
+    return { path: [...path, error.propertyName], message, at: 'key' }
   }
   const located = locate(root, path)
+  if (located?.value === null && !located.faulty) {
+    // Its name may be a name and a value, even a secret, whose colon is missing.
+    return { path, message: 'there is no value here; give one, or remove the line', at: 'value' }
+  }
   const subject = path.length === 0 ? 'the file' : label(path)
-  const origin = located?.referenced && located.value !== '' ? ', which the value from the environment is not' : ''
+  const isForeign = located?.referenced && located.value !== ''
+  const origin = isForeign ? ', which the value from the environment is not' : ''
   return { path, message: `${subject} ${complaint(error, holder, located)}${origin}`, at: 'value' }
 }
 
 function complaint(error: ErrorObject, holder: JsonSchema, located: Located | undefined): string {
   const { keyword, params } = error
   const value = located?.value
-  if (value === null) return 'is empty; give it a value or remove the line'
-  if (value === '') return located?.referenced ? 'is empty: the environment gives it no value' : 'must not be empty'
+  if (value === '' && located?.referenced) return 'is empty: the environment gives it no value'
+  if (value === '') return 'must not be empty'
   switch (keyword) {
     case 'type': {
       const types = [params['type']].flat() as string[]
@@ -109,13 +105,12 @@ function quoteHint(types: readonly string[], holder: JsonSchema, located: Locate
 }
 
 function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSchema): SchemaProblem {
-  // What does not look like a key may be a value, even a secret, whose colon is missing.
-  const shown = /^[\w.-]{1,40}$/.test(name) ? `unknown key "${name}"` : 'unknown key'
   const where = path.length === 0 ? '' : ` in ${label(path)}`
   const known = Object.keys(holder.properties ?? {})
+  const guess = nearest(name, known)
+  const shown = guess !== null || isPlainName(name) ? `unknown key "${name}"` : 'unknown key'
   const problem = (hint: string): SchemaProblem =>
     ({ path: [...path, name], message: `${shown}${where}; ${hint}`, at: 'key' })
-  const guess = nearest(name, known)
   if (guess !== null) return { ...problem(`did you mean "${guess}"?`), meant: [...path, guess] }
   const homes = homesOf(name, schema, schema, '')
   return problem(homes.length > 0 ? `it belongs under ${oneOf(homes)}` : `known here: ${known.join(', ')}`)
@@ -123,21 +118,14 @@ function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSc
 
 /** Where the schema has a key of this name. */
 function homesOf(name: string, schema: JsonSchema, top: JsonSchema, at: string): string[] {
-  const homes: string[] = []
-  if (schema.properties && Object.hasOwn(schema.properties, name) && at !== '') homes.push(at)
-  for (const [property, child] of Object.entries(schema.properties ?? {})) {
-    homes.push(...homesOf(name, resolve(child, top), top, at === '' ? property : `${at}.${property}`))
+  const homes = new Set<string>()
+  for (const part of alternatives(schema, top)) {
+    if (at !== '' && part.properties && Object.hasOwn(part.properties, name)) homes.add(at.slice(1))
+    for (const [step, child] of inside(part)) {
+      for (const home of homesOf(name, child, top, at + step)) homes.add(home)
+    }
   }
-  const entries = schema.additionalProperties
-  if (typeof entries === 'object') homes.push(...homesOf(name, resolve(entries, top), top, `${at}.<name>`))
-  if (schema.items) homes.push(...homesOf(name, resolve(schema.items, top), top, `${at}[]`))
-  for (const choice of schema.anyOf ?? []) homes.push(...homesOf(name, resolve(choice, top), top, at))
-  return [...new Set(homes)]
-}
-
-function resolve(schema: JsonSchema, top: JsonSchema): JsonSchema {
-  const name = schema.$ref?.slice('#/definitions/'.length)
-  return (name === undefined ? undefined : top.definitions?.[name]) ?? schema
+  return [...homes]
 }
 
 function oneOf(items: readonly string[]): string {

@@ -1,23 +1,18 @@
-import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
 import type { Findings } from './findings.ts'
+import type { JsonSchema } from './json-schema.ts'
 import type { RawConfig } from './raw.ts'
 import { describeError, toPath } from './schema-errors.ts'
-import type { JsonSchema } from './schema-errors.ts'
-
-/** The published schema: the one description of the file's shape. */
-export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
 
 /**
  * Checks the values against the schema and reports all that is wrong. What comes
  * back is a copy without the wrong parts, so that the rest can be checked too:
  * each type is right, but anything may be missing, required or not.
  */
-export function applySchema(root: Located, findings: Findings): RawConfig {
-  const schema = JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')) as JsonSchema
+export function applySchema(schema: JsonSchema, root: Located, findings: Findings): RawConfig {
   const validate = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true }).compile(schema)
   const data: Data = { value: copyOf(root) }
   const errors = validateCoercing(validate, data, root)
@@ -96,7 +91,7 @@ function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
     return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
   })
   // What is missing may be there, mistyped: that is known after the others.
-  return [...told.filter(({ keyword }) => keyword !== 'required'), ...told.filter(({ keyword }) => keyword === 'required')]
+  return told.sort((a, b) => Number(a.keyword === 'required') - Number(b.keyword === 'required'))
 }
 
 function remove(data: unknown, path: Path): void {

@@ -1,58 +1,118 @@
-import type { Located, Path } from './document.ts'
+import type { Located } from './document.ts'
+import { alternatives, inside, schemaWords } from './json-schema.ts'
+import type { JsonSchema } from './json-schema.ts'
+import { nearest } from './nearest.ts'
 import type { Range, SourceText } from './source-text.ts'
 
-/** Names that hold a credential wherever they stand, mistyped ones included. */
+/** Names that hold a credential wherever they stand. */
 const SECRET_NAME = /(^|[_-])(api_?key|key|token|secret|pass(word|wd)?|bearer|authorization|credentials?)$/i
-/** The same names as they stand in a line that could not be parsed. */
-const SECRET_LINE =
-  /(?:key|token|secret|pass(?:word|wd)?|bearer|value|authorization|credentials?)["']?[ \t]*:[ \t]*/gi
 const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
+const COMMENT = /(?<=(?:^|\s)#).+/gm
+const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
+const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
+/** Numbers, durations, sizes, addresses and signs. */
+const HARMLESS = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
 
 /**
  * The stretches of the text that may hold a secret, in order and apart, so that
- * no message shows one. Where secrets are at home every value counts as one
- * unless its key is known to be harmless.
- * @param broken the text is not YAML: lines are then judged by their looks too
+ * no message shows one: values that the schema marks writeOnly, near them
+ * whatever stands where the schema does not expect it, and comments.
  */
-export function secretRanges(source: SourceText, root: Located, broken: boolean): Range[] {
+export function secretRanges(source: SourceText, root: Located, top: JsonSchema): Range[] {
   const ranges: Range[] = matches(source.text, URL_CREDENTIALS)
-  collect(root, [], ranges)
-  if (broken) ranges.push(...restsOfLines(source))
-  return apart(ranges)
-}
+  const scalars: Range[] = []
+  const words = schemaWords(top)
+  const isHarmless = ({ text }: Located): boolean => text !== null && (HARMLESS.test(text) || words.has(text))
 
-function collect(located: Located, path: Path, into: Range[]): void {
-  const isScalar = located.text !== null || located.faulty
-  if (isScalar && isSecret(path)) into.push(located.at)
-  // A colon left out makes a key of `bearer SECRET`.
-  if (located.key && /\s/.test(String(path.at(-1))) && isSecret(path)) into.push(located.key)
-  for (const [name, child] of located.children) collect(child, [...path, name], into)
-}
-
-function isSecret(path: Path): boolean {
-  const [top, , section, name] = path
-  if (path.join('.') === 'server.tls.key') return false
-  if (top === 'keys') return !['name', 'models', 'limits', 'sha256'].includes(String(section))
-  if (top === 'upstreams' && section === 'auth') return name !== 'header'
-  if (top === 'upstreams' && section === 'headers') return true
-  if (top === 'console' && path[1] === 'users') return !['name', 'role'].includes(String(name))
-  return SECRET_NAME.test(String(path.at(-1)))
-}
-
-function restsOfLines(source: SourceText): Range[] {
-  const ranges: Range[] = []
-  for (const { end: start } of matches(source.text, SECRET_LINE)) {
-    const { end } = source.lineRange(source.position(start).line)
-    if (start < end) ranges.push({ start, end })
+  /** @param near secrets belong into what holds this value */
+  const collect = (located: Located, name: string, schemas: readonly JsonSchema[], near: boolean): void => {
+    const { text, faulty, at } = located
+    const isSecret = schemas.some(({ writeOnly }) => writeOnly)
+    const isExpected = schemas.some(takesScalar)
+    const isOdd = !isExpected && (near || SECRET_NAME.test(name)) && !isHarmless(located)
+    // Nothing stands where its key does: a name, or a name and a secret without the colon.
+    const isName = located.value === null && !faulty && words.has(name)
+    if (text !== null || faulty) {
+      scalars.push(at)
+      if ((isSecret || isOdd) && !isName) ranges.push(at)
+    }
+    const isList = Array.isArray(located.value)
+    const fitting = schemas.filter(({ type }) => type === (isList ? 'array' : 'object'))
+    const holds = fitting.length === 0 ? near : fitting.some(schema => holdsSecrets(schema, top))
+    const isNear = isSecret || holds
+    for (const [step, child] of [...located.children, ...located.strays]) {
+      const inner = isList ? itemsOf(schemas, top) : entryOf(schemas, step, top)
+      const isOddKey = inner.length === 0 ? !isPlainName(step) : /\s/.test(step)
+      if (isNear && isOddKey && child.key) ranges.push(child.key)
+      collect(child, step, inner, isNear)
+    }
   }
-  return ranges
+  collect(root, '', [top], true)
+  const comments = matches(source.text, COMMENT)
+  // A secret that starts with & is taken for an anchor, which nothing refers to.
+  const anchors = matches(source.text, ANCHOR)
+    .filter(({ start, end }) => !source.text.includes(`*${source.text.slice(start, end)}`))
+  return apart([...ranges, ...outside(comments, scalars), ...outside(anchors, scalars)])
+}
+
+/**
+ * The same for a text that is not YAML: there is no telling what a value belongs
+ * to, so every word counts as a secret that the schema does not know and that is
+ * neither a short number or sign nor the name of a variable.
+ */
+export function foreignWords(source: SourceText, top: JsonSchema): Range[] {
+  const { text } = source
+  const words = schemaWords(top)
+  return matches(text, WORD).filter(({ start, end }) => {
+    const word = text.slice(start, end)
+    const isVariable = text.slice(start - 2, start) === '${' && /^[}:]/.test(text.slice(end, end + 1))
+    return !words.has(word) && !HARMLESS.test(word) && !isVariable
+  })
+}
+
+/** Looks like a key, and not like a secret that a slip has put where keys stand. */
+export function isPlainName(name: string): boolean {
+  return /^([a-z][a-z_-]{0,24}|<<)$/i.test(name)
+}
+
+/** Those that start in none of the texts: a sign in a text or a glob is nothing but that. */
+function outside(ranges: readonly Range[], scalars: readonly Range[]): Range[] {
+  const texts = apart(scalars)
+  let next = 0
+  return ranges.filter(({ start }) => {
+    while (next < texts.length && texts[next]!.end < start) next++
+    return next === texts.length || texts[next]!.start >= start
+  })
+}
+
+function takesScalar({ type, enum: values }: JsonSchema): boolean {
+  return values !== undefined || [type].flat().some(name => name !== undefined && !/object|array/.test(name))
+}
+
+function holdsSecrets(schema: JsonSchema, top: JsonSchema): boolean {
+  return alternatives(schema, top).some(part =>
+    part.writeOnly === true || inside(part).some(([, child]) => holdsSecrets(child, top)))
+}
+
+function itemsOf(schemas: readonly JsonSchema[], top: JsonSchema): JsonSchema[] {
+  return schemas.flatMap(({ items }) => (items ? alternatives(items, top) : []))
+}
+
+/** Of a key, or of the one that it was probably meant to be. */
+function entryOf(schemas: readonly JsonSchema[], name: string, top: JsonSchema): JsonSchema[] {
+  return schemas.flatMap(({ properties = {}, additionalProperties: others }) => {
+    const meant = Object.hasOwn(properties, name) ? name : nearest(name, Object.keys(properties))
+    const schema = meant === null ? others : properties[meant]
+    return typeof schema === 'object' ? alternatives(schema, top) : []
+  })
 }
 
 function matches(text: string, pattern: RegExp): Range[] {
-  return [...text.matchAll(pattern)].map(({ 0: { length }, index: start }) => ({ start, end: start + length }))
+  const rangeOf = ({ 0: found, index: start }: RegExpExecArray): Range => ({ start, end: start + found.length })
+  return Array.from(text.matchAll(pattern), rangeOf)
 }
 
-function apart(ranges: Range[]): Range[] {
+function apart(ranges: readonly Range[]): Range[] {
   const sorted = ranges.filter(({ start, end }) => start < end).sort((a, b) => a.start - b.start)
   const result: Range[] = []
   for (const range of sorted) {

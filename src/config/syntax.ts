@@ -80,7 +80,8 @@ function brokenEntry(source: SourceText, offset: number): Fault {
     return { offset: below.offset, message }
   }
   if (/^\s*-\s/.test(text)) {
-    return { offset: start + indentOf(text), message: 'a list item cannot stand here; put it below a key without a value, indented' }
+    const message = 'a list item cannot stand here; put it below a key without a value, indented'
+    return { offset: start + indentOf(text), message }
   }
   if (/:\s.*:\s/.test(text)) return { offset, message: `a value with ": " in it needs quotes; ${QUOTE_IT}` }
   return { offset: start + indentOf(text), message: 'this line is not of the form "name: value"' }
@@ -154,7 +155,8 @@ function misplaced(source: SourceText, offset: number): Fault {
   const { line } = source.position(start)
   const tab = source.text.slice(source.lineRange(line).start, start).indexOf('\t')
   if (tab !== -1) return { offset: source.lineRange(line).start + tab, message: NO_TABS }
-  return { offset: start, message: 'the indent fits none of the lines above; line this up with its neighbours' }
+  const message = 'the indent fits none of the lines above; line this up with its neighbours'
+  return { offset: start, message }
 }
 
 function indentOf(text: string): number {

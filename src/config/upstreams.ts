@@ -23,6 +23,7 @@ export function buildUpstreams(raw: RawConfig, directory: string, findings: Find
 
 function buildUpstream(name: string, raw: RawUpstream, directory: string, findings: Findings): Upstream {
   const path = ['upstreams', name]
+  const { version_header: versionHeader = 'anthropic-version' } = raw
   const auth = buildAuth(raw, [...path, 'auth'], findings)
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
@@ -34,7 +35,7 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     auth,
     headers: buildHeaders(raw.headers ?? {}, auth?.header ?? null, [...path, 'headers'], findings),
     websocket: raw.websocket ?? false,
-    versionHeader: headerName(raw.version_header ?? 'anthropic-version', [...path, 'version_header'], findings),
+    versionHeader: headerName(versionHeader, [...path, 'version_header'], findings),
     usage: raw.usage ?? 'ask',
     ca,
   }
@@ -96,8 +97,9 @@ function buildHeaders(
     if (value === undefined) continue
     const key = headerName(name, [...path, name], findings, 'key')
     checkHeaderValue(value, [...path, name], findings)
+    const again = 'this header stands here twice; case does not count'
     if (key === authHeader) findings.error([...path, name], 'auth sets this header; remove one', 'key')
-    if (key in headers) findings.error([...path, name], 'this header stands here twice; case does not count', 'key')
+    if (key in headers) findings.error([...path, name], again, 'key')
     headers[key] = value
   }
   return headers

@@ -1,6 +1,5 @@
-import type { CostLine } from '../metering/cost.ts'
 import type { AttemptRecord, End, LedgerRow, Source } from './row.ts'
-import { figure, table, visible } from './table.ts'
+import { figure, visible } from './table.ts'
 import { usd } from './usd.ts'
 
 const ENDS: Readonly<Record<End, string>> = {
@@ -14,10 +13,21 @@ const ENDS: Readonly<Record<End, string>> = {
 }
 
 const SOURCES: Readonly<Record<Source, string>> = {
-  reported: 'as the upstream reported them',
+  reported: 'as the upstream reported it',
   estimated: 'estimated by the gateway: the upstream did not say',
   mixed: 'partly reported by the upstream, partly estimated by the gateway',
-  none: 'nobody counted any',
+  none: 'nobody counted anything',
+}
+
+/** One line of the bill: quantity x price / per = cost. */
+export interface BillLine {
+  readonly item: string
+  readonly quantity: number
+  /** USD for `per` of them. */
+  readonly price: string
+  readonly per: number
+  /** USD. */
+  readonly cost: string
 }
 
 /**
@@ -28,7 +38,7 @@ const SOURCES: Readonly<Record<Source, string>> = {
  * @param bill the lines of the cost; empty where it is not known
  * @returns lines of text
  */
-export function story(row: LedgerRow, running: boolean, bill: readonly CostLine[]): string {
+export function story(row: LedgerRow, running: boolean, bill: readonly BillLine[]): string {
   return [
     section(`Request ${row.requestId}`, [
       ['started', new Date(row.startedAt).toISOString()],
@@ -62,19 +72,17 @@ function answerer({ upstream, upstreamModel }: LedgerRow): string {
 }
 
 function timeline(row: LedgerRow, running: boolean): string {
-  const events: [ms: number | null, what: string][] = [[0, 'the request came']]
+  const events: [ms: number | null, what: string][] = [[0, 'it came']]
   row.attempts.forEach((attempt, n) => events.push([attempt.atMs ?? null, attemptText(attempt, n + 1)]))
   if (row.firstByteMs !== null) events.push([row.firstByteMs, 'first byte of the answer'])
   if (row.durationMs !== null && !running) events.push([row.durationMs, `the end: ${row.end}`])
   // What has no time stays behind what it came after.
   let last = 0
-  const ordered = events.map(([ms, what], n) => ({ ms, what, n, at: last = ms ?? last }))
+  const ordered = events.map(([ms, what], n) => ({ time: figure(ms), what, n, at: last = ms ?? last }))
     .sort((a, b) => a.at - b.at || a.n - b.n)
-  const lines = table([
-    { title: '      ms', text: ({ ms }) => figure(ms), right: true },
-    { title: '', text: ({ what }) => what },
-  ], ordered)
-  return `Timeline (from the first byte of the request)\n${lines}`
+  const width = Math.max(...ordered.map(({ time }) => time.length))
+  const lines = ordered.map(({ time, what }) => `  ${time.padStart(width)}  ${visible(what)}\n`)
+  return `Timeline (ms from the start of the request)\n${lines.join('')}`
 }
 
 function attemptText({ upstream, model, outcome, ms, status }: AttemptRecord, n: number): string {
@@ -104,19 +112,21 @@ function counts({ usage }: LedgerRow): Line[] {
     .map(([label, value]) => [label, value === null ? 'unknown' : figure(value)])
 }
 
-function costs({ costPico, priceVersion }: LedgerRow, bill: readonly CostLine[]): string {
-  const title = `Cost (price: ${priceVersion === null ? 'none known' : visible(priceVersion)})\n`
+function costs({ costPico, priceVersion }: LedgerRow, bill: readonly BillLine[]): string {
+  const title = `Cost (price: ${visible(priceVersion ?? 'none known')})\n`
   if (costPico === null) return `${title}  unknown: there is no price for this\n`
   if (costPico === 0n) return `${title}  0 USD: nothing is billed\n`
-  const lines = bill.map(({ item, quantity, price, per, cost }) =>
-    ({ item, sum: `${figure(quantity)} x ${price}${per === 1 ? '' : ` / ${figure(per)}`}`, cost }))
-  return title + indent(table([
-    { title: '', text: ({ item }) => item },
-    { title: '', text: ({ sum }) => sum, right: true },
-    { title: 'USD', text: ({ cost }) => cost },
-  ], [...lines, { item: 'total', sum: '', cost: usd(costPico) }]))
+  const lines = bill.map(({ item, quantity, price, per, cost }) => [
+    item,
+    `${figure(quantity)} x ${price}${per === 1 ? '' : ` / ${figure(per)}`} =`,
+    cost,
+  ] as const)
+  return title + aligned([...lines, ['total', '', `${usd(costPico)} USD`]])
 }
 
-function indent(lines: string): string {
-  return lines.replace(/^(?=.)/gm, '  ')
+function aligned(lines: readonly (readonly [item: string, sum: string, cost: string])[]): string {
+  const [items, sums] = [0, 1].map(at => Math.max(...lines.map(line => line[at]?.length ?? 0)))
+  const text = lines.map(([item, sum, cost]) =>
+    `  ${item.padEnd(items ?? 0)}  ${sum.padStart(sums ?? 0)} ${cost}\n`)
+  return text.join('')
 }

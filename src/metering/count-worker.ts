@@ -17,19 +17,22 @@ port.on('message', (request: CountRequest) => {
 })
 
 function answerTo(request: CountRequest): readonly (number | null)[] {
-  if (request.what === 'texts') return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
+  if (request.what === 'texts') {
+    return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
+  }
   const body = parseJson(bufferOf(request.body), 0, request.body.length)
   const tokens = request.what === 'prompt' ? promptTokens : answerTokens
   return [tokens(request.endpoint, body, count)]
 }
 
-/** The text of a run: the inside of a JSON string, or, if it is not one after all, the bytes as they are. */
+/** What a string says, or JSON without its white space; the bytes as they are if the run was cut. */
 function textOf(bytes: Uint8Array, escaped: boolean): string {
   const text = bufferOf(bytes).toString('utf8')
-  if (!escaped || !text.includes('\\')) return text
-  const quoted = Buffer.from(`"${text}"`)
-  const parsed = parseJson(quoted, 0, quoted.length)
-  return typeof parsed === 'string' ? parsed : text
+  if (escaped && !text.includes('\\')) return text
+  const json = Buffer.from(escaped ? `"${text}"` : text)
+  const parsed = parseJson(json, 0, json.length)
+  if (Number.isNaN(parsed)) return text
+  return typeof parsed === 'string' ? parsed : JSON.stringify(parsed)
 }
 
 function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {

@@ -34,8 +34,13 @@ export interface TokenCounterOptions {
 /** What the thread is asked. */
 export type CountRequest = { readonly id: number } & Question
 
+interface TextRun {
+  readonly bytes: Uint8Array
+  readonly escaped: boolean
+}
+
 type Question =
-  | { readonly what: 'texts'; readonly texts: readonly { readonly bytes: Uint8Array; readonly escaped: boolean }[] }
+  | { readonly what: 'texts'; readonly texts: readonly TextRun[] }
   | { readonly what: 'prompt' | 'answer'; readonly endpoint: EndpointName; readonly body: Uint8Array }
 
 /** What it answers: one count for each text, or for the body. */
@@ -205,7 +210,7 @@ class ThreadCounter implements TokenCounter {
 }
 
 /** Of its own memory, which can be given to the thread. */
-function copyOf({ bytes, escaped }: KeptRun): { bytes: Uint8Array; escaped: boolean } {
+function copyOf({ bytes, escaped }: KeptRun): TextRun {
   return { bytes: Uint8Array.from(bytes), escaped }
 }
 

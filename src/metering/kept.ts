@@ -4,7 +4,7 @@ export type TextKind = 'content' | 'reasoning' | 'tool'
 /** One run of text as the wire had it. */
 export interface KeptRun {
   readonly kind: TextKind
-  /** The bytes are the inside of JSON strings, escapes and all; otherwise text to take as it stands. */
+  /** The bytes are the inside of JSON strings, escapes and all; otherwise JSON, white space and all. */
   readonly escaped: boolean
   readonly bytes: Uint8Array
 }

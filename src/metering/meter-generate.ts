@@ -27,7 +27,10 @@ const INLINE_DATA = Buffer.from('inlineData')
 const NO_FINISH = Buffer.from('FINISH_REASON_UNSPECIFIED')
 const NO_BLOCK = Buffer.from('BLOCK_REASON_UNSPECIFIED')
 const OPEN_BRACKET = 0x5b
+const OPEN_BRACE = 0x7b
 const LOWER_T = 0x74
+/** In front of a single object, so that it is read like the one element of an array. */
+const ARRAY_OF_ONE = Buffer.from('[')
 // One bit each in a number.
 const MOST_CANDIDATES = 31
 
@@ -35,12 +38,13 @@ const MOST_CANDIDATES = 31
  * Streams of the generate protocol, as Server-Sent Events or as one JSON array;
  * the first byte tells which. There is no terminator: the stream is over when
  * each candidate has its finishReason, or the prompt was blocked, and the array,
- * if it is one, is closed.
+ * if it is one, is closed. A single object is no stream: HTTP's end is its end.
  */
 export class GenerateMeter extends ProtocolMeter {
   readonly #maxEvent: number
   #sse: SseReader | null = null
   #array: JsonArrayReader | null = null
+  #single = false
   #pushed = 0
   /** Candidates by index, as bits. */
   #seen = 0
@@ -48,6 +52,8 @@ export class GenerateMeter extends ProtocolMeter {
   #blocked = false
   /** Something other than a thought passed by. */
   #answered = false
+  /** Tool calls so far: each is a text of its own. */
+  #calls = 0
   /** For a value that is known to be there, and read once its surroundings are. */
   readonly #inner = new JsonCursor()
 
@@ -56,7 +62,8 @@ export class GenerateMeter extends ProtocolMeter {
     this.#maxEvent = limits.maxEvent
   }
 
-  get terminated(): boolean {
+  get terminated(): boolean | null {
+    if (this.#single) return null
     const finished = this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished)
     return finished && (this.#array?.closed ?? true)
   }
@@ -71,8 +78,13 @@ export class GenerateMeter extends ProtocolMeter {
       const first = chunk.find(byte => byte > 0x20)
       if (first === undefined) return
       const options = { maxEvent: this.#maxEvent }
-      if (first === OPEN_BRACKET) this.#array = new JsonArrayReader(element => this.#element(element), options)
-      else this.#sse = new SseReader(event => this.#element(event), options)
+      const read = (event: StreamEvent) => this.#element(event)
+      if (first !== OPEN_BRACKET && first !== OPEN_BRACE) this.#sse = new SseReader(read, options)
+      else this.#array = new JsonArrayReader(read, options)
+      if (first === OPEN_BRACE) {
+        this.#single = true
+        this.#array?.push(ARRAY_OF_ONE)
+      }
     }
     this.#pushed += chunk.length
     if (this.#sse) this.#sse.push(chunk)
@@ -86,7 +98,7 @@ export class GenerateMeter extends ProtocolMeter {
 
   /** Absent candidates are zero only at the end, and only if no answer was seen. */
   reading(): Reading | null {
-    return readUsage('generate.stream', this.lastUsage(), this.terminated && !this.#answered)
+    return readUsage('generate.stream', this.lastUsage(), this.terminated === true && !this.#answered)
   }
 
   #element({ buf, dataStart, dataEnd, oversize, terminated }: StreamEvent): void {
@@ -196,10 +208,10 @@ export class GenerateMeter extends ProtocolMeter {
         thought = inner.skip() && buf[inner.valueStart] === LOWER_T
       } else if (inner.keyIs(FUNCTION_CALL) && inner.beginObject()) {
         this.#answered = this.sawContent = true
-        this.#member(ARGS, index, buf)
+        this.#member(ARGS, buf)
       } else if (inner.keyIs(EXECUTABLE_CODE) && inner.beginObject()) {
         this.#answered = this.sawContent = true
-        this.#member(CODE, index, buf)
+        this.#member(CODE, buf)
       } else {
         if (inner.keyIs(INLINE_DATA)) this.#answered = this.sawContent = true
         inner.skip()
@@ -210,13 +222,14 @@ export class GenerateMeter extends ProtocolMeter {
   }
 
   /** What the model wrote as the value of one member: the inside of a string, or JSON as it stands. */
-  #member(name: Buffer, index: number, buf: Buffer): void {
+  #member(name: Buffer, buf: Buffer): void {
     const inner = this.#inner
+    const call = this.#calls++
     while (inner.nextMember()) {
       const wanted = inner.keyIs(name)
       const isText = inner.isString()
       if (isText ? !inner.string() : !inner.skip()) return
-      if (wanted) this.textAt('tool', index, isText, buf, inner.valueStart, inner.valueEnd)
+      if (wanted) this.textAt('tool', call, isText, buf, inner.valueStart, inner.valueEnd)
     }
   }
 

@@ -58,7 +58,10 @@ export const AUDIO_EVENTS: TypedEvents = {
   pictures: false,
 }
 
-/** Streams whose events carry a `type`, as all of OpenAI's newer ones: responses, images, transcripts, speech. */
+/**
+ * Streams whose events carry a `type`, as all of OpenAI's newer ones do: responses,
+ * images, transcripts, speech.
+ */
 export class TypedMeter extends EventMeter {
   readonly #endpoint: EndpointName
   readonly #events: TypedEvents

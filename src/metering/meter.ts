@@ -50,7 +50,7 @@ const LOWER_N = 0x6e
 export abstract class ProtocolMeter implements StreamMeter {
   sawError = false
   sawContent = false
-  abstract readonly terminated: boolean
+  abstract readonly terminated: boolean | null
   abstract readonly atBoundary: boolean
   protected readonly cursor = new JsonCursor()
   readonly #text: KeptText
@@ -80,8 +80,9 @@ export abstract class ProtocolMeter implements StreamMeter {
 
   /** Text was generated: the JSON string that the cursor is at, if it is one. */
   protected text(kind: TextKind, index: number, buf: Buffer): void {
-    if (this.cursor.string()) this.textAt(kind, index, true, buf, this.cursor.valueStart, this.cursor.valueEnd)
-    else this.cursor.skip()
+    const { cursor } = this
+    if (cursor.string()) this.textAt(kind, index, true, buf, cursor.valueStart, cursor.valueEnd)
+    else cursor.skip()
   }
 
   protected textAt(
@@ -110,7 +111,7 @@ export abstract class ProtocolMeter implements StreamMeter {
     return this.cursor.valueEnd - this.cursor.valueStart <= MOST_USAGE ? this.cursor.parsed() : NaN
   }
 
-  /** Says that the output reported includes all that was generated so far; to be called when an event is read. */
+  /** The output reported includes all generated so far; to be called when the whole event is read. */
   protected cover(): void {
     this.#coveredUpTo = this.#came
   }
@@ -150,7 +151,7 @@ export abstract class EventMeter extends ProtocolMeter {
     this.#reader = new SseReader(event => this.#event(event), { maxEvent: limits.maxEvent })
   }
 
-  /** Reads one event: its data is a JSON object that the cursor is not set to yet, or the protocol's own word. */
+  /** Reads one event. Its data is JSON that the cursor is not set to yet, or the protocol's own word. */
   protected abstract event(event: SseEvent): void
 
   get atBoundary(): boolean {

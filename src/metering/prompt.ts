@@ -1,6 +1,6 @@
 import type { EndpointName } from '../protocols/names.ts'
 import { isObject } from './figures.ts'
-import { MEDIA_TOKENS } from './request.ts'
+import { MEDIA_FROM, MEDIA_TOKENS, isBase64 } from './request.ts'
 
 type Count = (text: string) => number
 
@@ -39,7 +39,8 @@ const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']
 const MARKS = new Set([
   'type', 'role', 'id', 'index', 'object', 'status', 'model', 'detail', 'finish_reason', 'finishReason',
   'stop_reason', 'tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'cache_control', 'signature', 'phase',
-  'thoughtSignature', 'thought_signature', 'encrypted_content', 'media_type', 'mimeType', 'mime_type', 'format',
+  'thoughtSignature', 'thought_signature', 'encrypted_content', 'media_type', 'mimeType', 'mime_type',
+  'format',
   'taskType', 'outputDimensionality', 'logprobs', 'annotations', 'citations', 'citationMetadata',
   'safetyRatings', 'reasoning_details',
 ])
@@ -50,6 +51,8 @@ const MEDIA_TYPES = new Set([
   'image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url',
   'base64', 'url', 'redacted_thinking',
 ])
+// Text of a document, or a recording as base64.
+const DATA_MEMBERS = new Set(['data', 'b64_json'])
 const MEDIA_MEMBERS = ['inlineData', 'inline_data', 'fileData', 'file_data']
 
 interface Walk {
@@ -81,7 +84,10 @@ export function promptTokens(endpoint: EndpointName, body: unknown, count: Count
   return tokens
 }
 
-/** Counts the tokens of a whole answer: text, reasoning as far as it shows, tool calls; null where it is not text. */
+/**
+ * Counts the tokens of a whole answer: text, reasoning as far as it shows, tool
+ * calls; null where it is not text.
+ */
 export function answerTokens(endpoint: EndpointName, body: unknown, count: Count): number | null {
   const members = ANSWER_MEMBERS[endpoint]
   if (!members || !isObject(body)) return null
@@ -103,10 +109,14 @@ function textTokens(value: unknown, walk: Walk, depth: number): number {
   let tokens = typeof value.role === 'string' ? perMessage : 0
   for (const [name, member] of Object.entries(value)) {
     if (marks.has(name)) continue
-    tokens +=
-      JSON_MEMBERS.has(name) && isObject(member)
-        ? count(JSON.stringify(member))
-        : textTokens(member, walk, depth + 1)
+    if (JSON_MEMBERS.has(name) && isObject(member)) tokens += count(JSON.stringify(member))
+    else if (DATA_MEMBERS.has(name) && isMedia(member)) tokens += MEDIA_TOKENS
+    else tokens += textTokens(member, walk, depth + 1)
   }
   return tokens
+}
+
+function isMedia(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length < MEDIA_FROM) return false
+  return isBase64(Buffer.from(value), 0, Buffer.byteLength(value))
 }

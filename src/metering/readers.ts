@@ -124,12 +124,12 @@ function readImages(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const output = f.object(usage.output_tokens_details)
   const outputTokens = f.needed(usage.output_tokens)
+  const text = f.part(output.text_tokens, outputTokens)
   return {
     ...blankUsage(),
     ...splitInput(f, f.needed(usage.input_tokens), input.cached_tokens, input),
     outputTokens,
-    outputImageTokens:
-      f.part(output.image_tokens, outputTokens) ?? rest(outputTokens, f.part(output.text_tokens, outputTokens)),
+    outputImageTokens: f.part(output.image_tokens, outputTokens) ?? rest(outputTokens, text),
   }
 }
 

@@ -15,8 +15,8 @@ export const MEDIA_TOKENS = 1000
 export const BYTES_PER_TOKEN = 4
 
 const QUOTE = 0x22
-// Longer than any word, shorter than any picture.
-const MEDIA_FROM = 1024
+/** Base64 from this length on is a picture or the like: longer than any word, shorter than any picture. */
+export const MEDIA_FROM = 1024
 const SAMPLE = 256
 const MOST_STEPS = 4_000_000
 const LONGEST_NUMBER = 20
@@ -56,7 +56,10 @@ export function readCharacters(body: Buffer): number | null {
   return typeof input === 'string' ? codePoints(input) : null
 }
 
-/** About how many tokens a JSON body holds; its cost grows with the number of its strings, not with their length. */
+/**
+ * About how many tokens a JSON body holds. What it takes grows with the number of
+ * its strings, not with their length.
+ */
 export function roughTokens(body: Buffer): number {
   const { mediaBytes, media } = surveyStrings(body, null)
   return Math.ceil((body.length - mediaBytes) / BYTES_PER_TOKEN) + media * MEDIA_TOKENS
@@ -101,7 +104,7 @@ export function surveyStrings(body: Buffer, onText: ((start: number, end: number
   return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes }
 }
 
-/** Is a long string base64, bare or in a data: URL? Its beginning, middle and end tell: text has spaces there. */
+/** Is a long string base64, bare or in a data: URL? Beginning, middle and end tell: text has spaces. */
 export function isBase64(bytes: Uint8Array, start: number, end: number): boolean {
   let from = start
   if (bytes[start] === 0x64 && bytes[start + 4] === 0x3a) {

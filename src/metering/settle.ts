@@ -113,12 +113,12 @@ class Settlement {
     this.#counter = counter
     const { answer, endpoint, end } = input
     const meter = answer?.kind === 'stream' ? answer.meter : null
-    this.#reading = meter ? meter.reading() : answer?.kind === 'body' ? readBodyUsage(endpoint, answer.body) : null
+    const body = answer?.kind === 'body' ? answer.body : null
+    this.#reading = body ? readBodyUsage(endpoint, body) : (meter?.reading() ?? null)
     this.#reported = this.#reading?.usage ?? blankUsage()
     this.#whole = end === 'complete' && !meter?.sawError
-    this.#generated = meter
-      ? meter.sawContent
-      : answer?.kind === 'body' ? answer.body.length > 0 : answer?.kind === 'none' && answer.delivered
+    if (answer?.kind === 'none') this.#generated = answer.delivered
+    else this.#generated = body ? body.length > 0 : (meter?.sawContent ?? false)
   }
 
   async settle(): Promise<Settled> {
@@ -187,7 +187,7 @@ class Settlement {
     return tokens
   }
 
-  /** The output as reported, if that is all of it; otherwise counted, and never less than what was reported. */
+  /** The output as reported, if that is all of it; otherwise counted, but never below what was reported. */
   async #withOutput(usage: Usage): Promise<Usage> {
     const { answer } = this.#input
     const reported = this.#reported.outputTokens
@@ -200,10 +200,14 @@ class Settlement {
 
   async #count(): Promise<CountedOutput | null> {
     const { answer, endpoint } = this.#input
-    if (answer?.kind === 'stream') return this.#countStream(answer.meter)
+    if (answer?.kind === 'stream') {
+      // A stream that was passed over unread: how much it held is unknown, not 0.
+      return answer.meter.terminated === null ? null : this.#countStream(answer.meter)
+    }
     if (answer?.kind !== 'body') return null
     // Of a body that was cut no JSON is left to find the text in.
-    const outputTokens = this.#whole ? await this.#counter.answer(endpoint, answer.body) : roughTokens(answer.body)
+    const { body } = answer
+    const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTokens(body)
     if (outputTokens === null) return null
     this.#sources.add('estimated')
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }

@@ -131,8 +131,9 @@ function afterComments(bytes: Buffer, from: number): number {
 
 /** Where the first line of data begins, or may yet: past the whole lines that are none. */
 function dataLine(bytes: Buffer, from: number): number {
+  const { length } = DATA
   let at = from
-  while (bytes.length - at >= DATA.length && bytes.compare(DATA, 0, DATA.length, at, at + DATA.length) !== 0) {
+  while (bytes.length - at >= length && bytes.compare(DATA, 0, length, at, at + length) !== 0) {
     const next = nextLine(bytes, at)
     if (next === -1) return bytes.length
     at = next

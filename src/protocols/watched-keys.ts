@@ -25,6 +25,7 @@ export class WatchedKeys {
     const length = to - from
     if (length > this.longest) return null
     if (escaped) {
+      // As a string of its own: inside objects V8 can misread escaped keys (nodejs/node#63785).
       const name: unknown = JSON.parse(`"${key.toString('utf8', from, to)}"`)
       return this.#names.find(known => known === name) ?? null
     }

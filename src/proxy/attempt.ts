@@ -4,7 +4,7 @@ import { ProxyServer } from 'http-proxy-3'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { RawHeaders } from './headers.ts'
-import { isStaleConnection } from './transport.ts'
+import { isMalformedAnswer, isStaleConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
 
 export type { ProxyServer }
@@ -25,6 +25,9 @@ export interface AnswerSink {
   broken(error: GatewayError): void
 }
 
+/** Milliseconds: well above a round trip, well below what any answer takes that was begun. */
+const STALE_WITHIN = 1_000
+
 export interface AttemptOptions {
   readonly transport: Transport
   readonly upstreamUrl: URL
@@ -42,6 +45,8 @@ export interface AttemptOptions {
 export class Attempt implements ResponseHandler {
   readonly #options: AttemptOptions
   #controller: Controller | null = null
+  /** Some byte of an answer came; it need not have been a whole head. */
+  #heard = false
   #answering = false
   #over: GatewayError | null | undefined
   #retriedStale = false
@@ -103,13 +108,15 @@ export class Attempt implements ResponseHandler {
     else this.#options.deadlines.waiting()
   }
 
+  onResponseStarted(): void {
+    this.#heard = true
+  }
+
   onResponseStart(controller: Controller, status: number): void {
+    this.#heard = true
     // Interim answers (103 and its kin) are between the upstream and us.
     if (status < 200 || this.#over !== undefined) return
-    const raw = controller.rawHeaders ?? []
-    const refused = Array.isArray(raw)
-      ? this.#options.sink.head(status, decode(raw), '1.1')
-      : this.#options.sink.head(status, flatten(raw), '2.0')
+    const refused = this.#head(controller, status)
     if (refused) {
       this.abort(refused)
       return
@@ -121,7 +128,23 @@ export class Attempt implements ResponseHandler {
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#over !== undefined) return
     this.#options.deadlines.upstreamActive()
-    if (!this.#options.sink.data(chunk)) controller.pause()
+    try {
+      if (!this.#options.sink.data(chunk)) controller.pause()
+    } catch (thrown) {
+      // A fault of our own is not the upstream's: it goes the way of its errors, under its own name.
+      throw asGatewayError(thrown)
+    }
+  }
+
+  #head(controller: Controller, status: number): GatewayError | null {
+    const raw = controller.rawHeaders ?? []
+    try {
+      return Array.isArray(raw)
+        ? this.#options.sink.head(status, decode(raw), '1.1')
+        : this.#options.sink.head(status, flatten(raw), '2.0')
+    } catch (thrown) {
+      return asGatewayError(thrown)
+    }
   }
 
   onResponseEnd(): void {
@@ -131,14 +154,16 @@ export class Attempt implements ResponseHandler {
       return
     }
     this.#over = null
-    this.#options.sink.end()
+    try {
+      this.#options.sink.end()
+    } catch (thrown) {
+      this.#options.sink.broken(asGatewayError(thrown))
+    }
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
     if (this.#over !== undefined) return
-    // The peer had closed a kept-alive connection just when the request went out on it. That is the
-    // weather of pooled connections, not an answer: once, a new connection is tried.
-    if (!this.#answering && !this.#retriedStale && isStaleConnection(error)) {
+    if (this.#wasStale(error)) {
       this.#retriedStale = true
       this.#controller = null
       this.#options.deadlines.connecting()
@@ -146,6 +171,17 @@ export class Attempt implements ResponseHandler {
       return
     }
     this.#fail(this.#translate(error))
+  }
+
+  /**
+   * The peer had given up an idle connection just when the request went out on
+   * it. That is the weather of pooled connections, not an answer: once, another
+   * connection is tried. A peer that took its time has read the request, and may
+   * have begun with it: that is not tried again.
+   */
+  #wasStale(error: Error): boolean {
+    if (this.#heard || this.#retriedStale || !isStaleConnection(error)) return false
+    return this.#options.deadlines.quietFor < STALE_WITHIN
   }
 
   #fail(error: GatewayError): void {
@@ -173,7 +209,7 @@ export class Attempt implements ResponseHandler {
     if (this.#controller === null) {
       return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause: error })
     }
-    if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
+    if (isMalformedAnswer(error)) {
       return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause: error })
     }
     return new GatewayError('upstream_reset', 'the upstream closed the connection without an answer', {

@@ -1,8 +1,10 @@
+import { constants } from 'node:http2'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { ClientRequest } from './client.ts'
+import { totalTimeout } from './deadlines.ts'
 
 export interface BodyOptions {
   /** Bytes: the most that is read, and the most that it may decompress to. */
@@ -10,6 +12,8 @@ export interface BodyOptions {
   /** Milliseconds between two pieces. */
   readonly idle: number
   readonly clock: Clock
+  /** The exchange's own end: on the monotonic clock, and as the milliseconds of the timeout. */
+  readonly total?: { readonly endsAt: number; readonly ms: number }
   /** Sees each piece as it comes, so that no long step is left for the end. */
   onChunk?(chunk: Buffer): void
 }
@@ -25,8 +29,8 @@ export function hasBody(req: ClientRequest): boolean {
  * Reads a request body into memory, under its cap.
  *
  * @throws GatewayError body_too_large as soon as it is known, by the declared
- *   length or by what came; body_timeout; body_incomplete when the client's
- *   side ends early
+ *   length or by what came; body_timeout; total_timeout; client_gone when the
+ *   client's side ends early
  */
 export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buffer> {
   const { limit, idle, clock } = options
@@ -36,11 +40,15 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   const chunks: Buffer[] = []
   let size = 0
   let lastAt = clock.monotonic()
-  let timer = clock.setTimeout(check, idle)
+  const endsAt = options.total?.endsAt ?? Infinity
+  let timer = clock.setTimeout(check, Math.min(idle, endsAt - lastAt))
 
   function check(): void {
-    const left = lastAt + idle - clock.monotonic()
+    const now = clock.monotonic()
+    const left = Math.min(lastAt + idle, endsAt) - now
+    // Half a millisecond: timers fire on whole ones.
     if (left > 0.5) timer = clock.setTimeout(check, left)
+    else if (options.total && endsAt - now <= 0.5) fail(totalTimeout(options.total.ms))
     else fail(new GatewayError('body_timeout', `no more of the body came for ${idle / 1000} s`))
   }
   function onData(chunk: Buffer): void {
@@ -54,11 +62,16 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     options.onChunk?.(chunk)
   }
   function onEnd(): void {
+    // Over HTTP/2 a body that the client broke off ends like a whole one.
+    if ('stream' in req && req.stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
+      onClose()
+      return
+    }
     stop()
     resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size))
   }
   function onClose(): void {
-    fail(new GatewayError('body_incomplete', 'the connection ended before the whole body came'))
+    fail(new GatewayError('client_gone', 'the client left before its whole body came'))
   }
   function onError(error: Error): void {
     if (error instanceof GatewayError) fail(error)

@@ -8,7 +8,7 @@ export type ClientRequest = IncomingMessage | Http2ServerRequest
 export type ClientResponse = ServerResponse | Http2ServerResponse
 
 /** Milliseconds that the last bytes of a broken answer may take to leave. */
-const ABORT_FLUSH = 2_000
+const ABORT_FLUSH = 5_000
 
 /**
  * Writes the head of a response.
@@ -38,24 +38,27 @@ export function write(res: ClientResponse, chunk: Buffer): boolean {
   return (res as ServerResponse).write(chunk)
 }
 
+export interface AbortOptions {
+  /** Sent before the end; null = nothing. */
+  readonly lastWords: string | null
+  /** The head told the length of the body. */
+  readonly sized: boolean
+}
+
 /**
  * Ends a response that was begun, without the marks of a proper end: no last
- * chunk, no END_STREAM. The client cannot take it for complete.
- *
- * @param lastWords sent before the end, where the framing allows it
+ * chunk, no END_STREAM. The client cannot take it for complete. What was written
+ * before goes out first, as far as the client takes it.
  */
-export function abort(res: ClientResponse, clock: Clock, lastWords: string | null): void {
-  if (lastWords === null || res.destroyed) {
-    breakOff(res)
-    return
-  }
+export function abort(res: ClientResponse, clock: Clock, { lastWords, sized }: AbortOptions): void {
   // A client that does not read must not keep the connection for ever.
   const force = clock.setTimeout(() => destroyNow(res), ABORT_FLUSH)
-  const said = () => {
-    force.cancel()
-    breakOff(res)
-  }
-  ;(res as ServerResponse).write(lastWords, said)
+  res.once('close', () => force.cancel())
+  const leave = () => breakOff(res, sized)
+  if (lastWords !== null) (res as ServerResponse).write(lastWords, leave)
+  // RST_STREAM would overtake what waits to be sent.
+  else if (isHttp2(res) && res.stream.writableLength > 0) res.stream.write('', leave)
+  else leave()
 }
 
 /** Ends the connection or stream at once; what was not sent yet is lost. */
@@ -65,15 +68,15 @@ export function destroyNow(res: ClientResponse): void {
   else res.destroy()
 }
 
-function breakOff(res: ClientResponse): void {
+function breakOff(res: ClientResponse, sized: boolean): void {
   if (isHttp2(res)) {
-    res.stream?.close(constants.NGHTTP2_INTERNAL_ERROR)
+    res.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     return
   }
   const { socket } = res
   if (!socket) {
     res.destroy()
-  } else if (res.chunkedEncoding || res.hasHeader('content-length')) {
+  } else if (res.chunkedEncoding || sized) {
     // What was written goes out first; then the framing itself tells that more was due.
     socket.destroySoon()
   } else {

@@ -28,12 +28,17 @@ export class Deadlines {
     this.#expire = expire
     this.#since = clock.monotonic()
     const left = Math.max(0, startedAt + timeouts.total - this.#since)
-    this.#total = clock.setTimeout(() => this.#fire(totalTimeout(timeouts)), left)
+    this.#total = clock.setTimeout(() => this.#fire(totalTimeout(timeouts.total)), left)
   }
 
   /** Since when the exchange runs, on the monotonic clock. */
   get startedAt(): number {
     return this.#startedAt
+  }
+
+  /** Milliseconds since something last happened that a deadline counts from. */
+  get quietFor(): number {
+    return this.#clock.monotonic() - this.#since
   }
 
   connecting(): void {
@@ -47,18 +52,17 @@ export class Deadlines {
 
   /** A byte came from the upstream. */
   upstreamActive(): void {
-    this.#since = this.#clock.monotonic()
-    if (this.#phase !== 'idle') this.#enter('idle', this.#timeouts.idle)
+    this.#turn('idle')
   }
 
   /** The client does not take what is ready for it. */
   clientBlocked(): void {
-    this.#enter('client', this.#timeouts.idle)
+    this.#turn('client')
   }
 
   /** The client reads again. */
   clientActive(): void {
-    this.#enter('idle', this.#timeouts.idle)
+    this.#turn('idle')
   }
 
   stop(): void {
@@ -72,6 +76,16 @@ export class Deadlines {
     this.#phase = phase
     this.#since = this.#clock.monotonic()
     this.#timer = this.#clock.setTimeout(() => this.#check(limit), limit)
+  }
+
+  /** From one side's idleness to the other's: both have the same limit, and share a timer. */
+  #turn(phase: 'idle' | 'client'): void {
+    if (this.#phase !== 'idle' && this.#phase !== 'client') {
+      this.#enter(phase, this.#timeouts.idle)
+      return
+    }
+    this.#phase = phase
+    this.#since = this.#clock.monotonic()
   }
 
   #check(limit: number): void {
@@ -100,9 +114,13 @@ function expired(phase: Phase, ms: number): GatewayError {
   }
 }
 
-/** 504, and no retry by the client: it would wait as long again. */
-export function totalTimeout(timeouts: Timeouts): GatewayError {
-  return new GatewayError('total_timeout', `the request took longer than ${seconds(timeouts.total)}`, {
+/**
+ * 504, and no retry by the client: it would wait as long again.
+ *
+ * @param ms the limit that was passed
+ */
+export function totalTimeout(ms: number): GatewayError {
+  return new GatewayError('total_timeout', `the request took longer than ${seconds(ms)}`, {
     headers: { 'x-should-retry': 'false' },
   })
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, asGatewayError } from '../errors.ts'
 import type { AnswerSink } from './attempt.ts'
 import { abort, destroyNow, isHttp2, write, writeHead } from './client.ts'
 import type { ClientResponse } from './client.ts'
@@ -64,6 +64,8 @@ export class Relay implements AnswerSink {
   readonly #finish: (end: RelayEnd) => void
   #observer: Observer | null = null
   #stream = false
+  /** The head told the length of the body. */
+  #sized = false
   #over = false
   #blocked = false
 
@@ -76,6 +78,7 @@ export class Relay implements AnswerSink {
 
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
     const { res, own } = this.#options
+    if (status > 599) return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
     const contentType = headerValue(headers, 'content-type') ?? ''
     const verdict = this.#options.inspect({
       status,
@@ -84,7 +87,8 @@ export class Relay implements AnswerSink {
     })
     if (verdict instanceof GatewayError) return verdict
     this.#observer = verdict
-    this.#stream = contentType.startsWith('text/event-stream')
+    this.#stream = contentType.toLowerCase().startsWith('text/event-stream')
+    this.#sized = headerValue(headers, 'content-length') !== null
     this.status = status
     const filtered = (this.#observer?.filter ?? null) !== null
     writeHead(res, status, headersDown(headers, { own, httpVersion, filtered }))
@@ -126,35 +130,64 @@ export class Relay implements AnswerSink {
     this.#observer?.end()
     if (this.#observer?.terminated === false) {
       this.broken(new GatewayError('upstream_cut', 'the upstream ended the stream before its end'))
-      return
+    } else {
+      this.#conclude()
     }
+  }
+
+  #conclude(): void {
     const rest = this.#observer?.filter?.end()
     if (rest) this.#write(rest)
     this.#over = true
-    const { res } = this.#options
+    const { res, deadlines } = this.#options
     // The exchange is over when the last byte is the client's system's, not ours.
+    deadlines.clientBlocked()
     res.once('finish', () => this.#close(null))
     res.end()
   }
 
   broken(error: GatewayError): void {
     if (this.#over) return
-    this.#over = true
-    this.#observer?.end()
     const { res, clock } = this.#options
-    if (error.code === 'client_gone' || error.code === 'client_stalled') {
+    // Before the observer is told of the end: what it then takes for a last event is half of one.
+    const atBoundary = this.#observer?.atBoundary ?? false
+    const fault = this.#endObserver()
+    const gone = error.code === 'client_gone' || error.code === 'client_stalled'
+    // The protocol's own end has passed: nothing is missing, whatever became of the connection.
+    if (!gone && !fault && atBoundary && !this.#sized && this.#observer?.terminated === true) {
+      this.#conclude()
+      return
+    }
+    this.#over = true
+    if (gone) {
       destroyNow(res)
     } else {
-      const speak = this.#stream && !this.#blocked && (this.#observer?.atBoundary ?? false)
-      abort(res, clock, speak ? this.#options.lastWords(error) : null)
+      const speak = this.#stream && !this.#blocked && !this.#sized && atBoundary
+      abort(res, clock, { lastWords: speak ? this.#options.lastWords(error) : null, sized: this.#sized })
     }
-    this.#close(error)
+    this.#close(fault ?? error)
+  }
+
+  /** A fault of the observer costs the exchange its figures, and nobody their answer. */
+  #endObserver(): GatewayError | null {
+    try {
+      this.#observer?.end()
+      return null
+    } catch (thrown) {
+      return asGatewayError(thrown)
+    }
   }
 
   /** Ends it from outside: the client left, or a deadline passed. Before its head there is nothing to end. */
   stop(reason: GatewayError): void {
-    if (this.#over) this.#close(reason)
-    else if (this.status !== 0) this.broken(reason)
+    if (this.status === 0) return
+    if (!this.#over) {
+      this.broken(reason)
+    } else {
+      // All of it was written, and the client does not take the rest.
+      if (reason.code !== 'client_gone') destroyNow(this.#options.res)
+      this.#close(reason)
+    }
   }
 
   #close(end: RelayEnd): void {

@@ -74,13 +74,26 @@ export function createTransport(options: TransportOptions): Transport {
   }
 }
 
+const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+
 /**
- * A connection that had answered before, and that its peer closed before it
- * answered this request: the peer had given up the idle connection.
+ * Did a connection break that had brought an answer before? Where nothing of
+ * this answer came, its peer may have given it up while it was idle.
  */
 export function isStaleConnection(error: unknown): boolean {
-  const { socket, bytesRead } = error as { socket?: { bytesRead?: number }; bytesRead?: number }
-  return (socket?.bytesRead ?? bytesRead ?? 0) > 0
+  const { code, socket, bytesRead } = error as {
+    code?: string; socket?: { bytesRead?: number }; bytesRead?: number
+  }
+  return BROKEN.has(code ?? '') && (socket?.bytesRead ?? bytesRead ?? 0) > 0
+}
+
+const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+
+/** Did the peer speak, but no HTTP that can be understood? */
+export function isMalformedAnswer(error: Error & { code?: string }): boolean {
+  if (MALFORMED.has(error.code ?? '') || error.name === 'HTTPParserError') return true
+  // An interim answer that nobody asked for: undici has no code of its own for it.
+  return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')
 }
 
 /** The usual roots, and those of a PEM file. */
@@ -103,11 +116,12 @@ function connector(options: TransportOptions, state: { breaking: boolean }): bui
       socket?.prependListener('error', (error: Error & { bytesRead?: number }) => {
         error.bytesRead = socket.bytesRead
         state.breaking = true
-        process.nextTick(() => {
-          state.breaking = false
-        })
       })
       callback(...args)
+      // undici has its listeners by now: it hears of the error between these two.
+      socket?.on('error', () => {
+        state.breaking = false
+      })
     })
   }
 }

@@ -11,6 +11,8 @@ export interface ListenerOptions {
   readonly listen: Address
   /** PEM files; null = plain TCP. */
   readonly tls: { readonly cert: string; readonly key: string } | null
+  /** Milliseconds that a head may take to arrive, a TLS handshake too; 30 s unless told. */
+  readonly headersTimeout?: number
   onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
   /** A WebSocket handshake, or a CONNECT. */
   onUpgrade(req: http.IncomingMessage, socket: Duplex, head: Buffer): void
@@ -40,7 +42,8 @@ const MAX_HEADER_BYTES = 64 * 1024
  * @throws the system's error when the address cannot be listened on
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const h1 = http1(options)
+  const { headersTimeout = HEADERS_TIMEOUT } = options
+  const h1 = http1(options, headersTimeout)
   const h2 = http2Server(options)
   const sockets = new Set<net.Socket>()
   const hand = (socket: net.Socket, isHttp2: boolean) => (isHttp2 ? h2 : h1).emit('connection', socket)
@@ -50,11 +53,11 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
           cert: readFileSync(options.tls.cert),
           key: readFileSync(options.tls.key),
           ALPNProtocols: ['h2', 'http/1.1'],
-          handshakeTimeout: HEADERS_TIMEOUT,
+          handshakeTimeout: headersTimeout,
         },
-        socket => hand(socket, socket.alpnProtocol === 'h2'),
+        socket => hand(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
       )
-    : net.createServer({ allowHalfOpen: true, noDelay: true }, socket => sniff(socket, hand))
+    : net.createServer({ allowHalfOpen: true, noDelay: true }, socket => sniff(socket, headersTimeout, hand))
   front.on('connection', (socket: net.Socket) => {
     sockets.add(socket.setNoDelay(true))
     socket.once('close', () => sockets.delete(socket))
@@ -91,12 +94,12 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
 }
 
-function http1(options: ListenerOptions): http.Server {
+function http1(options: ListenerOptions, headersTimeout: number): http.Server {
   const server = http.createServer({
     // The exchange has its own deadlines, and an upload may take as long as they say.
     requestTimeout: 0,
-    headersTimeout: HEADERS_TIMEOUT,
-    connectionsCheckingInterval: 1_000,
+    headersTimeout,
+    connectionsCheckingInterval: Math.min(1_000, headersTimeout),
     keepAliveTimeout: KEEP_ALIVE,
     maxHeaderSize: MAX_HEADER_BYTES,
     // A missing Host is answered like every other error, not by node.
@@ -104,9 +107,11 @@ function http1(options: ListenerOptions): http.Server {
     shouldUpgradeCallback: isWebSocket,
   } as http.ServerOptions)
   server.timeout = 0
-  server.on('request', (req, res) => options.onRequest(req, res, false))
-  server.on('checkContinue', (req, res) => options.onRequest(req, res, true))
-  server.on('checkExpectation', (req, res) => options.onRequest(req, res, false))
+  // The size of a head is its limit. Past a count, node would drop headers without a word.
+  server.maxHeadersCount = 0
+  server.on('request', (req, res) => inTurn(res, () => options.onRequest(req, res, false)))
+  server.on('checkContinue', (req, res) => inTurn(res, () => options.onRequest(req, res, true)))
+  server.on('checkExpectation', (req, res) => inTurn(res, () => options.onRequest(req, res, false)))
   server.on('upgrade', (req, socket, head) => options.onUpgrade(req, socket, head))
   server.on('connect', (req, socket, head) => options.onUpgrade(req, socket, head))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => options.onMalformed(error, socket))
@@ -123,6 +128,16 @@ function http2Server(options: ListenerOptions): http2.Http2Server {
   return server
 }
 
+/**
+ * Begins with a request when its answer can be sent. One that a client pipelines
+ * behind another waits here: it costs nothing until its turn comes, and is gone
+ * with its connection.
+ */
+function inTurn(res: http.ServerResponse, begin: () => void): void {
+  if (res.socket) begin()
+  else res.once('socket', begin)
+}
+
 /** Only WebSockets are upgraded; any other offer to upgrade is ignored (RFC 9110 section 7.8). */
 function isWebSocket(req: http.IncomingMessage): boolean {
   return req.method === 'GET' && req.headers.upgrade?.toLowerCase() === 'websocket'
@@ -131,9 +146,9 @@ function isWebSocket(req: http.IncomingMessage): boolean {
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
 /** Looks at the first bytes of a plain connection: HTTP/2's preface, or anything else. */
-function sniff(socket: net.Socket, hand: (socket: net.Socket, isHttp2: boolean) => void): void {
+function sniff(socket: net.Socket, patience: number, hand: (socket: net.Socket, isHttp2: boolean) => void): void {
   let seen: Buffer = Buffer.alloc(0)
-  const timer = setTimeout(() => socket.destroy(), HEADERS_TIMEOUT)
+  const timer = setTimeout(() => socket.destroy(), patience)
   socket.once('close', () => clearTimeout(timer))
   const onEnd = () => socket.destroy()
   const onData = (chunk: Buffer) => {
@@ -144,8 +159,11 @@ function sniff(socket: net.Socket, hand: (socket: net.Socket, isHttp2: boolean) 
     clearTimeout(timer)
     socket.off('data', onData).off('end', onEnd).pause()
     socket.unshift(seen)
+    // An HTTP/2 session does not listen for the end of its connection: this ends the other half with it.
+    if (alike) socket.allowHalfOpen = false
     hand(socket, alike)
-    socket.resume()
+    // It takes what was put back by itself, and loses it where the flow is on.
+    if (!alike) socket.resume()
   }
   socket.on('data', onData).on('end', onEnd)
 }

@@ -15,7 +15,8 @@ import { appendVia, ownHeaders } from '../proxy/headers.ts'
  * @param error node's; its code tells what was wrong
  */
 export function answerMalformed(gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+  // What ends in the middle of a request is a client that has left.
+  if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE') {
     socket.destroy()
     return
   }

@@ -11,6 +11,8 @@ export interface Whole {
 /** An answer that comes in events, which are made as they are sent: nobody pays for what is not read. */
 export interface Script {
   readonly headers: Readonly<Record<string, string>>
+  /** The events are server-sent ones: line ends and comments can be played with. */
+  readonly sse: boolean
   /** All strings, or all buffers. Server-sent events include their blank line. */
   readonly events: Iterable<string | Buffer>
   /** The event that marks the end in this protocol; null where the framing alone does. */
@@ -45,10 +47,5 @@ export function sse(
   last: (() => string) | null,
   error: () => string,
 ): Script {
-  return { headers: SSE_HEADERS, events, last, error }
-}
-
-/** Are these events server-sent ones, to which line ends and comments apply? */
-export function isSse(headers: Readonly<Record<string, string>>): boolean {
-  return headers === SSE_HEADERS
+  return { headers: SSE_HEADERS, sse: true, events, last, error }
 }

@@ -76,8 +76,9 @@ export function converse(
     try {
       hear(record(JSON.parse(data.toString())))
     } catch (thrown) {
-      const asked = thrown instanceof SyntaxError || thrown instanceof BehaviourError
-      say(asked ? dialogue.error(400, thrown.message) : dialogue.error(500, `The simulator failed: ${String(thrown)}`))
+      const refused = thrown instanceof SyntaxError || thrown instanceof BehaviourError
+      if (refused) say(dialogue.error(400, thrown.message))
+      else say(dialogue.error(500, `The simulator failed: ${String(thrown)}`))
     }
   })
   // The close that follows says all there is to say.

@@ -81,7 +81,7 @@ async function arrive(incoming: IncomingMessage, located: Located): Promise<Read
 function requestOf(
   around: Surroundings, ongoing: Ongoing, read: ReadBody, behaviour: Behaviour,
 ): SimulatedRequest {
-  const { incoming, path, query, family, model } = ongoing
+  const { incoming, path, query, family, model, id } = ongoing
   return {
     method: incoming.method ?? '',
     target: incoming.url ?? '',
@@ -92,6 +92,7 @@ function requestOf(
     json: read.json,
     form: read.form,
     now: Math.floor(around.now() / 1000),
+    requestId: id,
     id: around.id,
   }
 }
@@ -100,7 +101,7 @@ function requestOf(
 function answerTo(request: SimulatedRequest, located: Located): Answer {
   const { behaviour, family, json: body } = request
   if (behaviour.status !== undefined || behaviour.error_200) {
-    return faultyAnswer(family, behaviour, request.now, request.id('req_'))
+    return faultyAnswer(family, behaviour, request.now, request.requestId)
   }
   if (behaviour.echo) return echo(request)
   if (behaviour.reject_prefill) {

@@ -10,6 +10,7 @@ import { callTool, readTool, type ToolCall } from './tool.ts'
 import { countUsage, figure, type Counts } from './usage.ts'
 
 const MAX_CANDIDATES = 8
+const ARRAY_HEADERS = { 'content-type': 'application/json; charset=UTF-8' }
 /** Opaque to everybody but its provider; it has to come back unchanged. */
 const SIGNATURE = Buffer.from('simulated signature of a thought').toString('base64')
 
@@ -38,7 +39,7 @@ export function streamGenerateContent(request: SimulatedRequest): Answer {
   const error = () =>
     lines.wrap(JSON.stringify(errorBody('generate', 503, 'The simulated model is overloaded.', '')), true)
   if (lines === SSE_LINES) return sse(events(), last, error)
-  return { headers: { 'content-type': 'application/json; charset=UTF-8' }, events: events(), last, error }
+  return { headers: ARRAY_HEADERS, sse: false, events: events(), last, error }
 }
 
 /** POST /v1beta/models/{model}:countTokens */

@@ -110,7 +110,7 @@ function streamed(request: SimulatedRequest, spoken: Spoken): Answer {
     })
   }
   const last = () => named({ type: 'message_stop' })
-  return sse(events(), last, () => errorEvent('messages', request.id('req_')))
+  return sse(events(), last, () => errorEvent('messages', request.requestId))
 }
 
 const PING = named({ type: 'ping' })

@@ -16,7 +16,9 @@ export function promptTokens(...values: unknown[]): number {
 export function inputTokens(value: unknown): number {
   if (!Array.isArray(value)) return promptTokens(value)
   if (value.some(item => typeof item === 'number')) return value.length
-  return value.reduce<number>((sum, item) => sum + (Array.isArray(item) ? item.length : promptTokens(item)), 0)
+  let tokens = 0
+  for (const item of value) tokens += Array.isArray(item) ? item.length : promptTokens(item)
+  return tokens
 }
 
 /**

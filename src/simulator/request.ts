@@ -25,6 +25,8 @@ export interface SimulatedRequest {
   readonly behaviour: Behaviour
   /** Seconds since 1970. */
   readonly now: number
+  /** What the answer's request id header says. */
+  readonly requestId: string
   /** A fresh identifier with the prefix. */
   readonly id: (prefix: string) => string
 }

@@ -45,6 +45,7 @@ function requestOf(
     model,
     behaviour,
     now: Math.floor(around.now() / 1000),
+    requestId: around.id('req_'),
     id: around.id,
   }
 }

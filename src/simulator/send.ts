@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { isSse, type Answer, type Script, type Whole } from './answer.ts'
+import type { Answer, Script, Whole } from './answer.ts'
 import type { Behaviour } from './behaviour.ts'
 import { play } from './play.ts'
 import { responseStage } from './stage.ts'
@@ -35,7 +35,7 @@ export function send(
   res.writeHead(status, headers)
   // A delay or an end may come before the first byte that would carry the head along.
   if (disturbed) res.flushHeaders()
-  return play(script, behaviour, responseStage(res, behaviour, isSse(script.headers), deliberate))
+  return play(script, behaviour, responseStage(res, behaviour, script.sse, deliberate))
 }
 
 /** Sends a body as it should be sent. */
@@ -62,7 +62,7 @@ function inPieces(answer: Whole): Script {
   const size = Math.max(Math.ceil(bytes.length / PIECES), 1)
   const events: Buffer[] = []
   for (let at = 0; at < bytes.length; at += size) events.push(bytes.subarray(at, at + size))
-  return { headers: answer.headers, events, last: null, error: null }
+  return { headers: answer.headers, sse: false, events, last: null, error: null }
 }
 
 /** The length to announce: none where the body's end would contradict it, so that HTTP sees a good end. */

@@ -28,6 +28,7 @@ export function speak(request: SimulatedRequest): Answer {
   if (body['stream_format'] === 'sse') return asEvents(request, frames)
   return {
     headers: { 'content-type': CONTENT_TYPES[format] ?? 'audio/mpeg' },
+    sse: false,
     events: behaviour.huge === undefined ? frames : [Buffer.alloc(behaviour.huge)],
     last: null,
     error: null,

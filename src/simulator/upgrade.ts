@@ -76,8 +76,8 @@ function shakeHands(
   }
   try {
     const behaviour = behaviourOf(around, model, headerList(incoming))
-    if (behaviour.headers_delay === undefined) go(behaviour, head)
-    else stop = readFor(behaviour.headers_delay, socket, early => go(behaviour, Buffer.concat([head, ...early])))
+    if (behaviour.headers_delay === undefined) return go(behaviour, head)
+    stop = readFor(behaviour.headers_delay, socket, early => go(behaviour, Buffer.concat([head, ...early])))
   } catch (thrown) {
     if (!(thrown instanceof BehaviourError)) throw thrown
     answer(refuse('chat', new Refusal(400, thrown.message), ''))

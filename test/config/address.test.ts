@@ -14,11 +14,14 @@ t.test('refuses what is none, and says why', async t => {
   for (const [text, reason] of [
     ['localhost', /port is missing/], ['', /port is missing/], ['host:', /port is missing/],
     ['host:http', /port is missing/], ['127.0.0.1:65536', /at most 65535/], ['::1', /brackets/],
-    ['::1:8080', /brackets/], ['[::1]', /port is missing/], ['[::z]:80', /no.? ?.*IPv6|not hold an IPv6/],
+    ['::1:8080', /brackets/], ['[::1]', /port is missing/], ['[::z]:80', /not hold an IPv6/],
     ['127.0.0:80', /neither an IP address/], ['256.1.1.1:80', /neither an IP address/],
-    ['http://localhost:80', /brackets/], ['a b:80', /neither an IP address/], ['-x:80', /neither an IP address/],
+    ['http://localhost:80', /brackets/], ['a b:80', /neither an IP address/],
+    ['-x:80', /neither an IP address/],
     ['host:80\n', /port is missing/],
-  ] as const) t.throws(() => parseAddress(text), { name: 'RangeError', message: reason }, JSON.stringify(text))
+  ] as const) {
+    t.throws(() => parseAddress(text), { name: 'RangeError', message: reason }, JSON.stringify(text))
+  }
 })
 
 t.test('an address survives being written and read again', async () => {
@@ -48,8 +51,11 @@ t.test('two listeners clash on one port of one interface, or of every', async t 
 })
 
 t.test('trusted proxies are addresses or blocks', async t => {
-  for (const text of ['10.0.0.7', '10.0.0.0/8', '0.0.0.0/0', '::1', 'fd00::/8', '::/128']) t.ok(isAddressOrBlock(text), text)
+  for (const text of ['10.0.0.7', '10.0.0.0/8', '0.0.0.0/0', '::1', 'fd00::/8', '::/128']) {
+    t.ok(isAddressOrBlock(text), text)
+  }
   for (const text of [
-    '', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0/8', 'proxy.local', '10.0.0.0/-1', 'fe80::1%eth0', '/8',
+    '', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0/8', 'proxy.local', '10.0.0.0/-1',
+    'fe80::1%eth0', '/8',
   ]) t.notOk(isAddressOrBlock(text), text)
 })

@@ -47,17 +47,18 @@ t.test('secrets are masked, names of variables are not', async t => {
     return source.excerpt(text.indexOf(caretAt), [{ start, end: start + secret.length }])
   }
   t.equal(shown('key: abc # x', 'abc', 'abc'), '    1 | key: *** # x\n      |      ^')
-  t.equal(shown('key: abc # x', 'abc', '#'), '    1 | key: *** # x\n      |          ^', 'the caret moves along')
+  t.equal(shown('key: abc # x', 'abc', '#'), '    1 | key: *** # x\n      |          ^')
   t.equal(shown('key: abc # x', 'abc', 'key'), '    1 | key: *** # x\n      | ^')
   t.equal(shown('key: "abc"', '"abc"', 'abc'), '    1 | key: "***"\n      |       ^')
   t.equal(shown('key: ab${X}cd', 'ab${X}cd', '${X}'), '    1 | key: ***${X}***\n      |         ^')
   t.equal(shown('key: ${X:-abc}', '${X:-abc}', '${X'), '    1 | key: ${X:-***}\n      |      ^')
-  t.equal(shown('key: |\n  abc\n  def\n', 'abc\n  def', 'abc'), '    2 |   ***\n      |   ^', 'over several lines')
+  t.equal(shown('key: |\n  abc\n  def\n', 'abc\n  def', 'abc'), '    2 |   ***\n      |   ^')
 })
 
 t.test('no masked character shows, wherever the line is cut', async () => {
   const part = fc.string({ unit: fc.constantFrom('x', ' ', '"', '\n'), maxLength: 80 })
-  const secret = fc.string({ unit: fc.constantFrom('S', '\n', '"', '$', '{', '}'), minLength: 1, maxLength: 80 })
+  const sign = fc.constantFrom('S', '\n', '"', '$', '{', '}')
+  const secret = fc.string({ unit: sign, minLength: 1, maxLength: 80 })
   fc.assert(fc.property(part, secret, part, fc.nat(), (before, secret, after, at) => {
     const text = before + secret + after
     const ranges = [{ start: before.length, end: before.length + secret.length }]
@@ -66,5 +67,6 @@ t.test('no masked character shows, wherever the line is cut', async () => {
 })
 
 t.test('control characters do not reach the terminal', async t => {
-  t.equal(new SourceText('a\u001b[31m\u009b\u2028b').excerpt(0, []), '    1 | a\ufffd[31m\ufffd\ufffdb\n      | ^')
+  const source = new SourceText('a\u001b[31m\u009b\u2028b')
+  t.equal(source.excerpt(0, []), '    1 | a\ufffd[31m\ufffd\ufffdb\n      | ^')
 })

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -40,7 +41,7 @@ t.test('processes that share a file lose nothing and leave each other alone', as
   t.strictSame(watched.told, [])
 })
 
-t.test('what a killed process left is interrupted: for a reader at once, in the file after a start', async t => {
+t.test('what a killed process left is interrupted, for a reader at once', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const args = [CHILD, file, 'dead', '1000000']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -72,3 +73,26 @@ async function opened(file: string): Promise<ReturnType<typeof openReader>> {
   await watched.ledger.ready()
   return openReader(file)
 }
+
+t.test('without the right to write requests go on, and are written once it is given', async t => {
+  const dir = t.testdir({ data: {} })
+  const data = join(dir, 'data')
+  const file = join(data, 'gateway.db')
+  await watch(file).ledger.shutdown()
+  chmodSync(file, 0o444)
+  chmodSync(data, 0o555)
+  // Root may write everywhere.
+  const user = process.getuid?.() === 0 ? { uid: 65_534 } : {}
+  const args = [CHILD, file, 'a', '1000']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], ...user })
+  const exit = once(child, 'exit')
+  const [trouble] = await once(child.stderr.setEncoding('utf8'), 'data') as [string]
+  t.match(trouble, /"code":"unwritable"/)
+  await once(child.stdout, 'data')
+  child.stdout.resume()
+  chmodSync(data, 0o777)
+  chmodSync(file, 0o666)
+  t.strictSame(await exit, [0, null])
+  using reader = openReader(file)
+  t.equal(reader.sums({}, null)[0]?.requests, 1000)
+})

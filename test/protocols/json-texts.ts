@@ -18,14 +18,20 @@ const character = fc.oneof(
 /** Strings with needless escapes, lone surrogates and characters of one to four bytes. */
 export const stringText = fc.array(character, { maxLength: 6 }).map(parts => `"${parts.join('')}"`)
 
-/** The watched names, plain and escaped, beside others. */
+/** Names to watch. */
 export const NAMES = ['model', 'stream', 'stream_options', 'größe']
+
+/**
+ * The watched names, plain and escaped, beside others. None holds a backslash of
+ * its own: once V8 has seen such a key, its JSON.parse, by which the tests judge,
+ * can take other escaped keys for it (nodejs/node#63785).
+ */
 const keyText = fc.oneof(
   fc.constantFrom(...NAMES.map(name => JSON.stringify(name))),
   fc.constantFrom('"mod\\u0065l"', '"\\u006d\\u006Fd\\u0065\\u006c"'),
   fc.constantFrom('"stream\\u005foptions"', '"gr\\u00f6ße"'),
-  fc.constantFrom('"Model"', '"mode"', '"models"', '"stream_option"', '"__proto__"', '""', '"mod\\\\u0065l"'),
-  stringText)
+  fc.constantFrom('"Model"', '"mode"', '"models"', '"stream_option"', '"__proto__"', '""'),
+  stringText.filter(text => !(JSON.parse(text) as string).includes('\\')))
 
 /** A run of members or elements, with white space wherever it may stand. */
 function list(items: fc.Arbitrary<string>): fc.Arbitrary<string> {

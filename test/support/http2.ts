@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import * as http2 from 'node:http2'
+import * as net from 'node:net'
 import type { Test } from 'tap'
 import type { Certificate } from './certificate.ts'
 import { KEY } from './gateway.ts'
@@ -7,7 +8,21 @@ import type { TestUpstream } from './upstream.ts'
 
 /** An HTTP/2 session with a gateway: over TLS with a certificate, with prior knowledge without. */
 export async function openSession(t: Test, url: string, ca?: string): Promise<http2.ClientHttp2Session> {
-  const session = http2.connect(url, ca === undefined ? {} : { ca })
+  if (ca !== undefined) return connected(t, http2.connect(url, { ca }))
+  return (await openSessionOn(t, url)).session
+}
+
+/** The same with prior knowledge, and the connection below it, which node hides. */
+export async function openSessionOn(t: Test, url: string): Promise<{ session: http2.ClientHttp2Session; tcp: net.Socket }> {
+  const { hostname, port } = new URL(url)
+  const tcp = net.connect(Number(port), hostname)
+  tcp.on('error', () => {})
+  t.teardown(() => tcp.destroy())
+  await once(tcp, 'connect')
+  return { session: await connected(t, http2.connect(url, { createConnection: () => tcp })), tcp }
+}
+
+async function connected(t: Test, session: http2.ClientHttp2Session): Promise<http2.ClientHttp2Session> {
   session.on('error', () => {})
   t.teardown(() => session.destroy())
   await once(session, 'connect')
@@ -58,8 +73,10 @@ export class H2Request {
 }
 
 /** A POST with a JSON body. */
-export function postH2(session: http2.ClientHttp2Session, path: string, body: unknown): H2Request {
-  const request = new H2Request(session, 'POST', path, { 'content-type': 'application/json' }, false)
+export function postH2(
+  session: http2.ClientHttp2Session, path: string, body: unknown, headers: http2.OutgoingHttpHeaders = {},
+): H2Request {
+  const request = new H2Request(session, 'POST', path, { 'content-type': 'application/json', ...headers }, false)
   request.stream.end(JSON.stringify(body))
   return request
 }
@@ -74,7 +91,7 @@ export async function startHttp2Upstream(
     sessions.add(session)
     session.on('error', () => {}).once('close', () => sessions.delete(session))
   })
-  server.on('stream', (stream, headers) => {
+  server.on('stream', (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => {
     stream.on('error', () => {})
     onStream(stream, headers)
   })

@@ -75,6 +75,15 @@ export class Wire {
     return { head, body: text.slice(head.length + 4, size) }
   }
 
+  /** The same, or null when the connection ends between two requests. */
+  async nextRequest(): Promise<{ head: string; body: string } | null> {
+    while (this.text === '') {
+      if (this.#over) return null
+      await new Promise<void>(resolve => this.#waiting.push(resolve))
+    }
+    return this.request()
+  }
+
   #wake(): void {
     for (const wake of this.#waiting.splice(0)) wake()
   }

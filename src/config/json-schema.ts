@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+
+/** The part of JSON Schema that gateway.schema.json uses and that is looked at beside ajv. */
+export interface JsonSchema {
+  readonly $ref?: string
+  readonly title?: string
+  readonly type?: string | readonly string[]
+  readonly pattern?: string
+  readonly enum?: readonly string[]
+  readonly examples?: readonly unknown[]
+  /** Marks a secret. */
+  readonly writeOnly?: boolean
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly additionalProperties?: JsonSchema | boolean
+  readonly items?: JsonSchema
+  readonly anyOf?: readonly JsonSchema[]
+  readonly definitions?: Readonly<Record<string, JsonSchema>>
+}
+
+/** The published schema: the one description of the file's shape. */
+export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
+
+export function readSchema(): JsonSchema {
+  return JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')) as JsonSchema
+}
+
+/** What a schema stands for, once its reference and its choices are followed. */
+export function alternatives(schema: JsonSchema, top: JsonSchema): JsonSchema[] {
+  const name = schema.$ref?.slice('#/definitions/'.length)
+  const target = (name === undefined ? undefined : top.definitions?.[name]) ?? schema
+  return target.anyOf?.flatMap(choice => alternatives(choice, top)) ?? [target]
+}
+
+/** The schemas directly inside one, with the steps that lead there. */
+export function inside(schema: JsonSchema): [step: string, schema: JsonSchema][] {
+  const { properties = {}, additionalProperties, items } = schema
+  const named = Object.entries(properties).map(([name, child]): [string, JsonSchema] => [`.${name}`, child])
+  if (typeof additionalProperties === 'object') named.push(['.<name>', additionalProperties])
+  if (items) named.push(['[]', items])
+  return named
+}
+
+/** Every word that the schema gives a meaning: the names of keys, and fixed values. */
+export function schemaWords(top: JsonSchema): Set<string> {
+  const words = new Set(['true', 'false', 'null'])
+  const collect = (schema: JsonSchema): void => {
+    for (const part of alternatives(schema, top)) {
+      for (const word of [...Object.keys(part.properties ?? {}), ...part.enum ?? []]) words.add(word)
+      for (const [, child] of inside(part)) collect(child)
+    }
+  }
+  collect(top)
+  return words
+}

@@ -1,0 +1,191 @@
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import type { Test } from 'tap'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { H2Request, openSession } from '../support/http2.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+
+/** A gateway in front of an upstream that gives the same bytes as an answer to each request. */
+async function answering(t: Test, answer: string) {
+  let requests = 0
+  const upstream = await startWireUpstream(t, async wire => {
+    while ((await wire.nextRequest()) !== null) {
+      requests++
+      wire.send(answer)
+    }
+  })
+  return { gateway: await startTestGateway(t, proxyTo(upstream.url)), requests: () => requests }
+}
+
+const GET = (path: string, rest = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${KEY}\r\n${rest}\r\n`
+
+t.test('interim answers stay between the upstream and the gateway', async t => {
+  const { gateway } = await answering(
+    t, 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}',
+  )
+  const client = await connect(t, gateway.url)
+  client.send(GET('/v1/files'))
+  const all = await client.until(/\{\}$/)
+  t.match(all, /^HTTP\/1\.1 200 OK\r\n/)
+  t.notMatch(all, /Link/)
+})
+
+for (const status of ['204 No Content', '304 Not Modified']) {
+  t.test(`${status} has no body, and the connection goes on`, async t => {
+    const { gateway } = await answering(t, `HTTP/1.1 ${status}\r\nETag: "x"\r\n\r\n`)
+    const client = await connect(t, gateway.url)
+    client.send(GET('/v1/files/1') + GET('/v1/files/2', 'Connection: close\r\n'))
+    await client.ended
+    t.equal(client.text.match(new RegExp(`HTTP/1\\.1 ${status}\r\n`, 'g'))?.length, 2)
+    t.notMatch(client.text, /transfer-encoding|content-length/i)
+    t.match(client.text, /ETag: "x"/)
+    const request = new H2Request(await openSession(t, gateway.url), 'GET', '/v1/files/3')
+    t.equal((await request.head)[':status'], Number(status.slice(0, 3)))
+    t.equal(await request.closed, 0)
+  })
+}
+
+t.test('HEAD: the length of what is not sent is told, and nothing waits for it', async t => {
+  const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1234\r\n\r\n')
+  const client = await connect(t, gateway.url)
+  const head = GET('/v1/files/f').replace('GET', 'HEAD')
+  client.send(head)
+  t.match(await client.until(/\r\n\r\n$/), /content-length: 1234\r\n/i)
+  client.send(head)
+  await client.until(/(HTTP\/1\.1 200 OK[^]*){2}\r\n\r\n$/)
+  const request = new H2Request(await openSession(t, gateway.url), 'HEAD', '/v1/files/f')
+  t.equal((await request.head)['content-length'], '1234')
+  t.equal(await request.closed, 0)
+})
+
+t.test("the upstream's errors pass as they are", async t => {
+  const body = '{"error":{"message":"slow down","details":[1.0,1e5]}}'
+  const { gateway, requests } = await answering(
+    t, `HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nX-Should-Retry: true\r\nRequest-Id: req_9\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/messages', { model: 'm', messages: [] }))
+  const answer = await client.until(/\}\}$/)
+  t.match(answer, /^HTTP\/1\.1 429 Too Many Requests\r\n/)
+  t.match(answer, /Retry-After: 7\r\nX-Should-Retry: true\r\nRequest-Id: req_9\r\n/)
+  t.equal(answer.split('\r\n\r\n')[1], body)
+  t.equal(requests(), 1)
+})
+
+t.test('a compressed answer that the client asked for passes byte by byte', async t => {
+  const packed = gzipSync('{"data":[]}')
+  let asked: unknown
+  const upstream = await startUpstream(t, (req, res) => {
+    asked = req.headers['accept-encoding']
+    res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+    res.end(packed)
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/embeddings', { model: 'm', input: 'x' }, ['Accept-Encoding: gzip, br', 'Connection: close']))
+  await client.ended
+  t.equal(asked, 'gzip, br')
+  t.match(client.text, /content-encoding: gzip/i)
+  t.ok(Buffer.from(client.text, 'latin1').includes(packed))
+})
+
+t.test('an answer without a body and without a length is whole', async t => {
+  const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')
+  const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
+  t.equal(answer.status, 200)
+  t.equal(await answer.text(), '')
+})
+
+t.test('an HTTP/1.0 client gets a whole answer, delimited by the end of the connection', async t => {
+  const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n')
+  const client = await connect(t, gateway.url)
+  client.send(GET('/v1/files').replace('HTTP/1.1', 'HTTP/1.0'))
+  t.equal(await client.ended, 'end')
+  t.notMatch(client.text, /transfer-encoding/i)
+  t.equal(client.text.split('\r\n\r\n')[1], '{}')
+})
+
+t.test('an HTTP/1.0 client can tell a cut answer from a whole one', async t => {
+  const seen = Promise.withResolvers<void>()
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n')
+    await seen.promise
+    wire.socket.resetAndDestroy()
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const client = await connect(t, gateway.url)
+  client.send(GET('/v1/files').replace('HTTP/1.1', 'HTTP/1.0'))
+  await client.until(/\{\}/)
+  seen.resolve()
+  t.equal(await client.ended, 'reset')
+})
+
+t.test('an answer that comes while a large request body is still sent reaches the client', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.until(/\r\n\r\n/)
+    wire.socket.pause()
+    wire.send('HTTP/1.1 413 Payload Too Large\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{"too":"large"}'.slice(0, -1))
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const body = Buffer.alloc(30 * 1024 * 1024, 0x20)
+  const answer = await fetch(`${gateway.url}/v1/files`, {
+    method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/octet-stream' }, body,
+  })
+  t.equal(answer.status, 413)
+  t.equal(await answer.text(), '{"too":"large"')
+})
+
+t.test('after an early answer the half-sent request and the next one do not mix', async t => {
+  const lines: string[] = []
+  const upstream = await startUpstream(t, (req, res) => {
+    lines.push(`${req.method} ${req.url}`)
+    res.writeHead(413, { 'content-length': 2 }).end('{}')
+    req.resume()
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const body = 'POST /v1/hidden HTTP/1.1\r\n\r\n'.repeat(400_000)
+  for (let i = 0; i < 3; i++) {
+    const answer = await fetch(`${gateway.url}/v1/files`, {
+      method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/octet-stream' }, body,
+    })
+    t.equal(answer.status, 413)
+    await answer.text()
+  }
+  t.strictSame(lines, Array.from({ length: 3 }, () => 'POST /v1/files'))
+})
+
+for (const status of [401, 403]) {
+  t.test(`hazard: a rejected key (${status} from the upstream) does not look like the client's bad key`, async t => {
+    const upstream = await startUpstream(t, (req, res) => {
+      res.writeHead(status, { 'content-type': 'application/json', 'www-authenticate': 'Bearer realm="up"' })
+      res.end(`{"error":"Incorrect API key provided: ${req.headers.authorization}"}`)
+    })
+    const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", auth: { bearer: operator-secret-1234 } } }
+routes: [{ to: up }]
+`)
+    for (const path of ['/v1/chat/completions', '/v1/messages']) {
+      const answer = await fetch(`${gateway.url}${path}`, {
+        method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/json' }, body: '{"model":"m","messages":[]}',
+      })
+      t.equal(answer.status, 502)
+      t.equal(answer.headers.get('www-authenticate'), null)
+      t.equal(answer.headers.get('x-should-retry'), 'false')
+      t.notMatch(await answer.text(), /secret|Incorrect|realm/)
+    }
+    const loud = await gateway.waitForLog(each => each.level === 50)
+    t.equal(loud.upstream, 'up')
+    t.equal(loud.status, status)
+    t.notMatch(JSON.stringify(gateway.logged), /operator-secret/)
+  })
+}
+
+t.test('a status above 599 is no answer', async t => {
+  const { gateway } = await answering(t, 'HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n')
+  const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
+  t.equal(answer.status, 502)
+  t.match(await answer.text(), /upstream_invalid/)
+})

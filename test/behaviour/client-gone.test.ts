@@ -1,0 +1,169 @@
+import { once } from 'node:events'
+import t from 'tap'
+import type { Test } from 'tap'
+import { certificateFiles } from '../support/certificate.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+import type { Wire } from '../support/wire.ts'
+
+const CHAT = { model: 'm', stream: true, messages: [] }
+const PLAIN = { model: 'm', messages: [] }
+
+/** The ways in which a client leaves over HTTP/1.1. */
+const LEAVES: Record<string, (client: Wire) => void> = {
+  'closes': client => client.socket.destroy(),
+  'resets': client => client.socket.resetAndDestroy(),
+  // RFC 9112 section 9.6 lets a server take a half-closed connection for an abandoned one.
+  'half-closes': client => client.socket.end(),
+}
+
+/** An upstream that plays its part, says where it has got to, and then waits for the end of its connection. */
+async function setUp(t: Test, play: (wire: Wire) => void, listen = 'listen: 127.0.0.1:0') {
+  const reached = Promise.withResolvers<void>()
+  const torn = Promise.withResolvers<void>()
+  let requests = 0
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    requests++
+    play(wire)
+    reached.resolve()
+    await wire.ended
+    torn.resolve()
+  })
+  const gateway = await startTestGateway(t, `server: { ${listen} }\n${proxyTo(upstream.url)}`)
+  return { gateway, reached: reached.promise, torn: torn.promise, requests: () => requests }
+}
+
+async function loggedAsGone(t: Test, gateway: TestGateway, status: number): Promise<void> {
+  const line = await gateway.waitForLog(each => each.msg === 'exchange')
+  t.equal(line.error, 'client_gone')
+  t.equal(line.status, status)
+  t.equal(line.level, 30, 'it is no fault of anybody')
+  t.equal(gateway.logged.filter(each => each.msg === 'exchange').length, 1, 'logged once')
+}
+
+for (const [leaves, leave] of Object.entries(LEAVES)) {
+  t.test(`a client that ${leaves} before the head tears the upstream down at once`, async t => {
+    const { gateway, reached, torn, requests } = await setUp(t, () => {})
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/chat/completions', PLAIN))
+    await reached
+    leave(client)
+    await torn
+    await loggedAsGone(t, gateway, 499)
+    t.equal(requests(), 1, 'no second attempt')
+  })
+
+  t.test(`a client that ${leaves} between the head and the first byte tears the upstream down at once`, async t => {
+    const { gateway, reached, torn } = await setUp(t, wire => wire.send(STREAM_HEAD))
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/other', CHAT))
+    await reached
+    await client.until(/\r\n\r\n/)
+    leave(client)
+    await torn
+    await loggedAsGone(t, gateway, 200)
+  })
+
+  t.test(`a client that ${leaves} in mid-stream tears the upstream down at once`, async t => {
+    const { gateway, reached, torn } = await setUp(t, wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')))
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/other', CHAT))
+    await reached
+    await client.until(/"n":1/)
+    leave(client)
+    await torn
+    await loggedAsGone(t, gateway, 200)
+  })
+
+  t.test(`a client that ${leaves} in the middle of a plain answer tears the upstream down at once`, async t => {
+    const { gateway, reached, torn } = await setUp(t, wire =>
+      wire.send('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"half":'))
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/other', PLAIN))
+    await reached
+    await client.until(/half/)
+    leave(client)
+    await torn
+    await loggedAsGone(t, gateway, 200)
+  })
+
+  t.test(`a client that ${leaves} while it sends its body: nothing goes upstream`, async t => {
+    const { gateway, requests } = await setUp(t, () => {})
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/chat/completions', PLAIN).slice(0, -3))
+    // The gateway has begun with this request when it answers another that came later.
+    await (await fetch(`${gateway.url}/api/status`)).text()
+    leave(client)
+    await loggedAsGone(t, gateway, 499)
+    t.equal(requests(), 0)
+  })
+}
+
+t.test('over TLS a client that closes in mid-stream tears the upstream down at once', async t => {
+  const { cert, certFile, keyFile } = certificateFiles(t)
+  const { gateway, reached, torn } = await setUp(
+    t, wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')),
+    `listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" }`,
+  )
+  const client = await connect(t, gateway.url, cert)
+  client.send(post('/v1/chat/completions', CHAT))
+  await reached
+  await client.until(/"n":1/)
+  client.socket.destroy()
+  await torn
+  await loggedAsGone(t, gateway, 200)
+})
+
+t.test('a client that leaves while the connection upstream is made', async t => {
+  // TLS that never answers: the connection is never there.
+  const silent = Promise.withResolvers<Wire>()
+  const upstream = await startWireUpstream(t, async wire => {
+    silent.resolve(wire)
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url.replace('http:', 'https:')))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/chat/completions', PLAIN))
+  await silent.promise
+  client.socket.destroy()
+  await loggedAsGone(t, gateway, 499)
+})
+
+t.test('hazard: of pipelined requests, those behind the first do not begin, and end with it', async t => {
+  let connections = 0
+  const first = Promise.withResolvers<Wire>()
+  const upstream = await startWireUpstream(t, async wire => {
+    connections++
+    await wire.request()
+    first.resolve(wire)
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/other', PLAIN).repeat(3))
+  const wire = await first.promise
+  client.socket.destroy()
+  await wire.ended
+  await loggedAsGone(t, gateway, 499)
+  const status = await fetch(`${gateway.url}/api/status`)
+  t.equal(((await status.json()) as { running: number }).running, 0)
+  t.equal(connections, 1)
+})
+
+t.test('hazard: a client that leaves before any answer is asked no second time', async t => {
+  let connections = 0
+  const upstream = await startWireUpstream(t, async wire => {
+    connections++
+    await wire.request()
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/other', PLAIN))
+  client.socket.resetAndDestroy()
+  await once(client.socket, 'close')
+  await gateway.waitForLog(each => each.msg === 'exchange')
+  t.ok(connections <= 1)
+})

@@ -1,0 +1,103 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { startTestGateway } from '../support/gateway.ts'
+import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+import type { Wire } from '../support/wire.ts'
+
+const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
+
+/** An upstream that answers the first request of its first connection, and then does what the test says. */
+async function setUp(t: Test, then: (wire: Wire) => void) {
+  let requests = 0
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    const first = ++requests === 1
+    wire.send(ANSWER)
+    if (!first) return
+    await wire.request()
+    requests++
+    then(wire)
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/files', { n: 1 }))
+  await client.until(/\{\}$/)
+  return { gateway, client, requests: () => requests }
+}
+
+for (const [how, close] of [
+  ['is reset', (wire: Wire) => wire.socket.resetAndDestroy()],
+  ['is closed', (wire: Wire) => wire.socket.end()],
+] as const) {
+  t.test(`a kept-alive connection that ${how} just when it is used again is not the client's problem`, async t => {
+    const { client, requests } = await setUp(t, close)
+    client.send(post('/v1/files', { n: 2 }))
+    const all = await client.until(/\{\}[^]*\{\}$/)
+    t.equal(all.match(/HTTP\/1\.1 200 OK/g)?.length, 2)
+    t.equal(requests(), 3, 'tried once more, on a new connection')
+  })
+}
+
+t.test('a kept-alive connection that dies while it is idle is not used again', async t => {
+  const closed = Promise.withResolvers<void>()
+  let requests = 0
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    requests++
+    wire.send(ANSWER)
+    if (requests > 1) return
+    wire.socket.end()
+    await wire.ended
+    closed.resolve()
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/files', { n: 1 }))
+  await client.until(/\{\}$/)
+  await closed.promise
+  client.send(post('/v1/files', { n: 2 }))
+  await client.until(/\{\}[^]*\{\}$/)
+  t.equal(requests, 2)
+})
+
+t.test('a request that was begun upstream is not sent again: part of an answer came', async t => {
+  const { client, requests } = await setUp(t, wire => {
+    wire.socket.write('HTTP/1.1 200 OK\r\nX-', () => wire.socket.resetAndDestroy())
+  })
+  client.send(post('/v1/files', { n: 2 }))
+  t.match(await client.until(/upstream_reset/), /HTTP\/1\.1 502 /)
+  t.equal(requests(), 2)
+})
+
+t.test('hazard: a reset after the request was sent may have run: an upstream that took its time is not asked again', async t => {
+  const { client, requests } = await setUp(t, wire => {
+    // The event under test is the time that it takes.
+    setTimeout(() => wire.socket.resetAndDestroy(), 1_200)
+  })
+  client.send(post('/v1/files', { n: 2 }))
+  t.match(await client.until(/upstream_reset/), /HTTP\/1\.1 502 /)
+  t.equal(requests(), 2)
+})
+
+t.test('it is tried again once, not for ever', async t => {
+  let requests = 0
+  const upstream = await startWireUpstream(t, async wire => {
+    for (;;) {
+      await wire.request()
+      if (++requests > 2) {
+        wire.socket.resetAndDestroy()
+        return
+      }
+      wire.send(ANSWER)
+    }
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  // Two kept-alive connections, both of which will turn out to be dead.
+  const clients = [await connect(t, gateway.url), await connect(t, gateway.url)]
+  for (const client of clients) client.send(post('/v1/files', {}))
+  for (const client of clients) await client.until(/\{\}$/)
+  const third = await connect(t, gateway.url)
+  third.send(post('/v1/files', {}))
+  t.match(await third.until(/upstream_reset/), /HTTP\/1\.1 502 /)
+  t.ok(requests <= 4)
+})

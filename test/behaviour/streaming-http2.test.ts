@@ -1,0 +1,170 @@
+import type { ServerHttp2Stream } from 'node:http2'
+import t from 'tap'
+import type { Test } from 'tap'
+import { certificateFiles, selfSigned } from '../support/certificate.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { H2Request, openSession, postH2, startHttp2Upstream } from '../support/http2.ts'
+import { bodyOf, startUpstream } from '../support/upstream.ts'
+import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+
+const CHAT = { model: 'm', stream: true, messages: [] }
+
+/** An upstream that makes an event only when it is told that the one before has arrived. */
+async function acknowledgedUpstream(t: Test, events: number) {
+  const acknowledge: (() => void)[] = []
+  const acks = Array.from({ length: events }, () => new Promise<void>(resolve => acknowledge.push(resolve)))
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD)
+    for (const [i, ack] of acks.entries()) {
+      wire.send(chunk(`data: {"n":${i}}\n\n`))
+      await ack
+    }
+    wire.send(`${chunk('data: [DONE]\n\n')}0\r\n\r\n`)
+  })
+  return { upstream, acknowledge }
+}
+
+async function streamsAtOnce(t: Test, gateway: TestGateway, acknowledge: (() => void)[], ca?: string): Promise<void> {
+  const session = await openSession(t, gateway.url, ca)
+  const request = postH2(session, '/v1/chat/completions', CHAT)
+  for (const [i, tell] of acknowledge.entries()) {
+    await request.until(new RegExp(`data: \\{"n":${i}\\}\n\n`))
+    tell()
+  }
+  t.equal(await request.closed, 0)
+  t.ok(request.ended, 'a proper end')
+  t.match(request.text, /data: \[DONE\]\n\n$/)
+  const head = await request.head
+  t.equal(head[':status'], 200)
+  t.equal(head['x-gateway-version'], '0.0.0-test')
+  t.equal(head['transfer-encoding'], undefined)
+}
+
+t.test('HTTP/2 with prior knowledge: each event reaches the client at once', async t => {
+  const { upstream, acknowledge } = await acknowledgedUpstream(t, 4)
+  await streamsAtOnce(t, await startTestGateway(t, proxyTo(upstream.url)), acknowledge)
+})
+
+t.test('HTTP/2 over TLS: each event reaches the client at once', async t => {
+  const { cert, certFile, keyFile } = certificateFiles(t)
+  const { upstream, acknowledge } = await acknowledgedUpstream(t, 4)
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" } }
+${proxyTo(upstream.url)}`)
+  await streamsAtOnce(t, gateway, acknowledge, cert)
+})
+
+t.test('HTTP/1.1 over TLS on the same port, by ALPN', async t => {
+  const { cert, certFile, keyFile } = certificateFiles(t)
+  const { upstream, acknowledge } = await acknowledgedUpstream(t, 2)
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" } }
+${proxyTo(upstream.url)}`)
+  const client = await connect(t, gateway.url, cert)
+  client.send(post('/v1/chat/completions', CHAT))
+  for (const [i, tell] of acknowledge.entries()) {
+    await client.until(new RegExp(`data: \\{"n":${i}\\}\n\n`))
+    tell()
+  }
+  t.match(await client.until(/0\r\n\r\n$/), /\[DONE\]/)
+})
+
+t.test('the head arrives before the first byte of the body', async t => {
+  let go = () => {}
+  const told = new Promise<void>(resolve => (go = resolve))
+  const upstream = await startUpstream(t, async (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    await told
+    res.end('data: [DONE]\n\n')
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const session = await openSession(t, gateway.url)
+  const request = postH2(session, '/v1/chat/completions', CHAT)
+  const head = await request.head
+  t.equal(head['content-type'], 'text/event-stream')
+  go()
+  t.equal(await request.closed, 0)
+})
+
+t.test('several set-cookie headers and latin-1 values cross to HTTP/2', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send('HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nConnection: close\r\nKeep-Alive: timeout=1\r\n' +
+      'Upgrade: h2c\r\nContent-Length: 2\r\n\r\n{}')
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const session = await openSession(t, gateway.url)
+  const request = new H2Request(session, 'GET', '/v1/files')
+  const head = await request.head
+  t.strictSame(head['set-cookie'], ['a=1', 'b=2'])
+  t.equal(head['content-length'], '2')
+  for (const name of ['connection', 'keep-alive', 'upgrade']) t.equal(head[name], undefined)
+  t.equal(await request.closed, 0)
+  t.equal(request.text, '{}')
+})
+
+t.test('an upstream that offers HTTP/2 gets it, and one connection carries many exchanges', async t => {
+  const certificate = certificateFiles(t)
+  const waiting: ServerHttp2Stream[] = []
+  let all = () => {}
+  const arrived = new Promise<void>(resolve => (all = resolve))
+  const upstream = await startHttp2Upstream(t, certificate, (stream, headers) => {
+    t.equal(headers['authorization'], 'Bearer up-secret')
+    t.equal(headers['x-api-key'], undefined)
+    waiting.push(stream)
+    if (waiting.length === 20) all()
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", ca: "${certificate.certFile}", usage: as_is, auth: { bearer: up-secret } } }
+routes: [{ to: up }]
+`)
+  const session = await openSession(t, gateway.url)
+  const requests = Array.from({ length: 20 }, () => postH2(session, '/v1/chat/completions', CHAT))
+  await arrived
+  t.equal(upstream.sessions.size, 1, 'one connection')
+  for (const [i, stream] of waiting.entries()) {
+    stream.respond({ ':status': 200, 'content-type': 'text/event-stream', 'x-n': String(i), 'set-cookie': ['a=1', 'b=2'] })
+    stream.write('data: {"first":true}\n\n')
+  }
+  await Promise.all(requests.map(request => request.until(/first/)))
+  for (const stream of waiting) stream.end('data: [DONE]\n\n')
+  for (const request of requests) {
+    t.equal(await request.closed, 0)
+    t.match(request.text, /first.*\n\ndata: \[DONE\]\n\n$/)
+    const head = await request.head
+    t.strictSame(head['set-cookie'], ['a=1', 'b=2'])
+    t.match(head.via, /^2(\.0)? model-gateway$/)
+  }
+})
+
+t.test('a request body crosses from HTTP/2 to HTTP/2', async t => {
+  const certificate = certificateFiles(t)
+  const upstream = await startHttp2Upstream(t, certificate, async (stream, headers) => {
+    const body = await bodyOf(stream as never)
+    stream.respond({ ':status': 200, 'x-length': String(headers['content-length']) })
+    stream.end(body)
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}/base", ca: "${certificate.certFile}" } }
+routes: [{ to: up }]
+`)
+  const session = await openSession(t, gateway.url)
+  const text = JSON.stringify({ model: 'm', input: 'x'.repeat(1_000_000) })
+  const request = new H2Request(session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false)
+  request.stream.end(text)
+  t.equal(await request.closed, 0)
+  t.ok(request.text === text, 'every byte came back')
+  t.equal((await request.head)['x-length'], String(text.length))
+})
+
+t.test('an upstream with a certificate that nobody signed is not spoken to', async t => {
+  const upstream = await startHttp2Upstream(t, selfSigned(), () => t.fail('a request came'))
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const session = await openSession(t, gateway.url)
+  const request = new H2Request(session, 'GET', '/v1/files')
+  t.equal((await request.head)[':status'], 502)
+  await request.closed
+  t.match(request.text, /upstream_unreachable/)
+})

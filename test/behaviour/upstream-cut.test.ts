@@ -1,0 +1,245 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { openSession, postH2 } from '../support/http2.ts'
+import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+import type { Wire } from '../support/wire.ts'
+
+const BODY = { model: 'm', stream: true, messages: [] }
+
+/** One event of each protocol's stream, and the error event that its clients understand. */
+const PROTOCOLS: Record<string, { path: string; event: string; error: RegExp }> = {
+  chat: {
+    path: '/v1/chat/completions',
+    event: 'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n',
+    error: /^data: \{"error":\{"message":"[^"]+","type":"server_error",.*"code":"upstream_cut"\}\}\n\n$/,
+  },
+  responses: {
+    path: '/v1/responses',
+    event: 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"hi"}\n\n',
+    error: /^event: error\ndata: \{"type":"error","code":"upstream_cut",.*\}\n\n$/,
+  },
+  messages: {
+    path: '/v1/messages',
+    event: 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}\n\n',
+    error: /^event: error\ndata: \{"type":"error","error":\{"type":"api_error","message":"[^"]+"\},"request_id":"[^"]+"\}\n\n$/,
+  },
+  generate: {
+    path: '/v1beta/models/m:streamGenerateContent?alt=sse',
+    event: 'data: {"candidates":[{"index":0,"content":{"parts":[{"text":"hi"}]}}]}\n\n',
+    error: /^data: \{"error":\{"code":502,"message":"[^"]+","status":"INTERNAL","details":\[.*\]\}\}\n\n$/,
+  },
+}
+
+/** The ways in which a chunked stream is cut behind a whole event. */
+const CUTS: Record<string, (wire: Wire) => void> = {
+  'a reset': wire => wire.socket.resetAndDestroy(),
+  'a close without the last chunk': wire => wire.socket.end(),
+  'a proper end of HTTP without the terminal event': wire => wire.send('0\r\n\r\n'),
+  'a malformed chunk': wire => wire.send('zz\r\n'),
+}
+
+/** One gateway for all: what its upstream plays is named in a header of the request. */
+const plays = new Map<string, (wire: Wire) => Promise<void>>()
+const upstream = await startWireUpstream(t, async wire => {
+  for (let request = await wire.nextRequest(); request !== null; request = await wire.nextRequest()) {
+    await plays.get(/\r\nx-play: (\d+)/i.exec(request.head)?.[1] ?? '')?.(wire)
+  }
+})
+const gateway = await startTestGateway(t, proxyTo(upstream.url))
+
+/** The upstream sends a head and a beginning, waits until the client has seen that, and then cuts. */
+function cutAfter(beginning: string, cut: (wire: Wire) => void) {
+  const seen = Promise.withResolvers<void>()
+  const play = String(plays.size)
+  plays.set(play, async wire => {
+    wire.send(beginning)
+    await seen.promise
+    cut(wire)
+  })
+  return { seen: seen.resolve, header: `X-Play: ${play}`, headers: { 'x-play': play } }
+}
+
+async function loggedAsCut(t: Test, id: unknown): Promise<void> {
+  const line = await gateway.waitForLog(each => each.msg === 'exchange' && each.request === id)
+  t.equal(line.error, 'upstream_cut')
+  t.equal(line.level, 40)
+}
+
+for (const [protocol, { path, event, error }] of Object.entries(PROTOCOLS)) {
+  for (const [what, cut] of Object.entries(CUTS)) {
+    t.test(`${protocol}: ${what} gives the protocol's error event and an abrupt end`, async t => {
+      const { seen, header } = cutAfter(STREAM_HEAD + chunk(event), cut)
+      const client = await connect(t, gateway.url)
+      client.send(post(path, BODY, [header]))
+      const before = await client.until(/hi/)
+      seen()
+      await client.ended
+      const rest = unchunk(client.text.slice(before.length))
+      t.match(rest.body, error)
+      t.notOk(rest.complete, 'no last chunk')
+      await loggedAsCut(t, idIn(client.text))
+    })
+  }
+
+  t.test(`${protocol}: an HTTP/2 client gets the error event and RST_STREAM`, async t => {
+    const { seen, headers } = cutAfter(STREAM_HEAD + chunk(event), wire => wire.socket.resetAndDestroy())
+    const session = await openSession(t, gateway.url)
+    const request = postH2(session, path, BODY, headers)
+    await request.until(/hi/)
+    seen()
+    t.not(await request.closed, 0, 'RST_STREAM')
+    t.match(request.text.slice(event.length), error)
+  })
+
+  t.test(`${protocol}: in the middle of an event there is no error event, and an abrupt end`, async t => {
+    const half = event.slice(0, -3)
+    const { seen, header } = cutAfter(STREAM_HEAD + chunk(half), wire => wire.socket.resetAndDestroy())
+    const client = await connect(t, gateway.url)
+    client.send(post(path, BODY, [header]))
+    const before = await client.until(/hi/)
+    seen()
+    await client.ended
+    t.equal(client.text, before, 'not one byte more')
+    await loggedAsCut(t, idIn(client.text))
+  })
+
+  t.test(`${protocol}: a stream that is cut before its first event`, async t => {
+    const { seen, header } = cutAfter(STREAM_HEAD, wire => wire.socket.resetAndDestroy())
+    const client = await connect(t, gateway.url)
+    client.send(post(path, BODY, [header]))
+    const before = await client.until(/\r\n\r\n/)
+    seen()
+    await client.ended
+    const rest = unchunk(client.text.slice(before.length))
+    t.match(rest.body, error)
+    t.notOk(rest.complete)
+  })
+}
+
+t.test('generate: a JSON array that is cut ends abruptly, and is not closed', async t => {
+  const part = '[{"candidates":[{"index":0,"content":{"parts":[{"text":"hi"}]}}]}\n,\r\n'
+  for (const cut of Object.values(CUTS)) {
+    const { seen, header } = cutAfter(
+      STREAM_HEAD.replace('text/event-stream', 'application/json') + chunk(part), cut,
+    )
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1beta/models/m:streamGenerateContent', BODY, [header]))
+    const before = await client.until(/hi.*\n,\r\n/)
+    seen()
+    await client.ended
+    t.equal(client.text, before.endsWith('\r\n\r\n') ? before : client.text)
+    t.notOk(client.text.endsWith('0\r\n\r\n'), 'no last chunk')
+    await loggedAsCut(t, idIn(client.text))
+  }
+})
+
+t.test('a close-delimited stream that a reset cuts does not look complete', async t => {
+  const { seen, header } = cutAfter(
+    `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n${PROTOCOLS.chat?.event}`,
+    wire => wire.socket.resetAndDestroy(),
+  )
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/chat/completions', BODY, [header]))
+  await client.until(/hi/)
+  seen()
+  await client.ended
+  t.notOk(client.text.endsWith('0\r\n\r\n'), 'no last chunk')
+  await loggedAsCut(t, idIn(client.text))
+})
+
+t.test('a close-delimited plain answer that a reset cuts does not look complete, a closed one does', async t => {
+  for (const [cut, whole] of [
+    [(wire: Wire) => wire.socket.resetAndDestroy(), false], [(wire: Wire) => wire.socket.end(), true],
+  ] as const) {
+    const { seen, header } = cutAfter('HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{"hi":1', cut)
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/files', {}, ['Connection: close', header]))
+    await client.until(/hi/)
+    seen()
+    await client.ended
+    t.equal(client.text.endsWith('0\r\n\r\n'), whole)
+  }
+})
+
+for (const [what, cut] of Object.entries(CUTS).slice(0, 2)) {
+  t.test(`a plain answer with a length, cut by ${what}, is a broken transfer`, async t => {
+    const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"hi":'
+    const { seen, headers } = cutAfter(head, cut)
+    const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY, ...headers } })
+    t.equal(answer.headers.get('content-length'), '100')
+    seen()
+    await t.rejects(answer.text(), 'not a short body that looks whole')
+    await loggedAsCut(t, answer.headers.get('x-gateway-request-id'))
+  })
+
+  t.test(`a plain chunked answer cut by ${what} is a broken transfer, also over HTTP/2`, async t => {
+    const head = STREAM_HEAD.replace('text/event-stream', 'application/json') + chunk('{"hi":')
+    const { seen, headers } = cutAfter(head, cut)
+    const session = await openSession(t, gateway.url)
+    const request = postH2(session, '/v1/embeddings', { model: 'm' }, headers)
+    await request.until(/hi/)
+    seen()
+    t.not(await request.closed, 0)
+    t.equal(request.text, '{"hi":')
+    await loggedAsCut(t, (await request.head)['x-gateway-request-id'])
+  })
+}
+
+t.test('more bytes than content-length says are no part of the answer', async t => {
+  const { seen, header } = cutAfter(
+    'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nX-Split: 1\r\n\r\n', () => {},
+  )
+  seen()
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/files', {}, [header]))
+  await client.until(/\{\}/)
+  client.send(post('/v1/files', {}, [header, 'Connection: close']))
+  await client.ended
+  t.notMatch(client.text, /X-Split/)
+  t.equal(client.text.match(/HTTP\/1\.1 200 OK/g)?.length, 2)
+})
+
+for (const [protocol, last] of [
+  ['chat', 'data: [DONE]\n\n'], ['messages', 'event: message_stop\ndata: {"type":"message_stop"}\n\n'],
+] as const) {
+  t.test(`${protocol}: a cut behind the terminal event takes nothing from a whole answer`, async t => {
+    const { path, event } = PROTOCOLS[protocol] as { path: string; event: string }
+    const { seen, header } = cutAfter(
+      STREAM_HEAD + chunk(event) + chunk(last), wire => wire.socket.resetAndDestroy(),
+    )
+    const client = await connect(t, gateway.url)
+    client.send(post(path, BODY, [header]))
+    await client.until(/hi[^]*(DONE|message_stop"\})/)
+    seen()
+    const all = await client.until(/\r\n0\r\n\r\n$/)
+    t.notMatch(all, /upstream_cut|event: error/)
+    const line = await gateway.waitForLog(each => each.msg === 'exchange' && each.request === idIn(all))
+    t.equal(line.error, undefined)
+  })
+}
+
+// The gateway that all share keeps the process alive until then.
+t.end()
+
+function idIn(answer: string): string | undefined {
+  return /x-gateway-request-id: (\S+)/i.exec(answer)?.[1]
+}
+
+/** The text of a chunked body, and whether its last chunk came. */
+function unchunk(raw: string): { body: string; complete: boolean } {
+  let body = ''
+  let at = 0
+  for (;;) {
+    const eol = raw.indexOf('\r\n', at)
+    if (eol === -1) return { body, complete: false }
+    const size = Number.parseInt(raw.slice(at, eol), 16)
+    if (size === 0) return { body, complete: true }
+    if (Number.isNaN(size)) {
+      at = eol + 2
+      continue
+    }
+    body += raw.slice(eol + 2, eol + 2 + size)
+    at = eol + 2 + size + 2
+  }
+}

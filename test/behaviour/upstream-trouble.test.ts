@@ -1,0 +1,146 @@
+import * as net from 'node:net'
+import { once } from 'node:events'
+import t from 'tap'
+import type { Test } from 'tap'
+import { certificateFiles, selfSigned } from '../support/certificate.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startHttp2Upstream } from '../support/http2.ts'
+import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+import type { Wire } from '../support/wire.ts'
+
+const PLAIN = { model: 'm', messages: [] }
+
+/** Sends one request through the gateway to an upstream at that address. */
+async function ask(t: Test, upstreamUrl: string) {
+  const gateway = await startTestGateway(t, proxyTo(upstreamUrl))
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify(PLAIN),
+  })
+  const body = (await answer.json()) as { error: { code: string; message: string } }
+  const line = await gateway.waitForLog(each => each.msg === 'exchange')
+  return { answer, error: body.error, line, gateway }
+}
+
+/** The address of a port that nobody listens on. */
+async function closedPort(): Promise<string> {
+  const server = net.createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as net.AddressInfo
+  server.close()
+  await once(server, 'close')
+  return `http://127.0.0.1:${port}`
+}
+
+t.test('connection refused: 502 upstream_unreachable', async t => {
+  const { answer, error, line } = await ask(t, await closedPort())
+  t.equal(answer.status, 502)
+  t.equal(answer.headers.get('content-type'), 'application/json')
+  t.equal(error.code, 'upstream_unreachable')
+  t.match(line.cause, /ECONNREFUSED/, 'the operator is told why')
+  t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'the client is not')
+  t.equal(line.level, 40)
+})
+
+t.test('a name that does not resolve: 502 upstream_unreachable', async t => {
+  const { answer, error, line } = await ask(t, 'http://no-such-host.invalid')
+  t.equal(answer.status, 502)
+  t.equal(error.code, 'upstream_unreachable')
+  t.match(line.cause, /ENOTFOUND|EAI_AGAIN/)
+  t.notMatch(error.message, /no-such-host/)
+})
+
+t.test('a certificate that nobody signed: 502 upstream_unreachable', async t => {
+  const upstream = await startHttp2Upstream(t, selfSigned(), () => t.fail('a request came'))
+  const { answer, error, line } = await ask(t, upstream.url)
+  t.equal(answer.status, 502)
+  t.equal(error.code, 'upstream_unreachable')
+  t.match(line.cause, /SELF_SIGNED/)
+})
+
+t.test('plain HTTP where TLS is due: 502 upstream_unreachable', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    wire.send('HTTP/1.1 400 Bad Request\r\n\r\n')
+    await wire.ended
+  })
+  const { answer, error } = await ask(t, upstream.url.replace('http:', 'https:'))
+  t.equal(answer.status, 502)
+  t.equal(error.code, 'upstream_unreachable')
+})
+
+/** What an upstream does on its first connection instead of a proper answer, and what the client is told. */
+const TROUBLES: [string, (wire: Wire) => void, string][] = [
+  ['a reset before the answer', wire => wire.socket.resetAndDestroy(), 'upstream_reset'],
+  ['a close without an answer', wire => wire.socket.end(), 'upstream_reset'],
+  ['a reset in the middle of the head', wire => {
+    wire.socket.write('HTTP/1.1 200 OK\r\nContent-Ty', () => wire.socket.resetAndDestroy())
+  }, 'upstream_reset'],
+  ['a close in the middle of the head', wire => wire.socket.end('HTTP/1.1 200 OK\r\nContent-Ty'), 'upstream_reset'],
+  ['garbage', wire => wire.socket.end('SSH-2.0-OpenSSH_9.6\r\n'), 'upstream_invalid'],
+  ['an HTTP/0.9 answer', wire => wire.socket.end('{"choices":[]}'), 'upstream_invalid'],
+  ['a head that is too large', wire => {
+    wire.send(`HTTP/1.1 200 OK\r\n${'X-Large: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n'.repeat(3000)}\r\n`)
+  }, 'upstream_invalid'],
+  ['two content lengths', wire => {
+    wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{} ')
+  }, 'upstream_invalid'],
+  ['a content length and chunks', wire => {
+    wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n1e\r\n{}HTTP/1.1 200 OK\r\nX-Split: 1\r\n\r\n0\r\n\r\n')
+  }, 'upstream_invalid'],
+  ['an answer 101 that nobody asked for', wire => {
+    wire.send('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
+  }, 'upstream_invalid'],
+  ['a status of two digits', wire => wire.send('HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n'), 'upstream_invalid'],
+  ['interim answers and then a reset', wire => {
+    wire.socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n', () => wire.socket.resetAndDestroy())
+  }, 'upstream_reset'],
+]
+for (const [trouble, make, code] of TROUBLES) {
+  t.test(`${trouble}: 502 ${code}, and the request went up once`, async t => {
+    let requests = 0
+    const upstream = await startWireUpstream(t, async wire => {
+      await wire.request()
+      requests++
+      make(wire)
+      await wire.ended
+    })
+    const { answer, error, line } = await ask(t, upstream.url)
+    t.equal(answer.status, 502)
+    t.equal(error.code, code)
+    t.equal(line.error, code)
+    t.equal(requests, 1)
+    t.ok(answer.headers.get('x-gateway-request-id'))
+  })
+}
+
+t.test('an HTTP/2 upstream that resets the stream before the answer: 502 upstream_reset', async t => {
+  const certificate = certificateFiles(t)
+  let requests = 0
+  const upstream = await startHttp2Upstream(t, certificate, stream => {
+    requests++
+    stream.close(2)
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", ca: "${certificate.certFile}" } }
+routes: [{ to: up }]
+`)
+  const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
+  t.equal(answer.status, 502)
+  t.match(await answer.text(), /upstream_reset/)
+  t.equal(requests, 1)
+})
+
+t.test('an upstream that comes back is used again', async t => {
+  let broken = true
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    if (broken) wire.socket.resetAndDestroy()
+    else wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/files', {}))
+  await client.until(/^HTTP\/1\.1 502 /)
+  broken = false
+  client.send(post('/v1/files', {}))
+  await client.until(/HTTP\/1\.1 200 OK[^]*\{\}$/)
+})

@@ -1,0 +1,70 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { ROOT } from '../cli/command.ts'
+
+type Packages = Record<string, { version?: string, integrity?: string, optional?: boolean }>
+
+const LOCKED: Packages = {
+  '': { version: '1.0.0' },
+  'node_modules/one': { version: '1.0.0', integrity: 'sha512-one' },
+  'node_modules/two': { version: '2.0.0', integrity: 'sha512-two' },
+  'node_modules/for-another-platform': { version: '3.0.0', integrity: 'sha512-three', optional: true },
+}
+const { '': _, 'node_modules/for-another-platform': __, ...INSTALLED } = LOCKED
+
+interface Outcome {
+  /** What npm was asked to do; null when it was not. */
+  readonly npm: string | null
+  readonly code: number | null
+  readonly stdout: string
+}
+
+/** Runs the script in a project with these lock files, and an npm that notes how it was called. */
+function ensure(t: Test, locked: Packages | null, installed: Packages | null, npmCode = 0): Outcome {
+  const lockFile = (packages: Packages): string => JSON.stringify({ lockfileVersion: 3, packages })
+  const cwd = t.testdir({
+    'package.json': '{ "type": "module" }',
+    ...locked && { 'package-lock.json': lockFile(locked) },
+    ...installed && { node_modules: { '.package-lock.json': lockFile(installed) } },
+  })
+  cpSync(join(ROOT, 'bin'), join(cwd, 'bin'), { recursive: true })
+  const npm = join(cwd, 'npm.mjs')
+  const note = join(cwd, 'called')
+  writeFileSync(npm, `import { writeFileSync } from 'node:fs'
+writeFileSync(${JSON.stringify(note)}, process.cwd() + ' ' + process.argv.slice(2).join(' '))
+console.log('added 2 packages')
+process.exit(${npmCode})
+`)
+  const { status, stdout } = spawnSync(process.execPath, [join(cwd, 'bin', 'ensure-installed.js')], {
+    cwd: ROOT, encoding: 'utf8', env: { npm_execpath: npm, npm_node_execpath: process.execPath },
+  })
+  const called = existsSync(note) ? readFileSync(note, 'utf8').replace(cwd, '.') : null
+  return { npm: called, code: status, stdout }
+}
+
+t.test('installs on a fresh clone, and leaves standard output alone', async t => {
+  t.strictSame(ensure(t, LOCKED, null), { npm: '. ci', code: 0, stdout: '' })
+})
+
+t.test('does nothing where all is there; what is for other platforms may lack', async t => {
+  t.strictSame(ensure(t, LOCKED, INSTALLED), { npm: null, code: 0, stdout: '' })
+})
+
+t.test('installs when the lock file has moved on', async t => {
+  for (const version of ['1.0.1', '1.0.0']) {
+    const moved = { ...LOCKED, 'node_modules/one': { version, integrity: 'sha512-new' } }
+    t.match(ensure(t, moved, INSTALLED), { npm: '. ci' }, version)
+  }
+  t.match(ensure(t, { ...LOCKED, 'node_modules/new': { version: '1.0.0' } }, INSTALLED), { npm: '. ci' })
+})
+
+t.test('passes on that npm failed', async t => {
+  t.match(ensure(t, LOCKED, null, 7), { npm: '. ci', code: 7 })
+})
+
+t.test('has nothing to say where there is no lock file', async t => {
+  t.match(ensure(t, null, null), { npm: null, code: 0 })
+})

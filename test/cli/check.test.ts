@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t from 'tap'
+import { GATEWAY, ROOT, gateway } from './command.ts'
+
+const GOOD = `upstreams: { demo: { simulator: true } }
+routes: [{ to: demo }]
+keys: [{ name: team, key: "\${KEY}" }]
+`
+
+t.test('a configuration without a problem', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  t.match(await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } }), {
+    code: 0, stdout: 'gateway.yaml: no problems (1 upstream, 1 route, 1 key)\n', stderr: '',
+  })
+})
+
+t.test('warnings are printed, and do not fail', async t => {
+  const cwd = t.testdir({ 'my.yaml': GOOD })
+  const { code, stdout } = await gateway(['check', '-c', 'my.yaml'], { cwd, env: { KEY: 'short' } })
+  t.equal(code, 0)
+  t.equal(stdout, [
+    'my.yaml:3:27: warning: keys of fewer than 16 characters can be guessed; use a long random one',
+    '    3 | keys: [{ name: team, key: "${KEY}" }]',
+    '      |                           ^',
+    '',
+    'my.yaml: 1 warning (1 upstream, 1 route, 1 key)',
+    '',
+  ].join('\n'))
+})
+
+t.test('every error is printed at once, with exit code 2', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `${GOOD}log: { level: loud }\nservr: {}\n` })
+  const { code, stdout, stderr } = await gateway(['check', '--config', 'gateway.yaml'], { cwd })
+  t.equal(code, 2)
+  for (const place of ['3:28: error', '4:15: error', '5:1: error']) t.match(stdout, `gateway.yaml:${place}`)
+  t.match(stderr, 'gateway.yaml: 3 errors')
+})
+
+t.test('a file that is not there', async t => {
+  const { code, stdout } = await gateway(['check', '--config', 'nowhere.yaml'], { cwd: t.testdir({}) })
+  t.match({ code, stdout }, { code: 2, stdout: /^nowhere\.yaml: error: no such file/ })
+})
+
+t.test('the example of the repository has no problems', async t => {
+  t.match(await gateway(['check'], { cwd: ROOT }), { code: 0, stdout: /^gateway\.yaml: no problems/ })
+})
+
+t.test('colours only where they are asked for', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': 'servr: {}\n' })
+  t.notMatch((await gateway(['check'], { cwd })).stdout, '\u001b')
+  t.match((await gateway(['check'], { cwd, env: { FORCE_COLOR: '1' } })).stdout, '\u001b[1m\u001b[31merror')
+})
+
+t.test('a reader that leaves early is no failure', async t => {
+  const problems = Array.from({ length: 5000 }, (_, at) => `unknown_key_${at}: 1\n`).join('')
+  const cwd = t.testdir({ 'gateway.yaml': `${GOOD}auth: open\n${problems}` })
+  const child = spawn(process.execPath, [GATEWAY, 'check', '--config', join(cwd, 'gateway.yaml')], {
+    env: { KEY: 'a-key-that-is-long-enough' }, stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stdout.destroy()
+  child.stderr.setEncoding('utf8')
+  let stderr = ''
+  child.stderr.on('data', (chunk: string) => {
+    stderr += chunk
+  })
+  await once(child, 'close')
+  t.notMatch(stderr, /EPIPE|\n {4}at /)
+})

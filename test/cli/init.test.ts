@@ -1,0 +1,54 @@
+import { cpSync, existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { ROOT, gateway } from './command.ts'
+
+/** Where the first line of a configuration says that the schema is. */
+function schemaOf(file: string): string {
+  const reference = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(file, 'utf8'))?.[1] ?? ''
+  return reference.startsWith('file:') ? fileURLToPath(reference) : resolve(file, '..', reference)
+}
+
+t.test('writes the example, which checks and finds its schema', async t => {
+  const cwd = t.testdir({})
+  const { code, stdout } = await gateway(['init'], { cwd })
+  t.match({ code, stdout }, { code: 0, stdout: /^Wrote gateway\.yaml\. Next: gateway serve/ })
+  const [written, example] = [cwd, ROOT].map(directory => {
+    const text = readFileSync(join(directory, 'gateway.yaml'), 'utf8')
+    return text.slice(text.indexOf('\n'))
+  })
+  t.equal(written, example)
+  t.ok(existsSync(schemaOf(join(cwd, 'gateway.yaml'))))
+  t.match(await gateway(['check'], { cwd }), { code: 0 })
+})
+
+t.test('names the file that it is told', async t => {
+  const cwd = t.testdir({ sub: {} })
+  t.match(await gateway(['init', '--config', 'sub/my.yaml'], { cwd }), { code: 0 })
+  t.ok(existsSync(join(cwd, 'sub', 'my.yaml')))
+})
+
+t.test('never overwrites', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': 'mine', 'other.yaml': t.fixture('symlink', 'gone.yaml') })
+  t.match(await gateway(['init'], { cwd }), { code: 2, stdout: '', stderr: /exists already/ })
+  t.equal(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'), 'mine')
+  t.match(await gateway(['init', '-c', 'other.yaml'], { cwd }), { code: 2 })
+  t.notOk(existsSync(join(cwd, 'gone.yaml')), 'nor writes through a dangling link')
+})
+
+t.test('a directory that is not there', async t => {
+  const ended = await gateway(['init', '-c', 'no/where.yaml'], { cwd: t.testdir({}) })
+  t.match(ended, { code: 2, stderr: /directory does not exist/ })
+})
+
+t.test('where the gateway is installed below the file, the schema is named by a relative path', async t => {
+  const cwd = t.testdir({ tools: { node_modules: t.fixture('symlink', join(ROOT, 'node_modules')) } })
+  for (const name of ['bin', 'src', 'package.json', 'gateway.yaml', 'gateway.schema.json']) {
+    cpSync(join(ROOT, name), join(cwd, 'tools', name), { recursive: true })
+  }
+  const script = join(cwd, 'tools', 'bin', 'gateway.js')
+  t.match(await gateway(['init'], { cwd, script }), { code: 0, stderr: '' })
+  const [first] = readFileSync(join(cwd, 'gateway.yaml'), 'utf8').split('\n')
+  t.equal(first, '# yaml-language-server: $schema=./tools/gateway.schema.json')
+})

@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { gateway, listening } from './command.ts'
+
+const KEY = 'a-key-that-is-long-enough'
+
+const YAML = `server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
+upstreams: { demo: { simulator: true } }
+routes: [{ model: [demo, "sim*"], to: demo }]
+keys: [{ name: team, key: ${KEY} }]
+`
+
+/** The answer's head, once it is there. */
+async function ask(base: string, model: string): Promise<IncomingMessage> {
+  const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'hello' }] })
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const asked = request(`${base}/v1/chat/completions`, { method: 'POST', agent: false, headers })
+  asked.end(body)
+  const [answer] = await once(asked, 'response') as [IncomingMessage]
+  return answer
+}
+
+t.test('says where it listens, as JSON with the real ports, and ends well on SIGTERM', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const { child, base, lines, ended } = await listening(t, ['serve'], { cwd })
+  const address = /^http:\/\/127\.0\.0\.1:[1-9]\d*$/
+  t.match(lines[0], { level: 'info', msg: 'listening', base: address, console: address })
+  t.equal((await fetch(`${base}/api/status`)).status, 200)
+  child.kill('SIGTERM')
+  t.match(await ended, { code: 0, signal: null, stderr: '' })
+  t.match(lines.at(-1), { msg: 'ended', cut: 0 })
+})
+
+t.test('a key that the file shows as a default is in a request to paste, a literal one is not', async t => {
+  const open = YAML.replace(KEY, '"${KEY:-a-public-key-for-all}"')
+  const cwd = t.testdir({ 'gateway.yaml': open, 'literal.yaml': YAML })
+  const shown = await listening(t, ['serve'], { cwd })
+  shown.child.kill('SIGINT')
+  const { stderr, code } = await shown.ended
+  t.equal(code, 0)
+  t.match(stderr, `curl ${shown.base}/v1/chat/completions`)
+  t.match(stderr, 'Bearer a-public-key-for-all')
+  const secret = { KEY: 'a-key-from-the-environment' }
+  for (const [file, env] of [['literal.yaml', {}], ['gateway.yaml', secret]] as const) {
+    const hidden = await listening(t, ['serve', '-c', file], { cwd, env })
+    hidden.child.kill('SIGTERM')
+    t.match(await hidden.ended, { code: 0, stderr: '' }, file)
+    t.notMatch(JSON.stringify(hidden.lines), /a-key/)
+  }
+})
+
+t.test('warnings of the configuration are logged, and the addresses whatever the level', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `${YAML}log: { level: warn }\ndocs: { listen: 127.0.0.1:0 }\n` })
+  const { lines } = await listening(t, ['serve'], { cwd })
+  t.match(lines, [
+    { level: 'warn', msg: /^gateway\.yaml:7:1: not acted on yet/ },
+    { level: 'info', msg: 'listening' },
+  ])
+})
+
+t.test('SIGTERM lets a stream finish', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const { child, base, ended, logged } = await listening(t, ['serve'], { cwd })
+  const answer = await ask(base, 'sim,tokens=5,pace=100ms')
+  child.kill('SIGTERM')
+  await logged('draining')
+  t.match(await text(answer), /data: \[DONE\]/)
+  t.match(await ended, { code: 0, signal: null })
+})
+
+t.test('a second signal ends it now, and says by its exit code that it cut a stream', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const { child, base, ended, logged, lines } = await listening(t, ['serve'], { cwd })
+  const answer = await ask(base, 'sim,stall_after=2')
+  const cut = text(answer)
+  child.kill('SIGTERM')
+  await logged('draining')
+  child.kill('SIGTERM')
+  await t.rejects(cut)
+  t.match(await ended, { code: 1, signal: null })
+  t.match(lines.at(-1), { msg: 'ended', cut: 1 })
+})
+
+t.test('a configuration that cannot be used ends it with 2 and every problem', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `${YAML}servr: {}\nlog: { level: loud }\n` })
+  const { code, stdout, stderr } = await gateway(['serve'], { cwd })
+  t.match({ code, stdout }, { code: 2, stdout: '' })
+  t.match(stderr, /gateway\.yaml:6:1: error: unknown key "servr"; did you mean "server"\?/)
+  t.match(stderr, /gateway\.yaml:7:15: error: log\.level/)
+  t.match(stderr, /gateway\.yaml: 2 errors/)
+})
+
+t.test('an address that is taken ends it with 1 and says so', async t => {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const cwd = t.testdir({ 'gateway.yaml': YAML.replace('127.0.0.1:0', `127.0.0.1:${port}`) })
+  const { code, stderr } = await gateway(['serve'], { cwd })
+  t.equal(code, 1)
+  t.match(stderr, `error: cannot listen on 127.0.0.1:${port}: another program listens there already`)
+  t.notMatch(stderr, /\n {4}at /)
+})

@@ -1,0 +1,284 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import OpenAI from 'openai'
+import { OpenAIRealtimeWS } from 'openai/realtime/ws'
+import { ResponsesWS } from 'openai/resources/responses/ws'
+import OpenAI6 from 'openai6'
+import { OpenAIRealtimeWS as OpenAIRealtimeWS6 } from 'openai6/realtime/ws'
+import t from 'tap'
+import type { Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import type { ClientOptions, ServerOptions } from 'ws'
+import { certificateFiles } from '../support/certificate.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startRawUpstream, startUpstream } from '../support/upstream.ts'
+import { NARROW_KEY, WRONG_KEY, startForClients } from './setup.ts'
+
+const BEARER = { headers: { authorization: `Bearer ${KEY}` } }
+
+/** An upstream's WebSocket server, and the gateway in front of it. */
+async function startPair(t: Test, options: ServerOptions = {}) {
+  const { server, url } = await startUpstream(t, (_req, res) => res.end())
+  const sockets = new WebSocketServer({ server, ...options })
+  const handshakes: IncomingMessage[] = []
+  const waiting: ((peer: WebSocket) => void)[] = []
+  sockets.on('connection', (peer, req) => {
+    t.teardown(() => peer.terminate())
+    peer.on('error', () => {})
+    handshakes.push(req)
+    waiting.shift()?.(peer)
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${url}", websocket: true, auth: { bearer: operator-secret } } }
+routes:
+  - { path: /v1/realtime, model: asked, to: { upstream: up, model: "served/1" } }
+  - { path: /v1/realtime, to: up }
+`)
+  const next = () => new Promise<WebSocket>(resolve => waiting.push(resolve))
+  return {
+    gateway,
+    handshakes,
+    /** Both ends of a connection through the gateway. */
+    open: async (path = '/v1/realtime?model=m', client: ClientOptions = BEARER, protocols: string[] = []) => {
+      const upstream = next()
+      const near = connect(t, gateway.url + path, client, protocols)
+      const [far] = await Promise.all([upstream, once(near, 'open')])
+      const { headers } = handshakes.at(-1) as IncomingMessage
+      return { near, far, id: headers['x-gateway-request-id'] }
+    },
+  }
+}
+
+function connect(t: Test, url: string, options: ClientOptions, protocols: string[] = []): WebSocket {
+  const client = new WebSocket(url.replace(/^http/, 'ws'), protocols, options)
+  t.teardown(() => client.terminate())
+  client.on('error', () => {})
+  return client
+}
+
+/** The answer to a handshake that is refused. */
+async function refusal(
+  t: Test, url: string, options: ClientOptions = BEARER, protocols: string[] = [],
+): Promise<{ status: number; headers: IncomingMessage['headers']; body: unknown }> {
+  const client = connect(t, url, options, protocols)
+  const [, answer] = (await once(client, 'unexpected-response')) as [unknown, IncomingMessage]
+  answer.setEncoding('utf8')
+  let text = ''
+  for await (const chunk of answer) text += chunk
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body: JSON.parse(text) }
+}
+
+t.test('the key is taken from wherever clients put it, and stays with the gateway', async t => {
+  const { open, handshakes, gateway } = await startPair(t)
+  const subprotocol = ['realtime', `openai-insecure-api-key.${KEY}`, 'openai-beta.realtime-v1']
+  const cases: [string, string, ClientOptions, string[]][] = [
+    ['Authorization', '/v1/realtime?model=m', BEARER, []],
+    ['x-api-key', '/v1/realtime?model=m', { headers: { 'x-api-key': KEY } }, []],
+    ['query', `/v1/realtime?key=${KEY}&model=m`, {}, []],
+    ['subprotocol', '/v1/realtime?model=m', {}, subprotocol],
+  ]
+  for (const [name, path, options, protocols] of cases) {
+    const { near } = await open(path, options, protocols)
+    const { headers, url } = handshakes.at(-1) as IncomingMessage
+    t.equal(url, '/v1/realtime?model=m', name)
+    t.equal(headers.authorization, 'Bearer operator-secret', name)
+    t.notMatch(JSON.stringify(headers), KEY, name)
+    t.match(headers['x-gateway-request-id'], /^[\da-f-]{36}$/)
+    if (protocols.length > 0) {
+      t.equal(near.protocol, 'realtime')
+      t.equal(headers['sec-websocket-protocol'], 'realtime, openai-beta.realtime-v1')
+    }
+  }
+  t.notMatch(JSON.stringify(gateway.logged), KEY)
+})
+
+t.test('a session with the simulator, by header, query and subprotocol', async t => {
+  const gateway = await startForClients(t)
+  const cases: [string, ClientOptions, string[]][] = [
+    ['', BEARER, []],
+    [`&key=${KEY}`, {}, []],
+    ['', {}, ['realtime', `openai-insecure-api-key.${KEY}`]],
+  ]
+  for (const [query, options, protocols] of cases) {
+    const client = connect(t, `${gateway.url}/v1/realtime?model=sim,tokens=3${query}`, options, protocols)
+    const upgraded = once(client, 'upgrade') as Promise<[IncomingMessage]>
+    let text = ''
+    const done = new Promise<unknown>(resolve => {
+      client.on('message', (data: Buffer) => {
+        const event = JSON.parse(data.toString()) as { type: string; delta?: string }
+        if (event.type === 'session.created') client.send('{"type":"response.create"}')
+        if (event.type === 'response.output_text.delta') text += event.delta
+        if (event.type === 'response.done') resolve(event)
+      })
+    })
+    const [answer] = await upgraded
+    t.match(answer.headers, { 'x-gateway-version': '0.0.0-test', 'x-gateway-request-id': /^[\da-f-]{36}$/ })
+    t.match(await done, { response: { status: 'completed', usage: { output_tokens: 3 } } })
+    t.equal(text, 'w1 w2 w3')
+    client.close(1000)
+    await once(client, 'close')
+    const id = answer.headers['x-gateway-request-id']
+    const line = await gateway.waitForLog(each => each.msg === 'exchange' && each.request === id)
+    t.match(line, { status: 101, endpoint: 'realtime', model: 'sim,tokens=3', upstream: 'demo' })
+  }
+})
+
+t.test('who may not: refused before any upstream hears of it', async t => {
+  const gateway = await startForClients(t)
+  const realtime = `${gateway.url}/v1/realtime?model=sim`
+  const keyless = await refusal(t, realtime, {})
+  t.equal(keyless.status, 401)
+  t.equal(keyless.headers['x-should-retry'], 'false')
+  t.match(keyless.body, { error: { code: 'invalid_api_key' } })
+  const wrong = await refusal(t, realtime, {}, ['realtime', `openai-insecure-api-key.${WRONG_KEY}`])
+  t.equal(wrong.status, 401)
+  const narrow = await refusal(t, realtime, { headers: { authorization: `Bearer ${NARROW_KEY}` } })
+  t.equal(narrow.status, 403)
+  t.match(narrow.body, { error: { code: 'model_not_allowed' } })
+  const unknown = await refusal(t, `${gateway.url}/v1/realtime?model=none`)
+  t.equal(unknown.status, 404)
+  t.match(unknown.body, { error: { code: 'model_not_found' } })
+  for (const { headers } of [keyless, wrong, narrow, unknown]) {
+    t.match(headers['x-gateway-request-id'], /^[\da-f-]{36}$/)
+    t.equal(headers['x-gateway-version'], '0.0.0-test')
+  }
+})
+
+t.test('a model under another name', async t => {
+  const { open, handshakes } = await startPair(t)
+  await open('/v1/realtime?x=%20&model=asked&y=1')
+  t.equal(handshakes.at(-1)?.url, '/v1/realtime?x=%20&model=served%2F1&y=1')
+})
+
+t.test('two different models: refused, because nobody knows which of them the upstream would take', async t => {
+  const { gateway } = await startPair(t)
+  const { status, body } = await refusal(t, `${gateway.url}/v1/realtime?model=m&model=other`)
+  t.equal(status, 400)
+  t.match(body, { error: { code: 'model_ambiguous' } })
+})
+
+t.test('where no upstream takes it: 426', async t => {
+  const gateway = await startForClients(t)
+  for (const path of ['/v1/realtime?model=tcp', '/v1/responses?model=tcp', '/v1/chat/completions?model=tcp']) {
+    const { status, headers, body } = await refusal(t, gateway.url + path)
+    t.equal(status, 426, path)
+    t.equal(headers.upgrade, 'websocket')
+    t.match(body, { error: { code: 'upgrade_required' } })
+  }
+})
+
+t.test('an upstream that refuses the handshake', async t => {
+  const gateway = await startForClients(t)
+  const cases: [string, number, string][] = [
+    ['status=401', 502, 'upstream_rejected_key'],
+    ['status=503', 502, 'upstream_invalid'],
+    ['status=404', 426, 'upgrade_required'],
+    ['reset', 502, 'upstream_unreachable'],
+  ]
+  for (const [fault, due, code] of cases) {
+    const { status, body } = await refusal(t, `${gateway.url}/v1/realtime?model=sim,${fault}`)
+    t.equal(status, due, fault)
+    t.match(body, { error: { code } }, fault)
+  }
+})
+
+t.test('messages pass unchanged, however large and of whichever kind', async t => {
+  for (const perMessageDeflate of [false, true]) {
+    const { open } = await startPair(t, { perMessageDeflate })
+    const { near, far } = await open('/v1/realtime?model=m', { ...BEARER, perMessageDeflate })
+    t.equal(near.extensions, perMessageDeflate ? 'permessage-deflate' : '')
+    far.on('message', (data, isBinary) => far.send(data, { binary: isBinary }))
+    const messages = ['', 'é 😀', 'x'.repeat(200_000), Buffer.alloc(1_000_000, 7), Buffer.alloc(0)]
+    for (const message of messages) {
+      const echoed = once(near, 'message') as Promise<[Buffer, boolean]>
+      near.send(message)
+      const [data, isBinary] = await echoed
+      t.equal(isBinary, typeof message !== 'string')
+      t.ok(data.equals(Buffer.from(message)))
+    }
+    const pong = once(near, 'pong')
+    near.ping('there?')
+    t.equal(String((await pong)[0]), 'there?')
+  }
+})
+
+t.test('what the upstream says in one packet with its handshake is heard', async t => {
+  const upstream = await startRawUpstream(t, socket => {
+    socket.once('data', (request: Buffer) => {
+      const key = /sec-websocket-key: (\S+)/i.exec(request.toString())?.[1] ?? ''
+      const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+      const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade']
+      socket.write(`${[...head, `Sec-WebSocket-Accept: ${accept}`].join('\r\n')}\r\n\r\n\x81\x05hello`, 'latin1')
+    })
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", websocket: true } }
+routes: [{ to: up }]
+`)
+  const client = connect(t, `${gateway.url}/v1/realtime?model=m`, BEARER)
+  t.equal(String((await once(client, 'message'))[0]), 'hello')
+})
+
+t.test('when one side goes, the other goes too', async t => {
+  const { open, gateway } = await startPair(t)
+  const leave: Record<string, [(peer: WebSocket) => void, number]> = {
+    'with a close frame': [peer => peer.close(4000, 'enough'), 4000],
+    'without a word': [peer => peer.terminate(), 1006],
+  }
+  for (const [how, [go, code]] of Object.entries(leave)) {
+    for (const side of ['near', 'far'] as const) {
+      const { near, far, id } = await open()
+      const [goer, stayer] = side === 'near' ? [near, far] : [far, near]
+      const closed = once(stayer, 'close') as Promise<[number, Buffer]>
+      go(goer)
+      t.equal((await closed)[0], code, `the ${side} side goes ${how}`)
+      const line = await gateway.waitForLog(each => each.msg === 'exchange' && each.request === id)
+      t.match(line, { status: 101 })
+    }
+  }
+})
+
+t.test('an upstream that is gone in the middle of an answer', async t => {
+  const gateway = await startForClients(t)
+  const client = connect(t, `${gateway.url}/v1/realtime?model=sim,close_after=3`, BEARER)
+  const closed = once(client, 'close') as Promise<[number]>
+  await once(client, 'open')
+  client.send('{"type":"response.create"}')
+  t.equal((await closed)[0], 1006)
+})
+
+t.test("OpenAI's own clients, by base URL and key alone", async t => {
+  const { certFile, keyFile, cert: ca } = certificateFiles(t)
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" } }
+upstreams: { demo: { simulator: true, websocket: true } }
+routes: [{ path: /v1/responses, to: demo }, { model: "sim*", to: demo }]
+`)
+  const init = { baseURL: `${gateway.url.replace('127.0.0.1', 'localhost')}/v1`, apiKey: KEY }
+  const options = { ca }
+  const asked = { model: 'sim,tokens=2', options }
+  const sessions: Record<string, () => OpenAIRealtimeWS> = {
+    'openai 7': () => new OpenAIRealtimeWS(asked, new OpenAI(init)),
+    // Used below in the same way in both majors; their types are not the same.
+    'openai 6': () => new OpenAIRealtimeWS6(asked, new OpenAI6(init)) as unknown as OpenAIRealtimeWS,
+  }
+  for (const [name, connect] of Object.entries(sessions)) {
+    const session = connect()
+    t.teardown(() => session.close())
+    const said = new Promise<string>((resolve, reject) => {
+      session.on('session.created', () => session.send({ type: 'response.create' }))
+      session.on('response.output_text.done', event => resolve(event.text))
+      session.on('error', reject)
+    })
+    t.equal(await said, 'w1 w2', name)
+  }
+  const responses = new ResponsesWS(new OpenAI(init), options)
+  t.teardown(() => responses.close())
+  const completed = new Promise<string>((resolve, reject) => {
+    responses.on('response.completed', event => resolve(event.response.status ?? ''))
+    responses.on('error', reject)
+  })
+  responses.send({ type: 'response.create', model: 'sim,tokens=2', input: 'x' })
+  t.equal(await completed, 'completed')
+})

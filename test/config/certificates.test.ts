@@ -1,0 +1,56 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { selfSigned } from '../support/certificate.ts'
+import { LEAST, problemsOf } from './loading.ts'
+
+/** Valid on the first of January 2020 alone. */
+const EXPIRED = `-----BEGIN CERTIFICATE-----
+MIIBRTCB7KADAgECAgEBMAoGCCqGSM49BAMCMBQxEjAQBgNVBAMMCWxvY2FsaG9z
+dDAeFw0yMDAxMDEwMDAwMDBaFw0yMDAxMDIwMDAwMDBaMBQxEjAQBgNVBAMMCWxv
+Y2FsaG9zdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABMnesdwlimy5EFpE6K8Y
+oDzHmUCojen6A5bjgTRFKse+VSHFC30YUTjEFVVNLzfn/QUC1SqgoA0gm/CpLNiu
+eUOjLzAtMA8GA1UdEwEB/wQFMAMBAf8wGgYDVR0RBBMwEYIJbG9jYWxob3N0hwR/
+AAABMAoGCCqGSM49BAMCA0gAMEUCIAFNOsU+MQiGY0siLR7lzuYLysnFDz6ZVubb
+LvMgFjp+AiEA8mplgPOkNN0RUFayLT+qLpm0xZYfUtEMIYZgZ4xlEWU=
+-----END CERTIFICATE-----
+`
+
+t.test('certificates are read, and key and certificate must be a pair', async t => {
+  const [one, two] = [selfSigned(), selfSigned()]
+  const directory = t.testdir({
+    'cert.pem': one.cert,
+    'key.pem': one.key,
+    'other.pem': two.key,
+    'chain.pem': `# chain\n${one.cert}${two.cert}`,
+    'broken.pem': one.cert.replace(/\n.{20}/, '\nAAAAAAAAAAAAAAAAAAAA'),
+    'locked.pem': '-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n',
+    'gateway.yaml': '',
+  })
+  mkdirSync(join(directory, 'dir.pem'))
+  const told = (cert: string, key: string): string[] => {
+    const file = join(directory, 'gateway.yaml')
+    writeFileSync(file, `${LEAST}auth: open\nserver: { tls: { cert: ${cert}, key: ${key} } }\n`)
+    return problemsOf(() => loadConfig(file, {})).map(({ message }) => message)
+  }
+  t.strictSame(told('cert.pem', 'key.pem'), [])
+  t.strictSame(told('chain.pem', 'key.pem'), [])
+  t.match(told('cert.pem', 'other.pem'), [/not the one that the certificate was made for/])
+  t.match(told('broken.pem', 'key.pem'), [/certificate 1 of the file cannot be parsed/])
+  t.match(told('key.pem', 'cert.pem'), [/no certificate/, /no private key/])
+  t.match(told('cert.pem', 'locked.pem'), [/passphrase/])
+  t.match(told('dir.pem', 'key.pem'), [/cannot be read \(EISDIR\)/])
+})
+
+t.test('a certificate that has run out is worth a warning', async t => {
+  const directory = t.testdir({ 'expired.pem': EXPIRED })
+  const file = join(directory, 'gateway.yaml')
+  writeFileSync(file, `upstreams: { a: { url: "https://localhost", ca: expired.pem } }
+routes: [{ to: a }]
+auth: open
+`)
+  const told = problemsOf(() => loadConfig(file, {}))
+  t.match(told, [{ severity: 'warning', line: 1, message: /run out, on Jan  2/ }])
+  t.equal(loadConfig(file, {}).config.upstreams.get('a')?.ca, join(directory, 'expired.pem'))
+})

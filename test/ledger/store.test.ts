@@ -1,0 +1,103 @@
+import { rmSync, statSync, unwatchFile, watchFile } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import { encode } from '../../src/ledger/columns.ts'
+import { openReader } from '../../src/ledger/query.ts'
+import { Store } from '../../src/ledger/store.ts'
+import { draft, MIDNIGHT, row } from './rows.ts'
+import { watch } from './watched.ts'
+
+t.test('a batch that is sent twice is written once', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new Store(file, 'one')
+  const first = { seq: 1, drafts: [encode(draft('a')), encode(draft('b'))], closed: [] }
+  const second = { seq: 2, drafts: [], closed: [encode(row('a'))] }
+  for (const batch of [first, second, first, second]) t.equal(store.write(batch), null)
+  using reader = openReader(file)
+  t.strictSame([...reader.rows({})], [row('a')])
+  t.strictSame(reader.find('b'), [{ row: draft('b'), running: true }])
+  store.close()
+})
+
+t.test('a batch is written whole or not at all', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new Store(file, 'one')
+  store.write({ seq: 1, drafts: [], closed: [encode(row('before'))] })
+  const other = new DatabaseSync(file)
+  // What each row needs last of all.
+  other.exec('ALTER TABLE in_flight RENAME TO elsewhere')
+  const batch = { seq: 2, drafts: [], closed: [encode(row('a')), encode(row('b'))] }
+  t.throws(() => store.write(batch), /no such table/)
+  const select = other.prepare('SELECT request_id AS name FROM requests ORDER BY id')
+  const ids = () => select.all().map(({ name }) => name)
+  t.strictSame(ids(), ['before'])
+  other.exec('ALTER TABLE elsewhere RENAME TO in_flight')
+  t.equal(store.write(batch), null)
+  t.strictSame(ids(), ['before', 'a', 'b'])
+  other.close()
+  store.close()
+})
+
+t.test('a row that is refused leaves its draft', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new Store(file, 'one')
+  const dear = encode(row('a', { costPico: 2n ** 70n }))
+  t.match(store.write({ seq: 1, drafts: [encode(draft('a'))], closed: [dear] }), { closed: 1, error: Error })
+  store.close()
+  using reader = openReader(file)
+  t.strictSame([...reader.rows({})], [draft('a')])
+})
+
+t.test('only what a dead process had in flight is interrupted', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const living = new Store(file, 'living')
+  living.write({ seq: 1, drafts: [encode(draft('running'))], closed: [] })
+  const other = new Store(file, 'other')
+  other.write({ seq: 1, drafts: [encode(draft('mine'))], closed: [] })
+  t.equal(other.recover(), 0)
+  // Without its file the mark is not seen: as if the process were dead.
+  rmSync(`${file}-live-living`)
+  t.equal(other.recover(), 1)
+  using reader = openReader(file)
+  t.strictSame([...reader.rows({})], [draft('running')])
+  // It was not, and has the last word.
+  living.write({ seq: 2, drafts: [], closed: [encode(row('running'))] })
+  t.strictSame([...reader.rows({})], [row('running')])
+  living.close()
+  other.close()
+})
+
+t.test('old rows are deleted in pieces', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new Store(file, 'one')
+  const rows = Array.from({ length: 700 }, (_, n) => encode(row(`r${n}`, { startedAt: MIDNIGHT + n })))
+  store.write({ seq: 1, drafts: [], closed: rows })
+  t.equal(store.expire(MIDNIGHT + 600), true)
+  t.equal(store.expire(MIDNIGHT + 600), false)
+  using reader = openReader(file)
+  t.equal(reader.sums({}, null)[0]?.requests, 100)
+  store.close()
+})
+
+t.test('the log is copied into the file by a thread of its own', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  await using watched = watch(file)
+  const empty = statSync(await ready(file, watched)).size
+  for (let n = 0; n < 2000; n += 1) watched.ledger.close(row(`r${n}`))
+  // Far less than what makes the writer do it.
+  await watched.ledger.flush()
+  await new Promise<void>(resolve => {
+    watchFile(file, { interval: 50 }, ({ size }) => {
+      if (size <= empty + 100_000) return
+      unwatchFile(file)
+      resolve()
+    })
+  })
+  t.pass('it grew')
+})
+
+async function ready(file: string, { ledger }: ReturnType<typeof watch>): Promise<string> {
+  await ledger.ready()
+  return file
+}

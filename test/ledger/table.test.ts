@@ -1,0 +1,36 @@
+import t from 'tap'
+import { figure, table, visible } from '../../src/ledger/table.ts'
+
+t.test('columns are as wide as what is in them, numbers on the right', async t => {
+  const columns = [
+    { title: 'KEY', text: ({ key }: Item) => key },
+    { title: 'TOKENS', text: ({ tokens }: Item) => figure(tokens), right: true },
+    { title: 'NOTE', text: ({ note }: Item) => note },
+  ]
+  type Item = { key: string; tokens: number; note: string }
+  t.equal(table(columns, [
+    { key: 'a', tokens: 1234567, note: 'x' },
+    { key: 'team-b', tokens: 5, note: '' },
+  ]), [
+    'KEY        TOKENS  NOTE\n',
+    'a       1,234,567  x\n',
+    'team-b          5\n',
+  ].join(''))
+  t.equal(table(columns, []), 'KEY  TOKENS  NOTE\n')
+})
+
+t.test('a name cannot steer the terminal or forge a line', async t => {
+  t.equal(visible('red \x1b[31m'), 'red \\u{1b}[31m')
+  t.equal(visible('two\r\nlines\u2028'), 'two\\u{d}\\u{a}lines\\u{2028}')
+  t.equal(visible('\x9b2J\u202egnp.exe'), '\\u{9b}2J\\u{202e}gnp.exe')
+  t.equal(visible('modèle-日本-🙂'), 'modèle-日本-🙂')
+  const columns = [{ title: 'A', text: (text: string) => text }]
+  t.equal(table(columns, ['\x1b[2J\nfake']), 'A\n\\u{1b}[2J\\u{a}fake\n')
+})
+
+t.test('figures are grouped, and unknown is a dash', async t => {
+  t.equal(figure(0), '0')
+  t.equal(figure(12_345.678_9), '12,345.679')
+  t.equal(figure(2n ** 64n), '18,446,744,073,709,551,616')
+  t.equal(figure(null), '-')
+})

@@ -1,0 +1,519 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { readUsage } from '../../src/metering/readers.ts'
+import type { Reading } from '../../src/metering/readers.ts'
+import { blankUsage } from '../../src/metering/usage.ts'
+import type { Usage } from '../../src/metering/usage.ts'
+import type { EndpointName } from '../../src/protocols/names.ts'
+
+function sound(usage: Partial<Usage>): Reading {
+  return { usage: { ...blankUsage(), ...usage }, suspect: false }
+}
+
+function doubtful(usage: Partial<Usage>): Reading {
+  return { usage: { ...blankUsage(), ...usage }, suspect: true }
+}
+
+t.test(
+  'chat: prompt_tokens includes cached, written and audio; completion_tokens includes reasoning',
+  async t => {
+    const usage = {
+      prompt_tokens: 2006,
+      completion_tokens: 300,
+      total_tokens: 2306,
+      prompt_tokens_details: { cached_tokens: 1920, cache_write_tokens: 20, audio_tokens: 10 },
+      completion_tokens_details: { reasoning_tokens: 128, audio_tokens: 7, accepted_prediction_tokens: 0 },
+    }
+    const expected = sound({
+      inputTokens: 2006,
+      cachedInputTokens: 1920,
+      cacheWrite5mTokens: 20,
+      inputAudioTokens: 10,
+      outputTokens: 300,
+      reasoningTokens: 128,
+      outputAudioTokens: 7,
+    })
+    t.strictSame(readUsage('chat.completions', usage), expected)
+    t.strictSame(readUsage('completions', usage), expected)
+  },
+)
+
+t.test('chat: absent details are unknown, explicit zeros are zeros', async t => {
+  t.strictSame(
+    readUsage('chat.completions', { prompt_tokens: 5, completion_tokens: 0 }),
+    sound({ inputTokens: 5, outputTokens: 0 }),
+  )
+  t.strictSame(
+    readUsage('chat.completions', {
+      prompt_tokens: 5,
+      completion_tokens: 2,
+      total_tokens: 7,
+      prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
+    }),
+    sound({
+      inputTokens: 5,
+      cachedInputTokens: 0,
+      inputAudioTokens: 0,
+      outputTokens: 2,
+      reasoningTokens: 0,
+      outputAudioTokens: 0,
+    }),
+  )
+  t.strictSame(
+    readUsage('chat.completions', {
+      prompt_tokens: 5,
+      completion_tokens: 2,
+      prompt_tokens_details: null,
+      completion_tokens_details: null,
+    }),
+    sound({ inputTokens: 5, outputTokens: 2 }),
+  )
+})
+
+t.test('chat: cache hits that vendors report at the top', async t => {
+  const deepseek = {
+    prompt_tokens: 9,
+    completion_tokens: 1,
+    prompt_cache_hit_tokens: 4,
+    prompt_cache_miss_tokens: 5,
+  }
+  t.equal(readUsage('chat.completions', deepseek)?.usage.cachedInputTokens, 4)
+  const moonshot = { prompt_tokens: 9, completion_tokens: 1, cached_tokens: 3 }
+  t.equal(readUsage('chat.completions', moonshot)?.usage.cachedInputTokens, 3)
+})
+
+t.test('chat: a total that is the sum of all three puts the reasoning beside the completion', async t => {
+  const beside = {
+    prompt_tokens: 32,
+    completion_tokens: 9,
+    total_tokens: 135,
+    completion_tokens_details: { reasoning_tokens: 94 },
+  }
+  t.strictSame(
+    readUsage('chat.completions', beside),
+    sound({ inputTokens: 32, outputTokens: 103, reasoningTokens: 94 }),
+  )
+})
+
+t.test('chat: audio that was cached is not counted twice', async t => {
+  const usage = {
+    prompt_tokens: 100,
+    completion_tokens: 1,
+    prompt_tokens_details: { cached_tokens: 80, audio_tokens: 50 },
+  }
+  t.strictSame(
+    readUsage('chat.completions', usage),
+    sound({ inputTokens: 100, cachedInputTokens: 80, inputAudioTokens: 20, outputTokens: 1 }),
+  )
+})
+
+t.test('responses: input_tokens includes cached; cache writes by lifetime', async t => {
+  t.strictSame(
+    readUsage('responses', {
+      input_tokens: 328,
+      input_tokens_details: { cached_tokens: 128, cache_write_tokens: 0 },
+      output_tokens: 52,
+      output_tokens_details: { reasoning_tokens: 40 },
+      total_tokens: 380,
+    }),
+    sound({
+      inputTokens: 328,
+      cachedInputTokens: 128,
+      cacheWrite5mTokens: 0,
+      outputTokens: 52,
+      reasoningTokens: 40,
+    }),
+  )
+  t.strictSame(
+    readUsage('responses', {
+      input_tokens: 500,
+      input_tokens_details: {
+        cached_tokens: 100,
+        cache_write_tokens: 300,
+        cache_write_tokens_details: { ttl_30m_tokens: 250, ttl_12h_tokens: 50 },
+      },
+      output_tokens: 1,
+      output_tokens_details: { reasoning_tokens: 0 },
+    }),
+    sound({
+      inputTokens: 500,
+      cachedInputTokens: 100,
+      cacheWrite5mTokens: 250,
+      cacheWrite1hTokens: 50,
+      outputTokens: 1,
+      reasoningTokens: 0,
+    }),
+  )
+})
+
+t.test('messages: input_tokens excludes cache reads and writes', async t => {
+  t.strictSame(
+    readUsage('messages', {
+      input_tokens: 21,
+      cache_creation_input_tokens: 188,
+      cache_read_input_tokens: 1000,
+      cache_creation: { ephemeral_5m_input_tokens: 88, ephemeral_1h_input_tokens: 100 },
+      output_tokens: 393,
+      service_tier: 'standard',
+      output_tokens_details: { thinking_tokens: 300 },
+    }),
+    sound({
+      inputTokens: 1209,
+      cachedInputTokens: 1000,
+      cacheWrite5mTokens: 88,
+      cacheWrite1hTokens: 100,
+      outputTokens: 393,
+      reasoningTokens: 300,
+    }),
+  )
+})
+
+t.test('messages: writes whose split is null, absent or short count as 5m', async t => {
+  const usage = {
+    input_tokens: 4,
+    cache_creation_input_tokens: 50,
+    cache_read_input_tokens: 0,
+    output_tokens: 2,
+  }
+  const expected = sound({ inputTokens: 54, cachedInputTokens: 0, cacheWrite5mTokens: 50, outputTokens: 2 })
+  t.strictSame(readUsage('messages', { ...usage, cache_creation: null }), expected)
+  t.strictSame(readUsage('messages', usage), expected)
+  t.strictSame(
+    readUsage('messages', {
+      ...usage,
+      cache_creation: { ephemeral_5m_input_tokens: null, ephemeral_1h_input_tokens: 20 },
+    }),
+    sound({
+      inputTokens: 54,
+      cachedInputTokens: 0,
+      cacheWrite5mTokens: 30,
+      cacheWrite1hTokens: 20,
+      outputTokens: 2,
+    }),
+  )
+})
+
+t.test('messages: a split without a total is the total; one above it is not believed', async t => {
+  const split = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 5 }
+  t.strictSame(
+    readUsage('messages', { input_tokens: 1, output_tokens: 1, cache_creation: split }),
+    sound({ inputTokens: 9, cacheWrite5mTokens: 3, cacheWrite1hTokens: 5, outputTokens: 1 }),
+  )
+  const low = { input_tokens: 1, output_tokens: 1, cache_creation_input_tokens: 4, cache_creation: split }
+  t.strictSame(readUsage('messages', low), doubtful({ cacheWrite5mTokens: 4, outputTokens: 1 }))
+})
+
+t.test('generate: thoughts stand beside the candidates, tool results are further input', async t => {
+  t.strictSame(
+    readUsage('generate.content', {
+      promptTokenCount: 100,
+      cachedContentTokenCount: 60,
+      candidatesTokenCount: 20,
+      thoughtsTokenCount: 30,
+      toolUsePromptTokenCount: 7,
+      totalTokenCount: 157,
+      promptTokensDetails: [
+        { modality: 'TEXT', tokenCount: 55 },
+        { modality: 'AUDIO', tokenCount: 40 },
+        { modality: 'IMAGE', tokenCount: 5 },
+      ],
+      cacheTokensDetails: [
+        { modality: 'AUDIO', tokenCount: 30 },
+        { modality: 'TEXT', tokenCount: 30 },
+      ],
+      candidatesTokensDetails: [
+        { modality: 'IMAGE', tokenCount: 12 },
+        { modality: 'TEXT', tokenCount: 8 },
+      ],
+    }),
+    sound({
+      inputTokens: 107,
+      cachedInputTokens: 60,
+      inputAudioTokens: 10,
+      inputImageTokens: 5,
+      outputTokens: 50,
+      reasoningTokens: 30,
+      outputImageTokens: 12,
+    }),
+  )
+})
+
+t.test('generate: the total speaks for candidates that are absent', async t => {
+  const start = { promptTokenCount: 8, totalTokenCount: 8 }
+  t.strictSame(readUsage('generate.stream', start, false), sound({ inputTokens: 8 }), 'not counted yet')
+  t.strictSame(
+    readUsage('generate.stream', start, true),
+    sound({ inputTokens: 8, outputTokens: 0 }),
+    'zero at the end',
+  )
+  const thinking = { promptTokenCount: 8, thoughtsTokenCount: 40, totalTokenCount: 48 }
+  t.strictSame(
+    readUsage('generate.stream', thinking, true),
+    sound({ inputTokens: 8, outputTokens: 40, reasoningTokens: 40 }),
+  )
+  const rest = { promptTokenCount: 8, thoughtsTokenCount: 40, totalTokenCount: 60 }
+  t.equal(readUsage('generate.stream', rest, false)?.usage.outputTokens, 52)
+  const impossible = { promptTokenCount: 8, totalTokenCount: 5 }
+  t.strictSame(readUsage('generate.stream', impossible, true), doubtful({ inputTokens: 8 }))
+})
+
+t.test('embeddings: prompt_tokens, or the total where it stands alone', async t => {
+  t.strictSame(readUsage('embeddings', { prompt_tokens: 8, total_tokens: 8 }), sound({ inputTokens: 8 }))
+  t.strictSame(readUsage('embeddings', { total_tokens: 9 }), sound({ inputTokens: 9 }))
+  t.strictSame(readUsage('generate.embed', { promptTokenCount: 3 }), sound({ inputTokens: 3 }))
+})
+
+t.test('images: output is pictures unless the details say text', async t => {
+  const usage = {
+    input_tokens: 50,
+    output_tokens: 1056,
+    total_tokens: 1106,
+    input_tokens_details: { text_tokens: 10, image_tokens: 40 },
+  }
+  const expected = { inputTokens: 50, inputImageTokens: 40, outputTokens: 1056 }
+  t.strictSame(readUsage('images.generations', usage), sound({ ...expected, outputImageTokens: 1056 }))
+  t.strictSame(
+    readUsage('images.edits', { ...usage, output_tokens_details: { image_tokens: 1000, text_tokens: 56 } }),
+    sound({ ...expected, outputImageTokens: 1000 }),
+  )
+})
+
+t.test('transcriptions: tokens or a duration', async t => {
+  t.strictSame(
+    readUsage('audio.transcriptions', {
+      type: 'tokens',
+      input_tokens: 14,
+      input_token_details: { text_tokens: 0, audio_tokens: 14 },
+      output_tokens: 101,
+      total_tokens: 115,
+    }),
+    sound({ inputTokens: 14, inputAudioTokens: 14, outputTokens: 101 }),
+  )
+  t.strictSame(readUsage('audio.transcriptions', { type: 'duration', seconds: 9.5 }), sound({ seconds: 9.5 }))
+  t.strictSame(readUsage('audio.translations', { type: 'duration', seconds: 0 }), sound({ seconds: 0 }))
+  for (const seconds of [-1, '9', null, undefined, 1e300, NaN]) {
+    t.strictSame(
+      readUsage('audio.transcriptions', { type: 'duration', seconds }),
+      doubtful({}),
+      String(seconds),
+    )
+  }
+})
+
+t.test('speech as events: its output is sound', async t => {
+  t.strictSame(
+    readUsage('audio.speech', { input_tokens: 14, output_tokens: 101, total_tokens: 115 }),
+    sound({ inputTokens: 14, outputTokens: 101, outputAudioTokens: 101 }),
+  )
+})
+
+t.test('endpoints without usage have none, whatever is there', async t => {
+  const none: EndpointName[] = [
+    'messages.count_tokens',
+    'generate.count_tokens',
+    'models.list',
+    'models.get',
+    'status',
+    'realtime',
+    'other',
+  ]
+  for (const endpoint of none)
+    t.equal(readUsage(endpoint, { input_tokens: 3, totalTokens: 3 }), null, endpoint)
+})
+
+/** Each endpoint's usage object, sound, with the place of each figure that decides the main ones. */
+const TABLE: readonly [EndpointName, Record<string, unknown>, readonly string[]][] = [
+  ['chat.completions', { prompt_tokens: 5, completion_tokens: 6 }, ['prompt_tokens', 'completion_tokens']],
+  ['completions', { prompt_tokens: 5, completion_tokens: 6 }, ['prompt_tokens', 'completion_tokens']],
+  ['responses', { input_tokens: 5, output_tokens: 6 }, ['input_tokens', 'output_tokens']],
+  ['messages', { input_tokens: 5, output_tokens: 6 }, ['input_tokens', 'output_tokens']],
+  [
+    'generate.content',
+    { promptTokenCount: 5, candidatesTokenCount: 6 },
+    ['promptTokenCount', 'candidatesTokenCount'],
+  ],
+  ['embeddings', { prompt_tokens: 5 }, ['prompt_tokens']],
+  ['images.generations', { input_tokens: 5, output_tokens: 6 }, ['input_tokens', 'output_tokens']],
+  ['audio.transcriptions', { input_tokens: 5, output_tokens: 6 }, ['input_tokens', 'output_tokens']],
+]
+
+const NONSENSE: readonly unknown[] = [
+  -1,
+  0.5,
+  1e9 + 1,
+  2 ** 53,
+  1e308,
+  NaN,
+  Infinity,
+  '12',
+  '',
+  true,
+  [],
+  [5],
+  {},
+  { value: 5 },
+]
+
+t.test('nonsense: the figure becomes null, the other stays, and the reading is suspect', async t => {
+  for (const [endpoint, usage, names] of TABLE) {
+    for (const name of names) {
+      for (const value of NONSENSE) {
+        const what = `${endpoint} ${name}: ${JSON.stringify(value)}`
+        const reading = readUsage(endpoint, { ...usage, [name]: value })
+        t.equal(reading?.suspect, true, what)
+        const { inputTokens, outputTokens } = reading?.usage ?? blankUsage()
+        const isInput = name === names[0]
+        t.equal(isInput ? inputTokens : outputTokens, null, what)
+        if (names.length > 1) t.equal(isInput ? outputTokens : inputTokens, isInput ? 6 : 5, what)
+      }
+    }
+  }
+})
+
+t.test('nonsense: a promised figure that is missing', async t => {
+  for (const [endpoint, usage, names] of TABLE) {
+    for (const name of names) {
+      if (name === 'candidatesTokenCount') continue
+      const { [name]: _, ...rest } = usage
+      t.equal(readUsage(endpoint, rest)?.suspect, true, `${endpoint} without ${name}`)
+    }
+  }
+})
+
+t.test('nonsense: in the place of the usage object', async t => {
+  for (const value of [5, 'lots', true, [], [{ prompt_tokens: 5 }], NaN]) {
+    t.strictSame(readUsage('chat.completions', value), doubtful({}), JSON.stringify(value))
+  }
+  t.equal(readUsage('chat.completions', null), null)
+  t.equal(readUsage('chat.completions', undefined), null)
+})
+
+t.test('nonsense: details that contradict the whole', async t => {
+  const usage = { prompt_tokens: 10, completion_tokens: 10 }
+  t.strictSame(
+    readUsage('chat.completions', { ...usage, prompt_tokens_details: { cached_tokens: 11 } }),
+    doubtful({ inputTokens: 10, outputTokens: 10 }),
+  )
+  t.strictSame(
+    readUsage('chat.completions', { ...usage, completion_tokens_details: { reasoning_tokens: 11 } }),
+    doubtful({ inputTokens: 10, outputTokens: 10 }),
+  )
+  t.strictSame(
+    readUsage('chat.completions', {
+      ...usage,
+      prompt_tokens_details: { cached_tokens: 8, cache_write_tokens: 3 },
+    }),
+    doubtful({ inputTokens: 10, cachedInputTokens: 8, outputTokens: 10 }),
+  )
+  t.strictSame(
+    readUsage('chat.completions', {
+      ...usage,
+      prompt_tokens_details: 'none',
+      completion_tokens_details: [1],
+    }),
+    doubtful({ inputTokens: 10, outputTokens: 10 }),
+  )
+  t.strictSame(
+    readUsage('generate.content', {
+      promptTokenCount: 4,
+      candidatesTokenCount: 1,
+      cachedContentTokenCount: 5,
+    }),
+    doubtful({ inputTokens: 4, outputTokens: 1 }),
+  )
+  t.strictSame(
+    readUsage('generate.content', {
+      promptTokenCount: 4,
+      candidatesTokenCount: 1,
+      promptTokensDetails: { a: 1 },
+    }),
+    doubtful({ inputTokens: 4, outputTokens: 1 }),
+  )
+})
+
+t.test('nonsense: an addend of the messages input that is not believed leaves the sum unknown', async t => {
+  const reading = readUsage('messages', { input_tokens: 5, cache_read_input_tokens: '7', output_tokens: 6 })
+  t.strictSame(reading, doubtful({ outputTokens: 6 }))
+})
+
+t.test(
+  'whatever the upstream sends, the figures are null or counts, and the parts fit the whole',
+  async () => {
+    const figure = fc.oneof(fc.nat(2000), fc.constantFrom(...NONSENSE, null, undefined), fc.jsonValue())
+    const names = [
+      'prompt_tokens',
+      'completion_tokens',
+      'total_tokens',
+      'input_tokens',
+      'output_tokens',
+      'cached_tokens',
+      'cache_read_input_tokens',
+      'cache_creation_input_tokens',
+      'promptTokenCount',
+      'candidatesTokenCount',
+      'thoughtsTokenCount',
+      'cachedContentTokenCount',
+      'toolUsePromptTokenCount',
+      'totalTokenCount',
+      'seconds',
+      'type',
+    ]
+    const details = fc.oneof(
+      fc.record(
+        {
+          cached_tokens: figure,
+          cache_write_tokens: figure,
+          audio_tokens: figure,
+          image_tokens: figure,
+          reasoning_tokens: figure,
+          ephemeral_5m_input_tokens: figure,
+          ephemeral_1h_input_tokens: figure,
+        },
+        { requiredKeys: [] },
+      ),
+      figure,
+    )
+    const modalities = fc.oneof(
+      fc.array(fc.record({ modality: fc.constantFrom('TEXT', 'AUDIO', 'IMAGE'), tokenCount: figure })),
+      figure,
+    )
+    const object = fc.record(
+      {
+        ...Object.fromEntries(names.map(name => [name, figure])),
+        prompt_tokens_details: details,
+        completion_tokens_details: details,
+        input_tokens_details: details,
+        output_tokens_details: details,
+        cache_creation: details,
+        promptTokensDetails: modalities,
+        cacheTokensDetails: modalities,
+        candidatesTokensDetails: modalities,
+      },
+      { requiredKeys: [] },
+    )
+    const endpoints = fc.constantFrom(...TABLE.map(([endpoint]) => endpoint), 'audio.speech' as const)
+    fc.assert(
+      fc.property(endpoints, object, fc.boolean(), (endpoint, usage, final) => {
+        const reading = readUsage(endpoint, usage, final)
+        if (!reading) return false
+        const { seconds, ...counts } = reading.usage
+        const all = Object.values(counts).every(
+          count => count === null || (Number.isSafeInteger(count) && count >= 0),
+        )
+        const { inputTokens: input, outputTokens: output } = counts
+        const read =
+          (counts.cachedInputTokens ?? 0) + (counts.inputAudioTokens ?? 0) + (counts.inputImageTokens ?? 0)
+        const written = (counts.cacheWrite5mTokens ?? 0) + (counts.cacheWrite1hTokens ?? 0)
+        const made = (counts.reasoningTokens ?? 0) + (counts.outputAudioTokens ?? 0)
+        return (
+          all &&
+          (seconds === null || seconds >= 0) &&
+          (input === null || read + written <= input) &&
+          (output === null || made <= output)
+        )
+      }),
+      { numRuns: 2000 },
+    )
+  },
+)

@@ -1,0 +1,81 @@
+import t from 'tap'
+import { MEDIA_TOKENS, estimateRequest, readCharacters, roughTokens } from '../../src/metering/request.ts'
+import type { EndpointName } from '../../src/protocols/names.ts'
+
+function estimate(endpoint: EndpointName, body: unknown) {
+  return estimateRequest(endpoint, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
+}
+
+t.test('input is about a quarter of the bytes', async t => {
+  const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello, world! '.repeat(100) }] }
+  const bytes = JSON.stringify(body).length
+  t.equal(estimate('chat.completions', body).inputTokens, Math.ceil(bytes / 4))
+})
+
+t.test('the most output that is asked for, under each name', async t => {
+  const cases: [EndpointName, unknown, number | null][] = [
+    ['chat.completions', { max_tokens: 100 }, 100],
+    ['chat.completions', { max_completion_tokens: 50 }, 50],
+    ['chat.completions', { max_tokens: 10, max_completion_tokens: 50 }, 50],
+    ['chat.completions', { max_tokens: 100, n: 3 }, 300],
+    ['completions', { max_tokens: 100, n: 2, best_of: 5 }, 500],
+    ['responses', { max_output_tokens: 70 }, 70],
+    ['messages', { max_tokens: 1024, messages: [] }, 1024],
+    ['generate.content', { generationConfig: { maxOutputTokens: 30, candidateCount: 2 } }, 60],
+    ['generate.stream', { generation_config: { max_output_tokens: 30 } }, 30],
+    ['chat.completions', { messages: [{ max_tokens: 5 }] }, null],
+    ['chat.completions', {}, null],
+    ['chat.completions', { max_tokens: null }, null],
+    ['chat.completions', { max_tokens: '100' }, null],
+    ['chat.completions', { max_tokens: -5 }, null],
+    ['chat.completions', { max_tokens: 0.5 }, null],
+    ['chat.completions', { max_tokens: 0 }, 0],
+    ['chat.completions', { max_tokens: 9e15, n: 9e15 }, 1e9],
+    ['embeddings', { input: 'x', max_tokens: 5 }, 0],
+    ['messages.count_tokens', { messages: [] }, 0],
+  ]
+  for (const [endpoint, body, expected] of cases) {
+    t.equal(estimate(endpoint, body).maxOutputTokens, expected, `${endpoint} ${JSON.stringify(body)}`)
+  }
+})
+
+t.test('pictures count flat, not by their bytes; long text counts in full', async t => {
+  const base64 = Buffer.alloc(300_000, 'picture').toString('base64')
+  const frame = JSON.stringify({ messages: [{ content: [{ image_url: { url: '' } }] }] }).length
+  for (const url of [`data:image/png;base64,${base64}`, base64, base64.replaceAll('c', '\\/')]) {
+    const body = `{"messages":[{"content":[{"image_url":{"url":"${url}"}}]}]}`
+    t.equal(roughTokens(Buffer.from(body)), MEDIA_TOKENS + Math.ceil((frame - 1) / 4), url.slice(0, 30))
+  }
+  const text = 'word '.repeat(100_000)
+  t.ok(roughTokens(Buffer.from(JSON.stringify({ content: text }))) > 120_000)
+  const letters = 'A'.repeat(600)
+  for (const lure of [`${letters} ${text}`, `${letters} ${text} ${letters}`, `${letters}${text}`]) {
+    t.ok(roughTokens(Buffer.from(JSON.stringify({ content: lure }))) > 120_000, 'text behind a lure of base64')
+  }
+  const tail = `${'A'.repeat(400_000)} ${'word '.repeat(20)}`
+  t.ok(roughTokens(Buffer.from(JSON.stringify({ content: tail }))) > 100_000)
+})
+
+t.test('bodies that tell nothing', async t => {
+  for (const body of ['', '--boundary\r\ncontent-disposition: form-data', '[1]', 'null']) {
+    t.strictSame(estimate('audio.transcriptions', body), { inputTokens: null, maxOutputTokens: null }, body)
+  }
+})
+
+t.test('nesting and quotes without end do not stop it', async t => {
+  t.ok(estimate('generate.content', '{"generationConfig":'.repeat(200_000)).inputTokens)
+  t.ok(estimate('chat.completions', `{"a":${'['.repeat(1_000_000)}`).inputTokens)
+  t.ok((estimate('chat.completions', `{"a":"${'\\"'.repeat(5_000_000)}"}`).inputTokens ?? 0) > 2_000_000)
+  t.ok((estimate('chat.completions', `{${'"a":"b",'.repeat(1_500_000)}`).inputTokens ?? 0) > 2_000_000)
+})
+
+t.test('speech: characters are the code points of the input', async t => {
+  const characters = (body: unknown) => readCharacters(Buffer.from(JSON.stringify(body)))
+  t.equal(characters({ model: 'tts-1', input: 'Hello', voice: 'alloy' }), 5)
+  t.equal(characters({ input: 'grüß 你好 \u{1f600}\u{1f600}' }), 10)
+  t.equal(characters({ input: '"\\\n' }), 3)
+  t.equal(characters({ input: '' }), 0)
+  t.equal(characters({ input: 5 }), null)
+  t.equal(characters({}), null)
+  t.equal(readCharacters(Buffer.from('--form')), null)
+})

@@ -1,0 +1,53 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { join, planAnswer, thoughts, words } from '../../src/simulator/plan.ts'
+
+const ASKED = { limit: null, reasons: false, prefill: null }
+
+t.test('an answer is a fixed sequence of words', async t => {
+  t.equal(join(words(planAnswer({ tokens: 4 }, ASKED))), 'w1 w2 w3 w4')
+  t.equal(planAnswer({}, ASKED).words, 16)
+})
+
+t.test('a prefilled answer goes on after its last word', async t => {
+  const say = (prefill: string) => join(words(planAnswer({ tokens: 5 }, { ...ASKED, prefill })))
+  t.equal(say('w1 w2 w3'), ' w4 w5')
+  t.equal(say('w1 w2 w3 '), 'w4 w5')
+  t.equal(say('w1 w2\n\n'), 'w3 w4 w5')
+  t.equal(say('w5'), '')
+  t.equal(say('w9'), '')
+  t.equal(say('Sure:'), ' w1 w2 w3 w4 w5')
+  t.equal(say('raw1'), ' w1 w2 w3 w4 w5')
+})
+
+t.test('the limit takes reasoning first, words after it', async t => {
+  t.match(planAnswer({ reasoning: 4 }, { ...ASKED, limit: 6 }), { reasoning: 4, words: 2, clipped: true })
+  t.match(planAnswer({ reasoning: 9 }, { ...ASKED, limit: 6 }), { reasoning: 6, words: 0, clipped: true })
+  t.match(planAnswer({}, { ...ASKED, limit: 16 }), { words: 16, clipped: false })
+})
+
+t.test('reasoning follows the request unless a behaviour sets it', async t => {
+  t.equal(planAnswer({}, { ...ASKED, reasons: true }).reasoning, 8)
+  t.equal(planAnswer({ reasoning: 0 }, { ...ASKED, reasons: true }).reasoning, 0)
+  t.equal(join(thoughts(planAnswer({ reasoning: 3 }, ASKED))), 'r1 r2 r3')
+})
+
+t.test('chunk sets the bytes of a word, huge makes one word of them all', async t => {
+  t.same([...words(planAnswer({ tokens: 3, chunk: 6 }, ASKED))], ['w1....', ' w2...', ' w3...'])
+  const huge = planAnswer({ huge: 1000 }, ASKED)
+  t.equal(join(words(huge)).length, 1000)
+  t.equal(huge.tokens, 250)
+})
+
+t.test('an answer cut after any word and continued is the answer that was not cut', async t => {
+  fc.assert(
+    fc.property(fc.nat(40), fc.nat(40), fc.nat(8), (tokens, cut, chunk) => {
+      const behaviour = { tokens, chunk }
+      const full = [...words(planAnswer(behaviour, ASKED))]
+      const head = full.slice(0, cut).join('')
+      const rest = join(words(planAnswer(behaviour, { ...ASKED, prefill: head })))
+      return head + rest === full.join('')
+    }),
+  )
+  t.pass('held')
+})

@@ -1,0 +1,63 @@
+import t from 'tap'
+import { at, gather, parseEvents, rawExchange, rawPost, start } from './start.ts'
+
+const PATH = '/v1/chat/completions'
+const CHAT = { messages: [{ role: 'user', content: '12345678' }] }
+
+function stream(list: string): string {
+  return rawPost(PATH, { model: `sim,tokens=6,${list}`, ...CHAT, stream: true })
+}
+
+t.test('split cuts events anywhere, and loses nothing', async t => {
+  const { port, post } = await start(t)
+  const res = await post(PATH, { model: 'é,tokens=6,split=1', ...CHAT, stream: true })
+  const events = parseEvents(await res.text())
+  t.equal(gather(events, 'choices', 0, 'delta', 'content'), 'w1 w2 w3 w4 w5 w6')
+  t.equal(at(events[0]?.data, 'model'), 'é,tokens=6,split=1')
+  const chunks = await rawExchange(port, stream('split=7,close_after=2'))
+  t.match(chunks.text, /\r\n7\r\ndata: \{\r\n7\r\n/, 'a chunk for each piece')
+})
+
+t.test('crlf and comments change the framing of events, and nothing else', async t => {
+  const { post } = await start(t)
+  const ask = async (list: string) =>
+    (await post(PATH, { model: `sim,tokens=2,${list}`, ...CHAT, stream: true })).text()
+  const crlf = await ask('crlf')
+  t.ok(crlf.endsWith('data: [DONE]\r\n\r\n'))
+  t.notMatch(crlf, /[^\r]\n/)
+  const comments = await ask('comments')
+  t.equal(comments.split(': ping\n\n').length - 1, 5, 'one before each event, in a block of its own')
+  t.equal(gather(parseEvents(comments), 'choices', 0, 'delta', 'content'), 'w1 w2')
+})
+
+t.test('gzip compresses bodies and streams, each event readable when it comes', async t => {
+  const { post } = await start(t)
+  const whole = await post(PATH, { model: 'sim,gzip', ...CHAT })
+  t.equal(whole.headers.get('content-encoding'), 'gzip')
+  t.match(await whole.json(), { object: 'chat.completion' })
+  const streamed = await post(PATH, { model: 'sim,gzip,split=3,tokens=2', ...CHAT, stream: true })
+  t.ok((await streamed.text()).endsWith('data: [DONE]\n\n'))
+  // Only what was flushed is there after a stall.
+  const stalled = await post(PATH, { model: 'sim,gzip,stall_after=2', ...CHAT, stream: true })
+  let seen = ''
+  for await (const chunk of stalled.body!) {
+    seen += Buffer.from(chunk).toString()
+    if (parseEvents(seen).length === 2) break
+  }
+  t.match(seen, '"content":"w1"')
+})
+
+t.test('a long stream arrives whole through a reader that is slow', async t => {
+  const { post } = await start(t)
+  const res = await post(PATH, { model: 'sim,tokens=50000', ...CHAT, stream: true })
+  const reader = res.body!.getReader()
+  await reader.read()
+  // The rest waits in the simulator until it is asked for.
+  await new Promise(resolve => setImmediate(resolve))
+  let tail = ''
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    tail = (tail + Buffer.from(read.value).toString()).slice(-2000)
+  }
+  t.ok(tail.endsWith('data: [DONE]\n\n'))
+  t.match(tail, '" w50000"')
+})
