@@ -28,6 +28,8 @@ export function answerJson(
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
+  // GOAWAY: what runs on the session goes on, and nothing new comes.
+  if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   writeHead(res, status, head)
   if (unread) linger(exchange)
   if (req.method === 'HEAD') {

@@ -19,8 +19,12 @@ export interface AttemptRecord {
   readonly model: string | null
   /** `ok`, or the code of the error that ended it. */
   outcome: string
-  /** Milliseconds. */
+  /** Milliseconds that it took. */
   ms: number
+  /** Milliseconds from the start of the request to its own. */
+  readonly atMs: number
+  /** The upstream's HTTP status; absent where no answer came. */
+  status?: number
 }
 
 const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null }

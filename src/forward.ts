@@ -1,6 +1,6 @@
 import type { Target } from './config/types.ts'
 import { GatewayError } from './errors.ts'
-import type { Exchange } from './exchange.ts'
+import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
@@ -28,8 +28,14 @@ export async function forward(
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
   const timeouts = route?.timeouts ?? gateway.config.timeouts
   const deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, error => exchange.stop(error))
-  const record = { upstream: upstream.config.name, model: candidate.model ?? exchange.model, outcome: 'ok', ms: 0 }
   const beganAt = gateway.clock.monotonic()
+  const record: AttemptRecord = {
+    upstream: upstream.config.name,
+    model: candidate.model ?? exchange.model,
+    outcome: 'ok',
+    ms: 0,
+    atMs: beganAt - exchange.startedAt,
+  }
   exchange.attempts.push(record)
   exchange.candidate = candidate
   const relay = new Relay({
@@ -66,6 +72,7 @@ export async function forward(
     if (attempt.sent && relay.status === 0) exchange.answer = { kind: 'none', delivered: false }
     exchange.bytesOut = relay.bytes
     exchange.firstByteAt = relay.firstByteAt
+    if (relay.status !== 0) record.status = relay.status
     record.outcome = failure?.code ?? 'ok'
     record.ms = gateway.clock.monotonic() - beganAt
   }

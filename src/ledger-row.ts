@@ -27,12 +27,13 @@ export function finalRow(
 /** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
 export function draftRow(exchange: Exchange): LedgerRow {
   const { answer, quoted } = exchange
-  const usage = provisionalUsage(answer?.kind === 'stream' ? answer.meter : null, exchange.estimatedInput)
+  const meter = answer?.kind === 'stream' ? answer.meter : null
+  const usage = provisionalUsage(meter, exchange.estimatedInput)
   return row(exchange, {
     end: 'interrupted',
     error: null,
     usage,
-    source: 'estimated',
+    source: meter?.reading() ? 'mixed' : 'estimated',
     costPico: cost(usage, quoted?.price ?? null),
     durationMs: null,
     status: exchange.status === 0 ? null : exchange.status,
@@ -54,7 +55,7 @@ function row(exchange: Exchange, ending: Ending): LedgerRow {
     model: exchange.model,
     upstream: candidate?.upstream.name ?? null,
     upstreamModel: candidate ? (candidate.model ?? exchange.model) : null,
-    attempts: exchange.attempts.map(attempt => ({ ...attempt, ms: round(attempt.ms) })),
+    attempts: exchange.attempts.map(attempt => ({ ...attempt, ms: round(attempt.ms), atMs: round(attempt.atMs) })),
     price: quoted?.price ?? null,
     priceVersion: quoted?.version ?? null,
     bytesIn: exchange.bytesIn,

@@ -33,7 +33,8 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
     exchange.answer = { kind: 'stream', meter }
     return new StreamObserver(gateway, exchange, meter)
   }
-  if (!isMetered(endpoint)) return null
+  // What an unknown path used nobody can tell: where it named a model, its cost is unknown, not nothing.
+  if (!isMetered(endpoint)) return exchange.model === null ? null : collectNothing(exchange)
   if (!head.contentType.includes('json')) return collectNothing(exchange)
   exchange.answerEncoding = encoded ? head.contentEncoding : null
   return new BodyCollector(exchange)

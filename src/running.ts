@@ -1,3 +1,4 @@
+import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 
 /** The exchanges under way. */
@@ -16,6 +17,11 @@ export class Running {
   delete(exchange: Exchange): void {
     this.#exchanges.delete(exchange)
     if (this.#exchanges.size === 0) for (const tell of this.#waiting.splice(0)) tell()
+  }
+
+  /** Ends all of them from outside. */
+  stopAll(reason: GatewayError): void {
+    for (const exchange of this.#exchanges) exchange.stop(reason)
   }
 
   /** Calls back once, when nothing runs: at once if that is now. */

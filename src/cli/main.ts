@@ -5,14 +5,16 @@ import { explainCommand } from './explain.ts'
 import { initCommand } from './init.ts'
 import { serveCommand } from './serve.ts'
 import { simulateCommand } from './simulate.ts'
+import { usageCommand } from './usage.ts'
 import { packageVersion } from './version.ts'
 
 const HELP = `
 Examples:
   gateway init                         write a gateway.yaml to start from
   gateway check --config gateway.yaml  say what is wrong with it
-  gateway explain --path /v1/messages --model demo   say where a request would go
+  gateway explain --path /v1/messages    say where a request would go
   gateway serve --config gateway.yaml  serve it
+  gateway usage --since 24h --by key   say who used what, and what it cost
 ${EXIT_CODES}`
 
 function program(): Command {
@@ -23,7 +25,7 @@ function program(): Command {
     .helpCommand('help [command]', 'print the help of a command')
     .addHelpText('after', HELP)
     .exitOverride()
-  for (const command of [serveCommand, checkCommand, explainCommand, simulateCommand, initCommand]) {
+  for (const command of [serveCommand, checkCommand, explainCommand, usageCommand, simulateCommand, initCommand]) {
     gateway.addCommand(command().copyInheritedSettings(gateway))
   }
   return gateway

@@ -14,7 +14,7 @@ const REQUEST_ID = /^[\w.:-]{8,128}$/
 export function newExchange(
   gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean,
 ): Exchange {
-  const peer = req.socket.remoteAddress ?? ''
+  const peer = peerAddress(req)
   const trusted = peer !== '' && gateway.trusts(peer)
   const given = trusted ? req.headers['x-gateway-request-id'] : undefined
   return new Exchange({
@@ -29,11 +29,23 @@ export function newExchange(
   })
 }
 
+/** Without the zone of a link-local address, which says nothing to anybody else. */
+function peerAddress(req: ClientRequest): string {
+  if (!('stream' in req)) return withoutZone(req.socket.remoteAddress ?? '')
+  // Node throws where the connection below has gone already.
+  const { session } = req.stream
+  return session && !session.destroyed ? withoutZone(session.socket.remoteAddress ?? '') : ''
+}
+
+function withoutZone(address: string): string {
+  return address.split('%', 1)[0] as string
+}
+
 /** The last address in X-Forwarded-For that no trusted proxy has. */
 function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): string {
   const header = req.headers['x-forwarded-for']
   if (typeof header !== 'string') return peer
-  const hops = header.split(',').map(hop => hop.trim()).filter(isAddress)
+  const hops = header.split(',').map(hop => withoutZone(hop.trim())).filter(isAddress)
   return hops.findLast(hop => !gateway.trusts(hop)) ?? hops[0] ?? peer
 }
 

@@ -23,10 +23,12 @@ export interface ListenerOptions {
 export interface Listener {
   /** Such as `http://127.0.0.1:8080`, with the real port. */
   readonly url: string
-  /** Refuses new connections and closes the idle ones; resolves when all are closed. */
-  close(): Promise<void>
-  /** Ends every connection now. */
-  destroy(): void
+  /**
+   * Refuses new connections, ends the idle ones at once, and the others when
+   * what was written has gone out, or after `patience` milliseconds. Resolves
+   * when all have ended.
+   */
+  close(patience: number): Promise<void>
 }
 
 /** Milliseconds: a head that takes longer is no client of ours. */
@@ -71,6 +73,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     session.once('close', () => sessions.delete(session))
   })
 
+  // Node watches over slow heads from this event on; this server is handed its connections by the one in front.
+  h1.emit('listening')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   front.once('error', reject)
   front.listen({ host: options.listen.host, port: options.listen.port, backlog: 4096 }, resolve)
@@ -79,17 +83,16 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
 
   return {
     url: urlOf(front.address() as net.AddressInfo, options.tls !== null),
-    close: () => {
+    close: patience => {
       const { promise: closed, resolve: done } = Promise.withResolvers<void>()
       front.close(() => done())
-      h1.closeIdleConnections()
+      // It stops to watch over slow heads, and ends its idle connections.
+      h1.close()
       for (const session of sessions) session.close()
-      return closed
-    },
-    destroy: () => {
-      front.close()
-      for (const session of sessions) session.destroy()
-      for (const socket of sockets) socket.destroy()
+      const force = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, patience)
+      return closed.finally(() => clearTimeout(force))
     },
   }
 }

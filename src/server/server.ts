@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config/types.ts'
+import { GatewayError } from '../errors.ts'
 import { buildGateway } from '../gateway.ts'
 import type { Gateway } from '../gateway.ts'
 import { handle } from '../pipeline.ts'
@@ -58,12 +59,14 @@ export async function startGateway(config: Config, parts: ServerParts): Promise<
     return listener.url
   }
   const closeAll = async () => {
-    for (const listener of listeners) listener.destroy()
+    await Promise.all(listeners.map(listener => listener.close(LAST_BYTES)))
     await Promise.all([...gateway.upstreams.values()].map(({ transport }) => transport.destroy()))
     await simulator?.close()
     await gateway.accounts.close()
   }
   try {
+    // From here on a kill loses no row: not a moment later than the first request.
+    await gateway.accounts.ledger?.ready()
     const base = await open(config.server)
     const console = config.console ? await open({ listen: config.console.listen, tls: null }) : null
     return { addresses: { base, console }, ...ending(gateway, closeAll) }
@@ -73,11 +76,20 @@ export async function startGateway(config: Config, parts: ServerParts): Promise<
   }
 }
 
+/** Milliseconds that exchanges which are cut off may take to say so and to be settled. */
+const SETTLING = 2_000
+/** Milliseconds that bytes which were written may take to leave before their connection is cut. */
+const LAST_BYTES = 500
+
 /** The two ways down. Listeners stay open while it drains: probes are told, and clients get a 503 to retry. */
 function ending(gateway: Gateway, closeAll: () => Promise<void>) {
-  const close = async (): Promise<number> => {
+  let closing: Promise<number> | null = null
+  const close = (): Promise<number> => (closing ??= cutAndClose())
+  const cutAndClose = async (): Promise<number> => {
     gateway.draining = true
     const cut = gateway.running.size
+    gateway.running.stopAll(new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } }))
+    await idle(gateway, SETTLING)
     await closeAll()
     return cut
   }
