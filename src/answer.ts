@@ -5,7 +5,7 @@ import type { Gateway } from './gateway.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import { callerShape } from './protocols/model-list.ts'
 import type { ProtocolName } from './protocols/names.ts'
-import { isHttp2, writeHead } from './proxy/client.ts'
+import { destroyNow, isHttp2, writeHead } from './proxy/client.ts'
 import { appendVia, ownHeaders } from './proxy/headers.ts'
 import { limitHeaders } from './reserve.ts'
 
@@ -47,13 +47,18 @@ export function answerJson(
   }
 }
 
-/** Tells the client of an error, in its protocol's shape; the exchange takes the error's status. */
+/** Tells the client of an error, in its protocol's shape; the exchange takes the error's status. It never throws. */
 export function answerError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
   const { res } = exchange
   exchange.status = error.status
   if (error.code === 'client_gone' || res.headersSent || res.destroyed) return
   const body = PROTOCOLS[errorShape(exchange)].errorBody(error, exchange.id)
-  answerJson(gateway, exchange, error.status, body, error.headers)
+  try {
+    answerJson(gateway, exchange, error.status, body, error.headers)
+  } catch {
+    // The connection may go at any moment, and what cannot be told is not worth more than it.
+    destroyNow(res)
+  }
 }
 
 /** The path tells the family, except where all of them ask for the same one. */

@@ -89,10 +89,9 @@ export function outgoing(exchange: Exchange, upstream: LiveUpstream, candidate: 
   const changed = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null
   const path = renamed === null ? target.path : renamePath(classified, target.path, renamed)
-  const query = renamed === null ? target.query : renameQuery(exchange, renamed)
   return {
     method: req.method ?? 'GET',
-    path: upstream.prefix + path + query,
+    path: upstream.prefix + path + target.query,
     headers: headersUp(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
@@ -134,9 +133,4 @@ function inspect(gateway: Gateway, exchange: Exchange, candidate: Target, head: 
     `the upstream answered ${head.status} to the gateway's own credential; the operator has to mend it`,
     { headers: { 'x-should-retry': 'false' } },
   )
-}
-
-function renameQuery(exchange: Exchange, model: string): string {
-  if (exchange.classified.endpoint.modelIn !== 'query') return exchange.target.query
-  return exchange.target.query.replace(/([?&]model=)[^&]*/, (_all, name: string) => name + encodeURIComponent(model))
 }

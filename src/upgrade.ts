@@ -8,6 +8,7 @@ import { GatewayError, asGatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { admit, identify, open, route } from './pipeline.ts'
+import { queryModel, renameQuery } from './protocols/query.ts'
 import { headersUp } from './proxy/headers.ts'
 import { Tunnel } from './proxy/websocket.ts'
 import { limitHeaders, reserve } from './reserve.ts'
@@ -39,6 +40,8 @@ export async function handleUpgrade(
   try {
     open(gateway, exchange)
     failure = await tunnel(gateway, exchange, socket, head)
+    exchange.bytesIn = (socket as Socket).bytesRead
+    exchange.bytesOut = (socket as Socket).bytesWritten
     if (failure && exchange.status !== 101) throw failure
   } catch (thrown) {
     failure = asGatewayError(thrown)
@@ -56,7 +59,7 @@ async function tunnel(
     throw new GatewayError('method_not_allowed', 'CONNECT is not allowed', { headers: { allow: 'GET, POST' } })
   }
   identify(gateway, exchange)
-  exchange.model = new URLSearchParams(exchange.target.query).get('model')
+  exchange.model = queryModel(exchange.target.query)
   admit(exchange)
   exchange.route = route(gateway, exchange)
   const candidate = exchange.route.targets.find(target => target.upstream.websocket)
@@ -69,10 +72,11 @@ async function tunnel(
   exchange.candidate = candidate
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
   const { target, req } = exchange
+  const renamed = candidate.model !== null && candidate.model !== exchange.model ? candidate.model : null
   const running = new Tunnel({
     socket,
     head,
-    path: upstream.prefix + target.path + target.query,
+    path: upstream.prefix + target.path + (renamed === null ? target.query : renameQuery(target.query, renamed)),
     headers: headersUp(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
@@ -90,6 +94,8 @@ async function tunnel(
     startedAt: exchange.startedAt,
     onOpen: () => {
       exchange.status = 101
+      // What is said inside is not read: it was used, and nobody knows how much.
+      exchange.answer = { kind: 'none', delivered: true }
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
   })

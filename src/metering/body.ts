@@ -7,6 +7,7 @@ import { blankUsage } from './usage.ts'
 
 const USAGE = Buffer.from('usage')
 const USAGE_METADATA = Buffer.from('usageMetadata')
+const ERROR = Buffer.from('error')
 const DATA = Buffer.from('data')
 const DURATION = Buffer.from('duration')
 
@@ -35,6 +36,15 @@ export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | n
     default:
       return readUsage(endpoint, member(cursor, USAGE))
   }
+}
+
+/**
+ * Is a whole answer nothing but the report of an error, whatever its status said?
+ * The responses protocol has `error: null` in every good answer.
+ */
+export function isErrorBody(body: Buffer): boolean {
+  const error = member(new JsonCursor(body), ERROR)
+  return error !== undefined && error !== null
 }
 
 /** The value of a top-level member, the last of that name; undefined when there is none. */

@@ -1,5 +1,5 @@
 import type { EndpointName } from '../protocols/names.ts'
-import { readBodyUsage } from './body.ts'
+import { isErrorBody, readBodyUsage } from './body.ts'
 import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
 import type { Reading } from './readers.ts'
@@ -116,9 +116,10 @@ class Settlement {
     const body = answer?.kind === 'body' ? answer.body : null
     this.#reading = body ? readBodyUsage(endpoint, body) : (meter?.reading() ?? null)
     this.#reported = this.#reading?.usage ?? blankUsage()
-    this.#whole = end === 'complete' && !meter?.sawError
+    const onlyError = body !== null && this.#reading === null && isErrorBody(body)
+    this.#whole = end === 'complete' && !meter?.sawError && !onlyError
     if (answer?.kind === 'none') this.#generated = answer.delivered
-    else this.#generated = body ? body.length > 0 : (meter?.sawContent ?? false)
+    else this.#generated = body ? body.length > 0 && !onlyError : (meter?.sawContent ?? false)
   }
 
   async settle(): Promise<Settled> {

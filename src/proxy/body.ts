@@ -93,13 +93,13 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
 }
 
 /** The codings that a request body may come in (RFC 9110 section 8.4.1, RFC 8878). */
-const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
-  gzip: promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip),
-  'x-gzip': promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip),
-  deflate: promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate),
-  br: promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress),
-  zstd: promisify<Buffer, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress),
-}
+const DECODERS = new Map<string, (data: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>([
+  ['gzip', promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip)],
+  ['x-gzip', promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip)],
+  ['deflate', promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate)],
+  ['br', promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress)],
+  ['zstd', promisify<Buffer, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress)],
+])
 
 /**
  * Undoes a Content-Encoding, off the event loop.
@@ -108,11 +108,11 @@ const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number
  * @throws GatewayError wrong_content_encoding, body_too_large
  */
 export async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer> {
-  const decoder = DECODERS[encoding.trim().toLowerCase()]
+  const decoder = DECODERS.get(encoding.trim().toLowerCase())
   if (!decoder) {
     throw new GatewayError(
       'wrong_content_encoding',
-      `content-encoding '${encoding}' is not supported; use one of ${Object.keys(DECODERS).join(', ')}, or none`,
+      `content-encoding '${encoding}' is not supported; use one of ${[...DECODERS.keys()].join(', ')}, or none`,
     )
   }
   try {

@@ -10,6 +10,9 @@ export type ClientResponse = ServerResponse | Http2ServerResponse
 /** Milliseconds that the last bytes of a broken answer may take to leave. */
 const ABORT_FLUSH = 5_000
 
+/** Node throws where one of these is sent over HTTP/2 (RFC 9113 section 8.2.2). */
+const HTTP1_ONLY = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
+
 /**
  * Writes the head of a response.
  *
@@ -24,6 +27,7 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
   const grouped: Record<string, string | string[]> = {}
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] as string).toLowerCase()
+    if (HTTP1_ONLY.has(name)) continue
     const value = headers[i + 1] as string
     const before = grouped[name]
     if (before === undefined) grouped[name] = value

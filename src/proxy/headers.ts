@@ -138,7 +138,7 @@ export interface DownHeaders {
   readonly own: OwnHeaders
   /** As the upstream's connection speaks it: `1.1`, `2.0`. */
   readonly httpVersion: string
-  /** The body is passed on without some of its events: its length is not the upstream's. */
+  /** The length is not told: events are taken out, or only the protocol's own end may tell that all came. */
   readonly filtered: boolean
 }
 

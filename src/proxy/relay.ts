@@ -88,10 +88,11 @@ export class Relay implements AnswerSink {
     if (verdict instanceof GatewayError) return verdict
     this.#observer = verdict
     this.#stream = contentType.toLowerCase().startsWith('text/event-stream')
-    this.#sized = headerValue(headers, 'content-length') !== null
+    // A stream that ends too soon has to be seen to: with its length told, it would look whole.
+    const unsized = verdict !== null && (verdict.filter !== null || verdict.terminated !== null)
+    this.#sized = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
-    const filtered = (this.#observer?.filter ?? null) !== null
-    writeHead(res, status, headersDown(headers, { own, httpVersion, filtered }))
+    writeHead(res, status, headersDown(headers, { own, httpVersion, filtered: unsized }))
     // The head waits for what came in the same packet, and no longer.
     setImmediate(() => {
       if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) res.flushHeaders()

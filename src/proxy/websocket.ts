@@ -106,6 +106,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => this.#open(answer, upstream))
     // An answer that is no upgrade is ours to tell of, in the protocol's shape.
     process.nextTick(() => {
+      // Behind http-proxy-3's own listener: a reader that came before its pipe would take what came with the 101.
+      handshake.once('upgrade', (_answer: IncomingMessage, upstream: Duplex) => this.#watch(upstream))
       handshake.removeAllListeners('response')
       handshake.once('response', (answer: IncomingMessage) => {
         answer.resume()
@@ -115,16 +117,19 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   }
 
   #open(answer: IncomingMessage, upstream: Duplex): void {
-    const { own, socket } = this.#options
+    const { own } = this.#options
     this.#upstream = upstream
     const flat = [...ownHeaders(own), 'via', appendVia(answer.headers.via ?? '', '1.1')]
     for (let i = 0; i < flat.length; i += 2) answer.headers[flat[i] as string] = flat[i + 1]
     upstream.once('close', () => this.#end(null))
+    this.#options.onOpen()
+  }
+
+  #watch(upstream: Duplex): void {
     const active = () => this.#deadlines.upstreamActive()
     active()
     upstream.on('data', active)
-    socket.on('data', active)
-    this.#options.onOpen()
+    this.#options.socket.on('data', active)
   }
 
   #end(outcome: GatewayError | null): void {

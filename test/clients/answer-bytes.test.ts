@@ -35,7 +35,8 @@ async function same(t: Test, urls: { direct: string; url: string }, sent: Sent, 
 
 /** The log line of an exchange, by its answer. */
 function lineOf(gateway: TestGateway, headers: Came['headers']): Promise<Record<string, unknown>> {
-  return gateway.waitForLog(line => line.msg === 'exchange' && line.request === headers['x-gateway-request-id'])
+  const id = headers['x-gateway-request-id']
+  return gateway.waitForLog(line => line.msg === 'exchange' && line.request === id)
 }
 
 /** Writes a stream in pieces of so many bytes, each of which leaves on its own. */
@@ -48,7 +49,8 @@ async function inPieces(res: ServerResponse, bytes: Buffer, size: number): Promi
   res.end()
 }
 
-const CHAT = '{ "choices":[ {"index":0,"delta":{"content":"caf\\u00e9 é 😀"},"finish_reason":null} ],"n":1.0,"usage":null }'
+const CHAT = '{ "choices":[ {"index":0,"delta":{"content":"caf\\u00e9 é 😀"},"finish_reason":null} ],'
+  + '"n":1.0,"usage":null }'
 /** Streams as no simulator writes them: any line end, comments, no space, fields that nobody knows. */
 const STREAMS: Record<string, { path: string; type: string; text: string }> = {
   'chat completions': {
@@ -57,23 +59,26 @@ const STREAMS: Record<string, { path: string; type: string; text: string }> = {
   },
   'completions': {
     path: '/v1/completions', type: 'text/event-stream; charset=utf-8',
-    text: 'data: {"choices":[{"text":"a","index":0}],"big":12345678901234567890}\n\ndata: [DONE]\n\n: bye\n\n',
+    text: 'data: {"choices":[{"text":"a","index":0}],"big":12345678901234567890}\n\n'
+      + 'data: [DONE]\n\n: bye\n\n',
   },
   'responses': {
     path: '/v1/responses', type: 'text/event-stream',
     text: 'event: response.created\ndata: {"type":"response.created","x":1e5}\n\n'
-      + 'event: response.completed\r\ndata: {"type":"response.completed","response":{"usage":{"input_tokens":1}}}\r\n\r\n',
+      + 'event: response.completed\r\n'
+      + 'data: {"type":"response.completed","response":{"usage":{"input_tokens":1}}}\r\n\r\n',
   },
   'messages': {
     path: '/v1/messages?beta=true', type: 'text/event-stream',
-    text: 'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}\n\n'
+    text: 'event: message_start\n'
+      + 'data: {"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}\n\n'
       + 'event: ping\ndata: {"type": "ping"}\n\nevent: unheard_of\ndata: {"type":"unheard_of","n":1.0}\n\n'
       + 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
   },
   'generate, as events': {
     path: '/v1beta/models/m:streamGenerateContent?alt=sse', type: 'text/event-stream',
-    text: 'data: {"candidates":[{"content":{"parts":[{"text":"é","thoughtSignature":"AA=="}]},"index":0}]}\r\n\r\n'
-      + 'data: {"candidates":[{"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1.0}}\r\n\r\n',
+    text: 'data: {"candidates":[{"content":{"parts":[{"text":"é","thoughtSignature":"AA=="}]}}]}\r\n\r\n'
+      + 'data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1.0}}\r\n\r\n',
   },
   'generate, as an array': {
     path: '/v1beta/models/m:streamGenerateContent', type: 'application/json; charset=UTF-8',
@@ -119,7 +124,8 @@ t.test('the usage that only the gateway asked for is taken out, and nothing else
 })
 
 t.test('whole answers are passed on byte by byte', async t => {
-  const odd = ' {"choices":[{"message":{"content":"caf\\u00e9 é"}}],\t"n":1.0,"n":1e5,"big":12345678901234567890}\r\n'
+  const odd = ' {"choices":[{"message":{"content":"caf\\u00e9 é"}}],\t"n":1.0,"n":1e5,'
+    + '"big":12345678901234567890}\r\n'
   const answers: Record<string, [string, Buffer, Record<string, string>]> = {
     'JSON': ['application/json', Buffer.from(odd), {}],
     'JSON that is none': ['application/json', Buffer.from('{"half":'), {}],
@@ -138,10 +144,12 @@ t.test('whole answers are passed on byte by byte', async t => {
         res.end(bytes)
       }
       for (const path of [
-        '/v1/chat/completions', '/v1/messages', '/v1beta/models/m:generateContent', '/v1/audio/speech', '/v1/other',
+        '/v1/chat/completions', '/v1/messages', '/v1beta/models/m:generateContent', '/v1/audio/speech',
+        '/v1/other',
       ]) {
         const sent = { path, headers: { 'accept-encoding': 'gzip' }, body: JSON_BODY }
-        const came = await same(t, urls, sent, `${name} at ${path}, ${framed ? 'with' : 'without'} its length`)
+        const how = framed ? 'with' : 'without'
+        const came = await same(t, urls, sent, `${name} at ${path}, ${how} its length`)
         t.equal(came.headers['content-length'], framed ? String(bytes.length) : undefined)
       }
     }
@@ -150,7 +158,7 @@ t.test('whole answers are passed on byte by byte', async t => {
 
 t.test("the upstream's refusals are passed on byte by byte", async t => {
   const bodies: [string, string][] = [
-    ['application/json', '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded","n":1.0}} \n'],
+    ['application/json', '{"type":"error","error":{"type":"overloaded_error","message":"no","n":1.0}} \n'],
     ['text/html', '<html><body><h1>503 é</h1></body></html>'],
     ['application/json', '{"error":'],
   ]
@@ -160,7 +168,8 @@ t.test("the upstream's refusals are passed on byte by byte", async t => {
     for (const [type, body] of bodies) {
       answer = res =>
         res.writeHead(status, { 'content-type': type, 'retry-after': '7', 'x-request-id': 'req_1' }).end(body)
-      await same(t, urls, { path: '/v1/chat/completions', body: STREAM_BODY }, `${status} ${type}, to a stream`)
+      const streamed = { path: '/v1/chat/completions', body: STREAM_BODY }
+      await same(t, urls, streamed, `${status} ${type}, to a stream`)
       await same(t, urls, { path: '/v1/messages', body: JSON_BODY }, `${status} ${type}`)
     }
   }
@@ -186,14 +195,15 @@ t.test('a stream that is answered in one piece is passed on, and its usage is re
 
 t.test('an error that comes with status 200 is passed on', async t => {
   const urls = await start(t, res => res.end('{"error":{"message":"no","code":400}}'))
-  for (const path of ['/v1/chat/completions', '/v1/messages', '/v1beta/models/m:streamGenerateContent?alt=sse']) {
+  const stream = '/v1beta/models/m:streamGenerateContent?alt=sse'
+  for (const path of ['/v1/chat/completions', '/v1/messages', stream]) {
     for (const body of [JSON_BODY, STREAM_BODY]) await same(t, urls, { path, body }, path)
   }
 })
 
 t.test('a stream that is cut breaks off, whatever HTTP makes of it', async t => {
   const half = {
-    '/v1beta/models/m:streamGenerateContent': ['application/json', '[{"candidates":[{"content":{"parts":[]}}]}'],
+    '/v1beta/models/m:streamGenerateContent': ['application/json', '[{"candidates":[{"content":{}}]}'],
     '/v1beta/models/m:streamGenerateContent?alt=sse': ['text/event-stream', 'data: {"candidates":[]}\n\n'],
     '/v1/chat/completions': ['text/event-stream', `data: ${CHAT}\n\n`],
     '/v1/responses': ['text/event-stream', 'event: response.created\ndata: {"type":"response.created"}\n\n'],

@@ -14,11 +14,13 @@ const CLIENTS: [string, typeof Anthropic][] = [
 for (const [name, Client] of CLIENTS) {
   t.test(`${name} raises its own errors`, async t => {
     const gateway = await startForClients(t)
-    const connect = (apiKey: string, maxRetries = 0) => new Client({ baseURL: gateway.url, apiKey, maxRetries })
+    const connect = (apiKey: string, maxRetries = 0) =>
+      new Client({ baseURL: gateway.url, apiKey, maxRetries })
     const client = connect(KEY)
     const asked = (model: string, content = 'x') =>
       ({ model, max_tokens: 100, messages: [{ role: 'user' as const, content }] })
-    const ask = (client: Anthropic, model: string, content = 'x') => client.messages.create(asked(model, content))
+    const ask = (client: Anthropic, model: string, content = 'x') =>
+      client.messages.create(asked(model, content))
 
     t.test("the upstream's refusals, body unmodified", async t => {
       const classes = {
@@ -47,7 +49,8 @@ for (const [name, Client] of CLIENTS) {
       for (const stream of [false, true]) {
         let error: unknown
         const lines = await exchangesOf(gateway, async () => {
-          error = await rejection(t, connect(WRONG_KEY, 2).messages.create({ ...asked('sim'), stream }), 'wrong key')
+          const answer = connect(WRONG_KEY, 2).messages.create({ ...asked('sim'), stream })
+          error = await rejection(t, answer, 'wrong key')
         })
         t.ok(error instanceof Client.AuthenticationError)
         t.match(error, { error: { type: 'error', error: { type: 'authentication_error' } } })
@@ -91,7 +94,8 @@ for (const [name, Client] of CLIENTS) {
       const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no answer')
       t.ok(late instanceof Client.InternalServerError)
       t.match(late, { status: 504, error: { error: { type: 'timeout_error' } } })
-      const stalled = await rejection(t, client.messages.stream(asked('stall,stall_after=3')).finalMessage(), 'half')
+      const quiet = client.messages.stream(asked('stall,stall_after=3')).finalMessage()
+      const stalled = await rejection(t, quiet, 'half an answer')
       t.ok(stalled instanceof Client.APIError)
       t.match(stalled, { error: { error: { type: 'timeout_error' } } })
     })

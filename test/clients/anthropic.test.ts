@@ -25,8 +25,9 @@ const ASKED = {
   max_tokens: 2000,
   messages: [{ role: 'user' as const, content: '12345678' }],
 }
+const SCHEMA = { type: 'object' as const, properties: { at: { type: 'string' } } }
 const TOOLS = {
-  tools: [{ name: 'look', input_schema: { type: 'object' as const, properties: { at: { type: 'string' } } } }],
+  tools: [{ name: 'look', input_schema: SCHEMA }],
   tool_choice: { type: 'any' as const },
 }
 
@@ -47,7 +48,8 @@ for (const [name, Client, sent] of CLIENTS) {
       const types: string[] = []
       for await (const event of await client.messages.create({ ...ASKED, stream: true })) {
         types.push(event.type)
-        if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') text += event.delta.text
+        if (event.type !== 'content_block_delta') continue
+        if (event.delta.type === 'text_delta') text += event.delta.text
       }
       t.equal(text, 'w1 w2 w3')
       t.equal(types[0], 'message_start')

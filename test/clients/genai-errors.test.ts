@@ -15,14 +15,16 @@ for (const [name, Client, Failure] of CLIENTS) {
     const gateway = await startForClients(t)
     const connect = (apiKey: string) => new Client({ apiKey, httpOptions: { baseUrl: gateway.url } }).models
     const models = connect(KEY)
-    const ask = (model: string, contents = 'x') => models.generateContent({ model, contents })
+    const ask = (model: string, contents = 'x', caller = models) =>
+      caller.generateContent({ model, contents })
     const stream = (model: string) => models.generateContentStream({ model, contents: 'x' })
     // The client hands an error's body on as the text of its own.
     const bodyOf = (error: unknown): unknown => JSON.parse((error as Error).message)
 
     t.test("the upstream's refusals, body unmodified", async t => {
       const statuses = {
-        400: 'INVALID_ARGUMENT', 404: 'NOT_FOUND', 429: 'RESOURCE_EXHAUSTED', 500: 'INTERNAL', 503: 'UNAVAILABLE',
+        400: 'INVALID_ARGUMENT', 404: 'NOT_FOUND', 429: 'RESOURCE_EXHAUSTED', 500: 'INTERNAL',
+        503: 'UNAVAILABLE',
       }
       const info = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '7s' }
       for (const [text, state] of Object.entries(statuses)) {
@@ -41,7 +43,7 @@ for (const [name, Client, Failure] of CLIENTS) {
     t.test('a wrong key', async t => {
       let error: unknown
       const lines = await exchangesOf(gateway, async () => {
-        error = await rejection(t, connect(WRONG_KEY).generateContent({ model: 'sim', contents: 'x' }), 'wrong key')
+        error = await rejection(t, ask('sim', 'x', connect(WRONG_KEY)), 'wrong key')
       })
       t.ok(error instanceof Failure)
       t.match(error, { status: 401 })
@@ -60,7 +62,7 @@ for (const [name, Client, Failure] of CLIENTS) {
 
     t.test("the gateway's refusals", async t => {
       const cases: [Promise<unknown>, number, string, string][] = [
-        [connect(NARROW_KEY).generateContent({ model: 'sim', contents: 'x' }), 403, 'PERMISSION_DENIED', 'MODEL_NOT_ALLOWED'],
+        [ask('sim', 'x', connect(NARROW_KEY)), 403, 'PERMISSION_DENIED', 'MODEL_NOT_ALLOWED'],
         [ask('gemini-unknown'), 404, 'NOT_FOUND', 'MODEL_NOT_FOUND'],
         [ask('sim', 'x'.repeat(300_000)), 413, 'INVALID_ARGUMENT', 'BODY_TOO_LARGE'],
         [ask('slow,headers_delay=10m'), 504, 'DEADLINE_EXCEEDED', 'FIRST_BYTE_TIMEOUT'],

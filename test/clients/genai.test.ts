@@ -28,7 +28,8 @@ for (const [name, Client, version] of CLIENTS) {
     t.test('generateContent', async t => {
       const answer = await models.generateContent({ model: 'sim,tokens=3,cached=1', contents: '12345678' })
       t.equal(answer.text, 'w1 w2 w3')
-      t.match(answer.usageMetadata, { promptTokenCount: 2, cachedContentTokenCount: 1, candidatesTokenCount: 3 })
+      const usage = { promptTokenCount: 2, cachedContentTokenCount: 1, candidatesTokenCount: 3 }
+      t.match(answer.usageMetadata, usage)
       t.match(answer.sdkHttpResponse?.headers?.['x-gateway-request-id'], /^[\da-f-]{36}$/)
     })
 
@@ -36,7 +37,8 @@ for (const [name, Client, version] of CLIENTS) {
       let text = ''
       let reason: string | undefined
       let usage: unknown
-      for await (const chunk of await models.generateContentStream({ model: 'sim,tokens=3', contents: '12345678' })) {
+      const asked = { model: 'sim,tokens=3', contents: '12345678' }
+      for await (const chunk of await models.generateContentStream(asked)) {
         text += chunk.text ?? ''
         reason = chunk.candidates?.[0]?.finishReason
         usage = chunk.usageMetadata
@@ -67,7 +69,9 @@ for (const [name, Client, version] of CLIENTS) {
       const asked = { model: 'sim', contents: 'x', config: TOOLS }
       t.match((await models.generateContent(asked)).functionCalls, [{ name: 'look', args: { at: 'w1' } }])
       const called: unknown[] = []
-      for await (const chunk of await models.generateContentStream(asked)) called.push(...chunk.functionCalls ?? [])
+      for await (const chunk of await models.generateContentStream(asked)) {
+        called.push(...chunk.functionCalls ?? [])
+      }
       t.match(called, [{ name: 'look', args: { at: 'w1' } }])
     })
 
@@ -132,7 +136,8 @@ for (const [name, Client, version] of CLIENTS) {
         'models.get', 'models.list',
       ])
       t.ok(lines.every(line => String(line.path).startsWith(`/${version}/models`)), 'under its own version')
-      t.strictSame(lines.filter(line => line.status !== 200).map(line => line.path), [`/${version}/models/none`])
+      const refused = lines.filter(line => line.status !== 200)
+      t.strictSame(refused.map(line => line.path), [`/${version}/models/none`])
       t.end()
     })
   })

@@ -51,7 +51,8 @@ for (const [name, Client] of CLIENTS) {
       for (const stream of [false, true]) {
         let error: unknown
         const lines = await exchangesOf(gateway, async () => {
-          const asked = connect(WRONG_KEY, 2).chat.completions.create({ model: 'sim', messages: MESSAGES, stream })
+          const { completions } = connect(WRONG_KEY, 2).chat
+          const asked = completions.create({ model: 'sim', messages: MESSAGES, stream })
           error = await rejection(t, asked, 'wrong key')
         })
         t.ok(error instanceof Client.AuthenticationError)
@@ -95,8 +96,8 @@ for (const [name, Client] of CLIENTS) {
       const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no answer')
       t.ok(late instanceof Client.InternalServerError)
       t.match(late, { status: 504, type: 'server_error', code: 'first_byte_timeout' })
-      const quiet = client.chat.completions.create({ model: 'stall,stall_after=3', messages: MESSAGES, stream: true })
-      const stalled = await rejection(t, drained(quiet), 'half an answer')
+      const asked = { model: 'stall,stall_after=3', messages: MESSAGES, stream: true as const }
+      const stalled = await rejection(t, drained(client.chat.completions.create(asked)), 'half an answer')
       t.ok(stalled instanceof Client.APIError)
       t.match(stalled, { type: 'server_error', code: 'idle_timeout' })
     })
@@ -110,7 +111,8 @@ for (const [name, Client] of CLIENTS) {
     })
 
     const streams: Record<string, (model: string) => PromiseLike<AsyncIterable<unknown>>> = {
-      'chat completions': model => client.chat.completions.create({ model, messages: MESSAGES, stream: true }),
+      'chat completions': model =>
+        client.chat.completions.create({ model, messages: MESSAGES, stream: true }),
       'completions': model => client.completions.create({ model, prompt: 'x', stream: true }),
       'responses': model => client.responses.create({ model, input: 'x', stream: true }),
       'images': model => client.images.generate({ model, prompt: 'x', stream: true, partial_images: 3 }),
@@ -145,7 +147,8 @@ for (const [name, Client] of CLIENTS) {
           await t.rejects(ask(client, `${upstream},${cut}`), `${upstream}: ${cut}`)
         }
       }
-      const speech = await client.audio.speech.create({ model: 'tcp,close_after=3', input: 'x', voice: 'alloy' })
+      const asked = { model: 'tcp,close_after=3', input: 'x', voice: 'alloy' }
+      const speech = await client.audio.speech.create(asked)
       await t.rejects(speech.arrayBuffer())
     })
   })

@@ -42,7 +42,11 @@ for (const [name, Client] of CLIENTS) {
       t.strictSame(texts, ['w1 w2 w3', 'w1 w2 w3'])
       t.ok(usages.every(usage => usage === undefined || usage === null))
       const final = await client.chat.completions
-        .stream({ model: 'sim,tokens=3,reasoning=2,cached=1', messages: MESSAGES, stream_options: { include_usage: true } })
+        .stream({
+          model: 'sim,tokens=3,reasoning=2,cached=1',
+          messages: MESSAGES,
+          stream_options: { include_usage: true },
+        })
         .finalChatCompletion()
       t.equal(final.choices[0]?.message.content, 'w1 w2 w3')
       t.match(final.usage, {
@@ -60,7 +64,8 @@ for (const [name, Client] of CLIENTS) {
         await client.chat.completions.stream(asked).finalChatCompletion(),
       ]) {
         const call = answer.choices[0]?.message.tool_calls?.[0]
-        t.match(call, { id: /^call_/, type: 'function', function: { name: 'look', arguments: '{"at":"w1"}' } })
+        const called = { name: 'look', arguments: '{"at":"w1"}' }
+        t.match(call, { id: /^call_/, type: 'function', function: called })
         t.equal(answer.choices[0]?.finish_reason, 'tool_calls')
       }
     })
@@ -168,15 +173,16 @@ for (const [name, Client] of CLIENTS) {
       const { headers } = echo as { headers: Record<string, string> }
       t.notMatch(JSON.stringify(echo), KEY)
       t.equal(headers.authorization, undefined)
-      t.match(headers, { 'openai-project': 'p1', 'x-mine': '1', 'x-stainless-lang': 'js', via: '1.1 model-gateway' })
+      const passed = { 'openai-project': 'p1', 'x-mine': '1', 'x-stainless-lang': 'js' }
+      t.match(headers, { ...passed, via: '1.1 model-gateway' })
     })
 
     t.test('each of these was known for what it is', t => {
       const lines = gateway.logged.filter(line => line.msg === 'exchange')
       const endpoints = new Set(lines.map(line => line.endpoint))
       t.strictSame([...endpoints].sort(), [
-        'audio.speech', 'audio.transcriptions', 'audio.translations', 'chat.completions', 'completions', 'embeddings',
-        'images.edits', 'images.generations', 'models.get', 'models.list', 'other', 'responses',
+        'audio.speech', 'audio.transcriptions', 'audio.translations', 'chat.completions', 'completions',
+        'embeddings', 'images.edits', 'images.generations', 'models.get', 'models.list', 'other', 'responses',
       ])
       t.strictSame(lines.filter(line => line.status !== 200).map(line => line.path), ['/v1/models/none'])
       t.end()

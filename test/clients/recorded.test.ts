@@ -34,7 +34,8 @@ function recorded(name: string): Recorded {
 
 async function send(url: string, what: Recorded, extra: Record<string, string>): Promise<Reply> {
   const body = what.body === null ? null : JSON.stringify(what.body)
-  const headers = { ...what.headers, ...extra, ...(body === null ? {} : { 'content-length': Buffer.byteLength(body) }) }
+  const framing = body === null ? {} : { 'content-length': Buffer.byteLength(body) }
+  const headers = { ...what.headers, ...extra, ...framing }
   const sent = request(url + what.path, { method: what.method, headers })
   sent.end(body)
   const [answer] = (await once(sent, 'response')) as [IncomingMessage]
@@ -96,7 +97,8 @@ t.test('Claude Code', async t => {
   t.test('an unknown beta feature is refused by the upstream, in words that the tool looks for', async t => {
     const { status, text } = await send(url, turn, { 'x-api-key': KEY, 'x-simulate': 'status=400' })
     t.equal(status, 400)
-    t.match(JSON.parse(text), { type: 'error', error: { type: 'invalid_request_error', message: 'Simulated error 400.' } })
+    const error = { type: 'invalid_request_error', message: 'Simulated error 400.' }
+    t.match(JSON.parse(text), { type: 'error', error })
   })
 })
 

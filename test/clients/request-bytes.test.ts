@@ -26,7 +26,8 @@ routes:
 }
 
 /** How numbers, keys and texts are written that no serialiser would write so. */
-const ODD = ' "n" : [1.0,1e5,-0,12345678901234567890123,1E+2,0.10],\t"\\u006dodels":"asked",\r\n"text":"caf\\u00e9 \\ud83d\\ude00 é",'
+const ODD = ' "n" : [1.0,1e5,-0,12345678901234567890123,1E+2,0.10],\t"\\u006dodels":"asked",\r\n'
+  + '"text":"caf\\u00e9 \\ud83d\\ude00 é",'
   + '"twice":1,"twice":2,"nested":{"model":"asked"},"list":[{"model":"asked"}]'
 
 t.test('a request body arrives as it was sent', async t => {
@@ -54,7 +55,9 @@ t.test('a request body arrives as it was sent', async t => {
 
 t.test('any JSON arrives as it was sent, or with nothing but another model', async t => {
   const send = await start(t)
-  const named = fc.constantFrom(['same', '"same"'], ['same', '"s\\u0061me"'], ['asked', '"asked"'], ['asked', '"\\u0061sked"'])
+  const named = fc.constantFrom(
+    ['same', '"same"'], ['same', '"s\\u0061me"'], ['asked', '"asked"'], ['asked', '"\\u0061sked"'],
+  )
   await fc.assert(fc.asyncProperty(named, jsonText, jsonText, async ([name, written], before, after) => {
     const around = (model: string) => Buffer.from(`{"a":${before},"model" : ${model},"b":${after}}`)
     const { body } = await send({ path: '/v1/chat/completions', body: around(written as string) })
@@ -65,7 +68,9 @@ t.test('any JSON arrives as it was sent, or with nothing but another model', asy
 
 t.test('a renamed model changes, and nothing else', async t => {
   const send = await start(t)
-  const inBody = ['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/embeddings', '/v1/messages?beta=true']
+  const inBody = [
+    '/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/embeddings', '/v1/messages?beta=true',
+  ]
   for (const path of inBody) {
     for (const written of ['"asked"', '"\\u0061sk\\u0065d"']) {
       const { body, headers, url } = await send({ path, body: `{${ODD},"model":\t${written} ,"z":1.0}` })
@@ -74,15 +79,16 @@ t.test('a renamed model changes, and nothing else', async t => {
       t.equal(url, path)
     }
   }
-  const twice = await send({ path: '/v1/messages', body: '{"model":"asked","max_tokens":1.0,"mod\\u0065l":"asked"}' })
-  t.equal(twice.body.toString(), '{"model":"Served/größer:1","max_tokens":1.0,"mod\\u0065l":"Served/größer:1"}')
+  const twice = await send({ path: '/v1/messages', body: '{"model":"asked","n":1.0,"mod\\u0065l":"asked"}' })
+  t.equal(twice.body.toString(), '{"model":"Served/größer:1","n":1.0,"mod\\u0065l":"Served/größer:1"}')
 })
 
 t.test('a model that the path names is renamed in the path, and where the body repeats it', async t => {
   const send = await start(t)
   const served = 'Served%2Fgr%C3%B6%C3%9Fer%3A1'
   for (const version of ['v1', 'v1beta']) {
-    const stream = await send({ path: `/${version}/models/asked:streamGenerateContent?alt=sse`, body: `{${ODD}}` })
+    const path = `/${version}/models/asked:streamGenerateContent?alt=sse`
+    const stream = await send({ path, body: `{${ODD}}` })
     t.equal(stream.url, `/${version}/models/${served}:streamGenerateContent?alt=sse`)
     t.equal(stream.body.toString(), `{${ODD}}`, 'no model of the body is meant')
     const batch = await send({
@@ -109,8 +115,10 @@ t.test('a multipart form: the field changes, and nothing else', async t => {
   const boundary = '----WebKitFormBoundary7MA4YWxkTrZu0gW'
   const audio = Buffer.from([0x52, 0x49, 0x46, 0x46, 0, 0xff, 0x0d, 0x0a, 0x2d, 0x2d, 0xc3, 0x28])
   const form = (model: string) => Buffer.concat([
-    Buffer.from(`preamble\r\n--${boundary}\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nname="model"\r\n\r\nasked\r\n`),
-    Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="model"\r\nContent-Type: audio/wav\r\n\r\n`),
+    Buffer.from(`preamble\r\n--${boundary}\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n`),
+    Buffer.from(`name="model"\r\n\r\nasked\r\n--${boundary}\r\n`),
+    Buffer.from('Content-Disposition: form-data; name="file"; filename="model"\r\n'),
+    Buffer.from('Content-Type: audio/wav\r\n\r\n'),
     audio,
     Buffer.from(`\r\n--${boundary}\r\ncontent-disposition: form-data; name=model\r\n\r\n${model}`),
     Buffer.from(`\r\n--${boundary}--\r\nepilogue asked`),
@@ -143,7 +151,8 @@ t.test('a chat stream is asked for its usage, and that is all that is added', as
   const path = '/v1/chat/completions'
   const asked = await send({ path, body: `{${ODD},"model":"same","stream":true}` })
   t.match(asked.body.toString(), /^\{.*"stream":true.*\}$/s)
-  t.equal(asked.body.toString().replace(/,?"stream_options":\{"include_usage":true\},?/, ''), `{${ODD},"model":"same","stream":true}`)
+  const without = asked.body.toString().replace(/,?"stream_options":\{"include_usage":true\},?/, '')
+  t.equal(without, `{${ODD},"model":"same","stream":true}`)
   const own = `{"stream_options":{"include_usage":true,"x":1.0},${ODD},"model":"same","stream":true}`
   t.equal((await send({ path, body: own })).body.toString(), own, 'a client that asks itself is left alone')
 })

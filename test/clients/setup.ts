@@ -59,7 +59,7 @@ export async function drained(stream: PromiseLike<AsyncIterable<unknown>>): Prom
   return events
 }
 
-/** The log lines of the exchanges that the gateway had while `work` ran, one for each request that arrived. */
+/** The log lines of the exchanges that ended while `work` ran, one for each request that arrived. */
 export async function exchangesOf(
   gateway: TestGateway, work: () => PromiseLike<unknown>,
 ): Promise<Record<string, unknown>[]> {

@@ -443,3 +443,17 @@ t.test('while it runs: figures so far, and a quarter of the bytes', async t => {
   const whole = streamed('messages', messages.events)
   if (whole.kind === 'stream') t.match(provisionalUsage(whole.meter, 99), messages.usage)
 })
+
+t.test('an answer that is nothing but an error is billed to nobody, whatever its status said', async t => {
+  const counter = createTokenCounter()
+  t.teardown(() => counter.close())
+  const ask = (body: string) => settleUsage({
+    endpoint: 'chat.completions',
+    end: 'complete',
+    answer: { kind: 'body', body: Buffer.from(body) },
+    request: Buffer.from('{"model":"m","messages":[{"role":"user","content":"hello"}]}'),
+    abandoned: 'prompt',
+  }, counter)
+  t.match(await ask('{"error":{"message":"overloaded"}}'), { billed: false, source: 'none' })
+  t.match(await ask('{"error":null,"choices":[]}'), { billed: true })
+})

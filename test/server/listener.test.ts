@@ -1,0 +1,204 @@
+import { once } from 'node:events'
+import * as tls from 'node:tls'
+import type { ServerResponse } from 'node:http'
+import t from 'tap'
+import type { Test } from 'tap'
+import { listen } from '../../src/server/listener.ts'
+import type { ListenerOptions } from '../../src/server/listener.ts'
+import { certificateFiles } from '../support/certificate.ts'
+import { PREFACE, SETTINGS, frame, parseFrames } from '../support/frames.ts'
+import { openSession } from '../support/http2.ts'
+import { connect } from '../support/wire.ts'
+
+const malformed: NodeJS.ErrnoException[] = []
+
+async function start(t: Test, options: Partial<ListenerOptions> = {}) {
+  const listener = await listen({
+    listen: { host: '127.0.0.1', port: 0 },
+    tls: null,
+    onRequest: (req, res) => void (res as ServerResponse).end(`${req.httpVersion} ${req.url}`),
+    onUpgrade: (_req, socket) => void socket.end('upgraded'),
+    onMalformed: (error, socket) => {
+      malformed.push(error)
+      socket.end(`HTTP/1.1 408 ${error.code}\r\n\r\n`)
+    },
+    ...options,
+  })
+  t.teardown(() => listener.close(0))
+  return listener
+}
+
+const GET = 'GET /x HTTP/1.1\r\nHost: x\r\n\r\n'
+
+t.test('HTTP/1.1 and HTTP/2 on one plain port, by the first bytes', async t => {
+  const listener = await start(t)
+  const client = await connect(t, listener.url)
+  client.send(GET)
+  await client.until(/1\.1 \/x$/)
+  const session = await openSession(t, listener.url)
+  const stream = session.request({ ':path': '/y' })
+  const [chunk] = (await once(stream, 'data')) as [Buffer]
+  t.equal(chunk.toString(), '2.0 /y')
+})
+
+t.test('the first bytes may come one by one', async t => {
+  const listener = await start(t)
+  for (const text of [GET, 'PUT /x HTTP/1.1\r\nHost: x\r\n\r\n', 'PRI /x HTTP/1.1\r\nHost: x\r\n\r\n']) {
+    const client = await connect(t, listener.url)
+    for (const byte of text) {
+      client.send(byte)
+      await new Promise(setImmediate)
+    }
+    if (text.startsWith('PRI')) await client.ended
+    else await client.until(/1\.1 \/x$/)
+  }
+  const client = await connect(t, listener.url)
+  for (const byte of PREFACE) {
+    client.socket.write(Buffer.from([byte]))
+    await new Promise(setImmediate)
+  }
+  client.socket.write(frame(SETTINGS, 0, 0))
+  await client.until(/[^]{9}/)
+  t.equal(parseFrames(Buffer.from(client.text, 'latin1'))[0]?.type, SETTINGS)
+})
+
+t.test('a head that takes too long is cut with 408', async t => {
+  const listener = await start(t, { headersTimeout: 100 })
+  for (const beginning of ['GET /x HTTP/1.1\r\nHost: x\r\n', 'G']) {
+    const client = await connect(t, listener.url)
+    client.send(beginning)
+    t.match(await client.until(/\r\n\r\n/), /^HTTP\/1\.1 408 ERR_HTTP_REQUEST_TIMEOUT/)
+    await client.ended
+  }
+})
+
+t.test('a head that drips is cut too, and a body that drips is not', async t => {
+  const listener = await start(t, {
+    headersTimeout: 150,
+    onRequest: (req, res) => {
+      req.resume()
+      req.once('end', () => (res as ServerResponse).end('whole'))
+    },
+  })
+  const slow = await connect(t, listener.url)
+  const drip = setInterval(() => slow.send('x'), 20)
+  t.teardown(() => clearInterval(drip))
+  slow.send('GET /x HTTP/1.1\r\nX-Long: ')
+  t.match(await slow.until(/\r\n\r\n/), /^HTTP\/1\.1 408 /)
+  const fine = await connect(t, listener.url)
+  fine.send('POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n')
+  for (let i = 0; i < 20; i++) {
+    await new Promise(resolve => setTimeout(resolve, 20))
+    fine.send('x')
+  }
+  await fine.until(/whole$/)
+})
+
+t.test('a connection that says nothing is closed', async t => {
+  const listener = await start(t, { headersTimeout: 100 })
+  const client = await connect(t, listener.url)
+  t.equal(await client.ended, 'end')
+  t.equal(client.text, '')
+})
+
+t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong one harms nobody', async t => {
+  const { cert, certFile, keyFile } = certificateFiles(t)
+  const listener = await start(t, { tls: { cert: certFile, key: keyFile }, headersTimeout: 200 })
+  const { port } = new URL(listener.url)
+  for (const [offer, chosen] of [[['h2'], 'h2'], [['http/1.1'], 'http/1.1'], [['h2', 'http/1.1'], 'h2'], [[], false]] as const) {
+    const socket = tls.connect({ port: Number(port), host: '127.0.0.1', ca: cert, ALPNProtocols: [...offer] })
+    await once(socket, 'secureConnect')
+    t.equal(socket.alpnProtocol, chosen)
+    socket.destroy()
+  }
+  const plain = await connect(t, listener.url.replace('https', 'http'))
+  plain.send(GET)
+  await plain.ended
+  const silent = await connect(t, listener.url.replace('https', 'http'))
+  await silent.ended
+  const session = await openSession(t, listener.url, cert)
+  const [chunk] = (await once(session.request({ ':path': '/y' }), 'data')) as [Buffer]
+  t.equal(chunk.toString(), '2.0 /y')
+})
+
+t.test('a connection that breaks after an upgrade harms nobody, with TLS and without', async t => {
+  const { cert, certFile, keyFile } = certificateFiles(t)
+  for (const secure of [false, true]) {
+    const upgraded = Promise.withResolvers<void>()
+    const listener = await start(t, {
+      tls: secure ? { cert: certFile, key: keyFile } : null,
+      onUpgrade: (_req, socket) => {
+        socket.write('x')
+        socket.once('close', upgraded.resolve)
+        // Nobody listens for its errors here: the listener has to.
+        socket.destroy(new Error('broken'))
+      },
+    })
+    const client = await connect(t, listener.url, secure ? cert : undefined)
+    client.send('GET /x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
+    await upgraded.promise
+  }
+  t.pass('the process lives')
+})
+
+t.test('pipelined requests are begun one after the other', async t => {
+  const begun: ServerResponse[] = []
+  const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
+  const client = await connect(t, listener.url)
+  client.send(GET.repeat(3))
+  await client.until(/^/)
+  for (let i = 1; i <= 3; i++) {
+    while (begun.length < i) await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    t.equal(begun.length, i)
+    begun[i - 1]?.end(`answer ${i}`)
+    await client.until(new RegExp(`answer ${i}$`))
+  }
+})
+
+t.test('no header is dropped, however many there are', async t => {
+  let seen = 0
+  const listener = await start(t, {
+    onRequest: (req, res) => {
+      seen = req.rawHeaders.length / 2
+      ;(res as ServerResponse).end('ok')
+    },
+  })
+  const client = await connect(t, listener.url)
+  client.send(`GET / HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(5_000)}\r\n`)
+  await client.until(/ok$/)
+  t.equal(seen, 5_001)
+})
+
+t.test('a head above 64 kB is refused', async t => {
+  const listener = await start(t)
+  const client = await connect(t, listener.url)
+  client.send(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`)
+  await client.until(/HPE_HEADER_OVERFLOW/)
+})
+
+t.test('close lets what was written go out, and ends the rest after its patience', async t => {
+  const listener = await start(t, { onRequest: (_req, res) => void (res as ServerResponse).write('begun') })
+  const idle = await connect(t, listener.url)
+  const session = await openSession(t, listener.url)
+  const goaway = once(session, 'goaway')
+  const client = await connect(t, listener.url)
+  client.send(GET)
+  await client.until(/begun/)
+  await listener.close(50)
+  await goaway
+  await idle.ended
+  await client.ended
+  await t.rejects(connect(t, listener.url))
+})
+
+t.test('an address in use is told', async t => {
+  const { url } = await start(t)
+  const port = Number(new URL(url).port)
+  await t.rejects(start(t, { listen: { host: '127.0.0.1', port } }), { code: 'EADDRINUSE' })
+})
+
+t.test('the url is one that a client can use', async t => {
+  t.match((await start(t, { listen: { host: '0.0.0.0', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  t.match((await start(t, { listen: { host: '127.0.0.1', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
+})
