@@ -1,0 +1,105 @@
+import { execFileSync, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+
+/** Something between the load and the upstream, in a process of its own. */
+export interface Subject {
+  readonly name: string
+  readonly port: number
+  /** The process whose CPU is counted; null for none. */
+  readonly pid: number | null
+  stop(): void
+}
+
+export const KEY = 'sk-bench-0123456789abcdef'
+const root = join(import.meta.dirname, '..', '..')
+
+/** Starts a script of this folder that prints its port. */
+export async function startScript(name: string, file: string, ...args: string[]): Promise<Subject> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  return subject(name, Number(await firstLine(child.stdout, () => true)), child)
+}
+
+/** The gateway as an operator runs it: keys with limits, ledger, a log line for each request. */
+export async function startGateway(upstreamPort: number): Promise<Subject> {
+  const dir = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
+  const file = join(dir, 'gateway.yaml')
+  writeFileSync(file, `
+server: { listen: 127.0.0.1:0 }
+upstreams: { up: { url: "http://127.0.0.1:${upstreamPort}" } }
+routes: [{ path: /v1/*, model: "*", to: up }]
+models: { m: { price: { input: 0.4, output: 1.6 } } }
+keys:
+  - name: bench
+    key: ${KEY}
+    limits: { requests_per_minute: 100000000, tokens_per_minute: 100000000000, concurrent: 10000, budget: { usd: 1000000, per: month } }
+ledger: { file: gateway.db }
+`)
+  // The log goes to a file; its first line tells the port.
+  const log = join(dir, 'log')
+  const out = openSync(log, 'w')
+  const child = spawn(process.execPath, [join(root, 'bin/gateway.js'), 'serve', '--config', file], {
+    stdio: ['ignore', out, 'inherit'],
+  })
+  for (;;) {
+    const base = /"base":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(readFileSync(log, 'utf8'))?.[1]
+    if (base !== undefined) return subject('this gateway', Number(base), child)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+/** Debian's nginx with one worker; null where it is not installed. */
+export async function startNginx(upstreamPort: number): Promise<Subject | null> {
+  try {
+    execFileSync('nginx', ['-v'], { stdio: 'ignore' })
+  } catch {
+    return null
+  }
+  const dir = mkdtempSync(join(tmpdir(), 'nginx-bench-'))
+  const port = await freePort()
+  writeFileSync(join(dir, 'nginx.conf'), `
+worker_processes 1; daemon off; pid ${dir}/pid; error_log ${dir}/error.log; user root;
+events { worker_connections 20000; }
+http {
+  access_log ${dir}/access.log; client_body_temp_path ${dir}; proxy_temp_path ${dir};
+  upstream up { server 127.0.0.1:${upstreamPort}; keepalive 256; }
+  server { listen 127.0.0.1:${port}; keepalive_requests 100000000;
+    location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }
+}`)
+  const child = spawn('nginx', ['-c', join(dir, 'nginx.conf'), '-p', dir], { stdio: 'ignore' })
+  for (;;) {
+    const worker = execFileSync('sh', ['-c', `pgrep -P ${child.pid} || true`]).toString().trim()
+    if (worker !== '') return { name: 'nginx', port, pid: Number(worker), stop: () => child.kill() }
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+/** Seconds of CPU, user and system, that a process has used so far. */
+export function cpuSeconds(pid: number): number {
+  // After the name in brackets; fields 14 and 15 of proc(5), in ticks of 1/100 s.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+function subject(name: string, port: number, child: ChildProcess): Subject {
+  return { name, port, pid: child.pid ?? null, stop: () => child.kill() }
+}
+
+async function firstLine(stream: Readable, like: (line: string) => boolean): Promise<string> {
+  for await (const line of createInterface(stream)) if (like(line)) return line
+  throw new Error('the process ended before it said its port')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}

@@ -1,0 +1,58 @@
+/**
+ * An upstream that is never the bottleneck: it looks for the end of each request
+ * and answers with bytes that were rendered before. Run as a process of its own;
+ * prints its port. A request whose head says `x-chunks: N` gets a stream of N
+ * events, one every millisecond.
+ */
+import * as net from 'node:net'
+
+const BODY = JSON.stringify({
+  id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'x'.repeat(220) }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 200, completion_tokens: 50, total_tokens: 250 },
+})
+const ANSWER = Buffer.from(
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`,
+)
+const STREAM = Buffer.from('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n')
+const EVENT = chunked(`data: ${JSON.stringify({
+  id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm',
+  choices: [{ index: 0, delta: { content: 'x'.repeat(60) }, finish_reason: null }],
+})}\n\n`)
+const USAGE = '{"choices":[],"usage":{"prompt_tokens":200,"completion_tokens":50,"total_tokens":250}}'
+const LAST = Buffer.concat([chunked(`data: ${USAGE}\n\n`), chunked('data: [DONE]\n\n'), Buffer.from('0\r\n\r\n')])
+
+const server = net.createServer({ noDelay: true }, socket => {
+  let seen = ''
+  socket.on('error', () => {})
+  socket.on('data', data => {
+    seen += data.toString('latin1')
+    for (let end = seen.indexOf('\r\n\r\n'); end !== -1; end = seen.indexOf('\r\n\r\n')) {
+      const head = seen.slice(0, end)
+      const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
+      if (seen.length < end + 4 + length) return
+      seen = seen.slice(end + 4 + length)
+      const chunks = Number(/\r\nx-chunks: (\d+)/i.exec(head)?.[1] ?? 0)
+      if (chunks === 0) socket.write(ANSWER)
+      else play(socket, chunks)
+    }
+  })
+})
+server.listen(0, '127.0.0.1', () => console.log((server.address() as net.AddressInfo).port))
+
+function play(socket: net.Socket, chunks: number): void {
+  socket.write(STREAM)
+  let sent = 0
+  const timer = setInterval(() => {
+    if (sent++ < chunks && !socket.destroyed) {
+      socket.write(EVENT)
+      return
+    }
+    clearInterval(timer)
+    if (!socket.destroyed) socket.write(LAST)
+  }, 1)
+}
+
+function chunked(text: string): Buffer {
+  return Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`)
+}
