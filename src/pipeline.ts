@@ -32,7 +32,11 @@ import { settle } from './settle.ts'
 export async function handle(gateway: Gateway, exchange: Exchange): Promise<void> {
   gateway.running.add(exchange)
   const { res } = exchange
-  const gone = () => exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
+  const gone = () => {
+    // A response that was delivered closes too; an error costs a stack, which is not for the usual case.
+    if (exchange.relay?.delivered) return
+    exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
+  }
   res.once('close', gone)
   let failure: GatewayError | null = null
   try {

@@ -60,6 +60,8 @@ export class Relay implements AnswerSink {
   bytes = 0
   /** On the monotonic clock, when the first byte of the body came; 0 before. */
   firstByteAt = 0
+  /** The answer has left, whole. */
+  delivered = false
   readonly #options: RelayOptions
   readonly #finish: (end: RelayEnd) => void
   #observer: Observer | null = null
@@ -143,7 +145,10 @@ export class Relay implements AnswerSink {
     const { res, deadlines } = this.#options
     // The exchange is over when the last byte is the client's system's, not ours.
     deadlines.clientBlocked()
-    res.once('finish', () => this.#close(null))
+    res.once('finish', () => {
+      this.delivered = true
+      this.#close(null)
+    })
     res.end()
   }
 
