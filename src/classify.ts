@@ -37,12 +37,14 @@ async function takeBody(gateway: Gateway, exchange: Exchange): Promise<Inspected
   const format = bodyFormat(endpoint.body, contentType)
   // A body that comes plain is read while it arrives; a compressed one when it is whole.
   const scan = format === 'json' && encoding === null ? jsonInspection() : null
-  if (exchange.awaitsContinue) (exchange.res as { writeContinue(): void }).writeContinue()
+  const { timeouts } = gateway.config
   const limit = gateway.config.server.bodyLimit
   const raw = await readBody(req, {
     limit,
-    idle: gateway.config.timeouts.idle,
+    idle: timeouts.idle,
     clock: gateway.clock,
+    total: { endsAt: exchange.startedAt + timeouts.total, ms: timeouts.total },
+    ...(exchange.awaitsContinue ? { onWanted: () => exchange.res.writeContinue() } : {}),
     ...(scan ? { onChunk: chunk => void scan.push(chunk) } : {}),
   })
   exchange.proceed()

@@ -14,6 +14,8 @@ export interface BodyOptions {
   readonly clock: Clock
   /** The exchange's own end: on the monotonic clock, and as the milliseconds of the timeout. */
   readonly total?: { readonly endsAt: number; readonly ms: number }
+  /** Called when the body is really wanted: the moment for `100 Continue`. */
+  onWanted?(): void
   /** Sees each piece as it comes, so that no long step is left for the end. */
   onChunk?(chunk: Buffer): void
 }
@@ -89,6 +91,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     req.on('error', ignore)
   }
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
+  options.onWanted?.()
   return promise
 }
 

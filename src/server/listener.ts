@@ -5,7 +5,9 @@ import * as net from 'node:net'
 import * as tls from 'node:tls'
 import type { Duplex } from 'node:stream'
 import type { Address } from '../config/types.ts'
+import { hasBody } from '../proxy/body.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+import { pendingResponse } from './pending.ts'
 
 export interface ListenerOptions {
   readonly listen: Address
@@ -115,8 +117,13 @@ function http1(options: ListenerOptions, headersTimeout: number): http.Server {
   server.on('request', (req, res) => inTurn(res, () => options.onRequest(req, res, false)))
   server.on('checkContinue', (req, res) => inTurn(res, () => options.onRequest(req, res, true)))
   server.on('checkExpectation', (req, res) => inTurn(res, () => options.onRequest(req, res, false)))
-  server.on('upgrade', (req, socket, head) => options.onUpgrade(req, socket, head))
-  server.on('connect', (req, socket, head) => options.onUpgrade(req, socket, head))
+  const upgrade = (req: http.IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Pipelined behind a request that is not answered yet, or in front of a body of its own (then node hands out
+    // something less than a socket): nobody does that.
+    if (pendingResponse(req.socket) || socket !== req.socket) req.socket.destroy()
+    else options.onUpgrade(req, socket, head)
+  }
+  server.on('upgrade', upgrade).on('connect', upgrade)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => options.onMalformed(error, socket))
   return server
 }
@@ -124,6 +131,8 @@ function http1(options: ListenerOptions, headersTimeout: number): http.Server {
 function http2Server(options: ListenerOptions): http2.Http2Server {
   const server = http2.createServer({
     settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: MAX_HEADER_BYTES },
+    // As over HTTP/1.1, the size is the limit; node's own would be 128 headers.
+    maxHeaderListPairs: MAX_HEADER_BYTES / 32,
   })
   server.on('request', (req, res) => options.onRequest(req, res, false))
   server.on('checkContinue', (req, res) => options.onRequest(req, res, true))
@@ -143,7 +152,7 @@ function inTurn(res: http.ServerResponse, begin: () => void): void {
 
 /** Only WebSockets are upgraded; any other offer to upgrade is ignored (RFC 9110 section 7.8). */
 function isWebSocket(req: http.IncomingMessage): boolean {
-  return req.method === 'GET' && req.headers.upgrade?.toLowerCase() === 'websocket'
+  return req.method === 'GET' && req.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(req)
 }
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')

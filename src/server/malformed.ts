@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream'
 import { STATUS_CODES } from 'node:http'
-import type { ServerResponse } from 'node:http'
 import { v7 as uuidv7 } from 'uuid'
 import { GatewayError } from '../errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
 import { appendVia, ownHeaders } from '../proxy/headers.ts'
+import { pendingResponse } from './pending.ts'
 
 /**
  * Answers bytes that are no HTTP request. There is no request object to answer
@@ -21,11 +21,12 @@ export function answerMalformed(gateway: Gateway, error: NodeJS.ErrnoException, 
     return
   }
   const refusal = malformed(error)
-  const { _httpMessage: pending } = socket as { _httpMessage?: ServerResponse | null }
+  const pending = pendingResponse(socket)
   if (pending) {
-    // The body of a request is at fault: its exchange answers. Behind a whole request, the bytes are
-    // nobody's, and an answer to them would be taken for a part of the one under way.
-    if (!pending.headersSent && !pending.req.complete) pending.req.emit('error', refusal)
+    // The body that an exchange reads is at fault: it answers. Anything else is behind what it has read, and
+    // nobody's: an answer to that would be taken for a part of the one under way.
+    const isReading = !pending.headersSent && !pending.req.complete && pending.req.listenerCount('error') > 0
+    if (isReading) pending.req.emit('error', refusal)
     else socket.destroy()
     return
   }
