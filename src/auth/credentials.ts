@@ -1,8 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Headers that carry a client's credential. None of them ever goes upstream. */
-export const CREDENTIAL_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key'] as const
-
 /** Browsers cannot set headers on a WebSocket; OpenAI's realtime client sends the key as a subprotocol. */
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.([^\s,]+)\s*(?:,|$)/
 

@@ -2,7 +2,7 @@ import type { Classified } from './endpoint.ts'
 import type { InspectedBody } from './inspect.ts'
 import { scanJson } from './json-scan.ts'
 import type { Field } from './json-scan.ts'
-import { replaceValues } from './splice.ts'
+import { modelEdits, replaceValues } from './splice.ts'
 import type { Edit } from './splice.ts'
 
 /**
@@ -25,7 +25,7 @@ export function renameEdits(classified: Classified, body: InspectedBody, model: 
   if (classified.endpoint.modelIn === 'path') {
     renameNested(body, classified.pathModel as string, model, edits)
   } else {
-    edits.push(...replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(model) : model)))
+    edits.push(...body.json ? modelEdits(body.json.fields, model) : replaceValues(body.modelFields, Buffer.from(model)))
   }
   return edits
 }

@@ -48,11 +48,6 @@ export function modelEdits(fields: Fields, model: string): Edit[] {
   return replaceValues(fields.get('model') ?? [], Buffer.from(JSON.stringify(model)))
 }
 
-/** The JSON body with every top-level `model` renamed, and no other byte changed. */
-export function renameModel(body: Buffer, fields: Fields, model: string): Buffer {
-  return spliceBytes(body, modelEdits(fields, model))
-}
-
 /**
  * The edits that make `stream_options.include_usage` true in a chat body whose
  * scan watched `stream_options`; null when there is nothing to do. Where a key is

@@ -155,7 +155,8 @@ t.test('hazard: attempts leave no listeners behind', async t => {
   const client = await connect(t, gateway.url)
   for (let i = 1; i <= 30; i++) {
     client.send(post('/v1/files', { i }))
-    await client.until(new RegExp(`(HTTP/1\\.1 200 OK[^]*?\\{\\}){${i}}$`))
+    await client.until(/\{\}$/)
+    client.clear()
   }
   await new Promise(setImmediate)
   t.strictSame(warnings, [])

@@ -3,13 +3,18 @@ import t from 'tap'
 import { JsonScan, scanJson } from '../../src/protocols/json-scan.ts'
 import type { ValidJson } from '../../src/protocols/json-scan.ts'
 import {
-  modelEdits, renameModel, replaceValues, spliceBytes, withIncludeUsage
+  modelEdits, replaceValues, spliceBytes, withIncludeUsage
 } from '../../src/protocols/splice.ts'
 import type { Edit } from '../../src/protocols/splice.ts'
 import { chunksOf } from './chunks.ts'
 import { objectText } from './json-texts.ts'
 
 const KEYS = ['model', 'stream_options']
+
+/** The body with every top-level `model` renamed. */
+function renameModel(body: Buffer, fields: Parameters<typeof modelEdits>[0], model: string): Buffer {
+  return spliceBytes(body, modelEdits(fields, model))
+}
 
 function scan(body: Buffer): ValidJson {
   const result = scanJson(body, KEYS)

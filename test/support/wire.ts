@@ -60,6 +60,11 @@ export class Wire {
     }
   }
 
+  /** Forgets what came so far. */
+  clear(): void {
+    this.#received = []
+  }
+
   /** Takes one whole request off the connection; its body is as long as Content-Length says. */
   async request(): Promise<{ head: string; body: string }> {
     await this.until(/\r\n\r\n/)
