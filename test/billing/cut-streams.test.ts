@@ -143,7 +143,7 @@ for (const scene of CASES) {
       const client = await connect(t, books.gateway.url)
       client.send(post(path, body, [`X-Events: ${events}`, 'Connection: close']))
       await client.ended
-      ids.push(/\r\nx-request-id: ([^\r]+)/i.exec(client.text)?.[1] ?? '')
+      ids.push(/\r\nx-gateway-request-id: ([^\r]+)/i.exec(client.text)?.[1] ?? '')
     }
     const rows = await books.close()
     t.equal(rows.size, all + 1)
@@ -170,7 +170,7 @@ for (const scene of CASES) {
       const bytes = recording.events.slice(0, events).map(toLatin).join('')
       while (!unchunked(client.text).includes(bytes)) await client.until(new RegExp(`^[^]{${client.text.length + 1}}`))
       client.socket.destroy()
-      const id = /\r\nx-request-id: ([^\r]+)/i.exec(client.text)?.[1] ?? ''
+      const id = /\r\nx-gateway-request-id: ([^\r]+)/i.exec(client.text)?.[1] ?? ''
       await books.gateway.waitForLog(line => line.msg === 'exchange' && line.request === id)
       ids.push(id)
     }
