@@ -37,13 +37,17 @@ export async function forward(
     atMs: beganAt - exchange.startedAt,
   }
   exchange.attempts.push(record)
-  exchange.candidate = candidate
   const relay = new Relay({
     res,
     own: { version: gateway.version, requestId: exchange.id, limits: limitHeaders(gateway, exchange) },
     clock: gateway.clock,
     deadlines,
-    inspect: head => inspect(gateway, exchange, candidate, head) ?? observe(gateway, exchange, head),
+    inspect: head => {
+      const refusal = inspect(gateway, exchange, candidate, head)
+      if (refusal) return refusal
+      exchange.status = head.status
+      return observe(gateway, exchange, head)
+    },
     lastWords: error => {
       const { endpoint } = exchange.classified
       return PROTOCOLS[endpoint.protocol].streamError(error, endpoint.name, exchange.id)

@@ -45,14 +45,14 @@ class StreamObserver implements Observer {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #meter: StreamMeter
-  #draftedAt: number
+  /** The first piece is drafted at once: it tells who answers, and with what status. */
+  #draftedAt = -Infinity
 
   constructor(gateway: Gateway, exchange: Exchange, meter: StreamMeter) {
     this.#gateway = gateway
     this.#exchange = exchange
     this.#meter = meter
     this.filter = exchange.hidesUsage ? new StreamFilter() : null
-    this.#draftedAt = gateway.clock.monotonic()
   }
 
   get terminated(): boolean | null {

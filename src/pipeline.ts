@@ -70,6 +70,7 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   exchange.route = route(gateway, exchange)
   const candidate = exchange.route.targets[0] as Target
   reserve(gateway, exchange, candidate)
+  exchange.candidate = candidate
   gateway.accounts.ledger?.open(draftRow(exchange))
   return forward(gateway, exchange, candidate)
 }

@@ -64,7 +64,7 @@ const GENERATE_VERBS = new Map<string, Endpoint>(
       ['batchEmbedContents', 'generate.batch_embed'],
     ] as const
   ).map(([verb, name]) => [
-    verb,
+    verb.toLowerCase(),
     { name, protocol: 'generate', methods: POST, body: 'json', modelIn: 'path', modelRequired: true },
   ]),
 )
@@ -83,15 +83,22 @@ const OTHER: Record<ProtocolName, Classified> = {
 /**
  * Recognises a normalised path (without its query). Every path gets an answer:
  * what is not known by name is `other`, in the protocol family of its prefix.
+ *
+ * Some upstreams take letters in any case, a slash at the end, or parameters
+ * behind a semicolon. A request that works there is known here for what it is,
+ * or it would pass unmetered and uninspected.
  */
 export function classifyPath(path: string): Classified {
   const fixed = FIXED.get(path)
   if (fixed) return fixed
-  if (path.startsWith('/v1beta/')) return generatePath(path, '/v1beta/') ?? OTHER.generate
-  if (path.startsWith('/v1/models/')) {
-    return generatePath(path, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
+  const plain = path.toLowerCase()
+  const bare = FIXED.get(plain.replace(/\/$|;[^/]*$/, ''))
+  if (bare) return bare
+  if (plain.startsWith('/v1beta/')) return generatePath(path, plain, '/v1beta/') ?? OTHER.generate
+  if (plain.startsWith('/v1/models/')) {
+    return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
-  return path.startsWith('/v1/messages') ? OTHER.messages : OTHER.chat
+  return plain.startsWith('/v1/messages') ? OTHER.messages : OTHER.chat
 }
 
 /** Does the gateway answer it itself? */
@@ -101,17 +108,18 @@ export function isOwn({ name }: Endpoint): boolean {
 
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
 export function isApiPath(path: string): boolean {
-  return path.startsWith('/v1/') || path.startsWith('/v1beta/')
+  return /^\/v1(?:beta)?\//i.test(path)
 }
 
-function generatePath(path: string, prefix: string): Classified | null {
-  const modelStart = path.indexOf('/', prefix.length) + 1
+/** @param plain the path in lower case, as long as it is */
+function generatePath(path: string, plain: string, prefix: string): Classified | null {
+  const modelStart = plain.indexOf('/', prefix.length) + 1
   if (modelStart === 0) return null
-  const collection = path.slice(prefix.length, modelStart - 1)
-  if (collection !== 'models' && collection !== 'tunedModels') return null
-  const colon = path.lastIndexOf(':')
+  const collection = plain.slice(prefix.length, modelStart - 1)
+  if (collection !== 'models' && collection !== 'tunedmodels') return null
+  const colon = plain.lastIndexOf(':')
   if (colon > modelStart) {
-    const endpoint = GENERATE_VERBS.get(path.slice(colon + 1))
+    const endpoint = GENERATE_VERBS.get(plain.slice(colon + 1).replace(/\/$|;[^/]*$/, ''))
     if (endpoint) return named(endpoint, path, modelStart, colon)
   }
   if (prefix === '/v1beta/' && colon === -1 && collection === 'models') {

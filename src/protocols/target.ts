@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.ts'
 
 /** A request target, normalised: the same strings are routed and forwarded. */
 export interface RequestTarget {
-  /** Starts with one slash; no dot segments, no doubled slashes, no fragment. */
+  /** Starts with one slash; no dot segments, no doubled slashes, no needless escapes, no fragment. */
   readonly path: string
   /** With its question mark, or empty; without the gateway's own `key`. */
   readonly query: string
@@ -10,10 +10,13 @@ export interface RequestTarget {
   readonly queryKey: string | null
 }
 
-const ABSOLUTE_FORM = /^https?:\/\/[^/?#\\@\s]+/i
+const ABSOLUTE_FORM = /^https?:\/\/(?:[\w.~%-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?]|$)/i
 // What a path may hold (RFC 3986 pchar, and the few that clients send unescaped all the same).
 const SAFE_PATH = /^\/[\w\-.~!$&'()*+,;=:@/%|^"{}[\]`<>]*$/
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i
+const ESCAPE = /%([0-9a-f]{2})/gi
+// An escape of one of these is another spelling of the same path (RFC 3986 section 6.2.2.2).
+const UNRESERVED = /[\w\-.~]/
 const MAYBE_TRICK = /%|\/\.|\/\//
 
 /**
@@ -60,14 +63,18 @@ function normalisePath(raw: string): string {
   for (const segment of decoded.split('/')) {
     if (segment === '.' || segment === '..') throw bad("the path must not hold '.' or '..' segments")
   }
-  return path
+  return path.replace(ESCAPE, (escape, hex: string) => {
+    const character = String.fromCharCode(Number.parseInt(hex, 16))
+    return UNRESERVED.test(character) ? character : escape
+  })
 }
 
 /** Takes `key` out of the query; the order and the bytes of the rest stay. */
 function takeKey(query: string): { query: string; queryKey: string | null } {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i)
-    if (code <= 0x20 || code === 0x7f) throw bad('the query holds a character that must be percent-encoded')
+    // Above 0xff it is no byte that was sent.
+    if (code <= 0x20 || code === 0x7f || code > 0xff) throw bad('the query holds a character that must be percent-encoded')
   }
   if (!query.includes('key') && !query.includes('%')) return { query, queryKey: null }
   let queryKey: string | null = null

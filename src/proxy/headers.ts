@@ -88,6 +88,8 @@ export function headersUp(raw: RawHeaders, options: UpHeaders): string[] {
     }
     if (lower.charCodeAt(0) === 0x3a || lower === authHeader || named?.has(lower)) continue
     if (lower === 'accept-encoding' && options.identity) continue
+    // The gateway read the body by the first: an upstream must not read it by another.
+    if (lower === 'content-type' && seen.has(lower)) continue
     if (lower === 'content-encoding' && options.dropContentEncoding) continue
     seen.add(lower)
     out.push(name, value)

@@ -59,7 +59,9 @@ const CASES: readonly Case[] = [
     path: '/v1/responses',
     body: { model: 'm', stream: true, input: [{ role: 'user', content: PROMPT }] },
     last: responses.events.length,
-    reported: n => (n < responses.events.length ? null : { input: 37, cached: 0, output: 211, reasoning: 64 }),
+    reported: n => {
+      return n < responses.events.length ? null : { input: 37, cached: 0, output: 211, reasoning: 64 }
+    },
   },
   {
     recording: messages,
@@ -88,6 +90,10 @@ const CASES: readonly Case[] = [
   },
 ]
 
+function yaml(url: string): string {
+  return `upstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n${priced('m')}`
+}
+
 /** The text after so many events: an answer is one text, a call's arguments another. */
 function counted({ texts }: Recording, events: number): { tokens: number; reasoning: number } {
   const seen = texts.slice(0, events)
@@ -101,17 +107,21 @@ function counted({ texts }: Recording, events: number): { tokens: number; reason
 function expected({ recording, reported }: Case, events: number, clientLeft: boolean): Bill | null {
   const told = reported(events)
   const { tokens, reasoning } = counted(recording, events)
-  const generated = tokens > 0 || /content_block_start[^]*tool_use|"tool_calls"/.test(recording.events.slice(0, events).join(''))
+  const called = /content_block_start[^]*tool_use|"tool_calls"/.test(recording.events.slice(0, events).join(''))
+  const generated = tokens > 0 || called
   if (!generated && !clientLeft) return null
   const output = told?.output ?? tokens
   const reasoned = told?.output === undefined ? reasoning : (told.reasoning ?? 0)
-  const bill = { cached: 0, write: 0, ...told, input: told?.input ?? PROMPT_TOKENS, output, reasoning: reasoned }
+  const input = told?.input ?? PROMPT_TOKENS
+  const bill = { cached: 0, write: 0, ...told, input, output, reasoning: reasoned }
   if (told?.output !== undefined) return { ...bill, source: 'reported' }
   if (told) return { ...bill, source: generated ? 'mixed' : 'reported' }
   return { ...bill, source: 'estimated' }
 }
 
-function check(t: Test, row: LedgerRow | undefined, bill: Bill | null, end: LedgerRow['end'], name: string): void {
+function check(
+  t: Test, row: LedgerRow | undefined, bill: Bill | null, end: LedgerRow['end'], name: string,
+): void {
   if (!row) {
     t.fail(`${name}: no row`)
     return
@@ -137,7 +147,7 @@ for (const scene of CASES) {
       wire.socket.end()
       await wire.ended
     })
-    const books = await openBooks(t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n${priced('m')}`)
+    const books = await openBooks(t, yaml(upstream.url))
     const ids: string[] = []
     for (let events = 0; events <= all; events++) {
       const client = await connect(t, books.gateway.url)
@@ -161,14 +171,16 @@ for (const scene of CASES) {
       wire.send(STREAM_HEAD + recording.events.slice(0, events).map(event => chunk(toLatin(event))).join(''))
       await wire.ended
     })
-    const books = await openBooks(t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n${priced('m')}`)
+    const books = await openBooks(t, yaml(upstream.url))
     const ids: string[] = []
     for (let events = 0; events < last; events++) {
       const client = await connect(t, books.gateway.url)
       client.send(post(path, body, [`X-Events: ${events}`]))
       await client.until(/\r\n\r\n/)
       const bytes = recording.events.slice(0, events).map(toLatin).join('')
-      while (!unchunked(client.text).includes(bytes)) await client.until(new RegExp(`^[^]{${client.text.length + 1}}`))
+      while (!unchunked(client.text).includes(bytes)) {
+        await client.until(new RegExp(`^[^]{${client.text.length + 1}}`))
+      }
       client.socket.destroy()
       const id = /\r\nx-gateway-request-id: ([^\r]+)/i.exec(client.text)?.[1] ?? ''
       await books.gateway.waitForLog(line => line.msg === 'exchange' && line.request === id)

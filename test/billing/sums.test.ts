@@ -201,7 +201,9 @@ ${priced('m')}`)
   const wanted = new Map<string, Figures | null>()
   const ask = async (path: string, body: string, headers: Record<string, string>): Promise<string> => {
     const answer = await fetch(books.gateway.url + path, {
-      method: 'POST', body, headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', ...headers },
+      method: 'POST',
+      body,
+      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', ...headers },
     })
     await answer.text()
     return answer.headers.get('x-gateway-request-id') ?? ''
@@ -227,7 +229,8 @@ ${priced('m')}`)
   for (const [id, figures] of wanted) {
     const row = rows.get(id) as LedgerRow
     const { fresh, cached, write, writeHour, said, reasoning } = figures ?? onlyInput({ ...figuresOf(0), fresh: 0 })
-    const used = { input: fresh + cached + write + writeHour, output: said + reasoning, cached, write, writeHour, reasoning }
+    const [input, output] = [fresh + cached + write + writeHour, said + reasoning]
+    const used = { input, output, cached, write, writeHour, reasoning }
     const cost = costOf(used)
     sum += cost
     const same = JSON.stringify(usedIn(row)) === JSON.stringify(used) && row.costPico === cost

@@ -1,0 +1,42 @@
+import { hash } from 'node:crypto'
+import t from 'tap'
+import { ANONYMOUS, Keyring } from '../../src/auth/keyring.ts'
+import { compileGlobs } from '../../src/config/glob.ts'
+import type { Key } from '../../src/config/types.ts'
+
+const key = (name: string, secret: string, models: string[] | null = null): Key =>
+  ({ name, digest: hash('sha256', secret, 'buffer'), models, limits: null })
+
+t.test('a key is found by what it is, and by nothing like it', async t => {
+  const ring = new Keyring([key('a', 'sk-a'), key('b', 'sk-b', ['gpt-*'])], compileGlobs)
+  t.equal(ring.find('sk-a')?.key?.name, 'a')
+  t.equal(ring.find('sk-b')?.key?.name, 'b')
+  for (const wrong of ['', 'sk-', 'sk-a ', ' sk-a', 'SK-A', 'sk-ab', 'sk-a\0', hash('sha256', 'sk-a', 'hex'), hash('sha256', 'sk-a', 'latin1' as 'hex')]) {
+    t.equal(ring.find(wrong), null, JSON.stringify(wrong))
+  }
+})
+
+t.test('what a key may use', async t => {
+  const ring = new Keyring([key('all', '1'), key('some', '2', ['gpt-*', 'fast']), key('none', '3', [])], compileGlobs)
+  t.ok(ring.find('1')?.allows('anything'))
+  t.equal(ring.find('1')?.restricted, false)
+  const some = ring.find('2')
+  t.ok(some?.allows('gpt-4'))
+  t.ok(some?.allows('fast'))
+  t.notOk(some?.allows('faster'))
+  t.notOk(some?.allows('GPT-4'))
+  t.equal(some?.restricted, true)
+  t.notOk(ring.find('3')?.allows('gpt-4'))
+  t.equal(ring.find('3')?.restricted, true)
+})
+
+t.test('an empty ring lets nobody in', async t => {
+  t.equal(new Keyring([], compileGlobs).find(''), null)
+  t.equal(ANONYMOUS.key, null)
+})
+
+t.test('ten thousand keys are as good as one', async t => {
+  const ring = new Keyring(Array.from({ length: 10_000 }, (_each, i) => key(`k${i}`, `sk-${i}`)), compileGlobs)
+  t.equal(ring.find('sk-9999')?.key?.name, 'k9999')
+  t.equal(ring.find('sk-10000'), null)
+})

@@ -1,0 +1,82 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { classifyPath, isApiPath } from '../../src/protocols/endpoint.ts'
+
+const summary = (path: string) => {
+  const { endpoint, pathModel } = classifyPath(path)
+  return [endpoint.name, endpoint.protocol, pathModel]
+}
+
+t.test('each path is known by name', async t => {
+  const cases: [string, string, string, string | null][] = [
+    ['/v1/chat/completions', 'chat.completions', 'chat', null],
+    ['/v1/completions', 'completions', 'chat', null],
+    ['/v1/responses', 'responses', 'chat', null],
+    ['/v1/embeddings', 'embeddings', 'chat', null],
+    ['/v1/images/generations', 'images.generations', 'chat', null],
+    ['/v1/images/edits', 'images.edits', 'chat', null],
+    ['/v1/audio/transcriptions', 'audio.transcriptions', 'chat', null],
+    ['/v1/audio/translations', 'audio.translations', 'chat', null],
+    ['/v1/audio/speech', 'audio.speech', 'chat', null],
+    ['/v1/realtime', 'realtime', 'chat', null],
+    ['/v1/messages', 'messages', 'messages', null],
+    ['/v1/messages/count_tokens', 'messages.count_tokens', 'messages', null],
+    ['/v1/messages/batches', 'other', 'messages', null],
+    ['/v1/models', 'models.list', 'chat', null],
+    ['/v1/models/gpt-4', 'models.get', 'chat', 'gpt-4'],
+    ['/v1/models/ft:gpt-4:org', 'models.get', 'chat', 'ft:gpt-4:org'],
+    ['/v1/models/a%2Fb', 'models.get', 'chat', 'a/b'],
+    ['/v1/models/org/model', 'models.get', 'chat', 'org/model'],
+    ['/v1beta/models', 'models.list', 'generate', null],
+    ['/v1beta/models/m', 'models.get', 'generate', 'm'],
+    ['/v1beta/models/m:generateContent', 'generate.content', 'generate', 'm'],
+    ['/v1/models/m:generateContent', 'generate.content', 'generate', 'm'],
+    ['/v1beta/models/m:streamGenerateContent', 'generate.stream', 'generate', 'm'],
+    ['/v1beta/models/m:countTokens', 'generate.count_tokens', 'generate', 'm'],
+    ['/v1beta/models/m:embedContent', 'generate.embed', 'generate', 'm'],
+    ['/v1beta/models/m:batchEmbedContents', 'generate.batch_embed', 'generate', 'm'],
+    ['/v1beta/models/a%2Fb:generateContent', 'generate.content', 'generate', 'a/b'],
+    ['/v1beta/models/a:b:generateContent', 'generate.content', 'generate', 'a:b'],
+    ['/v1beta/tunedModels/t:generateContent', 'generate.content', 'generate', 't'],
+    ['/v1beta/models/:generateContent', 'other', 'generate', null],
+    ['/v1beta/models/m:predict', 'other', 'generate', null],
+    ['/v1beta/files', 'other', 'generate', null],
+    ['/v1/files', 'other', 'chat', null],
+    ['/api/status', 'status', 'chat', null],
+    ['/', 'other', 'chat', null],
+    ['/v2/chat/completions', 'other', 'chat', null],
+  ]
+  for (const [path, ...expected] of cases) t.strictSame(summary(path), expected, path)
+})
+
+t.test('another spelling that a lenient upstream takes is no way round the meter', async t => {
+  for (const path of ['/v1/Chat/Completions', '/v1/chat/completions/', '/V1/CHAT/COMPLETIONS', '/v1/chat/completions;v=1']) {
+    t.strictSame(summary(path), ['chat.completions', 'chat', null], path)
+  }
+  for (const path of ['/v1/Messages', '/v1/messages/']) t.strictSame(summary(path), ['messages', 'messages', null], path)
+  for (const path of [
+    '/V1Beta/Models/M:GenerateContent', '/v1beta/models/M:generatecontent', '/v1beta/models/M:generateContent/',
+    '/v1beta/models/M:generateContent;x=1',
+  ]) {
+    t.strictSame(summary(path), ['generate.content', 'generate', 'M'], path)
+  }
+  t.ok(isApiPath('/V1/x'))
+})
+
+t.test('the model stands where it is said to stand', async () => {
+  const word = fc.stringMatching(/^[a-zA-Z0-9._-]{1,20}$/)
+  fc.assert(fc.property(word, fc.constantFrom('/v1/models/', '/v1beta/models/'), fc.constantFrom(':generateContent', ''), (model, prefix, verb) => {
+    const path = prefix + model + verb
+    const { pathModel, pathModelStart, pathModelEnd } = classifyPath(path)
+    return pathModel === model && path.slice(pathModelStart, pathModelEnd) === model
+  }))
+})
+
+t.test('every path gets an answer', async () => {
+  fc.assert(fc.property(fc.webPath(), path => classifyPath(path).endpoint.methods.length > 0), { numRuns: 1_000 })
+})
+
+t.test('what is behind the API prefixes is the API', async t => {
+  for (const path of ['/v1/x', '/v1beta/x', '/v1/']) t.ok(isApiPath(path), path)
+  for (const path of ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/api/status', '/x/v1/y']) t.notOk(isApiPath(path), path)
+})

@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { Upstream } from '../../src/config/types.ts'
+import { appendVia, headerValue, headersDown, headersUp } from '../../src/proxy/headers.ts'
+import type { UpHeaders } from '../../src/proxy/headers.ts'
+
+const UPSTREAM: Upstream = {
+  name: 'up', url: null, simulator: false, auth: { header: 'x-up-key', value: 'secret' }, headers: { 'x-default': 'd' },
+  websocket: false, versionHeader: 'anthropic-version', usage: 'ask', ca: null,
+}
+const OPTIONS: UpHeaders = {
+  upstream: UPSTREAM, requestId: 'id-1', httpVersion: '1.1', trustedPeer: null, identity: false,
+  dropContentEncoding: false, contentLength: null,
+}
+const OWN = { version: '1.2.3', requestId: 'id-1', limits: [] }
+const FIXED = ['x-up-key', 'secret', 'x-default', 'd', 'x-gateway-request-id', 'id-1', 'via', '1.1 model-gateway']
+
+function up(raw: readonly string[], options: Partial<UpHeaders> = {}): string[] {
+  return headersUp(raw, { ...OPTIONS, ...options })
+}
+
+t.test('up: order, spelling and repetition are kept', async t => {
+  t.strictSame(up(['X-B', '1', 'x-a', '2', 'X-B', '3']), ['X-B', '1', 'x-a', '2', 'X-B', '3', ...FIXED])
+})
+
+t.test('up: what Connection names stays here, in any case and however it is spaced', async t => {
+  const raw = ['Connection', 'close , X-One,x-TWO', 'X-One', '1', 'x-two', '2', 'X-Three', '3', 'Connection', 'x-three']
+  t.strictSame(up(raw), FIXED)
+})
+
+t.test('up: of two content types only the one that was read', async t => {
+  t.strictSame(
+    up(['Content-Type', 'application/json', 'content-type', 'multipart/form-data; boundary=x']),
+    ['Content-Type', 'application/json', ...FIXED],
+  )
+})
+
+t.test('up: the length is the gateway\'s own, and so is what it accepts when it reads along', async t => {
+  const out = up(['Content-Length', '999', 'Accept-Encoding', 'br', 'Content-Encoding', 'gzip'], {
+    contentLength: 5, identity: true, dropContentEncoding: true,
+  })
+  t.equal(headerValue(out, 'content-length'), '5')
+  t.equal(headerValue(out, 'accept-encoding'), 'identity')
+  t.equal(headerValue(out, 'content-encoding'), null)
+})
+
+t.test('up: via is appended, however often it came', async t => {
+  t.equal(headerValue(up(['Via', '1.0 a', 'via', '2.0 b'], { httpVersion: '2.0' }), 'via'), '1.0 a, 2.0 b, 2.0 model-gateway')
+})
+
+t.test('up: a default yields to the client, the credential does not', async t => {
+  const out = up(['X-Default', 'mine', 'X-Up-Key', 'forged'])
+  t.equal(headerValue(out, 'x-default'), 'mine')
+  t.equal(headerValue(out, 'x-up-key'), 'secret')
+})
+
+t.test('up: forwarding headers come from a trusted peer alone', async t => {
+  const raw = ['X-Forwarded-For', '9.9.9.9', 'X-Forwarded-Proto', 'https', 'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9']
+  t.strictSame(up(raw), FIXED)
+  t.strictSame(up(raw, { trustedPeer: '10.0.0.1' }), [
+    'X-Forwarded-For', '9.9.9.9, 10.0.0.1', 'X-Forwarded-Proto', 'https', 'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9',
+    ...FIXED,
+  ])
+})
+
+const FORBIDDEN_UP = [
+  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer',
+  'transfer-encoding', 'upgrade', 'http2-settings', 'host', 'expect', 'authorization', 'x-api-key', 'x-goog-api-key',
+  'cookie', 'forwarded', 'x-forwarded-for', 'x-real-ip',
+]
+const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/)
+const anyCase = (name: string) => fc.array(fc.boolean(), { minLength: name.length, maxLength: name.length })
+  .map(flags => [...name].map((letter, i) => (flags[i] ? letter.toUpperCase() : letter)).join(''))
+
+t.test('up: nothing forbidden gets through in any spelling, and nothing else is lost', async () => {
+  const forbidden = fc.constantFrom(...FORBIDDEN_UP).chain(anyCase)
+  const pair = fc.tuple(fc.oneof(token, forbidden), fc.stringMatching(/^[\x21-\x7e]{0,20}$/))
+  fc.assert(fc.property(fc.array(pair, { maxLength: 20 }), pairs => {
+    // What Connection names is another test's.
+    const raw = pairs.filter(([name]) => name.toLowerCase() !== 'connection').flat()
+    const out = up([...raw, 'Connection', 'keep-alive'])
+    const names = out.filter((_each, i) => i % 2 === 0).map(name => name.toLowerCase())
+    const kept = raw.filter((name, i) => i % 2 === 0 && !FORBIDDEN_UP.includes(name.toLowerCase())
+      && !['via', 'content-length', 'x-up-key', 'x-gateway-request-id', 'anthropic-version', 'vendorb-version', 'content-type',
+        'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'cookie2', 'proxy-authentication-info'].includes(name.toLowerCase()))
+    return !names.some(name => FORBIDDEN_UP.includes(name)) && kept.every(name => out.includes(name))
+  }), { numRuns: 500 })
+})
+
+t.test('down: hop-by-hop and Connection-named headers stay here, the identity is the gateway\'s', async t => {
+  const raw = [
+    'Connection', 'close, x-hop', 'X-Hop', '1', 'Upgrade', 'h2', 'Alt-Svc', 'h3', 'Via', '1.1 edge', 'X-Gateway-Version', 'forged',
+    ':status', '200', 'X-Kept', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b', 'Content-Length', '2',
+  ]
+  const out = headersDown(raw, { own: OWN, httpVersion: '1.1', filtered: false })
+  t.strictSame(out.slice(0, 8), ['X-Kept', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b', 'Content-Length', '2'])
+  t.equal(headerValue(out, 'x-gateway-version'), '1.2.3')
+  t.equal(headerValue(out, 'x-gateway-request-id'), 'id-1')
+  t.equal(headerValue(out, 'via'), '1.1 edge, 1.1 model-gateway')
+  t.equal(headerValue(out, 'x-hop'), null)
+})
+
+t.test('down: a body of which events are taken has no length', async t => {
+  const out = headersDown(['Content-Length', '2'], { own: OWN, httpVersion: '1.1', filtered: true })
+  t.equal(headerValue(out, 'content-length'), null)
+})
+
+t.test('appendVia, headerValue', async t => {
+  t.equal(appendVia('', '2.0'), '2.0 model-gateway')
+  t.equal(headerValue(['A', '1', 'a', '2'], 'a'), '1, 2')
+  t.equal(headerValue([], 'a'), null)
+})

@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { compileGlobs } from '../../src/config/glob.ts'
+import type { Route } from '../../src/config/types.ts'
+import { RouteTable } from '../../src/routing/table.ts'
+
+function table(...routes: [path: string | null, models: string[] | null][]) {
+  const made = routes.map(([path, models], index) => ({ index, path, models }) as unknown as Route)
+  return new RouteTable(made, compileGlobs)
+}
+
+const at = (found: Route | null) => found?.index ?? null
+
+t.test('the first route whose path and model match wins', async t => {
+  const routes = table(['/v1/messages*', ['claude-*']], [null, ['fast', 'gpt-*']], ['/v1/*', null], [null, ['*']])
+  for (const [path, model, expected] of [
+    ['/v1/messages', 'claude-haiku', 0],
+    ['/v1/messages/count_tokens', 'claude-haiku', 0],
+    ['/v1/messages', 'gpt-4', 1],
+    ['/v1/chat/completions', 'fast', 1],
+    ['/v1/chat/completions', 'faster', 2],
+    ['/v1/chat/completions', 'FAST', 2],
+    ['/v1/files', null, 2],
+    ['/v1beta/models/x:generateContent', 'x', 3],
+    ['/v1beta/files', null, null],
+  ] as const) {
+    t.equal(at(routes.match(path, model)), expected, `${path} ${model}`)
+    t.equal(at(routes.match(path, model)), expected, 'and again, remembered')
+  }
+})
+
+t.test('a route that lists models takes no request without one, not even by *', async t => {
+  t.equal(at(table([null, ['*']]).match('/v1/files', null)), null)
+  t.equal(at(table([null, ['*']]).match('/v1/files', '')), 0)
+})
+
+t.test('no pair of path and model is taken for another', async t => {
+  const routes = table(['/a', ['b']], ['/a\nb', null])
+  t.equal(at(routes.match('/a', 'b')), 0)
+  const other = table(['/a', ['b']], ['/c', null])
+  t.equal(at(other.match('/c', null)), 1)
+  t.equal(at(other.match('/a', null)), null)
+})
+
+t.test('what clients ask for is not remembered without bound, and stays right', async () => {
+  const routes = table(['/v1/*', ['m-*']], [null, null])
+  for (let i = 0; i < 20_000; i++) {
+    const known = at(routes.match('/v1/x', i % 2 ? `m-${i}` : `n-${i}`))
+    if (known !== (i % 2 ? 0 : 1)) throw new Error(`route ${known} for ${i}`)
+  }
+})
+
+t.test('servesPath, namesPath, servesModel', async t => {
+  const routes = table(['/v1/files*', null], [null, ['gpt-*']])
+  t.ok(routes.servesPath('/anything'))
+  t.ok(routes.namesPath('/v1/files/x'))
+  t.notOk(routes.namesPath('/anything'))
+  t.ok(routes.servesModel('gpt-4'))
+  t.ok(table(['/x', null]).servesModel('any'))
+  t.notOk(table([null, ['a']]).servesModel('b'))
+  t.notOk(table(['/x', ['a']]).servesPath('/y'))
+})
+
+t.test('trace tells why each route before did not match', async t => {
+  const routes = table(['/v1/messages', null], [null, ['a']], [null, ['b']], [null, null])
+  const why = (path: string, model: string | null) => routes.trace(path, model).map(step => step.miss)
+  t.strictSame(why('/v1/x', 'b'), ['path', 'model', null])
+  t.strictSame(why('/v1/x', null), ['path', 'no model', 'no model', null])
+  t.strictSame(table([null, ['a']]).trace('/x', 'b').map(step => step.miss), ['model'])
+})
+
+t.test('match and trace never disagree', async () => {
+  const glob = fc.stringMatching(/^[ab*/]{1,4}$/)
+  const text = fc.stringMatching(/^[ab/]{0,4}$/)
+  fc.assert(fc.property(
+    fc.array(fc.tuple(fc.option(glob), fc.option(fc.array(glob, { minLength: 1, maxLength: 2 }))), { maxLength: 5 }), text, fc.option(text),
+    (list, path, model) => {
+      const routes = table(...list)
+      const last = routes.trace(path, model).at(-1)
+      return at(routes.match(path, model)) === (last?.miss === null ? last.route.index : null)
+    },
+  ), { numRuns: 500 })
+})
