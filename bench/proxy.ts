@@ -8,7 +8,7 @@
  */
 import * as net from 'node:net'
 import { availableParallelism } from 'node:os'
-import { KEY, cpuSeconds, startGateway, startNginx, startScript } from './lib/subjects.ts'
+import { KEY, cpuSeconds, nginxVersion, startGateway, startNginx, startScript } from './lib/subjects.ts'
 import type { Subject } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 3)
@@ -17,32 +17,60 @@ const CONNECTIONS = 32
 const CHUNKS = 200
 
 const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x'.repeat(840) }] })
-const streamed = JSON.stringify({ model: 'm', stream: true, stream_options: { include_usage: true }, messages: [] })
+const streamed = JSON.stringify({
+  model: 'm', stream: true, stream_options: { include_usage: true }, messages: [],
+})
 
-/** Requests, or chunks, that came back whole. */
-interface Work {
-  units: number
+interface Load {
+  readonly bytes: Buffer
+  /** What one answer counts for. */
+  readonly units: number
+  /** The last bytes of a whole answer. */
+  readonly end: string
 }
 
-/** One connection that asks again as soon as it is answered, until the time is up. */
-function drive(port: number, request: Buffer, endOf: (tail: string) => boolean, units: number, until: number, work: Work) {
-  return new Promise<void>((resolve, reject) => {
+/** Requests, or chunks, that came back whole, and in how many pieces. */
+interface Work {
+  units: number
+  reads: number
+}
+
+interface Figure {
+  readonly micros: number
+  readonly rate: number
+  readonly perRead: number
+}
+
+/**
+ * One connection that asks again as soon as it is answered, until the time is up.
+ * Rejects on any answer but 200 and on an end before the answer: work that failed
+ * is cheap, and would flatter the proxy that failed it.
+ */
+function drive(port: number, { bytes, units, end }: Load, until: number, work: Work): Promise<void> {
+  return new Promise((resolve, reject) => {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     let tail = ''
-    let received = 0
+    let isFirst = true
     socket.on('error', reject)
+    socket.on('close', () => reject(new Error(`the connection ended before the answer did: ${tail}`)))
     socket.on('data', data => {
-      received += data.length
-      tail = (tail + data.toString('latin1')).slice(-4096)
-      if (!endOf(tail)) return
-      if (received < 300) return reject(new Error(`unexpected answer: ${tail}`))
+      const text = data.toString('latin1')
+      if (isFirst && !text.startsWith('HTTP/1.1 200 ')) return reject(new Error(`unexpected answer: ${text}`))
+      isFirst = false
+      work.reads++
+      tail = (tail + text).slice(-end.length)
+      if (tail !== end) return
       work.units += units
       tail = ''
-      received = 0
-      if (performance.now() < until) socket.write(request)
-      else socket.end(resolve)
+      isFirst = true
+      if (performance.now() < until) {
+        socket.write(bytes)
+      } else {
+        resolve()
+        socket.end()
+      }
     })
-    socket.write(request)
+    socket.write(bytes)
   })
 }
 
@@ -54,25 +82,61 @@ function requestBytes(text: string, headers = ''): Buffer {
 }
 
 const LOADS = {
-  request: { bytes: requestBytes(body), units: 1, endOf: (tail: string) => tail.endsWith('}}') },
-  chunk: { bytes: requestBytes(streamed, `X-Chunks: ${CHUNKS}\r\n`), units: CHUNKS, endOf: (tail: string) => tail.endsWith('0\r\n\r\n') },
+  request: { bytes: requestBytes(body), units: 1, end: '}}' },
+  chunk: { bytes: requestBytes(streamed, `X-Chunks: ${CHUNKS}\r\n`), units: CHUNKS, end: '0\r\n\r\n' },
 }
 
-async function measure(subject: Subject, kind: keyof typeof LOADS): Promise<{ micros: number; rate: number }> {
-  const { bytes, units, endOf } = LOADS[kind]
+async function measure({ port, pid }: Subject, kind: keyof typeof LOADS): Promise<Figure> {
   const run = async (time: number) => {
-    const work = { units: 0 }
+    const work = { units: 0, reads: 0 }
     const until = performance.now() + time
-    await Promise.all(Array.from({ length: CONNECTIONS }, () => drive(subject.port, bytes, endOf, units, until, work)))
-    return work.units
+    await Promise.all(Array.from({ length: CONNECTIONS }, () => drive(port, LOADS[kind], until, work)))
+    return work
   }
   await run(500)
-  const cpu = subject.pid === null ? 0 : cpuSeconds(subject.pid)
+  const cpu = pid === null ? 0 : cpuSeconds(pid)
   const began = performance.now()
-  const done = await run(seconds * 1000)
-  const used = subject.pid === null ? 0 : cpuSeconds(subject.pid) - cpu
-  return { micros: (used * 1e6) / done, rate: (done / (performance.now() - began)) * 1000 }
+  const { units, reads } = await run(seconds * 1000)
+  const used = pid === null ? 0 : cpuSeconds(pid) - cpu
+  return {
+    micros: (used * 1e6) / units,
+    rate: (units / (performance.now() - began)) * 1000,
+    perRead: units / reads,
+  }
 }
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+}
+
+/** Prints a line for each subject; the last column tells whether chunks travelled one by one. */
+function print(kind: keyof typeof LOADS, figures: ReadonlyMap<string, readonly Figure[]>): void {
+  const base = median((figures.get('nginx') ?? []).map(({ micros }) => micros))
+  const columns = ['us CPU (min - max)', 'x nginx', `${kind}s/s`, `${kind}s/read`]
+  const widths = [26, 9, 11, 14]
+  const line = (name: string, cells: string[]) =>
+    console.log(name.padEnd(22) + cells.map((cell, i) => cell.padStart(widths[i] ?? 0)).join(''))
+  console.log()
+  line(`per ${kind}`, columns)
+  for (const [name, runs] of figures) {
+    const micros = runs.map(run => run.micros)
+    const middle = median(micros)
+    line(name, [
+      middle === 0
+        ? '-'
+        : `${middle.toFixed(1)} (${Math.min(...micros).toFixed(1)} - ${Math.max(...micros).toFixed(1)})`,
+      middle === 0 || Number.isNaN(base) ? '-' : (middle / base).toFixed(2),
+      median(runs.map(run => run.rate)).toFixed(0),
+      median(runs.map(run => run.perRead)).toFixed(2),
+    ])
+  }
+}
+
+const LIMIT_SECONDS = 30 + 2 * (rounds + 1) * 4 * (seconds + 3)
+setTimeout(() => {
+  console.error(`not done after ${LIMIT_SECONDS} s`)
+  process.exit(1)
+}, LIMIT_SECONDS * 1000).unref()
 
 const upstream = await startScript('no proxy', 'upstream.ts')
 const nginx = await startNginx(upstream.port)
@@ -82,22 +146,23 @@ const subjects: Subject[] = [
   await startScript('http-proxy-3 alone', 'bare-proxy.ts', String(upstream.port)),
   await startGateway(upstream.port),
 ]
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} cores, ` +
-  `${CONNECTIONS} connections, ${rounds} rounds of ${seconds} s${nginx ? '' : ', nginx is not installed: skipped'}`)
+console.log([
+  new Date().toISOString().slice(0, 10),
+  `Node ${process.version}`,
+  nginx === null ? 'nginx is not installed: skipped' : nginxVersion(),
+  `${availableParallelism()} cores`,
+  `${CONNECTIONS} connections`,
+  `${rounds} rounds of ${seconds} s`,
+].join(', '))
 for (const kind of ['request', 'chunk'] as const) {
-  const figures = new Map(subjects.map(({ name }) => [name, [] as { micros: number; rate: number }[]]))
-  for (let round = 0; round < rounds; round++) {
-    for (const subject of subjects) figures.get(subject.name)?.push(await measure(subject, kind))
+  const figures = new Map(subjects.map(({ name }) => [name, [] as Figure[]]))
+  // Round 0 counts for nobody: a compiler that still warms up is not what a long-lived proxy costs.
+  for (let round = 0; round <= rounds; round++) {
+    for (const subject of subjects) {
+      const figure = await measure(subject, kind)
+      if (round > 0) figures.get(subject.name)?.push(figure)
+    }
   }
-  const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] as number
-  const base = nginx ? median(figures.get('nginx')?.map(({ micros }) => micros) ?? []) : null
-  console.log(`\nper ${kind}`.padEnd(22), 'us CPU (min - max)'.padStart(26), 'x nginx'.padStart(9), `${kind}s/s`.padStart(11))
-  for (const [name, runs] of figures) {
-    const micros = runs.map(run => run.micros)
-    const middle = median(micros)
-    const cpu = middle === 0 ? '-' : `${middle.toFixed(1)} (${Math.min(...micros).toFixed(1)} - ${Math.max(...micros).toFixed(1)})`
-    const ratio = base === null || middle === 0 ? '-' : (middle / base).toFixed(2)
-    console.log(name.padEnd(22), cpu.padStart(25), ratio.padStart(9), median(runs.map(run => run.rate)).toFixed(0).padStart(11))
-  }
+  print(kind, figures)
 }
-for (const { stop } of [...subjects, upstream]) stop()
+for (const { stop } of subjects) stop()

@@ -1,4 +1,7 @@
-/** http-proxy-3 alone, on its native path with kept-alive connections. Arguments: the upstream's port. Prints its own. */
+/**
+ * http-proxy-3 alone, on its native path with kept-alive connections.
+ * Argument: the upstream's port. Prints its own.
+ */
 import * as http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createProxyServer } from 'http-proxy-3'

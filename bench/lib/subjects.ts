@@ -1,6 +1,6 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -22,13 +22,16 @@ const root = join(import.meta.dirname, '..', '..')
 
 /** Starts a script of this folder that prints its port. */
 export async function startScript(name: string, file: string, ...args: string[]): Promise<Subject> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  return subject(name, Number(await firstLine(child.stdout, () => true)), child)
+  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  stopAtExit(child)
+  return subject(name, Number(await firstLine(child.stdout)), child)
 }
 
 /** The gateway as an operator runs it: keys with limits, ledger, a log line for each request. */
 export async function startGateway(upstreamPort: number): Promise<Subject> {
-  const dir = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
+  const dir = temporary('gateway-bench-')
   const file = join(dir, 'gateway.yaml')
   writeFileSync(file, `
 server: { listen: 127.0.0.1:0 }
@@ -38,7 +41,11 @@ models: { m: { price: { input: 0.4, output: 1.6 } } }
 keys:
   - name: bench
     key: ${KEY}
-    limits: { requests_per_minute: 100000000, tokens_per_minute: 100000000000, concurrent: 10000, budget: { usd: 1000000, per: month } }
+    limits:
+      requests_per_minute: 100000000
+      tokens_per_minute: 100000000000
+      concurrent: 10000
+      budget: { usd: 1000000, per: month }
 ledger: { file: gateway.db }
 `)
   // The log goes to a file; its first line tells the port.
@@ -47,7 +54,9 @@ ledger: { file: gateway.db }
   const child = spawn(process.execPath, [join(root, 'bin/gateway.js'), 'serve', '--config', file], {
     stdio: ['ignore', out, 'inherit'],
   })
+  stopAtExit(child)
   for (;;) {
+    if (child.exitCode !== null) throw new Error(`the gateway ended with code ${child.exitCode}`)
     const base = /"base":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(readFileSync(log, 'utf8'))?.[1]
     if (base !== undefined) return subject('this gateway', Number(base), child)
     await new Promise(resolve => setTimeout(resolve, 20))
@@ -56,12 +65,8 @@ ledger: { file: gateway.db }
 
 /** Debian's nginx with one worker; null where it is not installed. */
 export async function startNginx(upstreamPort: number): Promise<Subject | null> {
-  try {
-    execFileSync('nginx', ['-v'], { stdio: 'ignore' })
-  } catch {
-    return null
-  }
-  const dir = mkdtempSync(join(tmpdir(), 'nginx-bench-'))
+  if (spawnSync('nginx', ['-v']).status !== 0) return null
+  const dir = temporary('nginx-bench-')
   const port = await freePort()
   writeFileSync(join(dir, 'nginx.conf'), `
 worker_processes 1; daemon off; pid ${dir}/pid; error_log ${dir}/error.log; user root;
@@ -70,14 +75,24 @@ http {
   access_log ${dir}/access.log; client_body_temp_path ${dir}; proxy_temp_path ${dir};
   upstream up { server 127.0.0.1:${upstreamPort}; keepalive 256; }
   server { listen 127.0.0.1:${port}; keepalive_requests 100000000;
-    location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }
+    location / {
+      proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+    }
+  }
 }`)
   const child = spawn('nginx', ['-c', join(dir, 'nginx.conf'), '-p', dir], { stdio: 'ignore' })
+  stopAtExit(child)
   for (;;) {
+    if (child.exitCode !== null) throw new Error(`nginx ended with code ${child.exitCode}`)
     const worker = execFileSync('sh', ['-c', `pgrep -P ${child.pid} || true`]).toString().trim()
     if (worker !== '') return { name: 'nginx', port, pid: Number(worker), stop: () => child.kill() }
     await new Promise(resolve => setTimeout(resolve, 20))
   }
+}
+
+/** As nginx calls itself, such as `nginx/1.22.1`. */
+export function nginxVersion(): string {
+  return /nginx\/[\d.]+/.exec(spawnSync('nginx', ['-v'], { encoding: 'utf8' }).stderr)?.[0] ?? 'nginx'
 }
 
 /** Seconds of CPU, user and system, that a process has used so far. */
@@ -91,8 +106,20 @@ function subject(name: string, port: number, child: ChildProcess): Subject {
   return { name, port, pid: child.pid ?? null, stop: () => child.kill() }
 }
 
-async function firstLine(stream: Readable, like: (line: string) => boolean): Promise<string> {
-  for await (const line of createInterface(stream)) if (like(line)) return line
+/** A child must not outlive a run that failed. */
+function stopAtExit(child: ChildProcess): void {
+  process.once('exit', () => child.kill())
+}
+
+/** A new directory that goes with the run. */
+function temporary(prefix: string): string {
+  const dir = mkdtempSync(join(tmpdir(), prefix))
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+async function firstLine(stream: Readable): Promise<string> {
+  for await (const line of createInterface(stream)) return line
   throw new Error('the process ended before it said its port')
 }
 

@@ -14,13 +14,17 @@ const BODY = JSON.stringify({
 const ANSWER = Buffer.from(
   `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`,
 )
-const STREAM = Buffer.from('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n')
+const STREAM = Buffer.from(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+)
 const EVENT = chunked(`data: ${JSON.stringify({
   id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm',
   choices: [{ index: 0, delta: { content: 'x'.repeat(60) }, finish_reason: null }],
 })}\n\n`)
 const USAGE = '{"choices":[],"usage":{"prompt_tokens":200,"completion_tokens":50,"total_tokens":250}}'
-const LAST = Buffer.concat([chunked(`data: ${USAGE}\n\n`), chunked('data: [DONE]\n\n'), Buffer.from('0\r\n\r\n')])
+const LAST = Buffer.concat([
+  chunked(`data: ${USAGE}\n\n`), chunked('data: [DONE]\n\n'), Buffer.from('0\r\n\r\n'),
+])
 
 const server = net.createServer({ noDelay: true }, socket => {
   let seen = ''
