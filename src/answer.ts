@@ -9,8 +9,10 @@ import { destroyNow, isHttp2, writeHead } from './proxy/client.ts'
 import { appendVia, ownHeaders } from './proxy/headers.ts'
 import { limitHeaders } from './reserve.ts'
 
-/** Milliseconds that a refused client may go on sending, so that it gets to read why. */
-const LINGER = 5_000
+/** Milliseconds that a refused client may go on sending, so that it gets to read why; nginx's figures. */
+const LINGER = 30_000
+/** Milliseconds that it may pause meanwhile. */
+const LINGER_IDLE = 5_000
 
 /** An answer of the gateway's own, in JSON. */
 export function answerJson(
@@ -74,13 +76,20 @@ function errorShape(exchange: Exchange): ProtocolName {
  * what still comes is read and dropped, for a while.
  */
 function linger(exchange: Exchange): void {
-  const { socket } = exchange.req
+  const { req } = exchange
+  const { socket } = req
   socket.destroySoon = () => {
     socket.end()
-    const timer = setTimeout(() => socket.destroy(), LINGER)
-    socket.once('end', () => socket.destroy())
-    socket.once('close', () => clearTimeout(timer))
-    exchange.req.resume()
+    const cut = () => socket.destroy()
+    const total = setTimeout(cut, LINGER)
+    const idle = setTimeout(cut, LINGER_IDLE)
+    socket.once('end', cut)
+    socket.once('close', () => {
+      clearTimeout(total)
+      clearTimeout(idle)
+    })
+    req.on('data', () => idle.refresh())
+    req.resume()
     socket.resume()
   }
 }

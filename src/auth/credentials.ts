@@ -35,6 +35,6 @@ export function withoutSubprotocolKey(offered: string): string {
   return offered
     .split(',')
     .map(name => name.trim())
-    .filter(name => !name.startsWith('openai-insecure-api-key.'))
+    .filter(name => name !== '' && !name.startsWith('openai-insecure-api-key.'))
     .join(', ')
 }

@@ -74,7 +74,9 @@ function takeKey(query: string): { query: string; queryKey: string | null } {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i)
     // Above 0xff it is no byte that was sent.
-    if (code <= 0x20 || code === 0x7f || code > 0xff) throw bad('the query holds a character that must be percent-encoded')
+    if (code <= 0x20 || code === 0x7f || code > 0xff) {
+      throw bad('the query holds a character that must be percent-encoded')
+    }
   }
   if (!query.includes('key') && !query.includes('%')) return { query, queryKey: null }
   let queryKey: string | null = null

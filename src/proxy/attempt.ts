@@ -4,7 +4,7 @@ import { ProxyServer } from 'http-proxy-3'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { RawHeaders } from './headers.ts'
-import { isMalformedAnswer, isStaleConnection } from './transport.ts'
+import { isBrokenConnection, isMalformedAnswer } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
 
 export type { ProxyServer }
@@ -45,6 +45,8 @@ export interface AttemptOptions {
 export class Attempt implements ResponseHandler {
   readonly #options: AttemptOptions
   #controller: Controller | null = null
+  /** It is the first request on its connection. */
+  #fresh = false
   /** Some byte of an answer came; it need not have been a whole head. */
   #heard = false
   #answering = false
@@ -104,6 +106,7 @@ export class Attempt implements ResponseHandler {
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
+    this.#fresh = this.#options.transport.fresh
     if (this.#over) controller.abort(this.#over)
     else this.#options.deadlines.waiting()
   }
@@ -180,7 +183,8 @@ export class Attempt implements ResponseHandler {
    * have begun with it: that is not tried again.
    */
   #wasStale(error: Error): boolean {
-    if (this.#heard || this.#retriedStale || !isStaleConnection(error)) return false
+    if (this.#controller === null || this.#fresh || this.#heard || this.#retriedStale) return false
+    if (!isBrokenConnection(error)) return false
     return this.#options.deadlines.quietFor < STALE_WITHIN
   }
 

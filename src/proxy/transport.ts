@@ -26,6 +26,8 @@ export interface Transport {
    * takes a reset for one.
    */
   readonly breaking: boolean
+  /** A connection was made at this moment: the request that starts now is its first. */
+  readonly fresh: boolean
   /** Finishes what runs, then closes the connections. */
   close(): Promise<void>
   /** Ends everything now. */
@@ -50,7 +52,7 @@ export interface TransportOptions {
  * that each has its own error and a paused reader is not taken for a dead peer.
  */
 export function createTransport(options: TransportOptions): Transport {
-  const state = { breaking: false }
+  const state = { breaking: false, fresh: false }
   const pool = new Pool(options.origin, {
     pipelining: 1,
     headersTimeout: 0,
@@ -69,6 +71,9 @@ export function createTransport(options: TransportOptions): Transport {
     get breaking() {
       return state.breaking
     },
+    get fresh() {
+      return state.fresh
+    },
     close: () => pool.close(),
     destroy: () => pool.destroy(new Error('the gateway is closing')),
   }
@@ -76,15 +81,9 @@ export function createTransport(options: TransportOptions): Transport {
 
 const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
-/**
- * Did a connection break that had brought an answer before? Where nothing of
- * this answer came, its peer may have given it up while it was idle.
- */
-export function isStaleConnection(error: unknown): boolean {
-  const { code, socket, bytesRead } = error as {
-    code?: string; socket?: { bytesRead?: number }; bytesRead?: number
-  }
-  return BROKEN.has(code ?? '') && (socket?.bytesRead ?? bytesRead ?? 0) > 0
+/** Did the connection break below the request? */
+export function isBrokenConnection(error: Error & { code?: string }): boolean {
+  return BROKEN.has(error.code ?? '')
 }
 
 const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
@@ -101,7 +100,7 @@ export function trustedRoots(file: string): string[] {
   return [...rootCertificates, readFileSync(file, 'utf8')]
 }
 
-function connector(options: TransportOptions, state: { breaking: boolean }): buildConnector.connector {
+function connector(options: TransportOptions, state: { breaking: boolean; fresh: boolean }): buildConnector.connector {
   const connect = buildConnector({
     timeout: options.connectTimeout,
     keepAlive: true,
@@ -112,13 +111,13 @@ function connector(options: TransportOptions, state: { breaking: boolean }): bui
   return (target, callback) => {
     connect(target, (...args) => {
       const socket = args[1]
-      // Only undici's own errors tell what the connection had carried; the system's do so from here on.
-      socket?.prependListener('error', (error: Error & { bytesRead?: number }) => {
-        error.bytesRead = socket.bytesRead
+      socket?.prependListener('error', () => {
         state.breaking = true
       })
+      state.fresh = true
       callback(...args)
-      // undici has its listeners by now: it hears of the error between these two.
+      state.fresh = false
+      // undici has its listeners by now: it hears of an error between these two.
       socket?.on('error', () => {
         state.breaking = false
       })

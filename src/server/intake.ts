@@ -41,12 +41,21 @@ function withoutZone(address: string): string {
   return address.split('%', 1)[0] as string
 }
 
-/** The last address in X-Forwarded-For that no trusted proxy has. */
+/**
+ * The last address in X-Forwarded-For that no trusted proxy has. Behind
+ * something that is no address, anybody may have written what they like.
+ */
 function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): string {
   const header = req.headers['x-forwarded-for']
   if (typeof header !== 'string') return peer
-  const hops = header.split(',').map(hop => withoutZone(hop.trim())).filter(isAddress)
-  return hops.findLast(hop => !gateway.trusts(hop)) ?? hops[0] ?? peer
+  let client = peer
+  for (const entry of header.split(',').toReversed()) {
+    const hop = withoutZone(entry.trim())
+    if (!isAddress(hop)) break
+    client = hop
+    if (!gateway.trusts(hop)) break
+  }
+  return client
 }
 
 function isAddress(text: string): boolean {

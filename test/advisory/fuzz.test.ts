@@ -119,7 +119,8 @@ t.test('any headers, and very many', async () => {
 })
 
 t.test('any headers over HTTP/2', async () => {
-  const h2name = fc.oneof(name.map(text => text.toLowerCase()), latin1, fc.constantFrom(':path', ':method', ':authority', ':status', ':protocol', ''))
+  const pseudo = fc.constantFrom(':path', ':method', ':authority', ':status', ':protocol', '')
+  const h2name = fc.oneof(name.map(text => text.toLowerCase()), latin1, pseudo)
   await fc.assert(fc.asyncProperty(
     method, path, fc.array(fc.tuple(h2name, value), { maxLength: 12 }), fc.boolean(), latin1,
     async (verb, target, fields, end, body) => {
@@ -153,14 +154,15 @@ t.test('any answer of an upstream', async t => {
   const behind = await startTestGateway(t, `upstreams: { up: { url: "${hostile.url}" } }\nroutes: [{ to: up }]\n`)
   const session = await openSession(t, behind.url)
   const line = fc.tuple(
-    fc.oneof(name, fc.constantFrom('Content-Length', 'Transfer-Encoding', 'Content-Type', 'Content-Encoding', 'Upgrade', 'Connection', 'Trailer')),
+    fc.oneof(name, headerName),
     fc.oneof(value, fc.constantFrom('text/event-stream', 'application/json', 'chunked', '3', 'gzip')),
   )
   const chunked = fc.array(latin1, { maxLength: 4 }).map(
     texts => `${texts.map(text => `${text.length.toString(16)}\r\n${text}\r\n`).join('')}0\r\n\r\n`,
   )
+  const statuses = fc.constantFrom('200', '204', '304', '429', '500', '101', '103', '999')
   const whole = fc.tuple(
-    fc.oneof({ weight: 8, arbitrary: fc.constantFrom('200', '204', '304', '429', '500', '101', '103', '999') }, { weight: 1, arbitrary: latin1 }),
+    fc.oneof({ weight: 8, arbitrary: statuses }, { weight: 1, arbitrary: latin1 }),
     fc.array(line, { maxLength: 8 }), fc.oneof(latin1, chunked, fc.constant('data: {"choices":[]}\n\ndata: [DONE]\n\n')),
   ).map(([status, lines, body]) =>
     `HTTP/1.1 ${status} X\r\n${lines.map(([key, text]) => `${key}: ${text}\r\n`).join('')}\r\n${body}`)
@@ -168,7 +170,8 @@ t.test('any answer of an upstream', async t => {
     answer = Buffer.from(text, 'latin1')
     const request = postH2(session, '/v1/chat/completions', { model: 'm', stream, messages: [] })
     const client = fetch(`${behind.url}/v1/messages`, {
-      method: 'POST', body: JSON.stringify({ model: 'm', stream }), headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+      method: 'POST', body: JSON.stringify({ model: 'm', stream }),
+      headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
     })
     await client.then(got => got.arrayBuffer()).catch(() => {})
     await request.closed

@@ -1,6 +1,11 @@
+import { once } from 'node:events'
+import * as https from 'node:https'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
+import { certificateFiles } from '../support/certificate.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { startHttp2Upstream } from '../support/http2.ts'
 import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
 
@@ -101,3 +106,34 @@ t.test('it is tried again once, not for ever', async t => {
   t.match(await third.until(/upstream_reset/), /HTTP\/1\.1 502 /)
   t.ok(requests <= 4)
 })
+
+for (const protocol of ['HTTP/1.1', 'HTTP/2']) {
+  t.test(`a new ${protocol} connection over TLS that breaks is not a stale one: the request went up once`, async t => {
+    const certificate = certificateFiles(t)
+    let requests = 0
+    let url: string
+    if (protocol === 'HTTP/2') {
+      const upstream = await startHttp2Upstream(t, certificate, stream => {
+        requests++
+        stream.session?.destroy()
+      })
+      url = upstream.url
+    } else {
+      const server = https.createServer(certificate, req => {
+        requests++
+        req.socket.destroy()
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      t.teardown(() => server.close())
+      url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    }
+    const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${url}", ca: "${certificate.certFile}" } }
+routes: [{ to: up }]
+`)
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/files', {}))
+    t.match(await client.until(/upstream_reset/), /HTTP\/1\.1 502 /)
+    t.equal(requests, 1)
+  })
+}

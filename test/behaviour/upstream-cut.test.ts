@@ -219,6 +219,22 @@ for (const [protocol, last] of [
   })
 }
 
+t.test('what came before the cut, in the same packet even, arrives before the end', async t => {
+  const size = 50_000
+  const beginning = STREAM_HEAD.replace('text/event-stream', 'application/json') + chunk('x'.repeat(size))
+  const one = cutAfter(`${beginning}zz\r\n`, () => {})
+  one.seen()
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/files', {}, [one.header]))
+  await client.ended
+  t.equal(unchunk(client.text.slice(client.text.indexOf('\r\n\r\n') + 4)).body.length, size)
+  const two = cutAfter(`${beginning}zz\r\n`, () => {})
+  two.seen()
+  const request = postH2(await openSession(t, gateway.url), '/v1/files', {}, two.headers)
+  t.not(await request.closed, 0)
+  t.equal(request.text.length, size)
+})
+
 // The gateway that all share keeps the process alive until then.
 t.end()
 

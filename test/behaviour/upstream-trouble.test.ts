@@ -84,7 +84,8 @@ const TROUBLES: [string, (wire: Wire) => void, string][] = [
     wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{} ')
   }, 'upstream_invalid'],
   ['a content length and chunks', wire => {
-    wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n1e\r\n{}HTTP/1.1 200 OK\r\nX-Split: 1\r\n\r\n0\r\n\r\n')
+    wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n')
+    wire.send('1e\r\n{}HTTP/1.1 200 OK\r\nX-Split: 1\r\n\r\n0\r\n\r\n')
   }, 'upstream_invalid'],
   ['an answer 101 that nobody asked for', wire => {
     wire.send('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')

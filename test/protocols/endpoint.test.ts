@@ -65,7 +65,8 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
 
 t.test('the model stands where it is said to stand', async () => {
   const word = fc.stringMatching(/^[a-zA-Z0-9._-]{1,20}$/)
-  fc.assert(fc.property(word, fc.constantFrom('/v1/models/', '/v1beta/models/'), fc.constantFrom(':generateContent', ''), (model, prefix, verb) => {
+  const prefixes = fc.constantFrom('/v1/models/', '/v1beta/models/')
+  fc.assert(fc.property(word, prefixes, fc.constantFrom(':generateContent', ''), (model, prefix, verb) => {
     const path = prefix + model + verb
     const { pathModel, pathModelStart, pathModelEnd } = classifyPath(path)
     return pathModel === model && path.slice(pathModelStart, pathModelEnd) === model

@@ -50,7 +50,10 @@ t.test('what two parsers could read as two paths is refused', async t => {
 })
 
 const piece = fc.oneof(
-  fc.constantFrom('/', '//', '.', '..', '%2e', '%2E', '%2f', '%5c', '%00', '%25', '%', '%6b', 'v1', 'a', '\\', '?', '&', '=', 'key', ';', ':', '#'),
+  fc.constantFrom(
+    '/', '//', '.', '..', '%2e', '%2E', '%2f', '%5c', '%00', '%25', '%', '%6b', 'v1', 'a', '\\', '?', '&', '=', 'key', ';',
+    ':', '#',
+  ),
   fc.string({ maxLength: 3 }),
 )
 const target = fc.array(piece, { maxLength: 12 }).map(parts => `/${parts.join('')}`)
@@ -76,7 +79,8 @@ t.test('what comes out is normal, and stays what it is when it is read again', a
 })
 
 t.test('no key is ever left in the query', async () => {
-  fc.assert(fc.property(fc.array(fc.tuple(fc.constantFrom('key', 'k%65y', '%6Bey', 'a', 'keys'), fc.webQueryParameters()), { maxLength: 5 }), pairs => {
+  const pair = fc.tuple(fc.constantFrom('key', 'k%65y', '%6Bey', 'a', 'keys'), fc.webQueryParameters())
+  fc.assert(fc.property(fc.array(pair, { maxLength: 5 }), pairs => {
     const query = pairs.map(([name, value]) => `${name}=${value.replaceAll(/[&#]/g, '')}`).join('&')
     const parsed = parseTarget(`/v1/x?${query}`)
     return !new URLSearchParams(parsed.query).has('key')

@@ -8,7 +8,9 @@ import { FakeClock } from '../support/fake-clock.ts'
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** An exchange as it begins, for a request of which nothing is known but its peer and its headers. */
-function begin(peer: string | undefined, headers: Record<string, string> = {}, trusted: readonly [string, number][] = [['10.0.0.0', 8]]) {
+function begin(
+  peer: string | undefined, headers: Record<string, string> = {}, trusted: readonly [string, number][] = [['10.0.0.0', 8]],
+) {
   const list = new BlockList()
   for (const [net, bits] of trusted) list.addSubnet(net, bits, net.includes(':') ? 'ipv6' : 'ipv4')
   const gateway = {
@@ -45,6 +47,8 @@ t.test('the client is the peer, or the last hop that no trusted proxy is', async
     ['10.0.0.1', '6.6.6.6, 9.9.9.9, 10.0.0.2', '9.9.9.9', '10.0.0.1'],
     ['10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3', '10.0.0.1'],
     ['10.0.0.1', 'unknown, _hidden, <script>', '10.0.0.1', '10.0.0.1'],
+    ['10.0.0.1', '6.6.6.6, unknown', '10.0.0.1', '10.0.0.1'],
+    ['10.0.0.1', '6.6.6.6, unknown, 10.0.0.2', '10.0.0.2', '10.0.0.1'],
     ['10.0.0.1', '2001:db8::1', '2001:db8::1', '10.0.0.1'],
     ['10.0.0.1', 'fe80::1%eth0', 'fe80::1', '10.0.0.1'],
     ['::ffff:10.0.0.1', '9.9.9.9', '9.9.9.9', '::ffff:10.0.0.1'],

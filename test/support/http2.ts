@@ -40,7 +40,9 @@ export class H2Request {
   text = ''
   #waiting: (() => void)[] = []
 
-  constructor(session: http2.ClientHttp2Session, method: string, path: string, headers: http2.OutgoingHttpHeaders = {}, end = true) {
+  constructor(
+    session: http2.ClientHttp2Session, method: string, path: string, headers: http2.OutgoingHttpHeaders = {}, end = true,
+  ) {
     this.stream = session.request(
       { ':method': method, ':path': path, 'x-api-key': KEY, ...headers },
       { endStream: end },

@@ -1,0 +1,35 @@
+import t from 'tap'
+import { presentedKeys, withoutSubprotocolKey } from '../../src/auth/credentials.ts'
+
+t.test('what is presented, in the order of the specification', async t => {
+  t.strictSame(presentedKeys({}, null), [])
+  t.strictSame(
+    presentedKeys({
+      'authorization': 'Bearer one', 'x-api-key': 'two', 'x-goog-api-key': 'three',
+      'sec-websocket-protocol': 'realtime, openai-insecure-api-key.five, openai-beta.realtime-v1',
+    }, 'four'),
+    ['one', 'two', 'three', 'four', 'five'],
+  )
+})
+
+t.test('the scheme is Bearer in any case, and nothing else', async t => {
+  for (const value of ['Bearer k', 'bearer k', 'BEARER   k', 'Bearer\tk ', 'bEaReR k']) {
+    t.strictSame(presentedKeys({ authorization: value }, null), ['k'], value)
+  }
+  for (const value of ['', 'k', 'Bearer', 'Bearer ', 'Basic k', 'Bearer a b', 'Bearerk', ' Bearer k', 'Bearer a, Bearer b']) {
+    t.strictSame(presentedKeys({ authorization: value }, null), [], value)
+  }
+})
+
+t.test('empty values present nothing', async t => {
+  t.strictSame(presentedKeys({ 'x-api-key': '', 'x-goog-api-key': '' }, ''), [])
+  t.strictSame(presentedKeys({ 'sec-websocket-protocol': 'openai-insecure-api-key.' }, null), [])
+})
+
+t.test('the subprotocol that is a credential is taken off', async t => {
+  const offered = 'realtime, openai-insecure-api-key.sk-1, openai-beta.realtime-v1'
+  t.equal(withoutSubprotocolKey(offered), 'realtime, openai-beta.realtime-v1')
+  t.equal(withoutSubprotocolKey('openai-insecure-api-key.sk-1'), '')
+  t.equal(withoutSubprotocolKey('realtime'), 'realtime')
+  t.equal(withoutSubprotocolKey('a,,b'), 'a, b')
+})

@@ -1,0 +1,141 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { GatewayError } from '../../src/errors.ts'
+import { Attempt, createProxy } from '../../src/proxy/attempt.ts'
+import type { AnswerSink } from '../../src/proxy/attempt.ts'
+import { Deadlines } from '../../src/proxy/deadlines.ts'
+import { createTransport } from '../../src/proxy/transport.ts'
+import { chunk, startWireUpstream } from '../support/wire.ts'
+import type { Wire } from '../support/wire.ts'
+
+/** A sink that notes what it is told, and does what the test wants instead where that says so. */
+class NotingSink implements AnswerSink {
+  readonly told: string[] = []
+  readonly over = Promise.withResolvers<GatewayError | null>()
+  readonly instead: Partial<AnswerSink>
+
+  constructor(instead: Partial<AnswerSink> = {}) {
+    this.instead = instead
+  }
+
+  head(status: number, headers: readonly string[], httpVersion: string): GatewayError | null {
+    this.told.push(`head ${status}`)
+    return this.instead.head?.(status, headers, httpVersion) ?? null
+  }
+
+  data(piece: Buffer): boolean {
+    this.told.push(`data ${piece}`)
+    return this.instead.data?.(piece) ?? true
+  }
+
+  end(): void {
+    this.told.push('end')
+    this.instead.end?.()
+    this.over.resolve(null)
+  }
+
+  broken(error: GatewayError): void {
+    this.told.push(`broken ${error.code}`)
+    this.over.resolve(error)
+  }
+}
+
+async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void) {
+  const torn = Promise.withResolvers<void>()
+  let requests = 0
+  const upstream = await startWireUpstream(t, async wire => {
+    if ((await wire.nextRequest()) === null) return
+    requests++
+    play(wire)
+    await wire.ended
+    torn.resolve()
+  })
+  const transport = createTransport({ origin: upstream.url, socketPath: null, connectTimeout: 5_000, ca: null })
+  t.teardown(() => transport.destroy())
+  const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
+  const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => attempt.abort(error))
+  t.teardown(() => deadlines.stop())
+  const attempt = new Attempt({
+    transport,
+    upstreamUrl: new URL(upstream.url),
+    request: { method: 'GET', path: '/x', headers: ['x-a', '1'], body: null },
+    deadlines,
+    sink,
+  })
+  return { attempt, torn: torn.promise, requests: () => requests }
+}
+
+const ANSWER = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunk('one')}`
+const fault = () => {
+  throw new TypeError('a fault of our own')
+}
+
+t.test('head, data and end, in this order', async t => {
+  const sink = new NotingSink()
+  const { attempt } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
+  t.equal(await attempt.run(createProxy()), null)
+  t.equal(await sink.over.promise, null)
+  t.strictSame(sink.told, ['head 200', 'data one', 'end'])
+  attempt.abort(new GatewayError('client_gone', 'late'))
+  attempt.resume()
+  t.equal(sink.told.length, 3, 'after its end nothing is told')
+})
+
+t.test('an answer that the sink refuses fails the attempt, and the upstream is torn down', async t => {
+  const sink = new NotingSink({ head: () => new GatewayError('upstream_rejected_key', 'x') })
+  const { attempt, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
+  t.match(await attempt.run(createProxy()), { code: 'upstream_rejected_key' })
+  await torn
+  t.strictSame(sink.told, ['head 200'])
+})
+
+t.test('a fault of the sink at the head is ours, not the upstream\'s', async t => {
+  const sink = new NotingSink({ head: fault })
+  const { attempt, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
+  t.match(await attempt.run(createProxy()), { code: 'internal', cause: { message: 'a fault of our own' } })
+  await torn
+})
+
+t.test('a fault of the sink in mid-answer breaks it, and the upstream is torn down', async t => {
+  const sink = new NotingSink({ data: fault })
+  const { attempt, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
+  t.equal(await attempt.run(createProxy()), null)
+  t.match(await sink.over.promise, { code: 'internal' })
+  await torn
+})
+
+t.test('a fault of the sink at the end breaks the answer: nobody waits for ever', async t => {
+  const sink = new NotingSink({ end: fault })
+  const { attempt } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
+  t.equal(await attempt.run(createProxy()), null)
+  t.match(await sink.over.promise, { code: 'internal' })
+})
+
+t.test('an attempt that is aborted before it has a connection asks nothing', async t => {
+  const sink = new NotingSink()
+  const { attempt, requests } = await setUp(t, sink, () => {})
+  const run = attempt.run(createProxy())
+  attempt.abort(new GatewayError('client_gone', 'gone'))
+  t.match(await run, { code: 'client_gone' })
+  t.equal(attempt.sent, false)
+  t.equal(requests(), 0)
+  t.strictSame(sink.told, [])
+})
+
+t.test('a request that cannot be put on the wire is refused, and the process lives', async t => {
+  for (const bad of [
+    { headers: ['x a', '1'] }, { headers: ['x-a', 'a\nb'] }, { path: '/a b' }, { path: '/\u4e2d' }, { method: 'G T' },
+  ]) {
+    const transport = createTransport({ origin: 'http://127.0.0.1:9', socketPath: null, connectTimeout: 5_000, ca: null })
+    t.teardown(() => transport.destroy())
+    const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
+    const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
+    const attempt = new Attempt({
+      transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines, sink: new NotingSink(),
+      request: { method: 'GET', path: '/x', headers: [], body: null, ...bad },
+    })
+    t.match(await attempt.run(createProxy()), { code: 'bad_header', status: 400 })
+    deadlines.stop()
+  }
+})
