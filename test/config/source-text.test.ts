@@ -57,12 +57,13 @@ t.test('secrets are masked, names of variables are not', async t => {
 
 t.test('no masked character shows, wherever the line is cut', async () => {
   const part = fc.string({ unit: fc.constantFrom('x', ' ', '"', '\n'), maxLength: 80 })
-  const sign = fc.constantFrom('S', '\n', '"', '$', '{', '}')
+  // No letter: between ${ and } it would be the name of a variable, which is shown.
+  const sign = fc.constantFrom('§', '\n', '"', '$', '{', '}')
   const secret = fc.string({ unit: sign, minLength: 1, maxLength: 80 })
   fc.assert(fc.property(part, secret, part, fc.nat(), (before, secret, after, at) => {
     const text = before + secret + after
     const ranges = [{ start: before.length, end: before.length + secret.length }]
-    return !new SourceText(text).excerpt(at % (text.length + 1), ranges).includes('S')
+    return !new SourceText(text).excerpt(at % (text.length + 1), ranges).includes('§')
   }))
 })
 
