@@ -4,7 +4,7 @@
 // far as the message below.
 
 import { spawn } from 'child_process'
-import { existsSync } from 'fs'
+import { existsSync, readdirSync, statSync } from 'fs'
 import module from 'module'
 import { constants } from 'os'
 import { dirname, join } from 'path'
@@ -28,9 +28,27 @@ if (parseInt(process.versions.node, 10) >= OLDEST) {
 
 function run() {
   module.enableCompileCache()
-  // A checkout runs its sources, whose types Node strips; a package has them compiled.
-  const isCheckout = existsSync(join(root, 'src', 'cli', 'main.ts'))
-  import(isCheckout ? '../src/cli/main.ts' : '../dist/cli/main.js')
+  import(runsSources() ? '../src/cli/main.ts' : '../dist/cli/main.js')
+}
+
+/**
+ * A package has its sources compiled. A checkout runs them as they are, whose types
+ * Node strips, unless a build is there that is newer than all of them: it takes
+ * 35 MB less.
+ */
+function runsSources() {
+  const sources = join(root, 'src')
+  const built = join(root, 'dist', 'cli', 'main.js')
+  if (!existsSync(join(sources, 'cli', 'main.ts'))) return false
+  return !existsSync(built) || isAnyNewer(sources, statSync(built).mtimeMs)
+}
+
+/** Was anything in the folder changed, added or removed after that? The console's pages are built apart. */
+function isAnyNewer(folder, time) {
+  return statSync(folder).mtimeMs > time || readdirSync(folder, { withFileTypes: true }).some(entry => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? entry.name !== 'web' && isAnyNewer(path, time) : statSync(path).mtimeMs > time
+  })
 }
 
 function refuse() {

@@ -2,11 +2,13 @@ import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import { compileGlob } from './config/glob.ts'
 import type { Config, Key, Limits } from './config/types.ts'
+import { Drafts } from './drafts.ts'
 import { openLedger } from './ledger/ledger.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { spentSince } from './ledger/spent.ts'
 import { createLimiter } from './limits/limiter.ts'
 import type { LocalLimiter } from './limits/limiter.ts'
+import { plan } from './limits/plan.ts'
 import type { Spend } from './limits/types.ts'
 import { createTokenCounter } from './metering/estimate.ts'
 import type { TokenCounter } from './metering/estimate.ts'
@@ -20,6 +22,14 @@ export interface Accounts {
   readonly limiter: LocalLimiter
   /** null when the configuration names no ledger. */
   readonly ledger: Ledger | null
+  /** Of running streams, for the ledger. */
+  readonly drafts: Drafts
+  /**
+   * Tells budgets that came up at run time what was spent under their keys' names before.
+   *
+   * @param defaults limits of every key where it sets none of its own
+   */
+  recall(keys: readonly Key[], defaults: Limits | null): void
   /** Writes what waits, then closes. */
   close(): Promise<void>
 }
@@ -27,28 +37,65 @@ export interface Accounts {
 /** The key of those who need none, for the limits that hold for all. */
 export const ANONYMOUS_KEY: Pick<Key, 'name' | 'limits'> = Object.freeze({ name: 'anonymous', limits: null })
 
-/** Opens the accounts, and tells the budgets what was spent before. */
-export function openAccounts(config: Config, clock: Clock, log: Logger): Accounts {
+/**
+ * Opens the accounts, and tells the budgets what was spent before.
+ *
+ * @param stored live keys beside those of the configuration
+ */
+export function openAccounts(config: Config, clock: Clock, log: Logger, stored: readonly Key[] = []): Accounts {
   const limiter = createLimiter({ defaults: config.limits, compileGlob, clock })
-  if (config.ledger) {
+  const restore = (keys: readonly Key[], defaults: Limits | null, isFew: boolean): void => {
+    if (!config.ledger) return
+    const { file } = config.ledger
     try {
-      limiter.restoreSpend(spentBefore(config, config.ledger.file, clock))
+      limiter.restoreSpend(spentBefore(file, keys, defaults, isFew, clock))
     } catch (error) {
-      log.error({ err: error, file: config.ledger.file }, 'the ledger cannot be read: budgets start from nothing spent')
+      log.error({ err: error, file }, 'the ledger cannot be read: budgets start from nothing spent')
     }
   }
+  // The configuration's key of a name comes last, and counts.
+  restore([...stored, ...config.keys], config.limits, false)
   const ledger = config.ledger ? watchedLedger(config.ledger, log) : null
   const counter = createTokenCounter({ clock })
+  const drafts = new Drafts(clock)
   return {
     prices: createPriceBook(config),
     counter,
     limiter,
     ledger,
+    drafts,
+    recall: (keys, defaults) => restore(keys, defaults, keys.length <= FEW),
     close: async () => {
+      drafts.close()
       await counter.close()
       await ledger?.shutdown()
     },
   }
+}
+
+/** As many keys are looked up one by one; for more the ledger is read as a whole. */
+const FEW = 100
+
+/** A configuration's keys and defaults, as far as budgets are concerned. */
+interface Budgeting {
+  readonly keys: readonly Key[]
+  readonly limits: Limits | null
+}
+
+/** The keys that have a budget over a period over which they had none before: nobody has counted what it counts. */
+export function newlyBudgeted(before: Budgeting, after: Budgeting): Key[] {
+  const known = new Map(before.keys.map(key => [key.name, periodsOf(key.limits, before.limits)]))
+  return after.keys.filter(({ name, limits }) => {
+    const had = known.get(name) ?? []
+    return periodsOf(limits, after.limits).some(period => !had.includes(period))
+  })
+}
+
+/** The periods of a key's budgets, and of those of models inside it: `month`, `day gpt-*`. */
+function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
+  if (own === null && defaults === null) return []
+  const { whole, models } = plan(own, defaults)
+  return [['', whole] as const, ...models].flatMap(([glob, { budget }]) => (budget ? [`${budget.per} ${glob}`] : []))
 }
 
 function watchedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledger {
@@ -59,11 +106,19 @@ function watchedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledg
   })
 }
 
-/** Sums of the ledger that some budget still counts. */
-function* spentBefore(config: Config, file: string, clock: Clock): Generator<Spend> {
-  const budgeted = new Map(config.keys.filter(key => hasBudget(key.limits, config.limits)).map(key => [key.name, key]))
+/**
+ * Sums of the ledger that some budget still counts.
+ *
+ * @param isFew asks the ledger for those keys alone, which takes long for many
+ */
+function* spentBefore(
+  file: string, keys: readonly Key[], defaults: Limits | null, isFew: boolean, clock: Clock,
+): Generator<Spend> {
+  const budgeted = new Map(keys.filter(key => hasBudget(key.limits, defaults)).map(key => [key.name, key]))
   if (budgeted.size === 0) return
-  for (const { key, model, startedAt, pico } of spentSince(file, firstDay(config, clock))) {
+  const since = firstDay([defaults, ...[...budgeted.values()].map(key => key.limits)], clock)
+  const names = isFew ? [...budgeted.keys()] : null
+  for (const { key, model, startedAt, pico } of spentSince(file, since, names)) {
     const holder = budgeted.get(key)
     if (holder) yield { key: holder, model, startedAt, pico }
   }
@@ -79,8 +134,8 @@ function hasBudget(...limits: (Limits | null)[]): boolean {
 }
 
 /** Milliseconds since 1970: where the longest period of any budget began. */
-function firstDay(config: Config, clock: Clock): number {
-  const periods = new Set([config.limits, ...config.keys.map(key => key.limits)].flatMap(budgetsOf))
+function firstDay(limits: readonly (Limits | null)[], clock: Clock): number {
+  const periods = new Set(limits.flatMap(budgetsOf))
   if (periods.has('total')) return 0
   const now = new Date(clock.wall())
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), periods.has('month') ? 1 : now.getUTCDate())

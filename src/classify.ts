@@ -1,4 +1,4 @@
-import { GatewayError } from './errors.ts'
+import { GatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { bodyFormat, inspectForm, inspectJson, jsonInspection, opaqueBody } from './protocols/inspect.ts'
@@ -39,13 +39,17 @@ async function takeBody(gateway: Gateway, exchange: Exchange): Promise<Inspected
   const scan = format === 'json' && encoding === null ? jsonInspection() : null
   const { timeouts } = gateway.config
   const limit = gateway.config.server.bodyLimit
+  const hold = (bytes: number) => holdBytes(gateway, exchange, bytes)
   const raw = await readBody(req, {
     limit,
     idle: timeouts.idle,
     clock: gateway.clock,
     total: { endsAt: exchange.startedAt + timeouts.total, ms: timeouts.total },
     ...(exchange.awaitsContinue ? { onWanted: () => exchange.res.writeContinue() } : {}),
-    ...(scan ? { onChunk: chunk => void scan.push(chunk) } : {}),
+    onChunk: chunk => {
+      hold(chunk.length)
+      scan?.push(chunk)
+    },
   })
   exchange.proceed()
   exchange.bytesIn = raw.length
@@ -56,12 +60,21 @@ async function takeBody(gateway: Gateway, exchange: Exchange): Promise<Inspected
   // What the gateway does not look into, it does not unpack.
   if (format === 'opaque') return opaqueBody(raw)
   const bytes = encoding === null ? raw : await decodeBody(raw, encoding, limit)
+  if (bytes !== raw) hold(bytes.length)
   exchange.proceed()
   const wire = encoding === null ? null : raw
   if (format === 'form') return inspectForm(bytes, contentType ?? '', wire)
   const json = scan ?? jsonInspection()
   if (!scan) json.push(bytes)
   return inspectJson(json, bytes, wire, endpoint.body !== 'any')
+}
+
+/** @throws GatewayError overloaded where all exchanges together would hold more than they may */
+function holdBytes(gateway: Gateway, exchange: Exchange, bytes: number): void {
+  if (!gateway.lasting.bodies.take(bytes, gateway.config.server.bodyMemory)) {
+    throw overloaded('the request bodies under way are as many bytes as the gateway holds')
+  }
+  exchange.bytesHeld += bytes
 }
 
 function modelOf(exchange: Exchange): string | null {

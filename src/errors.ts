@@ -46,12 +46,14 @@ export const ERRORS = {
   client_gone: row(499, 'client', false, 'The client closed its connection before the answer was complete.'),
   client_stalled: row(504, 'client', false, 'The client read nothing of the answer for the idle timeout.'),
   internal: row(500, 'gateway', false, 'A fault of the gateway itself.'),
+  overloaded: row(503, 'gateway', true, 'The gateway has as much under way as server.max_* and server.body_memory allow.'),
   draining: row(503, 'gateway', true, 'The gateway is shutting down.'),
   upstream_unreachable: row(502, 'upstream', true, 'No connection to the upstream could be made.'),
   upstream_reset: row(502, 'upstream', true, 'The upstream dropped the connection before it answered.'),
   upstream_invalid: row(502, 'upstream', true, 'What the upstream sent is not a well-formed HTTP answer.'),
   upstream_rejected_key: row(502, 'upstream', false, "The upstream refused the operator's credential."),
   upstream_cut: row(502, 'upstream', true, 'The answer ended before it was complete.'),
+  answer_too_large: row(502, 'gateway', false, 'The answer is larger than a route with resume: hold keeps back.'),
   connect_timeout: row(504, 'upstream', true, 'No connection to the upstream within timeouts.connect.'),
   first_byte_timeout: row(504, 'upstream', true, 'No byte of an answer within timeouts.first_byte.'),
   idle_timeout: row(504, 'upstream', true, 'The upstream said nothing more for timeouts.idle.'),
@@ -94,6 +96,11 @@ export class GatewayError extends Error {
   get retryable(): boolean {
     return ERRORS[this.code].retryable
   }
+}
+
+/** Too much at once, for now: the client is to come back. */
+export function overloaded(message: string): GatewayError {
+  return new GatewayError('overloaded', message, { headers: { 'retry-after': '1' } })
 }
 
 /** Wraps whatever was thrown, so that every exchange ends in a row of the table. */

@@ -9,7 +9,6 @@ import { classifyPath } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
 import type { RequestTarget } from './protocols/target.ts'
-import type { Attempt } from './proxy/attempt.ts'
 import type { ClientRequest, ClientResponse } from './proxy/client.ts'
 import type { Relay } from './proxy/relay.ts'
 
@@ -17,7 +16,7 @@ import type { Relay } from './proxy/relay.ts'
 export interface AttemptRecord {
   readonly upstream: string
   readonly model: string | null
-  /** `ok`, or the code of the error that ended it. */
+  /** `ok`, the code of the error that ended it, or `error_answer`: the upstream answered with an error of its own. */
   outcome: string
   /** Milliseconds that it took. */
   ms: number
@@ -25,6 +24,17 @@ export interface AttemptRecord {
   readonly atMs: number
   /** The upstream's HTTP status; absent where no answer came. */
   status?: number
+  /** Where several attempts made up the answer: what this one used, and what that cost in USD; absent = unknown. */
+  inputTokens?: number
+  outputTokens?: number
+  costUsd?: string
+}
+
+/** The first part of an answer that another upstream went on with. */
+export interface EarlierAnswer {
+  readonly answer: Answer
+  readonly quoted: QuotedPrice | null
+  readonly record: AttemptRecord
 }
 
 const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null }
@@ -45,6 +55,8 @@ export class Exchange {
   /** The client holds its body back until it is told to go on (`Expect: 100-continue`). */
   readonly awaitsContinue: boolean
 
+  /** It came by the management listener. */
+  managed = false
   target: RequestTarget = NOWHERE
   classified: Classified = classifyPath('/')
   identity: Identity = ANONYMOUS
@@ -53,7 +65,7 @@ export class Exchange {
   stream = false
   body: InspectedBody | null = null
   route: Route | null = null
-  /** Which of the route's targets serves it. */
+  /** Which of the route's targets serves it, or was the last that was asked to. */
   candidate: Target | null = null
   readonly attempts: AttemptRecord[] = []
   /** What the candidate's model costs; null = nobody knows. */
@@ -61,6 +73,8 @@ export class Exchange {
   reservation: Reservation | null = null
   /** Tokens of the request, as estimated at admission; null = the body does not tell. */
   estimatedInput: number | null = null
+  /** Answers that broke under way and were continued by another upstream: each is billed for itself. */
+  readonly earlier: EarlierAnswer[] = []
   /** What there is of a successful answer to settle by; null = none came. */
   answer: Answer | null = null
   /** The content coding of an answer that is collected whole. */
@@ -68,14 +82,16 @@ export class Exchange {
   /** The gateway asked for usage in the stream, and the client did not: it must not see that chunk. */
   hidesUsage = false
 
-  /** What runs at this moment, to be torn down when the exchange is stopped. */
-  attempt: Attempt | null = null
   relay: Relay | null = null
+  /** Tears down what runs at this moment; set while an upstream is at work. */
+  onStop: ((reason: GatewayError) => void) | null = null
   /** HTTP status sent; 499 when the client left before any. */
   status = 0
   /** On the monotonic clock, when the first byte of the answer's body came; 0 = none did. */
   firstByteAt = 0
   bytesIn = 0
+  /** Bytes of its body that it holds in memory. */
+  bytesHeld = 0
   bytesOut = 0
   #stopped: GatewayError | null = null
 
@@ -108,8 +124,7 @@ export class Exchange {
   stop(reason: GatewayError): void {
     if (this.#stopped !== null) return
     this.#stopped = reason
-    this.attempt?.abort(reason)
-    this.relay?.stop(reason)
+    this.onStop?.(reason)
   }
 
   /**
@@ -120,4 +135,10 @@ export class Exchange {
   proceed(): void {
     if (this.#stopped !== null) throw this.#stopped
   }
+}
+
+/** Does the client expect an answer as Server-Sent Events? */
+export function asksForEvents({ stream, classified, target }: Exchange): boolean {
+  if (classified.endpoint.name !== 'generate.stream') return stream
+  return new URLSearchParams(target.query).get('alt') === 'sse'
 }

@@ -1,140 +1,372 @@
+import { NOWHERE, elsewhere } from './candidates.ts'
 import type { Target } from './config/types.ts'
-import { GatewayError } from './errors.ts'
-import type { AttemptRecord, Exchange } from './exchange.ts'
-import type { Gateway, LiveUpstream } from './gateway.ts'
+import { GatewayError, asGatewayError } from './errors.ts'
+import { asksForEvents } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { draftRow, hasSpoken, tokensSoFar } from './ledger-row.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
-import { renameEdits, renamePath } from './protocols/rename.ts'
-import { spliceBytes, withIncludeUsage } from './protocols/splice.ts'
-import type { Edit } from './protocols/splice.ts'
-import { Attempt } from './proxy/attempt.ts'
+import type { RefusalReason } from './protocols/refusal.ts'
 import { Deadlines } from './proxy/deadlines.ts'
-import { headersUp } from './proxy/headers.ts'
+import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
+import type { KeptAnswer } from './proxy/prelude.ts'
 import { Relay } from './proxy/relay.ts'
-import type { AnswerHead } from './proxy/relay.ts'
-import type { OutgoingRequest } from './proxy/transport.ts'
-import { limitHeaders } from './reserve.ts'
+import type { AnswerHead, Observer, RelayEnd } from './proxy/relay.ts'
+import { afterFailure, isOperatorsFault, retryAfter } from './proxy/retry.ts'
+import { limitHeaders, quote } from './reserve.ts'
+import { Rescue, createRescue } from './rescue.ts'
+import { Course } from './routing/course.ts'
+import type { Moment, Step } from './routing/course.ts'
+import { SignsOfLife } from './signs-of-life.ts'
+import { Try } from './try.ts'
+import type { Failure } from './try.ts'
+import { isCredentialRefused, ownWords, untold } from './upstream-errors.ts'
 
 /**
- * Sends the exchange to one upstream and relays what it answers.
+ * Sends the exchange to its candidates, one after the other, until one answers,
+ * and relays that answer to the client.
  *
+ * @param order the candidates, in the order in which they are to be tried; at least one
  * @throws GatewayError while nothing was sent to the client; what breaks later
  *   is told to the client in mid-stream, and returned
  */
-export async function forward(
-  gateway: Gateway, exchange: Exchange, candidate: Target,
+export function forward(
+  gateway: Gateway, exchange: Exchange, order: readonly Target[],
 ): Promise<GatewayError | null> {
-  const { route, res } = exchange
-  const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
-  const timeouts = route?.timeouts ?? gateway.config.timeouts
-  const deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, error => exchange.stop(error))
-  const beganAt = gateway.clock.monotonic()
-  const record: AttemptRecord = {
-    upstream: upstream.config.name,
-    model: candidate.model ?? exchange.model,
-    outcome: 'ok',
-    ms: 0,
-    atMs: beganAt - exchange.startedAt,
+  return new Forwarding(gateway, exchange, order).run()
+}
+
+/** The stream broke that the client was getting, and somebody is to go on with it. */
+interface Interruption {
+  readonly step: Step
+}
+
+class Forwarding {
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #course: Course
+  readonly #deadlines: Deadlines
+  readonly #relay: Relay
+  /** Where refusals of the request itself go, as far as no such target was asked yet. */
+  readonly #elsewhere: Map<RefusalReason, Target>
+  /** Follows a stream that another candidate may go on with, or why none could; null = none is to. */
+  readonly #rescue: Rescue | string | null
+  #current: Try | null = null
+  /** What broke the stream that is to be continued; null = nothing did. */
+  #broke: GatewayError | null = null
+  /** What kept the upstream from the protocol's end, after all had been said; null = nothing did. */
+  #unfinished: GatewayError | null = null
+  /** Of the answer that is under way: it may come and break before anybody waits for that. */
+  #interruption: PromiseWithResolvers<Interruption> | null = null
+  /** The latest answer that an upstream gave of its own, though it was an error. */
+  #kept: { readonly answer: KeptAnswer; readonly candidate: Target } | null = null
+  /** Of the answer that goes to the client. */
+  #headers: RawHeaders = []
+  /** Nothing has helped, and what was kept goes to the client. */
+  #gaveUp = false
+  /** To a client that waits for a stream which is kept back. */
+  #signs: SignsOfLife | null = null
+  #wake: (() => void) | null = null
+
+  constructor(gateway: Gateway, exchange: Exchange, order: readonly Target[]) {
+    const { route } = exchange
+    const timeouts = route?.timeouts ?? gateway.config.timeouts
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#course = new Course(order, route?.retries ?? 0)
+    this.#elsewhere = route ? elsewhere(route) : NOWHERE
+    this.#deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, error => this.#expired(error))
+    this.#relay = new Relay({
+      res: exchange.res,
+      own: () => this.#own(),
+      clock: gateway.clock,
+      deadlines: this.#deadlines,
+      inspect: head => this.#inspect(head),
+      onFirstByte: () => {
+        if (this.#relay.status < 400) this.#current?.answered()
+      },
+      lastWords: error => this.#lastWords(error),
+      resume: () => this.#current?.attempt.resume(),
+      rescue: error => this.#rescued(error),
+    })
+    const continues = route?.resume === 'continue' && asksForEvents(exchange)
+    this.#rescue = continues ? createRescue(exchange, kind => this.#flawed(kind)) : null
+    exchange.relay = this.#relay
+    exchange.onStop = reason => this.#stop(reason)
   }
-  exchange.attempts.push(record)
-  const relay = new Relay({
-    res,
-    own: { version: gateway.version, requestId: exchange.id, limits: limitHeaders(gateway, exchange) },
-    clock: gateway.clock,
-    deadlines,
-    inspect: head => {
-      const refusal = inspect(gateway, exchange, candidate, head)
-      if (refusal) return refusal
-      exchange.status = head.status
-      return observe(gateway, exchange, head)
-    },
-    lastWords: error => {
-      const { endpoint } = exchange.classified
-      return PROTOCOLS[endpoint.protocol].streamError(error, endpoint.name, exchange.id)
-    },
-    resume: () => attempt.resume(),
-  })
-  const attempt = new Attempt({
-    transport: upstream.transport,
-    upstreamUrl: upstream.url,
-    request: outgoing(exchange, upstream, candidate),
-    deadlines,
-    sink: relay,
-  })
-  exchange.attempt = attempt
-  exchange.relay = relay
-  let failure: GatewayError | null = null
-  try {
-    failure = await attempt.run(gateway.proxy)
-    if (failure) throw failure
-    exchange.status = relay.status
-    failure = await relay.done
-    return failure
-  } finally {
-    deadlines.stop()
+
+  async run(): Promise<GatewayError | null> {
+    const exchange = this.#exchange
+    if (exchange.route?.resume === 'hold' && asksForEvents(exchange)) {
+      this.#signs = new SignsOfLife()
+      this.#signs.begin(this.#gateway.clock, this.#relay, exchange.classified.endpoint.protocol)
+    }
+    try {
+      let candidate = this.#course.current
+      for (;;) {
+        const current = this.#begin(candidate)
+        const error = await current.attempt.run(this.#gateway.proxy)
+        const failure = error ? unanswered(error) : await current.verdict
+        let step: Step | null
+        if (failure !== null) {
+          this.#failed(current, failure)
+          exchange.proceed()
+          step = this.#next(failure)
+          if (step === null) return await this.#giveUp(failure)
+        } else {
+          const end = await (this.#interruption ? this.#relayed(current) : this.#relay.done)
+          if (end === null || end instanceof GatewayError) return this.#ended(current, end)
+          step = end.step
+        }
+        this.#logStep(current, step)
+        if (step.delayMs > 0) await this.#wait(step.delayMs)
+        exchange.proceed()
+        candidate = step.target
+      }
+    } catch (thrown) {
+      if (this.#relay.status === 0) throw thrown
+      this.#gaveUp = true
+      // The client has its head already: it is told in the stream.
+      this.#relay.broken(asGatewayError(thrown))
+      exchange.status = this.#relay.status
+      return await this.#relay.done
+    } finally {
+      this.#signs?.end()
+      this.#deadlines.stop()
+      exchange.onStop = null
+      exchange.bytesOut = this.#relay.bytes
+      exchange.firstByteAt = this.#relay.firstByteAt
+    }
+  }
+
+  #begin(candidate: Target): Try {
+    const exchange = this.#exchange
+    const isFirst = exchange.attempts.length === 0
+    exchange.candidate = candidate
+    if (!isFirst) exchange.quoted = quote(this.#gateway, exchange, candidate)
+    const whole = exchange.route?.resume === 'hold'
+    const begun = () => this.#relay.waits
+    const isLast = this.#course.attemptsLeft === 0 && this.#elsewhere.size === 0 && !whole && !begun()
+    const rescue = this.#broke === null ? null : this.#following
+    const current = new Try(this.#gateway, exchange, {
+      candidate,
+      deadlines: this.#deadlines,
+      sink: this.#relay,
+      demands: isLast ? null : { reasons: rescue ? NOWHERE : this.#elsewhere, whole, begun },
+      edits: rescue && (body => rescue.edits(body)),
+    })
+    this.#current = current
+    if (this.#following) this.#interruption = Promise.withResolvers()
+    // Should the process die, the ledger tells of every attempt that was begun.
+    if (!isFirst) this.#gateway.accounts.ledger?.progress(draftRow(exchange))
+    return current
+  }
+
+  /** The answer went to the client, to its end or not. */
+  #ended(current: Try, end: RelayEnd): GatewayError | null {
+    const { status } = this.#relay
+    this.#exchange.status = status
+    current.ended(end, { status, headers: this.#headers }, this.#unfinished)
+    return end
+  }
+
+  /** The client has seen nothing of it. */
+  #failed(current: Try, failure: Failure): void {
+    const exchange = this.#exchange
+    const { candidate, attempt } = current
+    const { status, answer } = failure
+    this.#deadlines.rest()
+    current.failed(failure)
     // It went up and nothing came back: who left it waiting may have to pay for the prompt.
-    if (attempt.sent && relay.status === 0) exchange.answer = { kind: 'none', delivered: false }
-    exchange.bytesOut = relay.bytes
-    exchange.firstByteAt = relay.firstByteAt
-    if (relay.status !== 0) record.status = relay.status
-    record.outcome = failure?.code ?? 'ok'
-    record.ms = gateway.clock.monotonic() - beganAt
+    exchange.answer = exchange.stopped && attempt.sent ? { kind: 'none', delivered: false } : null
+    if (status !== null && isOperatorsFault(status)) this.#alarm(candidate, status)
+    if (answer && !isCredentialRefused(answer.status) && this.#broke === null) this.#kept = { answer, candidate }
+  }
+
+  #next({ error, status, headers, reason }: Failure): Step | null {
+    if (reason !== null) {
+      const target = this.#elsewhere.get(reason) as Target
+      this.#elsewhere.delete(reason)
+      return this.#course.redirect(target)
+    }
+    const setback = { ...afterFailure(error, status), retryAfterMs: this.#retryAfter(headers) }
+    if (this.#broke === null) return this.#course.next(setback, this.#moment)
+    // Whatever keeps one from going on, another may.
+    const again = setback.retryable && setback.again
+    return this.#course.next({ ...setback, retryable: true, again }, this.#moment, this.#suits)
+  }
+
+  get #moment(): Moment {
+    return { now: this.#gateway.clock.monotonic(), timeLeft: this.#deadlines.left, random: Math.random() }
+  }
+
+  /** Who can go on: of what has said nothing yet, anybody can be asked anew. */
+  readonly #suits = ({ prefill }: Target): boolean => prefill || !hasSpoken(this.#exchange)
+
+  get #following(): Rescue | null {
+    return this.#rescue instanceof Rescue ? this.#rescue : null
+  }
+
+  /** @returns how the answer ended, or how it is to go on */
+  #relayed(current: Try): Promise<RelayEnd | Interruption> {
+    if (this.#broke) current.answered()
+    const interrupted = this.#interruption?.promise
+    return interrupted ? Promise.race([this.#relay.done, interrupted]) : this.#relay.done
+  }
+
+  /** The client's stream broke. @returns whether somebody goes on with it, or the end if that is all it lacks */
+  #rescued(error: GatewayError): boolean | Buffer {
+    const rescue = this.#rescue
+    const current = this.#current
+    if (rescue === null || current === null || this.#gaveUp || error.source !== 'upstream') return false
+    if (typeof rescue === 'string') {
+      this.#logLost(rescue)
+      return false
+    }
+    const { standing } = rescue
+    if (standing.can === 'finish') {
+      this.#unfinished = error
+      return standing.rest
+    }
+    if (standing.can === 'nothing') {
+      this.#logLost(standing.reason)
+      return false
+    }
+    const { again } = afterFailure(error, null)
+    const step = this.#course.next({ retryable: true, again, retryAfterMs: null }, this.#moment, this.#suits)
+    if (step === null) return false
+    this.#broke = error
+    this.#partly(current, error)
+    rescue.goOn(tokensSoFar(this.#exchange))
+    this.#interruption?.resolve({ step })
+    return true
+  }
+
+  /** An attempt brought the first part of an answer, and is to be billed for it. */
+  #partly(current: Try, error: GatewayError): void {
+    const exchange = this.#exchange
+    const { answer, quoted } = exchange
+    current.attempt.abort(error)
+    current.broke(error, this.#relay.status)
+    this.#deadlines.rest()
+    if (answer) exchange.earlier.push({ answer, quoted, record: current.record })
+    exchange.answer = null
+  }
+
+  /** The stream had an event that tells of an error, or is not well-formed; the client does not see it. */
+  #flawed(kind: 'error' | 'malformed'): void {
+    // It may have ended the stream as well by now.
+    if (this.#relay.waits) return
+    const error = kind === 'error'
+      ? new GatewayError('upstream_cut', 'the upstream broke off the stream with an error')
+      : new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed')
+    this.#current?.stop(error)
+    this.#relay.broken(error)
+  }
+
+  /** Nothing has helped: the client gets what an upstream said itself, or else what is known of the failure. */
+  async #giveUp({ error, status }: Failure): Promise<GatewayError | null> {
+    if (this.#broke) throw this.#broke
+    const kept = this.#kept
+    if (kept === null || this.#relay.waits) throw error ?? untold(status)
+    const { candidate, answer } = kept
+    this.#gaveUp = true
+    this.#exchange.candidate = candidate
+    const relay = this.#relay
+    const refused = relay.head(answer.status, answer.headers, answer.httpVersion)
+    if (refused) throw refused
+    relay.data(answer.body)
+    relay.end()
+    const end = await relay.done
+    this.#exchange.status = relay.status
+    return end
+  }
+
+  #inspect(head: AnswerHead): GatewayError | Observer | null {
+    const exchange = this.#exchange
+    const candidate = exchange.candidate as Target
+    if (!this.#gaveUp && isOperatorsFault(head.status)) this.#alarm(candidate, head.status)
+    if (isCredentialRefused(head.status)) return untold(head.status)
+    this.#signs?.end()
+    this.#kept = null
+    this.#headers = head.headers
+    exchange.status = head.status
+    const observer = observe(this.#gateway, exchange, head)
+    const isEvents = head.status === 200 && head.contentType.startsWith('text/event-stream')
+    return (observer && isEvents && this.#following?.follow(observer)) || observer
+  }
+
+  #own(): OwnHeaders {
+    const { id, candidate, attempts } = this.#exchange
+    return {
+      version: this.#gateway.version,
+      requestId: id,
+      limits: limitHeaders(this.#gateway, this.#exchange),
+      served: { upstream: (candidate as Target).upstream.name, attempts: attempts.length },
+    }
+  }
+
+  #retryAfter(headers: RawHeaders): number | null {
+    return retryAfter(headers, this.#gateway.clock.wall())
+  }
+
+  /** A deadline has passed: of an attempt, which others may follow, or of the exchange. */
+  #expired(error: GatewayError): void {
+    if (error.source !== 'upstream') {
+      this.#exchange.stop(error)
+      return
+    }
+    this.#current?.stop(error)
+    if (!this.#relay.waits) this.#relay.stop(error)
+  }
+
+  #stop(reason: GatewayError): void {
+    this.#current?.stop(reason)
+    this.#relay.stop(reason)
+    this.#wake?.()
+  }
+
+  /** How the client is told of an error under way: in the upstream's own words, where there are any. */
+  #lastWords(error: GatewayError): string {
+    const { classified, id } = this.#exchange
+    const { protocol, name } = classified.endpoint
+    const told = error.source === 'upstream' ? this.#following?.lastWords : null
+    if (told) return told
+    const own = this.#kept && ownWords(this.#kept.answer, protocol)
+    return own ?? PROTOCOLS[protocol].streamError(error, name, id)
+  }
+
+  /** Resolves when the time is up, or at once when the exchange is stopped. */
+  #wait(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = this.#gateway.clock.setTimeout(resolve, ms)
+    this.#wake = () => {
+      timer.cancel()
+      resolve()
+    }
+    return promise
+  }
+
+  #alarm({ upstream: { name } }: Target, status: number): void {
+    this.#gateway.log.error(
+      { request: this.#exchange.id, upstream: name, status },
+      "the upstream refused the gateway's own credential: check upstreams.%s.auth", name,
+    )
+  }
+
+  #logLost(why: string): void {
+    this.#gateway.log.info({ request: this.#exchange.id, why }, 'the stream cannot be continued')
+  }
+
+  #logStep({ record }: Try, { target, delayMs }: Step): void {
+    const { upstream, outcome, status } = record
+    const next = target.upstream.name
+    const line = { request: this.#exchange.id, upstream, outcome, status, next, wait_ms: delayMs }
+    this.#gateway.log.warn(line, 'attempt failed')
   }
 }
 
-/** The request as it goes upstream: path, headers and body rewritten for the candidate, and not one byte more. */
-export function outgoing(exchange: Exchange, upstream: LiveUpstream, candidate: Target): OutgoingRequest {
-  const { req, target, classified, body } = exchange
-  const renamed = candidate.model !== null && candidate.model !== exchange.model ? candidate.model : null
-  const edits = body === null ? [] : [
-    ...renamed === null ? [] : renameEdits(classified, body, renamed),
-    ...askForUsage(exchange, upstream),
-  ]
-  const changed = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
-  const bytes = changed ?? body?.wire ?? body?.bytes ?? null
-  const path = renamed === null ? target.path : renamePath(classified, target.path, renamed)
-  return {
-    method: req.method ?? 'GET',
-    path: upstream.prefix + path + target.query,
-    headers: headersUp(req.rawHeaders, {
-      upstream: upstream.config,
-      requestId: exchange.id,
-      httpVersion: req.httpVersion,
-      trustedPeer: exchange.trustedPeer,
-      identity: exchange.stream,
-      dropContentEncoding: changed !== null && body?.wire !== null,
-      contentLength: bytes === null ? null : bytes.length,
-    }),
-    body: bytes,
-  }
-}
-
-/**
- * A chat stream tells its usage only when it is asked to. Where the client did
- * not ask, the gateway does, and hides the answer to its own question.
- */
-function askForUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] {
-  const { body, classified, stream } = exchange
-  const { name } = classified.endpoint
-  exchange.hidesUsage = false
-  if (!stream || upstream.config.usage === 'as_is' || !body?.json) return []
-  if (name !== 'chat.completions' && name !== 'completions') return []
-  const edits = withIncludeUsage(body.bytes, body.json)
-  exchange.hidesUsage = edits !== null
-  return edits ?? []
-}
-
-/** A refused operator's credential is not the client's affair: it must not look like a bad key of its own. */
-function inspect(gateway: Gateway, exchange: Exchange, candidate: Target, head: AnswerHead): GatewayError | null {
-  if (head.status !== 401 && head.status !== 403) return null
-  const upstream = candidate.upstream.name
-  gateway.log.error(
-    { request: exchange.id, upstream, status: head.status },
-    "the upstream refused the gateway's own credential: check upstreams.%s.auth", upstream,
-  )
-  return new GatewayError(
-    'upstream_rejected_key',
-    `the upstream answered ${head.status} to the gateway's own credential; the operator has to mend it`,
-    { headers: { 'x-should-retry': 'false' } },
-  )
+function unanswered(error: GatewayError): Failure {
+  return { error, status: null, headers: [], answer: null, reason: null }
 }

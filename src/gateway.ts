@@ -1,89 +1,190 @@
 import { BlockList, isIPv6 } from 'node:net'
 import type { Logger } from 'pino'
-import { openAccounts } from './accounts.ts'
+import { newlyBudgeted, openAccounts } from './accounts.ts'
 import type { Accounts } from './accounts.ts'
+import type { KeyStore } from './auth/key-store.ts'
 import { Keyring } from './auth/keyring.ts'
+import { Checks } from './checks.ts'
 import type { Clock } from './clock.ts'
 import { compileGlobs } from './config/glob.ts'
-import type { Config, Upstream } from './config/types.ts'
+import type { Problem } from './config/problem.ts'
+import type { Config, Key } from './config/types.ts'
+import { createPriceBook } from './metering/prices.ts'
 import { createProxy } from './proxy/attempt.ts'
 import type { ProxyServer } from './proxy/attempt.ts'
-import { createTransport } from './proxy/transport.ts'
-import type { Transport } from './proxy/transport.ts'
+import { HeldBytes } from './held-bytes.ts'
+import { requestIds } from './request-id.ts'
+import { Health } from './routing/health.ts'
 import { Running } from './running.ts'
 import { RouteTable } from './routing/table.ts'
+import { openStoredKeys } from './stored-keys.ts'
+import { liveUpstreams } from './upstreams.ts'
+import type { LiveUpstream } from './upstreams.ts'
 
-/** An upstream with its connections. */
-export interface LiveUpstream {
-  readonly config: Upstream
-  /** Origin and path prefix. */
-  readonly url: URL
-  /** The prefix without a final slash: what goes in front of a path. */
-  readonly prefix: string
-  /** For the in-process simulator: where it listens. */
-  readonly socketPath: string | null
-  readonly transport: Transport
-}
+export type { LiveUpstream }
 
-/** Everything that the pipeline works with, built once from a configuration. */
+/**
+ * Everything that the pipeline works with, built once from a configuration. An
+ * exchange keeps the gateway with which it began.
+ */
 export interface Gateway {
   readonly config: Config
   readonly version: string
   readonly clock: Clock
   readonly log: Logger
   readonly keyring: Keyring
+  /** Keys that are made at run time; null when the configuration names no ledger. */
+  readonly keyStore: KeyStore | null
   readonly routes: RouteTable
   readonly proxy: ProxyServer
   readonly accounts: Accounts
   readonly upstreams: ReadonlyMap<string, LiveUpstream>
-  /** Exchanges under way, WebSockets included. */
+  /** Exchanges under way that began with it, WebSockets included. */
   readonly running: Running
+  /** How well each model at each upstream does. */
+  readonly health: Health
+  /** Asks upstreams whether they are well, while the gateway is in force. */
+  readonly checks: Checks
+  readonly lasting: Lasting
+  /** The id of a request that brings none. */
+  newId(): string
   /** May this peer set x-forwarded-* and the request id? */
   trusts(address: string): boolean
   /** It takes no new exchanges. */
-  draining: boolean
+  readonly draining: boolean
 }
 
 export interface GatewayParts {
   readonly version: string
   readonly clock: Clock
   readonly log: Logger
-  /** Where the in-process simulator listens; null when no upstream needs it. */
-  readonly simulatorSocket: string | null
 }
 
-export function buildGateway(config: Config, parts: GatewayParts): Gateway {
+/** What the configuration that is in force stands for, and what is to be said of the last attempt to change it. */
+export interface Reloads {
+  /** Milliseconds since 1970. */
+  loadedAt: number
+  /** Why the last attempt failed; null = it did not. */
+  failure: { readonly at: number; readonly problems: readonly Problem[] } | null
+  /** Keys of the configuration that differ from what the process was started with, and wait for the next start. */
+  pending: readonly string[]
+}
+
+/** What outlives a change of the configuration. */
+export interface Lasting extends GatewayParts {
+  /** Exchanges under way, with whatever configuration they began. */
+  readonly running: Running
+  readonly keyStore: KeyStore | null
+  readonly proxy: ProxyServer
+  readonly health: Health
+  /** Request bodies in memory. */
+  readonly bodies: HeldBytes
+  readonly reloads: Reloads
+  newId(): string
+  /** No new exchanges are taken. */
+  draining: boolean
+  /** Another process has the address: what comes on open connections is served to the end, and nothing else comes. */
+  handingOver: boolean
+}
+
+/**
+ * Builds what a configuration asks for. Nothing is in force yet, and nothing
+ * that is in force has changed: for that see `enforce`.
+ *
+ * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
+ * @param before whose lasting parts and connections it takes over; null for the first
+ * @throws an error of the system for a file that the configuration names
+ */
+export function buildGateway(
+  config: Config, parts: GatewayParts, simulatorSocket: string | null, before: Gateway | null = null,
+): Gateway {
+  const lasting = before?.lasting ?? openLasting(config, parts)
+  const { version, clock, log, keyStore, proxy, newId } = lasting
+  const stored = keyStore?.keys()
+  const accounts = before
+    ? { ...before.accounts, prices: createPriceBook(config) }
+    : openAccounts(config, clock, log, stored)
   const trusted = blockList(config.server.trustedProxies)
+  const upstreams = liveUpstreams(config, simulatorSocket, before?.upstreams.values())
   return {
     config,
-    version: parts.version,
-    clock: parts.clock,
-    log: parts.log,
-    keyring: new Keyring(config.keys, compileGlobs),
+    version,
+    clock,
+    log,
+    keyring: new Keyring(config.keys, compileGlobs, stored),
+    keyStore,
     routes: new RouteTable(config.routes, compileGlobs),
-    proxy: createProxy(),
-    accounts: openAccounts(config, parts.clock, parts.log),
-    upstreams: new Map([...config.upstreams].map(([name, upstream]) => [name, connect(upstream, config, parts)])),
-    running: new Running(),
+    proxy,
+    accounts,
+    upstreams,
+    running: new Running(lasting.running),
+    health: lasting.health,
+    checks: new Checks(upstreams.values(), lasting),
+    lasting,
+    newId,
     trusts: address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
-    draining: false,
+    get draining() {
+      return lasting.draining
+    },
   }
 }
 
-function connect(upstream: Upstream, config: Config, parts: GatewayParts): LiveUpstream {
-  const url = upstream.url ?? new URL('http://simulator')
-  const connectTimeouts = config.routes
-    .filter(route => route.targets.some(target => target.upstream === upstream))
-    .map(route => route.timeouts.connect)
-  const socketPath = upstream.simulator ? parts.simulatorSocket : null
-  const transport = createTransport({
-    origin: url.origin,
-    socketPath,
-    // The exchange's own deadline comes first; this one ends the attempt that nobody waits for any more.
-    connectTimeout: Math.max(config.timeouts.connect, ...connectTimeouts) + 1_000,
-    ca: upstream.ca,
+/**
+ * Puts a gateway in force, in one step that cannot fail. Exchanges that began
+ * with the one before end with it; then what only that one needed is closed.
+ */
+export function enforce(gateway: Gateway, before: Gateway | null): void {
+  const { config, keyring, keyStore, accounts, upstreams, log } = gateway
+  const strangers = before === null ? [] : newBudgets(config, before)
+  for (const { connections } of upstreams.values()) connections.hold()
+  keyStore?.follow(change => {
+    keyring.update(change)
+    accounts.recall(change.added, config.limits)
   })
-  return { config: upstream, url, prefix: url.pathname.replace(/\/+$/, ''), socketPath, transport }
+  if (before !== null) passOnHealth(gateway, before)
+  gateway.checks.start()
+  if (before === null) return
+  if (config.log.level !== before.config.log.level) log.level = config.log.level
+  accounts.limiter.reconfigure(config.limits)
+  if (strangers.length > 0) accounts.recall(strangers, config.limits)
+  before.running.whenIdle(() => {
+    for (const { connections } of before.upstreams.values()) connections.release()
+  })
+}
+
+/** What is known of an upstream stays known where it is asked the same things at the same place. */
+function passOnHealth(gateway: Gateway, before: Gateway): void {
+  const heirs = new Set<string>()
+  for (const [name, { config, url, connections }] of before.upstreams) {
+    const heir = gateway.upstreams.get(name)
+    if (heir?.connections !== connections || heir.url.href !== url.href) gateway.health.forget(name)
+    else if (JSON.stringify(heir.config.health) === JSON.stringify(config.health)) heirs.add(name)
+  }
+  before.checks.stop(heirs)
+}
+
+/** Keys with a budget of which the gateway before has counted nothing: the ledger has to tell what was spent. */
+export function newBudgets(config: Config, before: Gateway): Key[] {
+  const stored = before.keyStore?.keys() ?? []
+  return newlyBudgeted(
+    { keys: [...stored, ...before.config.keys], limits: before.config.limits },
+    { keys: [...stored, ...config.keys], limits: config.limits },
+  )
+}
+
+function openLasting(config: Config, parts: GatewayParts): Lasting {
+  return {
+    ...parts,
+    running: new Running(),
+    keyStore: openStoredKeys(config, parts.clock, parts.log),
+    proxy: createProxy(),
+    health: new Health({ clock: parts.clock, random: Math.random }),
+    bodies: new HeldBytes(),
+    reloads: { loadedAt: parts.clock.wall(), failure: null, pending: [] },
+    newId: requestIds(() => parts.clock.wall()),
+    draining: false,
+    handingOver: false,
+  }
 }
 
 function blockList(addresses: readonly string[]): BlockList {

@@ -1,24 +1,27 @@
+import { add, addCost } from './bill.ts'
+import type { Bill } from './bill.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { End, LedgerRow } from './ledger/row.ts'
 import { cost } from './metering/cost.ts'
+import type { QuotedPrice } from './metering/prices.ts'
 import { provisionalUsage } from './metering/settle.ts'
-import type { Settled } from './metering/settle.ts'
+import type { Answer } from './metering/settle.ts'
+import type { StreamMeter } from './metering/stream-meter.ts'
+import { blankUsage } from './metering/usage.ts'
 import type { Usage } from './metering/usage.ts'
 
 /** The ledger's row of an exchange that has ended. */
 export function finalRow(
-  gateway: Gateway, exchange: Exchange, failure: GatewayError | null, settled: Settled,
+  gateway: Gateway, exchange: Exchange, failure: GatewayError | null, bill: Bill,
 ): LedgerRow {
-  const { quoted } = exchange
-  const costPico = settled.billed ? cost(settled.usage, quoted?.price ?? null) : 0n
   return row(exchange, {
     end: endOf(exchange, failure),
     error: failure?.code ?? null,
-    usage: settled.usage,
-    source: settled.source,
-    costPico,
+    usage: bill.usage,
+    source: bill.source,
+    costPico: bill.costPico,
     durationMs: round(gateway.clock.monotonic() - exchange.startedAt),
     status: exchange.status === 0 ? null : exchange.status,
   })
@@ -26,18 +29,45 @@ export function finalRow(
 
 /** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
 export function draftRow(exchange: Exchange): LedgerRow {
-  const { answer, quoted } = exchange
-  const meter = answer?.kind === 'stream' ? answer.meter : null
-  const usage = provisionalUsage(meter, exchange.estimatedInput)
+  const parts = provisional(exchange)
+  const [{ meter }] = parts
   return row(exchange, {
     end: 'interrupted',
     error: null,
-    usage,
+    usage: parts.map(part => part.usage).reduce(add),
     source: meter?.reading() ? 'mixed' : 'estimated',
-    costPico: cost(usage, quoted?.price ?? null),
+    costPico: parts.map(part => part.costPico).reduce(addCost),
     durationMs: null,
     status: exchange.status === 0 ? null : exchange.status,
   })
+}
+
+/** Tokens that the answers used which broke under way, as far as is known. */
+export function tokensSoFar(exchange: Exchange): { inputTokens: number; outputTokens: number } {
+  const [, ...earlier] = provisional(exchange)
+  const { inputTokens, outputTokens } = earlier.map(part => part.usage).reduce(add, blankUsage())
+  return { inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 }
+}
+
+/** Has the client been sent anything that was generated? */
+export function hasSpoken(exchange: Exchange): boolean {
+  return provisional(exchange).some(({ meter }) => meter?.sawContent)
+}
+
+interface Provisional {
+  readonly meter: StreamMeter | null
+  readonly usage: Usage
+  readonly costPico: bigint | null
+}
+
+/** What is known of each answer that the client got some of: the one that is under way, and those before it. */
+function provisional({ answer, quoted, earlier, estimatedInput }: Exchange): [Provisional, ...Provisional[]] {
+  const part = (answer: Answer | null, quoted: QuotedPrice | null): Provisional => {
+    const meter = answer?.kind === 'stream' ? answer.meter : null
+    const usage = provisionalUsage(meter, estimatedInput)
+    return { meter, usage, costPico: cost(usage, quoted?.price ?? null) }
+  }
+  return [part(answer, quoted), ...earlier.map(before => part(before.answer, before.quoted))]
 }
 
 type Ending = Pick<LedgerRow, 'end' | 'error' | 'source' | 'costPico' | 'durationMs' | 'status'> & { usage: Usage }

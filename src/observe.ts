@@ -8,8 +8,6 @@ import { createStreamMeter } from './metering/stream-meter.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
 import type { AnswerHead, Observer } from './proxy/relay.ts'
 
-/** Milliseconds between two drafts of a running stream in the ledger. */
-const DRAFT_EVERY = 1_000
 /** Bytes of a whole answer that are kept to read its usage; a longer one is estimated. */
 const MOST_KEPT = 32 * 1024 * 1024
 
@@ -45,13 +43,16 @@ class StreamObserver implements Observer {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #meter: StreamMeter
-  /** The first piece is drafted at once: it tells who answers, and with what status. */
-  #draftedAt = -Infinity
+  /** Nobody has to be told of a piece: a draft waits to be written, or there is nowhere to write. */
+  #isQuiet: boolean
+  #isFirst = true
+  #isOver = false
 
   constructor(gateway: Gateway, exchange: Exchange, meter: StreamMeter) {
     this.#gateway = gateway
     this.#exchange = exchange
     this.#meter = meter
+    this.#isQuiet = gateway.accounts.ledger === null
     this.filter = exchange.hidesUsage ? new StreamFilter() : null
   }
 
@@ -66,16 +67,24 @@ class StreamObserver implements Observer {
 
   push(chunk: Buffer): void {
     this.#meter.push(chunk)
-    const { ledger } = this.#gateway.accounts
-    if (ledger === null) return
-    const now = this.#gateway.clock.monotonic()
-    if (now - this.#draftedAt < DRAFT_EVERY) return
-    this.#draftedAt = now
-    ledger.progress(draftRow(this.#exchange))
+    if (this.#isQuiet) return
+    this.#isQuiet = !this.#isFirst
+    // The first piece is drafted at once: it tells who answers, and with what status.
+    if (this.#isFirst) this.#draft()
+    else this.#gateway.accounts.drafts.add(this.#draft)
+    this.#isFirst = false
   }
 
   end(): void {
+    // From here on the final row may come, and no draft after it.
+    this.#isOver = true
     this.#meter.end()
+  }
+
+  readonly #draft = (): void => {
+    if (this.#isOver) return
+    this.#isQuiet = false
+    this.#gateway.accounts.ledger?.progress(draftRow(this.#exchange))
   }
 }
 

@@ -1,14 +1,56 @@
+import { basename } from 'node:path'
 import { answerJson } from './answer.ts'
+import { placeOf } from './config/problem.ts'
 import { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { modelCard, modelList, callerShape } from './protocols/model-list.ts'
+import { candidateOf } from './routing/candidate.ts'
 
-/** GET /api/status: is the gateway up, and does it take work? Asked without a credential. */
+/**
+ * GET /api/status: is the gateway up, does it take work, and with what
+ * configuration? Asked without a credential: why a new configuration was not
+ * taken is told in full on the management listener alone, and by its place on the
+ * other, since messages tell names of keys and upstreams.
+ */
 export function answerStatus(gateway: Gateway, exchange: Exchange): void {
-  const { draining, version } = gateway
-  const body = { success: !draining, version, status: draining ? 'draining' : 'ok', running: gateway.running.size - 1 }
+  const { draining, version, lasting } = gateway
+  const { loadedAt, failure, pending } = lasting.reloads
+  const errors = failure?.problems.filter(({ severity }) => severity === 'error').map(problem => {
+    const place = placeOf({ ...problem, file: basename(problem.file) })
+    return exchange.managed ? `${place}: ${problem.message}` : place
+  })
+  const body = {
+    success: !draining,
+    version,
+    status: draining ? 'draining' : lasting.handingOver ? 'handing_over' : 'ok',
+    running: lasting.running.size - 1,
+    body_bytes: lasting.bodies.held,
+    config: {
+      loaded_at: new Date(loadedAt).toISOString(),
+      error: errors?.join('\n') ?? null,
+      failed_at: failure ? new Date(failure.at).toISOString() : null,
+      restart_needed: pending,
+    },
+    ...exchange.managed ? { upstreams: conditions(gateway) } : {},
+  }
   answerJson(gateway, exchange, draining ? 503 : 200, JSON.stringify(body), { 'cache-control': 'no-store' })
+}
+
+/** How well each model at each upstream does, as far as it was asked for; times in milliseconds. */
+function conditions({ health }: Gateway) {
+  return health.conditions().map(([id, condition]) => {
+    const [upstream, model] = candidateOf(id)
+    const { circuit, opensIn, inFlight, firstByteMs } = condition
+    return {
+      upstream,
+      model,
+      circuit,
+      opens_in_ms: opensIn === Infinity ? null : Math.round(opensIn),
+      in_flight: inFlight,
+      first_byte_ms: firstByteMs === null ? null : Math.round(firstByteMs),
+    }
+  })
 }
 
 /** GET /v1/models and its kin: what the presented key may use, in the shape that the caller reads. */

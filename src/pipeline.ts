@@ -2,8 +2,9 @@ import { answerError } from './answer.ts'
 import { ANONYMOUS } from './auth/keyring.ts'
 import { presentedKeys } from './auth/credentials.ts'
 import { classify } from './classify.ts'
+import { candidates } from './candidates.ts'
 import type { Route, Target } from './config/types.ts'
-import { GatewayError, asGatewayError } from './errors.ts'
+import { GatewayError, asGatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { forward } from './forward.ts'
 import type { Gateway } from './gateway.ts'
@@ -24,7 +25,7 @@ import { settle } from './settle.ts'
  *   admit      may this key use this model
  *   route      which upstreams serve it
  *   reserve    has the key enough left for the worst case
- *   forward    one attempt at one of them, relayed as it comes
+ *   forward    attempts at them, one after the other; the answer of one is relayed
  *   settle     what it cost, and what the log says of it
  *
  * It never throws.
@@ -47,6 +48,7 @@ export async function handle(gateway: Gateway, exchange: Exchange): Promise<void
   } finally {
     res.off('close', gone)
     await settle(gateway, exchange, failure)
+    gateway.lasting.bodies.give(exchange.bytesHeld)
     gateway.running.delete(exchange)
   }
 }
@@ -68,14 +70,14 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   await classify(gateway, exchange)
   admit(exchange)
   exchange.route = route(gateway, exchange)
-  const candidate = exchange.route.targets[0] as Target
-  reserve(gateway, exchange, candidate)
-  exchange.candidate = candidate
+  const order = candidates(gateway, exchange, exchange.route)
+  exchange.candidate = order[0] as Target
+  reserve(gateway, exchange, exchange.candidate)
   gateway.accounts.ledger?.open(draftRow(exchange))
-  return forward(gateway, exchange, candidate)
+  return forward(gateway, exchange, order)
 }
 
-/** @throws GatewayError bad_request_target, bad_header, draining */
+/** @throws GatewayError bad_request_target, bad_header, draining, overloaded */
 export function open(gateway: Gateway, exchange: Exchange): void {
   const { req } = exchange
   exchange.target = parseTarget(req.url ?? '')
@@ -86,8 +88,14 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   if (req.headers.expect !== undefined && !exchange.awaitsContinue) {
     throw new GatewayError('bad_header', "the only expectation that is met is '100-continue'")
   }
-  if (gateway.draining && exchange.classified.endpoint.name !== 'status') {
+  if (exchange.classified.endpoint.name === 'status') return
+  if (gateway.draining) {
     throw new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } })
+  }
+  // There is no queue: who would have to wait is told so at once.
+  const { maxInFlight } = gateway.config.server
+  if (gateway.lasting.running.size > maxInFlight) {
+    throw overloaded(`${maxInFlight} requests are under way, as many as the gateway takes`)
   }
 }
 

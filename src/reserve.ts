@@ -7,6 +7,7 @@ import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from './limits/
 import type { Estimate, Refusal } from './limits/types.ts'
 import { cost } from './metering/cost.ts'
 import { estimateRequest } from './metering/request.ts'
+import type { QuotedPrice } from './metering/prices.ts'
 import { isMetered } from './metering/settle.ts'
 import { blankUsage } from './metering/usage.ts'
 
@@ -32,13 +33,13 @@ export function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
   const key = exchange.identity.key ?? ANONYMOUS_KEY
   if (key.limits === null && gateway.config.limits === null) return []
   const figures = gateway.accounts.limiter.figures(key, exchange.model)
-  const headers = exchange.classified.endpoint.protocol === 'messages'
-    ? { ...anthropicRateHeaders(figures, gateway.clock.wall()), ...openaiRateHeaders(figures) }
-    : openaiRateHeaders(figures)
-  return Object.entries(headers).flat()
+  const headers = openaiRateHeaders(figures)
+  if (exchange.classified.endpoint.protocol !== 'messages') return headers
+  return [...anthropicRateHeaders(figures, gateway.clock.wall()), ...headers]
 }
 
-function quote(gateway: Gateway, exchange: Exchange, candidate: Target) {
+/** What the candidate's model costs; null = nobody knows, or there is no model. */
+export function quote(gateway: Gateway, exchange: Exchange, candidate: Target): QuotedPrice | null {
   const model = candidate.model ?? exchange.model
   if (model === null) return null
   const at = new Date(exchange.startedWall)

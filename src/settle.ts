@@ -1,3 +1,5 @@
+import { billFor, joinBills } from './bill.ts'
+import type { Part } from './bill.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
@@ -17,25 +19,30 @@ export async function settle(gateway: Gateway, exchange: Exchange, failure: Gate
   if (endpoint.name === 'status') return
   const { counter, ledger } = gateway.accounts
   const endedAt = gateway.clock.monotonic()
-  const settled = await settleUsage(
-    {
-      endpoint: endpoint.name,
-      end: failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other',
-      answer: await decoded(exchange),
-      request: exchange.body?.bytes ?? null,
-      abandoned: gateway.config.billing.abandoned,
-    },
-    counter,
-  )
-  const row = finalRow(gateway, exchange, failure, settled)
+  const input = {
+    endpoint: endpoint.name,
+    request: exchange.body?.bytes ?? null,
+    abandoned: gateway.config.billing.abandoned,
+  }
+  const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
+  const last = await settleUsage({ ...input, end, answer: await decoded(exchange) }, counter)
+  let bill = billFor(last, exchange.quoted)
+  if (exchange.earlier.length > 0) {
+    const parts: Part[] = []
+    for (const { answer, quoted, record } of exchange.earlier) {
+      parts.push({ record, bill: billFor(await settleUsage({ ...input, end: 'other', answer }, counter), quoted) })
+    }
+    bill = joinBills([...parts, { record: exchange.attempts.at(-1), bill }])
+  }
+  const row = finalRow(gateway, exchange, failure, bill)
   ledger?.close(row)
-  const { inputTokens, outputTokens } = settled.usage
-  if (!settled.billed) exchange.reservation?.release()
+  const { inputTokens, outputTokens } = bill.usage
+  if (!bill.billed) exchange.reservation?.release()
   else {
     const counted = inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0)
     exchange.reservation?.settle({ tokens: counted, pico: row.costPico })
   }
-  logLine(gateway, exchange, failure, row, settled.suspect, endedAt)
+  logLine(gateway, exchange, failure, row, bill.suspect, endedAt)
 }
 
 /** An answer that came compressed, decompressed: its usage stands inside. */
@@ -65,6 +72,7 @@ function logLine(
     endpoint: row.endpoint,
     model: row.model ?? undefined,
     upstream: row.upstream ?? undefined,
+    attempts: row.attempts.length > 1 ? row.attempts.length : undefined,
     status: exchange.status,
     end: row.end,
     error: row.error ?? undefined,

@@ -4,16 +4,20 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { answerError } from './answer.ts'
 import { withoutSubprotocolKey } from './auth/credentials.ts'
+import { candidates } from './candidates.ts'
+import type { Target } from './config/types.ts'
 import { GatewayError, asGatewayError } from './errors.ts'
-import type { Exchange } from './exchange.ts'
+import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { admit, identify, open, route } from './pipeline.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { headersUp } from './proxy/headers.ts'
 import { Tunnel } from './proxy/websocket.ts'
 import { limitHeaders, reserve } from './reserve.ts'
+import { candidateId } from './routing/candidate.ts'
 import { settle } from './settle.ts'
 
+const NOTHING = Buffer.alloc(0)
 /** What a handshake needs to cross; RFC 6455 section 4.1. */
 const HANDSHAKE = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions'] as const
 
@@ -61,18 +65,44 @@ async function tunnel(
   identify(gateway, exchange)
   exchange.model = queryModel(exchange.target.query)
   admit(exchange)
-  exchange.route = route(gateway, exchange)
-  const candidate = exchange.route.targets.find(target => target.upstream.websocket)
-  if (!candidate) {
+  const chosen = route(gateway, exchange)
+  exchange.route = chosen
+  const targets = chosen.targets.filter(target => target.upstream.websocket)
+  if (targets.length === 0) {
     throw new GatewayError('upgrade_required', 'no WebSocket is served here; use plain HTTP', {
       headers: { upgrade: 'websocket' },
     })
   }
-  reserve(gateway, exchange, candidate)
+  const order = candidates(gateway, exchange, { ...chosen, targets }).slice(0, chosen.retries + 1)
+  exchange.candidate = order[0] as Target
+  reserve(gateway, exchange, exchange.candidate)
+  let failure: GatewayError | null = null
+  for (const candidate of order) {
+    // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
+    failure = await openTunnel(gateway, exchange, candidate, socket, failure ? NOTHING : head)
+    if (exchange.status === 101 || failure?.source !== 'upstream') return failure
+  }
+  return failure
+}
+
+/** One attempt: as long as the handshake is not answered, another can follow. */
+async function openTunnel(
+  gateway: Gateway, exchange: Exchange, candidate: Target, socket: Duplex, head: Buffer,
+): Promise<GatewayError | null> {
   exchange.candidate = candidate
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
   const { target, req } = exchange
   const renamed = candidate.model !== null && candidate.model !== exchange.model ? candidate.model : null
+  const beganAt = gateway.clock.monotonic()
+  const record: AttemptRecord = {
+    upstream: upstream.config.name,
+    model: candidate.model ?? exchange.model,
+    outcome: 'ok',
+    ms: 0,
+    atMs: beganAt - exchange.startedAt,
+  }
+  exchange.attempts.push(record)
+  const trial = gateway.health.begin(candidateId(candidate, exchange.model))
   const running = new Tunnel({
     socket,
     head,
@@ -88,18 +118,31 @@ async function tunnel(
     }),
     handshake: handshakeHeaders(req as IncomingMessage),
     upstream: { url: upstream.url, socketPath: upstream.socketPath, ca: upstream.config.ca },
-    own: { version: gateway.version, requestId: exchange.id, limits: limitHeaders(gateway, exchange) },
+    own: {
+      version: gateway.version,
+      requestId: exchange.id,
+      limits: limitHeaders(gateway, exchange),
+      served: { upstream: upstream.config.name, attempts: exchange.attempts.length },
+    },
     clock: gateway.clock,
-    timeouts: exchange.route.timeouts,
+    timeouts: exchange.route?.timeouts ?? gateway.config.timeouts,
     startedAt: exchange.startedAt,
     onOpen: () => {
       exchange.status = 101
+      record.status = 101
+      trial.answered(gateway.clock.monotonic() - beganAt)
       // What is said inside is not read: it was used, and nobody knows how much.
       exchange.answer = { kind: 'none', delivered: true }
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
   })
-  return running.run(gateway.proxy)
+  const failure = await running.run(gateway.proxy)
+  record.ms = gateway.clock.monotonic() - beganAt
+  record.outcome = failure?.code ?? 'ok'
+  if (exchange.status === 101) trial.succeeded()
+  else if (failure?.source === 'upstream') trial.failed(null)
+  else trial.abandoned()
+  return failure
 }
 
 function handshakeHeaders(req: IncomingMessage): Record<string, string> {

@@ -1,6 +1,9 @@
 import { Command } from 'commander'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
+import type { Problem } from '../config/problem.ts'
+import type { Config } from '../config/types.ts'
+import { createPriceBook } from '../metering/prices.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { countText, plural, problemText } from './problems.ts'
 
@@ -10,7 +13,8 @@ names that refer to each other, references to the environment, certificates. Eve
 printed at once as file:line:column, with the line and a hint. Secrets are never printed.
 
 Warnings are about what is allowed but hardly meant: an upstream that no route names, a route that
-an earlier one hides, a model in a key's list that no route serves.
+an earlier one hides, a model in a key's list that no route serves, a model that a route names
+(globs are not looked at) and that has no price.
 
 Examples:
   gateway check
@@ -28,7 +32,8 @@ export function checkCommand(): Command {
 
 function check({ config: file }: { config: string }, command: Command): void {
   try {
-    const { config, warnings } = loadConfig(file, process.env)
+    const { config, warnings: odd } = loadConfig(file, process.env)
+    const warnings = [...odd, ...unpriced(config, file)]
     if (warnings.length > 0) process.stdout.write(`${problemText(warnings, process.stdout)}\n`)
     const { upstreams, routes, keys } = config
     const counts = { upstream: upstreams.size, route: routes.length, key: keys.length }
@@ -40,4 +45,25 @@ function check({ config: file }: { config: string }, command: Command): void {
     process.stdout.write(`${problemText(error.problems, process.stdout)}\n`)
     command.error(`${file}: ${countText(error.problems)}`, { exitCode: EXIT.usage })
   }
+}
+
+/** One warning for each model of a route, and each upstream of its own, whose cost nobody knows. */
+function unpriced(config: Config, file: string): Problem[] {
+  const prices = createPriceBook(config)
+  const now = new Date()
+  const seen = new Set<string>()
+  return config.routes.flatMap(({ line, models, targets }) => targets.flatMap(({ upstream, model }) => {
+    const names = (models ?? []).filter(name => !name.includes('*'))
+    // Where the target has a name of its own for them, that is what is priced, whatever the client asks for.
+    const asked = names.length === 0 && model !== null ? [model] : names
+    return asked.flatMap((alias): Problem[] => {
+      const used = model ?? alias
+      const id = JSON.stringify([upstream.name, used])
+      if (seen.has(id) || prices.priceOf(upstream.url, used, now, alias) !== null) return []
+      seen.add(id)
+      const message = `the model "${used}" at ${upstream.name} has no price: its cost is unknown (null), and keys ` +
+        `with a budget are refused it; give it one: models: { "${used}": { price: ... } }`
+      return [{ severity: 'warning', file, line, column: 1, message, excerpt: null }]
+    })
+  }))
 }

@@ -1,5 +1,7 @@
 import { Command } from 'commander'
-import type { Config, Key } from '../config/types.ts'
+import { keyFileOf } from '../auth/key-file.ts'
+import { readKeys } from '../auth/key-reader.ts'
+import type { Config, Key, Route } from '../config/types.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { GatewayError } from '../errors.ts'
 import { explain } from '../explain.ts'
@@ -24,6 +26,13 @@ interface Options {
   readonly path: string
   readonly model?: string
   readonly key?: string
+}
+
+const ORDER: Record<Route['strategy'], string> = {
+  ordered: 'as they stand',
+  weighted: 'at random, by weight',
+  least_busy: 'the one with the fewest requests under way first',
+  fastest: 'the better of two at random first, by its time to the first byte and its requests under way',
 }
 
 const WHY: Record<Miss, string> = {
@@ -60,10 +69,22 @@ function run(options: Options, command: Command): void {
 }
 
 function keyNamed(config: Config, name: string, command: Command): Key {
-  const key = config.keys.find(each => each.name === name)
+  const keys = [...config.keys, ...storedKeys(config, command)]
+  const key = keys.find(each => each.name === name)
   if (key) return key
-  const hint = didYouMean(name, config.keys.map(each => each.name))
+  const hint = didYouMean(name, keys.map(each => each.name))
   return command.error(`error: no key is named "${name}"${hint}`, { exitCode: EXIT.usage })
+}
+
+function storedKeys({ ledger }: Config, command: Command): Key[] {
+  if (ledger === null) return []
+  const file = keyFileOf(ledger.file)
+  try {
+    return readKeys(file).filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key)
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return command.error(`error: ${file}: ${error.message}`, { exitCode: EXIT.usage })
+  }
 }
 
 function lines({ classified, model, own, refusal, steps, candidates }: Explanation, config: Config): string[] {
@@ -75,8 +96,28 @@ function lines({ classified, model, own, refusal, steps, candidates }: Explanati
     out.push(`route     ${place}: ${miss === null ? 'takes it' : WHY[miss]}`)
   }
   if (refusal) return [...out, `refused   ${refusal.status} ${refusal.code}: ${refusal.message}`]
-  const first = candidates[0]
-  return first ? [...out, ...destination(first)] : out
+  const route = steps.at(-1)?.route
+  if (route) out.push(...manner(route))
+  return [...out, ...candidates.flatMap((each, n) => [
+    ...candidates.length > 1 ? [`target    ${n + 1} of ${candidates.length}${share(each)}`] : [],
+    ...destination(each),
+  ])]
+}
+
+/** How one of several targets is chosen, and what follows when it fails; nothing for what is as everywhere. */
+function manner({ targets, strategy, affinity, retries, on, resume }: Route): string[] {
+  const order = affinity === null ? ORDER[strategy] : `one target for ${affinity.by === 'key' ? 'each key' : `each value of ${affinity.name}`}`
+  return [
+    ...targets.length > 1 ? [`order     ${order}; those that are not well last`] : [],
+    ...retries > 0 ? [`retries   ${retries} after the first attempt`] : [],
+    ...on.contextLength ? [`on        context_length: ${on.contextLength.upstream.name}`] : [],
+    ...on.contentFilter ? [`on        content_filter: ${on.contentFilter.upstream.name}`] : [],
+    ...resume === 'off' ? [] : [`resume    ${resume}`],
+  ]
+}
+
+function share({ target: { weight, prefill } }: Destination): string {
+  return `${weight === 1 ? '' : `, weight ${weight}`}${prefill ? ', prefill' : ''}`
 }
 
 function destination({ target, url, model, headers }: Destination): string[] {

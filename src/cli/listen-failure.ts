@@ -5,21 +5,26 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'this user may not; ports below 1024 are often reserved',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'the host name is not known here',
+  ENOTSUP: 'this system shares no ports; remove server.reuse_port',
 }
 
 /** Why a listener could not be opened, for people; null when the error is another one. */
 export function listenFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
-  const { code = '', address, port = 0, hostname } = error as ListenError
+  const { code = '', syscall, address, port = 0, hostname } = error as ListenError
+  if (syscall === 'listen' && address === null) {
+    return `cannot listen on the descriptor: nobody has handed over an open socket under that number (${code})`
+  }
   const reason = REASONS[code]
   const host = address ?? hostname
-  if (reason === undefined || host === undefined) return null
+  if (reason === undefined || host === undefined || host === null) return null
   const place = code === 'ENOTFOUND' ? host : formatAddress({ host, port })
   return `cannot listen on ${place}: ${reason} (${code})`
 }
 
 interface ListenError extends NodeJS.ErrnoException {
-  readonly address?: string
+  /** null for a descriptor. */
+  readonly address?: string | null
   readonly port?: number
   readonly hostname?: string
 }

@@ -11,6 +11,9 @@ export interface OpenLog {
   flushSync(): void
 }
 
+/** Bytes of lines that are handed to the system together, or what there is after so many milliseconds. */
+const AT_ONCE = { minLength: 8192, periodicFlush: 100 }
+
 /**
  * The log on standard output: lines for people on a terminal, otherwise one JSON
  * object a line, written without waiting.
@@ -27,7 +30,9 @@ export function openLog(level: LogLevel): OpenLog {
     const log = pino(options, pretty({ ...shape, sync: true }))
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
-  const destination = pino.destination({ dest: process.stdout.fd, sync: false })
+  const destination = pino.destination({ dest: process.stdout.fd, sync: false, ...AT_ONCE })
+  // A log that cannot be written, as on a full disk, is no reason to serve nobody.
+  destination.on('error', () => undefined)
   return {
     log: pino(options, destination),
     flush: () => new Promise(resolve => destination.flush(() => resolve())),

@@ -29,8 +29,20 @@ export function plural(count: number, noun: string): string {
 
 /** The configuration, or the end of the command: every problem on stderr, and exit code 2. */
 export function loadOrFail(file: string, command: Command): Loaded {
+  return orFail(() => loadConfig(file, process.env), file, command)
+}
+
+/**
+ * The same for commands that only want to know where the ledger is and what the keys are called: the secrets
+ * of the file, which belong to the gateway, need not be in the operator's environment.
+ */
+export function loadForLedger(file: string, command: Command): Loaded {
+  return orFail(() => loadConfig(file, process.env, 'ledger'), file, command)
+}
+
+function orFail(load: () => Loaded, file: string, command: Command): Loaded {
   try {
-    return loadConfig(file, process.env)
+    return load()
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     process.stderr.write(`${problemText(error.problems, process.stderr)}\n`)

@@ -1,15 +1,21 @@
 import { Command } from 'commander'
 import type { Logger } from 'pino'
+import { loadConfig } from '../config/load.ts'
 import type { Loaded } from '../config/load.ts'
 import { placeOf } from '../config/problem.ts'
+import type { Config } from '../config/types.ts'
+import { FileWatch } from '../config/watch.ts'
 import type { RunningGateway } from '../server/server.ts'
+import type { Site } from '../site/site.ts'
 import { exampleRequest } from './example-request.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
+import { watchFaults } from './faults.ts'
+import type { Faults } from './faults.ts'
 import { listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
-import type { OpenLog } from './log.ts'
 import { loadOrFail } from './problems.ts'
 import { onStopSignals } from './signals.ts'
+import { openSite } from './site.ts'
 import { packageVersion } from './version.ts'
 
 const HELP = `
@@ -18,11 +24,13 @@ people; otherwise it is one JSON object a line on standard output, and the line 
 "listening" tells the addresses. Port 0 picks a free port, and that line tells which.
 
 Signals:
+  SIGHUP           read the configuration again; when it has an error, the one before stays
   SIGTERM, SIGINT  take no new requests, finish those that run within server.drain, then exit
   a second one     close every connection and exit now
 
 Examples:
   gateway serve
+  gateway serve --watch
   gateway serve --config /etc/gateway.yaml
   OPENAI_API_KEY=... gateway serve -c gateway.yaml
 ${EXIT_CODES.replace('failed while running', 'failed while running, or cut requests off at the end')}`
@@ -32,33 +40,70 @@ export function serveCommand(): Command {
   return new Command('serve')
     .description('Run the gateway.')
     .option('-c, --config <file>', 'the configuration', 'gateway.yaml')
+    .option('-w, --watch', 'read it again when it changes, as at a SIGHUP; certificates too', false)
     .addHelpText('after', HELP)
     .action(serve)
 }
 
-async function serve({ config: file }: { config: string }, command: Command): Promise<void> {
+async function serve({ config: file, watch }: Options, command: Command): Promise<void> {
+  const reload = Promise.withResolvers<() => void>()
+  // Begun before the file is read: a change from then on is one.
+  const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = loadOrFail(file, command)
+  watched?.watch(filesOf(loaded.config))
   const opened = openLog(loaded.config.log.level)
   const { log } = opened
   for (const problem of loaded.warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
-  endLoudly(opened)
+  const faults = watchFaults(opened)
 
   const gateway = await start(loaded, log, command)
+  const reloadNow = (): void => void gateway.reload(() => {
+    const again = loadConfig(file, process.env)
+    watched?.watch(filesOf(again.config))
+    return again
+  })
   // Who reads the announcement may send a signal at once.
-  const stopped = untilStopped(gateway, log)
+  const stopped = untilStopped(gateway, log, faults, reloadNow)
   announce(loaded, gateway, log)
+  reload.resolve(reloadNow)
   const cut = await stopped
+  watched?.close()
   log.info({ cut }, 'ended')
   await opened.flush()
-  process.exit(cut === 0 ? EXIT.ok : EXIT.failed)
+  process.exit(cut === 0 && !faults.fatal ? EXIT.ok : EXIT.failed)
 }
 
-async function start({ config }: Loaded, log: Logger, command: Command): Promise<RunningGateway> {
+interface Options {
+  readonly config: string
+  readonly watch: boolean
+}
+
+/** The file, and those that it names. */
+function filesOf({ file, server, upstreams }: Config): string[] {
+  const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
+  return [file, ...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
+}
+
+/** The gateway, and the documentation beside it. */
+interface Served extends RunningGateway {
+  readonly docs: string | null
+}
+
+async function start({ config }: Loaded, log: Logger, command: Command): Promise<Served> {
   // Only this command needs the server's modules: the others start faster without.
   const { startGateway } = await import('../server/server.ts')
+  let site: Site | null = null
   try {
-    return await startGateway(config, { log, version: packageVersion() })
+    site = await openSite(config, log)
+    const gateway = await startGateway(config, { log, version: packageVersion() })
+    const drain = (): Promise<number> => {
+      // The next gateway may have its address at once.
+      void site?.close()
+      return gateway.drain()
+    }
+    return { ...gateway, drain, docs: site?.url ?? null }
   } catch (error) {
+    await site?.close()
     const reason = listenFailure(error)
     if (reason === null) throw error
     return command.error(`error: ${reason}`, { exitCode: EXIT.failed })
@@ -66,9 +111,10 @@ async function start({ config }: Loaded, log: Logger, command: Command): Promise
 }
 
 /** The addresses are told whatever the log level is: nobody else knows the port that 0 became. */
-function announce({ config, publicKey }: Loaded, { addresses }: RunningGateway, log: Logger): void {
+function announce({ config, publicKey }: Loaded, { addresses, docs }: Served, log: Logger): void {
   const { base, console } = addresses
-  log.child({}, { level: 'info' }).info({ base, ...console !== null && { console } }, 'listening')
+  const others = { ...console !== null && { console }, ...docs !== null && { docs } }
+  log.child({}, { level: 'info' }).info({ base, ...others }, 'listening')
   const request = exampleRequest(config, base, publicKey)
   const { isTTY } = process.stdout
   if (request === null || !(isTTY || publicKey !== null)) return
@@ -77,27 +123,35 @@ function announce({ config, publicKey }: Loaded, { addresses }: RunningGateway, 
   stream.write(`\nTry it:\n\n${request}\n\n`)
 }
 
+/** Milliseconds: nobody else serves until the process has ended. */
+const FAULT_DRAIN = 30_000
+
 /** @returns how many exchanges the end cut off */
-function untilStopped(gateway: RunningGateway, log: Logger): Promise<number> {
+function untilStopped(
+  gateway: RunningGateway, log: Logger, faults: Faults, reload: () => void,
+): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
+  const drain = (): void => void gateway.drain().then(resolve)
   onStopSignals({
     first: signal => {
       log.info({ signal }, 'draining')
-      void gateway.drain().then(resolve)
+      drain()
     },
     second: signal => {
       log.warn({ signal }, 'closing now')
       resolve(gateway.close())
     },
+    reload: () => {
+      log.info({ signal: 'SIGHUP' }, 'reading the configuration again')
+      reload()
+    },
+  })
+  faults.serving({
+    blame: error => gateway.blame(error),
+    drain: () => {
+      drain()
+      setTimeout(() => resolve(gateway.close()), FAULT_DRAIN)
+    },
   })
   return promise
-}
-
-/** A fault of the gateway itself must not end it without a word in the log. */
-function endLoudly({ log, flushSync }: OpenLog): void {
-  process.once('uncaughtException', error => {
-    log.fatal(error, 'ended by a fault of the gateway')
-    flushSync()
-    process.exit(EXIT.failed)
-  })
 }

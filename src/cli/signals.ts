@@ -1,6 +1,10 @@
+import { isatty } from 'node:tty'
+
 interface Stops {
   first(signal: NodeJS.Signals): void
   second(signal: NodeJS.Signals): void
+  /** At a SIGHUP; without it that ends the process. */
+  reload?(): void
 }
 
 /** Milliseconds within which one key press may arrive a second time. */
@@ -10,12 +14,16 @@ const ECHO = 200
  * Calls `first` at the first SIGTERM or SIGINT and `second` at the next; what
  * comes later is ignored. On a terminal, Ctrl-C reaches the process from the
  * terminal and once more from npm where npm started it: that echo does not count.
+ *
+ * SIGHUP calls `reload`, unless it says what it was made for: that the terminal
+ * has gone which the process was started on. Then it is one to stop.
  */
-export function onStopSignals({ first, second }: Stops): void {
+export function onStopSignals({ first, second, reload }: Stops): void {
+  const onTerminal = isatty(0)
   let count = 0
   let firstAt = 0
-  const onSignal = (signal: NodeJS.Signals): void => {
-    const isEcho = signal === 'SIGINT' && process.stdin.isTTY && performance.now() - firstAt < ECHO
+  const stop = (signal: NodeJS.Signals): void => {
+    const isEcho = signal === 'SIGINT' && onTerminal && performance.now() - firstAt < ECHO
     if (count === 1 && isEcho) return
     count++
     if (count === 1) {
@@ -25,6 +33,11 @@ export function onStopSignals({ first, second }: Stops): void {
       second(signal)
     }
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  if (reload === undefined) return
+  process.on('SIGHUP', signal => {
+    if (onTerminal && !isatty(0)) stop(signal)
+    else reload()
+  })
 }

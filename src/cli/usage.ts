@@ -14,7 +14,7 @@ import { LedgerError } from '../ledger/trouble.ts'
 import { usd } from '../ledger/usd.ts'
 import { explainCost } from '../metering/cost.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { loadOrFail } from './problems.ts'
+import { loadForLedger } from './problems.ts'
 
 /** Where the command writes, and what time it is. */
 export interface UsageWorld {
@@ -93,7 +93,7 @@ function ours(): UsageWorld {
 }
 
 function ledgerFile(config: string, command: Command): string {
-  const { ledger } = loadOrFail(config, command).config
+  const { ledger } = loadForLedger(config, command).config
   if (ledger !== null) return ledger.file
   return command.error(`error: ${config} configures no ledger: { file: ... }`, { exitCode: EXIT.usage })
 }

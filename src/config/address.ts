@@ -5,16 +5,24 @@ const FORMS = 'write host:port, [IPv6]:port or :port'
 
 /**
  * `127.0.0.1:8080`, `localhost:0`, `[::1]:8080`; `:8080` and `8080` mean every
- * interface, which is the empty host.
+ * interface, which is the empty host; `fd:3` is a descriptor that listens already.
  * @throws RangeError that says what to change
  */
 export function parseAddress(text: string | number): Address {
   const whole = String(text)
+  const [, fd] = /^fd:(\d{1,5})$/.exec(whole) ?? []
+  if (fd !== undefined) return inherited(Number(fd))
   if (isIPv6(whole)) throw new RangeError(`an IPv6 address needs brackets, and a port behind them; ${FORMS}`)
   const [, host = '', port] = /^(?:(.*):)?(\d{1,5})$/s.exec(whole) ?? []
   if (port === undefined) throw new RangeError(`the port is missing; ${FORMS}`)
   if (Number(port) > 65535) throw new RangeError('a port is at most 65535')
   return { host: hostOf(host), port: Number(port) }
+}
+
+/** As systemd hands them over: from 3 on (sd_listen_fds(3)). */
+function inherited(fd: number): Address {
+  if (fd < 3) throw new RangeError('the descriptors below 3 are standard input, output and error')
+  return { host: '', port: 0, fd }
 }
 
 function hostOf(host: string): string {
@@ -34,13 +42,15 @@ function hostOf(host: string): string {
 }
 
 /** The address as text; IPv6 in brackets, every interface as `*`. */
-export function formatAddress({ host, port }: Address): string {
+export function formatAddress({ host, port, fd }: Address): string {
+  if (fd !== undefined) return `fd:${fd}`
   if (host === '') return `*:${port}`
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 /** Would listening on both fail? Port 0 never clashes: each gets a free one. */
 export function clash(a: Address, b: Address): boolean {
+  if (a.fd !== undefined || b.fd !== undefined) return a.fd === b.fd
   if (a.port !== b.port || a.port === 0) return false
   return a.host === b.host || isEvery(a.host) || isEvery(b.host)
 }

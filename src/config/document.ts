@@ -120,11 +120,11 @@ class Reader {
     if (!value.includes('${')) return { ...scalarAt(at, key), value, text: value }
     const { text, referenced, defaulted, faults } = expandReferences(value, this.#env)
     let from = at.start
-    for (const { raw, message } of faults) {
+    for (const { raw, message, isUnset } of faults) {
       // Escapes and folded lines may write a reference in another way: then the value's start has to do.
       const found = this.#source.text.indexOf(raw, from)
       const inside = found !== -1 && found < at.end
-      this.faults.push({ offset: inside ? found : at.start, message })
+      this.faults.push({ offset: inside ? found : at.start, message, isUnset })
       if (inside) from = found + raw.length
     }
     return { ...scalarAt(at, key), value: text, text, referenced, defaulted, faulty: faults.length > 0 }

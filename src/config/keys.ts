@@ -9,6 +9,8 @@ import type { Key } from './types.ts'
 
 /** Shorter keys can be guessed. */
 const SHORT = 16
+/** Of a key whose value cannot be told, which has been reported where it matters. */
+const UNKNOWN = Buffer.alloc(0)
 
 /** The keys, no two of one name or one value. */
 export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
@@ -20,7 +22,7 @@ export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
     const { name } = key
     if (name !== undefined) unique(names, name, index, [...path, 'name'], 'name', findings)
     const digest = digestOf(key, path, findings)
-    if (digest !== null) {
+    if (digest !== null && digest !== UNKNOWN) {
       const at = [...path, key.key === undefined ? 'sha256' : 'key']
       unique(digests, digest.toString('latin1'), index, at, 'value', findings)
     }
@@ -48,7 +50,7 @@ function digestOf(raw: RawKey, path: Path, findings: Findings): Buffer | null {
     return null
   }
   if (raw.sha256 !== undefined) return Buffer.from(raw.sha256, 'hex')
-  if (raw.key === undefined) return null
+  if (raw.key === undefined) return UNKNOWN
   checkPlainKey(raw.key, [...path, 'key'], findings)
   return hash('sha256', raw.key, 'buffer')
 }

@@ -12,6 +12,10 @@ import { parseSize } from './units.ts'
 const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
 const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024
 const DEFAULT_DRAIN = 30 * 60_000
+/** Bodies of the largest size that are held at once, unless told. */
+const BODIES_IN_MEMORY = 8
+const DEFAULT_IN_FLIGHT = 10_000
+const DEFAULT_CONNECTIONS = 20_000
 
 /**
  * The listeners, each on an address of its own.
@@ -38,25 +42,37 @@ export function buildListeners(
 type RawServer = NonNullable<RawConfig['server']>
 
 function buildServer(raw: RawServer, directory: string, findings: Findings): ServerConfig {
+  const bodyLimit = sizeOf('body_limit', raw.body_limit, DEFAULT_BODY_LIMIT, findings)
+  const bodyMemory = sizeOf('body_memory', raw.body_memory, BODIES_IN_MEMORY * bodyLimit, findings)
+  if (bodyMemory < bodyLimit) {
+    const path = ['server', raw.body_memory === undefined ? 'body_limit' : 'body_memory']
+    findings.error(path, 'server.body_memory must be at least server.body_limit, or no body of that size is taken')
+  }
   return {
     listen: addressOf(raw.listen, ['server', 'listen'], findings) ?? DEFAULT_LISTEN,
+    reusePort: raw.reuse_port ?? false,
     tls: buildTls(raw.tls, directory, findings),
-    bodyLimit: sizeOf(raw.body_limit, findings),
+    bodyLimit,
+    bodyMemory,
+    maxInFlight: raw.max_in_flight ?? DEFAULT_IN_FLIGHT,
+    maxConnections: raw.max_connections ?? DEFAULT_CONNECTIONS,
     trustedProxies: proxiesOf(raw.trusted_proxies ?? [], findings),
     drain: timerOf(raw.drain, ['server', 'drain'], DEFAULT_DRAIN, findings, 0),
   }
 }
 
-function sizeOf(size: string | number | undefined, findings: Findings): number {
-  if (size === undefined) return DEFAULT_BODY_LIMIT
+function sizeOf(
+  key: 'body_limit' | 'body_memory', size: string | number | undefined, fallback: number, findings: Findings,
+): number {
+  if (size === undefined) return fallback
   try {
     const bytes = parseSize(size)
-    if (bytes < 1) findings.error(['server', 'body_limit'], 'server.body_limit must be at least 1b')
+    if (bytes < 1) findings.error(['server', key], `server.${key} must be at least 1b`)
     return bytes
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    findings.error(['server', 'body_limit'], `server.body_limit: ${error.message}`)
-    return DEFAULT_BODY_LIMIT
+    findings.error(['server', key], `server.${key}: ${error.message}`)
+    return fallback
   }
 }
 

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { parseYaml } from './document.ts'
+import { locate, parseYaml } from './document.ts'
 import type { Parsed } from './document.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts } from './durations.ts'
 import { Findings, wholeFile } from './findings.ts'
@@ -36,26 +36,36 @@ export interface Loaded {
  * Reads, checks and resolves a configuration file. The files that it names
  * (certificates) are read too; nothing else of the world is looked at.
  * @param file as the operator named it; problems show it so
+ * @param needs the top-level key that all is wanted of, for who reads a configuration without serving by it: a
+ *   variable that is not set elsewhere leaves its value out, and a key whose value is not known has an empty digest
  * @throws ConfigError with every problem at once
  */
-export function loadConfig(file: string, env: Environment): Loaded {
+export function loadConfig(file: string, env: Environment, needs: keyof RawConfig | null = null): Loaded {
   const source = read(file)
   const parsed = parseYaml(source, env)
   const schema = readSchema()
   const secrets = (): Range[] =>
     (parsed.broken ? foreignWords(source, schema) : secretRanges(source, parsed.root, schema))
   const findings = new Findings(file, source, parsed.root, secrets)
-  for (const { offset, message } of parsed.faults) findings.errorAt(offset, message)
+  const needed = needs === null ? null : locate(parsed.root, [needs])?.at
+  for (const { offset, message, isUnset } of parsed.faults) {
+    const isSpared = isUnset && needed !== null && !isWithin(offset, needed)
+    if (!isSpared) findings.errorAt(offset, message)
+  }
   refuseNothing(file, parsed)
   if (parsed.broken) throw new ConfigError(findings.problems())
 
   const raw = applySchema(schema, parsed.root, findings)
   const config = build(raw, resolve(file), findings)
   warnOfNotYet(raw, findings)
-  if (!findings.failed) warnOfOddities(config, findings)
+  if (!findings.failed && needs === null) warnOfOddities(config, findings)
   const problems = findings.problems()
   if (findings.failed) throw new ConfigError(problems)
   return { config: deepFreeze(config), warnings: problems, publicKey: publicKey(raw, findings) }
+}
+
+function isWithin(offset: number, range: Range | undefined): boolean {
+  return range !== undefined && offset >= range.start && offset < range.end
 }
 
 function read(file: string): SourceText {

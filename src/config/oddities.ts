@@ -1,6 +1,6 @@
 import type { Findings } from './findings.ts'
 import { globCovers, globsOverlap } from './glob.ts'
-import type { Config, Route } from './types.ts'
+import type { Budget, Config, Limits, Route } from './types.ts'
 
 /** Warns of what is allowed but hardly meant. For configurations without an error. */
 export function warnOfOddities(config: Config, findings: Findings): void {
@@ -10,11 +10,14 @@ export function warnOfOddities(config: Config, findings: Findings): void {
   if (config.routes.length === 0) findings.warnFile('there are no routes, so every request gets 404')
   unusedUpstreams(config, findings)
   hiddenRoutes(config.routes, findings)
+  resumedByNobody(config.routes, findings)
   unservedModels(config, findings)
+  forgottenSpend(config, findings)
 }
 
 function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): void {
-  const used = new Set(routes.flatMap(route => route.targets.map(target => target.upstream.name)))
+  const used = new Set(routes.flatMap(({ targets, on }) =>
+    [...targets, on.contextLength, on.contentFilter].map(target => target?.upstream.name)))
   for (const name of upstreams.keys()) {
     if (!used.has(name)) findings.warn(['upstreams', name], 'no route names this upstream', 'key')
   }
@@ -26,6 +29,13 @@ function hiddenRoutes(routes: readonly Route[], findings: Findings): void {
     if (!earlier) continue
     const message = `no request reaches this route: the one on line ${earlier.line} takes all that it matches`
     findings.warn(['routes', route.index], message)
+  }
+}
+
+function resumedByNobody(routes: readonly Route[], findings: Findings): void {
+  for (const { index, resume, targets } of routes) {
+    if (resume !== 'continue' || targets.some(target => target.prefill)) continue
+    findings.warn(['routes', index, 'resume'], 'no target of this route has prefill: true, so none continues a stream')
   }
 }
 
@@ -50,4 +60,26 @@ function unservedModels({ routes, keys }: Config, findings: Findings): void {
       findings.warn(findings.has(item) ? item : list, 'no route serves a model of this name')
     }
   }
+}
+
+const DAY = 86_400_000
+const PERIODS: Record<Budget['per'], number> = { day: DAY, month: 31 * DAY, total: Infinity }
+
+/** A start counts what was spent from the ledger's rows: those that are gone give their budgets back. */
+function forgottenSpend({ ledger, limits, keys }: Config, findings: Findings): void {
+  const { keep = null } = ledger ?? {}
+  if (keep === null) return
+  for (const own of [limits, ...keys.map(key => key.limits)]) {
+    const short = budgetsOf(own).find(({ per }) => PERIODS[per] > keep)
+    if (short === undefined) continue
+    const period = short.per === 'total' ? 'in total' : `for a ${short.per}`
+    const message = `rows are kept for less time than a budget ${period} counts: a restart forgets what they say was spent`
+    findings.warn(['ledger', 'keep'], message)
+    return
+  }
+}
+
+function budgetsOf(limits: Limits | null): Budget[] {
+  if (limits === null) return []
+  return [limits, ...limits.models.values()].flatMap(({ budget }) => budget ?? [])
 }

@@ -5,6 +5,10 @@
 export interface RawConfig {
   server?: {
     listen?: string | number
+    reuse_port?: boolean
+    body_memory?: string | number
+    max_in_flight?: number
+    max_connections?: number
     tls?: { cert?: string, key?: string }
     body_limit?: string | number
     trusted_proxies?: (string | undefined)[]
@@ -46,12 +50,14 @@ export interface RawUpstream {
   version_header?: string
   usage?: 'ask' | 'as_is'
   ca?: string
+  health?: { path?: string, every?: string }
 }
 
 export interface RawTarget {
   upstream?: string
   model?: string
   weight?: number
+  prefill?: boolean
 }
 
 export interface RawRoute {
@@ -59,7 +65,10 @@ export interface RawRoute {
   model?: string | (string | undefined)[]
   to?: string | RawTarget | (string | RawTarget | undefined)[]
   strategy?: 'ordered' | 'weighted' | 'least_busy' | 'fastest'
+  affinity?: string
   retries?: number
+  on?: { context_length?: string | RawTarget, content_filter?: string | RawTarget }
+  resume?: 'off' | 'continue' | 'hold'
   timeouts?: RawTimeouts
 }
 

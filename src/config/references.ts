@@ -61,6 +61,13 @@ function readReference(value: string, at: number): Exclude<Piece, { kind: 'text'
   return { kind: 'fault', raw, message: close === -1 ? `the } of this \${ is missing; ${message}` : message }
 }
 
+interface Unresolved {
+  readonly raw: string
+  readonly message: string
+  /** It is a reference, to what is not set. */
+  readonly isUnset: boolean
+}
+
 export interface Expanded {
   /** What the value says; empty where a reference could not be resolved. */
   readonly text: string
@@ -69,7 +76,7 @@ export interface Expanded {
   /** Some reference took its default. */
   readonly defaulted: boolean
   /** The references that cannot be resolved, each with its place among all that start with `${`. */
-  readonly faults: readonly { readonly raw: string, readonly message: string }[]
+  readonly faults: readonly Unresolved[]
 }
 
 /**
@@ -80,12 +87,12 @@ export function expandReferences(value: string, env: Environment): Expanded {
   let text = ''
   let referenced = false
   let defaulted = false
-  const faults: { raw: string, message: string }[] = []
+  const faults: Unresolved[] = []
   for (const piece of cutReferences(value)) {
     if (piece.kind === 'text') {
       text += piece.text
     } else if (piece.kind === 'fault') {
-      faults.push(piece)
+      faults.push({ raw: piece.raw, message: piece.message, isUnset: false })
     } else {
       referenced = true
       const found = Object.hasOwn(env, piece.name) ? env[piece.name] : undefined
@@ -93,7 +100,7 @@ export function expandReferences(value: string, env: Environment): Expanded {
       if (!missing) {
         text += found
       } else if (piece.fallback === null) {
-        faults.push({ raw: piece.raw, message: unset(piece.name) })
+        faults.push({ raw: piece.raw, message: unset(piece.name), isUnset: true })
       } else {
         defaulted = true
         text += piece.fallback

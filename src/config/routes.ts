@@ -3,7 +3,8 @@ import { buildTimeouts } from './durations.ts'
 import type { Findings } from './findings.ts'
 import { nearest } from './nearest.ts'
 import type { RawConfig, RawRoute, RawTarget } from './raw.ts'
-import type { Route, Target, Timeouts, Upstream } from './types.ts'
+import type { Affinity, Route, Target, Timeouts, Upstream } from './types.ts'
+import { headerName } from './upstreams.ts'
 
 /** The route table, in the file's order. */
 export function buildRoutes(
@@ -12,14 +13,20 @@ export function buildRoutes(
   return (raw.routes ?? []).flatMap((route, index) => {
     if (route === undefined) return []
     const path = ['routes', index]
+    const targets = buildTargets(route.to, [...path, 'to'], upstreams, findings)
+    const onTarget = (reason: 'context_length' | 'content_filter'): Target | null =>
+      buildTargets(route.on?.[reason], [...path, 'on', reason], upstreams, findings)[0] ?? null
     return [{
       index,
       line: findings.line(path),
       path: pathGlob(route.path, [...path, 'path'], findings),
       models: modelGlobs(route.model, [...path, 'model'], findings),
-      targets: buildTargets(route.to, [...path, 'to'], upstreams, findings),
+      targets,
       strategy: route.strategy ?? 'ordered',
-      retries: route.retries ?? 0,
+      affinity: buildAffinity(route.affinity, [...path, 'affinity'], findings),
+      retries: route.retries ?? Math.max(0, targets.length - 1),
+      on: { contextLength: onTarget('context_length'), contentFilter: onTarget('content_filter') },
+      resume: route.resume ?? 'off',
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
     }]
   })
@@ -74,8 +81,16 @@ function buildTargets(
     if (raw.model?.includes('*')) {
       findings.error([...at, 'model'], "a target's model is a plain name, or absent for the client's own")
     }
-    return upstream ? [{ upstream, model: raw.model ?? null, weight: raw.weight ?? 1 }] : []
+    if (!upstream) return []
+    return [{ upstream, model: raw.model ?? null, weight: raw.weight ?? 1, prefill: raw.prefill ?? false }]
   })
+}
+
+/** `key`, or `header:` and a header's name. */
+function buildAffinity(text: string | undefined, path: Path, findings: Findings): Affinity | null {
+  if (text === undefined) return null
+  if (text === 'key') return { by: 'key' }
+  return { by: 'header', name: headerName(text.slice('header:'.length), path, findings) }
 }
 
 function findUpstream(

@@ -6,6 +6,8 @@ import type { SourceText } from './source-text.ts'
 export interface Fault {
   readonly offset: number
   readonly message: string
+  /** A variable of the environment that is not set: nothing is wrong with the file. */
+  readonly isUnset?: boolean
 }
 
 const QUOTE_IT = 'put quotes round the value'

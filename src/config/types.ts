@@ -32,14 +32,24 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 export interface Address {
   readonly host: string
   readonly port: number
+  /** The number of an open descriptor that listens already; host and port then say nothing. */
+  readonly fd?: number
 }
 
 export interface ServerConfig {
   readonly listen: Address
+  /** Other processes may listen on the same address, and share what comes (SO_REUSEPORT). */
+  readonly reusePort: boolean
   /** Absolute paths of PEM files. */
   readonly tls: { readonly cert: string; readonly key: string } | null
   /** Bytes of a request body, before and after decompression. */
   readonly bodyLimit: number
+  /** Bytes of all request bodies that are held in memory at once. */
+  readonly bodyMemory: number
+  /** Exchanges under way at once. */
+  readonly maxInFlight: number
+  /** Connections of clients at once, on each listener. */
+  readonly maxConnections: number
   /** Addresses or CIDR blocks that may set x-forwarded-* and the request id. */
   readonly trustedProxies: readonly string[]
   /** Milliseconds that running exchanges may take after SIGTERM. */
@@ -85,6 +95,8 @@ export interface Upstream {
   readonly usage: 'ask' | 'as_is'
   /** Absolute path of a PEM file with extra trusted roots, or null. */
   readonly ca: string | null
+  /** Asked at that path, every so many milliseconds, whether it is well; null = requests alone tell. */
+  readonly health: { readonly path: string; readonly every: number } | null
 }
 
 export interface Route {
@@ -98,7 +110,14 @@ export interface Route {
   readonly models: readonly string[] | null
   readonly targets: readonly Target[]
   readonly strategy: 'ordered' | 'weighted' | 'least_busy' | 'fastest'
+  /** What requests have in common that go to the same target as long as it is well; null = nothing. */
+  readonly affinity: Affinity | null
+  /** Attempts after the first, at whatever target. */
   readonly retries: number
+  /** Where a request goes that its target refuses for that reason; null = the refusal goes to the client. */
+  readonly on: { readonly contextLength: Target | null; readonly contentFilter: Target | null }
+  /** What becomes of a stream that dies under way: told as it is, continued by another, or kept back until it is whole. */
+  readonly resume: 'off' | 'continue' | 'hold'
   /** The defaults with the route's own laid over them. */
   readonly timeouts: Timeouts
 }
@@ -108,7 +127,12 @@ export interface Target {
   /** The model's name upstream; null keeps the client's. */
   readonly model: string | null
   readonly weight: number
+  /** It goes on with an answer whose beginning it is given as the last message. */
+  readonly prefill: boolean
 }
+
+/** The key that asks, or the value of a header (lower-case name). */
+export type Affinity = { readonly by: 'key' } | { readonly by: 'header'; readonly name: string }
 
 export interface Model {
   readonly name: string

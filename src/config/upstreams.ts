@@ -1,10 +1,13 @@
 import { resolve } from 'node:path'
+import { timerOf } from './durations.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates } from './pem.ts'
 import type { RawConfig, RawUpstream } from './raw.ts'
 import type { Upstream } from './types.ts'
 
+/** Milliseconds between two active checks, where the file does not say. */
+const CHECK_EVERY = 10_000
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** Names that frame the message or steer one connection: the gateway's own to set. */
 const RESERVED = new Set([
@@ -38,6 +41,7 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     versionHeader: headerName(versionHeader, [...path, 'version_header'], findings),
     usage: raw.usage ?? 'ask',
     ca,
+    health: buildHealth(raw, [...path, 'health'], findings),
   }
 }
 
@@ -105,7 +109,17 @@ function buildHeaders(
   return headers
 }
 
-function headerName(text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): string {
+/** Active checks: a path behind the upstream's url, and how often it is asked. */
+function buildHealth({ health }: RawUpstream, path: Path, findings: Findings): Upstream['health'] {
+  if (health?.path === undefined) return null
+  if (!/^\/[\x21-\x7e]*$/.test(health.path) || health.path.includes('#')) {
+    findings.error([...path, 'path'], 'a path starts with / and has no spaces, such as /health')
+  }
+  return { path: health.path, every: timerOf(health.every, [...path, 'every'], CHECK_EVERY, findings) }
+}
+
+/** Names a header, lower-case; an error where it is no name, or not one that may be set or read here. */
+export function headerName(text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): string {
   const name = text.toLowerCase()
   if (!HEADER_NAME.test(name)) findings.error(path, 'this is not a header name such as x-api-key', at)
   if (RESERVED.has(name)) findings.error(path, 'this header is for the gateway itself to set', at)

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { encode } from './columns.ts'
 import type { Values } from './columns.ts'
@@ -51,7 +52,8 @@ export interface Ledger {
   flush(): Promise<void>
   /**
    * Writes what waits and closes the file. What cannot be written in time is lost
-   * and counted; so is what is closed afterwards.
+   * and counted; so is what is closed afterwards. A file that could not be written
+   * before is tried once more, and not waited for.
    * @param patience ms, 5000 unless told
    */
   shutdown(patience?: number): Promise<void>
@@ -104,6 +106,8 @@ class ThreadedLedger implements Ledger {
   readonly #pending = new Map<string, Pending>()
   readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
   readonly #told = new Map<TroubleCode, number>()
+  /** A batch is many requests' affair, and in the course of none of them. */
+  readonly #outside = AsyncLocalStorage.snapshot()
   #awaiting = 0
   #sentRows = 0
   #seq = 0
@@ -202,8 +206,8 @@ class ThreadedLedger implements Ledger {
       this.#send()
     }
     const wait = this.#sentAt + INTERVAL - performance.now()
-    if (wait <= 0) setImmediate(run)
-    else setTimeout(run, wait).unref()
+    if (wait <= 0) this.#outside(setImmediate, run)
+    else this.#outside(setTimeout, run, wait).unref()
   }
 
   #send(): void {
@@ -278,14 +282,9 @@ class ThreadedLedger implements Ledger {
 
   async #end(patience: number): Promise<void> {
     const started = performance.now()
-    let deadline: NodeJS.Timeout | undefined
-    await Promise.race([
-      this.flush(),
-      new Promise<void>(resolve => {
-        deadline = setTimeout(resolve, patience)
-      }),
-    ])
-    clearTimeout(deadline)
+    // Locks pass. What else keeps the file from being written is tried once more by the thread as it ends.
+    if (this.#healthy || this.#lastError?.code === 'locked') await within(patience, this.flush())
+    else this.#send()
     await this.#link.close(Math.max(0, started + patience - performance.now()))
     this.#giveUp()
   }
@@ -300,4 +299,12 @@ class ThreadedLedger implements Ledger {
     for (const { resolve } of this.#flushes.splice(0)) resolve()
     this.#ready.resolve()
   }
+}
+
+/** Resolves with the promise, or after so many ms. */
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  const { promise: up, resolve } = Promise.withResolvers<void>()
+  const deadline = setTimeout(resolve, ms)
+  await Promise.race([promise, up])
+  clearTimeout(deadline)
 }

@@ -23,7 +23,7 @@ export interface AttemptRecord {
   readonly upstream: string
   /** The model's name there; null where none went up. */
   readonly model: string | null
-  /** `ok`, or the code of the error that ended it. */
+  /** `ok`, the code of the error that ended it, or `error_answer`: the upstream answered with an error of its own. */
   readonly outcome: string
   /** Milliseconds that it took. */
   readonly ms: number
@@ -31,6 +31,10 @@ export interface AttemptRecord {
   readonly atMs?: number
   /** The upstream's HTTP status, where an answer came. */
   readonly status?: number
+  /** Where several attempts made up the answer: what this one used, and what that cost in USD; absent = unknown. */
+  readonly inputTokens?: number
+  readonly outputTokens?: number
+  readonly costUsd?: string
 }
 
 /**

@@ -85,10 +85,21 @@ function timeline(row: LedgerRow, running: boolean): string {
   return `Timeline (ms from the start of the request)\n${lines.join('')}`
 }
 
-function attemptText({ upstream, model, outcome, ms, status }: AttemptRecord, n: number): string {
+function attemptText(attempt: AttemptRecord, n: number): string {
+  const { upstream, model, outcome, ms, status } = attempt
   const what = model === null ? upstream : `${upstream}, model ${model}`
   const said = status === undefined ? '' : `, status ${status}`
-  return `attempt ${n}: ${what}: ${outcome}${said}, after ${figure(ms)} ms`
+  return `attempt ${n}: ${what}: ${outcome}${said}, after ${figure(ms)} ms${share(attempt)}`
+}
+
+/** What one of several attempts contributed to the answer. */
+function share({ inputTokens, outputTokens, costUsd }: AttemptRecord): string {
+  const parts = [
+    ...inputTokens === undefined ? [] : [`${figure(inputTokens)} tokens in`],
+    ...outputTokens === undefined ? [] : [`${figure(outputTokens)} out`],
+    ...costUsd === undefined ? [] : [`${costUsd} USD`],
+  ]
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
 function counts({ usage }: LedgerRow): Line[] {
@@ -112,16 +123,24 @@ function counts({ usage }: LedgerRow): Line[] {
     .map(([label, value]) => [label, value === null ? 'unknown' : figure(value)])
 }
 
-function costs({ costPico, priceVersion }: LedgerRow, bill: readonly BillLine[]): string {
+function costs(row: LedgerRow, bill: readonly BillLine[]): string {
+  const { costPico, priceVersion } = row
   const title = `Cost (price: ${visible(priceVersion ?? 'none known')})\n`
   if (costPico === null) return `${title}  unknown: there is no price for this\n`
   if (costPico === 0n) return `${title}  0 USD: nothing is billed\n`
-  const lines = bill.map(({ item, quantity, price, per, cost }) => [
+  const lines = billOf(row, bill)
+  return title + aligned([...lines, ['total', '', `${usd(costPico)} USD`]])
+}
+
+/** An answer that several upstreams made up is billed by each at its own price. */
+function billOf({ attempts }: LedgerRow, bill: readonly BillLine[]) {
+  const shares = attempts.flatMap(({ costUsd }, n) => (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))
+  if (shares.length > 0) return shares
+  return bill.map(({ item, quantity, price, per, cost }) => [
     item,
     `${figure(quantity)} x ${price}${per === 1 ? '' : ` / ${figure(per)}`} =`,
     cost,
   ] as const)
-  return title + aligned([...lines, ['total', '', `${usd(costPico)} USD`]])
 }
 
 function aligned(lines: readonly (readonly [item: string, sum: string, cost: string])[]): string {

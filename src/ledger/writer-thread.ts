@@ -21,6 +21,6 @@ const timers = [
 port.on('message', (message: ToWriter) => {
   if (message !== 'close') return writer.write(message)
   for (const timer of timers) clearInterval(timer)
-  port.close()
   writer.close()
+  port.close()
 })

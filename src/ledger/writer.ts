@@ -49,8 +49,11 @@ export class Writer {
     })
   }
 
-  /** Closes the file; what is still in flight is interrupted. */
+  /** Tries once more to write what waits, and closes the file; what is still in flight is interrupted. */
   close(): void {
+    if (this.#retry !== null) clearTimeout(this.#retry)
+    this.#retry = null
+    if (this.#batches.length > 0) this.#attempt(store => this.#writeAll(store))
     if (this.#retry !== null) clearTimeout(this.#retry)
     this.#stopCheckpointer()
     this.#store?.close()

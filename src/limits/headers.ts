@@ -1,38 +1,74 @@
-import type { Figures, RateFigures, Refusal } from './types.ts'
+import type { Figures, Refusal } from './types.ts'
 
 /** The last second of the year 9999, the end of what RFC 3339 can write; ms since 1970. */
 const LAST_SECOND = 253_402_300_799_000
 
 const RATES = ['requests', 'tokens'] as const
 
+const OPENAI = {
+  requests: {
+    limit: 'x-ratelimit-limit-requests',
+    remaining: 'x-ratelimit-remaining-requests',
+    reset: 'x-ratelimit-reset-requests',
+  },
+  tokens: {
+    limit: 'x-ratelimit-limit-tokens',
+    remaining: 'x-ratelimit-remaining-tokens',
+    reset: 'x-ratelimit-reset-tokens',
+  },
+} as const
+
+const ANTHROPIC = {
+  requests: {
+    limit: 'anthropic-ratelimit-requests-limit',
+    remaining: 'anthropic-ratelimit-requests-remaining',
+    reset: 'anthropic-ratelimit-requests-reset',
+  },
+  tokens: {
+    limit: 'anthropic-ratelimit-tokens-limit',
+    remaining: 'anthropic-ratelimit-tokens-remaining',
+    reset: 'anthropic-ratelimit-tokens-reset',
+  },
+} as const
+
 /**
  * OpenAI's convention: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`,
- * reset as a duration such as `120ms`, `1s` or `6m0s`.
+ * reset as a duration such as `120ms`, `1s` or `6m0s`. A flat list of names and values.
  *
  * Source: OpenAI API documentation, guide "Rate limits", "Rate limits in headers".
  */
-export function openaiRateHeaders(figures: Figures): Record<string, string> {
-  return headersOf(figures, (rate, { limit, remaining, resetMs }) => ({
-    [`x-ratelimit-limit-${rate}`]: String(limit),
-    [`x-ratelimit-remaining-${rate}`]: String(remaining),
-    [`x-ratelimit-reset-${rate}`]: duration(resetMs),
-  }))
+export function openaiRateHeaders(figures: Figures): string[] {
+  const headers: string[] = []
+  for (const rate of RATES) {
+    const figure = figures[rate]
+    if (figure === null) continue
+    const { limit, remaining, reset } = OPENAI[rate]
+    headers.push(
+      limit, String(figure.limit), remaining, String(figure.remaining), reset, duration(figure.resetMs),
+    )
+  }
+  return headers
 }
 
 /**
  * Anthropic's convention: `anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}`,
- * reset as an RFC 3339 time in UTC, rounded up to the second.
+ * reset as an RFC 3339 time in UTC, rounded up to the second. A flat list of names and values.
  *
  * Source: Anthropic API documentation, "Rate limits", "Response headers".
  *
  * @param nowMs - ms since 1970
  */
-export function anthropicRateHeaders(figures: Figures, nowMs: number): Record<string, string> {
-  return headersOf(figures, (rate, { limit, remaining, resetMs }) => ({
-    [`anthropic-ratelimit-${rate}-limit`]: String(limit),
-    [`anthropic-ratelimit-${rate}-remaining`]: String(remaining),
-    [`anthropic-ratelimit-${rate}-reset`]: instant(nowMs + resetMs),
-  }))
+export function anthropicRateHeaders(figures: Figures, nowMs: number): string[] {
+  const headers: string[] = []
+  for (const rate of RATES) {
+    const figure = figures[rate]
+    if (figure === null) continue
+    const { limit, remaining, reset } = ANTHROPIC[rate]
+    headers.push(
+      limit, String(figure.limit), remaining, String(figure.remaining), reset, instant(nowMs + figure.resetMs),
+    )
+  }
+  return headers
 }
 
 /**
@@ -48,18 +84,6 @@ export function retryHeaders({ retryAfterMs, renewsSoon }: Refusal): Record<stri
     },
     ...!renewsSoon && { 'x-should-retry': 'false' },
   }
-}
-
-function headersOf(
-  figures: Figures,
-  render: (rate: 'requests' | 'tokens', figures: RateFigures) => Record<string, string>,
-): Record<string, string> {
-  const headers: Record<string, string> = {}
-  for (const rate of RATES) {
-    const rateFigures = figures[rate]
-    if (rateFigures !== null) Object.assign(headers, render(rate, rateFigures))
-  }
-  return headers
 }
 
 /** As Go's time.Duration writes whole milliseconds: `0s`, `120ms`, `8.64s`, `6m0s`, `1h0m0.5s`. */

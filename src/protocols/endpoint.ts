@@ -54,16 +54,16 @@ const FIXED = new Map<string, Classified>(
   ]),
 )
 
+const VERBS = [
+  ['generateContent', 'generate.content'],
+  ['streamGenerateContent', 'generate.stream'],
+  ['countTokens', 'generate.count_tokens'],
+  ['embedContent', 'generate.embed'],
+  ['batchEmbedContents', 'generate.batch_embed'],
+] as const
+
 const GENERATE_VERBS = new Map<string, Endpoint>(
-  (
-    [
-      ['generateContent', 'generate.content'],
-      ['streamGenerateContent', 'generate.stream'],
-      ['countTokens', 'generate.count_tokens'],
-      ['embedContent', 'generate.embed'],
-      ['batchEmbedContents', 'generate.batch_embed'],
-    ] as const
-  ).map(([verb, name]) => [
+  VERBS.map(([verb, name]) => [
     verb.toLowerCase(),
     { name, protocol: 'generate', methods: POST, body: 'json', modelIn: 'path', modelRequired: true },
   ]),
@@ -99,6 +99,21 @@ export function classifyPath(path: string): Classified {
     return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
   return plain.startsWith('/v1/messages') ? OTHER.messages : OTHER.chat
+}
+
+/**
+ * Every endpoint that is known by name, at the path that it usually has:
+ * `{model}` stands for the model's name.
+ */
+export function knownEndpoints(): { readonly path: string; readonly endpoint: Endpoint }[] {
+  const { chat, generate } = MODEL_CARD
+  return [
+    ...[...FIXED].map(([path, { endpoint }]) => ({ path, endpoint })),
+    ...VERBS.map(([verb]) => `/v1beta/models/{model}:${verb}`)
+      .map(path => ({ path, endpoint: classifyPath(path).endpoint })),
+    { path: '/v1/models/{model}', endpoint: chat },
+    { path: '/v1beta/models/{model}', endpoint: generate },
+  ]
 }
 
 /** Does the gateway answer it itself? */

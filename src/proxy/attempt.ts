@@ -33,6 +33,7 @@ export interface AttemptOptions {
   readonly upstreamUrl: URL
   readonly request: OutgoingRequest
   readonly deadlines: Deadlines
+  /** Where the answer goes, until it is handed over to another. */
   readonly sink: AnswerSink
 }
 
@@ -44,6 +45,7 @@ export interface AttemptOptions {
  */
 export class Attempt implements ResponseHandler {
   readonly #options: AttemptOptions
+  #sink: AnswerSink
   #controller: Controller | null = null
   /** It is the first request on its connection. */
   #fresh = false
@@ -56,6 +58,7 @@ export class Attempt implements ResponseHandler {
 
   constructor(options: AttemptOptions) {
     this.#options = options
+    this.#sink = options.sink
   }
 
   /**
@@ -71,7 +74,14 @@ export class Attempt implements ResponseHandler {
       proxy.web(
         new SanitisedRequest(request) as unknown as IncomingMessage,
         RESPONSE_OF_OUR_OWN as unknown as ServerResponse,
-        { target: upstreamUrl, fetch: () => this.#send(), selfHandleResponse: true },
+        {
+          target: upstreamUrl,
+          fetch: () => this.#send(),
+          selfHandleResponse: true,
+          // What path it would send is not looked at: nothing of it needs to be parsed.
+          prependPath: false,
+          toProxy: true,
+        },
         error => this.#fail(asGatewayError(error)),
       )
     } catch (error) {
@@ -91,6 +101,11 @@ export class Attempt implements ResponseHandler {
     this.#over = reason
     this.#controller?.abort(reason)
     this.#settle(reason)
+  }
+
+  /** From now on the answer goes there. */
+  handOver(sink: AnswerSink): void {
+    this.#sink = sink
   }
 
   /** Lets the upstream go on after `data` had said false. */
@@ -130,9 +145,8 @@ export class Attempt implements ResponseHandler {
 
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#over !== undefined) return
-    this.#options.deadlines.upstreamActive()
     try {
-      if (!this.#options.sink.data(chunk)) controller.pause()
+      if (!this.#sink.data(chunk)) controller.pause()
     } catch (thrown) {
       // A fault of our own is not the upstream's: it goes the way of its errors, under its own name.
       throw asGatewayError(thrown)
@@ -143,8 +157,8 @@ export class Attempt implements ResponseHandler {
     const raw = controller.rawHeaders ?? []
     try {
       return Array.isArray(raw)
-        ? this.#options.sink.head(status, decode(raw), '1.1')
-        : this.#options.sink.head(status, flatten(raw), '2.0')
+        ? this.#sink.head(status, decode(raw), '1.1')
+        : this.#sink.head(status, flatten(raw), '2.0')
     } catch (thrown) {
       return asGatewayError(thrown)
     }
@@ -158,9 +172,9 @@ export class Attempt implements ResponseHandler {
     }
     this.#over = null
     try {
-      this.#options.sink.end()
+      this.#sink.end()
     } catch (thrown) {
-      this.#options.sink.broken(asGatewayError(thrown))
+      this.#sink.broken(asGatewayError(thrown))
     }
   }
 
@@ -191,7 +205,7 @@ export class Attempt implements ResponseHandler {
   #fail(error: GatewayError): void {
     if (this.#over !== undefined) return
     this.#over = error
-    if (this.#answering) this.#options.sink.broken(error)
+    if (this.#answering) this.#sink.broken(error)
     else this.#settle(error)
   }
 

@@ -2,7 +2,7 @@ import { constants } from 'node:http2'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import type { Clock } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, asGatewayError } from '../errors.ts'
 import type { ClientRequest } from './client.ts'
 import { totalTimeout } from './deadlines.ts'
 
@@ -16,7 +16,7 @@ export interface BodyOptions {
   readonly total?: { readonly endsAt: number; readonly ms: number }
   /** Called when the body is really wanted: the moment for `100 Continue`. */
   onWanted?(): void
-  /** Sees each piece as it comes, so that no long step is left for the end. */
+  /** Sees each piece as it comes, so that no long step is left for the end; what it throws ends the reading. */
   onChunk?(chunk: Buffer): void
 }
 
@@ -60,8 +60,13 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
       fail(tooLarge(limit))
       return
     }
+    try {
+      options.onChunk?.(chunk)
+    } catch (error) {
+      fail(asGatewayError(error))
+      return
+    }
     chunks.push(chunk)
-    options.onChunk?.(chunk)
   }
   function onEnd(): void {
     // Over HTTP/2 a body that the client broke off ends like a whole one.

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Clock } from '../clock.ts'
+import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
 
 /** A request and its response, over HTTP/1.1 or HTTP/2. */
 export type ClientRequest = IncomingMessage | Http2ServerRequest
@@ -37,9 +38,17 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
   res.writeHead(status, grouped)
 }
 
-/** `write` of either response; false means: wait for `drain`. */
-export function write(res: ClientResponse, chunk: Buffer): boolean {
-  return (res as ServerResponse).write(chunk)
+/** `write` of either response, of at least one byte; false means: wait for `drain`. */
+export function write(res: ClientResponse, chunk: Buffer, written?: () => void): boolean {
+  const h1 = res as ServerResponse
+  return isFramed(h1) ? writeChunk(h1, chunk, written) : h1.write(chunk, written)
+}
+
+/** The proper end of either response, written with `write`. */
+export function end(res: ClientResponse): void {
+  const h1 = res as ServerResponse
+  if (isFramed(h1)) h1.end(LAST_CHUNK, 'latin1')
+  else h1.end()
 }
 
 export interface AbortOptions {
@@ -59,7 +68,7 @@ export function abort(res: ClientResponse, clock: Clock, { lastWords, sized }: A
   const force = clock.setTimeout(() => destroyNow(res), ABORT_FLUSH)
   res.once('close', () => force.cancel())
   const leave = () => breakOff(res, sized)
-  if (lastWords !== null) (res as ServerResponse).write(lastWords, leave)
+  if (lastWords !== null) write(res, Buffer.from(lastWords), leave)
   // RST_STREAM would overtake what waits to be sent.
   else if (isHttp2(res) && res.stream.writableLength > 0) res.stream.write('', leave)
   else leave()
@@ -80,7 +89,7 @@ function breakOff(res: ClientResponse, sized: boolean): void {
   const { socket } = res
   if (!socket) {
     res.destroy()
-  } else if (res.chunkedEncoding || sized) {
+  } else if (isFramed(res) || res.chunkedEncoding || sized) {
     // What was written goes out first; then the framing itself tells that more was due.
     socket.destroySoon()
   } else {

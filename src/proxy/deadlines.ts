@@ -14,21 +14,20 @@ export class Deadlines {
   readonly #clock: Clock
   readonly #timeouts: Timeouts
   readonly #expire: (error: GatewayError) => void
-  readonly #total: Timer
   readonly #startedAt: number
+  #total: Timer | null = null
   #timer: Timer | null = null
   #phase: Phase = 'connect'
   #since: number
 
-  /** @param expire called once, with the timeout's row of the error table */
+  /** @param expire called with the timeout's row of the error table: once, unless an attempt begins after it */
   constructor(clock: Clock, timeouts: Timeouts, startedAt: number, expire: (error: GatewayError) => void) {
     this.#clock = clock
     this.#timeouts = timeouts
     this.#startedAt = startedAt
     this.#expire = expire
     this.#since = clock.monotonic()
-    const left = Math.max(0, startedAt + timeouts.total - this.#since)
-    this.#total = clock.setTimeout(() => this.#fire(totalTimeout(timeouts.total)), left)
+    this.#count()
   }
 
   /** Since when the exchange runs, on the monotonic clock. */
@@ -41,8 +40,22 @@ export class Deadlines {
     return this.#clock.monotonic() - this.#since
   }
 
+  /** Milliseconds that are left of the total. */
+  get left(): number {
+    return Math.max(0, this.#startedAt + this.#timeouts.total - this.#clock.monotonic())
+  }
+
+  /** An attempt begins, the first one or another. */
   connecting(): void {
+    if (this.#total === null) this.#count()
     this.#enter('connect', this.#timeouts.connect)
+  }
+
+  /** Nothing is waited for between two attempts; only the total goes on. */
+  rest(): void {
+    this.#timer?.cancel()
+    this.#timer = null
+    if (this.#total === null) this.#count()
   }
 
   /** The request is on its way; no byte of the answer's body has come. */
@@ -66,9 +79,14 @@ export class Deadlines {
   }
 
   stop(): void {
-    this.#total.cancel()
+    this.#total?.cancel()
+    this.#total = null
     this.#timer?.cancel()
     this.#timer = null
+  }
+
+  #count(): void {
+    this.#total = this.#clock.setTimeout(() => this.#fire(totalTimeout(this.#timeouts.total)), this.left)
   }
 
   #enter(phase: Phase, limit: number): void {

@@ -38,7 +38,7 @@ const NEVER_DOWN = new Set([
   // It would send the client to the upstream's own ports.
   'alt-svc',
   // The gateway's to say.
-  'via', 'x-gateway-version', 'x-gateway-request-id',
+  'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts',
 ])
 
 /** The name under which the gateway stands in Via headers. */
@@ -149,13 +149,25 @@ export interface OwnHeaders {
   readonly requestId: string
   /** The limits of the key, flat; where there are any, the upstream's own do not concern the client. */
   readonly limits: readonly string[]
+  /** Which upstream answered, and how many attempts that took; absent where no upstream did. */
+  readonly served?: { readonly upstream: string; readonly attempts: number }
 }
 
 const RATE_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/
 
 /** What every response of the gateway carries, errors included. */
 export function ownHeaders(own: OwnHeaders): string[] {
-  return ['x-gateway-version', own.version, 'x-gateway-request-id', own.requestId, ...own.limits]
+  const { version, requestId, limits, served } = own
+  const headers = ['x-gateway-version', version, 'x-gateway-request-id', requestId, ...limits]
+  if (served) {
+    headers.push('x-gateway-upstream', visible(served.upstream), 'x-gateway-attempts', String(served.attempts))
+  }
+  return headers
+}
+
+/** What a header cannot carry is percent-encoded: upstreams may be named in any script. */
+function visible(text: string): string {
+  return /^[\x21-\x7e]*$/.test(text) ? text : encodeURIComponent(text.toWellFormed())
 }
 
 /** RFC 9110 section 7.6.3: appended, never replaced. */

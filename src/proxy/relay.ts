@@ -1,10 +1,11 @@
 import type { Clock } from '../clock.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { AnswerSink } from './attempt.ts'
-import { abort, destroyNow, isHttp2, write, writeHead } from './client.ts'
+import { frameChunks } from './chunks.ts'
+import { abort, destroyNow, end, isHttp2, write, writeHead } from './client.ts'
 import type { ClientResponse } from './client.ts'
 import type { Deadlines } from './deadlines.ts'
-import { headerValue, headersDown } from './headers.ts'
+import { appendVia, headerValue, headersDown, ownHeaders } from './headers.ts'
 import type { OwnHeaders, RawHeaders } from './headers.ts'
 
 /** What looks on while an answer passes. All of it is synchronous and cheap. */
@@ -29,19 +30,40 @@ export interface AnswerHead {
   readonly status: number
   readonly contentType: string
   readonly contentEncoding: string | null
+  readonly headers: RawHeaders
+}
+
+/** Reads what is looked at of a head. */
+export function answerHead(status: number, headers: RawHeaders): AnswerHead {
+  return {
+    status,
+    contentType: headerValue(headers, 'content-type') ?? '',
+    contentEncoding: headerValue(headers, 'content-encoding'),
+    headers,
+  }
 }
 
 export interface RelayOptions {
   readonly res: ClientResponse
-  readonly own: OwnHeaders
+  /** Asked for when the head goes out. */
+  own(): OwnHeaders
   readonly clock: Clock
   readonly deadlines: Deadlines
   /** Looks at the head: an error refuses it; otherwise the observer of the body, or null. */
   inspect(head: AnswerHead): GatewayError | Observer | null
+  /** The first byte of the body came. */
+  onFirstByte(): void
   /** The bytes that tell the client of an error in mid-stream. */
   lastWords(error: GatewayError): string
   /** Lets the upstream go on. */
   resume(): void
+  /**
+   * A stream broke under way.
+   *
+   * @returns true when another answer will follow, of which the client is to see
+   *   the rest; bytes when nothing was missing but these; false when it is lost
+   */
+  rescue(error: GatewayError): boolean | Buffer
 }
 
 /** How an answer ended: null is a proper end. */
@@ -68,6 +90,8 @@ export class Relay implements AnswerSink {
   #stream = false
   /** The head told the length of the body. */
   #sized = false
+  /** The head is out, and the stream stands where another answer can go on. */
+  #open = false
   #over = false
   #blocked = false
 
@@ -79,22 +103,20 @@ export class Relay implements AnswerSink {
   }
 
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
-    const { res, own } = this.#options
+    const { res } = this.#options
+    if (this.#open) return this.#follow(status, headers)
     if (status > 599) return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
-    const contentType = headerValue(headers, 'content-type') ?? ''
-    const verdict = this.#options.inspect({
-      status,
-      contentType,
-      contentEncoding: headerValue(headers, 'content-encoding'),
-    })
+    const answer = answerHead(status, headers)
+    const verdict = this.#options.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
     this.#observer = verdict
-    this.#stream = contentType.toLowerCase().startsWith('text/event-stream')
+    this.#stream = answer.contentType.toLowerCase().startsWith('text/event-stream')
     // A stream that ends too soon has to be seen to: with its length told, it would look whole.
     const unsized = verdict !== null && (verdict.filter !== null || verdict.terminated !== null)
     this.#sized = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
-    writeHead(res, status, headersDown(headers, { own, httpVersion, filtered: unsized }))
+    writeHead(res, status, headersDown(headers, { own: this.#options.own(), httpVersion, filtered: unsized }))
+    if (!isHttp2(res)) frameChunks(res)
     // The head waits for what came in the same packet, and no longer.
     setImmediate(() => {
       if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) res.flushHeaders()
@@ -102,11 +124,52 @@ export class Relay implements AnswerSink {
     return null
   }
 
+  /**
+   * Sends the head of a stream of events before there is one, so that the client's
+   * connection does not look dead. Only such a stream can follow.
+   */
+  open(): void {
+    const { res, own } = this.#options
+    if (this.status !== 0 || this.#over) return
+    this.status = 200
+    this.#stream = true
+    this.#open = true
+    const type = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
+    writeHead(res, 200, [...type, ...ownHeaders(own()), 'via', appendVia('', '1.1')])
+    if (!isHttp2(res)) frameChunks(res)
+  }
+
+  /** Is the head out, and no answer on its way? */
+  get waits(): boolean {
+    return this.#open && !this.#over
+  }
+
+  /** Sends events of the gateway's own while no answer is on its way. */
+  say(events: string): void {
+    if (this.waits && !this.#blocked) this.#write(Buffer.from(events))
+  }
+
+  /** Another answer goes on where the client's stream stands. */
+  #follow(status: number, headers: RawHeaders): GatewayError | null {
+    const verdict = this.#options.inspect(answerHead(status, headers))
+    if (verdict instanceof GatewayError) return verdict
+    this.#open = false
+    this.#observer = verdict
+    return null
+  }
+
   data(chunk: Buffer): boolean {
     if (this.#over) return true
-    if (this.firstByteAt === 0) this.firstByteAt = this.#options.clock.monotonic()
+    const { deadlines } = this.#options
+    deadlines.upstreamActive()
+    if (this.firstByteAt === 0) this.#begin()
     this.#observer?.push(chunk)
     return this.#write(this.#observer?.filter?.push(chunk) ?? chunk)
+  }
+
+  #begin(): void {
+    this.firstByteAt = this.#options.clock.monotonic()
+    this.#options.onFirstByte()
   }
 
   #write(bytes: Buffer): boolean {
@@ -149,19 +212,30 @@ export class Relay implements AnswerSink {
       this.delivered = true
       this.#close(null)
     })
-    res.end()
+    end(res)
   }
 
   broken(error: GatewayError): void {
     if (this.#over) return
     const { res, clock } = this.#options
     // Before the observer is told of the end: what it then takes for a last event is half of one.
-    const atBoundary = this.#observer?.atBoundary ?? false
+    const atBoundary = this.#observer?.atBoundary ?? this.#open
     const fault = this.#endObserver()
     const gone = error.code === 'client_gone' || error.code === 'client_stalled'
     // The protocol's own end has passed: nothing is missing, whatever became of the connection.
     if (!gone && !fault && atBoundary && !this.#sized && this.#observer?.terminated === true) {
       this.#conclude()
+      return
+    }
+    const rescue = !fault && this.#stream && this.#options.rescue(error)
+    if (rescue !== false) {
+      this.#observer = null
+      if (rescue === true) {
+        this.#open = true
+      } else {
+        this.#write(rescue)
+        this.#conclude()
+      }
       return
     }
     this.#over = true

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
 import { Pool, buildConnector } from 'undici'
@@ -65,7 +66,7 @@ export function createTransport(options: TransportOptions): Transport {
     send: (request, handler) => {
       pool.dispatch(
         { method: request.method, path: request.path, headers: request.headers, body: request.body },
-        handler,
+        new InCourse(handler),
       )
     },
     get breaking() {
@@ -108,8 +109,10 @@ function connector(options: TransportOptions, state: { breaking: boolean; fresh:
     ...(options.socketPath === null ? {} : { socketPath: options.socketPath }),
     ...(options.ca === null ? {} : { ca: trustedRoots(options.ca) }),
   })
+  // Connections are for all exchanges: what happens on one is not in the course of that which opened it.
+  const outside = AsyncLocalStorage.snapshot()
   return (target, callback) => {
-    connect(target, (...args) => {
+    outside(connect, target, (...args) => {
       const socket = args[1]
       socket?.prependListener('error', () => {
         state.breaking = true
@@ -123,4 +126,64 @@ function connector(options: TransportOptions, state: { breaking: boolean; fresh:
       })
     })
   }
+}
+
+/**
+ * A handler whose callbacks run in the asynchronous context in which it was made.
+ * They are called from connections that are for all exchanges; what follows from
+ * them is in the course of one.
+ */
+class InCourse implements ResponseHandler {
+  readonly #handler: ResponseHandler
+  readonly #run = AsyncLocalStorage.snapshot()
+
+  constructor(handler: ResponseHandler) {
+    this.#handler = handler
+  }
+
+  onRequestStart(controller: Controller, context: unknown): void {
+    this.#run(started, this.#handler, controller, context)
+  }
+
+  onResponseStarted(): void {
+    this.#handler.onResponseStarted?.()
+  }
+
+  onResponseStart(...args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>): void {
+    this.#run(answered, this.#handler, args)
+  }
+
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    this.#run(received, this.#handler, controller, chunk)
+  }
+
+  onResponseEnd(...args: Parameters<NonNullable<ResponseHandler['onResponseEnd']>>): void {
+    this.#run(ended, this.#handler, args)
+  }
+
+  onResponseError(controller: Controller, error: Error): void {
+    this.#run(failed, this.#handler, controller, error)
+  }
+}
+
+function started(handler: ResponseHandler, controller: Controller, context: unknown): void {
+  handler.onRequestStart?.(controller, context)
+}
+
+function answered(
+  handler: ResponseHandler, args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>,
+): void {
+  handler.onResponseStart?.(...args)
+}
+
+function received(handler: ResponseHandler, controller: Controller, chunk: Buffer): void {
+  handler.onResponseData?.(controller, chunk)
+}
+
+function ended(handler: ResponseHandler, args: Parameters<NonNullable<ResponseHandler['onResponseEnd']>>): void {
+  handler.onResponseEnd?.(...args)
+}
+
+function failed(handler: ResponseHandler, controller: Controller, error: Error): void {
+  handler.onResponseError?.(controller, error)
 }

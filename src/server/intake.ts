@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { v7 as uuidv7 } from 'uuid'
 import { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
@@ -8,8 +7,8 @@ import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
 /**
- * Opens the exchange of a request. The id is a UUIDv7 (RFC 9562 section 5.7):
- * unique without asking anybody, and in the order of time.
+ * Opens the exchange of a request. The id is the gateway's, unless a trusted
+ * proxy in front has given one.
  */
 export function newExchange(
   gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean,
@@ -18,7 +17,7 @@ export function newExchange(
   const trusted = peer !== '' && gateway.trusts(peer)
   const given = trusted ? req.headers['x-gateway-request-id'] : undefined
   return new Exchange({
-    id: typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7(),
+    id: typeof given === 'string' && REQUEST_ID.test(given) ? given : gateway.newId(),
     req,
     res,
     startedAt: gateway.clock.monotonic(),

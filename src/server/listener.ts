@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import * as net from 'node:net'
@@ -9,22 +8,45 @@ import { hasBody } from '../proxy/body.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { pendingResponse } from './pending.ts'
 
+/** A certificate with its chain, and its private key; PEM. */
+export interface Certificate {
+  readonly cert: string | Buffer
+  readonly key: string | Buffer
+}
+
 export interface ListenerOptions {
   readonly listen: Address
-  /** PEM files; null = plain TCP. */
-  readonly tls: { readonly cert: string; readonly key: string } | null
+  /** Other processes may listen there too; not unless told. */
+  readonly reusePort?: boolean
+  /** null = plain TCP. */
+  readonly tls: Certificate | null
+  /** Connections that are open at once. */
+  readonly maxConnections: () => number
   /** Milliseconds that a head may take to arrive, a TLS handshake too; 30 s unless told. */
   readonly headersTimeout?: number
+  /** Milliseconds that a silent connection is left to itself after `leave`; 10 s unless told. */
+  readonly leaveIdle?: number
   onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
   /** A WebSocket handshake, or a CONNECT. */
   onUpgrade(req: http.IncomingMessage, socket: Duplex, head: Buffer): void
   /** Bytes that are no HTTP request: the answer is written to the socket as it is. */
   onMalformed(error: NodeJS.ErrnoException, socket: Duplex): void
+  /** A connection too many: the answer is written to the socket as it is. */
+  onFull(socket: Duplex): void
 }
 
 export interface Listener {
   /** Such as `http://127.0.0.1:8080`, with the real port. */
   readonly url: string
+  /** Shows another certificate from the next handshake on; nothing where TLS is not spoken. */
+  certify(certificate: Certificate): void
+  /**
+   * Takes no new connections, and serves the open ones to their end: each answer
+   * over HTTP/1.1 says that it is the last of its connection, and HTTP/2 sessions
+   * are told to go. Those that stay silent are closed after a while. Resolves when
+   * all have ended.
+   */
+  leave(): Promise<void>
   /**
    * Refuses new connections, ends the idle ones at once, and the others when
    * what was written has gone out, or after `patience` milliseconds. Resolves
@@ -38,6 +60,10 @@ const HEADERS_TIMEOUT = 30_000
 /** Milliseconds between requests; above what load balancers in front usually keep. */
 const KEEP_ALIVE = 75_000
 const MAX_HEADER_BYTES = 64 * 1024
+/** Milliseconds; many clients give up their idle connections before, and the others have to cope at any time. */
+const LEAVE_IDLE = 10_000
+/** Milliseconds in which a client that was turned away may read why. */
+const TURNED_AWAY = 1_000
 
 /**
  * HTTP/1.1 and HTTP/2 on one port: by ALPN with TLS, by the first bytes without
@@ -46,60 +72,127 @@ const MAX_HEADER_BYTES = 64 * 1024
  * @throws the system's error when the address cannot be listened on
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const { headersTimeout = HEADERS_TIMEOUT } = options
-  const h1 = http1(options, headersTimeout)
+  const { headersTimeout = HEADERS_TIMEOUT, leaveIdle = LEAVE_IDLE } = options
+  const state: Http1State = { leaving: false, sockets: new Set() }
+  const h1 = http1(options, headersTimeout, state)
   const h2 = http2Server(options)
   const sockets = new Set<net.Socket>()
-  const hand = (socket: net.Socket, isHttp2: boolean) => (isHttp2 ? h2 : h1).emit('connection', socket)
+  const isFull = () => sockets.size > options.maxConnections()
+  const hand = (socket: net.Socket, isHttp2: boolean) => {
+    if (!isHttp2) {
+      state.sockets.add(socket)
+      socket.once('close', () => state.sockets.delete(socket))
+    }
+    ;(isHttp2 ? h2 : h1).emit('connection', socket)
+  }
   const front = options.tls
     ? tls.createServer(
         {
-          cert: readFileSync(options.tls.cert),
-          key: readFileSync(options.tls.key),
+          cert: options.tls.cert,
+          key: options.tls.key,
           ALPNProtocols: ['h2', 'http/1.1'],
           handshakeTimeout: headersTimeout,
         },
         socket => hand(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
       )
-    : net.createServer({ allowHalfOpen: true, noDelay: true }, socket => sniff(socket, headersTimeout, hand))
+    : net.createServer({ allowHalfOpen: true, noDelay: true }, socket => {
+        if (isFull()) turnAway(socket, options)
+        else sniff(socket, headersTimeout, hand)
+      })
   front.on('connection', (socket: net.Socket) => {
-    sockets.add(socket.setNoDelay(true))
-    socket.once('close', () => sockets.delete(socket))
+    // Before a handshake there is no telling it anything.
+    if (options.tls && isFull()) socket.destroy()
     // A connection that breaks ends its exchanges by their `close`; here it must only not go unheard.
     socket.on('error', ignore)
+  })
+  front.prependListener('connection', (socket: net.Socket) => {
+    sockets.add(socket.setNoDelay(true))
+    socket.once('close', () => sockets.delete(socket))
   })
   front.on('tlsClientError', (_error: Error, socket: tls.TLSSocket) => socket.destroy())
   const sessions = new Set<http2.ServerHttp2Session>()
   h2.on('session', session => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
+    if (state.leaving) sendAway(session, leaveIdle)
   })
 
   // Node watches over slow heads from this event on; this server is handed its connections by the one in front.
   h1.emit('listening')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   front.once('error', reject)
-  front.listen({ host: options.listen.host, port: options.listen.port, backlog: 4096 }, resolve)
+  const { listen: { host, port, fd }, reusePort = false } = options
+  front.listen({ ...(fd === undefined ? { host, port, reusePort } : { fd }), backlog: 4096 }, resolve)
   await promise
   front.off('error', reject).on('error', ignore)
 
+  let closed: Promise<void> | null = null
+  const stopListening = (): Promise<void> => closed ??= new Promise(resolve => front.close(() => resolve()))
   return {
     url: urlOf(front.address() as net.AddressInfo, options.tls !== null),
+    certify: certificate => {
+      if (front instanceof tls.Server) front.setSecureContext(certificate)
+    },
+    leave: () => {
+      state.leaving = true
+      const gone = stopListening()
+      h1.keepAliveTimeout = leaveIdle
+      const quiet = leaveConnections(state.sockets, leaveIdle)
+      for (const session of sessions) sendAway(session, leaveIdle)
+      return gone.finally(() => clearTimeout(quiet))
+    },
     close: patience => {
-      const { promise: closed, resolve: done } = Promise.withResolvers<void>()
-      front.close(() => done())
+      const gone = stopListening()
       // It stops to watch over slow heads, and ends its idle connections.
       h1.close()
       for (const session of sessions) session.close()
       const force = setTimeout(() => {
         for (const socket of sockets) socket.destroy()
       }, patience)
-      return closed.finally(() => clearTimeout(force))
+      return gone.finally(() => clearTimeout(force))
     },
   }
 }
 
-function http1(options: ListenerOptions, headersTimeout: number): http.Server {
+/**
+ * Makes answers that have not begun the last of their connections, and closes the
+ * connections on which nothing comes for a while. A request may be on its way on
+ * any of them: what is closed at once may lose one.
+ *
+ * @returns the timer of the second part
+ */
+function leaveConnections(sockets: ReadonlySet<net.Socket>, patience: number): NodeJS.Timeout {
+  const silent = new Map<net.Socket, number>()
+  for (const socket of sockets) {
+    const pending = pendingResponse(socket)
+    if (!pending) silent.set(socket, socket.bytesRead)
+    else if (!pending.headersSent) pending.shouldKeepAlive = false
+  }
+  return setTimeout(() => {
+    for (const [socket, bytes] of silent) if (socket.bytesRead === bytes) socket.destroySoon()
+  }, patience)
+}
+
+/**
+ * Tells a session to go when the next request has arrived on it, which is served:
+ * a GOAWAY names it as the last, and so whatever is on its way behind it as not
+ * looked at, to be sent again elsewhere (RFC 9113 section 6.8). The gentler way of
+ * that section, a first GOAWAY that refuses nothing, is not open: nghttp2 takes no
+ * stream after any that node can send. A silent session goes after `patience`.
+ */
+function sendAway(session: http2.ServerHttp2Session, patience: number): void {
+  const timer = setTimeout(() => session.close(), patience)
+  session.once('stream', () => session.close())
+  session.once('close', () => clearTimeout(timer))
+}
+
+interface Http1State {
+  leaving: boolean
+  /** Connections that speak HTTP/1.1; not those that went over to something else. */
+  readonly sockets: Set<net.Socket>
+}
+
+function http1(options: ListenerOptions, headersTimeout: number, state: Http1State): http.Server {
   const server = http.createServer({
     // The exchange has its own deadlines, and an upload may take as long as they say.
     requestTimeout: 0,
@@ -114,12 +207,19 @@ function http1(options: ListenerOptions, headersTimeout: number): http.Server {
   server.timeout = 0
   // The size of a head is its limit. Past a count, node would drop headers without a word.
   server.maxHeadersCount = 0
-  server.on('request', (req, res) => inTurn(res, () => options.onRequest(req, res, false)))
-  server.on('checkContinue', (req, res) => inTurn(res, () => options.onRequest(req, res, true)))
-  server.on('checkExpectation', (req, res) => inTurn(res, () => options.onRequest(req, res, false)))
+  const take = (req: http.IncomingMessage, res: http.ServerResponse, awaitsContinue: boolean) => {
+    inTurn(res, () => {
+      if (state.leaving) res.shouldKeepAlive = false
+      options.onRequest(req, res, awaitsContinue)
+    })
+  }
+  server.on('request', (req, res) => take(req, res, false))
+  server.on('checkContinue', (req, res) => take(req, res, true))
+  server.on('checkExpectation', (req, res) => take(req, res, false))
   const upgrade = (req: http.IncomingMessage, socket: Duplex, head: Buffer) => {
     // Pipelined behind a request that is not answered yet, or in front of a body of its own (then node hands out
     // something less than a socket): nobody does that.
+    state.sockets.delete(req.socket)
     if (pendingResponse(req.socket) || socket !== req.socket) req.socket.destroy()
     else options.onUpgrade(req, socket, head)
   }
@@ -148,6 +248,14 @@ function http2Server(options: ListenerOptions): http2.Http2Server {
 function inTurn(res: http.ServerResponse, begin: () => void): void {
   if (res.socket) begin()
   else res.once('socket', begin)
+}
+
+/** One answer, whatever was asked, and an end that does not cut it off. */
+function turnAway(socket: net.Socket, options: ListenerOptions): void {
+  options.onFull(socket)
+  socket.resume().once('end', () => socket.destroy())
+  const timer = setTimeout(() => socket.destroy(), TURNED_AWAY)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 /** Only WebSockets are upgraded; any other offer to upgrade is ignored (RFC 9110 section 7.8). */

@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream'
 import { STATUS_CODES } from 'node:http'
-import { v7 as uuidv7 } from 'uuid'
 import { GatewayError } from '../errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
@@ -30,19 +29,27 @@ export function answerMalformed(gateway: Gateway, error: NodeJS.ErrnoException, 
     else socket.destroy()
     return
   }
-  const requestId = uuidv7()
+  answerRaw(gateway, refusal, socket, error.code)
+  // What is still on its way is not read.
+  socket.once('finish', () => socket.destroy())
+}
+
+/** Answers on a connection of which no request was read: in the chat family's shape, and as the last answer. */
+export function answerRaw(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
+  const requestId = gateway.newId()
   const body = PROTOCOLS.chat.errorBody(refusal, requestId)
   const headers = [
     'content-type', 'application/json',
     'content-length', String(Buffer.byteLength(body)),
     'connection', 'close',
+    ...Object.entries(refusal.headers).flat(),
     ...ownHeaders({ version: gateway.version, requestId, limits: [] }),
     'via', appendVia('', '1.1'),
   ]
   let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`
-  gateway.log.info({ request: requestId, status: refusal.status, error: refusal.code, cause: error.code }, 'malformed')
-  socket.end(`${head}\r\n${body}`, () => socket.destroy())
+  gateway.log.info({ request: requestId, status: refusal.status, error: refusal.code, cause }, 'turned away')
+  socket.end(`${head}\r\n${body}`)
 }
 
 function malformed(error: NodeJS.ErrnoException): GatewayError {

@@ -1,28 +1,44 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
-import type { Config } from '../config/types.ts'
-import { GatewayError } from '../errors.ts'
+import type { Loaded } from '../config/load.ts'
+import type { Address, Config } from '../config/types.ts'
+import { GatewayError, overloaded } from '../errors.ts'
+import type { Exchange } from '../exchange.ts'
 import { buildGateway } from '../gateway.ts'
-import type { Gateway } from '../gateway.ts'
 import { handle } from '../pipeline.ts'
 import { handleUpgrade, responseOn } from '../upgrade.ts'
+import { endingOf } from './ending.ts'
+import type { Ending } from './ending.ts'
 import { newExchange } from './intake.ts'
 import { listen } from './listener.ts'
-import type { Listener, ListenerOptions } from './listener.ts'
-import { answerMalformed } from './malformed.ts'
+import type { Certificate, Listener } from './listener.ts'
+import { answerMalformed, answerRaw } from './malformed.ts'
+import { warnOfResets } from './port-sharing.ts'
+import { Reloader, readCertificate } from './reload.ts'
+import type { Reloaded } from './reload.ts'
 import { startSimulator } from './simulator.ts'
+import type { RunningSimulator } from './simulator.ts'
 
-export interface RunningGateway {
+/**
+ * `drain` takes no new exchanges and lets the running ones finish, for as long
+ * as `server.drain` allows; then everything is closed. `close` ends everything
+ * now.
+ */
+export interface RunningGateway extends Ending {
   readonly addresses: { readonly base: string; readonly console: string | null }
   /**
-   * Takes no new exchanges and lets the running ones finish, for as long as
-   * `server.drain` allows; then everything is closed.
-   *
-   * @returns how many exchanges were cut off because the time was up
+   * Puts another configuration in force, as a whole or not at all. Exchanges
+   * keep the one that they began with.
    */
-  drain(): Promise<number>
-  /** Ends everything now. @returns how many exchanges that cut off */
-  close(): Promise<number>
+  reload(load: () => Loaded): Promise<Reloaded>
+  /**
+   * Called where an error was thrown past everybody: ends the exchange in whose
+   * course that was.
+   *
+   * @returns false when it was in the course of none that still runs
+   */
+  blame(error: unknown): boolean
 }
 
 export interface ServerParts {
@@ -37,77 +53,88 @@ export interface ServerParts {
  * @throws the system's error when an address cannot be listened on
  */
 export async function startGateway(config: Config, parts: ServerParts): Promise<RunningGateway> {
-  const needsSimulator = [...config.upstreams.values()].some(upstream => upstream.simulator)
-  const simulator = needsSimulator ? await startSimulator() : null
-  const gateway = buildGateway(config, {
-    ...parts,
-    clock: systemClock,
-    simulatorSocket: simulator?.socketPath ?? null,
-  })
+  const certificate = readCertificate(config.server.tls)
+  let simulator: RunningSimulator | null = null
+  const simulatorFor = async ({ upstreams }: Config): Promise<string | null> => {
+    if ([...upstreams.values()].some(upstream => upstream.simulator)) simulator ??= await startSimulator()
+    return simulator?.socketPath ?? null
+  }
   const listeners: Listener[] = []
-  const open = async (address: Pick<ListenerOptions, 'listen' | 'tls'>): Promise<string> => {
+  const socket = await simulatorFor(config)
+  const first = buildGateway(config, { ...parts, clock: systemClock }, socket)
+  const certify = (certificate: Certificate) => {
+    for (const listener of listeners) listener.certify(certificate)
+  }
+  const reloader = new Reloader({ gateway: first, simulatorFor, certify })
+  /** In the course of which exchange something happens: for errors that nobody catches. */
+  const course = new AsyncLocalStorage<Course>()
+  const follow = async (exchange: Exchange, run: () => Promise<void>): Promise<void> => {
+    const of: Course = { exchange }
+    await course.run(of, run)
+    // Timers of the connection keep the course, and are not to keep the exchange with its body.
+    of.exchange = null
+  }
+  const open = async (address: Address, tls: Certificate | null, managed: boolean): Promise<string> => {
     const listener = await listen({
-      listen: address.listen,
-      tls: address.tls,
-      onRequest: (req, res, awaitsContinue) => void handle(gateway, newExchange(gateway, req, res, awaitsContinue)),
-      onUpgrade: (req, socket, head) => {
-        void handleUpgrade(gateway, newExchange(gateway, req, responseOn(req, socket), false), socket, head)
+      listen: address,
+      reusePort: config.server.reusePort,
+      maxConnections: () => reloader.gateway.config.server.maxConnections,
+      tls,
+      onRequest: (req, res, awaitsContinue) => {
+        const { gateway } = reloader
+        const exchange = newExchange(gateway, req, res, awaitsContinue)
+        exchange.managed = managed
+        void follow(exchange, () => handle(gateway, exchange))
       },
-      onMalformed: (error, socket) => answerMalformed(gateway, error, socket),
+      onUpgrade: (req, socket, head) => {
+        const { gateway } = reloader
+        const exchange = newExchange(gateway, req, responseOn(req, socket), false)
+        void follow(exchange, () => handleUpgrade(gateway, exchange, socket, head))
+      },
+      onMalformed: (error, socket) => answerMalformed(reloader.gateway, error, socket),
+      onFull: socket => answerRaw(reloader.gateway, overloaded('too many connections are open'), socket),
     })
     listeners.push(listener)
     return listener.url
   }
-  const closeAll = async () => {
-    await Promise.all(listeners.map(listener => listener.close(LAST_BYTES)))
-    await Promise.all([...gateway.upstreams.values()].map(({ transport }) => transport.destroy()))
-    await simulator?.close()
-    await gateway.accounts.close()
-  }
+  const ending = endingOf({
+    gateway: () => reloader.gateway,
+    listeners,
+    handsOver: config.server.reusePort || config.server.listen.fd !== undefined,
+    closeRest: async () => {
+      const { upstreams, keyStore, accounts, checks } = reloader.gateway
+      checks.stop()
+      await Promise.all([...upstreams.values()].map(({ transport }) => transport.destroy()))
+      await simulator?.close()
+      keyStore?.close()
+      await accounts.close()
+    },
+  })
   try {
     // From here on a kill loses no row: not a moment later than the first request.
-    await gateway.accounts.ledger?.ready()
-    const base = await open(config.server)
-    const console = config.console ? await open({ listen: config.console.listen, tls: null }) : null
-    return { addresses: { base, console }, ...ending(gateway, closeAll) }
+    await first.accounts.ledger?.ready()
+    const base = await open(config.server.listen, certificate, false)
+    if (config.server.reusePort) warnOfResets(parts.log)
+    const console = config.console ? await open(config.console.listen, null, true) : null
+    return {
+      ...ending,
+      addresses: { base, console },
+      reload: load => reloader.reload(load),
+      blame: error => stopOne(course.getStore()?.exchange ?? null, error),
+    }
   } catch (error) {
-    await closeAll()
+    await ending.close()
     throw error
   }
 }
 
-/** Milliseconds that exchanges which are cut off may take to say so and to be settled. */
-const SETTLING = 2_000
-/** Milliseconds that bytes which were written may take to leave before their connection is cut. */
-const LAST_BYTES = 500
-
-/** The two ways down. Listeners stay open while it drains: probes are told, and clients get a 503 to retry. */
-function ending(gateway: Gateway, closeAll: () => Promise<void>) {
-  let closing: Promise<number> | null = null
-  const close = (): Promise<number> => (closing ??= cutAndClose())
-  const cutAndClose = async (): Promise<number> => {
-    gateway.draining = true
-    const cut = gateway.running.size
-    gateway.running.stopAll(new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } }))
-    await idle(gateway, SETTLING)
-    await closeAll()
-    return cut
-  }
-  const drain = async (): Promise<number> => {
-    gateway.draining = true
-    await idle(gateway, gateway.config.server.drain)
-    return close()
-  }
-  return { close, drain }
+interface Course {
+  /** null when it has ended. */
+  exchange: Exchange | null
 }
 
-/** Resolves when nothing runs any more, or when the time is up. */
-function idle(gateway: Gateway, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const deadline = gateway.clock.setTimeout(resolve, ms)
-  gateway.running.whenIdle(() => {
-    deadline.cancel()
-    resolve()
-  })
-  return promise
+function stopOne(exchange: Exchange | null, error: unknown): boolean {
+  if (exchange === null) return false
+  exchange.stop(new GatewayError('internal', 'the gateway has failed', { cause: error }))
+  return true
 }

@@ -38,6 +38,37 @@ t.test('every error is printed at once, with exit code 2', async t => {
   t.match(stderr, 'gateway.yaml: 3 errors')
 })
 
+t.test('a model that a route names and that has no price is told, once for each upstream', async t => {
+  const yaml = `upstreams: { openai: { url: https://api.openai.com } }
+routes:
+  - { model: [gpt-4.1-mini, gpt-none, own], to: openai }
+  - { model: gpt-none, path: /v1/chat/*, to: openai }
+  - { model: "fast*", to: { upstream: openai, model: nobodys } }
+models: { own: { price: { input: 1 } } }
+auth: open
+`
+  const cwd = t.testdir({ 'gateway.yaml': yaml })
+  const { code, stdout } = await gateway(['check'], { cwd })
+  t.equal(code, 0)
+  const unpriced = [...stdout.matchAll(/^gateway.yaml:(\d+):1: warning: the model "(.*)" at openai has no price/gm)]
+  t.strictSame(unpriced.map(([, line, model]) => `${line} ${model}`), ['3 gpt-none', '5 nobodys'])
+})
+
+t.test('rows that are kept for less time than a budget counts are told of', async t => {
+  const told = async (keep: string, per: string): Promise<boolean> => {
+    const yaml = `${GOOD}limits: { models: { "sim*": { budget: { usd: 1, per: ${per} } } } }
+ledger: { file: gateway.db, keep: ${keep} }
+`
+    const cwd = t.testdir({ 'gateway.yaml': yaml })
+    const { stdout } = await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } })
+    return stdout.includes('warning: rows are kept for less time')
+  }
+  t.equal(await told('30d', 'month'), true)
+  t.equal(await told('31d', 'month'), false)
+  t.equal(await told('31d', 'day'), false)
+  t.equal(await told('4000d', 'total'), true)
+})
+
 t.test('a file that is not there', async t => {
   const { code, stdout } = await gateway(['check', '--config', 'nowhere.yaml'], { cwd: t.testdir({}) })
   t.match({ code, stdout }, { code: 2, stdout: /^nowhere\.yaml: error: no such file/ })

@@ -56,12 +56,38 @@ t.test('a key that the file shows as a default is in a request to paste, a liter
 })
 
 t.test('warnings of the configuration are logged, and the addresses whatever the level', async t => {
-  const cwd = t.testdir({ 'gateway.yaml': `${YAML}log: { level: warn }\ndocs: { listen: 127.0.0.1:0 }\n` })
+  const spare = YAML.replace('demo: {', 'spare: { simulator: true }, demo: {')
+  const cwd = t.testdir({ 'gateway.yaml': `${spare}log: { level: warn }\n` })
   const { lines } = await listening(t, ['serve'], { cwd })
   t.match(lines, [
-    { level: 'warn', msg: /^gateway\.yaml:7:1: not acted on yet/ },
+    { level: 'warn', msg: 'gateway.yaml:3:14: no route names this upstream' },
     { level: 'info', msg: 'listening' },
   ])
+})
+
+t.test('the documentation has an address of its own until the gateway is told to end', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `${YAML}docs: { listen: 127.0.0.1:0 }\n` })
+  const { child, base, ended, lines, logged } = await listening(t, ['serve'], { cwd })
+  const { docs = '' } = lines.find(({ msg }) => msg === 'listening') as { docs?: string }
+  t.match(docs, /^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
+  t.match((await fetch(docs)).headers.get('content-security-policy'), "default-src 'none'")
+  const answer = await ask(base, 'sim,tokens=5,pace=100ms')
+  child.kill('SIGTERM')
+  await logged('draining')
+  t.match(await text(answer), /data: \[DONE\]/)
+  await t.rejects(fetch(docs))
+  t.match(await ended, { code: 0, signal: null })
+})
+
+t.test('an address of the documentation that is taken ends it too', async t => {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const cwd = t.testdir({ 'gateway.yaml': `${YAML}docs: { listen: "127.0.0.1:${port}" }\n` })
+  t.match(await gateway(['serve'], { cwd }), {
+    code: 1, stderr: `error: cannot listen on 127.0.0.1:${port}: another program listens there already`,
+  })
 })
 
 t.test('SIGTERM lets a stream finish', async t => {
@@ -106,4 +132,11 @@ t.test('an address that is taken ends it with 1 and says so', async t => {
   t.equal(code, 1)
   t.match(stderr, `error: cannot listen on 127.0.0.1:${port}: another program listens there already`)
   t.notMatch(stderr, /\n {4}at /)
+})
+
+t.test('a descriptor that is no socket ends it with 1 and says so', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML.replace('127.0.0.1:0', 'fd:33') })
+  const { code, stderr } = await gateway(['serve'], { cwd })
+  t.equal(code, 1)
+  t.match(stderr, 'error: cannot listen on the descriptor: nobody has handed over an open socket')
 })

@@ -8,6 +8,8 @@ t.test('reads every form of an address', async t => {
     ['[fe80::1%eth0]:80', 'fe80::1%eth0', 80], [':8080', '', 8080], ['8080', '', 8080], [8080, '', 8080],
     ['gateway_1.example.com:65535', 'gateway_1.example.com', 65535],
   ] as const) t.strictSame(parseAddress(text), { host, port }, String(text))
+  t.strictSame(parseAddress('fd:3'), { host: '', port: 0, fd: 3 })
+  t.equal(formatAddress(parseAddress('fd:17')), 'fd:17')
 })
 
 t.test('refuses what is none, and says why', async t => {
@@ -18,7 +20,7 @@ t.test('refuses what is none, and says why', async t => {
     ['127.0.0:80', /neither an IP address/], ['256.1.1.1:80', /neither an IP address/],
     ['http://localhost:80', /brackets/], ['a b:80', /neither an IP address/],
     ['-x:80', /neither an IP address/],
-    ['host:80\n', /port is missing/],
+    ['host:80\n', /port is missing/], ['fd:2', /standard input/], ['fd:', /port is missing/], ['fd:x', /port is missing/],
   ] as const) {
     t.throws(() => parseAddress(text), { name: 'RangeError', message: reason }, JSON.stringify(text))
   }
@@ -48,6 +50,9 @@ t.test('two listeners clash on one port of one interface, or of every', async t 
   t.notOk(clash(at('127.0.0.1:80'), at('127.0.0.2:80')))
   t.notOk(clash(at('127.0.0.1:80'), at('127.0.0.1:81')))
   t.notOk(clash(at(':0'), at(':0')), 'each gets a free port of its own')
+  t.ok(clash(at('fd:3'), at('fd:3')))
+  t.notOk(clash(at('fd:3'), at('fd:4')))
+  t.notOk(clash(at('fd:3'), at(':80')))
 })
 
 t.test('trusted proxies are addresses or blocks', async t => {

@@ -11,8 +11,12 @@ t.test('what the file leaves out has its default', async t => {
   t.match(config, {
     server: {
       listen: { host: '127.0.0.1', port: 8080 },
+      reusePort: false,
       tls: null,
       bodyLimit: 64 * 1024 * 1024,
+      bodyMemory: 512 * 1024 * 1024,
+      maxInFlight: 10_000,
+      maxConnections: 20_000,
       trustedProxies: [],
       drain: 30 * 60_000,
     },

@@ -69,6 +69,22 @@ t.test('rows that are still unwritten at the shutdown are counted as lost', asyn
   t.match(watched.ledger.stats(), { written: 0, waiting: 0, lost: 3, lastError: { code: 'shutdown' } })
 })
 
+t.test('a shutdown does not wait for a file that cannot be written, but tries it once more', async t => {
+  for (const mended of [false, true]) {
+    const dir = t.testdir({ data: 'a file where the directory should be' })
+    const file = join(dir, 'data', 'gateway.db')
+    const { ledger, heard } = watch(file)
+    await heard('unwritable')
+    for (let n = 0; n < 3; n += 1) ledger.close(row(`r${n}`, { startedAt: MIDNIGHT + n }))
+    if (mended) rmSync(join(dir, 'data'))
+    const began = performance.now()
+    await ledger.shutdown()
+    t.ok(performance.now() - began < 4_000, 'it would wait 5 s')
+    t.match(ledger.stats(), mended ? { written: 3, lost: 0 } : { written: 0, lost: 3 })
+    if (mended) t.strictSame(ids(file), ['r0', 'r1', 'r2'])
+  }
+})
+
 for (const [what, content] of [
   ['text', 'this is no database '.repeat(1000)],
   ['a few bytes', 'oops'],

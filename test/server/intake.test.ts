@@ -2,10 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList } from 'node:net'
 import t from 'tap'
 import type { Gateway } from '../../src/gateway.ts'
+import { requestIds } from '../../src/request-id.ts'
 import { newExchange } from '../../src/server/intake.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+const newId = requestIds(() => Date.now())
 
 /** An exchange as it begins, for a request of which nothing is known but its peer and its headers. */
 function begin(
@@ -15,17 +18,22 @@ function begin(
   for (const [net, bits] of trusted) list.addSubnet(net, bits, net.includes(':') ? 'ipv6' : 'ipv4')
   const gateway = {
     clock: new FakeClock(),
+    newId,
     trusts: (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4'),
   } as unknown as Gateway
   const req = { socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage
   return newExchange(gateway, req, {} as ServerResponse, false)
 }
 
-t.test('an exchange has an id of its own, and ids are in the order of time', async t => {
+t.test('an exchange has an id of its own, and ids are in the order in which they were made', async t => {
   const ids = Array.from({ length: 100 }, () => begin('1.2.3.4').id)
   for (const id of ids) t.match(id, UUID_V7)
   t.equal(new Set(ids).size, ids.length)
   t.strictSame(ids.toSorted(), ids)
+  const wall = [5_000, 5_000, 5_001, 4_000, 4_999, 5_001, 5_002]
+  const backwards = requestIds(() => wall.shift() ?? 0)
+  const made = Array.from({ length: wall.length }, () => backwards())
+  t.strictSame(made.toSorted(), made, 'also when the clock goes back')
 })
 
 t.test('the id is taken from a trusted proxy alone, and only where it is one', async t => {

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import * as tls from 'node:tls'
 import type { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import t from 'tap'
 import type { Test } from 'tap'
 import { listen } from '../../src/server/listener.ts'
 import type { ListenerOptions } from '../../src/server/listener.ts'
-import { certificateFiles } from '../support/certificate.ts'
+import { selfSigned } from '../support/certificate.ts'
 import { PREFACE, SETTINGS, frame, parseFrames } from '../support/frames.ts'
 import { openSession } from '../support/http2.ts'
 import { connect } from '../support/wire.ts'
@@ -16,6 +17,8 @@ async function start(t: Test, options: Partial<ListenerOptions> = {}) {
   const listener = await listen({
     listen: { host: '127.0.0.1', port: 0 },
     tls: null,
+    maxConnections: () => Infinity,
+    onFull: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
     onRequest: (req, res) => void (res as ServerResponse).end(`${req.httpVersion} ${req.url}`),
     onUpgrade: (_req, socket) => void socket.end('upgraded'),
     onMalformed: (error, socket) => {
@@ -102,8 +105,8 @@ t.test('a connection that says nothing is closed', async t => {
 })
 
 t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong one harms nobody', async t => {
-  const { cert, certFile, keyFile } = certificateFiles(t)
-  const listener = await start(t, { tls: { cert: certFile, key: keyFile }, headersTimeout: 200 })
+  const { cert, key } = selfSigned()
+  const listener = await start(t, { tls: { cert, key }, headersTimeout: 200 })
   const { port } = new URL(listener.url)
   for (const [offer, chosen] of [[['h2'], 'h2'], [['http/1.1'], 'http/1.1'], [['h2', 'http/1.1'], 'h2'], [[], false]] as const) {
     const socket = tls.connect({ port: Number(port), host: '127.0.0.1', ca: cert, ALPNProtocols: [...offer] })
@@ -122,11 +125,11 @@ t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong on
 })
 
 t.test('a connection that breaks after an upgrade harms nobody, with TLS and without', async t => {
-  const { cert, certFile, keyFile } = certificateFiles(t)
+  const { cert, key } = selfSigned()
   for (const secure of [false, true]) {
     const upgraded = Promise.withResolvers<void>()
     const listener = await start(t, {
-      tls: secure ? { cert: certFile, key: keyFile } : null,
+      tls: secure ? { cert, key } : null,
       onUpgrade: (_req, socket) => {
         socket.write('x')
         socket.once('close', upgraded.resolve)
@@ -201,4 +204,33 @@ t.test('an address in use is told', async t => {
 t.test('the url is one that a client can use', async t => {
   t.match((await start(t, { listen: { host: '0.0.0.0', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
   t.match((await start(t, { listen: { host: '127.0.0.1', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
+})
+
+t.test('leave: silent connections end after a while, those that went over to something else do not', async t => {
+  const upgraded = Promise.withResolvers<Duplex>()
+  const listener = await start(t, {
+    leaveIdle: 100,
+    onUpgrade: (_req, socket) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+      upgraded.resolve(socket)
+    },
+  })
+  const silent = await connect(t, listener.url)
+  silent.send(GET)
+  await silent.until(/1\.1 \/x$/)
+  const session = await openSession(t, listener.url)
+  const closed = once(session, 'close')
+  const tunnel = await connect(t, listener.url)
+  tunnel.send('GET /x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
+  await tunnel.until(/101/)
+  const left = listener.leave()
+  await t.rejects(connect(t, listener.url), 'nobody listens')
+  t.equal(await silent.ended, 'end')
+  await closed
+  const socket = await upgraded.promise
+  socket.write('still here')
+  await tunnel.until(/still here/)
+  socket.end()
+  tunnel.socket.end()
+  await left
 })

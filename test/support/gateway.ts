@@ -5,12 +5,17 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { startGateway } from '../../src/server/server.ts'
+import type { Reloaded } from '../../src/server/reload.ts'
 import type { RunningGateway } from '../../src/server/server.ts'
 
 export interface TestGateway extends RunningGateway {
   readonly url: string
   /** Every log line so far, parsed. */
   readonly logged: readonly Record<string, unknown>[]
+  /** The configuration's file. */
+  readonly file: string
+  /** Reads the file again, after writing another text to it if one is given. */
+  change(yaml?: string): Promise<Reloaded>
   /** Resolves with the first log line, past or future, that the test likes. */
   waitForLog(like: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>
 }
@@ -25,11 +30,8 @@ export const KEY = 'sk-test-0123456789abcdef'
 export async function startTestGateway(
   t: Test, yaml: string, env: Record<string, string> = {},
 ): Promise<TestGateway> {
-  let text = yaml
-  if (!/^server:/m.test(text)) text = `server: { listen: 127.0.0.1:0 }\n${text}`
-  if (!/^keys:|^auth:/m.test(text)) text += `\nkeys: [{ name: test, key: ${KEY} }]\n`
   const file = join(t.testdir({}), 'gateway.yaml')
-  writeFileSync(file, text)
+  writeFileSync(file, completed(yaml))
   const { config } = loadConfig(file, env)
   const logged: Record<string, unknown>[] = []
   const waiting: { like: (line: Record<string, unknown>) => boolean; tell: (line: Record<string, unknown>) => void }[] = []
@@ -50,6 +52,11 @@ export async function startTestGateway(
     ...gateway,
     url: gateway.addresses.base,
     logged,
+    file,
+    change: yaml => {
+      if (yaml !== undefined) writeFileSync(file, completed(yaml))
+      return gateway.reload(() => loadConfig(file, env))
+    },
     waitForLog: like => {
       const before = logged.find(like)
       if (before) return Promise.resolve(before)
@@ -58,4 +65,11 @@ export async function startTestGateway(
       return promise
     },
   }
+}
+
+function completed(yaml: string): string {
+  let text = yaml
+  if (!/^server:/m.test(text)) text = `server: { listen: 127.0.0.1:0 }\n${text}`
+  if (!/^keys:|^auth:/m.test(text)) text += `\nkeys: [{ name: test, key: ${KEY} }]\n`
+  return text
 }

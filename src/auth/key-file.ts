@@ -1,0 +1,152 @@
+import { closeSync, mkdirSync, openSync, rmSync, utimesSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Key } from '../config/types.ts'
+import { plainLimits } from './key-record.ts'
+import { KeyStoreError, migrate } from './key-schema.ts'
+
+/** What is known of a key without reading what it may do. */
+export interface FoundKey {
+  readonly id: number
+  readonly name: string
+  readonly digest: Buffer
+  /** ms since 1970; null for a live key. */
+  readonly revokedAt: number | null
+}
+
+/** How long a statement waits for another process, in ms. */
+const PATIENCE = 5_000
+/** Between two tries to get at the checkpoint lock, which SQLite does not wait for; ms. */
+const RETRY = 10
+/** SQLITE_CONSTRAINT_UNIQUE: https://www.sqlite.org/rescode.html */
+const NOT_UNIQUE = 2067
+
+/** Where the keys are that are made at run time: beside the ledger. */
+export function keyFileOf(ledgerFile: string): string {
+  return join(dirname(ledgerFile), 'keys.db')
+}
+
+/** The writing side of a store, for short transactions: it blocks while it works. */
+export class KeyFile {
+  readonly #file: string
+  readonly #db: DatabaseSync
+
+  /**
+   * Opens a store; makes its directory, the file and the schema where they are missing.
+   *
+   * @param patience ms that a statement may wait for another process
+   * @throws {KeyStoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
+   */
+  constructor(file: string, patience = PATIENCE) {
+    mkdirSync(dirname(file), { recursive: true })
+    this.#file = file
+    makePrivate(file)
+    this.#db = new DatabaseSync(file, { timeout: patience })
+    try {
+      migrate(this.#db)
+      const { journal_mode: mode } = this.#db.prepare('PRAGMA journal_mode = WAL').get() ?? {}
+      if (mode !== 'wal') {
+        throw new KeyStoreError('unshared', 'the file system cannot share a file between processes as WAL needs')
+      }
+    } catch (error) {
+      this.#db.close()
+      throw error
+    }
+  }
+
+  /**
+   * Adds a key.
+   *
+   * @param now ms since 1970
+   * @throws {KeyStoreError} `taken` where a live key has the name
+   */
+  create({ name, digest, models, limits }: Key, now: number): void {
+    try {
+      this.#db
+        .prepare('INSERT INTO keys (name, digest, models, limits, created_at) VALUES (?, ?, ?, ?, ?)')
+        .run(name, digest, models && JSON.stringify(models), limits && JSON.stringify(plainLimits(limits)), now)
+    } catch (error) {
+      if ((error as { errcode?: unknown }).errcode !== NOT_UNIQUE) throw error
+      throw new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
+    }
+  }
+
+  /** The live key of a name, a digest or an id, or else the one that was revoked last. */
+  find(by: 'name' | 'digest' | 'id', value: string | Buffer | number): FoundKey | null {
+    const row = this.#db.prepare(`SELECT id, name, digest, revoked_at FROM keys WHERE ${by} = ?
+      ORDER BY revoked_at IS NOT NULL, revoked_at DESC LIMIT 1`).get(value)
+    if (row === undefined) return null
+    const { id, name, digest, revoked_at: revokedAt } = row
+    return {
+      id: Number(id),
+      name: String(name),
+      digest: Buffer.from(digest as Uint8Array),
+      revokedAt: revokedAt === null ? null : Number(revokedAt),
+    }
+  }
+
+  /** Ends a key for good. @param now ms since 1970 */
+  revoke(id: number, now: number): void {
+    this.#db.prepare('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL').run(now, id)
+  }
+
+  /**
+   * Waits until every running gateway goes by what was written. A gateway holds a
+   * read transaction on the state that it knows until it knows a newer one, and a
+   * FULL checkpoint waits for all readers of older states
+   * (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html): so nobody has to keep a
+   * list of gateways, and one that died is waited for by nobody.
+   *
+   * @param patience ms
+   * @returns false where the time was up first
+   */
+  published(patience: number): boolean {
+    this.#knock()
+    const end = performance.now() + patience
+    const checkpoint = this.#db.prepare('PRAGMA wal_checkpoint(FULL)')
+    for (;;) {
+      this.#db.exec(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(end - performance.now()))}`)
+      if (checkpoint.get()?.['busy'] === 0) return true
+      if (performance.now() >= end) return false
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY)
+    }
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  /**
+   * Wakes those who watch the file. What SQLite wrote by itself woke them before
+   * it could be read.
+   */
+  #knock(): void {
+    try {
+      const now = new Date()
+      utimesSync(this.#file, now, now)
+    } catch (error) {
+      // Only the owner may; the gateways look every second all the same.
+      if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+    }
+  }
+}
+
+/**
+ * Makes the file, empty, for its owner alone, where there is none; what SQLite puts
+ * beside it gets the same mode. Who may read a store can see who has keys, and who
+ * may write to it can make some.
+ */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
+    throw error
+  }
+  // What is left of a file that was deleted would be taken for the new one's.
+  for (const part of ['-wal', '-shm']) rmSync(file + part, { force: true })
+}

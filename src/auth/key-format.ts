@@ -1,0 +1,44 @@
+import { crc32 } from 'node:zlib'
+
+/** What every key begins with, so that people and secret scanners know one when they see it. */
+const PREFIX = 'mgw_'
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** 62^32 keys: 190 bits. */
+const RANDOM_LENGTH = 32
+/** 62^6 > 2^32. */
+const CHECKSUM_LENGTH = 6
+const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+/** The largest multiple of 62 that a byte can reach: the bytes from there on would favour some digits. */
+const FAIR = 248
+
+/**
+ * A new key: the prefix, 32 random digits of base 62, and the CRC-32 of all that
+ * in 6 more digits, so that a mistyped or cut key is told from a wrong one
+ * without asking anybody (the form of GitHub's tokens).
+ *
+ * @param randomBytes so many unpredictable bytes, as node:crypto's
+ */
+export function generate(randomBytes: (size: number) => Uint8Array): string {
+  let digits = ''
+  while (digits.length < RANDOM_LENGTH) {
+    for (const byte of randomBytes(RANDOM_LENGTH)) {
+      if (byte < FAIR && digits.length < RANDOM_LENGTH) digits += DIGITS.charAt(byte % DIGITS.length)
+    }
+  }
+  return PREFIX + digits + checksum(PREFIX + digits)
+}
+
+/** Whether a text has the form of a generated key, checksum included. It says nothing of whether there is such a key. */
+export function isWellFormed(text: string): boolean {
+  return FORM.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text)
+  let digits = ''
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    digits = DIGITS.charAt(rest % DIGITS.length) + digits
+    rest = Math.floor(rest / DIGITS.length)
+  }
+  return digits
+}

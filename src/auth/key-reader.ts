@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import type { StatementSync } from 'node:sqlite'
+import { readRecord } from './key-record.ts'
+import type { KeyRecord, KeyRow } from './key-record.ts'
+import { KeyStoreError, MIGRATIONS, schemaVersion } from './key-schema.ts'
+
+/**
+ * A connection that reads the store one moment at a time. While a moment is held
+ * (between begin and end), writers can tell that somebody still goes by it.
+ */
+export class KeyReader {
+  readonly #db: DatabaseSync
+  readonly #version: StatementSync
+  readonly #since: StatementSync
+
+  /**
+   * @param patience ms that a statement may wait for a lock
+   * @throws {KeyStoreError} `foreign`, `newer`, `outdated`; else node:sqlite's error
+   */
+  constructor(file: string, patience: number) {
+    this.#db = new DatabaseSync(file, { readOnly: true, timeout: patience })
+    try {
+      if (schemaVersion(this.#db) < MIGRATIONS.length) {
+        throw new KeyStoreError('outdated', 'the file is empty or of an older version; ' +
+          'the gateway brings it up to date when it starts')
+      }
+      this.#version = this.#db.prepare('SELECT max(change) AS version FROM keys')
+      this.#since = this.#db.prepare('SELECT * FROM keys WHERE change > ? ORDER BY id')
+    } catch (error) {
+      this.#db.close()
+      throw error
+    }
+  }
+
+  /** Holds the present moment. @returns the number of its last change; 0 for an empty store */
+  begin(): number {
+    this.#db.exec('BEGIN')
+    const version = this.#version.get()?.['version']
+    return typeof version === 'number' ? version : 0
+  }
+
+  /** The keys that were created or changed after the change of that number, revoked ones included. */
+  rowsSince(version: number): Iterable<KeyRow> {
+    return this.#since.iterate(version)
+  }
+
+  /** Lets the moment go, if one is held. */
+  end(): void {
+    if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}
+
+const PATIENCE = 5_000
+
+/**
+ * All keys of a store, revoked ones included, in the order of their creation.
+ *
+ * @param file path; a file that is not there yet has no keys
+ * @throws {KeyStoreError} `foreign`, `newer`, `outdated`, `row`; else node:sqlite's error
+ */
+export function readKeys(file: string): KeyRecord[] {
+  if (!existsSync(file)) return []
+  const reader = new KeyReader(file, PATIENCE)
+  try {
+    return Array.from(reader.rowsSince(0), readRecord)
+  } finally {
+    reader.close()
+  }
+}

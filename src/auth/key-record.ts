@@ -1,0 +1,118 @@
+import type { SQLOutputValue } from 'node:sqlite'
+import type { Budget, Key, Limits } from '../config/types.ts'
+import { KeyStoreError } from './key-schema.ts'
+
+/** A key as the store has it. Times are ms since 1970. */
+export interface KeyRecord {
+  /** Counts the keys of the store, from 1; never given twice. */
+  readonly id: number
+  readonly key: Key
+  readonly createdAt: number
+  /** null for a live key. */
+  readonly revokedAt: number | null
+}
+
+/** A row of the table, unread. */
+export type KeyRow = Readonly<Record<string, SQLOutputValue>>
+
+/** Limits as they are stored and listed: by their names in gateway.yaml, what is not limited left out. */
+export interface PlainLimits extends PlainFigures {
+  models?: Record<string, PlainFigures>
+}
+
+interface PlainFigures {
+  requests_per_minute?: number
+  tokens_per_minute?: number
+  concurrent?: number
+  /** `usd` is a decimal in a string, so that it stays exact. */
+  budget?: Budget
+}
+
+type Figures = Omit<Limits, 'models'>
+
+const PERIODS: ReadonlySet<unknown> = new Set<Budget['per']>(['day', 'month', 'total'])
+const MOST_DIGITS = 64
+
+/** @throws {KeyStoreError} `row` for what no gateway has written */
+export function readRecord(row: KeyRow): KeyRecord {
+  const { id, name, digest, models, limits, created_at: createdAt, revoked_at: revokedAt } = row
+  if (typeof name !== 'string' || !(digest instanceof Uint8Array) || typeof createdAt !== 'number') {
+    throw new KeyStoreError('row', 'a row of the store is not that of a key')
+  }
+  try {
+    const key = {
+      name,
+      digest: Buffer.from(digest),
+      models: typeof models === 'string' ? Object.freeze(readModels(JSON.parse(models))) : null,
+      limits: typeof limits === 'string' ? Object.freeze(readLimits(JSON.parse(limits))) : null,
+    }
+    return {
+      id: Number(id),
+      key: Object.freeze(key),
+      createdAt,
+      revokedAt: typeof revokedAt === 'number' ? revokedAt : null,
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new KeyStoreError('row', `the key ${JSON.stringify(name)} cannot be read: ${reason}`)
+  }
+}
+
+/** The plain form of limits, ready for JSON. */
+export function plainLimits(limits: Limits): PlainLimits {
+  const models = [...limits.models].map(([glob, figures]) => [glob, plainFigures(figures)] as const)
+  return { ...plainFigures(limits), ...models.length > 0 && { models: Object.fromEntries(models) } }
+}
+
+function plainFigures({ requestsPerMinute, tokensPerMinute, concurrent, budget }: Figures): PlainFigures {
+  return {
+    ...requestsPerMinute !== null && { requests_per_minute: requestsPerMinute },
+    ...tokensPerMinute !== null && { tokens_per_minute: tokensPerMinute },
+    ...concurrent !== null && { concurrent },
+    ...budget !== null && { budget },
+  }
+}
+
+function readModels(value: unknown): string[] {
+  if (Array.isArray(value) && value.every(glob => typeof glob === 'string')) return value
+  throw new TypeError('its models are no list of globs')
+}
+
+function readLimits(value: unknown): Limits {
+  const { models, ...figures } = members(value, 'its limits')
+  const byGlob = Object.entries(members(models ?? {}, 'its limits of models'))
+  return {
+    ...readFigures(figures),
+    models: new Map(byGlob.map(([glob, limits]) => [glob, readFigures(members(limits, `its limits of ${glob}`))])),
+  }
+}
+
+function readFigures(plain: Record<string, unknown>): Figures {
+  const { requests_per_minute: requests, tokens_per_minute: tokens, concurrent, budget, ...others } = plain
+  // A limit that this version does not know must not be taken for none.
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw new TypeError(`it has a limit of an unknown kind, ${JSON.stringify(unknown)}`)
+  return {
+    requestsPerMinute: readCount(requests),
+    tokensPerMinute: readCount(tokens),
+    concurrent: readCount(concurrent),
+    budget: budget === undefined ? null : readBudget(members(budget, 'its budget')),
+  }
+}
+
+function readCount(value: unknown): number | null {
+  if (value === undefined) return null
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw new TypeError('one of its limits is no whole number')
+}
+
+function readBudget({ usd, per }: Record<string, unknown>): Budget {
+  const isAmount = typeof usd === 'string' && usd.length <= MOST_DIGITS && /^\d+(\.\d+)?$/.test(usd)
+  if (isAmount && PERIODS.has(per)) return { usd, per: per as Budget['per'] }
+  throw new TypeError('its budget is no amount of USD for a day, a month or in total')
+}
+
+function members(value: unknown, what: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  throw new TypeError(`${what} cannot be told`)
+}

@@ -1,0 +1,115 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/** Marks a SQLite file as a store of keys (PRAGMA application_id): the letters GWKS. */
+const APPLICATION_ID = 0x47574b53
+
+/** What is wrong with the store, or with what was asked of it. */
+export type KeyStoreFault =
+  /** There is no file. */
+  | 'missing'
+  /** The file is a database, but no store of keys. */
+  | 'foreign'
+  /** The file was written by a newer version. */
+  | 'newer'
+  /** The file was written by an older version, and nobody has brought it up to date. */
+  | 'outdated'
+  /** The file system cannot share the file between processes. */
+  | 'unshared'
+  /** One key's row says what cannot be. */
+  | 'row'
+  /** Another live key has the name. */
+  | 'taken'
+
+/** A failure of the store whose kind is known where it is raised. */
+export class KeyStoreError extends Error {
+  readonly code: KeyStoreFault
+
+  constructor(code: KeyStoreFault, message: string) {
+    super(message)
+    this.name = 'KeyStoreError'
+    this.code = code
+  }
+}
+
+/**
+ * One script a version, the first at index 0; PRAGMA user_version counts those
+ * that ran. A script that was released is never edited: what changes is added.
+ *
+ * `change` numbers the changes: whoever knows the store up to one of them reads
+ * only the rows beyond it. Triggers set it, so that no writer can forget to, and
+ * rows stay for ever, so that a revocation is a change like any other.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE keys (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
+    models TEXT CHECK (json_valid(models)),
+    limits TEXT CHECK (json_valid(limits)),
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    change INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE UNIQUE INDEX keys_live_by_name ON keys (name) WHERE revoked_at IS NULL;
+  CREATE INDEX keys_by_name ON keys (name);
+  CREATE INDEX keys_by_change ON keys (change);
+  CREATE TRIGGER keys_created AFTER INSERT ON keys BEGIN
+    UPDATE keys SET change = (SELECT max(change) + 1 FROM keys) WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER keys_changed AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at ON keys BEGIN
+    UPDATE keys SET change = (SELECT max(change) + 1 FROM keys) WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER keys_kept BEFORE DELETE ON keys BEGIN
+    SELECT raise(ABORT, 'keys are revoked, not deleted');
+  END;`,
+]
+
+/**
+ * Says whether a file is a store that this version can use, without changing it.
+ *
+ * @returns the version of its schema; 0 where the file is empty
+ * @throws {KeyStoreError} `foreign`, `newer`
+ */
+export function schemaVersion(db: DatabaseSync): number {
+  const id = pragma(db, 'application_id')
+  const version = pragma(db, 'user_version')
+  if (id !== APPLICATION_ID) {
+    const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']
+    if (id !== 0 || version !== 0 || tables !== 0) {
+      throw new KeyStoreError('foreign', 'the file is a database of something else')
+    }
+  }
+  if (version > MIGRATIONS.length) {
+    throw new KeyStoreError('newer', `the file has schema version ${version}, written by a newer gateway; ` +
+      `this one knows versions up to ${MIGRATIONS.length}`)
+  }
+  return version
+}
+
+/**
+ * Brings a store to the latest schema, all of it or nothing. Several processes
+ * may try at once.
+ *
+ * @throws {KeyStoreError} as schemaVersion
+ */
+export function migrate(db: DatabaseSync): void {
+  if (schemaVersion(db) === MIGRATIONS.length) return
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    // Again, behind the lock: another process may have been faster.
+    for (let version = schemaVersion(db); version < MIGRATIONS.length; version += 1) {
+      db.exec(MIGRATIONS[version] ?? '')
+      db.exec(`PRAGMA user_version = ${version + 1}`)
+    }
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): number {
+  const value = db.prepare(`PRAGMA ${name}`).get()?.[name]
+  return typeof value === 'number' ? value : 0
+}

@@ -1,0 +1,60 @@
+import type { AttemptRecord } from './exchange.ts'
+import { cost, formatUsd } from './metering/cost.ts'
+import type { QuotedPrice } from './metering/prices.ts'
+import type { Settled } from './metering/settle.ts'
+import { blankUsage } from './metering/usage.ts'
+import type { Usage } from './metering/usage.ts'
+
+/** What an exchange used, and what that costs. */
+export interface Bill extends Settled {
+  /** Millionths of a millionth of a USD; null = nobody knows. */
+  readonly costPico: bigint | null
+}
+
+/** What one attempt contributed to an answer. */
+export interface Part {
+  readonly record: AttemptRecord | undefined
+  readonly bill: Bill
+}
+
+/** What is billed for what one upstream was asked, at its price. */
+export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
+  return { ...settled, costPico: settled.billed ? cost(settled.usage, quoted?.price ?? null) : 0n }
+}
+
+/** The bill of an answer to which several attempts contributed; each one's share is noted in its record. */
+export function joinBills(parts: readonly Part[]): Bill {
+  for (const { record, bill } of parts) if (record) note(record, bill)
+  const bills = parts.map(({ bill }) => bill)
+  const sources = new Set(bills.map(({ source }) => source).filter(source => source !== 'none'))
+  const [source = 'none'] = sources
+  return {
+    usage: bills.reduce((sum, { usage }) => add(sum, usage), blankUsage()),
+    source: sources.size > 1 ? 'mixed' : source,
+    billed: bills.some(({ billed }) => billed),
+    suspect: bills.some(({ suspect }) => suspect),
+    costPico: bills.map(({ costPico }) => costPico).reduce(addCost),
+  }
+}
+
+/** Usage of two answers together: what one of them does not tell is what the other tells. */
+export function add(a: Usage, b: Usage): Usage {
+  const sum = blankUsage()
+  for (const name of Object.keys(sum) as (keyof Usage)[]) {
+    const [x, y] = [a[name], b[name]]
+    sum[name] = x === null ? y : y === null ? x : x + y
+  }
+  return sum
+}
+
+/** Costs of two answers together; unknown where one is. */
+export function addCost(a: bigint | null, b: bigint | null): bigint | null {
+  return a === null || b === null ? null : a + b
+}
+
+function note(record: AttemptRecord, { usage: { inputTokens, outputTokens }, billed, costPico }: Bill): void {
+  if (!billed) return
+  if (inputTokens !== null) record.inputTokens = inputTokens
+  if (outputTokens !== null) record.outputTokens = outputTokens
+  if (costPico !== null) record.costUsd = formatUsd(costPico)
+}

@@ -1,0 +1,51 @@
+import { EXIT } from './exit.ts'
+import type { OpenLog } from './log.ts'
+
+/** What can be done about an error that nobody caught, once the gateway serves. */
+interface Serving {
+  /** Ends the exchange in whose course it was thrown; false when that was none that still runs. */
+  blame(error: unknown): boolean
+  /** Begins to end the process in order. */
+  drain(): void
+}
+
+export interface Faults {
+  /** The process ends because of one. */
+  readonly fatal: boolean
+  /** From now on a fault need not end the process at once. */
+  serving(gateway: Serving): void
+}
+
+/**
+ * Watches for errors that nobody caught, rejections included. Each exchange has
+ * its state for itself, so one in the course of an exchange ends that exchange and
+ * nothing else. After any other nobody knows what still holds: the running
+ * exchanges may finish, no new ones are taken, and the process fails, so that its
+ * supervisor starts another. Before the gateway serves, the process ends at once.
+ */
+export function watchFaults({ log, flushSync }: OpenLog): Faults {
+  let gateway: Serving | null = null
+  let fatal = false
+  process.on('uncaughtException', error => {
+    if (gateway?.blame(error)) {
+      log.error(error, 'a fault of the gateway ended one exchange')
+      return
+    }
+    log.fatal(error, fatal || !gateway ? 'a fault of the gateway' : 'a fault of the gateway: draining')
+    if (gateway === null) {
+      flushSync()
+      process.exit(EXIT.failed)
+    }
+    process.exitCode = EXIT.failed
+    if (!fatal) gateway.drain()
+    fatal = true
+  })
+  return {
+    get fatal() {
+      return fatal
+    },
+    serving: serving => {
+      gateway = serving
+    },
+  }
+}

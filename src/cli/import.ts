@@ -1,0 +1,70 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { importLitellm } from '../import/litellm.ts'
+import type { Imported } from '../import/litellm.ts'
+import { ImportError } from '../import/source.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+import { plural } from './problems.ts'
+
+const HELP = `
+Writes a gateway.yaml that does the same as far as the gateway can, and lists on standard error
+what has no equal, with its place in the file. Keys of providers are never copied: the result
+refers to the environment, and the list says which variables it needs.
+
+A file that exists is never overwritten.
+
+Examples:
+  gateway import litellm config.yaml > gateway.yaml
+  gateway import litellm config.yaml --output gateway.yaml && gateway check
+${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or a file that cannot be imported')}`
+
+/** `gateway import`: makes a configuration from that of another gateway. */
+export function importCommand(): Command {
+  const litellm = new Command('litellm')
+    .description("From the configuration of LiteLLM's proxy.")
+    .argument('<file>', 'its config.yaml')
+    .option('-o, --output <file>', 'write to a new file, not to standard output')
+    .addHelpText('after', HELP)
+    .action(fromLitellm)
+  return new Command('import')
+    .description('Make a configuration from that of another gateway.')
+    .addCommand(litellm)
+}
+
+function fromLitellm(file: string, { output }: { output?: string }, command: Command): void {
+  const imported = read(file, command)
+  if (output === undefined) process.stdout.write(imported.yaml)
+  else write(output, imported.yaml, command)
+  process.stderr.write(report(file, imported))
+}
+
+function read(file: string, command: Command): Imported {
+  try {
+    return importLitellm(readFileSync(file, 'utf8'))
+  } catch (error) {
+    if (!(error instanceof ImportError) && !isOfSystem(error)) throw error
+    return command.error(`error: cannot import ${file}: ${error.message}`, { exitCode: EXIT.usage })
+  }
+}
+
+function write(output: string, yaml: string, command: Command): void {
+  try {
+    writeFileSync(output, yaml, { flag: 'wx' })
+  } catch (error) {
+    if (!isOfSystem(error)) throw error
+    const exists = error.code === 'EEXIST'
+    const reason = exists ? 'it exists already, and is left as it is' : error.message
+    command.error(`error: cannot write ${output}: ${reason}`, { exitCode: exists ? EXIT.usage : EXIT.failed })
+  }
+}
+
+function report(file: string, { notes, variables }: Imported): string {
+  const lines = notes.map(({ place, setting, text }) => `${file}:${place}: ${setting}: ${text}`)
+  const heading = notes.length === 0 ? 'Everything has an equal.' : `${plural(notes.length, 'setting')} without an equal:`
+  const needs = variables.length === 0 ? [] : [`Needs in the environment: ${variables.join(', ')}`]
+  return `${[heading, ...lines, ...needs].join('\n')}\n`
+}
+
+function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error
+}

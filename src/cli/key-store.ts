@@ -1,0 +1,34 @@
+import { Command, CommanderError } from 'commander'
+import { keyFileOf } from '../auth/key-file.ts'
+import { KeyStoreError } from '../auth/key-schema.ts'
+import type { Config } from '../config/types.ts'
+import { EXIT } from './exit.ts'
+import { loadForLedger } from './problems.ts'
+
+/** Milliseconds that running gateways have to take a change over; they look at the store every second at least. */
+export const PUBLISHING = 2_500
+
+/** A command on the store of keys, which the configuration leads to. */
+export function storeCommand(name: string): Command {
+  return new Command(name).option('-c, --config <file>', 'the configuration, which names the ledger', 'gateway.yaml')
+}
+
+/** Ends the command, with exit code 2, where there is no ledger that keys could be kept beside. */
+export function storeOf(from: string, command: Command): { config: Config; file: string } {
+  const { config } = loadForLedger(from, command)
+  if (config.ledger !== null) return { config, file: keyFileOf(config.ledger.file) }
+  return command.error(`error: ${from} configures no ledger: { file: ... }, and keys are kept beside it`, {
+    exitCode: EXIT.usage,
+  })
+}
+
+/** Runs what works on the store; what the store or the system says against it ends the command, with exit code 1. */
+export function guarded<T>(file: string, command: Command, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const isSystems = error instanceof Error && 'code' in error && !(error instanceof CommanderError)
+    if (!(error instanceof KeyStoreError) && !isSystems) throw error
+    return command.error(`error: ${file}: ${error.message}`, { exitCode: EXIT.failed })
+  }
+}

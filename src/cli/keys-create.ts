@@ -1,0 +1,74 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Command } from 'commander'
+import { KeyFile } from '../auth/key-file.ts'
+import { generate } from '../auth/key-format.ts'
+import { globsOverlap } from '../config/glob.ts'
+import { didYouMean } from '../config/nearest.ts'
+import type { Config, Limits } from '../config/types.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+import { parseLimit, parseModels, parseName } from './key-options.ts'
+import { guarded, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
+import { limitsText, modelsText } from './key-texts.ts'
+
+const HELP = `
+Prints the key on standard output, alone and this once, and what else there is to say on standard
+error. The key can be used when the command has returned.
+
+Limits; each may be given once:
+  requests_per_minute=60       requests in a minute
+  tokens_per_minute=100000     input and output tokens in a minute
+  concurrent=10                requests at the same time
+  budget=50/month              USD a day, a month (UTC) or in total
+  gpt-4*:budget=5/day          any of them, for the models that a glob matches
+
+Examples:
+  gateway keys create --name team-a
+  gateway keys create --name ci --models demo --limit concurrent=2 --limit budget=0.50/day
+  KEY=$(gateway keys create --config /etc/gateway.yaml --name batch --models "gpt-*,fast")
+${EXIT_CODES}`
+
+interface Options {
+  readonly config: string
+  readonly name: string
+  readonly models?: readonly string[]
+  readonly limit?: Limits
+}
+
+/** `gateway keys create`: makes a key, keeps its digest, and prints it. */
+export function keysCreateCommand(): Command {
+  return storeCommand('create')
+    .description('Create a key and print it, this once.')
+    .requiredOption('-n, --name <name>', 'what the log and the ledger call it', parseName)
+    .option('-m, --models <globs>', 'the models that it may use, separated by commas; absent: all', parseModels)
+    .option('-l, --limit <limit>', 'a limit, as NAME=VALUE; may be repeated', parseLimit)
+    .addHelpText('after', HELP)
+    .action(create)
+}
+
+function create(options: Options, command: Command): void {
+  const { name, models = null, limit: limits = null } = options
+  const { config, file } = storeOf(options.config, command)
+  if (config.keys.some(key => key.name === name)) {
+    command.error(`error: ${options.config} has a key named "${name}"; choose another name`, { exitCode: EXIT.failed })
+  }
+  for (const warning of unserved(config, models ?? [])) process.stderr.write(`warning: ${warning}\n`)
+  guarded(file, command, () => {
+    using store = new KeyFile(file)
+    const key = generate(randomBytes)
+    store.create({ name, digest: hash('sha256', key, 'buffer'), models, limits }, Date.now())
+    process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ${limitsText(limits)}).\n` +
+      'It is shown this once:\n')
+    // Before anything else can fail: nobody could ever learn it afterwards.
+    process.stdout.write(`${key}\n`)
+    if (store.published(PUBLISHING)) return
+    process.stderr.write('warning: a running gateway has not taken it over yet, and may refuse it for a while\n')
+  })
+}
+
+function unserved({ routes }: Config, models: readonly string[]): string[] {
+  if (routes.some(route => route.models === null)) return []
+  const served = routes.flatMap(route => route.models ?? [])
+  return models
+    .filter(glob => !served.some(other => globsOverlap(other, glob)))
+    .map(glob => `no route serves a model named "${glob}"${didYouMean(glob, served)}`)
+}

@@ -1,0 +1,25 @@
+import { Command } from 'commander'
+import { EXIT_CODES } from './exit.ts'
+import { keysCreateCommand } from './keys-create.ts'
+import { keysListCommand } from './keys-list.ts'
+import { keysRevokeCommand } from './keys-revoke.ts'
+
+const HELP = `
+Keys that are made here stand beside those in gateway.yaml, in the file keys.db beside the ledger.
+Only their SHA-256 is kept. When a command has returned, every running gateway goes by it.
+
+Examples:
+  gateway keys create --name team-a --models "gpt-*,fast" --limit budget=50/month
+  gateway keys list
+  gateway keys revoke team-a
+${EXIT_CODES}`
+
+/** `gateway keys`: keys that are made and revoked while the gateway runs. */
+export function keysCommand(): Command {
+  return new Command('keys')
+    .description('Create, list and revoke keys while the gateway runs.')
+    .addHelpText('after', HELP)
+    .addCommand(keysCreateCommand())
+    .addCommand(keysListCommand())
+    .addCommand(keysRevokeCommand())
+}

@@ -1,0 +1,44 @@
+import { Command } from 'commander'
+import { checkCommand } from './check.ts'
+import { EXIT_CODES } from './exit.ts'
+import { explainCommand } from './explain.ts'
+import { importCommand } from './import.ts'
+import { initCommand } from './init.ts'
+import { keysCommand } from './keys.ts'
+import { serveCommand } from './serve.ts'
+import { simulateCommand } from './simulate.ts'
+import { usageCommand } from './usage.ts'
+import { packageVersion } from './version.ts'
+
+const HELP = `
+Examples:
+  gateway init                         write a gateway.yaml to start from
+  gateway check --config gateway.yaml  say what is wrong with it
+  gateway explain --path /v1/messages    say where a request would go
+  gateway serve --config gateway.yaml  serve it
+  gateway usage --since 24h --by key   say who used what, and what it cost
+  gateway keys create --name team-a    make a key and print it
+${EXIT_CODES}`
+
+/** Every command, with its options and its help; parsing one's arguments runs it. */
+export function program(): Command {
+  const gateway = new Command('gateway')
+    .description('A reverse proxy for language and media models, configured by one YAML file.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .addHelpText('after', HELP)
+    .exitOverride()
+  const commands = [
+    serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, simulateCommand, initCommand,
+    importCommand,
+  ]
+  for (const command of commands) gateway.addCommand(inheriting(command(), gateway))
+  return gateway
+}
+
+function inheriting(command: Command, parent: Command): Command {
+  command.copyInheritedSettings(parent)
+  for (const inner of command.commands) inheriting(inner, command)
+  return command
+}

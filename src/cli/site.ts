@@ -1,0 +1,16 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/types.ts'
+import type { Site } from '../site/site.ts'
+
+/**
+ * The documentation, where the configuration wants it served; null where it does not.
+ *
+ * @throws the system's error when the address cannot be listened on
+ */
+export async function openSite({ docs, server }: Config, log: Logger): Promise<Site | null> {
+  if (docs === null) return null
+  const { SITE_ROOT, serveSite } = await import('../site/site.ts')
+  const site = await serveSite({ listen: docs.listen, reusePort: server.reusePort, root: SITE_ROOT })
+  if (!site.built) log.warn('docs.listen: the documentation is not built; build it with: npm run build:docs')
+  return site
+}

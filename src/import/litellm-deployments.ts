@@ -1,0 +1,222 @@
+import { findProvider, providerOf, whyNot } from './litellm-providers.ts'
+import type { Provider } from './litellm-providers.ts'
+import type { Note } from './litellm-notes.ts'
+import { dotted } from './source.ts'
+import type { Path, Source } from './source.ts'
+
+/** One entry of model_list that the gateway can serve. */
+export interface Deployment {
+  /** What clients ask for; may be a glob. */
+  readonly group: string
+  /** The upstream's name in the result. */
+  readonly upstream: string
+  /** The model's name there; null = as the client wrote it. */
+  readonly model: string | null
+  readonly weight: number | null
+  readonly order: number | null
+  /** Seconds. */
+  readonly timeout: number | null
+  readonly streamTimeout: number | null
+  readonly protocol: Provider['protocol']
+}
+
+export interface Upstream {
+  readonly url: string
+  readonly auth?: { readonly bearer: string } | { readonly header: string; readonly value: string }
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Deployments {
+  readonly deployments: readonly Deployment[]
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  /** USD per million tokens unless the name says otherwise, by the model's name at its upstream. */
+  readonly prices: ReadonlyMap<string, Readonly<Record<string, number>>>
+  readonly notes: readonly Note[]
+}
+
+/** Reads model_list: what clients ask for, where it goes, and what it costs. */
+export function readDeployments(source: Source): Deployments {
+  return new ModelList(source).read()
+}
+
+class ModelList {
+  readonly #source: Source
+  readonly #upstreams = new Map<string, Upstream>()
+  readonly #prices = new Map<string, Readonly<Record<string, number>>>()
+  readonly #notes: Note[] = []
+
+  constructor(source: Source) {
+    this.#source = source
+  }
+
+  read(): Deployments {
+    const deployments: Deployment[] = []
+    for (let index = 0; index < this.#source.length(['model_list']); index++) {
+      const deployment = this.#entry(['model_list', index])
+      if (deployment) deployments.push(deployment)
+    }
+    return { deployments, upstreams: this.#upstreams, prices: this.#prices, notes: this.#notes }
+  }
+
+  #entry(path: Path): Deployment | null {
+    const params = [...path, 'litellm_params']
+    const group = this.#source.text([...path, 'model_name'])
+    const written = this.#source.text([...params, 'model'])
+    if (group === null || written === null) return this.#skip(path, 'an entry needs model_name and litellm_params.model')
+    const named = providerOf(written)
+    const custom = this.#source.text([...params, 'custom_llm_provider'])
+    const provider = custom ?? named.provider
+    const found = findProvider(provider)
+    if (found === null) return this.#skip(path, `${provider}: ${whyNot(provider)}`)
+    const url = this.#url(params, provider, found)
+    if (url === null) return this.#skip(path, 'an entry of this provider needs api_base')
+    const model = upstreamModel(group, named.model)
+    if (model === undefined) return this.#skip(path, `a pattern keeps the model's name: ${group} cannot become another`)
+    this.#readPrice(path, named.model)
+    return {
+      group,
+      model,
+      upstream: this.#upstream(provider, { url, ...this.#credential(params, provider, found) }),
+      weight: this.#weight(params),
+      order: this.#source.number([...params, 'order']),
+      timeout: this.#source.number([...params, 'timeout']),
+      streamTimeout: this.#source.number([...params, 'stream_timeout']),
+      protocol: found.protocol,
+    }
+  }
+
+  #skip(path: Path, text: string): null {
+    this.#source.take(path)
+    this.#note(path, text)
+    return null
+  }
+
+  #note(path: Path, text: string): void {
+    this.#notes.push({ place: this.#source.place(path), setting: dotted(path), text })
+  }
+
+  #url(params: Path, provider: string, { url, protocol }: Provider): string | null {
+    const path = [...params, 'api_base']
+    const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
+    if (written === null) return url
+    const base = reference(written)
+    if (base.startsWith('${')) {
+      this.#note(path, "the variable must hold the address without /v1, which is in the client's path already")
+      return base
+    }
+    const plain = base.replace(/\/+$/, '')
+    if (provider === 'azure') {
+      this.#source.take([...params, 'api_version'])
+      return `${plain.replace(/\/openai(\/.*)?$/, '')}/openai`
+    }
+    const bare = plain.replace(/\/v1(beta)?$/, '')
+    if (protocol === 'chat' && bare === plain && URL.canParse(bare) && new URL(bare).pathname !== '/') {
+      this.#note(path, `requests go to ${bare}/v1/...: the address stands in front of the client's path`)
+    }
+    return bare
+  }
+
+  #credential(params: Path, provider: string, found: Provider): Omit<Upstream, 'url'> {
+    const headers = { ...found.headers, ...this.#headers(params) }
+    const secret = this.#secret([...params, 'api_key'], provider, found.variable)
+    const auth = found.auth === 'bearer' ? { bearer: secret ?? '' } : { header: found.auth, value: secret ?? '' }
+    return { ...secret !== null && { auth }, ...Object.keys(headers).length > 0 && { headers } }
+  }
+
+  /** A reference to the environment, whatever the file has; null where none is needed. */
+  #secret(path: Path, provider: string, usual: string | null): string | null {
+    const written = this.#source.text(path)
+    if (written === null && usual === null) return null
+    const named = written === null ? null : variableOf(written)
+    const name = named ?? usual ?? `${provider.toUpperCase()}_API_KEY`
+    if (written !== null && named === null) {
+      this.#note(path, `the key itself is not copied: put it into the environment as ${name}`)
+    }
+    return `\${${name}}`
+  }
+
+  #headers(params: Path): Record<string, string> {
+    const organization = this.#source.text([...params, 'organization'])
+    const extra = this.#source.take([...params, 'extra_headers'])
+    const entries = typeof extra === 'object' && extra !== null ? Object.entries(extra) : []
+    const named = entries.map(([name, value]) => [name.toLowerCase(), reference(String(value))])
+    return {
+      ...organization !== null && { 'openai-organization': reference(organization) },
+      ...Object.fromEntries(named) as Record<string, string>,
+    }
+  }
+
+  #weight(params: Path): number | null {
+    const weight = this.#source.number([...params, 'weight'])
+    // Where there is no weight, LiteLLM's shuffle goes by rpm.
+    const share = weight ?? toNumber(this.#source.peek([...params, 'rpm']))
+    return share !== null && share > 0 ? share : null
+  }
+
+  /** The name of an upstream like this; one more is made where there is none. */
+  #upstream(provider: string, upstream: Upstream): string {
+    const same = JSON.stringify(upstream)
+    for (const [name, known] of this.#upstreams) if (JSON.stringify(known) === same) return name
+    let name = provider
+    for (let number = 2; this.#upstreams.has(name); number++) name = `${provider}-${number}`
+    this.#upstreams.set(name, upstream)
+    return name
+  }
+
+  #readPrice(path: Path, model: string): void {
+    const price: Record<string, number> = {}
+    for (const [setting, [name, factor]] of Object.entries(PRICES)) {
+      const own = this.#source.number([...path, 'litellm_params', setting])
+      const cost = this.#source.number([...path, 'model_info', setting]) ?? own
+      if (cost === null || cost < 0 || cost * factor > HIGHEST) continue
+      // A millionth of a price per million tokens is a picodollar: nothing smaller is counted.
+      price[name] = Math.round(cost * factor * MILLION) / MILLION
+    }
+    if (Object.keys(price).length === 0) return
+    const known = this.#prices.get(model)
+    if (known === undefined) this.#prices.set(model, price)
+    else if (JSON.stringify(known) !== JSON.stringify(price)) {
+      this.#note(path, `a model has one price; that of the first entry for ${model} was taken`)
+    }
+  }
+}
+
+const MILLION = 1_000_000
+/** USD; what the configuration takes. */
+const HIGHEST = 1_000_000_000
+
+/** LiteLLM's names of prices, ours, and how many of its units are one of ours. */
+const PRICES: Readonly<Record<string, readonly [name: string, factor: number]>> = {
+  input_cost_per_token: ['input', MILLION],
+  output_cost_per_token: ['output', MILLION],
+  cache_read_input_token_cost: ['cached_input', MILLION],
+  cache_creation_input_token_cost: ['cache_write', MILLION],
+  output_cost_per_reasoning_token: ['reasoning', MILLION],
+  input_cost_per_audio_token: ['input_audio', MILLION],
+  output_cost_per_audio_token: ['output_audio', MILLION],
+  input_cost_per_second: ['per_second', 1],
+  input_cost_per_character: ['per_character', 1],
+  output_cost_per_image: ['per_image', 1],
+}
+
+/** @returns null where the name stays as it is, undefined where a pattern would have to change it */
+function upstreamModel(group: string, model: string): string | null | undefined {
+  if (group === model) return null
+  if (!model.includes('*')) return model
+  return group === '*' && model === '*' ? null : undefined
+}
+
+/** `os.environ/NAME` as the gateway writes it; anything else as it is, but never taken for a reference. */
+function reference(text: string): string {
+  const name = variableOf(text)
+  return name === null ? text.replaceAll('${', () => '$${') : `\${${name}}`
+}
+
+/** The variable that `os.environ/NAME` refers to; null for any other text. */
+export function variableOf(text: string): string | null {
+  return /^os\.environ\/([A-Za-z_]\w*)$/.exec(text)?.[1] ?? null
+}
+
+function toNumber(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}

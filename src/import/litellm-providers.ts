@@ -1,0 +1,92 @@
+/** Where a provider of LiteLLM's is, for a gateway that puts its url in front of the client's path. */
+export interface Provider {
+  /** null: the operator's api_base alone says it. */
+  readonly url: string | null
+  /** The variable that LiteLLM reads when the file names no key; null = none is needed. */
+  readonly variable: string | null
+  /** The header of the credential; `bearer` is Authorization: Bearer. */
+  readonly auth: 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key'
+  /** The protocol that the provider's own API speaks. */
+  readonly protocol: 'chat' | 'messages' | 'generate'
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const PROVIDERS: Readonly<Record<string, Provider>> = {
+  openai: chat('https://api.openai.com', 'OPENAI_API_KEY'),
+  anthropic: {
+    url: 'https://api.anthropic.com', variable: 'ANTHROPIC_API_KEY', auth: 'x-api-key', protocol: 'messages',
+    headers: { 'anthropic-version': '2023-06-01' },
+  },
+  gemini: {
+    url: 'https://generativelanguage.googleapis.com', variable: 'GEMINI_API_KEY', auth: 'x-goog-api-key',
+    protocol: 'generate',
+  },
+  // Azure's v1 API takes the deployment as the model, and no api-version.
+  azure: { url: null, variable: 'AZURE_API_KEY', auth: 'api-key', protocol: 'chat' },
+  groq: chat('https://api.groq.com/openai', 'GROQ_API_KEY'),
+  mistral: chat('https://api.mistral.ai', 'MISTRAL_API_KEY'),
+  codestral: chat('https://codestral.mistral.ai', 'CODESTRAL_API_KEY'),
+  deepseek: chat('https://api.deepseek.com', 'DEEPSEEK_API_KEY'),
+  openrouter: chat('https://openrouter.ai/api', 'OPENROUTER_API_KEY'),
+  together_ai: chat('https://api.together.xyz', 'TOGETHERAI_API_KEY'),
+  fireworks_ai: chat('https://api.fireworks.ai/inference', 'FIREWORKS_AI_API_KEY'),
+  xai: chat('https://api.x.ai', 'XAI_API_KEY'),
+  cerebras: chat('https://api.cerebras.ai', 'CEREBRAS_API_KEY'),
+  nvidia_nim: chat('https://integrate.api.nvidia.com', 'NVIDIA_NIM_API_KEY'),
+  cohere: chat('https://api.cohere.ai/compatibility', 'COHERE_API_KEY'),
+  moonshot: chat('https://api.moonshot.ai', 'MOONSHOT_API_KEY'),
+  ollama: chat('http://127.0.0.1:11434', null),
+  ollama_chat: chat('http://127.0.0.1:11434', null),
+  hosted_vllm: chat(null, null),
+  vllm: chat(null, null),
+  lm_studio: chat(null, null),
+  litellm_proxy: chat(null, 'LITELLM_PROXY_API_KEY'),
+}
+
+const EXPIRING = 'Vertex AI wants access tokens that expire within the hour; use the Gemini API with a key'
+
+/** Providers that LiteLLM knows and that a url with a fixed credential cannot reach. */
+const OUT_OF_REACH: Readonly<Record<string, string>> = {
+  bedrock: 'requests to Bedrock are signed one by one (SigV4), which the gateway does not do',
+  sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',
+  vertex_ai: EXPIRING,
+  vertex_ai_beta: EXPIRING,
+  perplexity: 'its chat API does not live under /v1',
+  deepinfra: 'its chat API does not live under /v1',
+  huggingface: 'its API is none of the three protocols',
+  replicate: 'its API is none of the three protocols',
+  watsonx: 'its API is none of the three protocols',
+}
+
+export interface NamedModel {
+  readonly provider: string
+  /** The model's name at the provider. */
+  readonly model: string
+}
+
+/** `anthropic/claude-x` is the provider and the model; without a known prefix the model's name tells. */
+export function providerOf(model: string): NamedModel {
+  const [prefix = '', ...rest] = model.split('/')
+  const isKnown = Object.hasOwn(PROVIDERS, prefix) || Object.hasOwn(OUT_OF_REACH, prefix)
+  if (rest.length > 0 && isKnown) {
+    // azure/responses/x says how LiteLLM is to call it.
+    const name = rest.join('/')
+    const hasMode = prefix === 'openai' || prefix === 'azure'
+    return { provider: prefix, model: hasMode ? name.replace(/^responses\//, '') : name }
+  }
+  const provider = model.startsWith('claude') ? 'anthropic' : model.startsWith('gemini') ? 'gemini' : 'openai'
+  return { provider, model }
+}
+
+export function findProvider(name: string): Provider | null {
+  return Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] as Provider : null
+}
+
+/** Why the gateway cannot reach a provider. */
+export function whyNot(name: string): string {
+  return Object.hasOwn(OUT_OF_REACH, name) ? OUT_OF_REACH[name] as string : 'the provider is not known here'
+}
+
+function chat(url: string | null, variable: string | null): Provider {
+  return { url, variable, auth: 'bearer', protocol: 'chat' }
+}

@@ -1,0 +1,247 @@
+import type { Deployment } from './litellm-deployments.ts'
+import type { Note } from './litellm-notes.ts'
+import { dotted } from './source.ts'
+import type { Path, Source } from './source.ts'
+
+export interface Target {
+  readonly upstream: string
+  readonly model?: string
+  readonly weight?: number
+}
+
+export interface Route {
+  readonly path?: string
+  readonly model: string
+  readonly to: readonly Target[]
+  readonly strategy?: string
+  readonly retries?: number
+  readonly on?: { readonly context_length?: Target; readonly content_filter?: Target }
+  readonly timeouts?: { readonly first_byte?: string; readonly total?: string }
+}
+
+export interface Routes {
+  readonly routes: readonly Route[]
+  readonly notes: readonly Note[]
+}
+
+/** Models that follow another, and where the file says so. */
+interface Chain {
+  readonly path: Path
+  readonly names: readonly string[]
+}
+
+interface Settings {
+  readonly strategy: string
+  readonly retries: number | null
+  /** Seconds. */
+  readonly timeout: number | null
+  readonly streamTimeout: number | null
+  readonly fallbacks: ReadonlyMap<string, Chain>
+  readonly byDefault: Chain
+  readonly longer: ReadonlyMap<string, Chain>
+  readonly milder: ReadonlyMap<string, Chain>
+}
+
+/** Where the requests of a protocol come in; the first that matches counts. */
+const PATHS = [
+  { protocol: 'messages', path: '/v1/messages*' },
+  { protocol: 'generate', path: '/v1beta/*' },
+  { protocol: 'chat', path: null },
+] as const
+
+const STRATEGIES: Readonly<Record<string, string>> = {
+  'simple-shuffle': 'weighted',
+  'least-busy': 'least_busy',
+  'latency-based-routing': 'fastest',
+  'usage-based-routing': 'least_busy',
+  'usage-based-routing-v2': 'least_busy',
+}
+
+const STRATEGY: Path = ['router_settings', 'routing_strategy']
+/** These look at the targets alone, and cannot put some of them last. */
+const BY_LOAD: ReadonlySet<string> = new Set(['least_busy', 'fastest'])
+
+const LARGEST_WEIGHT = 1_000_000
+/** So rarely is a fallback asked first: once in so many requests. */
+export const RARELY = 1000
+
+/** A route for each model that clients ask for, with the router's settings. */
+export function readRoutes(source: Source, deployments: readonly Deployment[]): Routes {
+  return new Router(source, deployments).read()
+}
+
+class Router {
+  readonly #source: Source
+  readonly #groups: ReadonlyMap<string, readonly Deployment[]>
+  readonly #notes: Note[] = []
+
+  constructor(source: Source, deployments: readonly Deployment[]) {
+    this.#source = source
+    this.#groups = Map.groupBy(deployments, ({ group }) => group)
+  }
+
+  read(): Routes {
+    const settings: Settings = {
+      strategy: this.#strategy(),
+      retries: this.#setting('num_retries', 'num_retries'),
+      timeout: this.#setting('timeout', 'request_timeout'),
+      streamTimeout: this.#setting('stream_timeout', 'stream_timeout'),
+      fallbacks: this.#fallbacks('fallbacks'),
+      byDefault: this.#list('default_fallbacks'),
+      longer: this.#fallbacks('context_window_fallbacks'),
+      milder: this.#fallbacks('content_policy_fallbacks'),
+    }
+    // A pattern takes what no name before it has taken.
+    const names = [...this.#groups.keys()].toSorted((a, b) => Number(a.includes('*')) - Number(b.includes('*')))
+    return { routes: names.flatMap(name => this.#routesOf(name, settings)), notes: this.#notes }
+  }
+
+  /** One route, or one for each protocol where the deployments of a model speak several. */
+  #routesOf(name: string, settings: Settings): Route[] {
+    const byProtocol = Map.groupBy(this.#groups.get(name) ?? [], ({ protocol }) => protocol)
+    const present = PATHS.filter(({ protocol }) => byProtocol.has(protocol))
+    return present.map(({ protocol, path }) => {
+      const route = this.#route(name, byProtocol.get(protocol) ?? [], settings)
+      return present.length > 1 && path !== null ? Object.assign({ path }, route) : route
+    })
+  }
+
+  #route(name: string, group: readonly Deployment[], settings: Settings): Route {
+    const { strategy, retries, timeout, streamTimeout, fallbacks, byDefault, longer, milder } = settings
+    const protocol = group[0]?.protocol
+    const alike = (chains: ReadonlyMap<string, Chain>, rest?: Chain): Deployment[] => {
+      const chain = chains.get(name) ?? chains.get('*') ?? rest
+      return chain ? this.#alike(name, protocol, chain) : []
+    }
+    const spare = alike(fallbacks, byDefault)
+    if (spare.length > 0 && group.length > 1 && BY_LOAD.has(strategy)) {
+      this.#note(STRATEGY, `${name} has fallbacks, and beside them its targets are shared out by weight`)
+    }
+    const [long] = alike(longer)
+    const [mild] = alike(milder)
+    const timeouts = {
+      ...seconds('first_byte', longest(group, 'streamTimeout') ?? streamTimeout),
+      ...seconds('total', longest(group, 'timeout') ?? timeout),
+    }
+    const on = {
+      ...long && { context_length: target(long, null, true) },
+      ...mild && { content_filter: target(mild, null, true) },
+    }
+    return {
+      model: name,
+      ...targets(group, spare, strategy),
+      ...retries !== null && { retries: Math.min(100, retries + spare.length) },
+      ...Object.keys(on).length > 0 && { on },
+      ...Object.keys(timeouts).length > 0 && { timeouts },
+    }
+  }
+
+  /** What follows a model, as far as it takes the same requests: they are not translated. */
+  #alike(name: string, protocol: string | undefined, { path, names }: Chain): Deployment[] {
+    return names.filter(other => other !== name).flatMap(other => {
+      const found = this.#groups.get(other) ?? []
+      const alike = found.filter(each => each.protocol === protocol)
+      if (alike.length === 0) this.#note(path, `${other} speaks another protocol than ${name}: it was left out`)
+      return alike
+    })
+  }
+
+  #strategy(): string {
+    const name = this.#source.text(STRATEGY) ?? 'simple-shuffle'
+    const strategy = STRATEGIES[name]
+    if (strategy === undefined) this.#note(STRATEGY, `there is no ${name}: the targets are asked in order`)
+    else if (name.startsWith('usage')) this.#note(STRATEGY, 'there is no routing by usage: least_busy is nearest')
+    return strategy ?? 'ordered'
+  }
+
+  /** A setting of the router, which may stand in two places. */
+  #setting(name: string, elsewhere: string): number | null {
+    const inRouter = this.#source.number(['router_settings', name])
+    const outside = this.#source.number(['litellm_settings', elsewhere])
+    return inRouter ?? outside
+  }
+
+  /** `[{a: [b, c]}]`, in either of the two places: for each model the groups that follow it. */
+  #fallbacks(name: string): Map<string, Chain> {
+    const found = new Map<string, Chain>()
+    for (const path of [['router_settings', name], ['litellm_settings', name]]) {
+      const list = this.#source.take(path)
+      for (const entry of Array.isArray(list) ? list : []) {
+        for (const [model, others] of Object.entries(Object(entry) as Record<string, unknown>)) {
+          found.set(model, this.#known(path, others))
+        }
+      }
+    }
+    return found
+  }
+
+  #list(name: string): Chain {
+    const path = ['router_settings', 'litellm_settings'].map(block => [block, name])
+      .find(each => this.#source.peek(each) !== undefined)
+    return path ? this.#known(path, this.#source.take(path)) : { path: [], names: [] }
+  }
+
+  #known(path: Path, others: unknown): Chain {
+    const names = [others].flat().filter(name => typeof name === 'string')
+    for (const name of names) {
+      if (!this.#groups.has(name)) this.#note(path, `nothing serves ${name}: it was left out`)
+    }
+    return { path, names: names.filter(name => this.#groups.has(name)) }
+  }
+
+  #note(path: Path, text: string): void {
+    this.#notes.push({ place: this.#source.place(path), setting: dotted(path), text })
+  }
+}
+
+/** The targets of a model and, behind them, those of its fallbacks. */
+function targets(
+  group: readonly Deployment[], spare: readonly Deployment[], strategy: string,
+): Pick<Route, 'to' | 'strategy'> {
+  const isOrdered = strategy === 'ordered' || group.length === 1 || group.some(({ order }) => order !== null)
+  if (isOrdered) {
+    const last = Number.MAX_SAFE_INTEGER
+    const inOrder = group.toSorted((a, b) => (a.order ?? last) - (b.order ?? last))
+    return { to: [...inOrder.map(each => target(each, null)), ...spare.map(each => target(each, null, true))] }
+  }
+  if (spare.length === 0 && strategy !== 'weighted') {
+    return { to: group.map(each => target(each, null)), strategy }
+  }
+  const weights = wholeWeights(group.map(({ weight }) => weight ?? 1), spare.length > 0)
+  return {
+    to: [
+      ...group.map((each, index) => target(each, weights[index] as number)),
+      ...spare.map(each => target(each, 1, true)),
+    ],
+    strategy: 'weighted',
+  }
+}
+
+/** Whole weights in the same ratios; far above 1 where fallbacks stand beside them. */
+function wholeWeights(shares: readonly number[], beside: boolean): number[] {
+  const whole = shares.map(share => Math.max(1, Math.round(share * (shares.every(Number.isInteger) ? 1 : 100))))
+  const unit = whole.reduce(commonDivisor)
+  const factor = beside ? RARELY : 1
+  const fit = Math.min(1, LARGEST_WEIGHT / (Math.max(...whole) / unit * factor))
+  return whole.map(share => Math.max(1, Math.round(share / unit * factor * fit)))
+}
+
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b)
+}
+
+/** @param isElsewhere the client asked for another model: the name has to be said */
+function target({ upstream, model, group }: Deployment, weight: number | null, isElsewhere = false): Target {
+  const name = model ?? (isElsewhere && !group.includes('*') ? group : null)
+  return { upstream, ...name !== null && { model: name }, ...weight !== null && weight !== 1 && { weight } }
+}
+
+function longest(group: readonly Deployment[], name: 'timeout' | 'streamTimeout'): number | null {
+  const times = group.map(deployment => deployment[name]).filter(time => time !== null)
+  return times.length === 0 ? null : Math.max(...times)
+}
+
+function seconds(name: string, time: number | null): Record<string, string> {
+  if (time === null || time <= 0) return {}
+  return { [name]: Number.isInteger(time) ? `${time}s` : `${Math.round(time * 1000)}ms` }
+}

@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { Document, isCollection, isMap, visit } from 'yaml'
+import type { Scalar, YAMLMap } from 'yaml'
+import { readDeployments, variableOf } from './litellm-deployments.ts'
+import type { Deployment } from './litellm-deployments.ts'
+import { notesOfRest } from './litellm-notes.ts'
+import type { Note } from './litellm-notes.ts'
+import { RARELY, readRoutes } from './litellm-routes.ts'
+import type { Route } from './litellm-routes.ts'
+import { ImportError, Source } from './source.ts'
+
+export interface Imported {
+  /** The text of a gateway.yaml. */
+  readonly yaml: string
+  /** What has no equal, or not the same, in the file's order. */
+  readonly notes: readonly Note[]
+  /** The variables of the environment that the result refers to. */
+  readonly variables: readonly string[]
+}
+
+/**
+ * Turns the configuration of a LiteLLM proxy into one of the gateway.
+ *
+ * @throws ImportError for a text that is no YAML, or in which no model can be served
+ */
+export function importLitellm(text: string): Imported {
+  const source = new Source(text)
+  if (source.length(['model_list']) === 0) throw new ImportError('it has no model_list')
+  const { deployments, upstreams, prices, notes } = readDeployments(source)
+  const { routes, notes: routeNotes } = readRoutes(source, deployments)
+  const keys = readKeys(source)
+  const all = [...notes, ...routeNotes, ...keys.notes, ...notesOfRest(source)].toSorted(byPlace)
+  if (routes.length === 0) {
+    const reasons = all.map(({ place, text: reason }) => `${place}: ${reason}`).join('\n')
+    throw new ImportError(`none of its models can be served\n${reasons}`)
+  }
+  const models = Object.fromEntries([...prices].map(([name, price]) => [name, { price }]))
+  const document = new Document({
+    upstreams: Object.fromEntries(upstreams),
+    routes: routes.map(short),
+    ...prices.size > 0 && { models },
+    ...keys.list.length > 0 && { keys: keys.list },
+    ledger: { file: 'data/gateway.db' },
+  })
+  layOut(document, routes, deployments)
+  const yaml = document.toString({ lineWidth: 110, flowCollectionPadding: true })
+  return { yaml, notes: all, variables: variablesIn(yaml) }
+}
+
+/** One target that is an upstream alone is written as its name. */
+function short(route: Route): object {
+  const to = route.to.map(target => (Object.keys(target).length === 1 ? target.upstream : target))
+  return { ...route, to: to.length === 1 ? to[0] : to }
+}
+
+function readKeys(source: Source): { list: object[]; notes: Note[] } {
+  const path = ['general_settings', 'master_key']
+  const key = source.text(path)
+  const name = 'master'
+  const variable = key === null ? null : variableOf(key)
+  if (variable !== null) return { list: [{ name, key: `\${${variable}}` }], notes: [] }
+  if (key !== null) {
+    return { list: [{ name, sha256: createHash('sha256').update(key).digest('hex') }], notes: [] }
+  }
+  const text = 'LiteLLM lets anybody in without it; the gateway lets nobody in without keys or `auth: open`'
+  return { list: [], notes: [{ place: source.place(path), setting: 'general_settings.master_key', text }] }
+}
+
+const HEADING = ` Made from the configuration of a LiteLLM proxy. Check it with: gateway check
+ LiteLLM listens on port 4000; for the same port: server: { listen: ":4000" }`
+
+const COMMENTS: Readonly<Record<string, string>> = {
+  upstreams: " What stands in front of the client's path, and the credential.",
+  routes: ' The first route that matches takes the request.',
+  models: " USD per million tokens. Other models have the catalogue's prices.",
+  keys: ' The master key is an ordinary key here. For others: gateway keys create',
+  ledger: ' One row for each request. Absent: nothing is recorded.',
+}
+
+/** Comments, blank lines between the blocks, and one line for what is small. */
+function layOut(document: Document, routes: readonly Route[], deployments: readonly Deployment[]): void {
+  document.commentBefore = HEADING
+  routes.forEach((route, index) => {
+    const text = explanation(route, deployments)
+    const node = document.getIn(['routes', index], true)
+    if (text !== '' && isCollection(node)) node.commentBefore = text
+  })
+  visit(document, {
+    Map(_, node, ancestors) {
+      if (ancestors.some(isFlow) || isSmall(node)) node.flow = true
+    },
+  })
+  const blocks = isMap(document.contents) ? document.contents.items : []
+  for (const [index, { key }] of blocks.entries()) {
+    const name = key as Scalar
+    name.commentBefore = COMMENTS[String(name.value)] ?? ''
+    name.spaceBefore = index > 0
+  }
+}
+
+function isFlow(node: unknown): boolean {
+  return isCollection(node) && node.flow === true
+}
+
+/** Targets, credentials and the like: a few scalars. */
+function isSmall(map: YAMLMap): boolean {
+  const isBlock = map.items.some(({ key }) => ['url', 'to', 'name', 'file'].includes(String(key)))
+  return map.items.length < 8 && !isBlock && map.items.every(({ value }) => !isCollection(value))
+}
+
+/** What clients have to know of a route that LiteLLM served otherwise. */
+function explanation({ model, path, to, strategy }: Route, deployments: readonly Deployment[]): string {
+  const protocols = new Set(deployments.filter(({ group }) => group === model).map(({ protocol }) => protocol))
+  const lines: string[] = []
+  if (path === undefined && protocols.size === 1) {
+    if (protocols.has('messages')) lines.push(' Requests are not translated: call it by /v1/messages.')
+    if (protocols.has('generate')) lines.push(' Requests are not translated: call it by /v1beta/models/...')
+  }
+  const hasFallbacks = strategy === 'weighted' && to.some(({ weight = 1 }) => weight === 1)
+    && to.some(({ weight = 1 }) => weight >= RARELY)
+  if (hasFallbacks) lines.push(' Targets without a weight are fallbacks: asked when the others fail, hardly ever first.')
+  return lines.join('\n')
+}
+
+function variablesIn(yaml: string): string[] {
+  const found = [...yaml.matchAll(/(?<!\$)\$\{([A-Za-z_]\w*)\}/g)].map(([, name = '']) => name)
+  return [...new Set(found)].sort()
+}
+
+function byPlace(a: Note, b: Note): number {
+  const [line = 0, column = 0] = a.place.split(':').map(Number)
+  const [otherLine = 0, otherColumn = 0] = b.place.split(':').map(Number)
+  return line - otherLine || column - otherColumn
+}

@@ -1,0 +1,301 @@
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import { GatewayError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import { isErrorBody } from './metering/body.ts'
+import { SseReader } from './metering/sse.ts'
+import type { SseEvent } from './metering/sse.ts'
+import { createStreamMeter } from './metering/stream-meter.ts'
+import type { StreamMeter } from './metering/stream-meter.ts'
+import type { EndpointName } from './protocols/names.ts'
+import { refusalReason } from './protocols/refusal.ts'
+import type { RefusalReason } from './protocols/refusal.ts'
+import type { Judge, Opinion } from './proxy/prelude.ts'
+import type { AnswerHead } from './proxy/relay.ts'
+import { isRetryableStatus } from './proxy/retry.ts'
+import { isThere, kindOf, member, parsed } from './stream-event.ts'
+
+/** Bytes of an error answer that are kept for the client, and milliseconds that it may take to come. */
+const MOST_REFUSAL = 1024 * 1024
+const REFUSAL_PATIENCE = 2_000
+/** Bytes of a whole answer that are looked at. */
+const MOST_BODY = 256 * 1024
+/** Bytes of an answer that is kept back until it is whole. */
+const MOST_WHOLE = 32 * 1024 * 1024
+/** Bytes of a stream that are waited for its first event. */
+const MOST_EVENT = 256 * 1024
+
+/** Bytes of a growing array in which its first element's first name has to stand. */
+const MOST_START = 256
+
+/** Endpoints whose answers are JSON, or streams of JSON: anything else is no answer of theirs. */
+const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
+  'chat.completions', 'completions', 'responses', 'embeddings', 'images.generations', 'images.edits',
+  'messages', 'messages.count_tokens',
+  'generate.content', 'generate.stream', 'generate.count_tokens', 'generate.embed', 'generate.batch_embed',
+])
+
+/** Refusals for which the route names another target. */
+export type Reasons = Pick<ReadonlySet<RefusalReason>, 'has' | 'size'>
+
+/** Statuses with which a provider refuses what it was asked, rather than to be asked. */
+const REFUSALS = new Set([400, 403, 413, 422])
+
+export interface Demands {
+  readonly reasons: Reasons
+  /** Nothing goes to the client before all of it is there. */
+  readonly whole: boolean
+  /** The client's stream has begun: only another stream can go on with it. */
+  begun(): boolean
+}
+
+/**
+ * Chooses who looks at the beginning of an answer that another candidate could
+ * still replace.
+ *
+ * @returns null when the answer may go to the client as it is
+ */
+export function judgeOf(exchange: Exchange, head: AnswerHead, { reasons, whole, begun }: Demands): Judge | null {
+  const { status } = head
+  if (isRetryableStatus(status)) return new Refusal(true, head, reasons)
+  if (REFUSALS.has(status) && reasons.size > 0) return new Refusal(false, head, reasons)
+  const endpoint = exchange.classified.endpoint.name
+  const type = head.contentType.toLowerCase()
+  const isEvents = type.startsWith('text/event-stream')
+  if (begun() && (status !== 200 || !isEvents || encodingOf(head) !== null)) return new Refusal(true, head, reasons)
+  if (status < 200 || status > 299) return null
+  if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && encodingOf(head) === null) return new Whole(endpoint, head)
+  if (!SPEAKS_JSON.has(endpoint)) return new AnyByte()
+  if (!type.startsWith('text/event-stream')) {
+    return endpoint === 'generate.stream' && encodingOf(head) === null ? new FirstElement(head) : new WholeBody(head)
+  }
+  // Compressed against our asking, its events pass unread.
+  return encodingOf(head) === null ? new FirstEvent() : new AnyByte()
+}
+
+/** An answer with the status of an error. */
+export class Refusal implements Judge {
+  readonly most = MOST_REFUSAL
+  readonly patience = REFUSAL_PATIENCE
+  readonly anyByteCounts = true
+  readonly fault = null
+  /** What it refuses the request for, where the route names another target for that. */
+  reason: RefusalReason | null = null
+  readonly #isFailure: boolean
+  readonly #head: AnswerHead
+  readonly #reasons: Reasons
+
+  /** @param isFailure another attempt may fare better whatever it says */
+  constructor(isFailure: boolean, head: AnswerHead, reasons: Reasons) {
+    this.#isFailure = isFailure
+    this.#head = head
+    this.#reasons = reasons
+  }
+
+  push(): Opinion {
+    return 'open'
+  }
+
+  decide(body: Buffer, whole: boolean): 'good' | 'bad' {
+    if (whole && this.#reasons.size > 0 && REFUSALS.has(this.#head.status)) {
+      const reason = refusalReason(decoded(body, encodingOf(this.#head)) ?? body)
+      if (reason !== null && this.#reasons.has(reason)) this.reason = reason
+    }
+    return this.#isFailure || this.reason !== null ? 'bad' : 'good'
+  }
+}
+
+/** An answer of which nothing can be read: that its body begins has to do. */
+class AnyByte implements Judge {
+  readonly most = 0
+  readonly patience = null
+  readonly anyByteCounts = true
+  readonly fault = null
+
+  push(): Opinion {
+    return 'good'
+  }
+
+  decide(): 'good' {
+    return 'good'
+  }
+}
+
+/** An answer in one piece, which has to be JSON and must not be an error alone. */
+class WholeBody implements Judge {
+  readonly most = MOST_BODY
+  readonly patience = null
+  readonly anyByteCounts = true
+  fault: GatewayError | null = null
+  readonly #encoding: string | null
+
+  constructor(head: AnswerHead) {
+    this.#encoding = encodingOf(head)
+  }
+
+  push(): Opinion {
+    return 'open'
+  }
+
+  decide(body: Buffer, whole: boolean): 'good' | 'bad' {
+    // The beginning of something compressed shows nothing, and a coding unknown here may be the client's wish.
+    const plain = this.#encoding === null ? body : whole ? decoded(body, this.#encoding) : null
+    if (plain === null) return 'good'
+    if (isErrorAnswer(plain)) return 'bad'
+    if (whole ? isJson(plain) : /^\s*[[{]/.test(plain.toString('latin1', 0, 64))) return 'good'
+    this.fault = new GatewayError('upstream_invalid', 'the upstream answered with something that is no answer')
+    return 'bad'
+  }
+}
+
+/** A stream that is one growing JSON array: its first element must not be an error. */
+class FirstElement extends WholeBody {
+  #start = ''
+
+  override push(chunk?: Buffer): Opinion {
+    if (this.#start.length < MOST_START) this.#start += chunk?.toString('latin1', 0, MOST_START) ?? ''
+    const first = /^\s*\[\s*\{\s*"(\w+)"/.exec(this.#start)
+    return first && first[1] !== 'error' ? 'good' : 'open'
+  }
+}
+
+/** A stream, which has to begin with a whole event that is no error. Pings and comments are no events. */
+class FirstEvent implements Judge {
+  readonly most = MOST_EVENT
+  readonly patience = null
+  readonly anyByteCounts = false
+  fault: GatewayError | null = null
+  #opinion: Opinion = 'open'
+  readonly #reader = new SseReader(event => {
+    if (this.#opinion === 'open') this.#opinion = this.#judge(event)
+  })
+
+  push(chunk: Buffer): Opinion {
+    this.#reader.push(chunk)
+    return this.#opinion
+  }
+
+  decide(_body: Buffer, whole: boolean): 'good' | 'bad' {
+    // One event that is so large is no error.
+    if (!whole) return 'good'
+    this.#reader.end()
+    if (this.#opinion !== 'open') return this.#opinion
+    return this.#broken('upstream_cut', 'the upstream ended the stream before its first event')
+  }
+
+  #judge(event: SseEvent): Opinion {
+    switch (kindOf(event)) {
+      case 'ping':
+        return 'open'
+      case 'data':
+        return 'good'
+      case 'error':
+        return 'bad'
+      case 'done':
+        return this.#broken('upstream_cut', 'the upstream ended the stream without an answer')
+      case 'malformed':
+        return event.terminated
+          ? this.#broken('upstream_invalid', "the stream's first event is not well-formed")
+          : this.#broken('upstream_cut', 'the upstream ended the stream in its first event')
+    }
+  }
+
+  #broken(code: 'upstream_cut' | 'upstream_invalid', message: string): 'bad' {
+    this.fault = new GatewayError(code, message)
+    return 'bad'
+  }
+}
+
+/** An answer that is kept back to its end, and has to have one. */
+class Whole implements Judge {
+  readonly most = MOST_WHOLE
+  readonly patience = null
+  readonly anyByteCounts = true
+  fault: GatewayError | null = null
+  readonly #meter: StreamMeter
+  readonly #body: WholeBody | null
+  #isMalformed = false
+  readonly #reader: SseReader | null
+
+  constructor(endpoint: EndpointName, head: AnswerHead) {
+    const isEvents = head.contentType.toLowerCase().startsWith('text/event-stream')
+    this.#meter = createStreamMeter(endpoint, { contentType: head.contentType })
+    this.#body = isEvents || endpoint === 'generate.stream' ? null : new WholeBody(head)
+    this.#reader = isEvents && SPEAKS_JSON.has(endpoint)
+      ? new SseReader(event => {
+        if (event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
+      })
+      : null
+  }
+
+  push(chunk: Buffer): Opinion {
+    if (this.#body) return 'open'
+    this.#meter.push(chunk)
+    this.#reader?.push(chunk)
+    if (this.#isMalformed) {
+      this.fault = new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed')
+    }
+    return this.#isMalformed || this.#meter.sawError ? 'bad' : 'open'
+  }
+
+  decide(body: Buffer, whole: boolean): 'good' | 'bad' {
+    if (!whole) {
+      const most = MOST_WHOLE >> 20
+      this.fault = new GatewayError('answer_too_large', `the answer is larger than the ${most} MB that are held`)
+      return 'bad'
+    }
+    if (this.#body) return this.#wholeBody(body)
+    this.#meter.end()
+    if (this.#meter.sawError) return 'bad'
+    if (this.#meter.terminated !== false) return 'good'
+    this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before its end')
+    return 'bad'
+  }
+
+  #wholeBody(body: Buffer): 'good' | 'bad' {
+    const opinion = (this.#body as WholeBody).decide(body, true)
+    this.fault = this.#body?.fault ?? null
+    return opinion
+  }
+}
+
+/** `{"error": ...}`, or the same as the first element of a list: a generate stream that is no stream of events. */
+function isErrorAnswer(body: Buffer): boolean {
+  const text = body.toString('latin1', 0, 64).trimStart()
+  if (!text.startsWith('[')) return isErrorBody(body)
+  const value = parsed(body.toString('utf8'))
+  return Array.isArray(value) && isThere(member(value[0], 'error'))
+}
+
+function isJson(body: Buffer): boolean {
+  return parsed(body.toString('utf8')) !== undefined
+}
+
+function encodingOf({ contentEncoding }: AnswerHead): string | null {
+  const encoding = contentEncoding?.trim().toLowerCase() ?? ''
+  return encoding === '' || encoding === 'identity' ? null : encoding
+}
+
+/** A small body, decompressed at once; null where that cannot be done. */
+function decoded(body: Buffer, encoding: string | null): Buffer | null {
+  const options = { maxOutputLength: 8 * MOST_REFUSAL }
+  try {
+    switch (encoding) {
+      case null:
+        return body
+      case 'gzip':
+      case 'x-gzip':
+        return gunzipSync(body, options)
+      case 'br':
+        return brotliDecompressSync(body, options)
+      case 'zstd':
+        return zstdDecompressSync(body, options)
+      case 'deflate':
+        return inflateSync(body, options)
+      default:
+        return null
+    }
+  } catch {
+    // Not what it says, or beyond reason: nothing is read out of it.
+    return null
+  }
+}

@@ -1,0 +1,66 @@
+import type { Price } from '../config/types.ts'
+import { parseDecimal } from './decimal.ts'
+import type { Decimal } from './decimal.ts'
+import { ITEMS } from './quantities.ts'
+import type { Item } from './quantities.ts'
+
+/** USD for one of each item or a million tokens, in the order of ITEMS; null = nothing is said of it. */
+export type Rates = readonly (Decimal | null)[]
+
+/** A price made ready for counting: every decimal read, every item with the rate of its kin. */
+export interface Tariff {
+  /** It has a rate for tokens: one direction without any is a gap, not a gift. */
+  readonly pricesTokens: boolean
+  /**
+   * The rates of the highest tier that the input is above, laid over the price's
+   * own: a tier replaces what it names, for the whole request.
+   */
+  ratesFor(inputTokens: number | null): Rates
+}
+
+/** Prices are constants: each is made ready once, and forgotten with its price. */
+const known = new WeakMap<Price, Tariff>()
+
+/** @throws RangeError when a rate is not a decimal */
+export function tariffOf(price: Price): Tariff {
+  let tariff = known.get(price)
+  if (tariff === undefined) known.set(price, (tariff = prepare(price)))
+  return tariff
+}
+
+function prepare(price: Price): Tariff {
+  const { tiers = [], ...own } = price
+  const base = ratesOf(own)
+  const above = tiers.map(tier => ({ above: tier.above, rates: ratesOf({ ...own, ...tier.price }) }))
+  return {
+    pricesTokens: price.input !== undefined || price.output !== undefined,
+    ratesFor: inputTokens => {
+      if (inputTokens === null) return base
+      return above.findLast(tier => inputTokens > tier.above)?.rates ?? base
+    },
+  }
+}
+
+function ratesOf(price: Omit<Price, 'tiers'>): Rates {
+  const write5m = price.cacheWrite5m ?? price.input
+  const rates: Record<Item, string | undefined> = {
+    cached_input: price.cachedInput ?? price.input,
+    cache_write_5m: write5m,
+    cache_write_1h: price.cacheWrite1h ?? write5m,
+    input_audio: price.inputAudio ?? price.input,
+    input_image: price.inputImage ?? price.input,
+    input: price.input,
+    reasoning: price.reasoning ?? price.output,
+    output_audio: price.outputAudio ?? price.output,
+    output_image: price.outputImage ?? price.output,
+    output: price.output,
+    second: price.perSecond,
+    character: price.perCharacter,
+    image: price.perImage,
+    request: price.perRequest,
+  }
+  return ITEMS.map(({ item }) => {
+    const rate = rates[item]
+    return rate === undefined ? null : parseDecimal(rate)
+  })
+}

@@ -1,0 +1,67 @@
+/** Why an upstream refuses a request that another model might take. */
+export type RefusalReason = 'context_length' | 'content_filter'
+
+/** Codes and types that say it in a word, in the three protocols and in those that imitate them. */
+const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
+  context_length_exceeded: 'context_length',
+  exceed_context_size_error: 'context_length',
+  model_context_window_exceeded: 'context_length',
+  content_filter: 'content_filter',
+  content_filtered: 'content_filter',
+  content_policy_violation: 'content_filter',
+  responsibleaipolicyviolation: 'content_filter',
+  moderation_blocked: 'content_filter',
+}))
+
+/**
+ * Wordings of the vendors that have no code for it: "prompt is too long: 210000
+ * tokens > 200000 maximum" (messages), "The input token count (1200000) exceeds
+ * the maximum number of tokens allowed (1048576)." (generate), "This model's
+ * maximum context length is 8192 tokens" (chat, without a code where the server
+ * is not the vendor's own).
+ */
+const WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
+  [/(prompt|input) is too long|context (window|length|limit|size)/i, 'context_length'],
+  [/exceeds? the maximum number of (input )?tokens|too many (input )?tokens/i, 'context_length'],
+  [/content[ _-]?(filter|management policy|policy)|safety system|was flagged|flagged (by|as|for)/i, 'content_filter'],
+]
+
+/**
+ * Reads out of an error answer whether the request was too long for the model, or
+ * refused by the provider's content filter.
+ *
+ * @param body the whole answer, decompressed
+ * @returns null when it says neither, or is not JSON
+ */
+export function refusalReason(body: Buffer): RefusalReason | null {
+  const error = errorOf(parse(body))
+  if (error === null) return null
+  const inner = record(error['innererror']) ?? record(error['inner_error'])
+  for (const word of [error['code'], error['type'], error['status'], inner?.['code']]) {
+    const reason = typeof word === 'string' ? CODES.get(word.toLowerCase()) : undefined
+    if (reason !== undefined) return reason
+  }
+  const { message } = error
+  if (typeof message !== 'string') return null
+  return WORDINGS.find(([pattern]) => pattern.test(message))?.[1] ?? null
+}
+
+/** `{error:{...}}`, the same in an array (generate streams), or the error's members at the top. */
+function errorOf(value: unknown): Record<string, unknown> | null {
+  const top = record(Array.isArray(value) ? value[0] : value)
+  if (top === null) return null
+  return typeof top['error'] === 'string' ? { message: top['error'] } : (record(top['error']) ?? top)
+}
+
+function record(value: unknown): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown
+  } catch {
+    // Not JSON: it says nothing that can be understood.
+    return null
+  }
+}

@@ -1,0 +1,46 @@
+import type { ServerResponse } from 'node:http'
+
+/** RFC 9112 section 7.1: a chunk of length 0 and no trailers. */
+export const LAST_CHUNK = '0\r\n\r\n'
+
+/** Bytes up to which copying a chunk costs less than writing its frame apart. */
+const COPIED = 16 * 1024
+
+const FRAMED = Symbol('framed')
+
+interface Framed extends ServerResponse {
+  [FRAMED]?: true
+}
+
+/**
+ * Takes the chunked coding of a response over from node, which writes each chunk
+ * in three pieces: length, bytes, line end. In one piece it costs a third less.
+ * To be called when the head was written; does nothing where the coding is not
+ * chunked. From here on, writeChunk and LAST_CHUNK.
+ */
+export function frameChunks(res: ServerResponse): void {
+  if (!res.chunkedEncoding) return
+  res.chunkedEncoding = false
+  ;(res as Framed)[FRAMED] = true
+}
+
+/** Does it write its chunks through writeChunk? */
+export function isFramed(res: object): boolean {
+  return (res as Framed)[FRAMED] === true
+}
+
+/** Writes bytes, at least one, as a chunk. Returns what `write` does: false means: wait for `drain`. */
+export function writeChunk(res: ServerResponse, bytes: Buffer, written?: () => void): boolean {
+  const length = `${bytes.length.toString(16)}\r\n`
+  if (bytes.length > COPIED) {
+    res.write(length, 'latin1')
+    res.write(bytes)
+    return res.write('\r\n', 'latin1', written)
+  }
+  const chunk = Buffer.allocUnsafe(length.length + bytes.length + 2)
+  chunk.write(length, 'latin1')
+  bytes.copy(chunk, length.length)
+  chunk[chunk.length - 2] = 13
+  chunk[chunk.length - 1] = 10
+  return res.write(chunk, written)
+}

@@ -1,0 +1,190 @@
+import type { Clock, Timer } from '../clock.ts'
+import { GatewayError, overloaded } from '../errors.ts'
+import type { AnswerSink } from './attempt.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { RawHeaders } from './headers.ts'
+
+/** What the beginning of an answer shows: nothing yet, that it is one, or that it is none. */
+export type Opinion = 'open' | 'good' | 'bad'
+
+/** Looks at the beginning of an answer while the client has seen nothing of it. */
+export interface Judge {
+  /** Bytes that are looked at; what is longer is decided on by so much of it. */
+  readonly most: number
+  /** Milliseconds from the head that are waited for the decision; null = as long as the deadlines allow. */
+  readonly patience: number | null
+  /** Any byte of the body counts as its first; otherwise the wait for that goes on until the decision. */
+  readonly anyByteCounts: boolean
+  push(chunk: Buffer): Opinion
+  /**
+   * No more is looked at.
+   *
+   * @param whole the answer has ended; otherwise it is longer than `most`, or takes longer than `patience`
+   */
+  decide(body: Buffer, whole: boolean): Exclude<Opinion, 'open'>
+  /** What was wrong where it is not an error of the upstream's own telling; null otherwise. */
+  readonly fault: GatewayError | null
+}
+
+/** An answer that was kept back, whole. */
+export interface KeptAnswer {
+  readonly status: number
+  readonly headers: RawHeaders
+  readonly httpVersion: string
+  readonly body: Buffer
+}
+
+/** Why an answer did not go to the client. */
+export interface Refused {
+  /** null: the upstream answered with an error of its own. */
+  readonly error: GatewayError | null
+  readonly status: number
+  readonly headers: RawHeaders
+  /** What can be told to the client if nothing else helps; null where not all of it is there. */
+  readonly answer: KeptAnswer | null
+}
+
+export interface PreludeOptions {
+  readonly clock: Clock
+  readonly deadlines: Deadlines
+  /** Chooses who looks at an answer; null = nobody has to. */
+  judge(status: number, headers: RawHeaders): Judge | null
+  /** Memory for what is kept back. @returns false where there is none left */
+  take(bytes: number): boolean
+  give(bytes: number): void
+  /** Where the answer goes once it is found good. */
+  readonly sink: AnswerSink
+  /** The rest of the answer goes to the sink itself. */
+  handOver(): void
+  /** Ends the attempt. */
+  abort(reason: GatewayError): void
+}
+
+/**
+ * Stands before the relay while an attempt can still be followed by another: the
+ * head and the beginning of its answer are kept back until it is known whether it
+ * is an answer. Then all of it goes to the client as it came, or none.
+ */
+export class Prelude implements AnswerSink {
+  /** null: the answer is good, and has gone on to the sink. */
+  readonly verdict: Promise<Refused | null>
+  readonly #options: PreludeOptions
+  readonly #tell: (verdict: Refused | null) => void
+  #status = 0
+  #headers: RawHeaders = []
+  #httpVersion = '1.1'
+  #judge: Judge | null = null
+  #kept: Buffer[] = []
+  #size = 0
+  #patience: Timer | null = null
+  #decided = false
+  #passed = false
+
+  constructor(options: PreludeOptions) {
+    this.#options = options
+    const { promise, resolve } = Promise.withResolvers<Refused | null>()
+    this.verdict = promise
+    this.#tell = resolve
+  }
+
+  head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
+    if (status > 599) {
+      return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
+    }
+    this.#status = status
+    this.#headers = headers
+    this.#httpVersion = httpVersion
+    const judge = this.#options.judge(status, headers)
+    this.#judge = judge
+    if (judge === null) this.#pass()
+    else if (judge.patience !== null) {
+      this.#patience = this.#options.clock.setTimeout(() => this.#decideNow(judge), judge.patience)
+    }
+    return null
+  }
+
+  data(chunk: Buffer): boolean {
+    const judge = this.#judge as Judge
+    if (judge.anyByteCounts) this.#options.deadlines.upstreamActive()
+    if (!this.#options.take(chunk.length)) {
+      this.#refuse(overloaded('the answers that are kept back are as many bytes as the gateway holds'), null)
+      return true
+    }
+    this.#kept.push(chunk)
+    this.#size += chunk.length
+    const opinion = judge.push(chunk)
+    if (opinion === 'good') return this.#pass()
+    if (opinion === 'bad') this.#refuse(judge.fault, this.#answer())
+    else if (this.#size > judge.most) return this.#decideNow(judge)
+    return true
+  }
+
+  /** By what there is, though it is not all. */
+  #decideNow(judge: Judge): boolean {
+    if (judge.decide(this.#body(), false) === 'good') return this.#pass()
+    this.#refuse(judge.fault, null)
+    return true
+  }
+
+  end(): void {
+    const judge = this.#judge as Judge
+    if (judge.decide(this.#body(), true) === 'bad') {
+      this.#refuse(judge.fault, this.#answer())
+      return
+    }
+    this.#pass()
+    if (this.#passed) this.#options.sink.end()
+  }
+
+  broken(error: GatewayError): void {
+    this.#refuse(error, null)
+  }
+
+  /** Ends it from outside. */
+  stop(reason: GatewayError): void {
+    if (this.#status !== 0) this.#refuse(reason, null)
+  }
+
+  /** @returns false when no more should come until the flow is resumed */
+  #pass(): boolean {
+    if (!this.#decide()) return true
+    const { sink, handOver, abort } = this.#options
+    handOver()
+    const refusal = sink.head(this.#status, this.#headers, this.#httpVersion)
+    if (refusal) {
+      abort(refusal)
+      this.#tell({ error: refusal, status: this.#status, headers: this.#headers, answer: null })
+      return true
+    }
+    let more = true
+    for (const chunk of this.#kept) more = sink.data(chunk)
+    this.#kept = []
+    this.#passed = true
+    this.#tell(null)
+    return more
+  }
+
+  #refuse(error: GatewayError | null, answer: KeptAnswer | null): void {
+    if (!this.#decide()) return
+    this.#tell({ error, status: this.#status, headers: this.#headers, answer })
+    this.#options.abort(error ?? new GatewayError('upstream_invalid', 'the upstream answered with an error'))
+  }
+
+  #decide(): boolean {
+    if (this.#decided) return false
+    this.#decided = true
+    this.#patience?.cancel()
+    this.#options.give(this.#size)
+    return true
+  }
+
+  #body(): Buffer {
+    if (this.#kept.length > 1) this.#kept = [Buffer.concat(this.#kept)]
+    return this.#kept[0] ?? Buffer.alloc(0)
+  }
+
+  #answer(): KeptAnswer | null {
+    if (this.#judge?.fault) return null
+    return { status: this.#status, headers: this.#headers, httpVersion: this.#httpVersion, body: this.#body() }
+  }
+}

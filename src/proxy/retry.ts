@@ -1,0 +1,61 @@
+import type { ErrorCode, GatewayError } from '../errors.ts'
+import { headerValue } from './headers.ts'
+import type { RawHeaders } from './headers.ts'
+
+/** Statuses below 500 after which another attempt may fare better. */
+const RETRYABLE = new Set([401, 402, 403, 408, 429])
+/** Those that the same upstream would only repeat: its credential or its account is at fault. */
+const HOPELESS_HERE = new Set([401, 402, 403])
+/** An upstream that was silent is not asked twice. */
+const SILENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['first_byte_timeout', 'idle_timeout', 'connect_timeout'])
+
+/** Is this status a failure that another candidate could mend? */
+export function isRetryableStatus(status: number): boolean {
+  return status >= 500 || RETRYABLE.has(status)
+}
+
+/** Is an answer with this status a failure, if what it says is an error? */
+export function isFailure(status: number): boolean {
+  return status < 300 || isRetryableStatus(status)
+}
+
+/** Does the status tell of the operator's credential or account, whose owner has to hear of it? */
+export function isOperatorsFault(status: number): boolean {
+  return HOPELESS_HERE.has(status)
+}
+
+/**
+ * What a failure of which the client has seen nothing is good for.
+ *
+ * @param error the row of the error table, or null where the upstream answered with an error of its own
+ * @param status the upstream's HTTP status, or null where none came
+ * @returns whether another attempt may fare better, and whether one at the same candidate may
+ */
+export function afterFailure(
+  error: GatewayError | null, status: number | null,
+): { retryable: boolean; again: boolean } {
+  const hopeless = status !== null && isOperatorsFault(status)
+  if (error === null || hopeless) return { retryable: status !== null && isFailure(status), again: !hopeless }
+  return { retryable: error.source === 'upstream' && error.retryable, again: !SILENT.has(error.code) }
+}
+
+/**
+ * What an answer asks for: `retry-after-ms`, or `retry-after` in seconds or as a
+ * date (RFC 9110 section 10.2.3).
+ *
+ * @param nowMs milliseconds since 1970
+ * @returns milliseconds, or null where nothing usable is said
+ */
+export function retryAfter(headers: RawHeaders, nowMs: number): number | null {
+  const ms = number(headerValue(headers, 'retry-after-ms'))
+  if (ms !== null) return ms
+  const text = headerValue(headers, 'retry-after')
+  const seconds = number(text)
+  if (seconds !== null) return seconds * 1000
+  const date = text === null ? NaN : Date.parse(text)
+  return Number.isNaN(date) ? null : Math.max(0, date - nowMs)
+}
+
+function number(text: string | null): number | null {
+  return text !== null && /^\s*\d{1,15}(\.\d+)?\s*$/.test(text) ? Number(text) : null
+}

@@ -1,0 +1,82 @@
+import type { Edit } from '../protocols/splice.ts'
+import { appended, fieldsOf, lessened } from './body.ts'
+import { isObject, objectIn, objectsIn, says, withBefore } from './resumption.ts'
+import type { Before, Dialect, JoinedEvents, Json } from './resumption.ts'
+
+/** What one chunk adds to the answer of a chat. */
+export function chatText(chunk: Json): string {
+  const content = objectIn(objectsIn(chunk, 'choices')[0] ?? {}, 'delta')['content']
+  return typeof content === 'string' ? content : ''
+}
+
+/** Why the request asks for something that cannot be continued; null = it does not. */
+export function chatObstacle(request: Json): string | null {
+  const { n, logprobs, audio, messages } = request
+  if (typeof n === 'number' && n > 1) return 'several answers were asked for'
+  if (logprobs === true) return 'log probabilities were asked for'
+  if (isObject(audio)) return 'audio was asked for'
+  const format = objectIn(request, 'response_format')['type']
+  if (format !== undefined && format !== 'text') return 'structured output was asked for'
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
+  if (!isObject(last)) return 'the request has no messages'
+  return last['role'] === 'assistant' ? 'the request ends with a message of the assistant itself' : null
+}
+
+/** The chat completions protocol: chunks with deltas, a finish_reason, `[DONE]`. */
+export class ChatDialect implements Dialect {
+  readonly ending = 'data: [DONE]\n\n'
+  finished = false
+  /** Of the first chunk: what every chunk of one answer has in common. */
+  #identity: Json | null = null
+
+  read(chunk: Json): string | null {
+    this.#identity ??= identityOf(chunk)
+    const choices = objectsIn(chunk, 'choices')
+    const [choice] = choices
+    if (choice === undefined) return null
+    if (choices.length > 1 || (choice['index'] ?? 0) !== 0) return 'several answers are under way'
+    const delta = objectIn(choice, 'delta')
+    if (says(choice['finish_reason'])) this.finished = true
+    if (says(delta['tool_calls']) || says(delta['function_call'])) return 'a tool call is under way'
+    if (says(delta['reasoning_content']) || says(delta['reasoning'])) return 'reasoning is under way'
+    if (says(delta['refusal'])) return 'a refusal is under way'
+    if (says(delta['audio'])) return 'audio is under way'
+    return null
+  }
+
+  edits(body: Buffer, text: string, spent: number): Edit[] {
+    const fields = fieldsOf(body, ['messages', 'max_tokens', 'max_completion_tokens'])
+    const message = { role: 'assistant', content: text }
+    return [
+      ...text === '' ? [] : appended(body, fields.get('messages'), message),
+      ...lessened(body, [fields.get('max_tokens'), fields.get('max_completion_tokens')], spent),
+    ]
+  }
+
+  joined({ inputTokens, outputTokens }: Before): JoinedEvents {
+    const counts = {
+      prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens,
+    }
+    // Nothing came before: the first chunk of this answer is the client's first.
+    const follows = this.#identity !== null
+    return {
+      translate: (chunk, text) => {
+        const whole: Json = { ...chunk, ...this.#identity }
+        if (isObject(chunk['usage'])) whole['usage'] = withBefore(chunk['usage'], counts)
+        const [choice] = objectsIn(chunk, 'choices')
+        if (choice === undefined) return [whole]
+        const delta = { ...objectIn(choice, 'delta') }
+        if (follows) delete delta['role']
+        if (typeof delta['content'] === 'string') delta['content'] = text(delta['content'])
+        const isEmpty = Object.values(delta).every(value => !says(value))
+        if (follows && isEmpty && !says(choice['finish_reason']) && !says(chunk['usage'])) return []
+        return [{ ...whole, choices: [{ ...choice, delta }] }]
+      },
+      render: chunk => `data: ${JSON.stringify(chunk)}\n\n`,
+    }
+  }
+}
+
+function identityOf({ id, created, model, object }: Json): Json {
+  return { id, object, created, model }
+}

@@ -1,0 +1,92 @@
+import type { Edit } from '../protocols/splice.ts'
+import { appended, fieldsOf, lessened } from './body.ts'
+import { isObject, objectIn, objectsIn, says, withBefore } from './resumption.ts'
+import type { Before, Dialect, JoinedEvents, Json } from './resumption.ts'
+
+/** What one chunk adds to the text. */
+export function generateText(chunk: Json): string {
+  return partsOf(chunk).map(({ text }) => (typeof text === 'string' ? text : '')).join('')
+}
+
+/** Why the request asks for something that cannot be continued; null = it does not. */
+export function generateObstacle(request: Json): string | null {
+  const wish = (name: string, old: string) => {
+    const config = objectIn(request, 'generationConfig')
+    return config[name] ?? config[old]
+  }
+  const type = wish('responseMimeType', 'response_mime_type')
+  const isPlain = type === undefined || type === 'text/plain'
+  if (!isPlain || says(wish('responseSchema', 'response_schema')) || says(wish('responseJsonSchema', 'response_json_schema'))) {
+    return 'structured output was asked for'
+  }
+  if (Number(wish('candidateCount', 'candidate_count') ?? 1) > 1) return 'several answers were asked for'
+  if (says(wish('responseLogprobs', 'response_logprobs'))) return 'log probabilities were asked for'
+  const modalities = wish('responseModalities', 'response_modalities')
+  if (Array.isArray(modalities) && modalities.some(each => String(each).toUpperCase() !== 'TEXT')) {
+    return 'something other than text was asked for'
+  }
+  return Array.isArray(request['contents']) ? null : 'the request has no contents'
+}
+
+/** The generate protocol: chunks of candidates, a finishReason, and no end of its own. */
+export class GenerateDialect implements Dialect {
+  readonly ending = ''
+  finished = false
+  #identity: Json = {}
+  #begun = false
+
+  read(chunk: Json): string | null {
+    if (!this.#begun) {
+      const { responseId, modelVersion } = chunk
+      this.#identity = { ...responseId !== undefined && { responseId }, ...modelVersion !== undefined && { modelVersion } }
+      this.#begun = true
+    }
+    const candidates = objectsIn(chunk, 'candidates')
+    if (candidates.length > 1) return 'several answers are under way'
+    if (says(candidates[0]?.['finishReason'])) this.finished = true
+    for (const part of partsOf(chunk)) {
+      if (part['thought'] === true) return 'a thought is under way'
+      const other = Object.keys(part).find(name => !['text', 'thought', 'thoughtSignature'].includes(name))
+      if (other !== undefined) return `a part of the type ${other} is under way`
+    }
+    return null
+  }
+
+  edits(body: Buffer, text: string, spent: number): Edit[] {
+    const fields = fieldsOf(body, ['contents', 'generationConfig'])
+    const config = fields.get('generationConfig')
+    const limits = config?.type === 'object'
+      ? fieldsOf(body, ['maxOutputTokens', 'max_output_tokens'], config.start, config.end)
+      : new Map()
+    return [
+      ...text === '' ? [] : appended(body, fields.get('contents'), { role: 'model', parts: [{ text }] }),
+      ...lessened(body, [...limits.values()], spent),
+    ]
+  }
+
+  joined({ inputTokens, outputTokens }: Before): JoinedEvents {
+    const counts = {
+      promptTokenCount: inputTokens, candidatesTokenCount: outputTokens, totalTokenCount: inputTokens + outputTokens,
+    }
+    return {
+      translate: (chunk, text) => {
+        const whole: Json = { ...chunk, ...this.#identity }
+        if (isObject(chunk['usageMetadata'])) whole['usageMetadata'] = withBefore(chunk['usageMetadata'], counts)
+        const [candidate, ...others] = objectsIn(chunk, 'candidates')
+        if (candidate === undefined) return [whole]
+        const content = objectIn(candidate, 'content')
+        const parts = partsOf(chunk).map(part => withText(part, text))
+        return [{ ...whole, candidates: [{ ...candidate, content: { ...content, parts } }, ...others] }]
+      },
+      render: chunk => `data: ${JSON.stringify(chunk)}\r\n\r\n`,
+    }
+  }
+}
+
+function withText(part: Json, text: (part: string) => string): Json {
+  return typeof part['text'] === 'string' ? { ...part, text: text(part['text']) } : part
+}
+
+function partsOf(chunk: Json): Json[] {
+  return objectsIn(objectIn(objectsIn(chunk, 'candidates')[0] ?? {}, 'content'), 'parts')
+}

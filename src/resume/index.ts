@@ -1,0 +1,37 @@
+import type { EndpointName } from '../protocols/names.ts'
+import { ChatDialect, chatObstacle, chatText } from './chat.ts'
+import { GenerateDialect, generateObstacle, generateText } from './generate.ts'
+import { MessagesDialect, messagesObstacle, messagesText } from './messages.ts'
+import { Resumption, isObject } from './resumption.ts'
+
+export type { Before, Joiner, Standing } from './resumption.ts'
+export { Resumption } from './resumption.ts'
+
+/**
+ * Prepares for the case that a stream breaks after some of it was sent, so that
+ * another upstream can be asked for the rest (`resume: continue`):
+ *
+ *   1. `sent` is given every byte that goes to the client, in whole events;
+ *   2. when the stream breaks, `standing` tells what can be done;
+ *   3. `edits` are those that make the client's request one for the rest;
+ *   4. `join` translates the events of the other answer, however often it takes.
+ *
+ * No overlap is looked for: what the second upstream says again is said twice.
+ *
+ * @param body the request's, decompressed JSON
+ * @returns the reason where the request cannot be continued, whatever comes
+ */
+export function resumption(endpoint: EndpointName, body: Buffer): Resumption | string {
+  const request: unknown = JSON.parse(body.toString('utf8'))
+  if (!isObject(request)) return 'the request is no JSON object'
+  switch (endpoint) {
+    case 'chat.completions':
+      return chatObstacle(request) ?? new Resumption(new ChatDialect(), chatText)
+    case 'messages':
+      return messagesObstacle(request) ?? new Resumption(new MessagesDialect(), messagesText)
+    case 'generate.stream':
+      return generateObstacle(request) ?? new Resumption(new GenerateDialect(), generateText)
+    default:
+      return 'answers of this endpoint cannot be continued'
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Takes off the beginning of a text, which comes in parts, what the client has
+ * already: white space that was left out of what the upstream was shown, and that
+ * it may say again.
+ */
+export class Leading {
+  #has: string
+
+  constructor(has: string) {
+    this.#has = has
+  }
+
+  /** @returns what is new of the part */
+  strip(part: string): string {
+    let same = 0
+    while (same < part.length && same < this.#has.length && part[same] === this.#has[same]) same++
+    // What differs, differs for good: from there on all of it is new.
+    this.#has = same === part.length ? this.#has.slice(same) : ''
+    return part.slice(same)
+  }
+}

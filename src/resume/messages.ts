@@ -1,0 +1,131 @@
+import type { Edit } from '../protocols/splice.ts'
+import { appended, fieldsOf, lessened } from './body.ts'
+import { objectIn, says, withBefore } from './resumption.ts'
+import type { Before, Dialect, JoinedEvents, Json } from './resumption.ts'
+
+/** What one event adds to the text of a message. */
+export function messagesText(event: Json): string {
+  if (event['type'] === 'content_block_start') return textIn(objectIn(event, 'content_block'))
+  return event['type'] === 'content_block_delta' ? textIn(objectIn(event, 'delta')) : ''
+}
+
+/** Why the request asks for something that cannot be continued; null = it does not. */
+export function messagesObstacle(request: Json): string | null {
+  if (says(request['output_format']) || says(objectIn(request, 'output_config')['format'])) {
+    return 'structured output was asked for'
+  }
+  const thinking = objectIn(request, 'thinking')['type']
+  if (thinking !== undefined && thinking !== 'disabled') return 'thinking was asked for, which allows no prefill'
+  return Array.isArray(request['messages']) ? null : 'the request has no messages'
+}
+
+/** The messages protocol: numbered content blocks between message_start and message_stop. */
+export class MessagesDialect implements Dialect {
+  finished = false
+  ending = frame({ type: 'message_stop' })
+  #started = false
+  /** Number of the text block that is open; null = none is. */
+  #open: number | null = null
+  /** Number of the next block. */
+  #next = 0
+
+  read(event: Json): string | null {
+    switch (event['type']) {
+      case 'message_start':
+        this.#started = true
+        return null
+      case 'content_block_start': {
+        const index = Number(event['index'])
+        this.#open = index
+        this.#next = index + 1
+        const type = objectIn(event, 'content_block')['type']
+        return type === 'text' ? null : `a block of the type ${String(type)} is under way`
+      }
+      case 'content_block_delta': {
+        const type = objectIn(event, 'delta')['type']
+        return type === 'text_delta' ? null : `a delta of the type ${String(type)} is under way`
+      }
+      case 'content_block_stop':
+        this.#open = null
+        return null
+      case 'message_delta':
+        if (says(objectIn(event, 'delta')['stop_reason'])) this.finished = true
+        return null
+      case 'message_stop':
+        this.ending = ''
+        return null
+      default:
+        return null
+    }
+  }
+
+  edits(body: Buffer, text: string, spent: number): Edit[] {
+    const fields = fieldsOf(body, ['messages', 'max_tokens'])
+    return [
+      ...text === '' ? [] : appended(body, fields.get('messages'), { role: 'assistant', content: text }),
+      ...lessened(body, [fields.get('max_tokens')], spent),
+    ]
+  }
+
+  joined({ inputTokens, outputTokens }: Before): JoinedEvents {
+    const numbers = new Map<unknown, number>()
+    /** What the upstream said of its input at the start; the client hears of it at the end. */
+    let started: Json = {}
+    let isFirst = true
+
+    const start = (event: Json, text: (part: string) => string): Json[] => {
+      const block = objectIn(event, 'content_block')
+      const isText = block['type'] === 'text'
+      const goesOn = isFirst && isText && this.#open !== null
+      const before = isFirst && !isText && this.#open !== null
+        ? [{ type: 'content_block_stop', index: this.#open }]
+        : []
+      isFirst = false
+      const index = goesOn ? (this.#open as number) : this.#next
+      numbers.set(event['index'], index)
+      if (!goesOn) return [...before, { ...event, index }]
+      const first = text(textIn(block))
+      return first === '' ? [] : [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text: first } }]
+    }
+
+    return {
+      translate: (event, text) => {
+        switch (event['type']) {
+          case 'message_start':
+            started = objectIn(objectIn(event, 'message'), 'usage')
+            return this.#started ? [] : [event]
+          case 'content_block_start':
+            return start(event, text)
+          case 'content_block_delta': {
+            const index = numbers.get(event['index']) ?? event['index']
+            const delta = objectIn(event, 'delta')
+            if (delta['type'] !== 'text_delta') return [{ ...event, index }]
+            const part = text(textIn(delta))
+            return part === '' ? [] : [{ ...event, index, delta: { ...delta, text: part } }]
+          }
+          case 'content_block_stop':
+            return [{ ...event, index: numbers.get(event['index']) ?? event['index'] }]
+          case 'message_delta': {
+            const usage = { ...inputOf(started), ...objectIn(event, 'usage') }
+            return [{ ...event, usage: withBefore(usage, { input_tokens: inputTokens, output_tokens: outputTokens }) }]
+          }
+          default:
+            return [event]
+        }
+      },
+      render: frame,
+    }
+  }
+}
+
+function inputOf({ input_tokens }: Json): Json {
+  return typeof input_tokens === 'number' ? { input_tokens } : {}
+}
+
+function textIn({ text }: Json): string {
+  return typeof text === 'string' ? text : ''
+}
+
+function frame(event: Json): string {
+  return `event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`
+}

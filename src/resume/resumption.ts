@@ -1,0 +1,199 @@
+import { SseReader } from '../metering/sse.ts'
+import type { SseEvent } from '../metering/sse.ts'
+import type { Edit } from '../protocols/splice.ts'
+import { Leading } from './leading.ts'
+
+/** A JSON object, of which nothing is known yet. */
+export type Json = Record<string, unknown>
+
+/** What can be done for a client whose stream broke. */
+export type Standing =
+  /** Another upstream can be asked for the rest. */
+  | { readonly can: 'continue' }
+  /** All was said, and only the protocol's end is missing: these bytes. */
+  | { readonly can: 'finish'; readonly rest: Buffer }
+  /** Nothing, for the reason given. */
+  | { readonly can: 'nothing'; readonly reason: string }
+
+/** What the answers before the one that is joined have used, reported or estimated. */
+export interface Before {
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+/** Turns the events of an answer that goes on where another broke into events for the same client. */
+export interface Joiner {
+  /** @param events whole events, none of them an error */
+  push(events: Buffer): Buffer
+}
+
+/** What a protocol has to know to be continued; one for each request. */
+export interface Dialect {
+  /** Takes in an event that the client got. @returns why the answer cannot be continued from here on; null = it can */
+  read(value: Json): string | null
+  /** Everything was said, whether or not the protocol's end was. */
+  readonly finished: boolean
+  /** The end of the protocol that is missing once all was said; empty where it has none. */
+  readonly ending: string
+  /** Edits to the client's body by which an upstream goes on behind the text. @param spent tokens of it */
+  edits(body: Buffer, text: string, spent: number): Edit[]
+  /** Begins to translate another answer. */
+  joined(before: Before): JoinedEvents
+}
+
+export interface JoinedEvents {
+  /**
+   * @param text takes off what the client has already of a text
+   * @returns the events that the client gets for this one
+   */
+  translate(value: Json, text: (part: string) => string): Json[]
+  /** How an event is written. */
+  render(value: Json): string
+}
+
+/** Characters that are kept; of a longer answer nobody would read the rest twice. */
+const MOST_TEXT = 1024 * 1024
+/** Bytes of an event that is looked into. */
+const MOST_EVENT = 16 * 1024 * 1024
+/** Bytes that a token takes, roughly; the same as for estimates of running streams. */
+const BYTES_PER_TOKEN = 4
+const DONE = '[DONE]'
+
+/**
+ * One streamed answer that another upstream could go on with: it watches what the
+ * client gets, and knows how to ask for the rest and how to join it.
+ */
+export class Resumption {
+  readonly #dialect: Dialect
+  readonly #textOf: (value: Json) => string
+  readonly #reader = new SseReader(event => this.#watch(event), { maxEvent: MOST_EVENT })
+  #text = ''
+  #done = false
+  #obstacle: string | null = null
+
+  /** @param textOf the text that an event adds to the answer */
+  constructor(dialect: Dialect, textOf: (value: Json) => string) {
+    this.#dialect = dialect
+    this.#textOf = textOf
+  }
+
+  /** These bytes went to the client: whole events, as an upstream sent them. */
+  sent(events: Buffer): void {
+    this.#reader.push(events)
+  }
+
+  get standing(): Standing {
+    if (this.#dialect.finished) return { can: 'finish', rest: Buffer.from(this.#done ? '' : this.#dialect.ending) }
+    return this.#obstacle === null ? { can: 'continue' } : { can: 'nothing', reason: this.#obstacle }
+  }
+
+  /**
+   * Edits to the client's body that ask another upstream for the rest: the text so
+   * far stands in it as the last message of the assistant, and the tokens that it
+   * took are taken off the limit that the client set. Its trailing white space is
+   * left out, because Anthropic refuses it.
+   */
+  edits(body: Buffer): Edit[] {
+    const text = this.#text.trimEnd()
+    return this.#dialect.edits(body, text, Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN))
+  }
+
+  /** Another answer begins, which goes on where the client's stream stands. */
+  join(before: Before): Joiner {
+    const joined = this.#dialect.joined(before)
+    const leading = new Leading(this.#text.slice(this.#text.trimEnd().length))
+    let out: string[] = []
+    const reader = new SseReader(event => {
+      const data = dataOf(event)
+      if (data === DONE) {
+        this.#done = true
+        out.push(`data: ${DONE}\n\n`)
+        return
+      }
+      const value = jsonObject(data)
+      if (value === null) return
+      for (const each of joined.translate(value, part => leading.strip(part))) {
+        this.#take(each)
+        out.push(joined.render(each))
+      }
+    }, { maxEvent: MOST_EVENT })
+    return {
+      push: events => {
+        reader.push(events)
+        const bytes = Buffer.from(out.join(''))
+        out = []
+        return bytes
+      },
+    }
+  }
+
+  #watch(event: SseEvent): void {
+    if (event.oversize) {
+      this.#obstacle ??= 'an event was too large to look into'
+      return
+    }
+    const data = dataOf(event)
+    if (data === DONE) {
+      this.#done = true
+      return
+    }
+    const value = jsonObject(data)
+    if (value !== null) this.#take(value)
+    else if (data !== '') this.#obstacle ??= 'an event was no JSON object'
+  }
+
+  #take(value: Json): void {
+    this.#obstacle ??= this.#dialect.read(value)
+    if (this.#obstacle !== null) {
+      this.#text = ''
+      return
+    }
+    this.#text += this.#textOf(value)
+    if (this.#text.length > MOST_TEXT) this.#obstacle = 'the answer is too long'
+  }
+}
+
+function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
+  return buf.toString('utf8', dataStart, dataEnd).trim()
+}
+
+function jsonObject(data: string): Json | null {
+  try {
+    const value: unknown = JSON.parse(data)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** Is it a JSON object: not null, not an array? */
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The member of that name if it is an object, or an empty one. */
+export function objectIn(value: Json, name: string): Json {
+  const member = value[name]
+  return isObject(member) ? member : {}
+}
+
+/** The member of that name if it is a list, as far as its elements are objects. */
+export function objectsIn(value: Json, name: string): Json[] {
+  const member = value[name]
+  return Array.isArray(member) ? member.filter(isObject) : []
+}
+
+/** Neither absent nor null, false, zero nor empty. */
+export function says(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0
+  return Boolean(value)
+}
+
+/** The usage with the counts of what came before added, where it has them. */
+export function withBefore(usage: Json, counts: Readonly<Record<string, number>>): Json {
+  const sum: Json = { ...usage }
+  for (const [name, more] of Object.entries(counts)) {
+    if (typeof sum[name] === 'number') sum[name] = (sum[name] as number) + more
+  }
+  return sum
+}

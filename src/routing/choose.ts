@@ -1,0 +1,97 @@
+import { hash } from 'node:crypto'
+import type { Route, Target } from '../config/types.ts'
+import { candidateId } from './candidate.ts'
+import type { Condition, Health } from './health.ts'
+
+export interface ChoiceOptions {
+  readonly health: Health
+  /** Between 0 and 1. */
+  readonly random: () => number
+  /** As the client wrote it. */
+  readonly model: string | null
+  /** What requests that belong together have in common; null = nothing is kept together. */
+  readonly affinity: string | null
+}
+
+/**
+ * A route's targets in the order in which this request is to try them: by the
+ * route's strategy, or by affinity where that is asked for; then those whose
+ * circuit is open go last, the one that opens first before the others, so that
+ * when nothing is well the least bad is tried rather than none.
+ */
+export function chooseOrder(route: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions): Target[] {
+  const [only] = route.targets
+  if (route.targets.length === 1) return [only as Target]
+  const { health, model, affinity } = options
+  const id = (target: Target) => candidateId(target, model)
+  const preferred = affinity === null ? byStrategy(route, options) : byAffinity(route.targets, affinity, id)
+  const well = preferred.filter(target => health.allows(id(target)))
+  const ill = preferred.filter(target => !well.includes(target))
+  const opensIn = (target: Target) => health.condition(id(target)).opensIn
+  ill.sort((a, b) => (opensIn(a) === opensIn(b) ? 0 : opensIn(a) - opensIn(b)))
+  return [...well, ...ill]
+}
+
+function byStrategy({ targets, strategy }: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions): Target[] {
+  const condition = (target: Target) => options.health.condition(candidateId(target, options.model))
+  switch (strategy) {
+    case 'ordered':
+      return [...targets]
+    case 'weighted':
+      return shuffled(targets, options.random)
+    case 'least_busy':
+      // Sorting is stable: those that are equally busy stay as the dice have it.
+      return shuffled(targets, options.random)
+        .sort((a, b) => condition(a).inFlight / a.weight - condition(b).inFlight / b.weight)
+    case 'fastest':
+      return fastest(targets, condition, options.random)
+  }
+}
+
+/**
+ * A random order in which each place is drawn by weight. The key of each is an
+ * exponential of rate `weight`; source: Efraimidis and Spirakis, "Weighted random
+ * sampling with a reservoir", 2006.
+ */
+function shuffled(targets: readonly Target[], random: () => number): Target[] {
+  return targets
+    .map(target => ({ target, key: target.weight > 0 ? -Math.log(1 - random()) / target.weight : Infinity }))
+    .toSorted((a, b) => (a.key === b.key ? 0 : a.key - b.key))
+    .map(({ target }) => target)
+}
+
+/**
+ * The better of two drawn at random, by first-byte time weighed with what is in
+ * flight; then the others, best first. Two choices are enough to spread load and
+ * do not stampede to one winner. Source: M. Mitzenmacher, "The power of two
+ * choices in randomized load balancing", 2001.
+ */
+function fastest(targets: readonly Target[], condition: (target: Target) => Condition, random: () => number): Target[] {
+  const score = (target: Target) => {
+    const { expectedMs, inFlight } = condition(target)
+    // One that has not answered yet is worth a try.
+    return (expectedMs ?? 0) * (inFlight + 1)
+  }
+  const a = Math.floor(random() * targets.length)
+  const b = (a + 1 + Math.floor(random() * (targets.length - 1))) % targets.length
+  const first = targets[score(targets[a] as Target) <= score(targets[b] as Target) ? a : b] as Target
+  const others = targets.filter(target => target !== first).toSorted((x, y) => score(x) - score(y))
+  return [first, ...others]
+}
+
+/**
+ * The same order for the same affinity, whatever else is in the list: rendezvous
+ * hashing, so that one target more or less moves only its own share. Weights
+ * count. Source: Thaler and Ravishankar, "Using name-based mappings to increase
+ * hit rates", 1998; weighted after Schindelhauer and Schomaker, 2005.
+ */
+function byAffinity(targets: readonly Target[], affinity: string, id: (target: Target) => string): Target[] {
+  return targets
+    .map(target => {
+      const digest = hash('sha256', `${affinity}\n${id(target)}`, 'buffer')
+      const uniform = (digest.readUIntBE(0, 6) + 1) / (2 ** 48 + 1)
+      return { target, key: -Math.log(uniform) / Math.max(target.weight, Number.MIN_VALUE) }
+    })
+    .toSorted((a, b) => a.key - b.key)
+    .map(({ target }) => target)
+}

@@ -1,0 +1,119 @@
+import type { Target } from '../config/types.ts'
+
+/** How an attempt failed, as far as it bears on where to go next. */
+export interface Setback {
+  /** Another attempt may fare better. */
+  readonly retryable: boolean
+  /** So may one at the same candidate: it was not silent, and nothing is wrong with its credential. */
+  readonly again: boolean
+  /** Milliseconds for which it asked to be left alone, or null. */
+  readonly retryAfterMs: number | null
+}
+
+export interface Step {
+  readonly target: Target
+  /** Milliseconds to wait before. */
+  readonly delayMs: number
+}
+
+export interface Moment {
+  /** On the monotonic clock, milliseconds. */
+  readonly now: number
+  /** Milliseconds of the total timeout that are left. */
+  readonly timeLeft: number
+  /** Between 0 and 1. */
+  readonly random: number
+}
+
+/** Milliseconds that are waited for a candidate which asks for it, when there is no other. */
+const SHORT_WAIT = 5_000
+const FIRST_BACKOFF = 100
+const LONGEST_BACKOFF = 2_000
+
+interface Stop {
+  readonly target: Target
+  tries: number
+  /** On the monotonic clock: not to be asked before. */
+  notBefore: number
+  excluded: boolean
+}
+
+/**
+ * The way of one request along its candidates: each of them once, in their order;
+ * then, while attempts are left, again those for which that can help, the one
+ * that may be asked soonest first.
+ */
+export class Course {
+  #stops: Stop[]
+  #current: Stop
+  #attemptsLeft: number
+
+  /**
+   * @param order at least one
+   * @param retries attempts after the first
+   */
+  constructor(order: readonly Target[], retries: number) {
+    this.#stops = order.map(stop)
+    this.#current = this.#stops[0] as Stop
+    this.#current.tries = 1
+    this.#attemptsLeft = retries
+  }
+
+  get current(): Target {
+    return this.#current.target
+  }
+
+  /** Attempts that are still allowed. */
+  get attemptsLeft(): number {
+    return this.#attemptsLeft
+  }
+
+  /**
+   * The attempt at the current candidate failed.
+   *
+   * @param suits which candidates can be of use now
+   * @returns where to go next; null = nowhere
+   */
+  next(
+    setback: Setback, { now, timeLeft, random }: Moment, suits: (target: Target) => boolean = anyTarget,
+  ): Step | null {
+    const failed = this.#current
+    if (!setback.again) failed.excluded = true
+    failed.notBefore = now + (setback.retryAfterMs ?? backoff(failed.tries, random))
+    if (!setback.retryable || this.#attemptsLeft <= 0) return null
+    const left = this.#stops.filter(({ target, excluded }) => !excluded && suits(target))
+    const fresh = left.find(({ tries }) => tries === 0)
+    if (fresh) return this.#go(fresh, 0)
+    const [soonest] = left.sort((a, b) => a.notBefore - b.notBefore)
+    if (!soonest) return null
+    const delayMs = Math.max(0, soonest.notBefore - now)
+    return delayMs > SHORT_WAIT || delayMs >= timeLeft ? null : this.#go(soonest, delayMs)
+  }
+
+  /** From now on there is no other candidate than this one; going there is no retry. */
+  redirect(target: Target): Step {
+    this.#stops = [stop(target)]
+    this.#attemptsLeft++
+    return this.#go(this.#stops[0] as Stop, 0)
+  }
+
+  #go(to: Stop, delayMs: number): Step {
+    this.#current = to
+    this.#attemptsLeft--
+    to.tries++
+    return { target: to.target, delayMs }
+  }
+}
+
+function stop(target: Target): Stop {
+  return { target, tries: 0, notBefore: 0, excluded: false }
+}
+
+function anyTarget(): boolean {
+  return true
+}
+
+/** Exponential, between half and all of it. */
+function backoff(tries: number, random: number): number {
+  return Math.min(FIRST_BACKOFF * 2 ** (tries - 1), LONGEST_BACKOFF) * (0.5 + random / 2)
+}

@@ -1,0 +1,266 @@
+import type { Clock } from '../clock.ts'
+import { candidateOf } from './candidate.ts'
+import type { CandidateId } from './candidate.ts'
+
+export interface HealthOptions {
+  readonly clock: Pick<Clock, 'monotonic'>
+  /** Between 0 and 1. */
+  readonly random: () => number
+}
+
+/** What is known of one candidate, for the status page and the choosing. */
+export interface Condition {
+  readonly circuit: 'closed' | 'open' | 'probing'
+  /** Milliseconds until an open circuit lets a probe through; Infinity = a check decides; 0 otherwise. */
+  readonly opensIn: number
+  readonly inFlight: number
+  /** Moving average of the time to the first byte, milliseconds; null before the first answer. */
+  readonly firstByteMs: number | null
+  /** The same, less the longer nobody has measured it: what was slow once gets another try. */
+  readonly expectedMs: number | null
+  readonly consecutiveFailures: number
+}
+
+/**
+ * One attempt that is under way at a candidate. It ends by `succeeded`, `failed`
+ * or `abandoned`; what comes later does nothing.
+ */
+export interface Trial {
+  /** The answer has begun, and it is a good one: an open circuit closes. */
+  answered(firstByteMs: number): void
+  /** The answer came to its end. */
+  succeeded(): void
+  /**
+   * It failed by the candidate's fault, before an answer or in the middle of it.
+   *
+   * @param coolMs how long it asked to be left alone, or null
+   */
+  failed(coolMs: number | null): void
+  /** It ended through nobody's fault at the candidate: the client left, or its request was wrong. */
+  abandoned(): void
+}
+
+/** Failures in a row that open a circuit. */
+const CONSECUTIVE = 3
+/** Checks in a row that an upstream has to fail. */
+const CHECKS = 2
+/** Or: this share of failures among the latest outcomes, once there are enough of them. */
+const RATE = 0.5
+const WINDOW = 20
+/** Milliseconds that a circuit stays open the first time, and at most: a recovered primary is back within seconds. */
+const FIRST_PAUSE = 1_000
+const LONGEST_PAUSE = 5_000
+/** What a candidate may ask for at most with Retry-After. */
+const LONGEST_COOL = 60_000
+/** Weight of the newest first-byte time in its average. */
+const NEWEST = 0.2
+/** Milliseconds in which an average that nobody renews loses half of its weight. */
+const HALF_LIFE = 30_000
+/** Candidates that are remembered; clients choose the names of models, and there is no end of names. */
+const REMEMBERED = 4_096
+
+/**
+ * Passive health: a circuit for each candidate, closed while it answers, open for
+ * a growing, jittered time when it fails, closed again by one successful probe.
+ *
+ * Source of the pattern: M. Nygard, "Release It!", Circuit Breaker.
+ */
+export class Health {
+  readonly #options: HealthOptions
+  readonly #records = new Map<CandidateId, CandidateRecord>()
+  /** Upstreams that fail their checks, and how often in a row. */
+  readonly #failing = new Map<string, number>()
+
+  constructor(options: HealthOptions) {
+    this.#options = options
+  }
+
+  condition(id: CandidateId): Condition {
+    const record = this.#records.get(id)
+    const isDown = this.#isDown(id)
+    if (!record) return isDown ? { ...UNKNOWN, circuit: 'open', opensIn: Infinity } : UNKNOWN
+    const now = this.#options.clock.monotonic()
+    const opensIn = isDown ? Infinity : Math.max(0, record.openUntil - now)
+    const circuit = isDown ? 'open' : record.openUntil === 0 ? 'closed' : record.probing ? 'probing' : 'open'
+    return {
+      circuit,
+      opensIn: circuit === 'open' ? opensIn : 0,
+      inFlight: record.inFlight,
+      firstByteMs: record.firstByteMs,
+      expectedMs: record.firstByteMs === null ? null : record.firstByteMs * 2 ** ((record.measuredAt - now) / HALF_LIFE),
+      consecutiveFailures: record.consecutive,
+    }
+  }
+
+  /** Every candidate that was asked, for the status page. */
+  conditions(): [id: CandidateId, condition: Condition][] {
+    return [...this.#records.keys()].map(id => [id, this.condition(id)])
+  }
+
+  /** May it be asked now? An open circuit lets one probe through when its time is up. */
+  allows(id: CandidateId): boolean {
+    if (this.#isDown(id)) return false
+    const record = this.#records.get(id)
+    if (!record || record.openUntil === 0) return true
+    return !record.probing && this.#options.clock.monotonic() >= record.openUntil
+  }
+
+  /** An attempt at the candidate begins. */
+  begin(id: CandidateId): Trial {
+    const record = this.#records.get(id) ?? this.#remember(id)
+    record.inFlight++
+    const probe = record.openUntil !== 0 && !record.probing
+    if (probe) record.probing = true
+    return new RunningTrial(record, probe, this.#options)
+  }
+
+  /**
+   * An upstream was asked whether it is well. Its circuits are open from the
+   * second no in a row on, until the first yes.
+   *
+   * @returns whether it is taken to be well
+   */
+  checked(upstream: string, isWell: boolean): boolean {
+    if (!isWell) {
+      const failures = (this.#failing.get(upstream) ?? 0) + 1
+      this.#failing.set(upstream, failures)
+      return failures < CHECKS
+    }
+    this.#failing.delete(upstream)
+    for (const [id, record] of this.#records) if (candidateOf(id)[0] === upstream) record.close()
+    return true
+  }
+
+  /** The upstream is checked no more: what its last checks said is forgotten. */
+  unchecked(upstream: string): void {
+    this.#failing.delete(upstream)
+  }
+
+  /** The upstream is another one from now on: nothing is known of it. */
+  forget(upstream: string): void {
+    this.#failing.delete(upstream)
+    for (const id of this.#records.keys()) if (candidateOf(id)[0] === upstream) this.#records.delete(id)
+  }
+
+  #isDown(id: CandidateId): boolean {
+    return this.#failing.size > 0 && (this.#failing.get(candidateOf(id)[0]) ?? 0) >= CHECKS
+  }
+
+  #remember(id: CandidateId): CandidateRecord {
+    if (this.#records.size >= REMEMBERED) {
+      for (const [known, { inFlight, openUntil }] of this.#records) {
+        if (inFlight === 0 && openUntil === 0) this.#records.delete(known)
+      }
+    }
+    const record = new CandidateRecord()
+    this.#records.set(id, record)
+    return record
+  }
+}
+
+class RunningTrial implements Trial {
+  readonly #record: CandidateRecord
+  readonly #options: HealthOptions
+  #probe: boolean
+  #over = false
+
+  constructor(record: CandidateRecord, probe: boolean, options: HealthOptions) {
+    this.#record = record
+    this.#probe = probe
+    this.#options = options
+  }
+
+  answered(firstByteMs: number): void {
+    if (this.#over) return
+    this.#endProbe()
+    this.#record.close()
+    this.#record.average(firstByteMs, this.#options.clock.monotonic())
+  }
+
+  succeeded(): void {
+    if (!this.#end()) return
+    this.#record.close()
+    this.#record.success()
+  }
+
+  failed(coolMs: number | null): void {
+    if (this.#end()) this.#record.failure(coolMs, this.#options)
+  }
+
+  abandoned(): void {
+    this.#end()
+  }
+
+  #end(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    this.#record.inFlight--
+    this.#endProbe()
+    return true
+  }
+
+  #endProbe(): void {
+    if (this.#probe) this.#record.probing = false
+    this.#probe = false
+  }
+}
+
+class CandidateRecord {
+  inFlight = 0
+  probing = false
+  /** On the monotonic clock; 0 = closed. */
+  openUntil = 0
+  firstByteMs: number | null = null
+  /** On the monotonic clock. */
+  measuredAt = 0
+  /** Failures since the last answer that came to its end: one that always breaks off in the middle is not well. */
+  consecutive = 0
+  #openings = 0
+  /** The latest outcomes, oldest first; true = failed. */
+  readonly #latest: boolean[] = []
+
+  close(): void {
+    this.openUntil = 0
+  }
+
+  success(): void {
+    this.consecutive = 0
+    this.#openings = 0
+    this.#note(false)
+  }
+
+  average(ms: number, now: number): void {
+    this.measuredAt = now
+    this.firstByteMs = this.firstByteMs === null ? ms : this.firstByteMs + NEWEST * (ms - this.firstByteMs)
+  }
+
+  failure(coolMs: number | null, { clock, random }: HealthOptions): void {
+    this.consecutive++
+    this.#note(true)
+    const now = clock.monotonic()
+    // What was under way when the circuit opened says nothing new of it.
+    const wasOpen = this.openUntil > now
+    if (coolMs !== null) this.openUntil = Math.max(this.openUntil, now + Math.min(coolMs, LONGEST_COOL))
+    if (wasOpen || (this.openUntil === 0 && !this.#tripped())) return
+    if (coolMs !== null && !this.#tripped()) return
+    const pause = Math.min(FIRST_PAUSE * 2 ** this.#openings, LONGEST_PAUSE)
+    this.#openings++
+    this.#latest.length = 0
+    // Between half and all of it, so that many gateways do not come back at the same moment.
+    this.openUntil = Math.max(this.openUntil, now + pause * (0.5 + random() / 2))
+  }
+
+  #tripped(): boolean {
+    if (this.consecutive >= CONSECUTIVE) return true
+    return this.#latest.length >= WINDOW && this.#latest.filter(Boolean).length >= WINDOW * RATE
+  }
+
+  #note(failed: boolean): void {
+    this.#latest.push(failed)
+    if (this.#latest.length > WINDOW) this.#latest.shift()
+  }
+}
+
+const UNKNOWN: Condition = {
+  circuit: 'closed', opensIn: 0, inFlight: 0, firstByteMs: null, expectedMs: null, consecutiveFailures: 0,
+}

@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+import type { Logger } from 'pino'
+
+const SETTING = '/proc/sys/net/ipv4/tcp_migrate_req'
+
+/**
+ * Says so where Linux resets the connections that wait to be accepted when a
+ * listener of a shared port is closed, rather than hand them to another.
+ *
+ * Source: Linux, Documentation/networking/ip-sysctl.rst, tcp_migrate_req (5.14).
+ */
+export function warnOfResets(log: Logger): void {
+  if (readSetting() !== '0') return
+  log.warn(
+    'server.reuse_port: connections that arrive at the very moment at which a gateway hands over may be reset; '
+    + 'sysctl net.ipv4.tcp_migrate_req=1 prevents that',
+  )
+}
+
+function readSetting(): string | null {
+  try {
+    return readFileSync(SETTING, 'utf8').trim()
+  } catch {
+    // Another system, or an older kernel.
+    return null
+  }
+}

@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import helmet from '@fastify/helmet'
+import files from '@fastify/static'
+import Fastify from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import type { Address } from '../config/types.ts'
+import { inlineScripts } from './inline-scripts.ts'
+
+/** Where `npm run build:docs` puts the pages, in a checkout and in the package. */
+export const SITE_ROOT = fileURLToPath(new URL('../../dist/docs', import.meta.url))
+
+export interface SiteOptions {
+  readonly listen: Address
+  /** Another process may listen there too. */
+  readonly reusePort: boolean
+  /** Directory of the built pages. */
+  readonly root: string
+}
+
+export interface Site {
+  /** Such as `http://127.0.0.1:8082`, with the real port. */
+  readonly url: string
+  /** There are pages; without them every request is answered with 503 and how to build them. */
+  readonly built: boolean
+  /** Stops listening at once, and ends when the open answers have. */
+  close(): Promise<void>
+}
+
+/** A year: names below assets/ change with their content. */
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const NOT_BUILT = 'The documentation is not built. Build it with: npm run build:docs\n'
+
+/**
+ * Serves the documentation: static files, and nothing else.
+ *
+ * @throws the system's error when the address cannot be listened on
+ */
+export async function serveSite({ listen, reusePort, root }: SiteOptions): Promise<Site> {
+  const index = join(root, 'index.html')
+  const built = existsSync(index)
+  const app = Fastify({ forceCloseConnections: 'idle', routerOptions: { ignoreTrailingSlash: false } })
+  await secure(app, built ? inlineScripts(readFileSync(index, 'utf8')) : [])
+  if (built) await pages(app, root)
+  else app.setNotFoundHandler((_, reply) => reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT))
+  await app.ready()
+  app.server.listen(listen.fd === undefined ? { ...listen, reusePort } : { fd: listen.fd })
+  try {
+    await once(app.server, 'listening')
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+  return { url: urlOf(app.server.address() as AddressInfo), built, close: () => app.close() }
+}
+
+async function secure(app: FastifyInstance, scripts: readonly string[]): Promise<void> {
+  await app.register(helmet, {
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'", ...scripts],
+        // Code is coloured by style attributes.
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+        fontSrc: ["'self'"],
+        connectSrc: ["'self'"],
+        baseUri: ["'none'"],
+        formAction: ["'none'"],
+        frameAncestors: ["'none'"],
+      },
+    },
+    // The listener speaks plain HTTP: whether there is TLS is known to the proxy in front.
+    strictTransportSecurity: false,
+  })
+}
+
+async function pages(app: FastifyInstance, root: string): Promise<void> {
+  const missing = readFileSync(join(root, '404.html'))
+  await app.register(files, {
+    root,
+    extensions: ['html'],
+    cacheControl: false,
+    setHeaders: (reply, path) => {
+      const isHashed = path.startsWith(join(root, 'assets'))
+      void reply.header('cache-control', isHashed ? IMMUTABLE : 'no-cache')
+    },
+  })
+  app.setNotFoundHandler((_, reply) => reply.code(404).type('text/html; charset=utf-8').send(missing))
+}
+
+function urlOf({ address, port, family }: AddressInfo): string {
+  const any = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '[::1]' : null
+  return `http://${any ?? (family === 'IPv6' ? `[${address}]` : address)}:${port}`
+}

@@ -1,0 +1,169 @@
+import type { Target } from './config/types.ts'
+import type { GatewayError } from './errors.ts'
+import type { AttemptRecord, Exchange } from './exchange.ts'
+import type { Gateway, LiveUpstream } from './gateway.ts'
+import { Refusal, judgeOf } from './judge.ts'
+import type { Demands } from './judge.ts'
+import { outgoing } from './outgoing.ts'
+import type { RefusalReason } from './protocols/refusal.ts'
+import type { Edit } from './protocols/splice.ts'
+import { Attempt } from './proxy/attempt.ts'
+import type { AnswerSink } from './proxy/attempt.ts'
+import type { Deadlines } from './proxy/deadlines.ts'
+import type { RawHeaders } from './proxy/headers.ts'
+import { Prelude } from './proxy/prelude.ts'
+import type { KeptAnswer } from './proxy/prelude.ts'
+import { answerHead } from './proxy/relay.ts'
+import type { AnswerHead, RelayEnd } from './proxy/relay.ts'
+import { isFailure, isRetryableStatus, retryAfter } from './proxy/retry.ts'
+import { candidateId } from './routing/candidate.ts'
+import type { Trial } from './routing/health.ts'
+
+/** How a try failed of which the client has seen nothing. */
+export interface Failure {
+  /** The row of the error table, or null where the upstream answered with an error of its own. */
+  readonly error: GatewayError | null
+  /** The upstream's, or null where no head came. */
+  readonly status: number | null
+  readonly headers: RawHeaders
+  /** That answer of its own, where all of it is there. */
+  readonly answer: KeptAnswer | null
+  /** Why it refused the request, where the route names another target for that. */
+  readonly reason: RefusalReason | null
+}
+
+export interface TryOptions {
+  readonly candidate: Target
+  readonly deadlines: Deadlines
+  /** Where the answer goes. */
+  readonly sink: AnswerSink
+  /** What is asked of an answer that is kept back until then; null = it goes through as it comes. */
+  readonly demands: Demands | null
+  /** Edits of the request's body beside those that every request needs; null = none. */
+  readonly edits: ((body: Buffer) => Edit[]) | null
+}
+
+/** One try at one candidate: its request, its place in the ledger, its bearing on the candidate's health. */
+export class Try {
+  readonly candidate: Target
+  readonly attempt: Attempt
+  readonly record: AttemptRecord
+  readonly #trial: Trial
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #beganAt: number
+  readonly #prelude: Prelude | null
+  #refusal: Refusal | null = null
+
+  constructor(gateway: Gateway, exchange: Exchange, options: TryOptions) {
+    const { candidate, deadlines, sink, demands, edits } = options
+    this.candidate = candidate
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#beganAt = gateway.clock.monotonic()
+    const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
+    this.record = {
+      upstream: upstream.config.name,
+      model: candidate.model ?? exchange.model,
+      outcome: 'ok',
+      ms: 0,
+      atMs: this.#beganAt - exchange.startedAt,
+    }
+    exchange.attempts.push(this.record)
+    this.#prelude = demands && this.#createPrelude(deadlines, sink, demands)
+    this.attempt = new Attempt({
+      transport: upstream.transport,
+      upstreamUrl: upstream.url,
+      request: outgoing(exchange, upstream, candidate, edits),
+      deadlines,
+      sink: this.#prelude ?? sink,
+    })
+    this.#trial = gateway.health.begin(candidateId(candidate, exchange.model))
+  }
+
+  /** Once a head has come: null when the answer goes to the sink; otherwise nothing of it did. */
+  get verdict(): Promise<Failure | null> | null {
+    const verdict = this.#prelude?.verdict
+    return verdict?.then(refused => refused && { ...refused, reason: this.#refusal?.reason ?? null }) ?? null
+  }
+
+  /** Ends it from outside, as far as the client has seen nothing of it. */
+  stop(reason: GatewayError): void {
+    this.attempt.abort(reason)
+    this.#prelude?.stop(reason)
+  }
+
+  /** An answer has begun that is none of an error. */
+  answered(): void {
+    this.#trial.answered(this.#age)
+  }
+
+  /** The client has seen nothing of it. */
+  failed({ error, status, headers, reason }: Failure): void {
+    this.#note(error?.code ?? 'error_answer', status)
+    // What is wrong with the request is nobody's fault there.
+    const isFault = error ? error.source === 'upstream' : reason === null && status !== null && isFailure(status)
+    if (isFault) this.#trial.failed(retryAfter(headers, this.#gateway.clock.wall()))
+    else this.#trial.abandoned()
+  }
+
+  /** The client got the beginning of its answer, and is to get the rest from another. */
+  broke(error: GatewayError, status: number): void {
+    this.#note(error.code, status)
+    this.#trial.failed(null)
+  }
+
+  /**
+   * The client got its answer, to its end or not.
+   *
+   * @param head of the answer
+   * @param flaw what the upstream left out at the end, though the client misses nothing
+   */
+  ended(end: RelayEnd, head: Pick<AnswerHead, 'status' | 'headers'>, flaw: GatewayError | null): void {
+    const { status, headers } = head
+    const error = end ?? flaw
+    this.#note(error?.code ?? (status < 400 ? 'ok' : 'error_answer'), status)
+    if (error?.source === 'upstream') this.#trial.failed(null)
+    else if (error !== null) this.#trial.abandoned()
+    else if (status < 400) this.#trial.succeeded()
+    else if (isRetryableStatus(status)) this.#trial.failed(retryAfter(headers, this.#gateway.clock.wall()))
+    else this.#trial.abandoned()
+  }
+
+  #note(outcome: string, status: number | null): void {
+    this.record.ms = this.#age
+    this.record.outcome = outcome
+    if (status !== null) this.record.status = status
+  }
+
+  /** Milliseconds since it began. */
+  get #age(): number {
+    return this.#gateway.clock.monotonic() - this.#beganAt
+  }
+
+  #createPrelude(deadlines: Deadlines, sink: AnswerSink, demands: Demands): Prelude {
+    const exchange = this.#exchange
+    const { config, lasting: { bodies } } = this.#gateway
+    return new Prelude({
+      clock: this.#gateway.clock,
+      deadlines,
+      sink,
+      take: bytes => {
+        const isRoom = bodies.take(bytes, config.server.bodyMemory)
+        if (isRoom) exchange.bytesHeld += bytes
+        return isRoom
+      },
+      give: bytes => {
+        bodies.give(bytes)
+        exchange.bytesHeld -= bytes
+      },
+      judge: (status, headers) => {
+        const judge = judgeOf(exchange, answerHead(status, headers), demands)
+        if (judge instanceof Refusal) this.#refusal = judge
+        return judge
+      },
+      handOver: () => this.attempt.handOver(sink),
+      abort: error => this.attempt.abort(error),
+    })
+  }
+}

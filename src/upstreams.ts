@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import type { Config, Upstream } from './config/types.ts'
+import { createTransport } from './proxy/transport.ts'
+import type { Transport, TransportOptions } from './proxy/transport.ts'
+
+/** An upstream with its connections. */
+export interface LiveUpstream {
+  readonly config: Upstream
+  /** Origin and path prefix. */
+  readonly url: URL
+  /** The prefix without a final slash: what goes in front of a path. */
+  readonly prefix: string
+  /** For the in-process simulator: where it listens. */
+  readonly socketPath: string | null
+  readonly transport: Transport
+  readonly connections: Connections
+}
+
+/**
+ * The connections to an upstream, which outlive a change of the configuration
+ * that does not concern them. They are closed when the last configuration that
+ * works with them is done.
+ */
+export class Connections {
+  readonly transport: Transport
+  /** All that they depend on: where it says the same, they can be taken over. */
+  readonly nature: string
+  #holders = 0
+
+  constructor(transport: Transport, nature: string) {
+    this.transport = transport
+    this.nature = nature
+  }
+
+  hold(): void {
+    this.#holders++
+  }
+
+  release(): void {
+    this.#holders--
+    if (this.#holders === 0) void this.transport.close()
+  }
+}
+
+/**
+ * The upstreams of a configuration, with the connections of those before that
+ * are to the same place in the same way. Nothing is connected yet.
+ *
+ * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
+ * @throws the system's error for a CA file that cannot be read
+ */
+export function liveUpstreams(
+  config: Config, simulatorSocket: string | null, before: Iterable<LiveUpstream> = [],
+): Map<string, LiveUpstream> {
+  const known = new Map(Array.from(before, ({ config, connections }) => [config.name, connections]))
+  return new Map(Array.from(config.upstreams, ([name, upstream]) => {
+    const url = upstream.url ?? new URL('http://simulator')
+    const socketPath = upstream.simulator ? simulatorSocket : null
+    const connectTimeout = longestConnect(config, upstream)
+    const options = { origin: url.origin, socketPath, connectTimeout, ca: upstream.ca }
+    const nature = natureOf(options)
+    const old = known.get(name)
+    const connections = old?.nature === nature ? old : new Connections(createTransport(options), nature)
+    const { transport } = connections
+    const prefix = url.pathname.replace(/\/+$/, '')
+    return [name, { config: upstream, url, prefix, socketPath, transport, connections }]
+  }))
+}
+
+/**
+ * Milliseconds. The exchange's own deadline comes first; this one ends the attempt
+ * that nobody waits for any more.
+ */
+function longestConnect({ routes, timeouts }: Config, upstream: Upstream): number {
+  const own = routes
+    .filter(route => route.targets.some(target => target.upstream === upstream))
+    .map(route => route.timeouts.connect)
+  return Math.max(timeouts.connect, ...own) + 1_000
+}
+
+/** A CA file that was replaced makes other connections, whatever its name. */
+function natureOf(options: TransportOptions): string {
+  return JSON.stringify({ ...options, ca: options.ca && readFileSync(options.ca, 'utf8') })
+}

@@ -1,0 +1,82 @@
+import { SseReader } from './metering/sse.ts'
+import { kindOf, looksLikeData } from './stream-event.ts'
+
+/** Bytes of one event that are waited for. */
+const MOST_EVENT = 16 * 1024 * 1024
+const NOTHING = Buffer.alloc(0)
+
+interface Found {
+  readonly kind: 'error' | 'malformed'
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Lets a stream of events pass in whole events, so that another stream can go on
+ * wherever this one breaks; and neither an error of the protocol's own nor an
+ * event that is not well-formed, nor what comes behind them.
+ */
+export class WholeEvents {
+  /** The event that is kept from the client; null = none is. */
+  flaw: { readonly kind: 'error' | 'malformed'; readonly bytes: Buffer } | null = null
+  /** An event was too long to wait for: from there on everything passes as it comes. */
+  overflowed = false
+  #held: Buffer[] = []
+  #size = 0
+  /** Where in the stream the held bytes begin, and where the flaw stands. */
+  #offset = 0
+  #found: Found | null = null
+  readonly #reader = new SseReader(event => {
+    if (this.#found !== null || looksLikeData(event)) return
+    const { start, end } = event
+    const kind = kindOf(event)
+    if (kind === 'error' || kind === 'malformed') this.#found = { kind, start, end }
+  }, { maxEvent: MOST_EVENT })
+
+  /** @returns the events that are whole by now */
+  push(chunk: Buffer): Buffer {
+    if (this.overflowed) return chunk
+    if (this.flaw !== null) return NOTHING
+    this.#reader.push(chunk)
+    if (this.#found !== null) return this.#before(this.#found, this.#take(chunk))
+    const cut = this.#reader.blockStart - this.#offset
+    if (this.#size + chunk.length - cut > MOST_EVENT) {
+      this.overflowed = true
+      return this.#take(chunk)
+    }
+    if (cut === 0) {
+      this.#hold(chunk)
+      return NOTHING
+    }
+    const bytes = this.#take(chunk)
+    this.#offset += cut
+    this.#hold(bytes.subarray(cut))
+    return bytes.subarray(0, cut)
+  }
+
+  #before({ kind, start, end }: Found, bytes: Buffer): Buffer {
+    this.flaw = { kind, bytes: Buffer.from(bytes.subarray(start - this.#offset, end - this.#offset)) }
+    return bytes.subarray(0, start - this.#offset)
+  }
+
+  /** A copy is kept: a little of a large buffer would keep all of it in memory. */
+  #hold(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    this.#held.push(Buffer.from(bytes))
+    this.#size += bytes.length
+  }
+
+  /** What was held, and that. */
+  #take(bytes: Buffer): Buffer {
+    const held = this.#held
+    if (held.length === 0) return bytes
+    this.#held = []
+    this.#size = 0
+    return Buffer.concat([...held, bytes])
+  }
+
+  /** The stream has come to its proper end. @returns what stood behind the last whole event */
+  end(): Buffer {
+    return this.#take(NOTHING)
+  }
+}

@@ -1,0 +1,234 @@
+import { hash } from 'node:crypto'
+import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import type { Test } from 'tap'
+import { KeyFile, keyFileOf } from '../../src/auth/key-file.ts'
+import { readKeys } from '../../src/auth/key-reader.ts'
+import { KeyStore } from '../../src/auth/key-store.ts'
+import type { KeyChange } from '../../src/auth/key-store.ts'
+import type { Key, Limits } from '../../src/config/types.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const LIMITS: Limits = {
+  requestsPerMinute: 60,
+  tokensPerMinute: null,
+  concurrent: 3,
+  budget: { usd: '0.10', per: 'month' },
+  models: new Map([['gpt-*', { requestsPerMinute: null, tokensPerMinute: 5, concurrent: null, budget: null }]]),
+}
+
+function key(name: string, more: Partial<Key> = {}): Key {
+  return { name, digest: hash('sha256', `secret of ${name}`, 'buffer'), models: null, limits: null, ...more }
+}
+
+/** Looks at the file when the clock says so, or when the system tells of a change. */
+function open(t: Test, file: string) {
+  const clock = new FakeClock()
+  const troubles: string[] = []
+  const changes: KeyChange[] = []
+  let recoveries = 0
+  const store = new KeyStore({
+    file,
+    clock,
+    onTrouble: error => troubles.push((error as Error).message),
+    onRecovered: () => recoveries++,
+  })
+  t.teardown(() => store.close())
+  store.follow(change => changes.push(change))
+  const names = () => store.keys().map(({ name }) => name).sort().join(' ')
+  return { store, names, clock, troubles, changes, recoveries: () => recoveries, look: () => clock.advance(1_000) }
+}
+
+t.test('the store is beside the ledger, and its owner\'s alone', async t => {
+  const file = keyFileOf(join(t.testdir({}), 'data', 'ledger.db'))
+  t.match(file, /data\/keys\.db$/)
+  const before = process.umask(0)
+  t.teardown(() => process.umask(before))
+  using store = new KeyFile(file)
+  store.create(key('a'), 1)
+  for (const part of ['', '-wal', '-shm']) t.equal(statSync(file + part).mode & 0o777, 0o600, `keys.db${part}`)
+})
+
+t.test('what is written is read again, all of it', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  using store = new KeyFile(file)
+  const all = [key('a', { models: ['x', 'y-*'], limits: LIMITS }), key('none', { models: [] }), key('b')]
+  for (const [at, one] of all.entries()) store.create(one, 100 + at)
+  store.revoke(2, 500)
+  t.strictSame(readKeys(file), [
+    { id: 1, key: all[0], createdAt: 100, revokedAt: null },
+    { id: 2, key: all[1], createdAt: 101, revokedAt: 500 },
+    { id: 3, key: all[2], createdAt: 102, revokedAt: null },
+  ])
+  t.strictSame(readKeys(join(t.testdir({}), 'nowhere.db')), [])
+})
+
+t.test('the value of a key stands nowhere in the file', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  using store = new KeyFile(file)
+  store.create(key('a'), 1)
+  using db = new DatabaseSync(file)
+  t.notMatch(JSON.stringify(db.prepare('SELECT *, hex(digest) AS h FROM keys').all()), 'secret of')
+})
+
+t.test('a name belongs to one live key; a revoked one gives it back', async t => {
+  using store = new KeyFile(join(t.testdir({}), 'keys.db'))
+  store.create(key('a'), 1)
+  const again = key('a', { digest: hash('sha256', 'another', 'buffer') })
+  t.throws(() => store.create(again, 2), { code: 'taken' })
+  store.revoke(1, 3)
+  store.create(again, 4)
+  t.match(store.find('name', 'a'), { id: 2, revokedAt: null })
+  t.match(store.find('id', 1), { id: 1, revokedAt: 3 })
+  t.match(store.find('digest', key('a').digest), { id: 1 })
+  store.revoke(1, 9)
+  t.match(store.find('id', 1), { revokedAt: 3 }, 'the first revocation stands')
+  t.equal(store.find('name', 'b'), null)
+})
+
+t.test('a running store takes changes up, and tells them once', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  const running = open(t, file)
+  using other = new KeyFile(file)
+  other.create(key('a', { limits: LIMITS }), 1)
+  running.look()
+  t.equal(running.names(), 'a')
+  t.match(running.store.keys()[0], { name: 'a', limits: LIMITS })
+  other.create(key('b'), 2)
+  other.revoke(1, 3)
+  running.look()
+  running.look()
+  t.equal(running.names(), 'b')
+  t.strictSame(running.changes.map(({ added, removed }) => [added.map(k => k.name), removed.map(k => k.name)]), [
+    [['a'], []],
+    [['b'], ['a']],
+  ])
+  t.strictSame(running.troubles, [])
+})
+
+t.test('a writer waits for those who have not taken its change up, and for nobody who is gone', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  const first = open(t, file)
+  const second = open(t, file)
+  using other = new KeyFile(file)
+  other.create(key('a'), 1)
+  t.equal(other.published(0), false)
+  first.look()
+  t.equal(other.published(0), false, 'the second has not looked')
+  second.look()
+  t.equal(other.published(0), true)
+  t.equal(second.names(), 'a')
+  other.revoke(1, 2)
+  first.look()
+  t.equal(other.published(0), false)
+  second.store.close()
+  t.equal(other.published(0), true)
+  t.equal(first.names(), '')
+})
+
+t.test('many processes may write at once', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  using first = new KeyFile(file)
+  using second = new KeyFile(file)
+  for (let i = 0; i < 50; i++) (i % 2 ? first : second).create(key(`k${i}`), i)
+  t.equal(readKeys(file).length, 50)
+})
+
+t.test('a store that is locked at the start is told once, and read when it can be', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  {
+    using other = new KeyFile(file)
+    other.create(key('a'), 1)
+  }
+  const locker = new DatabaseSync(file)
+  locker.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')
+  const running = open(t, file)
+  running.look()
+  t.equal(running.names(), '')
+  t.match(running.troubles, [/locked/])
+  t.equal(running.troubles.length, 1)
+  locker.exec('COMMIT')
+  locker.close()
+  running.look()
+  t.equal(running.names(), 'a')
+  t.equal(running.recoveries(), 1)
+})
+
+t.test('who writes stands in no reader\'s way', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  const running = open(t, file)
+  using writer = new DatabaseSync(file)
+  writer.exec('BEGIN IMMEDIATE')
+  running.look()
+  t.strictSame(running.troubles, [])
+  t.strictSame(readKeys(file), [])
+})
+
+t.test('a store that is lost or replaced by garbage: the keys known so far stay', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  {
+    using other = new KeyFile(file)
+    other.create(key('a'), 1)
+  }
+  const running = open(t, file)
+  renameSync(file, `${file}.aside`)
+  running.look()
+  t.strictSame(running.troubles, ['the file is gone'])
+  writeFileSync(file, 'x'.repeat(8_192))
+  running.look()
+  t.match(running.troubles[1], /not a database/)
+  t.equal(running.names(), 'a')
+  rmSync(file)
+  renameSync(`${file}.aside`, file)
+  running.look()
+  t.equal(running.names(), 'a')
+  t.equal(running.recoveries(), 1)
+})
+
+t.test('a store that was garbage from the start is told, and has no keys', async t => {
+  const file = join(t.testdir({ 'keys.db': 'x'.repeat(8_192) }), 'keys.db')
+  const running = open(t, file)
+  t.equal(running.names(), '')
+  t.match(running.troubles, [/not a database/])
+  t.throws(() => new KeyFile(file), /not a database/)
+  t.throws(() => readKeys(file), /not a database/)
+})
+
+t.test('a row that cannot be read stands in nobody else\'s way', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  using other = new KeyFile(file)
+  other.create(key('a'), 1)
+  other.create(key('odd'), 2)
+  using db = new DatabaseSync(file)
+  for (const limits of ['{"requests_per_hour":1}', '{"concurrent":-1}', '{"budget":{"usd":5,"per":"day"}}', '[]', '"x"']) {
+    db.prepare("UPDATE keys SET limits = ? WHERE name = 'odd'").run(limits)
+    const running = open(t, file)
+    t.equal(running.names(), 'a', limits)
+    t.match(running.troubles, [/the key "odd" cannot be read/])
+  }
+})
+
+t.test('files of others and of newer versions are left alone', async t => {
+  const dir = t.testdir({})
+  const foreign = join(dir, 'foreign.db')
+  {
+    using db = new DatabaseSync(foreign)
+    db.exec('CREATE TABLE keys (a)')
+  }
+  t.throws(() => new KeyFile(foreign), { code: 'foreign' })
+  t.throws(() => readKeys(foreign), { code: 'foreign' })
+  const newer = join(dir, 'newer.db')
+  new KeyFile(newer).close()
+  {
+    using db = new DatabaseSync(newer)
+    db.exec('PRAGMA user_version = 99')
+  }
+  t.throws(() => new KeyFile(newer), { code: 'newer', message: /schema version 99/ })
+  const empty = join(dir, 'empty.db')
+  writeFileSync(empty, '')
+  t.throws(() => readKeys(empty), { code: 'outdated' })
+  new KeyFile(empty).close()
+  t.strictSame(readKeys(empty), [])
+})

@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+
+const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'gateway.js')
+
+t.test('a checkout runs its build while that is newer than all of its sources', async t => {
+  const root = t.testdir({ bin: {}, 'package.json': '{"type":"module"}' })
+  cpSync(COMMAND, join(root, 'bin', 'gateway.js'))
+  const write = (path: string, text: string, time: number) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+    utimesSync(join(root, path), time, time)
+  }
+  const settle = (time: number) => {
+    for (const folder of ['src', 'src/cli', 'src/proxy']) utimesSync(join(root, folder), time, time)
+  }
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const runs = () => execFileSync(process.execPath, [join(root, 'bin', 'gateway.js')], { env, encoding: 'utf8' }).trim()
+
+  write('src/cli/main.ts', 'const text: string = "sources"\nconsole.log(text)\n', 1_000)
+  write('src/proxy/relay.ts', '', 1_000)
+  t.equal(runs(), 'sources', 'there is no build')
+
+  settle(1_000)
+  write('dist/cli/main.js', 'console.log("build")\n', 2_000)
+  t.equal(runs(), 'build')
+
+  write('src/proxy/relay.ts', '', 3_000)
+  settle(1_000)
+  t.equal(runs(), 'sources', 'a source is newer')
+
+  write('src/proxy/relay.ts', '', 1_000)
+  settle(3_000)
+  t.equal(runs(), 'sources', 'a source may have gone')
+
+  settle(1_000)
+  write('src/console/web/page.tsx', '', 3_000)
+  for (const folder of ['src', 'src/console']) utimesSync(join(root, folder), 1_000, 1_000)
+  t.equal(runs(), 'build', 'the pages of the console are built apart')
+})

@@ -1,0 +1,77 @@
+import t from 'tap'
+import { DIALECTS, ask } from './failover/asking.ts'
+import { startTestGateway } from './support/gateway.ts'
+import { startRawUpstream, startUpstream } from './support/upstream.ts'
+
+const [CHAT] = DIALECTS
+
+t.test('an upstream that fails its checks gets no requests, until it passes one', async t => {
+  let isWell = true
+  const asked: (string | undefined)[] = []
+  const first = await startUpstream(t, (req, res) => {
+    if (req.url === '/base/health?deep=1') {
+      asked.push(req.headers.authorization)
+      res.writeHead(isWell ? 204 : 500).end()
+    } else {
+      res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
+    }
+  })
+  const second = await startUpstream(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
+  })
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
+upstreams:
+  a: { url: "${first.url}/base", auth: { bearer: operator }, health: { path: "/health?deep=1", every: 20ms } }
+  b: { url: "${second.url}" }
+routes: [{ to: [a, b] }]
+`)
+  const served = async () => (await ask(gateway, CHAT!)).headers.get('x-gateway-upstream')
+  t.equal(await served(), 'a')
+  isWell = false
+  await gateway.waitForLog(line => line.msg === 'the upstream is not well' && line.upstream === 'a')
+  t.equal(await served(), 'b')
+  const status = await (await fetch(`${gateway.addresses.console}/api/status`)).json()
+  t.match(status, { upstreams: [
+    { upstream: 'a', model: 'm', circuit: 'open', opens_in_ms: null, in_flight: 0 },
+    { upstream: 'b', model: 'm', circuit: 'closed', opens_in_ms: 0, in_flight: 0 },
+  ] })
+  t.notMatch(await (await fetch(`${gateway.url}/api/status`)).text(), 'upstreams', 'clients are not told')
+  isWell = true
+  await gateway.waitForLog(line => line.msg === 'the upstream is well again')
+  t.equal(await served(), 'a')
+  t.ok(asked.length > 0 && asked.every(credential => credential === 'Bearer operator'))
+})
+
+t.test('silence and a reset are no better than a 500', async t => {
+  const silent = await startRawUpstream(t, () => {})
+  const resetting = await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))
+  const gateway = await startTestGateway(t, `
+upstreams:
+  silent: { url: "${silent.url}", health: { path: /, every: 10ms } }
+  resetting: { url: "${resetting.url}", health: { path: /, every: 10ms } }
+routes: [{ to: [silent, resetting] }]
+`)
+  const notWell = (upstream: string) =>
+    gateway.waitForLog(line => line.msg === 'the upstream is not well' && line.upstream === upstream)
+  t.match(await notWell('resetting'), { why: 'upstream_reset' })
+  t.match(await notWell('silent'), { why: /timeout/ })
+})
+
+t.test('a gateway that is closed asks no more', async t => {
+  let asked = 0
+  const upstream = await startUpstream(t, (_req, res) => {
+    asked++
+    res.end()
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}", health: { path: /, every: 5ms } } }
+routes: [{ to: a }]
+`)
+  while (asked < 3) await fetch(`${gateway.url}/api/status`)
+  await gateway.close()
+  const before = asked
+  await new Promise(resolve => setTimeout(resolve, 50))
+  t.equal(asked, before)
+})

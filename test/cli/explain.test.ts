@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { gateway } from './command.ts'
+
+const CONFIG = `
+upstreams:
+  a: { url: "https://a.example", auth: { bearer: operator-secret-0123456789 } }
+  b: { url: "https://b.example" }
+routes:
+  - model: fast
+    to: [{ upstream: a, model: x, weight: 3 }, { upstream: b, prefill: true }]
+    strategy: weighted
+    on: { context_length: b }
+    resume: continue
+  - { model: kept, to: [a, b], affinity: "header:X-Session", retries: 0 }
+  - { model: single, to: a }
+auth: open
+`
+
+async function explained(t: Test, model: string): Promise<string> {
+  const file = join(t.testdir({ 'gateway.yaml': CONFIG }), 'gateway.yaml')
+  const { stdout, code } = await gateway(['explain', '-c', file, '-p', '/v1/chat/completions', '-m', model])
+  t.equal(code, 0)
+  return stdout
+}
+
+t.test('several targets: the order, the retries, what follows, and each target', async t => {
+  const text = await explained(t, 'fast')
+  t.match(text, 'order     at random, by weight; those that are not well last\n')
+  t.match(text, 'retries   1 after the first attempt\n')
+  t.match(text, 'on        context_length: b\n')
+  t.match(text, 'resume    continue\n')
+  t.match(text, /target {4}1 of 2, weight 3\nupstream {2}a\n[^]*as model {2}x\n[^]*target {4}2 of 2, prefill\nupstream {2}b\n/)
+  t.notMatch(text, 'operator-secret')
+})
+
+t.test('affinity takes the place of the strategy', async t => {
+  const text = await explained(t, 'kept')
+  t.match(text, 'order     one target for each value of x-session; those that are not well last\n')
+  t.notMatch(text, 'retries')
+})
+
+t.test('a single target has nothing of the kind', async t => {
+  const text = await explained(t, 'single')
+  t.notMatch(text, /order|retries|target /)
+  t.match(text, 'upstream  a\n')
+})

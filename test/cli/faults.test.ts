@@ -1,0 +1,90 @@
+import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import type { Test } from 'tap'
+import { gateway, listening } from './command.ts'
+
+const KEY = 'a-key-that-is-long-enough'
+
+const YAML = `server: { listen: 127.0.0.1:0 }
+upstreams: { demo: { simulator: true } }
+routes: [{ to: demo }]
+keys: [{ name: team, key: ${KEY} }]
+`
+
+/** A module that is loaded before the gateway, and makes it throw where no code of its own catches. */
+const SABOTAGE = `
+import { ServerResponse } from 'node:http'
+import { Server } from 'node:net'
+const { writeHead } = ServerResponse.prototype
+ServerResponse.prototype.writeHead = function (...args) {
+  // The simulator inside answers too.
+  const fault = args[1]?.includes?.('x-gateway-request-id') ? this.req.headers['x-fault'] : undefined
+  if (fault === 'throw') setImmediate(() => { throw new Error('thrown in the course of an exchange') })
+  if (fault === 'reject') Promise.reject(new Error('rejected in the course of an exchange'))
+  return writeHead.apply(this, args)
+}
+process.on('SIGUSR2', () => { throw new Error('thrown in the course of none') })
+const { listen } = Server.prototype
+if (process.env.THROW_EARLY) {
+  Server.prototype.listen = function (...args) {
+    queueMicrotask(() => { throw new Error('thrown before it serves') })
+    return listen.apply(this, args)
+  }
+}
+`
+
+function sabotaged(t: Test) {
+  const cwd = t.testdir({ 'gateway.yaml': YAML, 'sabotage.mjs': SABOTAGE })
+  return { cwd, env: { NODE_OPTIONS: `--import=${pathToFileURL(join(cwd, 'sabotage.mjs'))}` } }
+}
+
+/** The answer's head, once it is there. */
+async function ask(base: string, model: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
+  const asked = request(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    agent: false,
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', ...headers },
+  })
+  asked.end(JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'hello' }] }))
+  const [answer] = await once(asked, 'response') as [IncomingMessage]
+  return answer
+}
+
+t.test('an error that nobody caught ends the exchange in whose course it was, and no other', async t => {
+  const { child, base, ended, logged, lines } = await listening(t, ['serve'], sabotaged(t))
+  const other = text(await ask(base, 'sim,tokens=5,pace=100ms'))
+  for (const fault of ['throw', 'reject']) {
+    const hit = await ask(base, 'sim,stall_after=2', { 'x-fault': fault })
+    await t.rejects(text(hit))
+  }
+  t.match(await logged('a fault of the gateway ended one exchange'), { level: 'error', err: { message: /in the course/ } })
+  t.match(await other, /data: \[DONE\]/)
+  t.match(await text(await ask(base, 'sim')), /data: \[DONE\]/, 'it serves on')
+  child.kill('SIGTERM')
+  t.match(await ended, { code: 0, stderr: '' })
+  t.equal(lines.filter(({ msg }) => msg === 'a fault of the gateway ended one exchange').length, 2)
+  t.equal(lines.filter(({ msg, error }) => msg === 'exchange' && error === 'internal').length, 2)
+})
+
+t.test('after one in the course of none the running exchanges finish, and the process fails', async t => {
+  const { child, base, ended, logged } = await listening(t, ['serve'], sabotaged(t))
+  const running = text(await ask(base, 'sim,tokens=5,pace=100ms'))
+  child.kill('SIGUSR2')
+  t.match(await logged('a fault of the gateway: draining'), { level: 'fatal', err: { message: /in the course of none/ } })
+  t.equal((await fetch(`${base}/api/status`)).status, 503)
+  child.kill('SIGUSR2')
+  t.match(await running, /data: \[DONE\]/)
+  t.match(await ended, { code: 1, signal: null })
+})
+
+t.test('before it serves, one ends the process at once', async t => {
+  const { cwd, env } = sabotaged(t)
+  const { code, stdout } = await gateway(['serve'], { cwd, env: { ...env, THROW_EARLY: '1' } })
+  t.equal(code, 1)
+  t.match(stdout, /^\{"level":"fatal",[^\n]*thrown before it serves[^\n]*\n$/)
+})

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { gateway } from './command.ts'
+
+const YAML = `model_list:
+  - model_name: gpt-4.1
+    litellm_params: { model: openai/gpt-4.1, api_key: os.environ/OPENAI_API_KEY, rpm: 60 }
+general_settings: { master_key: os.environ/LITELLM_MASTER_KEY }
+`
+const ENV = { OPENAI_API_KEY: 'an-operators-key', LITELLM_MASTER_KEY: 'a-key-that-is-long-enough' }
+
+t.test('the result goes to standard output, and what has no equal to standard error', async t => {
+  const cwd = t.testdir({ 'config.yaml': YAML })
+  const { code, stdout, stderr } = await gateway(['import', 'litellm', 'config.yaml'], { cwd })
+  t.equal(code, 0)
+  t.match(stdout, /^upstreams:\n {2}openai:/m)
+  t.match(stderr, /^1 setting without an equal:\nconfig\.yaml:3:87: model_list\[0\]\.litellm_params\.rpm: /)
+  t.match(stderr, /\nNeeds in the environment: LITELLM_MASTER_KEY, OPENAI_API_KEY\n$/)
+})
+
+t.test('--output writes a file that gateway check likes, and never overwrites one', async t => {
+  const cwd = t.testdir({ 'config.yaml': YAML })
+  const args = ['import', 'litellm', 'config.yaml', '--output', 'gateway.yaml']
+  t.match(await gateway(args, { cwd }), { code: 0, stdout: '' })
+  t.match(await gateway(['check'], { cwd, env: ENV }), { code: 0, stdout: 'no problems (1 upstream, 1 route, 1 key)' })
+  const before = readFileSync(join(cwd, 'gateway.yaml'), 'utf8')
+  t.match(await gateway(args, { cwd }), { code: 2, stderr: 'it exists already, and is left as it is' })
+  t.equal(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'), before)
+  args[4] = 'no/such/place.yaml'
+  t.match(await gateway(args, { cwd }), { code: 1, stderr: 'cannot write no/such/place.yaml' })
+})
+
+t.test('a file that cannot be imported ends it with 2 and the reason', async t => {
+  const cwd = t.testdir({ 'other.yaml': 'services: {}\n' })
+  for (const [file, reason] of [['other.yaml', 'it has no model_list'], ['none.yaml', 'ENOENT']] as const) {
+    const { code, stdout, stderr } = await gateway(['import', 'litellm', file], { cwd })
+    t.match({ code, stdout }, { code: 2, stdout: '' })
+    t.match(stderr, `error: cannot import ${file}: `)
+    t.match(stderr, reason)
+    t.notMatch(stderr, /\n {4}at /)
+  }
+})

@@ -1,0 +1,79 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { listening } from './command.ts'
+import type { Running } from './command.ts'
+
+const KEY = 'a-key-that-is-long-enough'
+
+function yaml(models: string, rest = ''): string {
+  return `server: { listen: 127.0.0.1:0 }
+upstreams: { demo: { simulator: true } }
+routes: [{ model: [${models}], to: demo }]
+keys: [{ name: team, key: ${KEY} }]
+${rest}
+`
+}
+
+async function models({ base }: Running): Promise<string[]> {
+  const answer = await fetch(`${base}/v1/models`, { headers: { authorization: `Bearer ${KEY}` } })
+  const { data } = await answer.json() as { data: { id: string }[] }
+  return data.map(({ id }) => id)
+}
+
+/** Resolves with the line of a message that comes the nth time. */
+async function nth({ lines, logged, child }: Running, n: number, message: string): Promise<Record<string, unknown>> {
+  await logged(message)
+  for (;;) {
+    const line = lines.filter(({ msg }) => msg === message)[n - 1]
+    if (line) return line
+    await new Promise(resolve => child.stdout?.once('data', resolve))
+  }
+}
+
+const RELOADED = 'configuration reloaded'
+const REFUSED = 'not reloaded: the configuration before stays in force'
+
+t.test('SIGHUP reads the file again; one with an error changes nothing', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
+  const file = join(cwd, 'gateway.yaml')
+  const running = await listening(t, ['serve'], { cwd })
+  t.same(await models(running), ['one'])
+  writeFileSync(file, yaml('two'))
+  t.same(await models(running), ['one'], 'not before the signal')
+  running.child.kill('SIGHUP')
+  await running.logged(RELOADED)
+  t.same(await models(running), ['two'])
+
+  writeFileSync(file, yaml('three', 'log: { level: loud }'))
+  running.child.kill('SIGHUP')
+  t.match(await running.logged(REFUSED), { level: 'error', problems: [/^gateway\.yaml:5:15: error: log\.level/] })
+  t.same(await models(running), ['two'])
+
+  for (let i = 0; i < 100; i++) running.child.kill('SIGHUP')
+  writeFileSync(file, yaml('four'))
+  running.child.kill('SIGHUP')
+  await nth(running, 2, RELOADED)
+  running.child.kill('SIGTERM')
+  t.match(await running.ended, { code: 0, stderr: '' })
+})
+
+t.test('--watch does so when the file changes: written, replaced, gone and back', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
+  const file = join(cwd, 'gateway.yaml')
+  const running = await listening(t, ['serve', '--watch'], { cwd })
+  writeFileSync(file, yaml('two'))
+  await nth(running, 1, RELOADED)
+  t.same(await models(running), ['two'])
+  writeFileSync(`${file}.tmp`, yaml('three'))
+  renameSync(`${file}.tmp`, file)
+  await nth(running, 2, RELOADED)
+  t.same(await models(running), ['three'])
+  rmSync(file)
+  t.match(await nth(running, 1, REFUSED), { problems: [/no such file/] })
+  writeFileSync(file, yaml('four'))
+  await nth(running, 3, RELOADED)
+  t.same(await models(running), ['four'])
+  running.child.kill('SIGTERM')
+  t.match(await running.ended, { code: 0, stderr: '' })
+})

@@ -1,0 +1,103 @@
+import t from 'tap'
+import { start } from '../simulator/start.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
+
+const [CHAT] = DIALECTS
+
+everyWay(t, 'a dead upstream is not hammered', async (t, dialect, stream) => {
+  const dead = await start(t)
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(dead.url, url, 'sim,reset', 'sim'))
+  for (let n = 0; n < 30; n++) t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS })
+  t.ok(dead.simulator.stats.requests <= 5, `it was asked ${dead.simulator.stats.requests} times`)
+})
+
+t.test('nor by many at once', async t => {
+  const dead = await start(t)
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(dead.url, url, 'sim,status=503', 'sim'))
+  for (let n = 0; n < 3; n++) await ask(gateway, CHAT!)
+  const before = dead.simulator.stats.requests
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ask(gateway, CHAT!)))
+  t.ok(answers.every(({ status }) => status === 200))
+  t.ok(dead.simulator.stats.requests - before <= 2)
+})
+
+t.test('a recovered primary takes traffic again within seconds', async t => {
+  let isBroken = true
+  const primary = await startUpstream(t, (_req, res) => {
+    if (isBroken) res.writeHead(503).end('{}')
+    else res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
+  })
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(primary.url, url, 'x', 'sim'))
+  const served = async () => (await ask(gateway, CHAT!)).headers.get('x-gateway-upstream')
+  for (let n = 0; n < 6; n++) t.equal(await served(), 'b')
+  isBroken = false
+  const recovered = performance.now()
+  while (await served() !== 'a') t.ok(performance.now() - recovered < 10_000)
+  for (let n = 0; n < 5; n++) t.equal(await served(), 'a')
+})
+
+t.test('when none is well, they are tried all the same', async t => {
+  const { url, simulator } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=500', 'sim,status=503'))
+  for (let n = 0; n < 8; n++) t.ok((await ask(gateway, CHAT!)).status >= 500)
+  t.equal(simulator.stats.requests, 16)
+})
+
+everyWay(t, 'streams that are cut in the middle count', async (t, dialect) => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,close_after=8', 'sim'))
+  for (let n = 0; n < 3; n++) {
+    const answer = await ask(gateway, dialect, { stream: true })
+    t.notOk(answer.whole)
+    t.ok(dialect.tellsError(answer.body))
+  }
+  t.match(await ask(gateway, dialect, { stream: true }), { whole: true, text: WORDS })
+}, [true])
+
+t.test('one that asks to be left alone is', async t => {
+  const { url, simulator } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=429,retry_after=30', 'sim'))
+  for (let n = 0; n < 4; n++) t.equal((await ask(gateway, CHAT!)).status, 200)
+  t.equal(simulator.stats.requests, 5)
+})
+
+t.test('a model that is not well does not speak for the upstream\'s others', async t => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
+routes: [{ to: [a, { upstream: b, model: sim }] }]
+`)
+  for (let n = 0; n < 5; n++) await ask(gateway, CHAT!, { model: 'sim,status=500' })
+  const well = await ask(gateway, CHAT!, { model: 'sim' })
+  t.equal(well.headers.get('x-gateway-upstream'), 'a')
+})
+
+t.test('affinity: one key, one target; one session, one target', async t => {
+  const { url } = await start(t)
+  const targets = 'to: [{ upstream: a, model: sim }, { upstream: b, model: sim }], strategy: weighted'
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
+routes:
+  - { model: by-key, ${targets}, affinity: key }
+  - { model: by-session, ${targets}, affinity: "header:X-Session" }
+`)
+  const served = async (model: string, headers: Record<string, string> = {}) =>
+    (await ask(gateway, CHAT!, { model, headers })).headers.get('x-gateway-upstream')
+  const byKey = await served('by-key')
+  for (let n = 0; n < 10; n++) t.equal(await served('by-key'), byKey)
+  const seen = new Set<string | null>()
+  for (let n = 0; n < 12; n++) {
+    const first = await served('by-session', { 'x-session': `s${n}` })
+    t.equal(await served('by-session', { 'x-session': `s${n}` }), first)
+    seen.add(first)
+  }
+  t.equal(seen.size, 2, 'sessions are spread')
+  const without = new Set<string | null>()
+  for (let n = 0; n < 40 && without.size < 2; n++) without.add(await served('by-session'))
+  t.equal(without.size, 2, 'without the header the strategy chooses')
+})

@@ -1,0 +1,221 @@
+import { once } from 'node:events'
+import t from 'tap'
+import type { Test } from 'tap'
+import { start } from '../simulator/start.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../support/wire.ts'
+import type { Wire } from '../support/wire.ts'
+import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
+
+const CHAT = { model: 'm', stream: true, messages: [] }
+const EVENT = 'data: {"choices":[{"delta":{"content":"one"}}]}\n\n'
+const DONE = 'data: [DONE]\n\n'
+
+/** A gateway in front of one upstream that the test plays, with another behind it. */
+async function playing(t: Test, play: (wire: Wire) => Promise<void>, rest = '') {
+  const first = await startWireUpstream(t, play)
+  const { url, simulator } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(first.url, url, 'x', 'sim', rest))
+  return { gateway, simulator, client: await connect(t, gateway.url) }
+}
+
+t.test('with a candidate left the head waits for the first event, and both go out at once', async t => {
+  const { promise: goOn, resolve: letGo } = Promise.withResolvers<void>()
+  const headed = Promise.withResolvers<void>()
+  const { client, gateway, simulator } = await playing(t, async wire => {
+    await wire.request()
+    wire.socket.write(STREAM_HEAD + chunk(': keep-alive\n\n'), () => headed.resolve())
+    await goOn
+    wire.send(chunk(EVENT))
+  })
+  client.send(post('/v1/chat/completions', CHAT))
+  await headed.promise
+  // By the time that it has answered two others, what came before them has been dealt with.
+  for (let n = 0; n < 2; n++) await fetch(`${gateway.url}/v1/models`)
+  t.equal(client.text, '')
+  letGo()
+  const text = await client.until(/"one"/)
+  t.match(text, /^HTTP\/1\.1 200 /)
+  t.match(text, /: keep-alive\n\n/, 'what stood before it is not lost')
+  t.equal(simulator.stats.requests, 0)
+})
+
+t.test('without a candidate left the head is sent at once', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD)
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, twoTargets(upstream.url, upstream.url, 'x', 'y', '    retries: 0'))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/chat/completions', CHAT))
+  t.match(await client.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /)
+})
+
+t.test('the last attempt\'s head is sent at once', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    const { body } = await wire.request()
+    if (body.includes('"x"')) wire.socket.destroy()
+    else wire.send(STREAM_HEAD)
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, twoTargets(upstream.url, upstream.url, 'x', 'y'))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/chat/completions', CHAT))
+  const head = await client.until(/\r\n\r\n/)
+  t.match(head, /^HTTP\/1\.1 200 /)
+  t.match(head, /x-gateway-attempts: 2/)
+})
+
+for (const keepAlive of [': ping\n\n', 'event: ping\ndata: {"type": "ping"}\n\n', 'data:\n\n', '\n\n']) {
+  t.test(`${JSON.stringify(keepAlive)} is no first event: after first_byte the next candidate is asked`, async t => {
+    const { client } = await playing(t, async wire => {
+      await wire.request()
+      wire.send(STREAM_HEAD)
+      const timer = setInterval(() => wire.send(chunk(keepAlive)), 20)
+      await wire.ended
+      clearInterval(timer)
+    }, '    timeouts: { first_byte: 200ms, idle: 5s }')
+    client.send(post('/v1/chat/completions', CHAT))
+    const text = await client.until(/\[DONE\]/)
+    t.match(text, /x-gateway-upstream: b/)
+    t.notMatch(text, /ping/)
+  })
+}
+
+t.test('the first event, a byte at a time', async t => {
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD)
+    for (const byte of EVENT + DONE) wire.send(chunk(byte))
+    wire.send('0\r\n\r\n')
+  })
+  client.send(post('/v1/chat/completions', CHAT))
+  const text = await client.until(/0\r\n\r\n$/)
+  const body = text.slice(text.indexOf('\r\n\r\n') + 4).replaceAll(/[0-9a-f]+\r\n([^]*?)\r\n/g, '$1')
+  t.equal(body, EVENT + DONE)
+})
+
+t.test('a first event that is an error, a byte at a time', async t => {
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD)
+    for (const byte of 'data: {"error":{"message":"no"}}\r\n\r\n') wire.send(chunk(byte))
+    await wire.ended
+  })
+  client.send(post('/v1/chat/completions', CHAT))
+  t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
+})
+
+t.test('a first event that is larger than is looked at passes', async t => {
+  const large = `data: {"choices":[{"delta":{"content":"${'x'.repeat(1024 * 1024)}"}}]}\n\n`
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD + chunk(large) + chunk(DONE) + '0\r\n\r\n')
+    await wire.ended
+  })
+  client.send(post('/v1/chat/completions', CHAT))
+  const text = await client.until(/\[DONE\]/)
+  t.match(text, /x-gateway-upstream: a/)
+  t.ok(text.length > large.length)
+})
+
+everyWay(t, 'a stream that comes in one piece passes in one piece', async (t, dialect, stream) => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,huge=300kb', 'sim'))
+  const answer = await ask(gateway, dialect, { stream })
+  t.equal(answer.headers.get('x-gateway-upstream'), 'a')
+  t.ok(answer.text.length >= 300 * 1024)
+})
+
+t.test('a 200 whose body is no JSON is no answer', async t => {
+  for (const body of ['<html>maintenance</html>', '', '{"choices":[', 'upstream connect error']) {
+    const { client } = await playing(t, async wire => {
+      await wire.request()
+      wire.send(`HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+      await wire.ended
+    })
+    client.send(post('/v1/chat/completions', { model: 'm', messages: [] }))
+    t.match(await client.until(/"choices"/), /x-gateway-upstream: b/)
+  }
+})
+
+t.test('an error in the body of a 200, compressed or not, large or small', async t => {
+  const padding = 'x'.repeat(600_000)
+  for (const body of ['{"error":{"code":502}}', '  {"id":"1","error":{"message":"no"}}', `{"error":{"message":"${padding}"}}`]) {
+    const { client } = await playing(t, async wire => {
+      await wire.request()
+      wire.send(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+      await wire.ended
+    })
+    client.send(post('/v1/chat/completions', { model: 'm', messages: [] }))
+    const text = await client.until(/"choices"|"error"/)
+    t.match(text, body.length < 300_000 ? /x-gateway-upstream: b/ : /x-gateway-upstream: [ab]/)
+  }
+})
+
+t.test('a generate stream that is one array: its first element decides', async t => {
+  const [, , generate] = DIALECTS
+  for (const [body, who] of [
+    ['[{"error":{"code":503,"message":"no","status":"UNAVAILABLE"}}]', 'b'],
+    ['[{"candidates":[]}]', 'a'],
+  ] as const) {
+    const first = await startWireUpstream(t, async wire => {
+      await wire.request()
+      wire.send(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+      await wire.ended
+    })
+    const { url } = await start(t)
+    const gateway = await startTestGateway(t, twoTargets(first.url, url, 'x', 'sim'))
+    const path = generate!.path('m', true).replace('?alt=sse', '')
+    const answer = await ask(gateway, { ...generate!, path: () => path }, { stream: true })
+    t.equal(answer.headers.get('x-gateway-upstream'), who)
+  }
+})
+
+t.test('sound passes with its first byte', async t => {
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(`HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nTransfer-Encoding: chunked\r\n\r\n${chunk('ID3')}`)
+    await wire.ended
+  })
+  client.send(post('/v1/audio/speech', { model: 'm', input: 'x', voice: 'y' }))
+  t.match(await client.until(/ID3/), /x-gateway-upstream: a/)
+})
+
+t.test('a stream of an unknown path passes with its first byte', async t => {
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD + chunk('da'))
+    await wire.ended
+  })
+  client.send(post('/v1/other', { model: 'm' }))
+  t.match(await client.until(/da\r\n/), /x-gateway-upstream: a/)
+})
+
+t.test('the client does not read: the upstream is held back behind what was kept', async t => {
+  const piece = `data: {"choices":[{"delta":{"content":"${'x'.repeat(60_000)}"}}]}\n\n`
+  let sent = 0
+  const stalled = Promise.withResolvers<void>()
+  const taken = Promise.withResolvers<void>()
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD)
+    for (let n = 0; n < 600; n++) {
+      sent = n
+      if (!wire.socket.write(chunk(piece))) {
+        const drained = once(wire.socket, 'drain')
+        const timer = setTimeout(() => stalled.resolve(), 1_000)
+        await drained
+        clearTimeout(timer)
+      }
+    }
+    wire.socket.write(chunk(DONE) + '0\r\n\r\n', () => taken.resolve())
+  })
+  client.socket.pause()
+  client.send(post('/v1/chat/completions', CHAT))
+  await stalled.promise
+  t.ok(sent < 500, `${sent} pieces were taken`)
+  client.socket.resume()
+  await taken.promise
+})

@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { openBooks, priced, costOf } from '../billing/books.ts'
+import { gateway as run } from '../cli/command.ts'
+import { start } from '../simulator/start.ts'
+import { ask, everyWay, twoTargets } from './asking.ts'
+
+const USED = 'input=100,output=20'
+
+everyWay(t, 'every attempt is in the ledger, and the one that answered is billed, at its own price', async (t, dialect, stream) => {
+  const { url } = await start(t)
+  const [first, second] = [`sim,status=503,${USED}`, `sim,${USED}`]
+  const books = await openBooks(t, `${twoTargets(url, url, first, second)}
+models:
+  "${first}": { price: { input: 1000, output: 1000 } }
+${priced(second).replace('models:\n', '')}`)
+  const answer = await ask(books.gateway, dialect, { stream })
+  const id = answer.headers.get('x-gateway-request-id') as string
+  const row = (await books.close()).get(id)
+  const { stdout: story } = await run(['usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id])
+  t.match(row, {
+    upstream: 'b', upstreamModel: second, status: 200, end: 'complete', source: 'reported',
+    usage: { inputTokens: 100, outputTokens: 20 },
+    attempts: [
+      { upstream: 'a', model: first, outcome: 'error_answer', status: 503 },
+      { upstream: 'b', model: second, outcome: 'ok', status: 200 },
+    ],
+  })
+  t.equal(row?.attempts.length, 2)
+  t.equal(row?.costPico, costOf({ input: 100, output: 20 }))
+  t.match(story, /attempt 1: a, model sim,status=503\S*: error_answer, status 503, after [\d.]+ ms/)
+  t.match(story, /attempt 2: b, model sim\S*: ok, status 200, after [\d.]+ ms/)
+  t.match(story, /answered by +b/)
+})
+
+everyWay(t, 'all fail: nobody pays, and both attempts are told', async (t, dialect, stream) => {
+  for (const [one, two, outcomes] of [
+    ['status=500', 'status=503', ['error_answer', 'error_answer']],
+    ['reset', 'close', ['upstream_reset', 'upstream_reset']],
+    ['error_200', 'error_200', ['error_answer', 'ok']],
+    ['cut_after=0', 'status=401', [stream ? 'upstream_cut' : 'upstream_invalid', 'upstream_rejected_key']],
+  ] as const) {
+    const { url } = await start(t)
+    const models = [`sim,${one},${USED}`, `sim,${two},${USED}`] as const
+    const books = await openBooks(t, `${twoTargets(url, url, ...models)}\n${priced(...new Set(models))}`)
+    await ask(books.gateway, dialect, { stream })
+    const [row] = [...(await books.close()).values()]
+    t.equal(row?.costPico, 0n, `${one}, ${two}`)
+    t.strictSame(row?.attempts.map(each => each.outcome), outcomes, `${one}, ${two}`)
+  }
+})
+
+everyWay(t, 'an attempt that failed after it had generated something is not billed', async (t, dialect, stream) => {
+  const { url } = await start(t)
+  const fault = stream ? 'error_event_after=0' : 'close_after=4'
+  const models = [`sim,${fault},${USED}`, `sim,${USED}`] as const
+  const books = await openBooks(t, `${twoTargets(url, url, ...models)}\n${priced(...models)}`)
+  await ask(books.gateway, dialect, { stream })
+  const [row] = [...(await books.close()).values()]
+  t.equal(row?.costPico, costOf({ input: 100, output: 20 }))
+})

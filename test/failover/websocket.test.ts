@@ -1,0 +1,83 @@
+import { once } from 'node:events'
+import t from 'tap'
+import type { Test } from 'tap'
+import { WebSocket } from 'ws'
+import { start } from '../simulator/start.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startRawUpstream, startUpstream } from '../support/upstream.ts'
+import { connect } from '../support/wire.ts'
+
+const CREATE = JSON.stringify({ type: 'session.update', session: {} })
+
+/** What the first candidate does with a handshake. */
+const TROUBLES: readonly [string, (t: Test) => Promise<string>][] = [
+  ['cannot be reached', () => Promise.resolve('http://127.0.0.1:1')],
+  ['resets', async t => (await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))).url],
+  ['closes', async t => (await startRawUpstream(t, socket => socket.once('data', () => socket.end()))).url],
+  ['answers 503', async t => (await startUpstream(t, (_req, res) => res.writeHead(503).end())).url],
+  ['refuses the credential', async t => (await startUpstream(t, (_req, res) => res.writeHead(401).end())).url],
+  ['says nothing', async t => (await startRawUpstream(t, () => {})).url],
+]
+
+for (const [trouble, first] of TROUBLES) {
+  t.test(`a WebSocket whose first candidate ${trouble} is opened at the second`, async t => {
+    const { url } = await start(t)
+    const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${await first(t)}", websocket: true }, b: { url: "${url}", websocket: true } }
+routes: [{ to: [a, b], timeouts: { first_byte: 200ms } }]
+`)
+    const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=sim`, {
+      headers: { authorization: `Bearer ${KEY}` },
+    })
+    t.teardown(() => client.terminate())
+    const upgraded = once(client, 'upgrade')
+    const said = once(client, 'message')
+    await once(client, 'open')
+    const [answer] = await upgraded
+    t.match(answer.headers, { 'x-gateway-upstream': 'b', 'x-gateway-attempts': '2' })
+    client.send(CREATE)
+    t.match(JSON.parse(String((await said)[0])), { type: /./ })
+    client.close()
+    const line = await gateway.waitForLog(each => each.msg === 'exchange')
+    t.match(line, { upstream: 'b', status: 101, attempts: 2 })
+  })
+}
+
+t.test('what the client sent behind its handshake arrives once', async t => {
+  const received = Promise.withResolvers<string>()
+  const second = await startRawUpstream(t, socket => {
+    let text = ''
+    socket.on('data', chunk => {
+      text += chunk.toString('latin1')
+      if (text.includes('\r\n\r\n') && !text.includes('behind')) {
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+      }
+      if (text.endsWith('end')) received.resolve(text)
+    })
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "http://127.0.0.1:1", websocket: true }, b: { url: "${second.url}", websocket: true } }
+routes: [{ to: [a, b] }]
+`)
+  const client = await connect(t, gateway.url)
+  client.send([
+    'GET /v1/realtime?model=m HTTP/1.1', 'Host: x', `Authorization: Bearer ${KEY}`, 'Connection: Upgrade',
+    'Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13', '', 'behind',
+  ].join('\r\n'))
+  await client.until(/101 Switching/)
+  client.send('end')
+  t.equal((await received.promise).split('behind').length, 2)
+})
+
+t.test('none can be reached: one answer, the last one\'s', async t => {
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "http://127.0.0.1:1", websocket: true }, b: { url: "http://no-such-host.invalid", websocket: true } }
+routes: [{ to: [a, b] }]
+`)
+  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=sim`, {
+    headers: { authorization: `Bearer ${KEY}` },
+  })
+  const [, answer] = await once(client, 'unexpected-response')
+  t.equal(answer.statusCode, 502)
+  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { error: 'upstream_unreachable', attempts: 2 })
+})

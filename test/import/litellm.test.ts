@@ -1,0 +1,203 @@
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import type { Test } from 'tap'
+import { stringify } from 'yaml'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Config, Route } from '../../src/config/types.ts'
+import { importLitellm } from '../../src/import/litellm.ts'
+import type { Imported } from '../../src/import/litellm.ts'
+import { ImportError } from '../../src/import/source.ts'
+
+/** What the gateway makes of a result, with a value for each variable; the result must have no problem. */
+function load(t: Test, { yaml, variables }: Imported): Config {
+  const file = join(t.testdir({}), 'gateway.yaml')
+  writeFileSync(file, yaml)
+  const values = variables.map(name => [name, /BASE|URL/.test(name) ? 'https://example.com' : `${name}-0123456789abcdef`])
+  return loadConfig(file, Object.fromEntries(values) as Record<string, string>).config
+}
+
+function settings(imported: Imported): string[] {
+  return imported.notes.map(({ setting }) => setting)
+}
+
+function routeOf({ routes }: Config, model: string): Route {
+  return routes.find(({ models }) => models?.includes(model)) as Route
+}
+
+/**
+ * Golden files: the result and the notes stand beside each configuration, to the
+ * letter. After a change that is meant, `npx tap --snapshot` writes them anew.
+ */
+const GOLDEN = new URL('litellm/', import.meta.url)
+
+for (const name of readdirSync(GOLDEN).filter(file => /^[a-z]+\.yaml$/.test(file)).sort()) {
+  t.test(name, async t => {
+    const imported = importLitellm(readFileSync(new URL(name, GOLDEN), 'utf8'))
+    const notes = imported.notes.map(({ place, setting, text }) => `${place}: ${setting}: ${text}\n`).join('')
+    for (const [suffix, text] of [['.result.yaml', imported.yaml], ['.notes.txt', notes]] as const) {
+      const golden = new URL(name.replace('.yaml', suffix), GOLDEN)
+      if (process.env['TAP_SNAPSHOT'] === '1') writeFileSync(golden, text)
+      t.equal(text, readFileSync(golden, 'utf8'))
+    }
+    t.ok(load(t, imported).routes.length > 0)
+    t.notMatch(imported.yaml + notes, /literal-secret/, 'no secret of the file is copied')
+  })
+}
+
+t.test('a model that keeps its name goes to the upstream as it is, another is renamed', async t => {
+  const config = load(t, importLitellm(`
+model_list:
+  - { model_name: gpt-4.1, litellm_params: { model: openai/gpt-4.1 } }
+  - { model_name: quick, litellm_params: { model: gpt-4.1-mini } }
+  - { model_name: claude-haiku-4-5, litellm_params: { model: claude-haiku-4-5 } }
+`))
+  t.match(routeOf(config, 'gpt-4.1').targets, [{ upstream: { name: 'openai' }, model: null }])
+  t.match(routeOf(config, 'quick').targets, [{ upstream: { name: 'openai' }, model: 'gpt-4.1-mini' }])
+  t.match(routeOf(config, 'claude-haiku-4-5').targets, [{ upstream: { name: 'anthropic' } }])
+  t.match(config.upstreams.get('anthropic')?.auth, { header: 'x-api-key', value: /^ANTHROPIC_API_KEY/ })
+})
+
+t.test('an address ends before the /v1 that clients bring', async t => {
+  for (const [base, url] of [
+    ['http://10.0.0.1:8000/v1', 'http://10.0.0.1:8000/'],
+    ['http://10.0.0.1:8000/v1/', 'http://10.0.0.1:8000/'],
+    ['http://10.0.0.1:8000', 'http://10.0.0.1:8000/'],
+    ['https://example.com/llm/v1', 'https://example.com/llm'],
+  ] as const) {
+    const imported = importLitellm(stringify({
+      model_list: [{ model_name: 'm', litellm_params: { model: 'openai/m', api_base: base, api_key: 'os.environ/K' } }],
+    }))
+    t.equal(load(t, imported).upstreams.get('openai')?.url?.href, url, base)
+  }
+})
+
+t.test('fallbacks come after the model\'s own targets, whatever the strategy', async t => {
+  const list = (names: readonly string[]) => names.map(name => ({
+    model_name: name, litellm_params: { model: 'openai/x', api_base: `http://${name}:1`, api_key: 'os.environ/K' },
+  }))
+  const one = load(t, importLitellm(stringify({
+    model_list: list(['a', 'b']), router_settings: { num_retries: 1, fallbacks: [{ a: ['b'] }] },
+  })))
+  t.match(routeOf(one, 'a'), { strategy: 'ordered', retries: 2 })
+  t.equal(routeOf(one, 'a').targets.length, 2)
+  const two = load(t, importLitellm(stringify({
+    model_list: list(['a', 'a', 'b']).map((entry, index) => ({
+      ...entry, litellm_params: { ...entry.litellm_params, api_base: `http://h${index}:1` },
+    })),
+    litellm_settings: { default_fallbacks: ['b'] },
+  })))
+  t.equal(routeOf(two, 'a').strategy, 'weighted')
+  t.strictSame(routeOf(two, 'a').targets.map(({ weight }) => weight), [1000, 1000, 1])
+  t.equal(routeOf(two, 'b').targets.length, 1, 'a model is no fallback of itself')
+})
+
+t.test('a model served in several protocols has a route for each', async t => {
+  const imported = importLitellm(`
+model_list:
+  - { model_name: best, litellm_params: { model: openai/gpt-5.1 } }
+  - { model_name: best, litellm_params: { model: anthropic/claude-opus-4-5 } }
+  - { model_name: best, litellm_params: { model: gemini/gemini-2.5-pro } }
+`)
+  t.match(load(t, imported).routes, [
+    { path: '/v1/messages*', targets: [{ upstream: { name: 'anthropic' } }] },
+    { path: '/v1beta/*', targets: [{ upstream: { name: 'gemini' } }] },
+    { path: null, targets: [{ upstream: { name: 'openai' } }] },
+  ])
+})
+
+t.test('names stand before patterns, so that each is reached', async t => {
+  const { routes } = load(t, importLitellm(`
+model_list:
+  - { model_name: "*", litellm_params: { model: "openai/*" } }
+  - { model_name: mine, litellm_params: { model: openai/gpt-4.1 } }
+`))
+  t.strictSame(routes.map(({ models }) => models), [['mine'], ['*']])
+})
+
+t.test('prices are exact decimals per million tokens', async t => {
+  const { models } = load(t, importLitellm(`
+model_list:
+  - model_name: m
+    litellm_params: { model: openai/m, input_cost_per_token: 1.5e-07, output_cost_per_token: 0.0000006 }
+    model_info: { cache_read_input_token_cost: 0.000000075 }
+`))
+  t.strictSame(models.get('m')?.price, { input: '0.15', cachedInput: '0.075', output: '0.6' })
+})
+
+t.test('a literal master key is kept as its digest', async t => {
+  const imported = importLitellm(`
+model_list: [{ model_name: m, litellm_params: { model: openai/m } }]
+general_settings: { master_key: sk-literal-secret }
+`)
+  t.notMatch(imported.yaml, 'sk-literal')
+  t.match(load(t, imported).keys, [{ name: 'master' }])
+})
+
+t.test('without a master key nobody gets in, and that is said', async t => {
+  const imported = importLitellm('model_list: [{ model_name: m, litellm_params: { model: openai/m } }]')
+  t.equal(load(t, imported).auth, 'keys')
+  t.strictSame(settings(imported), ['general_settings.master_key'])
+})
+
+t.test('every setting that nothing was made of is told, with its place', async t => {
+  const imported = importLitellm(`model_list:
+  - model_name: m
+    litellm_params: { model: openai/m, mystery: 1, timeout: soon }
+general_settings:
+  master_key: os.environ/K
+  something_new: { a: 1 }
+unheard_of: true
+`)
+  t.strictSame(imported.notes.map(({ place, setting }) => `${place} ${setting}`), [
+    '3:49 model_list[0].litellm_params.mystery',
+    '3:61 model_list[0].litellm_params.timeout',
+    '6:18 general_settings.something_new',
+    '7:13 unheard_of',
+  ])
+})
+
+t.test('what cannot be imported says why and where', async t => {
+  for (const [text, message] of [
+    ['', 'not a mapping'],
+    ['- a', 'not a mapping'],
+    ['a: [', /^\d+:\d+: /],
+    ['model_list: []', 'no model_list'],
+    ['model_list: [{ model_name: m, litellm_params: { model: bedrock/x } }]', /none of its models[^]*\n1:14: bedrock/],
+    ['a: &a [x]\nb: &b [*a, *a]\nc: *nowhere', /nowhere/],
+  ] as const) {
+    t.throws(() => importLitellm(text), { name: 'ImportError', message })
+    t.throws(() => importLitellm(text), ImportError)
+  }
+})
+
+t.test('whatever the file says, the result is a configuration without errors', async t => {
+  const word = fc.stringMatching(/^[a-z][a-z0-9.-]{0,8}$/)
+  const model = fc.tuple(fc.constantFrom('openai/', 'anthropic/', 'gemini/', 'groq/', 'azure/', ''), word).map(parts => parts.join(''))
+  const entry = fc.record({
+    model_name: fc.oneof(word, word.map(name => `${name}*`), fc.constantFrom('a', 'b', 'c')),
+    litellm_params: fc.record({
+      model,
+      api_base: fc.oneof(fc.webUrl({ withQueryParameters: false }), fc.constant('os.environ/THE_BASE')),
+      api_key: fc.oneof(fc.string(), fc.constant('os.environ/THE_KEY'), fc.constant('${X} and #: \' "')),
+      weight: fc.oneof(fc.integer(), fc.double(), fc.string()),
+      rpm: fc.nat(),
+      order: fc.nat(3),
+      timeout: fc.oneof(fc.nat(600), fc.double({ min: 0.1, max: 600, noNaN: true })),
+      input_cost_per_token: fc.double({ min: 0, max: 0.001, noNaN: true }),
+    }, { requiredKeys: ['model', 'api_base'] }),
+  })
+  const file = fc.record({
+    model_list: fc.array(entry, { minLength: 1, maxLength: 6 }),
+    router_settings: fc.record({
+      routing_strategy: fc.constantFrom('simple-shuffle', 'least-busy', 'latency-based-routing', 'cost-based-routing'),
+      num_retries: fc.nat(200),
+      fallbacks: fc.array(fc.dictionary(fc.constantFrom('a', 'b', '*'), fc.array(fc.constantFrom('a', 'b', 'c', 'z')))),
+      context_window_fallbacks: fc.constant([{ a: ['b'] }]),
+    }, { requiredKeys: [] }),
+  }, { requiredKeys: ['model_list'] })
+  fc.assert(fc.property(file, content => {
+    load(t, importLitellm(stringify(content)))
+  }), { numRuns: 100 })
+})

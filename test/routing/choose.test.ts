@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { Target } from '../../src/config/types.ts'
+import { candidateId } from '../../src/routing/candidate.ts'
+import { chooseOrder } from '../../src/routing/choose.ts'
+import { Health } from '../../src/routing/health.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+type Strategy = Parameters<typeof chooseOrder>[0]['strategy']
+
+function target(name: string, weight = 1, model: string | null = null): Target {
+  return { upstream: { name } as Target['upstream'], model, weight, prefill: false }
+}
+
+/** A sequence of numbers that looks random and is the same each time. */
+function dice(seed = 1): () => number {
+  let state = seed
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+    return state / 2 ** 31
+  }
+}
+
+function setUp(targets: readonly Target[], strategy: Strategy, random = dice()) {
+  const clock = new FakeClock()
+  clock.advance(1_000)
+  const health = new Health({ clock, random: () => 1 })
+  const order = (affinity: string | null = null) =>
+    chooseOrder({ targets, strategy }, { health, random, model: 'm', affinity }).map(each => each.upstream.name)
+  const id = (name: string) => candidateId(targets.find(each => each.upstream.name === name) as Target, 'm')
+  const firsts = (times: number, affinity?: (n: number) => string) => {
+    const counts: Record<string, number> = {}
+    for (let n = 0; n < times; n++) {
+      const [first = ''] = order(affinity?.(n) ?? null)
+      counts[first] = (counts[first] ?? 0) + 1
+    }
+    return counts
+  }
+  const open = (name: string) => {
+    for (let n = 0; n < 3; n++) health.begin(id(name)).failed(null)
+  }
+  return { clock, health, order, id, firsts, open }
+}
+
+t.test('ordered: as they stand', t => {
+  const { order } = setUp([target('a'), target('b'), target('c')], 'ordered')
+  t.strictSame(order(), ['a', 'b', 'c'])
+  t.end()
+})
+
+t.test('those that are not well go last, the one that opens first before the others', t => {
+  const { clock, order, open } = setUp([target('a'), target('b'), target('c')], 'ordered')
+  open('b')
+  clock.advance(100)
+  open('a')
+  t.strictSame(order(), ['c', 'b', 'a'])
+  open('c')
+  t.strictSame(order(), ['b', 'a', 'c'], 'when none is well, the least bad is tried')
+  clock.advance(900)
+  t.strictSame(order(), ['b', 'a', 'c'], 'a recovered one may be probed')
+  t.end()
+})
+
+t.test('weighted: by weight', t => {
+  const { firsts } = setUp([target('a', 1), target('b', 3), target('c', 6)], 'weighted')
+  const { a = 0, b = 0, c = 0 } = firsts(10_000)
+  t.ok(Math.abs(a - 1_000) < 150 && Math.abs(b - 3_000) < 200 && Math.abs(c - 6_000) < 200, `${a} ${b} ${c}`)
+  t.end()
+})
+
+t.test('least_busy: the one with the fewest under way, by weight', t => {
+  const { health, order, id } = setUp([target('a'), target('b'), target('c', 4)], 'least_busy')
+  health.begin(id('a'))
+  health.begin(id('c'))
+  health.begin(id('c'))
+  t.strictSame(order(), ['b', 'c', 'a'])
+  t.end()
+})
+
+t.test('least_busy: those that are equally idle share', t => {
+  const { firsts } = setUp([target('a'), target('b')], 'least_busy')
+  const { a = 0, b = 0 } = firsts(1_000)
+  t.ok(a > 400 && b > 400, `${a} ${b}`)
+  t.end()
+})
+
+t.test('fastest: the better of two, so that the slowest gets nothing and nobody gets all', t => {
+  const { health, firsts, id } = setUp([target('a'), target('b'), target('c')], 'fastest')
+  for (const [name, ms] of [['a', 10], ['b', 50], ['c', 500]] as const) {
+    const trial = health.begin(id(name))
+    trial.answered(ms)
+    trial.succeeded()
+  }
+  const { a = 0, b = 0, c = 0 } = firsts(3_000)
+  t.ok(a > 1_800 && b > 800 && c === 0, `${a} ${b} ${c}`)
+  t.end()
+})
+
+t.test('fastest: what is in flight counts, and one that never answered gets its try', t => {
+  const { health, order, id } = setUp([target('a'), target('b')], 'fastest')
+  const trial = health.begin(id('a'))
+  trial.answered(10)
+  trial.succeeded()
+  t.strictSame(order(), ['b', 'a'])
+  const other = health.begin(id('b'))
+  other.answered(15)
+  other.succeeded()
+  t.strictSame(order(), ['a', 'b'])
+  health.begin(id('a'))
+  t.strictSame(order(), ['b', 'a'], '2 x 10 is more than 15')
+  t.end()
+})
+
+t.test('affinity: the same target for the same value, spread by weight over many', t => {
+  const { order, firsts } = setUp([target('a', 1), target('b', 1), target('c', 2)], 'weighted')
+  t.strictSame(order('session-1'), order('session-1'))
+  const { a = 0, b = 0, c = 0 } = firsts(4_000, n => `session-${n}`)
+  t.ok(Math.abs(a - 1_000) < 150 && Math.abs(b - 1_000) < 150 && Math.abs(c - 2_000) < 150, `${a} ${b} ${c}`)
+  t.end()
+})
+
+t.test('affinity: a target that goes moves only its own share', t => {
+  const all = setUp([target('a'), target('b'), target('c')], 'ordered')
+  const fewer = setUp([target('a'), target('c')], 'ordered')
+  for (let n = 0; n < 500; n++) {
+    const [before] = all.order(`s${n}`)
+    if (before !== 'b') t.equal(fewer.order(`s${n}`)[0], before)
+  }
+  t.end()
+})
+
+t.test('affinity: not to a target that is not well', t => {
+  const { order, open } = setUp([target('a'), target('b')], 'ordered')
+  const [first = ''] = order('s')
+  open(first)
+  t.not(order('s')[0], first)
+  t.end()
+})
+
+t.test('every order has every target once', t => {
+  fc.assert(fc.property(
+    fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 8 }),
+    fc.constantFrom<Strategy>('ordered', 'weighted', 'least_busy', 'fastest'),
+    fc.integer({ min: 1, max: 1_000 }), fc.option(fc.string()), fc.nat(), fc.array(fc.nat(7)),
+    (names, strategy, weight, affinity, seed, broken) => {
+      const { order, open } = setUp(names.map((name, n) => target(name, n === 0 ? weight : 1)), strategy, dice(seed))
+      for (const n of broken) if (n < names.length) open(names[n] as string)
+      return order(affinity).toSorted().join() === names.toSorted().join()
+    },
+  ))
+  t.end()
+})

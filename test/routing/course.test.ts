@@ -1,0 +1,44 @@
+import t from 'tap'
+import { Course } from '../../src/routing/course.ts'
+
+const [A, B, C] = ['a', 'b', 'c'].map(name => ({ upstream: { name } })) as never[]
+const MOMENT = { now: 1_000, timeLeft: 60_000, random: 0 }
+const PLAIN = { retryable: true, again: true, retryAfterMs: null }
+
+t.test('each candidate once, in order; then again, the one that may be asked soonest', t => {
+  const course = new Course([A!, B!, C!], 6)
+  t.equal(course.current, A)
+  t.match(course.next({ ...PLAIN, retryAfterMs: 3_000 }, MOMENT), { target: B, delayMs: 0 })
+  t.match(course.next({ ...PLAIN, again: false }, MOMENT), { target: C, delayMs: 0 })
+  t.match(course.next(PLAIN, MOMENT), { target: C, delayMs: 50 }, 'b is silent, a wants to be left alone')
+  t.match(course.next({ ...PLAIN, retryAfterMs: 9_000 }, MOMENT), { target: A, delayMs: 3_000 })
+  t.equal(course.next({ ...PLAIN, again: false }, MOMENT), null, 'c would take too long')
+  t.end()
+})
+
+t.test('the backoff grows, is jittered and has a bound', t => {
+  const delays = (random: number) => {
+    const course = new Course([A!], 100)
+    return Array.from({ length: 8 }, () => course.next(PLAIN, { ...MOMENT, random })?.delayMs)
+  }
+  t.strictSame(delays(0), [50, 100, 200, 400, 800, 1000, 1000, 1000])
+  t.strictSame(delays(1), [100, 200, 400, 800, 1600, 2000, 2000, 2000])
+  t.end()
+})
+
+t.test('there is no next attempt when none is left, when it cannot help, or when the time is up', t => {
+  t.equal(new Course([A!, B!], 0).next(PLAIN, MOMENT), null)
+  t.equal(new Course([A!, B!], 1).next({ ...PLAIN, retryable: false }, MOMENT), null)
+  t.equal(new Course([A!], 1).next(PLAIN, { ...MOMENT, timeLeft: 40 }), null)
+  t.equal(new Course([A!], 1).next({ ...PLAIN, retryAfterMs: 5_001 }, MOMENT), null)
+  t.end()
+})
+
+t.test('a redirection is no retry, and leaves no other candidate', t => {
+  const course = new Course([A!, B!], 0)
+  t.match(course.redirect(C!), { target: C, delayMs: 0 })
+  t.equal(course.current, C)
+  t.equal(course.attemptsLeft, 0)
+  t.equal(course.next(PLAIN, MOMENT), null)
+  t.end()
+})

@@ -1,0 +1,207 @@
+import t from 'tap'
+import { Health } from '../../src/routing/health.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+function setUp(random = 1) {
+  const clock = new FakeClock()
+  clock.advance(1_000)
+  const health = new Health({ clock, random: () => random })
+  const fail = (times = 1, coolMs: number | null = null) => {
+    for (let n = 0; n < times; n++) health.begin('a').failed(coolMs)
+  }
+  const succeed = () => health.begin('a').succeeded()
+  return { clock, health, fail, succeed }
+}
+
+t.test('nobody knows ill of a candidate that was never asked', t => {
+  const { health } = setUp()
+  t.ok(health.allows('a'))
+  t.strictSame(health.condition('a'), {
+    circuit: 'closed', opensIn: 0, inFlight: 0, firstByteMs: null, expectedMs: null, consecutiveFailures: 0,
+  })
+  t.strictSame(health.conditions(), [])
+  t.end()
+})
+
+t.test('three failures in a row open the circuit, and a success between them does not let it', t => {
+  const { health, fail, succeed } = setUp()
+  fail(2)
+  succeed()
+  fail(2)
+  t.ok(health.allows('a'))
+  fail()
+  t.notOk(health.allows('a'))
+  t.match(health.condition('a'), { circuit: 'open', opensIn: 1_000, consecutiveFailures: 3 })
+  t.ok(health.allows('b'), 'each candidate has its own')
+  t.end()
+})
+
+t.test('half of the latest twenty opens it too', t => {
+  const { health, fail, succeed } = setUp()
+  for (let n = 0; n < 9; n++) {
+    fail()
+    succeed()
+  }
+  succeed()
+  t.ok(health.allows('a'))
+  fail()
+  t.notOk(health.allows('a'))
+  t.end()
+})
+
+t.test('one probe at a time, when the pause is over', t => {
+  const { clock, health, fail } = setUp()
+  fail(3)
+  clock.advance(999)
+  t.notOk(health.allows('a'))
+  clock.advance(1)
+  t.ok(health.allows('a'))
+  const probe = health.begin('a')
+  t.notOk(health.allows('a'))
+  t.equal(health.condition('a').circuit, 'probing')
+  probe.answered(20)
+  t.ok(health.allows('a'), 'it is back with the first byte, not with the last')
+  t.match(health.condition('a'), { circuit: 'closed', inFlight: 1, firstByteMs: 20 })
+  probe.succeeded()
+  t.equal(health.condition('a').inFlight, 0)
+  t.end()
+})
+
+t.test('a probe whose client left leaves the place to the next one', t => {
+  const { clock, health, fail } = setUp()
+  fail(3)
+  clock.advance(1_000)
+  health.begin('a').abandoned()
+  t.ok(health.allows('a'))
+  t.equal(health.condition('a').circuit, 'open')
+  t.end()
+})
+
+t.test('the pauses grow, up to five seconds; a success starts them anew', t => {
+  const { clock, health, fail, succeed } = setUp()
+  fail(3)
+  for (const pause of [1_000, 2_000, 4_000, 5_000, 5_000]) {
+    t.equal(health.condition('a').opensIn, pause)
+    clock.advance(pause)
+    fail()
+  }
+  clock.advance(5_000)
+  succeed()
+  fail(3)
+  t.equal(health.condition('a').opensIn, 1_000)
+  t.end()
+})
+
+t.test('a pause is between half and all of its length', t => {
+  const { health, fail } = setUp(0)
+  fail(3)
+  t.equal(health.condition('a').opensIn, 500)
+  t.end()
+})
+
+t.test('failures of requests that were under way when it opened do not lengthen the pause', t => {
+  const { health } = setUp()
+  const trials = Array.from({ length: 10 }, () => health.begin('a'))
+  for (const trial of trials) trial.failed(null)
+  t.match(health.condition('a'), { opensIn: 1_000, inFlight: 0 })
+  t.end()
+})
+
+t.test('one that asks to be left alone is, for a minute at most', t => {
+  const { clock, health, fail, succeed } = setUp()
+  fail(1, 2_000)
+  t.equal(health.condition('a').opensIn, 2_000)
+  clock.advance(2_000)
+  t.ok(health.allows('a'))
+  succeed()
+  fail(1, 3_600_000)
+  t.equal(health.condition('a').opensIn, 60_000)
+  t.end()
+})
+
+t.test('one that begins well and always breaks off is not well', t => {
+  const { health } = setUp()
+  for (let n = 0; n < 3; n++) {
+    const trial = health.begin('a')
+    trial.answered(10)
+    trial.failed(null)
+  }
+  t.notOk(health.allows('a'))
+  t.end()
+})
+
+t.test('clients that leave and requests that are wrong never count', t => {
+  const { health } = setUp()
+  for (let n = 0; n < 100; n++) health.begin('a').abandoned()
+  t.ok(health.allows('a'))
+  t.match(health.condition('a'), { consecutiveFailures: 0, inFlight: 0 })
+  t.end()
+})
+
+t.test('a trial ends once', t => {
+  const { health } = setUp()
+  const trial = health.begin('a')
+  trial.succeeded()
+  trial.failed(null)
+  trial.abandoned()
+  trial.answered(9)
+  t.match(health.condition('a'), { inFlight: 0, consecutiveFailures: 0, firstByteMs: null })
+  t.end()
+})
+
+t.test('the average of the first byte follows slowly', t => {
+  const { clock, health } = setUp()
+  for (const ms of [100, 200]) {
+    const trial = health.begin('a')
+    trial.answered(ms)
+    trial.succeeded()
+  }
+  t.match(health.condition('a'), { firstByteMs: 120, expectedMs: 120 })
+  clock.advance(30_000)
+  t.match(health.condition('a'), { firstByteMs: 120, expectedMs: 60 }, 'and is forgotten as slowly')
+  t.end()
+})
+
+t.test('names without end do not fill the memory; those that are not well are remembered', t => {
+  const { health, fail } = setUp()
+  fail(3)
+  for (let n = 0; n < 20_000; n++) health.begin(`x${n}`).succeeded()
+  t.ok(health.conditions().length <= 4_097)
+  t.notOk(health.allows('a'))
+  t.end()
+})
+
+t.test('an upstream that fails two checks is closed to all its models, until it passes one', t => {
+  const { health, fail } = setUp()
+  health.begin('up\nx').succeeded()
+  t.ok(health.checked('up', false))
+  t.ok(health.allows('up\nx'), 'one may be an accident')
+  t.notOk(health.checked('up', false))
+  t.notOk(health.allows('up\nx'))
+  t.notOk(health.allows('up\nnever-asked'))
+  t.match(health.condition('up\nx'), { circuit: 'open', opensIn: Infinity })
+  t.match(health.condition('up\nnever-asked'), { circuit: 'open', opensIn: Infinity })
+  t.ok(health.allows('upper\nx'))
+  t.ok(health.checked('up', true))
+  t.ok(health.allows('up\nx'))
+  fail(3)
+  t.end()
+})
+
+t.test('a check that is passed closes circuits that requests have opened', t => {
+  const { health } = setUp()
+  for (let n = 0; n < 3; n++) health.begin('up\nx').failed(null)
+  t.notOk(health.allows('up\nx'))
+  health.checked('up', true)
+  t.ok(health.allows('up\nx'))
+  t.end()
+})
+
+t.test('an upstream that is checked no more is judged by its requests alone', t => {
+  const { health } = setUp()
+  health.checked('up', false)
+  health.checked('up', false)
+  health.unchecked('up')
+  t.ok(health.allows('up\nx'))
+  t.end()
+})

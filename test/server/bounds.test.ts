@@ -1,0 +1,95 @@
+import { once } from 'node:events'
+import * as http from 'node:http'
+import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { connect } from '../support/wire.ts'
+
+const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+const CHAT = JSON.stringify({ model: 'm', messages: [] })
+
+function yaml(url: string, server: string): string {
+  return `server: { listen: 127.0.0.1:0, ${server} }\nupstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n`
+}
+
+async function status(url: string): Promise<{ body_bytes: number; running: number }> {
+  return (await (await fetch(`${url}/api/status`)).json()) as { body_bytes: number; running: number }
+}
+
+t.test('requests in flight: one more is told to come back, and the status is still told', async t => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let arrived = 0
+  const waiting = Promise.withResolvers<void>()
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    if (++arrived === 2) waiting.resolve()
+    void released.then(() => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
+  })
+  const gateway = await startTestGateway(t, yaml(upstream.url, 'max_in_flight: 2'))
+  const ask = () => fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers: HEADERS, body: CHAT })
+  const served = [ask(), ask()]
+  await waiting.promise
+  const refused = await ask()
+  t.equal(refused.status, 503)
+  t.equal(refused.headers.get('retry-after'), '1')
+  t.match(await refused.json(), { error: { code: 'overloaded', message: /2 requests are under way/ } })
+  const messages = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers: HEADERS, body: CHAT })
+  t.match([messages.status, await messages.json()], [503, { type: 'error', error: { type: 'overloaded_error' } }])
+  t.equal((await fetch(`${gateway.url}/api/status`)).status, 200)
+  release()
+  for (const answer of await Promise.all(served)) t.equal(answer.status, 200)
+  // An exchange is over when it is settled, a little after its answer.
+  while ((await status(gateway.url)).running > 0);
+  t.equal((await ask()).status, 200, 'there is room again')
+})
+
+t.test('bytes of bodies: what does not fit is refused while it comes, and its room is free again', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume().on('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
+  })
+  const gateway = await startTestGateway(t, yaml(upstream.url, 'body_limit: 100kb, body_memory: 150kb'))
+  const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x'.repeat(90_000) }] })
+  const post = (length = body.length) => http.request(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST', agent: false, headers: { ...HEADERS, 'content-length': length },
+  })
+  const answer = async (req: http.ClientRequest): Promise<[number | undefined, unknown]> => {
+    const [res] = (await once(req, 'response')) as [http.IncomingMessage]
+    let text = ''
+    for await (const part of res) text += String(part)
+    return [res.statusCode, JSON.parse(text)]
+  }
+
+  const slow = post(body.length + 1)
+  slow.on('error', () => {})
+  slow.write(body)
+  while ((await status(gateway.url)).body_bytes < body.length);
+
+  const second = post()
+  second.end(body)
+  t.match(await answer(second), [503, { error: { code: 'overloaded' } }])
+  slow.destroy()
+  while ((await status(gateway.url)).body_bytes > 0);
+  const third = post()
+  third.end(body)
+  t.match(await answer(third), [200, {}])
+  while ((await status(gateway.url)).body_bytes > 0);
+})
+
+t.test('connections: one more gets an answer and an end', async t => {
+  const upstream = await startUpstream(t, (_req, res) => void res.end())
+  const gateway = await startTestGateway(t, yaml(upstream.url, 'max_connections: 2'))
+  const [first] = [await connect(t, gateway.url), await connect(t, gateway.url)]
+  const third = await connect(t, gateway.url)
+  third.send('GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n')
+  await third.until(/^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n.*"overloaded"/s)
+  await third.ended
+  first.send(`GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`)
+  await first.until(/^HTTP\/1\.1 200 /)
+  t.pass('those that were there before are served')
+})
+
+t.test('a memory for bodies that no body fits into is a mistake', async t => {
+  const file = `${t.testdir({ 'gateway.yaml': yaml('http://127.0.0.1:1', 'body_limit: 2mb, body_memory: 1mb') })}/gateway.yaml`
+  t.throws(() => loadConfig(file, {}), /body_memory must be at least server\.body_limit/)
+})

@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { WholeEvents } from '../src/whole-events.ts'
+
+/** Feeds a stream in pieces that end at those places. */
+function feed(text: string, cuts: readonly number[]) {
+  const gate = new WholeEvents()
+  const bytes = Buffer.from(text)
+  const places = [...new Set(cuts.map(cut => cut % (bytes.length + 1)))].sort((a, b) => a - b)
+  const out: Buffer[] = []
+  let from = 0
+  for (const to of [...places, bytes.length]) {
+    // A copy, as a socket's buffer is not to be kept.
+    const piece = Buffer.from(bytes.subarray(from, to))
+    out.push(Buffer.from(gate.push(piece)))
+    piece.fill(0)
+    from = to
+  }
+  return { gate, passed: Buffer.concat(out).toString() }
+}
+
+const EVENTS = [
+  'data: {"a":1}\n\n', ': ping\n\n', 'event: x\r\ndata: {"b":"\u4e2d\u6587"}\r\n\r\n', 'data: {"c":\ndata: 2}\n\n', 'data:\n\n', 'event: ping\ndata: x\n\n', '\n',
+  'data: [DONE]\n\n', 'event: content_block_delta\ndata: {"type":"x","delta":{"text":"an \\"error\\": of mine"}}\n\n',
+  'data: {"error":null,"choices":[]}\n\n',
+]
+const MALFORMED = ['data: {"choices":[{"del\n\n', 'event: x\ndata: {"b":1\r\n\r\n', 'data: what?\n\n']
+const ERRORS = [
+  'data: {"error":{"message":"no"}}\n\n', 'event: error\ndata: {"type":"error","error":{}}\n\n',
+  'data: {"type":"error"}\r\n\r\n', 'event: response.failed\ndata: {"response":{"error":{}}}\n\n',
+]
+const cuts = fc.array(fc.nat(4_000), { maxLength: 40 })
+const events = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
+
+t.test('whole events pass, however they are cut; half of one is held', t => {
+  fc.assert(fc.property(events, cuts, (list, cuts) => {
+    const whole = list.join('')
+    const { gate, passed } = feed(`${whole}data: {"ha`, cuts)
+    return passed === whole && gate.flaw === null && gate.end().toString() === 'data: {"ha'
+  }))
+  t.end()
+})
+
+t.test('an error does not pass, nor what is not well-formed, nor what comes behind it', t => {
+  for (const [kind, flaws] of [['error', ERRORS], ['malformed', MALFORMED]] as const) {
+    fc.assert(fc.property(events, fc.constantFrom(...flaws), events, cuts, (before, flaw, after, cuts) => {
+      const { gate, passed } = feed(before.join('') + flaw + after.join(''), cuts)
+      return passed === before.join('') && gate.flaw?.kind === kind && gate.flaw.bytes.toString() === flaw
+    }))
+  }
+  t.end()
+})
+
+t.test('an event that is too long to wait for passes as it comes', t => {
+  const gate = new WholeEvents()
+  const piece = Buffer.alloc(4 * 1024 * 1024, 'x')
+  let passed = gate.push(Buffer.from('data: {"a":1}\n\ndata: ')).length
+  for (let n = 0; n < 6; n++) passed += gate.push(piece).length
+  t.ok(gate.overflowed)
+  t.equal(passed, 'data: {"a":1}\n\ndata: '.length + 6 * piece.length)
+  t.equal(gate.end().length, 0)
+  t.end()
+})
