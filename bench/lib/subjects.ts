@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -29,14 +29,23 @@ export async function startScript(name: string, file: string, ...args: string[])
   return subject(name, Number(await firstLine(child.stdout)), child)
 }
 
-/** The gateway as an operator runs it: keys with limits, ledger, a log line for each request. */
-export async function startGateway(upstreamPort: number): Promise<Subject> {
+export interface GatewayOptions {
+  readonly name?: string
+  /** Lines of YAML that stand in the place of the one route. */
+  readonly routes?: string
+  /** Arguments of node, before the script. */
+  readonly nodeArgs?: readonly string[]
+}
+
+/** The gateway as an operator runs it: a key with limits, price, ledger, a log line for each request. */
+export async function startGateway(upstreamPort: number, options: GatewayOptions = {}): Promise<Subject> {
   const dir = temporary('gateway-bench-')
   const file = join(dir, 'gateway.yaml')
   writeFileSync(file, `
 server: { listen: 127.0.0.1:0 }
 upstreams: { up: { url: "http://127.0.0.1:${upstreamPort}" } }
-routes: [{ path: /v1/*, model: "*", to: up }]
+routes:
+${options.routes ?? '  - { path: /v1/*, model: "*", to: up }'}
 models: { m: { price: { input: 0.4, output: 1.6 } } }
 keys:
   - name: bench
@@ -51,48 +60,15 @@ ledger: { file: gateway.db }
   // The log goes to a file; its first line tells the port.
   const log = join(dir, 'log')
   const out = openSync(log, 'w')
-  const child = spawn(process.execPath, [join(root, 'bin/gateway.js'), 'serve', '--config', file], {
-    stdio: ['ignore', out, 'inherit'],
-  })
+  const args = [...options.nodeArgs ?? [], join(root, 'bin/gateway.js'), 'serve', '--config', file]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', out, 'inherit'] })
   stopAtExit(child)
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the gateway ended with code ${child.exitCode}`)
     const base = /"base":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(readFileSync(log, 'utf8'))?.[1]
-    if (base !== undefined) return subject('this gateway', Number(base), child)
-    await new Promise(resolve => setTimeout(resolve, 20))
+    if (base !== undefined) return subject(options.name ?? 'this gateway', Number(base), child)
+    await pause(10)
   }
-}
-
-/** Debian's nginx with one worker; null where it is not installed. */
-export async function startNginx(upstreamPort: number): Promise<Subject | null> {
-  if (spawnSync('nginx', ['-v']).status !== 0) return null
-  const dir = temporary('nginx-bench-')
-  const port = await freePort()
-  writeFileSync(join(dir, 'nginx.conf'), `
-worker_processes 1; daemon off; pid ${dir}/pid; error_log ${dir}/error.log; user root;
-events { worker_connections 20000; }
-http {
-  access_log ${dir}/access.log; client_body_temp_path ${dir}; proxy_temp_path ${dir};
-  upstream up { server 127.0.0.1:${upstreamPort}; keepalive 256; }
-  server { listen 127.0.0.1:${port}; keepalive_requests 100000000;
-    location / {
-      proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
-    }
-  }
-}`)
-  const child = spawn('nginx', ['-c', join(dir, 'nginx.conf'), '-p', dir], { stdio: 'ignore' })
-  stopAtExit(child)
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`nginx ended with code ${child.exitCode}`)
-    const worker = execFileSync('sh', ['-c', `pgrep -P ${child.pid} || true`]).toString().trim()
-    if (worker !== '') return { name: 'nginx', port, pid: Number(worker), stop: () => child.kill() }
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
-}
-
-/** As nginx calls itself, such as `nginx/1.22.1`. */
-export function nginxVersion(): string {
-  return /nginx\/[\d.]+/.exec(spawnSync('nginx', ['-v'], { encoding: 'utf8' }).stderr)?.[0] ?? 'nginx'
 }
 
 /** Seconds of CPU, user and system, that a process has used so far. */
@@ -102,31 +78,40 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
-function subject(name: string, port: number, child: ChildProcess): Subject {
+/** Megabytes of memory of a process: now (`VmRSS`), or the most so far (`VmHWM`). */
+export function memory(pid: number, which: 'VmRSS' | 'VmHWM'): number {
+  return Number(new RegExp(`${which}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+export function subject(name: string, port: number, child: ChildProcess): Subject {
   return { name, port, pid: child.pid ?? null, stop: () => child.kill() }
 }
 
 /** A child must not outlive a run that failed. */
-function stopAtExit(child: ChildProcess): void {
+export function stopAtExit(child: ChildProcess): void {
   process.once('exit', () => child.kill())
 }
 
 /** A new directory that goes with the run. */
-function temporary(prefix: string): string {
+export function temporary(prefix: string): string {
   const dir = mkdtempSync(join(tmpdir(), prefix))
   process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
   return dir
 }
 
-async function firstLine(stream: Readable): Promise<string> {
-  for await (const line of createInterface(stream)) return line
-  throw new Error('the process ended before it said its port')
-}
-
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))
   const { port } = server.address() as AddressInfo
   await new Promise(resolve => server.close(resolve))
   return port
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms))
+}
+
+async function firstLine(stream: Readable): Promise<string> {
+  for await (const line of createInterface(stream)) return line
+  throw new Error('the process ended before it said its port')
 }

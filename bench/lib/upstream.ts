@@ -2,7 +2,8 @@
  * An upstream that is never the bottleneck: it looks for the end of each request
  * and answers with bytes that were rendered before. Run as a process of its own;
  * prints its port. A request whose head says `x-chunks: N` gets a stream of N
- * events, one every millisecond.
+ * events, one every `x-every` milliseconds; with `x-stamped` each tells when it
+ * was sent, in microseconds of the system's monotonic clock: `@123@`.
  */
 import * as net from 'node:net'
 
@@ -17,10 +18,7 @@ const ANSWER = Buffer.from(
 const STREAM = Buffer.from(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
-const EVENT = chunked(`data: ${JSON.stringify({
-  id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm',
-  choices: [{ index: 0, delta: { content: 'x'.repeat(60) }, finish_reason: null }],
-})}\n\n`)
+const EVENT = event('x'.repeat(60))
 const USAGE = '{"choices":[],"usage":{"prompt_tokens":200,"completion_tokens":50,"total_tokens":250}}'
 const LAST = Buffer.concat([
   chunked(`data: ${USAGE}\n\n`), chunked('data: [DONE]\n\n'), Buffer.from('0\r\n\r\n'),
@@ -36,25 +34,33 @@ const server = net.createServer({ noDelay: true }, socket => {
       const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
       if (seen.length < end + 4 + length) return
       seen = seen.slice(end + 4 + length)
-      const chunks = Number(/\r\nx-chunks: (\d+)/i.exec(head)?.[1] ?? 0)
+      const wish = (name: string) => Number(new RegExp(`\\r\\n${name}: (\\d+)`, 'i').exec(head)?.[1] ?? 0)
+      const chunks = wish('x-chunks')
       if (chunks === 0) socket.write(ANSWER)
-      else play(socket, chunks)
+      else play(socket, chunks, wish('x-every') || 1, wish('x-stamped') === 1)
     }
   })
 })
 server.listen(0, '127.0.0.1', () => console.log((server.address() as net.AddressInfo).port))
 
-function play(socket: net.Socket, chunks: number): void {
+function play(socket: net.Socket, chunks: number, every: number, stamped: boolean): void {
   socket.write(STREAM)
   let sent = 0
   const timer = setInterval(() => {
     if (sent++ < chunks && !socket.destroyed) {
-      socket.write(EVENT)
+      socket.write(stamped ? event(`@${process.hrtime.bigint() / 1000n}@${'x'.repeat(40)}`) : EVENT)
       return
     }
     clearInterval(timer)
     if (!socket.destroyed) socket.write(LAST)
-  }, 1)
+  }, every)
+}
+
+function event(content: string): Buffer {
+  return chunked(`data: ${JSON.stringify({
+    id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm',
+    choices: [{ index: 0, delta: { content }, finish_reason: null }],
+  })}\n\n`)
 }
 
 function chunked(text: string): Buffer {

@@ -1,0 +1,34 @@
+/** The value below which a share `q` of the values lies; NaN of none. */
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5)
+}
+
+/** `12.3 (11.0 - 14.2)`: the median and the spread. */
+export function spread(values: readonly number[], digits = 1): string {
+  if (values.length === 0 || Number.isNaN(median(values))) return '-'
+  const text = (value: number) => value.toFixed(digits)
+  return `${text(median(values))} (${text(Math.min(...values))} - ${text(Math.max(...values))})`
+}
+
+/** Prints a table; the first column stands on the left, the others on the right. */
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const lines = [head, ...rows]
+  const widths = head.map((_, i) => Math.max(...lines.map(line => (line[i] ?? '').length)))
+  console.log()
+  for (const line of lines) {
+    console.log(line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join('  '))
+  }
+}
+
+/** Ends a run that hangs. */
+export function endAfter(seconds: number): void {
+  setTimeout(() => {
+    console.error(`not done after ${seconds} s`)
+    process.exit(1)
+  }, seconds * 1000).unref()
+}

@@ -1,0 +1,92 @@
+import * as net from 'node:net'
+import type { Load } from './load.ts'
+import { pause } from './subjects.ts'
+
+/**
+ * Requests at a fixed rate, each on a connection that is free or new.
+ *
+ * @param rate requests per second
+ * @returns milliseconds from when each was due to its first byte
+ */
+export async function firstByteTimes(port: number, load: Load, rate: number, seconds: number): Promise<number[]> {
+  const times: number[] = []
+  const free: Connection[] = []
+  const open = new Set<Connection>()
+  const begin = performance.now()
+  const total = Math.floor(rate * seconds)
+  const running: Promise<void>[] = []
+  for (let sent = 0; sent < total;) {
+    const due = Math.min(total, Math.floor(((performance.now() - begin) / 1000) * rate) + 1)
+    for (; sent < due; sent++) {
+      const connection = free.pop() ?? new Connection(port, load.end)
+      open.add(connection)
+      const dueAt = begin + (sent / rate) * 1000
+      running.push(connection.ask(load.bytes).then(firstByteAt => {
+        times.push(firstByteAt - dueAt)
+        free.push(connection)
+      }))
+    }
+    await pause(1)
+  }
+  await Promise.all(running)
+  for (const connection of open) connection.close()
+  return times
+}
+
+class Connection {
+  readonly #socket: net.Socket
+  readonly #end: string
+  #tail = ''
+  #firstByteAt = 0
+  #answered: { resolve: (at: number) => void; reject: (error: Error) => void } | null = null
+
+  constructor(port: number, end: string) {
+    this.#end = end
+    this.#socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
+    this.#socket.on('error', error => this.#answered?.reject(error))
+    this.#socket.on('close', () => this.#answered?.reject(new Error('the connection ended before the answer')))
+    this.#socket.on('data', data => {
+      if (this.#firstByteAt === 0) this.#firstByteAt = performance.now()
+      this.#tail = (this.#tail + data.toString('latin1')).slice(-this.#end.length)
+      if (this.#tail !== this.#end) return
+      const answered = this.#answered
+      this.#answered = null
+      answered?.resolve(this.#firstByteAt)
+    })
+  }
+
+  /** @returns when the first byte came; settles when the answer is whole */
+  ask(bytes: Buffer): Promise<number> {
+    this.#tail = ''
+    this.#firstByteAt = 0
+    this.#socket.write(bytes)
+    return new Promise((resolve, reject) => {
+      this.#answered = { resolve, reject }
+    })
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+}
+
+/** So many streams side by side. @returns milliseconds from the sending of each chunk to its arrival */
+export async function chunkDelays(port: number, load: Load, streams: number): Promise<number[]> {
+  const delays: number[] = []
+  await Promise.all(Array.from({ length: streams }, () => new Promise<void>((resolve, reject) => {
+    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
+    let tail = ''
+    socket.on('error', reject)
+    socket.on('data', data => {
+      const now = Number(process.hrtime.bigint() / 1000n)
+      const text = data.toString('latin1')
+      for (const [, sent] of text.matchAll(/@(\d+)@/g)) delays.push((now - Number(sent)) / 1000)
+      tail = (tail + text).slice(-load.end.length)
+      if (tail !== load.end) return
+      socket.destroy()
+      resolve()
+    })
+    socket.write(load.bytes)
+  })))
+  return delays
+}
