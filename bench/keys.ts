@@ -1,6 +1,6 @@
 /**
- * The claim: ten thousand keys cost no measurable time per request, wherever
- * they come from, and little at the start.
+ * The question: what ten thousand keys cost a request, and a start, more than one
+ * key does, from the configuration and from the store.
  *
  *     node bench/keys.ts [rounds] [requests]      # 3 rounds of 4,000 requests unless told
  *

@@ -1,208 +1,202 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import * as http from 'node:http'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { freePort, memory, pause, stopAtExit, temporary } from './lib/subjects.ts'
+
 /**
- * Claim: under random faults of the upstream, clients that leave, reloads,
- * restarts and kills, every request ends in success or in a clear error, the
- * ledger has each exactly once, and memory does not grow.
+ * Claim: whatever upstreams do, and however often the gateway is reloaded or
+ * killed, each request ends in a whole answer or a clear error, the ledger has
+ * each that was answered exactly once, and memory does not grow.
  *
  *   node bench/soak.ts [minutes] [clients]
  */
-import * as http from 'node:http'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { KEY, Service } from '../test/reload/service.ts'
-import { printTable } from './lib/figures.ts'
-import { freePort, memory, pause } from './lib/subjects.ts'
 
 const minutes = Number(process.argv[2] ?? 60)
 const clients = Number(process.argv[3] ?? 16)
-/** Milliseconds: what was begun or ended so near to a kill may be lost with it. */
-const NEAR = 500
+const RELOAD_EVERY = 5_000
+const KILL_EVERY = 30_000
+const KEY = 'sk-soak-0123456789abcdef'
+const WORDS = 16
+/** Milliseconds, generously, that a row waits for its batch to be written. */
+const BATCH = 250
+const FAULTS = [
+  '', '', '', ',status=503,every=2', ',status=429,retry_after_ms=20,every=2', ',status=401,every=3', ',status=400',
+  ',reset,every=2', ',close,every=2', ',error_200', ',first_event_error', ',close_after=0', ',close_after=3',
+  ',reset_after=7', ',cut_after=6', ',error_event_after=5', ',stall_after=4', ',headers_delay=3s,every=4',
+  ',malformed_after=3', ',split=9', ',pace=5ms',
+]
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-soak-'))
-const simulator = new Service(['simulate', '--listen', '127.0.0.1:0'])
-const upstream = await simulator.listening()
+const folder = temporary('gateway-soak-')
+const file = join(folder, 'gateway.yaml')
+const root = join(import.meta.dirname, '..')
 const port = await freePort()
+const tally = { whole: 0, errors: 0, cut: 0, lost: 0, wrong: [] as string[], ids: new Map<string, number>() }
+const rss: { minute: number, mb: number }[] = []
 let changes = 0
+let kills = 0
+let killedAt = -Infinity
+const killTimes: number[] = []
+/** Minutes from the start. */
+let lastKill = 0
 
-function change(): void {
+const simulator = await start(['simulate', '--listen', '127.0.0.1:0'])
+configure()
+let gateway = await start(['serve', '--config', file])
+const startedAt = performance.now()
+const endsAt = startedAt + minutes * 60_000
+await Promise.all([...Array.from({ length: clients }, client), reloads(), killing(), sampling()])
+await pause(2_000)
+const exited = once(gateway.child, 'exit')
+gateway.child.kill('SIGTERM')
+await exited
+report()
+
+interface Command {
+  readonly child: ChildProcess
+  readonly base: string
+}
+
+async function start(args: readonly string[]): Promise<Command> {
+  const child = spawn(process.execPath, [join(root, 'bin/gateway.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  stopAtExit(child)
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  createInterface(child.stdout as Readable).on('line', line => {
+    const { msg, base } = JSON.parse(line) as { msg?: string, base?: string }
+    if (msg === 'listening' && base !== undefined) resolve(base)
+  })
+  child.once('exit', code => reject(new Error(`ended with ${code}`)))
+  return { child, base: await promise }
+}
+
+function configure(): void {
   const n = changes++
-  const to = (...models: string[]) => models.map(model => `{ upstream: sim, model: "${model}" }`).join(', ')
-  writeFileSync(join(folder, 'gateway.yaml'), `
-server: { listen: 127.0.0.1:${port}, reuse_port: true, drain: 30s }
-upstreams:
-  sim: { url: "${upstream}" }
-  other${n}: { url: "http://127.0.0.1:9" }
+  const routes = FAULTS.flatMap((fault, index) => ['off', 'continue', 'hold'].map(resume =>
+    `  - { model: "${resume}-${index}", resume: ${resume}, retries: ${n % 3}, `
+    + `to: [{ upstream: a, model: "sim${fault}" }, { upstream: b, model: sim, prefill: true }] }`))
+  writeFileSync(file, `
+server: { listen: "127.0.0.1:${port}", drain: 20s }
+upstreams: { a: { url: "${simulator.base}" }, b: { url: "${simulator.base}", headers: { x-change: "${n % 2}" } } }
+timeouts: { first_byte: 1s, idle: 1s, total: 10s }
 routes:
-  - { model: plain, to: [${to('sim,pace=2ms')}] }
-  - { model: flaky, to: [${to('sim,status=503,every=2', 'sim,close,every=3', 'sim,reset,every=3', 'sim')}] }
-  - model: continued
-    to: [${to('sim,close_after=5,every=2,pace=2ms')}, { upstream: sim, model: "sim,pace=2ms", prefill: true }]
-    resume: continue
-  - { model: held, to: [${to('sim,reset_after=5,every=2', 'sim')}], resume: hold }
-  - { model: honest, to: [${to('sim,reset_after=5,every=2,pace=2ms')}] }
-  - { model: refused, to: [${to('sim,status=429,retry_after=30', 'sim,status=500')}] }
-  - { model: other${n}, to: other${n} }
-timeouts: { first_byte: ${20 + (n % 5)}s, total: 60s }
-models: { "sim*": { price: { input: 1, output: 2 } } }
-keys: [{ name: soak, key: ${KEY}, limits: { requests_per_minute: ${1_000_000 + n} } }]
+${routes.join('\n')}
+keys: [{ name: soak, key: ${KEY}, limits: { requests_per_minute: ${1_000_000 + n}, concurrent: 1000 } }]
 ledger: { file: gateway.db }
+log: { level: warn }
 `)
 }
 
-const serve = () => new Service(['serve', '--config', join(folder, 'gateway.yaml')])
-change()
-let current = serve()
-await current.listening()
-/** From each kill until something listens again; on the monotonic clock, ms. */
-const kills: { from: number; to: number }[] = []
-const old: Promise<number | null>[] = []
-
-const EVENTS: Record<string, () => Promise<void>> = {
-  reload: async () => {
-    const from = current.lines.length
-    change()
-    current.child.kill('SIGHUP')
-    await current.logged('configuration reloaded', from)
-  },
-  restart: async () => {
-    const before = current
-    const next = serve()
-    await next.listening()
-    current = next
-    before.child.kill('SIGTERM')
-    old.push(before.ended)
-  },
-  kill: async () => {
-    const kill = { from: performance.now(), to: Infinity }
-    kills.push(kill)
-    current.child.kill('SIGKILL')
-    await current.ended
-    current = serve()
-    await current.listening()
-    kill.to = performance.now()
-  },
+async function client(): Promise<void> {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  while (performance.now() < endsAt) {
+    const name = `${['off', 'continue', 'hold'][Math.floor(Math.random() * 3)]}-${Math.floor(Math.random() * FAULTS.length)}`
+    await ask(agent, name, Math.random() < 0.5)
+  }
+  agent.destroy()
 }
 
-const MODELS = ['plain', 'flaky', 'continued', 'held', 'honest', 'refused']
-const PATHS: Record<string, (model: string, stream: boolean) => [path: string, body: object]> = {
-  chat: (model, stream) => ['/v1/chat/completions', { model, stream, messages: [{ role: 'user', content: 'Go on.' }] }],
-  messages: (model, stream) =>
-    ['/v1/messages', { model, stream, max_tokens: 100, messages: [{ role: 'user', content: 'Go on.' }] }],
-  generate: (model, stream) => [
-    `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
-    { contents: [{ role: 'user', parts: [{ text: 'Go on.' }] }] },
-  ],
-}
-const END = /data: \[DONE\]|event: message_stop|"finishReason":"STOP"/
-
-/** How one request ended: its outcome, and its id as far as an answer told it. */
-interface Ended {
-  readonly outcome: string
-  readonly id: string | null
-  /** What was asked, and the last that was answered. */
-  readonly about: string
-  readonly began: number
-  readonly ended: number
-}
-
-const agent = new http.Agent({ keepAlive: true })
-const pick = <T>(items: readonly T[]): T => items[Math.floor(Math.random() * items.length)] as T
-
-function ask(): Promise<Ended> {
-  const stream = Math.random() < 0.6
-  const leaves = Math.random() < 0.1
-  const [path, body] = (PATHS[pick(Object.keys(PATHS))] as (typeof PATHS)[string])(pick(MODELS), stream)
-  const began = performance.now()
-  return new Promise(resolve => {
-    let id: string | null = null
-    let text = ''
-    const end = (outcome: string) => resolve({
-      outcome, id, began, ended: performance.now(), about: `${path} ${JSON.stringify(body)}: ...${text.slice(-300)}`,
-    })
-    const judge = (status: number, whole: boolean) => {
-      if (leaves && !whole) return end('left')
-      const told = text.includes('"error"') || text.includes('event: error')
-      if (status !== 200) return end(whole && told ? 'error' : `status ${status} without an error`)
-      if (whole && (stream ? END.test(text) && !told : !told && isJson(text))) return end('success')
-      if (whole) return end('whole without an end or an error')
-      // Cut in the middle of an event there is no telling, and what HTTP says of the end has to do.
-      end(told ? 'error in the stream' : text.endsWith('\n\n') ? 'cut between events without an error' : 'cut in an event')
-    }
-    const req = http.request({
-      port, host: '127.0.0.1', path, method: 'POST', agent,
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    }, res => {
-      id = String(res.headers['x-gateway-request-id'])
-      res.on('data', data => {
-        text += String(data)
-        if (leaves) req.destroy()
-      })
-      res.on('error', () => {})
-      res.on('close', () => judge(res.statusCode ?? 0, res.complete))
-    })
-    // A kept connection that was closed just now is no answer: the vendors' SDKs ask again.
-    req.on('error', () => {
-      if (id === null) end(req.reusedSocket ? 'asked again' : 'no answer')
-    })
-    req.end(JSON.stringify(body))
-  })
-}
-
-function isJson(text: string): boolean {
+async function ask(agent: http.Agent, model: string, stream: boolean): Promise<void> {
+  const asked = performance.now()
+  let id: string | undefined
   try {
-    JSON.parse(text)
+    const request = http.request({
+      host: '127.0.0.1', port, agent, method: 'POST', path: '/v1/chat/completions',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    })
+    request.end(JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'hello' }] }))
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+    id = answer.headers['x-gateway-request-id'] as string
+    tally.ids.set(id, Infinity)
+    const body = await text(answer)
+    tally.ids.set(id, performance.now())
+    if ((answer.statusCode ?? 0) >= 400 || body.includes('"error"')) tally.errors++
+    else if (stream ? body.trimEnd().endsWith('[DONE]') : body.includes(`w${WORDS}`)) tally.whole++
+    // As the upstream sent it, on a route without further attempts: no client takes it for an answer.
+    else if (!stream && !isJson(body)) tally.errors++
+    else tally.wrong.push(`${model}${stream ? ' stream' : ''} ${answer.statusCode}: ${body.slice(-200)}`)
+  } catch {
+    // An abrupt end is how a cut is told; without a head, only a gateway that was killed may do that.
+    if (id !== undefined) tally.cut++
+    else if (killedAt > asked - 5_000) {
+      tally.lost++
+      await pause(20)
+    } else tally.wrong.push(`${model}: no answer at all`)
+  }
+}
+
+function isJson(body: string): boolean {
+  try {
+    JSON.parse(body)
     return true
   } catch {
     return false
   }
 }
 
-const isNearKill = ({ began, ended }: Ended) => kills.some(({ from, to }) => began < to + NEAR && ended > from - NEAR)
-
-const all: Ended[] = []
-const stopAt = performance.now() + minutes * 60_000
-const samples: string[][] = []
-const workers = Array.from({ length: clients }, async () => {
-  while (performance.now() < stopAt) {
-    const ended = await ask()
-    all.push(ended)
-    if (ended.outcome === 'no answer') await pause(20)
+async function reloads(): Promise<void> {
+  while (performance.now() < endsAt) {
+    await pause(RELOAD_EVERY)
+    configure()
+    if (gateway.child.exitCode === null) gateway.child.kill('SIGHUP')
   }
-})
-const plan = ['reload', 'reload', 'restart', 'reload', 'kill', 'reload']
-for (let i = 0; performance.now() < stopAt; i++) {
-  const event = plan[i % plan.length] as string
-  await EVENTS[event]?.()
-  await pause(5_000)
-  const mb = memory(current.child.pid as number, 'VmRSS').toFixed(0)
-  samples.push([String(i), event, String(all.length), mb])
 }
-await Promise.all(workers)
-agent.destroy()
-current.child.kill('SIGTERM')
-const codes = await Promise.all([...old, current.ended])
-simulator.child.kill()
 
-const outcomes = new Map<string, number>()
-for (const ended of all) {
-  const fine = ['success', 'error', 'error in the stream', 'cut in an event', 'left', 'asked again'].includes(ended.outcome)
-  if (!fine && !isNearKill(ended)) console.log(`WRONG: ${ended.outcome}: ${ended.about}`)
-  const name = fine ? ended.outcome : `${ended.outcome}${isNearKill(ended) ? ', at a kill' : ' (WRONG)'}`
-  outcomes.set(name, (outcomes.get(name) ?? 0) + 1)
+async function killing(): Promise<void> {
+  while (performance.now() + KILL_EVERY < endsAt) {
+    await pause(KILL_EVERY)
+    // Every other minute is without, to see memory over a longer life.
+    if (Math.floor((performance.now() - startedAt) / 60_000) % 2 === 1) continue
+    killedAt = Infinity
+    const gone = once(gateway.child, 'exit')
+    killTimes.push(performance.now())
+    gateway.child.kill('SIGKILL')
+    await gone
+    kills++
+    gateway = await start(['serve', '--config', file])
+    killedAt = performance.now()
+    lastKill = (killedAt - startedAt) / 60_000
+  }
 }
-using db = new DatabaseSync(join(folder, 'gateway.db'), { readOnly: true })
-const rows = new Map<unknown, number>()
-for (const { request_id: id } of db.prepare('SELECT request_id FROM requests').iterate()) rows.set(id, (rows.get(id) ?? 0) + 1)
-const asked = all.filter(({ id }) => id !== null)
-const missing = asked.filter(({ id }) => !rows.has(id))
-const twice = [...rows.values()].filter(count => count > 1).length
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${minutes} minutes, ${clients} clients`)
-printTable(['event', 'what', 'requests so far', 'memory MB'], samples)
-printTable(['outcome', 'requests'], [...outcomes].map(([name, count]) => [name, String(count)]))
-console.log(`\n${all.length} requests; ledger: ${rows.size} rows, ${twice} twice, ` +
-  `${missing.filter(each => !isNearKill(each)).length} missing, ${missing.filter(isNearKill).length} missing at a kill`)
-console.log(`processes that ended with another code than 0: ${codes.filter(code => code !== 0).length}`)
-const isWrong = twice > 0 || missing.some(each => !isNearKill(each)) || [...outcomes.keys()].some(name => name.endsWith('(WRONG)'))
-process.exitCode = isWrong ? 1 : 0
-rmSync(folder, { recursive: true, force: true })
+
+async function sampling(): Promise<void> {
+  while (performance.now() < endsAt) {
+    await pause(10_000)
+    const { child } = gateway
+    if (killedAt === Infinity || child.pid === undefined) continue
+    rss.push({ minute: (performance.now() - startedAt) / 60_000, mb: memory(child.pid, 'VmRSS') })
+  }
+}
+
+/** Megabytes an hour by which memory grew, over the samples since the last kill: least squares. */
+function slope(): number {
+  const samples = rss.filter(({ minute }) => minute > lastKill)
+  const mean = (of: (sample: typeof rss[number]) => number) => samples.reduce((sum, each) => sum + of(each), 0) / samples.length
+  const x = mean(({ minute }) => minute)
+  const y = mean(({ mb }) => mb)
+  const over = samples.reduce((sum, { minute, mb }) => sum + (minute - x) * (mb - y), 0)
+  return (60 * over) / samples.reduce((sum, { minute }) => sum + (minute - x) ** 2, 0)
+}
+
+function report(): void {
+  using db = new DatabaseSync(join(folder, 'gateway.db'), { readOnly: true })
+  const ends = db.prepare('SELECT "end", count(*) AS n FROM requests GROUP BY "end"').all()
+  const known = new Set(db.prepare('SELECT request_id FROM requests').all().map(row => String(row['request_id'])))
+  const twice = db.prepare('SELECT request_id FROM requests GROUP BY request_id HAVING count(*) > 1').all().length
+  const missing = [...tally.ids].filter(([id]) => !known.has(id))
+  // Rows are written in batches: those of the last moments die with the process.
+  const lost = missing.filter(([, at]) => !killTimes.some(kill => at > kill - BATCH)).length
+  console.log(`${new Date().toISOString().slice(0, 10)}, ${minutes} min, ${clients} clients, ${changes - 1} reloads, ${kills} kills`)
+  console.log(`requests: ${tally.whole} whole, ${tally.errors} clear errors, ${tally.cut} cut, ${tally.lost} unanswered at a kill`)
+  console.log(`wrong: ${tally.wrong.length} ${tally.wrong.slice(0, 5).join(' | ')}`)
+  console.log(`ledger: ${ends.map(row => `${row['n']} ${row['end']}`).join(', ')}; twice ${twice}, missing ${lost}, and of the last ${BATCH} ms before a kill ${missing.length - lost}`)
+  console.log(`memory since the last kill: ${slope().toFixed(0)} MB an hour`)
+  console.log(`memory (MB): ${rss.map(({ minute, mb }) => `${minute.toFixed(1)} min ${mb.toFixed(0)}`).join(', ')}`)
+  process.exitCode = tally.wrong.length + twice + lost > 0 ? 1 : 0
+  simulator.child.kill()
+}

@@ -7,9 +7,8 @@ import { openLedger } from './ledger/ledger.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { spentSince } from './ledger/spent.ts'
 import { createLimiter } from './limits/limiter.ts'
-import type { LocalLimiter } from './limits/limiter.ts'
 import { plan } from './limits/plan.ts'
-import type { Spend } from './limits/types.ts'
+import type { Limiter, Spend } from './limits/types.ts'
 import { createTokenCounter } from './metering/estimate.ts'
 import type { TokenCounter } from './metering/estimate.ts'
 import { createPriceBook } from './metering/prices.ts'
@@ -19,7 +18,7 @@ import type { PriceBook } from './metering/prices.ts'
 export interface Accounts {
   readonly prices: PriceBook
   readonly counter: TokenCounter
-  readonly limiter: LocalLimiter
+  readonly limiter: Limiter
   /** null when the configuration names no ledger. */
   readonly ledger: Ledger | null
   /** Of running streams, for the ledger. */
@@ -37,13 +36,19 @@ export interface Accounts {
 /** The key of those who need none, for the limits that hold for all. */
 export const ANONYMOUS_KEY: Pick<Key, 'name' | 'limits'> = Object.freeze({ name: 'anonymous', limits: null })
 
-/**
- * Opens the accounts, and tells the budgets what was spent before.
- *
- * @param stored live keys beside those of the configuration
- */
-export function openAccounts(config: Config, clock: Clock, log: Logger, stored: readonly Key[] = []): Accounts {
-  const limiter = createLimiter({ defaults: config.limits, compileGlob, clock })
+export interface AccountsOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Live keys beside those of the configuration. */
+  readonly stored?: readonly Key[] | undefined
+  /** Makes a limiter whose limits are kept elsewhere; without it they are kept here. */
+  readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
+}
+
+/** Opens the accounts, and tells the budgets what was spent before. */
+export function openAccounts(config: Config, options: AccountsOptions): Accounts {
+  const { clock, log, stored = [], openLimiter } = options
+  const limiter = openLimiter?.(config.limits) ?? createLimiter({ defaults: config.limits, compileGlob, clock })
   const restore = (keys: readonly Key[], defaults: Limits | null, isFew: boolean): void => {
     if (!config.ledger) return
     const { file } = config.ledger

@@ -11,7 +11,7 @@ import type { RefusalReason } from './protocols/refusal.ts'
 import { Deadlines } from './proxy/deadlines.ts'
 import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
-import { Relay } from './proxy/relay.ts'
+import { Relay, codingOf } from './proxy/relay.ts'
 import type { AnswerHead, Observer, RelayEnd } from './proxy/relay.ts'
 import { afterFailure, isOperatorsFault, retryAfter } from './proxy/retry.ts'
 import { limitHeaders, quote } from './reserve.ts'
@@ -98,10 +98,7 @@ class Forwarding {
 
   async run(): Promise<GatewayError | null> {
     const exchange = this.#exchange
-    if (exchange.route?.resume === 'hold' && asksForEvents(exchange)) {
-      this.#signs = new SignsOfLife()
-      this.#signs.begin(this.#gateway.clock, this.#relay, exchange.classified.endpoint.protocol)
-    }
+    if (exchange.route?.resume === 'hold' && asksForEvents(exchange)) this.#showLife()
     try {
       let candidate = this.#course.current
       for (;;) {
@@ -132,6 +129,7 @@ class Forwarding {
       exchange.status = this.#relay.status
       return await this.#relay.done
     } finally {
+      this.#current?.leave()
       this.#signs?.end()
       this.#deadlines.stop()
       exchange.onStop = null
@@ -147,13 +145,16 @@ class Forwarding {
     if (!isFirst) exchange.quoted = quote(this.#gateway, exchange, candidate)
     const whole = exchange.route?.resume === 'hold'
     const begun = () => this.#relay.waits
-    const isLast = this.#course.attemptsLeft === 0 && this.#elsewhere.size === 0 && !whole && !begun()
+    // To a client that was shown signs of life not every answer can go as it is.
+    const isFree = !whole && this.#signs === null && !begun()
+    const isLast = isFree && this.#course.attemptsLeft === 0 && this.#elsewhere.size === 0
     const rescue = this.#broke === null ? null : this.#following
     const current = new Try(this.#gateway, exchange, {
       candidate,
       deadlines: this.#deadlines,
       sink: this.#relay,
       demands: isLast ? null : { reasons: rescue ? NOWHERE : this.#elsewhere, whole, begun },
+      onAlive: () => this.#showLife(),
       edits: rescue && (body => rescue.edits(body)),
     })
     this.#current = current
@@ -293,8 +294,9 @@ class Forwarding {
     this.#headers = head.headers
     exchange.status = head.status
     const observer = observe(this.#gateway, exchange, head)
-    const isEvents = head.status === 200 && head.contentType.startsWith('text/event-stream')
-    return (observer && isEvents && this.#following?.follow(observer)) || observer
+    // Compressed against our asking, its events cannot be followed.
+    const isEvents = head.contentType.toLowerCase().startsWith('text/event-stream') && codingOf(head) === null
+    return (observer && isEvents && head.status === 200 && this.#following?.follow(observer)) || observer
   }
 
   #own(): OwnHeaders {
@@ -325,6 +327,12 @@ class Forwarding {
     this.#current?.stop(reason)
     this.#relay.stop(reason)
     this.#wake?.()
+  }
+
+  #showLife(): void {
+    if (this.#signs) return
+    this.#signs = new SignsOfLife()
+    this.#signs.begin(this.#gateway.clock, this.#relay, this.#exchange.classified.endpoint.protocol)
   }
 
   /** How the client is told of an error under way: in the upstream's own words, where there are any. */

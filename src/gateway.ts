@@ -8,7 +8,8 @@ import { Checks } from './checks.ts'
 import type { Clock } from './clock.ts'
 import { compileGlobs } from './config/glob.ts'
 import type { Problem } from './config/problem.ts'
-import type { Config, Key } from './config/types.ts'
+import type { Config, Key, Limits } from './config/types.ts'
+import type { Limiter } from './limits/types.ts'
 import { createPriceBook } from './metering/prices.ts'
 import { createProxy } from './proxy/attempt.ts'
 import type { ProxyServer } from './proxy/attempt.ts'
@@ -58,6 +59,10 @@ export interface GatewayParts {
   readonly version: string
   readonly clock: Clock
   readonly log: Logger
+  /** The number of this process among several; absent where there is one. */
+  readonly worker?: number
+  /** Makes a limiter whose limits are kept elsewhere; without it they are kept here. */
+  readonly openLimiter?: (defaults: Limits | null) => Limiter
 }
 
 /** What the configuration that is in force stands for, and what is to be said of the last attempt to change it. */
@@ -103,7 +108,7 @@ export function buildGateway(
   const stored = keyStore?.keys()
   const accounts = before
     ? { ...before.accounts, prices: createPriceBook(config) }
-    : openAccounts(config, clock, log, stored)
+    : openAccounts(config, { clock, log, stored, openLimiter: lasting.openLimiter })
   const trusted = blockList(config.server.trustedProxies)
   const upstreams = liveUpstreams(config, simulatorSocket, before?.upstreams.values())
   return {

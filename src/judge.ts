@@ -10,6 +10,7 @@ import type { EndpointName } from './protocols/names.ts'
 import { refusalReason } from './protocols/refusal.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
 import type { Judge, Opinion } from './proxy/prelude.ts'
+import { codingOf } from './proxy/relay.ts'
 import type { AnswerHead } from './proxy/relay.ts'
 import { isRetryableStatus } from './proxy/retry.ts'
 import { isThere, kindOf, member, parsed } from './stream-event.ts'
@@ -35,7 +36,7 @@ const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
 ])
 
 /** Refusals for which the route names another target. */
-export type Reasons = Pick<ReadonlySet<RefusalReason>, 'has' | 'size'>
+type Reasons = Pick<ReadonlySet<RefusalReason>, 'has' | 'size'>
 
 /** Statuses with which a provider refuses what it was asked, rather than to be asked. */
 const REFUSALS = new Set([400, 403, 413, 422])
@@ -61,15 +62,15 @@ export function judgeOf(exchange: Exchange, head: AnswerHead, { reasons, whole, 
   const endpoint = exchange.classified.endpoint.name
   const type = head.contentType.toLowerCase()
   const isEvents = type.startsWith('text/event-stream')
-  if (begun() && (status !== 200 || !isEvents || encodingOf(head) !== null)) return new Refusal(true, head, reasons)
+  if (begun() && (status !== 200 || !isEvents || codingOf(head) !== null)) return new Refusal(true, head, reasons)
   if (status < 200 || status > 299) return null
-  if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && encodingOf(head) === null) return new Whole(endpoint, head)
+  if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && codingOf(head) === null) return new Whole(endpoint, head)
   if (!SPEAKS_JSON.has(endpoint)) return new AnyByte()
   if (!type.startsWith('text/event-stream')) {
-    return endpoint === 'generate.stream' && encodingOf(head) === null ? new FirstElement(head) : new WholeBody(head)
+    return endpoint === 'generate.stream' && codingOf(head) === null ? new FirstElement(head) : new WholeBody(head)
   }
   // Compressed against our asking, its events pass unread.
-  return encodingOf(head) === null ? new FirstEvent() : new AnyByte()
+  return codingOf(head) === null ? new FirstEvent() : new AnyByte()
 }
 
 /** An answer with the status of an error. */
@@ -97,7 +98,7 @@ export class Refusal implements Judge {
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     if (whole && this.#reasons.size > 0 && REFUSALS.has(this.#head.status)) {
-      const reason = refusalReason(decoded(body, encodingOf(this.#head)) ?? body)
+      const reason = refusalReason(decoded(body, codingOf(this.#head)) ?? body)
       if (reason !== null && this.#reasons.has(reason)) this.reason = reason
     }
     return this.#isFailure || this.reason !== null ? 'bad' : 'good'
@@ -129,7 +130,7 @@ class WholeBody implements Judge {
   readonly #encoding: string | null
 
   constructor(head: AnswerHead) {
-    this.#encoding = encodingOf(head)
+    this.#encoding = codingOf(head)
   }
 
   push(): Opinion {
@@ -268,11 +269,6 @@ function isErrorAnswer(body: Buffer): boolean {
 
 function isJson(body: Buffer): boolean {
   return parsed(body.toString('utf8')) !== undefined
-}
-
-function encodingOf({ contentEncoding }: AnswerHead): string | null {
-  const encoding = contentEncoding?.trim().toLowerCase() ?? ''
-  return encoding === '' || encoding === 'identity' ? null : encoding
 }
 
 /** A small body, decompressed at once; null where that cannot be done. */

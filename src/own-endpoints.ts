@@ -24,6 +24,7 @@ export function answerStatus(gateway: Gateway, exchange: Exchange): void {
     success: !draining,
     version,
     status: draining ? 'draining' : lasting.handingOver ? 'handing_over' : 'ok',
+    ...lasting.worker !== undefined && { worker: lasting.worker },
     running: lasting.running.size - 1,
     body_bytes: lasting.bodies.held,
     config: {

@@ -72,7 +72,8 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   exchange.route = route(gateway, exchange)
   const order = candidates(gateway, exchange, exchange.route)
   exchange.candidate = order[0] as Target
-  reserve(gateway, exchange, exchange.candidate)
+  const reserving = reserve(gateway, exchange, exchange.candidate)
+  if (reserving) await reserving
   gateway.accounts.ledger?.open(draftRow(exchange))
   return forward(gateway, exchange, order)
 }

@@ -4,7 +4,7 @@ import { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from './limits/headers.ts'
-import type { Estimate, Refusal } from './limits/types.ts'
+import type { Admission, Estimate, Refusal } from './limits/types.ts'
 import { cost } from './metering/cost.ts'
 import { estimateRequest } from './metering/request.ts'
 import type { QuotedPrice } from './metering/prices.ts'
@@ -19,11 +19,20 @@ import { blankUsage } from './metering/usage.ts'
  * @param candidate where it will go first: it decides the price
  * @throws GatewayError rate_limited, budget_spent, model_unpriced
  */
-export function reserve(gateway: Gateway, exchange: Exchange, candidate: Target): void {
+export function reserve(gateway: Gateway, exchange: Exchange, candidate: Target): void | Promise<void> {
   const { limiter } = gateway.accounts
   const key = exchange.identity.key ?? ANONYMOUS_KEY
   exchange.quoted = quote(gateway, exchange, candidate)
   const admission = limiter.admit({ key, model: exchange.model, estimate: estimate(gateway, exchange) })
+  // Only a limiter that is shared by processes has to be waited for.
+  if (!(admission instanceof Promise)) return take(exchange, admission)
+  return admission.then(later => {
+    take(exchange, later)
+    exchange.proceed()
+  })
+}
+
+function take(exchange: Exchange, admission: Admission): void {
   if (!admission.ok) throw refused(admission.refusal)
   exchange.reservation = admission.reservation
 }

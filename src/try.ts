@@ -39,6 +39,8 @@ export interface TryOptions {
   readonly sink: AnswerSink
   /** What is asked of an answer that is kept back until then; null = it goes through as it comes. */
   readonly demands: Demands | null
+  /** The upstream has begun a stream, and shows that it is alive, but not yet what it is. */
+  onAlive(): void
   /** Edits of the request's body beside those that every request needs; null = none. */
   readonly edits: ((body: Buffer) => Edit[]) | null
 }
@@ -70,7 +72,7 @@ export class Try {
       atMs: this.#beganAt - exchange.startedAt,
     }
     exchange.attempts.push(this.record)
-    this.#prelude = demands && this.#createPrelude(deadlines, sink, demands)
+    this.#prelude = demands && this.#createPrelude(options, demands)
     this.attempt = new Attempt({
       transport: upstream.transport,
       upstreamUrl: upstream.url,
@@ -130,6 +132,11 @@ export class Try {
     else this.#trial.abandoned()
   }
 
+  /** Nobody waits for it any more, however that came about; after an end of its own this does nothing. */
+  leave(): void {
+    this.#trial.abandoned()
+  }
+
   #note(outcome: string, status: number | null): void {
     this.record.ms = this.#age
     this.record.outcome = outcome
@@ -141,13 +148,14 @@ export class Try {
     return this.#gateway.clock.monotonic() - this.#beganAt
   }
 
-  #createPrelude(deadlines: Deadlines, sink: AnswerSink, demands: Demands): Prelude {
+  #createPrelude({ deadlines, sink, onAlive }: TryOptions, demands: Demands): Prelude {
     const exchange = this.#exchange
     const { config, lasting: { bodies } } = this.#gateway
     return new Prelude({
       clock: this.#gateway.clock,
       deadlines,
       sink,
+      onAlive,
       take: bytes => {
         const isRoom = bodies.take(bytes, config.server.bodyMemory)
         if (isRoom) exchange.bytesHeld += bytes

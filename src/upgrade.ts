@@ -75,7 +75,8 @@ async function tunnel(
   }
   const order = candidates(gateway, exchange, { ...chosen, targets }).slice(0, chosen.retries + 1)
   exchange.candidate = order[0] as Target
-  reserve(gateway, exchange, exchange.candidate)
+  const reserving = reserve(gateway, exchange, exchange.candidate)
+  if (reserving) await reserving
   let failure: GatewayError | null = null
   for (const candidate of order) {
     // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.

@@ -73,7 +73,8 @@ export function liveUpstreams(
  */
 function longestConnect({ routes, timeouts }: Config, upstream: Upstream): number {
   const own = routes
-    .filter(route => route.targets.some(target => target.upstream === upstream))
+    .filter(({ targets, on }) =>
+      [...targets, on.contextLength, on.contentFilter].some(target => target?.upstream === upstream))
     .map(route => route.timeouts.connect)
   return Math.max(timeouts.connect, ...own) + 1_000
 }

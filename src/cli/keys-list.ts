@@ -40,7 +40,7 @@ function list({ config: from, json }: { config: string; json?: true }, command: 
   const stored = guarded(file, command, () => readKeys(file))
   const keys = [
     ...config.keys.map((key): ListedKey => ({ id: null, key, source: 'yaml', createdAt: null, revokedAt: null })),
-    ...stored.map((record): ListedKey => ({ ...record, source: 'store' })),
+    ...stored.map(({ id, key, createdAt, revokedAt }): ListedKey => ({ id, key, source: 'store', createdAt, revokedAt })),
   ]
   process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
 }

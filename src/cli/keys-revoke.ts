@@ -13,8 +13,8 @@ import { guarded, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
 
 const HELP = `
 When the command has returned, the key is refused; requests that run are not cut off. A key that
-leaked can be given itself in place of its name. Where a name is a number, the name counts, not the id. The name may be used again for a new key, which
-goes on with the budget of the old one.
+leaked can be given itself in place of its name. What is both a name and an id is taken for the name.
+The name may be used again for a new key, which goes on with the budget of the old one.
 
 Examples:
   gateway keys revoke team-a

@@ -7,6 +7,9 @@ import type { Config } from '../config/types.ts'
 import { FileWatch } from '../config/watch.ts'
 import type { RunningGateway } from '../server/server.ts'
 import type { Site } from '../site/site.ts'
+import type { Listening } from '../workers/messages.ts'
+import { lineToSupervisor } from '../workers/worker.ts'
+import type { Line } from '../workers/worker.ts'
 import { exampleRequest } from './example-request.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { watchFaults } from './faults.ts'
@@ -15,6 +18,7 @@ import { listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail } from './problems.ts'
 import { onStopSignals } from './signals.ts'
+import { superviseWorkers } from './supervise.ts'
 import { openSite } from './site.ts'
 import { packageVersion } from './version.ts'
 
@@ -45,26 +49,34 @@ export function serveCommand(): Command {
     .action(serve)
 }
 
-async function serve({ config: file, watch }: Options, command: Command): Promise<void> {
+async function serve(options: Options, command: Command): Promise<void> {
+  const line = lineToSupervisor()
+  const { config: file, watch } = options
   const reload = Promise.withResolvers<() => void>()
   // Begun before the file is read: a change from then on is one.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = loadOrFail(file, command)
   watched?.watch(filesOf(loaded.config))
   const opened = openLog(loaded.config.log.level)
-  const { log } = opened
-  for (const problem of loaded.warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
-  const faults = watchFaults(opened)
+  const log = line === null ? opened.log : opened.log.child({ worker: line.worker })
+  if (line === null) for (const problem of loaded.warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
+  const { workers } = loaded.config.server
+  if (line === null && workers > 1) {
+    watched?.close()
+    return superviseWorkers({ workers, opened, announce: listening => announce(loaded, listening, log) })
+  }
+  const faults = watchFaults({ ...opened, log })
 
-  const gateway = await start(loaded, log, command)
+  const gateway = await start(loaded, log, line, command)
   const reloadNow = (): void => void gateway.reload(() => {
     const again = loadConfig(file, process.env)
     watched?.watch(filesOf(again.config))
     return again
   })
   // Who reads the announcement may send a signal at once.
-  const stopped = untilStopped(gateway, log, faults, reloadNow)
-  announce(loaded, gateway, log)
+  const stopped = untilStopped({ gateway, log, faults, line, reload: reloadNow })
+  if (line === null) announce(loaded, gateway, log)
+  else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
   reload.resolve(reloadNow)
   const cut = await stopped
   watched?.close()
@@ -89,29 +101,34 @@ interface Served extends RunningGateway {
   readonly docs: string | null
 }
 
-async function start({ config }: Loaded, log: Logger, command: Command): Promise<Served> {
+async function start({ config }: Loaded, log: Logger, line: Line | null, command: Command): Promise<Served> {
   // Only this command needs the server's modules: the others start faster without.
   const { startGateway } = await import('../server/server.ts')
   let site: Site | null = null
   try {
     site = await openSite(config, log)
-    const gateway = await startGateway(config, { log, version: packageVersion() })
-    const drain = (): Promise<number> => {
+    const gateway = await startGateway(config, { ...partsOf(line), log, version: packageVersion() })
+    const drain = (handsOver?: boolean): Promise<number> => {
       // The next gateway may have its address at once.
       void site?.close()
-      return gateway.drain()
+      return gateway.drain(handsOver)
     }
     return { ...gateway, drain, docs: site?.url ?? null }
   } catch (error) {
     await site?.close()
     const reason = listenFailure(error)
+    line?.letGo()
     if (reason === null) throw error
     return command.error(`error: ${reason}`, { exitCode: EXIT.failed })
   }
 }
 
+function partsOf(line: Line | null) {
+  return line === null ? {} : { worker: line.worker, openLimiter: line.openLimiter }
+}
+
 /** The addresses are told whatever the log level is: nobody else knows the port that 0 became. */
-function announce({ config, publicKey }: Loaded, { addresses, docs }: Served, log: Logger): void {
+function announce({ config, publicKey }: Loaded, { addresses, docs }: Listening, log: Logger): void {
   const { base, console } = addresses
   const others = { ...console !== null && { console }, ...docs !== null && { docs } }
   log.child({}, { level: 'info' }).info({ base, ...others }, 'listening')
@@ -126,12 +143,30 @@ function announce({ config, publicKey }: Loaded, { addresses, docs }: Served, lo
 /** Milliseconds: nobody else serves until the process has ended. */
 const FAULT_DRAIN = 30_000
 
+interface Serving {
+  readonly gateway: RunningGateway
+  readonly log: Logger
+  readonly faults: Faults
+  readonly line: Line | null
+  reload(): void
+}
+
 /** @returns how many exchanges the end cut off */
-function untilStopped(
-  gateway: RunningGateway, log: Logger, faults: Faults, reload: () => void,
-): Promise<number> {
+function untilStopped({ gateway, log, faults, line, reload }: Serving): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
-  const drain = (): void => void gateway.drain().then(resolve)
+  const drain = (handsOver?: boolean): void => void gateway.drain(handsOver).then(resolve)
+  faults.serving({
+    blame: error => gateway.blame(error),
+    drain: () => {
+      // Other workers serve the same addresses meanwhile.
+      drain(line === null ? undefined : true)
+      setTimeout(() => resolve(gateway.close()), FAULT_DRAIN)
+    },
+  })
+  if (line !== null) {
+    line.follow({ drain, close: () => resolve(gateway.close()), reload })
+    return promise
+  }
   onStopSignals({
     first: signal => {
       log.info({ signal }, 'draining')
@@ -144,13 +179,6 @@ function untilStopped(
     reload: () => {
       log.info({ signal: 'SIGHUP' }, 'reading the configuration again')
       reload()
-    },
-  })
-  faults.serving({
-    blame: error => gateway.blame(error),
-    drain: () => {
-      drain()
-      setTimeout(() => resolve(gateway.close()), FAULT_DRAIN)
     },
   })
   return promise

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { clash, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
 import type { Path } from './document.ts'
@@ -51,6 +52,7 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
   return {
     listen: addressOf(raw.listen, ['server', 'listen'], findings) ?? DEFAULT_LISTEN,
     reusePort: raw.reuse_port ?? false,
+    workers: workersOf(raw, findings),
     tls: buildTls(raw.tls, directory, findings),
     bodyLimit,
     bodyMemory,
@@ -59,6 +61,14 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
     trustedProxies: proxiesOf(raw.trusted_proxies ?? [], findings),
     drain: timerOf(raw.drain, ['server', 'drain'], DEFAULT_DRAIN, findings, 0),
   }
+}
+
+function workersOf({ workers = 1, reuse_port: sharesPort = false }: RawServer, findings: Findings): number {
+  const count = workers === 'auto' ? availableParallelism() : workers
+  if (count > 1 && sharesPort) {
+    findings.error(['server', 'workers'], 'server.workers and server.reuse_port cannot be combined; remove one of them')
+  }
+  return count
 }
 
 function sizeOf(

@@ -6,6 +6,7 @@ export interface RawConfig {
   server?: {
     listen?: string | number
     reuse_port?: boolean
+    workers?: number | 'auto'
     body_memory?: string | number
     max_in_flight?: number
     max_connections?: number

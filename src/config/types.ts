@@ -40,6 +40,8 @@ export interface ServerConfig {
   readonly listen: Address
   /** Other processes may listen on the same address, and share what comes (SO_REUSEPORT). */
   readonly reusePort: boolean
+  /** Processes that serve; more than one have a supervisor. */
+  readonly workers: number
   /** Absolute paths of PEM files. */
   readonly tls: { readonly cert: string; readonly key: string } | null
   /** Bytes of a request body, before and after decompression. */

@@ -6,18 +6,21 @@ import { GatewayError } from '../errors.ts'
 type Phase = 'connect' | 'first_byte' | 'idle' | 'client'
 
 /**
- * The deadlines of one exchange. A byte that passes costs one clock reading:
- * the timer of a phase is left to fire and then looks how long it has really
- * been quiet.
+ * The deadlines of one exchange, on one timer. A byte that passes costs one clock
+ * reading, and a phase that ends in time nothing: the timer is left to fire, and
+ * then looks what is really due.
  */
 export class Deadlines {
   readonly #clock: Clock
   readonly #timeouts: Timeouts
   readonly #expire: (error: GatewayError) => void
   readonly #startedAt: number
-  #total: Timer | null = null
   #timer: Timer | null = null
-  #phase: Phase = 'connect'
+  /** On the monotonic clock, when the timer fires. */
+  #firesAt = 0
+  /** null between two attempts: only the total goes on. */
+  #phase: Phase | null = null
+  #limit = 0
   #since: number
 
   /** @param expire called with the timeout's row of the error table: once, unless an attempt begins after it */
@@ -27,7 +30,7 @@ export class Deadlines {
     this.#startedAt = startedAt
     this.#expire = expire
     this.#since = clock.monotonic()
-    this.#count()
+    this.#watch(this.#since)
   }
 
   /** Since when the exchange runs, on the monotonic clock. */
@@ -42,20 +45,18 @@ export class Deadlines {
 
   /** Milliseconds that are left of the total. */
   get left(): number {
-    return Math.max(0, this.#startedAt + this.#timeouts.total - this.#clock.monotonic())
+    return Math.max(0, this.#endsAt - this.#clock.monotonic())
   }
 
   /** An attempt begins, the first one or another. */
   connecting(): void {
-    if (this.#total === null) this.#count()
     this.#enter('connect', this.#timeouts.connect)
   }
 
   /** Nothing is waited for between two attempts; only the total goes on. */
   rest(): void {
-    this.#timer?.cancel()
-    this.#timer = null
-    if (this.#total === null) this.#count()
+    this.#phase = null
+    this.#watch(this.#clock.monotonic())
   }
 
   /** The request is on its way; no byte of the answer's body has come. */
@@ -79,24 +80,22 @@ export class Deadlines {
   }
 
   stop(): void {
-    this.#total?.cancel()
-    this.#total = null
     this.#timer?.cancel()
     this.#timer = null
   }
 
-  #count(): void {
-    this.#total = this.#clock.setTimeout(() => this.#fire(totalTimeout(this.#timeouts.total)), this.left)
+  get #endsAt(): number {
+    return this.#startedAt + this.#timeouts.total
   }
 
   #enter(phase: Phase, limit: number): void {
-    this.#timer?.cancel()
     this.#phase = phase
+    this.#limit = limit
     this.#since = this.#clock.monotonic()
-    this.#timer = this.#clock.setTimeout(() => this.#check(limit), limit)
+    this.#watch(this.#since)
   }
 
-  /** From one side's idleness to the other's: both have the same limit, and share a timer. */
+  /** From one side's idleness to the other's: both have the same limit. */
   #turn(phase: 'idle' | 'client'): void {
     if (this.#phase !== 'idle' && this.#phase !== 'client') {
       this.#enter(phase, this.#timeouts.idle)
@@ -106,11 +105,22 @@ export class Deadlines {
     this.#since = this.#clock.monotonic()
   }
 
-  #check(limit: number): void {
-    const left = this.#since + limit - this.#clock.monotonic()
+  /** Sees to it that the timer fires when the next deadline is due, or before. */
+  #watch(now: number): void {
+    const due = this.#phase === null ? this.#endsAt : Math.min(this.#endsAt, this.#since + this.#limit)
+    if (this.#timer !== null && this.#firesAt <= due) return
+    this.#timer?.cancel()
+    this.#firesAt = due
+    this.#timer = this.#clock.setTimeout(() => this.#check(), Math.max(0, due - now))
+  }
+
+  #check(): void {
+    this.#timer = null
+    const now = this.#clock.monotonic()
     // Half a millisecond: timers fire on whole ones.
-    if (left > 0.5) this.#timer = this.#clock.setTimeout(() => this.#check(limit), left)
-    else this.#fire(expired(this.#phase, limit))
+    if (this.#endsAt - now <= 0.5) this.#fire(totalTimeout(this.#timeouts.total))
+    else if (this.#phase !== null && this.#since + this.#limit - now <= 0.5) this.#fire(expired(this.#phase, this.#limit))
+    else this.#watch(now)
   }
 
   #fire(error: GatewayError): void {

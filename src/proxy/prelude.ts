@@ -52,6 +52,8 @@ export interface PreludeOptions {
   /** Memory for what is kept back. @returns false where there is none left */
   take(bytes: number): boolean
   give(bytes: number): void
+  /** The upstream has begun a stream in which nothing but signs of life have come so far; called once. */
+  onAlive(): void
   /** Where the answer goes once it is found good. */
   readonly sink: AnswerSink
   /** The rest of the answer goes to the sink itself. */
@@ -116,6 +118,7 @@ export class Prelude implements AnswerSink {
     if (opinion === 'good') return this.#pass()
     if (opinion === 'bad') this.#refuse(judge.fault, this.#answer())
     else if (this.#size > judge.most) return this.#decideNow(judge)
+    else if (!judge.anyByteCounts && this.#kept.length === 1) this.#options.onAlive()
     return true
   }
 

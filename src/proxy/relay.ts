@@ -43,6 +43,12 @@ export function answerHead(status: number, headers: RawHeaders): AnswerHead {
   }
 }
 
+/** The content coding of an answer, lower-case; null = it comes as it is. */
+export function codingOf({ contentEncoding }: AnswerHead): string | null {
+  const coding = contentEncoding?.trim().toLowerCase() ?? ''
+  return coding === '' || coding === 'identity' ? null : coding
+}
+
 export interface RelayOptions {
   readonly res: ClientResponse
   /** Asked for when the head goes out. */
@@ -151,7 +157,10 @@ export class Relay implements AnswerSink {
 
   /** Another answer goes on where the client's stream stands. */
   #follow(status: number, headers: RawHeaders): GatewayError | null {
-    const verdict = this.#options.inspect(answerHead(status, headers))
+    const answer = answerHead(status, headers)
+    const isStream = status === 200 && answer.contentType.toLowerCase().startsWith('text/event-stream')
+    if (!isStream) return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
+    const verdict = this.#options.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
     this.#open = false
     this.#observer = verdict

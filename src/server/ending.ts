@@ -5,8 +5,11 @@ import type { Listener } from './listener.ts'
 
 /** The two ways down. */
 export interface Ending {
-  /** @returns how many exchanges were cut off because the time was up */
-  drain(): Promise<number>
+  /**
+   * @param handsOver another process has the same addresses; unless told, what the options say
+   * @returns how many exchanges were cut off because the time was up
+   */
+  drain(handsOver?: boolean): Promise<number>
   /** @returns how many exchanges that cut off */
   close(): Promise<number>
 }
@@ -59,8 +62,8 @@ export function endingOf({ gateway, listeners, handsOver, closeRest }: EndingOpt
     lasting.draining = true
     return idle()
   }
-  const drain = async (): Promise<number> => {
-    await within(clock, gateway().config.server.drain, handsOver ? handOver() : refuse())
+  const drain = async (leaves = handsOver): Promise<number> => {
+    await within(clock, gateway().config.server.drain, leaves ? handOver() : refuse())
     return close()
   }
   return { close, drain }

@@ -4,6 +4,7 @@ import type { Config } from '../config/types.ts'
 const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'server.listen': ({ server }) => server.listen,
   'server.reuse_port': ({ server }) => server.reusePort,
+  'server.workers': ({ server }) => server.workers,
   // Which certificate is shown is another matter.
   'server.tls': ({ server }) => server.tls !== null,
   'console.listen': ({ console }) => console?.listen,

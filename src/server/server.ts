@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
 import type { Loaded } from '../config/load.ts'
 import type { Address, Config } from '../config/types.ts'
 import { GatewayError, overloaded } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import { buildGateway } from '../gateway.ts'
+import type { GatewayParts } from '../gateway.ts'
 import { handle } from '../pipeline.ts'
 import { handleUpgrade, responseOn } from '../upgrade.ts'
 import { endingOf } from './ending.ts'
@@ -41,10 +41,7 @@ export interface RunningGateway extends Ending {
   blame(error: unknown): boolean
 }
 
-export interface ServerParts {
-  readonly log: Logger
-  readonly version: string
-}
+export type ServerParts = Omit<GatewayParts, 'clock'>
 
 /**
  * Starts a gateway: its listeners, its upstream connections, and the simulator

@@ -71,6 +71,7 @@ t.test('other files of the directory are nothing, and put nothing off', async t 
   t.teardown(() => clearInterval(busy))
   writeFileSync(join(folder, 'gateway.yaml'), 'two')
   t.equal(await next(), 'two')
+  clearInterval(busy)
   t.equal(told.length, 1)
 })
 

@@ -37,7 +37,7 @@ t.test('a recovered primary takes traffic again within seconds', async t => {
   for (let n = 0; n < 6; n++) t.equal(await served(), 'b')
   isBroken = false
   const recovered = performance.now()
-  while (await served() !== 'a') t.ok(performance.now() - recovered < 10_000)
+  while (await served() !== 'a') t.ok(performance.now() - recovered < 30_000)
   for (let n = 0; n < 5; n++) t.equal(await served(), 'a')
 })
 

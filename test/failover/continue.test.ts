@@ -26,7 +26,8 @@ for (const fault of [
 ]) {
   everyWay(t, `a stream with ${fault} is continued by the next`, async (t, dialect) => {
     const { url } = await start(t)
-    const gateway = await startTestGateway(t, continued(url, [`sim,${fault}`, 'sim'], '    timeouts: { idle: 200ms }'))
+    const timeouts = fault.startsWith('stall') ? '    timeouts: { idle: 1s }' : ''
+    const gateway = await startTestGateway(t, continued(url, [`sim,${fault}`, 'sim'], timeouts))
     const answer = await ask(gateway, dialect, { stream: true })
     t.match(answer, { status: 200, text: WORDS, whole: true })
     t.ok(dialect.isWhole(answer.body), answer.body)
@@ -107,9 +108,8 @@ everyWay(t, 'the second breaks as well: the third goes on with both', async (t, 
 for (const fault of ['status=503', 'reset', 'first_event_error', 'headers_delay=60s', 'status=400', 'error_200', 'reject_prefill']) {
   everyWay(t, `nobody can go on (${fault}): the honest error, and an abrupt end`, async (t, dialect) => {
     const { url } = await start(t)
-    const gateway = await startTestGateway(t, continued(
-      url, ['sim,close_after=8', `sim,${fault}`], '    timeouts: { first_byte: 200ms }',
-    ))
+    const timeouts = fault.startsWith('headers') ? '    timeouts: { first_byte: 1s }' : ''
+    const gateway = await startTestGateway(t, continued(url, ['sim,close_after=8', `sim,${fault}`], timeouts))
     const answer = await ask(gateway, dialect, { stream: true })
     t.equal(answer.status, 200)
     t.notOk(answer.whole)
@@ -166,6 +166,22 @@ everyWay(t, 'an answer in one piece and a good stream pass as they are', async (
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
   t.equal(simulator.stats.requests, 1)
 })
+
+everyWay(t, 'a stream that comes compressed passes as it comes', async (t, dialect) => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, continued(url, ['sim,gzip', 'sim']))
+  // The client here unpacks what it gets.
+  t.match(await ask(gateway, dialect, { stream: true }), { status: 200, text: WORDS, whole: true })
+}, [true])
+
+everyWay(t, 'a single target is asked to go on itself, where retries allow', async (t, dialect) => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: { upstream: a, model: "sim,close_after=8,first=1", prefill: true }, retries: 1, resume: continue }]
+`)
+  t.match(await ask(gateway, dialect, { stream: true }), { status: 200, text: WORDS, whole: true })
+}, [true])
 
 t.test('all was said, and only [DONE] is missing: it is made up for', async t => {
   const { url, simulator } = await start(t)

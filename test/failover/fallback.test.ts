@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
-import { WORDS, ask, everyWay, twoTargets } from './asking.ts'
+import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
 
 /** The address of a port that nobody listens on. */
 async function closedPort(): Promise<string> {
@@ -31,9 +31,8 @@ for (const [fault, when] of FAULTS) {
   const streams = when === 'any' ? [false, true] : [when === 'stream']
   everyWay(t, `the first candidate with ${fault}, and the second answers`, async (t, dialect, stream) => {
     const { url } = await start(t)
-    const gateway = await startTestGateway(t, twoTargets(
-      url, url, `sim,${fault}`, 'sim', '    timeouts: { first_byte: 150ms }',
-    ))
+    const timeouts = /delay|stall/.test(fault) ? '    timeouts: { first_byte: 1s }' : ''
+    const gateway = await startTestGateway(t, twoTargets(url, url, `sim,${fault}`, 'sim', timeouts))
     const asked = await ask(gateway, dialect, { stream })
     t.equal(asked.status, 200)
     t.equal(asked.text, WORDS)
@@ -74,4 +73,15 @@ everyWay(t, 'without a fault the first answers, and the second is not asked', as
   t.equal(asked.headers.get('x-gateway-upstream'), 'a')
   t.equal(asked.headers.get('x-gateway-attempts'), '1')
   t.equal(simulator.stats.requests, 1)
+})
+
+t.test('an upstream may have a name in any script', async t => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { "größe-中": { url: "${url}" } }
+routes: [{ to: "größe-中" }]
+`)
+  const asked = await ask(gateway, DIALECTS[0]!, { model: 'sim' })
+  t.equal(asked.status, 200)
+  t.equal(decodeURIComponent(asked.headers.get('x-gateway-upstream') ?? ''), 'größe-中')
 })

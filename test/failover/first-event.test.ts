@@ -75,7 +75,7 @@ for (const keepAlive of [': ping\n\n', 'event: ping\ndata: {"type": "ping"}\n\n'
       const timer = setInterval(() => wire.send(chunk(keepAlive)), 20)
       await wire.ended
       clearInterval(timer)
-    }, '    timeouts: { first_byte: 200ms, idle: 5s }')
+    }, '    timeouts: { first_byte: 1s, idle: 5s }')
     client.send(post('/v1/chat/completions', CHAT))
     const text = await client.until(/\[DONE\]/)
     t.match(text, /x-gateway-upstream: b/)
@@ -218,4 +218,25 @@ t.test('the client does not read: the upstream is held back behind what was kept
   t.ok(sent < 500, `${sent} pieces were taken`)
   client.socket.resume()
   await taken.promise
+})
+
+t.test('an upstream that shows nothing but that it is alive: after a while so does the gateway', { timeout: 60_000 }, async t => {
+  for (const goesOn of [true, false]) {
+    t.test(goesOn ? 'and then it answers' : 'and then it fails, and the next one answers', async t => {
+      const { promise: seen, resolve: see } = Promise.withResolvers<void>()
+      const { client } = await playing(t, async wire => {
+        await wire.request()
+        wire.send(STREAM_HEAD + chunk(': processing\n\n'))
+        await seen
+        if (goesOn) wire.send(`${chunk(EVENT)}${chunk(DONE)}0\r\n\r\n`)
+        else wire.socket.resetAndDestroy()
+        await wire.ended
+      })
+      client.send(post('/v1/chat/completions', CHAT))
+      t.match(await client.until(/keep-alive/), /^HTTP\/1\.1 200 /)
+      see()
+      const text = await client.until(/0\r\n\r\n$/)
+      t.match(text, goesOn ? /: processing\n\n[^]*"one"[^]*\[DONE\]/ : /"w1"[^]*w16[^]*\[DONE\]/)
+    })
+  }
 })

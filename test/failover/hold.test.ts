@@ -14,9 +14,8 @@ for (const fault of [
 ]) {
   everyWay(t, `a stream with ${fault} is asked for again, and the client sees a whole one`, async (t, dialect) => {
     const { url } = await start(t)
-    const gateway = await startTestGateway(t, twoTargets(
-      url, url, `sim,${fault}`, 'sim', `${HOLD}\n    timeouts: { idle: 150ms }`,
-    ))
+    const timeouts = fault.startsWith('stall') ? '\n    timeouts: { idle: 1s }' : ''
+    const gateway = await startTestGateway(t, twoTargets(url, url, `sim,${fault}`, 'sim', HOLD + timeouts))
     const answer = await ask(gateway, dialect, { stream: true })
     t.match(answer, { status: 200, text: WORDS, whole: true })
     t.ok(dialect.isWhole(answer.body))

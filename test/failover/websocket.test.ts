@@ -24,7 +24,7 @@ for (const [trouble, first] of TROUBLES) {
     const { url } = await start(t)
     const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${await first(t)}", websocket: true }, b: { url: "${url}", websocket: true } }
-routes: [{ to: [a, b], timeouts: { first_byte: 200ms } }]
+routes: [{ to: [a, b], timeouts: { first_byte: 1s } }]
 `)
     const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=sim`, {
       headers: { authorization: `Bearer ${KEY}` },

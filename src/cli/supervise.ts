@@ -1,0 +1,38 @@
+import { supervise } from '../workers/supervisor.ts'
+import type { Listening } from '../workers/messages.ts'
+import { EXIT } from './exit.ts'
+import type { OpenLog } from './log.ts'
+import { onStopSignals } from './signals.ts'
+
+interface Supervision {
+  readonly workers: number
+  readonly opened: OpenLog
+  /** Called when all workers listen. */
+  announce(listening: Listening): void
+}
+
+/** Runs workers instead of serving, until a signal ends them; then the process ends. */
+export async function superviseWorkers({ workers, opened, announce }: Supervision): Promise<void> {
+  const { log } = opened
+  const supervisor = supervise(workers, log)
+  onStopSignals({
+    first: signal => {
+      log.info({ signal }, 'draining')
+      supervisor.drain()
+    },
+    second: signal => {
+      log.warn({ signal }, 'closing now')
+      supervisor.close()
+    },
+    reload: () => {
+      log.info({ signal: 'SIGHUP' }, 'reading the configuration again')
+      supervisor.reload()
+    },
+  })
+  const listening = await supervisor.ready
+  if (listening !== null) announce(listening)
+  const failed = await supervisor.ended
+  log.info('ended')
+  await opened.flush()
+  process.exit(failed ? EXIT.failed : EXIT.ok)
+}

@@ -1,0 +1,113 @@
+import cluster from 'node:cluster'
+import type { Worker } from 'node:cluster'
+import type { Logger } from 'pino'
+import { systemClock } from '../clock.ts'
+import { compileGlob } from '../config/glob.ts'
+import { LimitsDesk } from '../limits/desk.ts'
+import { createLimiter } from '../limits/limiter.ts'
+import type { Listening, Order, Report } from './messages.ts'
+
+export interface Supervisor {
+  /** Resolves when all workers listen; null when one could not, and all have ended. */
+  readonly ready: Promise<Listening | null>
+  /** Resolves when all workers have ended after `drain` or `close`. @returns whether one failed or cut something off */
+  readonly ended: Promise<boolean>
+  reload(): void
+  drain(): void
+  close(): void
+}
+
+/** Milliseconds until a worker that died has a successor: at first, and at most. */
+const FIRST_DELAY = 100
+const LAST_DELAY = 10_000
+/** Milliseconds that workers may take to close. */
+const PATIENCE = 5_000
+/** Milliseconds after which a worker that dies is one that worked. */
+const WORKED = 60_000
+
+/**
+ * Runs the same command as so many worker processes, which share its listening
+ * sockets and its limits, and starts another for each that dies.
+ */
+export function supervise(count: number, log: Logger): Supervisor {
+  cluster.setupPrimary({ serialization: 'advanced' })
+  const desk = new LimitsDesk(createLimiter({ defaults: null, compileGlob, clock: systemClock }))
+  const ready = Promise.withResolvers<Listening | null>()
+  const ended = Promise.withResolvers<boolean>()
+  const delays = new Set<NodeJS.Timeout>()
+  const told = new Set<Worker>()
+  let isReady = false
+  let isEnding = false
+  let failed = false
+
+  const running = (): Worker[] => Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
+  const order = (what: Order): void => {
+    for (const worker of running()) tell(worker, what)
+  }
+  const end = (kind: 'drain' | 'close'): void => {
+    isEnding = true
+    for (const delay of delays) clearTimeout(delay)
+    order({ kind })
+    // One that does not even do that is at fault.
+    if (kind === 'close') setTimeout(() => running().forEach(worker => worker.process.kill('SIGKILL')), PATIENCE).unref()
+    if (running().length === 0) ended.resolve(failed)
+  }
+
+  const start = (patience: number): void => {
+    const startedAt = performance.now()
+    const window = desk.window()
+    const worker = cluster.fork()
+    // A message to one that has just gone.
+    worker.on('error', () => undefined)
+    worker.on('message', (report: Report) => {
+      if (report.kind === 'limits') {
+        const replies = window.take(report.requests)
+        if (replies.length > 0) tell(worker, { kind: 'limits', replies })
+        return
+      }
+      told.add(worker)
+      if (isReady) {
+        log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker listens again')
+      } else if (told.size === count) {
+        isReady = true
+        ready.resolve(report.listening)
+      } else if (told.size === 1) {
+        // What one could not do, the others need not try.
+        for (let n = 1; n < count; n++) start(FIRST_DELAY)
+      }
+    })
+    worker.once('exit', (code: number | null, signal: string | null) => {
+      window.close()
+      if (code !== 0) failed ||= isEnding || !isReady
+      if (isEnding) {
+        if (running().length === 0) ended.resolve(failed)
+        return
+      }
+      if (!isReady) {
+        ready.resolve(null)
+        end('close')
+        return
+      }
+      const next = performance.now() - startedAt > WORKED ? FIRST_DELAY : patience
+      log.error({ worker: worker.id, pid: worker.process.pid, code, signal, again_ms: next }, 'a worker has ended: another is started')
+      const delay = setTimeout(() => {
+        delays.delete(delay)
+        start(Math.min(LAST_DELAY, next * 2))
+      }, next)
+      delays.add(delay)
+    })
+  }
+
+  start(FIRST_DELAY)
+  return {
+    ready: ready.promise,
+    ended: ended.promise,
+    reload: () => order({ kind: 'reload' }),
+    drain: () => end('drain'),
+    close: () => end('close'),
+  }
+}
+
+function tell(worker: Worker, what: Order): void {
+  if (worker.isConnected()) worker.send(what)
+}

@@ -1,0 +1,39 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+
+function routes(t: Test, text: string) {
+  const upstreams = 'upstreams: { a: { simulator: true }, b: { simulator: true, health: { path: /ok } } }'
+  const file = `${t.testdir({ 'gateway.yaml': `${upstreams}\nauth: open\nroutes:\n${text}\n` })}/gateway.yaml`
+  return loadConfig(file, {}).config.routes
+}
+
+t.test('without retries: one for each further target', t => {
+  const found = routes(t, '  - { model: x, to: a }\n  - { model: y, to: [a, b, a] }\n  - { to: [a, b], retries: 0 }')
+  t.strictSame(found.map(route => route.retries), [0, 2, 0])
+  t.end()
+})
+
+t.test('what is not said is off', t => {
+  t.match(routes(t, '  - { to: a }')[0], {
+    strategy: 'ordered', affinity: null, on: { contextLength: null, contentFilter: null }, resume: 'off',
+    targets: [{ prefill: false, weight: 1, upstream: { health: null } }],
+  })
+  t.end()
+})
+
+t.test('affinity, other targets, prefill and checks', t => {
+  const found = routes(t, `
+  - { model: x, to: [a, { upstream: b, prefill: true }], affinity: key, resume: continue }
+  - { model: y, to: a, affinity: "header:X-Session-Id", on: { context_length: b, content_filter: { upstream: a, model: m } } }
+`)
+  t.match(found[0], {
+    affinity: { by: 'key' }, resume: 'continue',
+    targets: [{ prefill: false }, { prefill: true, upstream: { health: { path: '/ok', every: 10_000 } } }],
+  })
+  t.match(found[1], {
+    affinity: { by: 'header', name: 'x-session-id' },
+    on: { contextLength: { upstream: { name: 'b' }, model: null }, contentFilter: { upstream: { name: 'a' }, model: 'm' } },
+  })
+  t.end()
+})

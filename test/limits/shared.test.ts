@@ -1,0 +1,96 @@
+import t from 'tap'
+import type { Limits } from '../../src/config/types.ts'
+import { LimitsDesk } from '../../src/limits/desk.ts'
+import type { LimitsWindow } from '../../src/limits/desk.ts'
+import { createLimiter } from '../../src/limits/limiter.ts'
+import { SharedLimiter } from '../../src/limits/shared.ts'
+import type { Admission, Ask, LimitedKey } from '../../src/limits/types.ts'
+
+const NONE: Limits = {
+  requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null, models: new Map(),
+}
+const PICO = 1_000_000_000_000n
+const clock = { monotonic: () => 0, wall: () => Date.UTC(2026, 10, 21, 12) }
+
+/** Workers with one desk; what they say to each other is copied as between processes. */
+function office(count: number, defaults: Limits | null = null) {
+  const desk = new LimitsDesk(createLimiter({ defaults: null, compileGlob: glob => model => model === glob, clock }))
+  let batches = 0
+  const workers = Array.from({ length: count }, () => {
+    const window: LimitsWindow = desk.window()
+    const limiter: SharedLimiter = new SharedLimiter(defaults, requests => {
+      batches++
+      const replies = window.take(structuredClone(requests))
+      setImmediate(() => limiter.receive(structuredClone(replies)))
+    })
+    return { limiter, window }
+  })
+  return { workers, batches: () => batches }
+}
+
+function ask(limits: Limits | null, pico = 0n, name = 'team'): Ask {
+  return { key: { name, limits } satisfies LimitedKey, model: 'm', estimate: { tokens: 1, pico } }
+}
+
+const counts = (admissions: Admission[]) => admissions.filter(({ ok }) => ok).length
+
+t.test('a key without limits is admitted at once', async t => {
+  const { workers: [one] } = office(1)
+  t.notOk(one?.limiter.admit(ask(null)) instanceof Promise)
+  t.same(one?.limiter.figures({ name: 'team', limits: null }, 'm'), { requests: null, tokens: null })
+})
+
+t.test('defaults limit every key, in whichever worker', async t => {
+  const { workers } = office(2, { ...NONE, concurrent: 3 })
+  const asked = workers.flatMap(({ limiter }) => Array.from({ length: 4 }, () => limiter.admit(ask(null))))
+  t.equal(counts(await Promise.all(asked)), 3)
+})
+
+t.test('equal limits that are told by several workers are one, and what is asked together goes together', async t => {
+  const { workers, batches } = office(3)
+  const asked = workers.flatMap(({ limiter }) => {
+    const limits = { ...NONE, requestsPerMinute: 5 }
+    return Array.from({ length: 5 }, () => limiter.admit(ask(limits)))
+  })
+  const admissions = await Promise.all(asked)
+  t.equal(counts(admissions), 5)
+  t.equal(batches(), 3)
+  const refused = admissions.find(admission => !admission.ok)
+  t.match(refused, { ok: false, refusal: { which: 'requests' } })
+  t.match(workers[2]?.limiter.figures({ name: 'team', limits: NONE }, 'm'), { requests: { limit: 5, remaining: 0 } })
+})
+
+t.test('what is settled is free again, once, and for all', async t => {
+  const limits = { ...NONE, concurrent: 1 }
+  const { workers: [one, two] } = office(2)
+  const first = await (one as NonNullable<typeof one>).limiter.admit(ask(limits))
+  t.equal((await two?.limiter.admit(ask(limits)))?.ok, false)
+  if (first.ok) {
+    first.reservation.settle({ tokens: 1, pico: 0n })
+    first.reservation.release()
+  }
+  await new Promise(setImmediate)
+  const again = await Promise.all([one, two].map(worker => worker?.limiter.admit(ask(limits)) as Promise<Admission>))
+  t.equal(counts(again), 1)
+})
+
+t.test('a worker that has gone frees its places, and its money counts as spent', async t => {
+  const limits: Limits = { ...NONE, concurrent: 2, budget: { usd: '10', per: 'day' } }
+  const { workers: [one, two] } = office(2)
+  t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
+  t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
+  t.match(await two?.limiter.admit(ask(limits, PICO)), { refusal: { which: 'concurrent' } })
+  one?.window.close()
+  t.equal((await two?.limiter.admit(ask(limits, PICO)))?.ok, true)
+  t.match(await two?.limiter.admit(ask(limits, 4n * PICO)), { refusal: { which: 'budget' } })
+})
+
+t.test('what was spent before is told by the first, and not counted again', async t => {
+  const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
+  const { workers } = office(3)
+  for (const { limiter } of workers) {
+    limiter.restoreSpend([{ key: { name: 'team', limits }, model: 'm', startedAt: clock.wall(), pico: 4n * PICO }])
+  }
+  const asked = workers.map(({ limiter }) => limiter.admit(ask(limits, 3n * PICO)))
+  t.equal(counts(await Promise.all(asked)), 2)
+})

@@ -1,0 +1,136 @@
+import { once } from 'node:events'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import type { Test } from 'tap'
+import { gateway as run, listening } from '../cli/command.ts'
+import type { Running } from '../cli/command.ts'
+import { KEY } from '../support/gateway.ts'
+import { connect, post } from '../support/wire.ts'
+
+const STREAM = { model: 'sim,stall_after=3', stream: true, messages: [] }
+
+interface Workers extends Running {
+  readonly url: string
+  readonly dir: string
+}
+
+async function startWorkers(t: Test, limits: string, server = ''): Promise<Workers> {
+  const dir = t.testdir({
+    'gateway.yaml': `
+server: { listen: 127.0.0.1:0, workers: 2, drain: 20s${server} }
+upstreams: { sim: { simulator: true } }
+routes: [{ model: priced, to: { upstream: sim, model: "sim,tokens=10" } }, { path: /v1/*, to: sim }]
+models: { priced: { price: { input: 1, output: 1000000 } } }
+keys: [{ name: test, key: ${KEY}, limits: { ${limits} } }]
+ledger: { file: gateway.db }
+`,
+  })
+  const running = await listening(t, ['serve', '--config', `${dir}/gateway.yaml`])
+  // A supervisor that is killed takes its workers with it.
+  return { ...running, url: running.base, dir }
+}
+
+/** Sends a request over a connection of its own. @returns its status, when its head and something more has come */
+async function ask(t: Test, url: string, body: object): Promise<number> {
+  const wire = await connect(t, url)
+  wire.send(post('/v1/chat/completions', body))
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(await wire.until(/\r\n\r\n[^]+/))?.[1])
+}
+
+async function statusOf(url: string): Promise<{ worker: number, running: number }> {
+  const answer = await fetch(`${url}/api/status`, { headers: { connection: 'close' } })
+  return (await answer.json()) as { worker: number, running: number }
+}
+
+/** The numbers of the workers that answer. */
+async function serving(url: string): Promise<number[]> {
+  const answers = await Promise.all(Array.from({ length: 8 }, () => statusOf(url)))
+  return [...new Set(answers.map(({ worker }) => worker))].sort((a, b) => a - b)
+}
+
+function workersOf(pid: number | undefined): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+}
+
+function rows(dir: string): { end: string }[] {
+  using db = new DatabaseSync(`${dir}/gateway.db`, { readOnly: true })
+  return db.prepare('SELECT request_id, "end" FROM requests').all() as unknown as { end: string }[]
+}
+
+const linux = process.platform === 'linux' ? false : 'processes are found in /proc'
+
+t.test('two workers share the port that 0 became, and limits hold for both together', async t => {
+  const gateway = await startWorkers(t, 'concurrent: 5')
+  t.equal(gateway.lines.filter(({ msg }) => msg === 'listening').length, 1)
+  t.same(await serving(gateway.url), [1, 2])
+  const statuses = await Promise.all(Array.from({ length: 12 }, () => ask(t, gateway.url, STREAM)))
+  t.equal(statuses.filter(status => status === 200).length, 5)
+  t.equal(statuses.filter(status => status === 429).length, 7)
+  const wire = await connect(t, gateway.url)
+  wire.send(post('/v1/chat/completions', STREAM))
+  t.match(await wire.until(/\r\n\r\n[^]+/), /retry-after/i)
+})
+
+t.test('a budget is one for all workers', async t => {
+  // 10 USD a request, and an estimate of as much.
+  const gateway = await startWorkers(t, 'budget: { usd: 50, per: day }')
+  const body = { model: 'priced', max_tokens: 10, messages: [] }
+  const statuses: number[] = []
+  for (let n = 0; n < 8; n++) statuses.push(await ask(t, gateway.url, body))
+  t.same([...new Set(statuses)], [200, 429])
+  t.ok(statuses.filter(status => status === 200).length <= 5, statuses.join())
+})
+
+t.test('a worker that is killed: another takes its place, and what it held is free', { skip: linux }, async t => {
+  const gateway = await startWorkers(t, 'concurrent: 4')
+  const opened = await Promise.all(Array.from({ length: 4 }, () => ask(t, gateway.url, STREAM)))
+  t.same(opened, [200, 200, 200, 200])
+  t.equal(await ask(t, gateway.url, STREAM), 429)
+  const [victim] = workersOf(gateway.child.pid) as [number]
+  process.kill(victim, 'SIGKILL')
+  t.match(await gateway.logged('a worker has ended: another is started'), { pid: victim, signal: 'SIGKILL' })
+  await gateway.logged('a worker listens again')
+  t.equal((await serving(gateway.url)).length, 2)
+  t.equal(await ask(t, gateway.url, STREAM), 200, 'the killed one held two of four')
+  while (!rows(gateway.dir).some(({ end }) => end === 'interrupted'));
+  t.pass('the ledger tells what was interrupted')
+})
+
+t.test('SIGHUP reaches all, and SIGTERM lets all finish', async t => {
+  const gateway = await startWorkers(t, 'concurrent: 100')
+  const file = `${gateway.dir}/gateway.yaml`
+  const reloads = () => gateway.lines.filter(({ msg }) => msg === 'configuration reloaded')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('concurrent: 100', 'concurrent: 1'))
+  gateway.child.kill('SIGHUP')
+  while (reloads().length < 2) await once(gateway.child.stdout as NodeJS.ReadableStream, 'data')
+  t.same(reloads().map(({ worker }) => worker).sort(), [1, 2])
+  const paced = { model: 'sim,tokens=20,pace=50ms', stream: true, messages: [] }
+  const wire = await connect(t, gateway.url)
+  wire.send(post('/v1/chat/completions', paced))
+  await wire.until(/data: /)
+  t.equal(await ask(t, gateway.url, paced), 429, 'the new limit holds')
+  gateway.child.kill('SIGTERM')
+  t.match(await wire.until(/\[DONE\]\n\n\r\n0\r\n\r\n$/), /w20/)
+  t.equal((await gateway.ended).code, 0)
+  t.same(rows(gateway.dir).map(({ end }) => end).sort(), ['complete', 'refused'])
+})
+
+t.test('an address that is taken is told once, and is the end', async t => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const dir = t.testdir({ 'gateway.yaml': '' })
+  appendFileSync(`${dir}/gateway.yaml`, `
+server: { listen: "127.0.0.1:${port}", workers: 2 }
+upstreams: { sim: { simulator: true } }
+routes: [{ to: sim }]
+keys: [{ name: test, key: ${KEY} }]
+`)
+  const { code, stderr } = await run(['serve', '--config', `${dir}/gateway.yaml`])
+  t.equal(code, 1)
+  t.equal(stderr.match(/cannot listen on/g)?.length, 1, stderr)
+})
