@@ -1,0 +1,37 @@
+import type { Command } from 'commander'
+import { program } from '../../src/cli/program.ts'
+import { code, generatedFrom } from './markdown.ts'
+
+/** docs/reference/commands.md: what each command prints of itself. */
+export function commandsPage(): string {
+  const gateway = program()
+  return `${generatedFrom('the commands themselves')}
+
+# Commands
+
+What \`gateway COMMAND --help\` prints.
+
+## ${code('gateway')}
+
+${helpOf(gateway)}
+
+${gateway.commands.map(command => section(command, 'gateway ')).join('\n\n')}
+`
+}
+
+function section(command: Command, parent: string): string {
+  const name = `${parent}${command.name()}`
+  const inner = command.commands.map(each => section(each, `${name} `))
+  return [`## ${code(name)}`, helpOf(command), ...inner].join('\n\n')
+}
+
+function helpOf(command: Command): string {
+  let help = ''
+  command.configureOutput({
+    writeOut: text => { help += text },
+    getOutHelpWidth: () => 100,
+    getOutHasColors: () => false,
+  })
+  command.outputHelp()
+  return `\`\`\`text\n${help.trim()}\n\`\`\``
+}

@@ -1,0 +1,159 @@
+import { readFileSync } from 'node:fs'
+import { code, generatedFrom, plain, table } from './markdown.ts'
+
+const SCHEMA = new URL('../../gateway.schema.json', import.meta.url)
+
+/** The part of JSON Schema (draft 7) that gateway.schema.json is written in. */
+interface Schema {
+  readonly $ref?: string
+  readonly title?: string
+  readonly description?: string
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly default?: unknown
+  readonly examples?: readonly unknown[]
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: boolean | Schema
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly definitions?: Readonly<Record<string, Schema>>
+}
+
+/** Parts that several keys share: each has a section of its own. */
+const SHARED: Readonly<Record<string, string>> = {
+  timeouts: 'Timeouts', target: 'A target', limits: 'Limits of a key', budget: 'A budget', price: 'A price',
+}
+
+/** docs/reference/configuration.md: every key of gateway.yaml, from gateway.schema.json. */
+export function configurationPage(): string {
+  const root = JSON.parse(readFileSync(SCHEMA, 'utf8')) as Schema
+  const reader = new SchemaReader(root)
+  const sections = Object.entries(root.properties ?? {}).map(([key, schema]) => reader.section(key, schema))
+  const shared = Object.entries(SHARED).map(([name, title]) => reader.sharedSection(name, title))
+  return `${generatedFrom('gateway.schema.json')}
+
+# Configuration
+
+Every key of \`gateway.yaml\`. ${plain(root.description ?? '')}
+
+An unknown key is an error that names the file, the line, the column and the nearest known key: run
+\`gateway check\`. An editor that knows YAML schemas completes and explains the keys when the file begins with the line
+that \`gateway init\` writes.
+
+In the names below, \`NAME\` stands for a name of your choice, and \`[]\` for an entry of a list.
+
+${sections.join('\n\n')}
+
+## Shared parts
+
+${shared.join('\n\n')}
+`
+}
+
+class SchemaReader {
+  readonly #root: Schema
+
+  constructor(root: Schema) {
+    this.#root = root
+  }
+
+  section(key: string, schema: Schema): string {
+    const whole = this.#resolve(schema)
+    const rows = this.#rows(key, schema, new Set(this.#root.required).has(key), true)
+    // The one row of a key without members says the same.
+    const about = rows.length === 1 && rows[0]?.[0] === code(key) ? '' : plain(whole.description ?? '')
+    return [`## ${code(key)}`, about, ...tableOf(rows)]
+      .filter(part => part !== '').join('\n\n')
+  }
+
+  sharedSection(name: string, title: string): string {
+    const schema = this.#root.definitions?.[name] as Schema
+    const rows = this.#members('', schema)
+    return [`### ${title}`, plain(schema.description ?? ''), ...tableOf(rows)].filter(part => part !== '').join('\n\n')
+  }
+
+  #resolve(schema: Schema): Schema {
+    if (schema.$ref === undefined) return schema
+    const found = this.#root.definitions?.[nameOf(schema.$ref)]
+    if (found === undefined) throw new Error(`gateway.schema.json has no ${schema.$ref}`)
+    return { ...found, ...schema }
+  }
+
+  /** One row for a key, and those of what is in it. */
+  #rows(path: string, schema: Schema, required: boolean, isTop: boolean): string[][] {
+    const whole = this.#resolve(schema)
+    const row = [code(path), this.#type(schema), valueOf(whole, required), plain(whole.description ?? '')]
+    const inner = this.#inner(path, schema)
+    return isTop && inner.length > 0 ? inner : [row, ...inner]
+  }
+
+  #inner(path: string, schema: Schema): string[][] {
+    if (this.#sharedName(schema) !== null) return []
+    const whole = this.#resolve(schema)
+    const { additionalProperties, items } = whole
+    if (items?.properties !== undefined) return this.#members(`${path}[].`, items)
+    if (typeof additionalProperties === 'object') {
+      const each = this.#resolve(additionalProperties)
+      return each.properties === undefined ? [] : this.#members(`${path}.NAME.`, each)
+    }
+    return this.#members(`${path}.`, whole)
+  }
+
+  #members(prefix: string, schema: Schema): string[][] {
+    const required = new Set(schema.required)
+    return Object.entries(schema.properties ?? {})
+      .flatMap(([key, member]) => this.#rows(prefix + key, member, required.has(key), false))
+  }
+
+  #sharedName(schema: Schema): string | null {
+    const name = schema.$ref === undefined ? null : nameOf(schema.$ref)
+    return name !== null && name in SHARED ? name : null
+  }
+
+  #type(schema: Schema): string {
+    const shared = this.#sharedName(schema)
+    if (shared !== null) return `[${SHARED[shared]?.toLowerCase()}](#${slug(SHARED[shared] as string)})`
+    const whole = this.#resolve(schema)
+    if (whole.enum !== undefined) return whole.enum.map(value => code(String(value))).join(', ')
+    if (whole.title !== undefined) return this.#linked(schema, plain(whole.title))
+    if (whole.type === 'array') return whole.items?.properties ? 'list' : `list of ${this.#type(whole.items ?? {})}`
+    if (whole.anyOf !== undefined) return whole.anyOf.map(each => this.#type(each)).join(' or ')
+    const types = [whole.type ?? 'any'].flat()
+    return types.map(type => TYPES[type] ?? type).join(' or ')
+  }
+
+  /** A destination is a target, or the name of an upstream. */
+  #linked(schema: Schema, title: string): string {
+    const isTarget = JSON.stringify(this.#resolve(schema)).includes('#/definitions/target')
+    return isTarget ? `${title}: see [a target](#a-target)` : title
+  }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text', integer: 'whole number', number: 'number', boolean: '`true` or `false`', object: 'block', array: 'list',
+}
+
+function tableOf(rows: readonly string[][]): string[] {
+  return rows.length === 0 ? [] : [table(['Key', 'Value', 'Default or example', 'Meaning'], rows)]
+}
+
+function valueOf(schema: Schema, required: boolean): string {
+  if (schema.default !== undefined) return code(text(schema.default))
+  const [example] = schema.examples ?? []
+  const shown = example === undefined ? '' : `such as ${code(text(example))}`
+  return [required ? 'required' : '', shown].filter(part => part !== '').join(', ')
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function nameOf(reference: string): string {
+  return reference.slice('#/definitions/'.length)
+}
+
+function slug(title: string): string {
+  return title.toLowerCase().replaceAll(' ', '-')
+}

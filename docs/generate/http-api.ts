@@ -1,0 +1,61 @@
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { code, generatedFrom, plain, table } from './markdown.ts'
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+/** docs/reference/http-api.md: the same as the OpenAPI document, for people. */
+export function httpApiPage(api: OpenAPIV3_1.Document): string {
+  const sections = (api.tags ?? []).map(({ name }) => `## ${name}\n\n${table(
+    ['Request', 'What for', 'Body', 'Answer', 'Besides'], rowsOf(api, name),
+  )}`)
+  return `${generatedFrom('src/protocols/endpoint.ts')}
+
+# HTTP API
+
+For machines: <a href="../openapi.json" target="_self">openapi.json</a> (OpenAPI 3.1).
+
+${plain(api.info.description ?? '')} Any other path under \`/v1\` or \`/v1beta\` is forwarded as it is if a route takes
+it. A \`GET\` may also be a \`HEAD\`.
+
+A key is taken from \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\` or \`?key=\`, and never goes upstream.
+
+Every answer carries:
+
+${table(['Header', 'Meaning'], Object.entries(api.components?.headers ?? {})
+    .map(([name, header]) => [code(name), plain('description' in header ? header.description ?? '' : '')]))}
+
+An error of the gateway has the shape of the path's protocol: see [errors](../errors.md).
+
+${sections.join('\n\n')}
+`
+}
+
+function rowsOf(api: OpenAPIV3_1.Document, tag: string): string[][] {
+  return Object.entries(api.paths ?? {}).flatMap(([path, item]) => METHODS.flatMap(method => {
+    const operation = item?.[method]
+    if (operation?.tags?.[0] !== tag) return []
+    return [[code(`${method.toUpperCase()} ${path}`), plain(operation.summary ?? ''), body(operation), answer(operation), besides(operation)]]
+  }))
+}
+
+function body({ requestBody }: OpenAPIV3_1.OperationObject): string {
+  return requestBody && 'content' in requestBody ? kinds(requestBody.content) : '-'
+}
+
+function answer({ responses }: OpenAPIV3_1.OperationObject): string {
+  const { 200: ok } = responses as Record<string, OpenAPIV3_1.ResponseObject>
+  return kinds(ok?.content ?? {})
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  'application/json': 'JSON', 'multipart/form-data': 'form', 'text/event-stream': 'events',
+}
+
+function kinds(content: object): string {
+  return Object.keys(content).map(type => KINDS[type] ?? type).join(' or ')
+}
+
+function besides({ parameters = [] }: OpenAPIV3_1.OperationObject): string {
+  const others = parameters.flatMap(parameter => ('in' in parameter && parameter.in !== 'path' ? [parameter] : []))
+  return others.map(({ name, in: place, description = '' }) => `${code(place === 'query' ? `?${name}=` : name)}: ${plain(description)}`).join('; ')
+}

@@ -1,0 +1,133 @@
+import type { OpenAPIV3_1 } from 'openapi-types'
+
+const text = { type: 'string' } as const
+const count = { type: 'integer', minimum: 0 } as const
+
+/** The shapes that the gateway itself reads or writes; each protocol has further members, which pass as they are. */
+export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
+  AnyRequest: {
+    type: 'object',
+    description: 'As the protocol has it; the gateway reads the model and whether a stream is wanted.',
+    properties: { model: text, stream: { type: 'boolean' } },
+  },
+  AnyAnswer: { description: "The upstream's answer, as it is." },
+  Message: {
+    type: 'object',
+    required: ['role', 'content'],
+    properties: { role: { ...text, examples: ['user', 'assistant'] }, content: {} },
+  },
+  ChatRequest: {
+    type: 'object',
+    required: ['model', 'messages'],
+    properties: {
+      model: text,
+      messages: { type: 'array', items: { $ref: '#/components/schemas/Message' } },
+      stream: { type: 'boolean', description: 'true: server-sent events.' },
+      stream_options: {
+        type: 'object',
+        properties: { include_usage: { type: 'boolean', description: 'true: the stream carries usage.' } },
+      },
+      max_tokens: { ...count, description: 'Reasoning counts against it.' },
+      max_completion_tokens: count,
+      temperature: { type: 'number' },
+    },
+    examples: [{ model: 'demo', messages: [{ role: 'user', content: 'Hello' }] }],
+  },
+  ChatResponse: {
+    type: 'object',
+    properties: {
+      id: text,
+      choices: {
+        type: 'array',
+        items: { type: 'object', properties: { message: { $ref: '#/components/schemas/Message' }, finish_reason: text } },
+      },
+      usage: { $ref: '#/components/schemas/Usage' },
+    },
+  },
+  Usage: {
+    type: 'object',
+    properties: {
+      prompt_tokens: { ...count, description: 'Tokens of the prompt, those from the cache included.' },
+      completion_tokens: { ...count, description: 'Tokens generated, reasoning included.' },
+      total_tokens: count,
+      prompt_tokens_details: { type: 'object', properties: { cached_tokens: count } },
+      completion_tokens_details: { type: 'object', properties: { reasoning_tokens: count } },
+    },
+  },
+  MessagesRequest: {
+    type: 'object',
+    required: ['model', 'max_tokens', 'messages'],
+    properties: {
+      model: text,
+      max_tokens: count,
+      messages: { type: 'array', items: { $ref: '#/components/schemas/Message' } },
+      stream: { type: 'boolean' },
+    },
+    examples: [{ model: 'demo', max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] }],
+  },
+  CountTokensRequest: {
+    type: 'object',
+    required: ['model', 'messages'],
+    properties: { model: text, messages: { type: 'array', items: { $ref: '#/components/schemas/Message' } } },
+    examples: [{ model: 'demo', messages: [{ role: 'user', content: 'Hello' }] }],
+  },
+  GenerateRequest: {
+    type: 'object',
+    required: ['contents'],
+    properties: { contents: { type: 'array', items: { type: 'object' } } },
+    examples: [{ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }],
+  },
+  ModelList: {
+    type: 'object',
+    description: "OpenAI's shape; Anthropic's for a caller that sends anthropic-version, Google's for one with " +
+      'x-goog-api-key or ?key=, and under /v1beta.',
+    properties: {
+      object: { const: 'list' },
+      data: { type: 'array', items: { type: 'object', required: ['id'], properties: { id: text } } },
+    },
+  },
+  Status: {
+    type: 'object',
+    required: ['success', 'version', 'status', 'running'],
+    properties: {
+      success: { type: 'boolean', description: 'true: it takes work.' },
+      version: text,
+      status: { ...text, description: 'ok, or what it is about to do.' },
+      running: { ...count, description: 'Exchanges under way.' },
+      config: { type: 'object', description: 'When the configuration was loaded, and why a later one was not taken.' },
+    },
+  },
+  ChatError: {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['message', 'type', 'param', 'code'],
+        properties: { message: text, type: text, param: { type: ['string', 'null'] }, code: text },
+      },
+    },
+  },
+  MessagesError: {
+    type: 'object',
+    required: ['type', 'error', 'request_id'],
+    properties: {
+      type: { const: 'error' },
+      error: { type: 'object', required: ['type', 'message'], properties: { type: text, message: text } },
+      request_id: text,
+    },
+  },
+  GenerateError: {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['code', 'message', 'status', 'details'],
+        properties: {
+          code: { type: 'integer' }, message: text, status: text, details: { type: 'array', items: { type: 'object' } },
+        },
+      },
+    },
+  },
+}

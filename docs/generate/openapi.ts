@@ -1,0 +1,154 @@
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { knownEndpoints } from '../../src/protocols/endpoint.ts'
+import type { BodyKind, Endpoint } from '../../src/protocols/endpoint.ts'
+import type { EndpointName, ProtocolName } from '../../src/protocols/names.ts'
+import { SCHEMAS } from './openapi-schemas.ts'
+
+type Named = Exclude<EndpointName, 'other'>
+
+/** What an endpoint is for, and the shapes that are known of it. */
+interface About {
+  readonly summary: string
+  readonly request?: string
+  readonly response?: string
+  /** It answers with server-sent events when it is asked to. */
+  readonly streams?: true
+  readonly query?: readonly (readonly [name: string, meaning: string])[]
+  readonly headers?: readonly (readonly [name: string, meaning: string])[]
+}
+
+const BETA = ['beta', 'true turns the beta features of the protocol on; forwarded as it is'] as const
+const VERSION = ['anthropic-version', 'the version of the protocol, YYYY-MM-DD; forwarded as it is'] as const
+
+const ABOUT: Readonly<Record<Named, About>> = {
+  'chat.completions': {
+    summary: 'Chat completion', request: 'ChatRequest', response: 'ChatResponse', streams: true,
+  },
+  'completions': { summary: 'Completion of a text, the older form', streams: true },
+  'responses': { summary: 'Response; also as a WebSocket where the upstream takes one', streams: true },
+  'embeddings': { summary: 'Embeddings' },
+  'images.generations': { summary: 'Make an image', streams: true },
+  'images.edits': { summary: 'Change an image', streams: true },
+  'audio.transcriptions': { summary: 'Speech to text', streams: true },
+  'audio.translations': { summary: 'Speech to English text' },
+  'audio.speech': { summary: 'Text to speech', streams: true },
+  'realtime': {
+    summary: 'Realtime session, a WebSocket; 426 over plain HTTP', query: [['model', 'the model of the session']],
+  },
+  'messages': { summary: 'Message', request: 'MessagesRequest', streams: true, query: [BETA], headers: [VERSION] },
+  'messages.count_tokens': {
+    summary: 'Count the tokens of a message', request: 'CountTokensRequest', query: [BETA], headers: [VERSION],
+  },
+  'generate.content': { summary: 'Generate content', request: 'GenerateRequest' },
+  'generate.stream': {
+    summary: 'Generate content, as a stream', request: 'GenerateRequest', streams: true,
+    query: [['alt', 'sse: server-sent events; absent: one JSON array that grows']],
+  },
+  'generate.count_tokens': { summary: 'Count the tokens of a prompt' },
+  'generate.embed': { summary: 'Embedding of a content' },
+  'generate.batch_embed': { summary: 'Embeddings of several contents' },
+  'models.list': { summary: 'Models that the presented key may use', response: 'ModelList' },
+  'models.get': { summary: 'One model that the presented key may use' },
+  'status': { summary: 'Is the gateway up, and does it take work', response: 'Status' },
+}
+
+const ERROR_SHAPES: Readonly<Record<ProtocolName, string>> = {
+  chat: 'ChatError', messages: 'MessagesError', generate: 'GenerateError',
+}
+
+const TAGS: Readonly<Record<ProtocolName, string>> = {
+  chat: 'Chat completions', messages: 'Messages', generate: 'Generate content',
+}
+
+/** The API that clients use, as an OpenAPI document: paths and methods are those of src/protocols/endpoint.ts. */
+export function openApi(): OpenAPIV3_1.Document {
+  const paths: Record<string, OpenAPIV3_1.PathItemObject> = {}
+  for (const { path, endpoint } of knownEndpoints()) {
+    paths[path] = Object.fromEntries(endpoint.methods.map(method => [
+      method.toLowerCase(), operation(path, method, endpoint, ABOUT[endpoint.name as Named]),
+    ]))
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Model Gateway',
+      version: 'v1',
+      description: 'What clients send to the gateway. Bodies are those of the three protocols: the gateway reads the ' +
+        'members that are named here and forwards all others as they are.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'server.listen of gateway.yaml' }],
+    security: [{ bearer: [] }, { apiKey: [] }, { googleKey: [] }, { queryKey: [] }],
+    tags: [...Object.values(TAGS), 'Gateway'].map(name => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        googleKey: { type: 'apiKey', in: 'header', name: 'x-goog-api-key' },
+        queryKey: { type: 'apiKey', in: 'query', name: 'key' },
+      },
+      headers: {
+        'x-gateway-request-id': { description: 'Quote it when you report a problem.', schema: { type: 'string' } },
+        'x-gateway-version': { description: 'Version of the gateway.', schema: { type: 'string' } },
+        'via': { description: 'The gateway names itself here.', schema: { type: 'string' } },
+      },
+      schemas: SCHEMAS,
+    },
+  }
+}
+
+function operation(path: string, method: string, endpoint: Endpoint, about: About): OpenAPIV3_1.OperationObject {
+  const { name, protocol, body } = endpoint
+  const isOwn = name === 'status' || name.startsWith('models.')
+  return {
+    operationId: [name, protocol, ...method === 'GET' || method === 'POST' ? [] : [method.toLowerCase()]].join('.'),
+    summary: about.summary,
+    tags: [isOwn ? 'Gateway' : TAGS[protocol]],
+    ...name === 'status' && { security: [] },
+    parameters: parameters(path, about),
+    ...body !== 'none' && { requestBody: { required: true, content: requestContent(body, about) } },
+    responses: {
+      200: { description: 'The answer.', headers: ownHeaders(), content: answerContent(about) },
+      ...name === 'status' && { 503: { description: 'The gateway is shutting down.', content: json('Status') } },
+      default: {
+        description: "An error of the gateway, in the protocol's own shape, or an error of the upstream as it is.",
+        headers: ownHeaders(),
+        content: json(ERROR_SHAPES[protocol]),
+      },
+    },
+  }
+}
+
+function parameters(path: string, { query = [], headers = [] }: About): OpenAPIV3_1.ParameterObject[] {
+  const text = { type: 'string' } as const
+  return [
+    ...path.includes('{model}')
+      ? [{ name: 'model', in: 'path', required: true, schema: text, description: 'The model.' }]
+      : [],
+    ...query.map(([name, description]) => ({ name, in: 'query', schema: text, description })),
+    ...headers.map(([name, description]) => ({ name, in: 'header', schema: text, description })),
+  ]
+}
+
+function requestContent(kind: BodyKind, { request }: About): Record<string, OpenAPIV3_1.MediaTypeObject> {
+  const form = { 'multipart/form-data': { schema: { type: 'object' } } } as const
+  const asJson = json(request ?? 'AnyRequest')
+  return kind === 'form' ? form : kind === 'json_or_form' ? { ...asJson, ...form } : asJson
+}
+
+function answerContent({ response, streams }: About): Record<string, OpenAPIV3_1.MediaTypeObject> {
+  return {
+    ...json(response ?? 'AnyAnswer'),
+    ...streams && { 'text/event-stream': { schema: { type: 'string' } } },
+  }
+}
+
+function json(schema: string): Record<string, OpenAPIV3_1.MediaTypeObject> {
+  return { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } }
+}
+
+function ownHeaders(): Record<string, OpenAPIV3_1.ReferenceObject> {
+  const names = ['x-gateway-request-id', 'x-gateway-version', 'via']
+  return Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]))
+}

@@ -1,0 +1,25 @@
+import { commandsPage } from './commands.ts'
+import { configurationPage } from './configuration.ts'
+import { errorsPage } from './errors.ts'
+import { httpApiPage } from './http-api.ts'
+import { openApi } from './openapi.ts'
+import { simulatorPage } from './simulator.ts'
+
+export interface GeneratedPage {
+  readonly file: URL
+  readonly text: string
+}
+
+/** Every file of the reference as it should be now. */
+export async function pages(): Promise<GeneratedPage[]> {
+  const api = openApi()
+  const texts: Record<string, string> = {
+    'reference/configuration.md': configurationPage(),
+    'reference/commands.md': commandsPage(),
+    'reference/http-api.md': httpApiPage(api),
+    'reference/simulator.md': await simulatorPage(),
+    'errors.md': errorsPage(),
+    'public/openapi.json': `${JSON.stringify(api, null, 2)}\n`,
+  }
+  return Object.entries(texts).map(([name, text]) => ({ file: new URL(`../${name}`, import.meta.url), text }))
+}

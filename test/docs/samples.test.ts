@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { ROOT } from '../cli/command.ts'
+import { completed, valuesFor } from './fragment.ts'
+import { PYTHON, Place } from './place.ts'
+import { samplesOf } from './samples.ts'
+import type { Saved, Trial } from './samples.ts'
+
+/**
+ * Every code sample of the documentation, tried: commands and programs against a
+ * gateway with its example configuration, configurations by reading them. Addresses
+ * are those of the texts, with the ports that were free.
+ */
+const DOCS = join(ROOT, 'docs')
+const HAS_CURL = spawnSync('curl', ['--version']).status === 0
+
+const pages = [
+  ...readdirSync(DOCS, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.md')).map(name => join(DOCS, name)),
+  join(ROOT, 'README.md'),
+]
+
+for (const page of pages.sort()) {
+  const samples = samplesOf(readFileSync(page, 'utf8'))
+  if (samples.length === 0) continue
+  t.test(page.slice(ROOT.length), async t => {
+    const place = new Place(t)
+    for (const sample of samples) {
+      await t.test(`line ${sample.line}, ${sample.language}`, async t => {
+        if (sample.file !== null) place.save(sample.file, sample.text)
+        await tryOut(t, place, sample)
+      })
+    }
+  })
+}
+
+async function tryOut(t: Test, place: Place, { language, text, trial }: Saved): Promise<void> {
+  switch (trial.how) {
+    case 'none':
+      return
+    case 'json':
+      t.doesNotThrow(() => JSON.parse(text) as unknown)
+      return
+    case 'config':
+      readConfig(t, text)
+      return
+    case 'run': {
+      const missing = missingFor(language, text)
+      if (missing !== null) {
+        t.pass(missing, { skip: `needs ${missing}` })
+        return
+      }
+      await runSample(t, place, language, text, trial)
+    }
+  }
+}
+
+function readConfig(t: Test, text: string): void {
+  const file = join(t.testdir({}), 'gateway.yaml')
+  const whole = completed(text)
+  // Certificates are the reader's own.
+  writeFileSync(file, whole.replace(/^ +tls:\n(?: {4,}.*\n)+/m, '').replace(/^ +ca: .*\n/m, ''))
+  t.doesNotThrow(() => loadConfig(file, valuesFor(whole)))
+}
+
+/** What this machine lacks to run a sample; null = nothing. */
+function missingFor(language: string, text: string): string | null {
+  if (/^\s*curl /m.test(text) && !HAS_CURL) return 'curl'
+  if (language !== 'python') return null
+  const modules = [...text.matchAll(/^(?:from|import) ([\w.]+)/gm)].map(([, name = '']) => name)
+  const { status } = spawnSync(PYTHON, ['-c', modules.map(name => `import ${name}`).join('\n')])
+  return status === 0 ? null : `Python with ${modules.join(', ')}`
+}
+
+async function runSample(
+  t: Test, place: Place, language: string, text: string, { prints, fails }: Trial & { how: 'run' },
+): Promise<void> {
+  const { ok, output } = await place.run(language, text)
+  t.equal(ok, !fails, output)
+  if (prints !== null) t.match(output, prints)
+}
