@@ -65,7 +65,7 @@ export class SharedLimiter implements Limiter {
   }
 
   restoreSpend(spent: Iterable<Spend>): void {
-    const rows = Array.from(spent, ({ key, model, startedAt, pico }) => ({ ref: this.#ref(key), model, startedAt, pico }))
+    const rows = Array.from(spent, ({ key, ...rest }) => ({ ...rest, ref: this.#ref(key) }))
     if (rows.length > 0) this.#post({ kind: 'restore', rows })
   }
 

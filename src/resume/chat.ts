@@ -22,23 +22,35 @@ export function chatObstacle(request: Json): string | null {
   return last['role'] === 'assistant' ? 'the request ends with a message of the assistant itself' : null
 }
 
+const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details']
+
 /** The chat completions protocol: chunks with deltas, a finish_reason, `[DONE]`. */
 export class ChatDialect implements Dialect {
   readonly ending = 'data: [DONE]\n\n'
   finished = false
-  /** Of the first chunk: what every chunk of one answer has in common. */
-  #identity: Json | null = null
+  /** Of the first chunk that has an id: what every chunk of one answer has in common. */
+  #identity: Json = {}
+  #begun = false
+  #several = false
 
   read(chunk: Json): string | null {
-    this.#identity ??= identityOf(chunk)
+    // Azure's first chunk has empty names.
+    if (says(chunk['id']) && !says(this.#identity['id'])) this.#identity = identityOf(chunk)
     const choices = objectsIn(chunk, 'choices')
     const [choice] = choices
     if (choice === undefined) return null
-    if (choices.length > 1 || (choice['index'] ?? 0) !== 0) return 'several answers are under way'
+    if (choices.length > 1 || (choice['index'] ?? 0) !== 0) {
+      this.#several = true
+      this.finished = false
+      return 'several answers are under way'
+    }
+    this.#begun = true
     const delta = objectIn(choice, 'delta')
-    if (says(choice['finish_reason'])) this.finished = true
+    if (says(choice['finish_reason']) && !this.#several) this.finished = true
+    const { content } = delta
+    if (says(content) && typeof content !== 'string') return 'content that is no plain text is under way'
     if (says(delta['tool_calls']) || says(delta['function_call'])) return 'a tool call is under way'
-    if (says(delta['reasoning_content']) || says(delta['reasoning'])) return 'reasoning is under way'
+    if (REASONING.some(name => says(delta[name]))) return 'reasoning is under way'
     if (says(delta['refusal'])) return 'a refusal is under way'
     if (says(delta['audio'])) return 'audio is under way'
     return null
@@ -58,9 +70,11 @@ export class ChatDialect implements Dialect {
       prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens,
     }
     // Nothing came before: the first chunk of this answer is the client's first.
-    const follows = this.#identity !== null
+    const follows = this.#begun
     return {
       translate: (chunk, text) => {
+        // The client has its end, and its finish.
+        if (this.finished && !isObject(chunk['usage'])) return []
         const whole: Json = { ...chunk, ...this.#identity }
         if (isObject(chunk['usage'])) whole['usage'] = withBefore(chunk['usage'], counts)
         const [choice] = objectsIn(chunk, 'choices')
@@ -77,6 +91,6 @@ export class ChatDialect implements Dialect {
   }
 }
 
-function identityOf({ id, created, model, object }: Json): Json {
-  return { id, object, created, model }
+function identityOf({ id, created, model, object, system_fingerprint }: Json): Json {
+  return { id, object, created, model, ...system_fingerprint !== undefined && { system_fingerprint } }
 }

@@ -11,7 +11,7 @@ export function generateText(chunk: Json): string {
 /** Why the request asks for something that cannot be continued; null = it does not. */
 export function generateObstacle(request: Json): string | null {
   const wish = (name: string, old: string) => {
-    const config = objectIn(request, 'generationConfig')
+    const config = { ...objectIn(request, 'generation_config'), ...objectIn(request, 'generationConfig') }
     return config[name] ?? config[old]
   }
   const type = wish('responseMimeType', 'response_mime_type')
@@ -53,14 +53,14 @@ export class GenerateDialect implements Dialect {
   }
 
   edits(body: Buffer, text: string, spent: number): Edit[] {
-    const fields = fieldsOf(body, ['contents', 'generationConfig'])
-    const config = fields.get('generationConfig')
-    const limits = config?.type === 'object'
-      ? fieldsOf(body, ['maxOutputTokens', 'max_output_tokens'], config.start, config.end)
-      : new Map()
+    const fields = fieldsOf(body, ['contents', 'generationConfig', 'generation_config'])
+    const limits = [fields.get('generationConfig'), fields.get('generation_config')].flatMap(config => {
+      if (config?.type !== 'object') return []
+      return [...fieldsOf(body, ['maxOutputTokens', 'max_output_tokens'], config.start, config.end).values()]
+    })
     return [
       ...text === '' ? [] : appended(body, fields.get('contents'), { role: 'model', parts: [{ text }] }),
-      ...lessened(body, [...limits.values()], spent),
+      ...lessened(body, limits, spent),
     ]
   }
 

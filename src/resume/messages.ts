@@ -73,6 +73,8 @@ export class MessagesDialect implements Dialect {
     let started: Json = {}
     let isFirst = true
 
+    /** Text blocks that have said nothing yet: an empty one is nobody's. */
+    const silent = new Map<unknown, Json>()
     const start = (event: Json, text: (part: string) => string): Json[] => {
       const block = objectIn(event, 'content_block')
       const isText = block['type'] === 'text'
@@ -81,11 +83,28 @@ export class MessagesDialect implements Dialect {
         ? [{ type: 'content_block_stop', index: this.#open }]
         : []
       isFirst = false
-      const index = goesOn ? (this.#open as number) : this.#next
+      const first = isText ? text(textIn(block)) : ''
+      if (!goesOn) {
+        const begun = { ...event, ...isText && { content_block: { ...block, text: first } } }
+        if (isText && first === '') silent.set(event['index'], begun)
+        return isText && first === '' ? before : [...before, numbered(begun)]
+      }
+      const index = this.#open as number
       numbers.set(event['index'], index)
-      if (!goesOn) return [...before, { ...event, index }]
-      const first = text(textIn(block))
       return first === '' ? [] : [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text: first } }]
+    }
+
+    /** A block of its own gets the next number. */
+    const numbered = (begun: Json): Json => {
+      numbers.set(begun['index'], this.#next)
+      return { ...begun, index: this.#next }
+    }
+
+    /** The beginning of the block that an event belongs to, where the client has not got it yet. */
+    const spoken = (event: Json): Json[] => {
+      const begun = silent.get(event['index'])
+      silent.delete(event['index'])
+      return begun === undefined ? [] : [numbered(begun)]
     }
 
     return {
@@ -97,17 +116,23 @@ export class MessagesDialect implements Dialect {
           case 'content_block_start':
             return start(event, text)
           case 'content_block_delta': {
-            const index = numbers.get(event['index']) ?? event['index']
             const delta = objectIn(event, 'delta')
-            if (delta['type'] !== 'text_delta') return [{ ...event, index }]
-            const part = text(textIn(delta))
-            return part === '' ? [] : [{ ...event, index, delta: { ...delta, text: part } }]
+            const isText = delta['type'] === 'text_delta'
+            const part = isText ? text(textIn(delta)) : ''
+            if (isText && part === '') return []
+            const begun = spoken(event)
+            const index = numbers.get(event['index']) ?? event['index']
+            return [...begun, { ...event, index, ...isText && { delta: { ...delta, text: part } } }]
           }
           case 'content_block_stop':
+            if (silent.delete(event['index'])) return []
             return [{ ...event, index: numbers.get(event['index']) ?? event['index'] }]
           case 'message_delta': {
             const usage = { ...inputOf(started), ...objectIn(event, 'usage') }
-            return [{ ...event, usage: withBefore(usage, { input_tokens: inputTokens, output_tokens: outputTokens }) }]
+            const counts = { input_tokens: inputTokens, output_tokens: outputTokens }
+            // There was nothing more to say, and the block that the first answer had begun is still open.
+            const stop = this.#open === null ? [] : [{ type: 'content_block_stop', index: this.#open }]
+            return [...stop, { ...event, usage: withBefore(usage, counts) }]
           }
           default:
             return [event]

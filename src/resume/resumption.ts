@@ -106,8 +106,8 @@ export class Resumption {
     const reader = new SseReader(event => {
       const data = dataOf(event)
       if (data === DONE) {
+        if (!this.#done) out.push(`data: ${DONE}\n\n`)
         this.#done = true
-        out.push(`data: ${DONE}\n\n`)
         return
       }
       const value = jsonObject(data)
@@ -143,7 +143,9 @@ export class Resumption {
   }
 
   #take(value: Json): void {
-    this.#obstacle ??= this.#dialect.read(value)
+    // Also behind an obstacle: all may have been said in spite of it.
+    const obstacle = this.#dialect.read(value)
+    this.#obstacle ??= obstacle
     if (this.#obstacle !== null) {
       this.#text = ''
       return

@@ -10,7 +10,7 @@ import type { Listening, Order, Report } from './messages.ts'
 export interface Supervisor {
   /** Resolves when all workers listen; null when one could not, and all have ended. */
   readonly ready: Promise<Listening | null>
-  /** Resolves when all workers have ended after `drain` or `close`. @returns whether one failed or cut something off */
+  /** Resolves when all workers have ended after `drain` or `close`: has one failed, or cut something off? */
   readonly ended: Promise<boolean>
   reload(): void
   drain(): void
@@ -49,7 +49,8 @@ export function supervise(count: number, log: Logger): Supervisor {
     for (const delay of delays) clearTimeout(delay)
     order({ kind })
     // One that does not even do that is at fault.
-    if (kind === 'close') setTimeout(() => running().forEach(worker => worker.process.kill('SIGKILL')), PATIENCE).unref()
+    const force = () => running().forEach(worker => worker.process.kill('SIGKILL'))
+    if (kind === 'close') setTimeout(force, PATIENCE).unref()
     if (running().length === 0) ended.resolve(failed)
   }
 
@@ -89,7 +90,8 @@ export function supervise(count: number, log: Logger): Supervisor {
         return
       }
       const next = performance.now() - startedAt > WORKED ? FIRST_DELAY : patience
-      log.error({ worker: worker.id, pid: worker.process.pid, code, signal, again_ms: next }, 'a worker has ended: another is started')
+      const { pid } = worker.process
+      log.error({ worker: worker.id, pid, code, signal, again_ms: next }, 'a worker has ended: another is started')
       const delay = setTimeout(() => {
         delays.delete(delay)
         start(Math.min(LAST_DELAY, next * 2))

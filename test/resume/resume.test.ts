@@ -312,3 +312,73 @@ t.test('a message whose next upstream begins with something other than text', as
   ])
   t.match(prepared.standing, { can: 'nothing' })
 })
+
+const chunkOf = (delta: Json, more: Json = {}, top: Json = {}) =>
+  `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta, finish_reason: null, ...more }], ...top })}\n\n`
+const eventOf = (type: string, more: Json = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+const textBlock = (index: number, text = '') =>
+  eventOf('content_block_start', { index, content_block: { type: 'text', text } })
+const words = (index: number, text: string) =>
+  eventOf('content_block_delta', { index, delta: { type: 'text_delta', text } })
+
+t.test('chat content that is a list of parts cannot be continued', async t => {
+  const prepared = prepare('chat.completions', CHAT.body)
+  prepared.sent(Buffer.from(chunkOf({ content: [{ type: 'text', text: 'Hello' }] })))
+  t.match(prepared.standing, { can: 'nothing', reason: /no plain text/ })
+})
+
+t.test('an obstacle does not hide that all was said, and several answers are never all', async t => {
+  const tool = prepare('chat.completions', CHAT.body)
+  tool.sent(Buffer.from(chunkOf({ tool_calls: [{ index: 0 }] }) + chunkOf({}, { finish_reason: 'tool_calls' })))
+  t.match(tool.standing, { can: 'finish', rest: Buffer.from('data: [DONE]\n\n') })
+  const several = prepare('chat.completions', CHAT.body)
+  several.sent(Buffer.from(chunkOf({}, { finish_reason: 'stop' }) + chunkOf({ content: 'x' }, { index: 1 })))
+  t.match(several.standing, { can: 'nothing' })
+})
+
+t.test('a first chunk with empty names names nothing', async t => {
+  const prepared = prepare('chat.completions', CHAT.body)
+  prepared.sent(Buffer.from(chunkOf({}, {}, { id: '', model: '', created: 0 })))
+  prepared.sent(Buffer.from(chunkOf({ content: 'One' }, {}, { id: 'real', model: 'm', created: 5 })))
+  const out = prepared.join(BEFORE).push(Buffer.from(chunkOf({ content: ' two' }, {}, { id: 'b', model: 'n', created: 6 })))
+  t.match(JSON.parse(out.toString().slice(6)), { id: 'real', model: 'm', created: 5 })
+})
+
+t.test('one finish and one end, however often the second upstream says them', async t => {
+  const prepared = prepare('chat.completions', CHAT.body)
+  prepared.sent(Buffer.from(chunkOf({ content: 'One' })))
+  const stop = chunkOf({}, { finish_reason: 'stop' })
+  const out = prepared.join(BEFORE).push(Buffer.from(`${stop}${stop}data: [DONE]\n\ndata: [DONE]\n\n`)).toString()
+  t.equal(out.match(/"finish_reason":"stop"/g)?.length, 1)
+  t.equal(out.match(/\[DONE\]/g)?.length, 1)
+})
+
+t.test('generate: generation_config is read like generationConfig', async t => {
+  const json = Buffer.from(JSON.stringify({ contents: [], generation_config: { response_mime_type: 'application/json' } }))
+  t.match(resumption('generate.stream', json), /structured/)
+  const body = { contents: [], generation_config: { max_output_tokens: 100 } }
+  const prepared = prepare('generate.stream', body)
+  prepared.sent(Buffer.from(GENERATE.events(['12345678'], 'a').slice(0, 1).join('')))
+  const bytes = Buffer.from(JSON.stringify(body))
+  t.match(JSON.parse(spliceBytes(bytes, prepared.edits(bytes)).toString()), { generation_config: { max_output_tokens: 98 } })
+})
+
+t.test('messages: a second answer that has nothing to say closes the block that is open', async t => {
+  const prepared = prepare('messages', MESSAGES.body)
+  prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'All.')))
+  const end = eventOf('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 0 } })
+  const out = prepared.join(BEFORE).push(Buffer.from(eventOf('message_start', { message: {} }) + end)).toString()
+  t.strictSame([...out.matchAll(/^event: (\w+)/gm)].map(([, type]) => type), ['content_block_stop', 'message_delta'])
+})
+
+t.test('messages: behind a closed block an empty one is left out, and one with words is the next', async t => {
+  const first = eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One.')
+    + eventOf('content_block_stop', { index: 0 })
+  for (const [text, blocks] of [['', []], ['Two.', ['1', '1', '1']]] as const) {
+    const prepared = prepare('messages', MESSAGES.body)
+    prepared.sent(Buffer.from(first))
+    const second = textBlock(0) + (text === '' ? '' : words(0, text)) + eventOf('content_block_stop', { index: 0 })
+    const out = prepared.join(BEFORE).push(Buffer.from(second)).toString()
+    t.strictSame([...out.matchAll(/"index":(\d)/g)].map(([, index]) => index), blocks)
+  }
+})
