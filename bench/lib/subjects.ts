@@ -33,6 +33,8 @@ export interface GatewayOptions {
   readonly name?: string
   /** Lines of YAML that stand in the place of the one route. */
   readonly routes?: string
+  /** Further keys of `server`, in YAML. */
+  readonly server?: string
   /** Arguments of node, before the script. */
   readonly nodeArgs?: readonly string[]
 }
@@ -42,7 +44,7 @@ export async function startGateway(upstreamPort: number, options: GatewayOptions
   const dir = temporary('gateway-bench-')
   const file = join(dir, 'gateway.yaml')
   writeFileSync(file, `
-server: { listen: 127.0.0.1:0 }
+server: { listen: 127.0.0.1:0${options.server === undefined ? '' : `, ${options.server}`} }
 upstreams: { up: { url: "http://127.0.0.1:${upstreamPort}" } }
 routes:
 ${options.routes ?? '  - { path: /v1/*, model: "*", to: up }'}
