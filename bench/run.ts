@@ -8,7 +8,7 @@ import { join } from 'node:path'
 
 const ALL = [
   'start', 'bodies', 'close', 'keys', 'routes', 'limits', 'ledger', 'meter', 'scan', 'sse', 'latency', 'proxy', 'streams',
-  'workers', 'console',
+  'workers',
 ]
 const names = process.argv.length > 2 ? process.argv.slice(2) : ALL
 const failed = names.filter(name => {

@@ -10,6 +10,8 @@ import { memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
 const times = Number(process.argv[2] ?? 10)
 endAfter(60 + times * 10)
+// Each start leaves two.
+process.setMaxListeners(20 + 2 * times)
 const upstream = await startScript('upstream', 'upstream.ts')
 const took: number[] = []
 const idle: number[] = []
