@@ -18,8 +18,8 @@ const STRICT = process.argv.includes('--strict')
 const PARTS = [
   {
     script: 'build:console',
-    page: 'dist/console/index.html',
-    sources: ['src/console', 'package-lock.json'],
+    page: 'dist/console/web/index.html',
+    sources: ['src/console/web', 'src/console/api', 'package-lock.json'],
   },
   {
     script: 'build:docs',

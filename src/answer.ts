@@ -5,6 +5,7 @@ import type { Gateway } from './gateway.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import { callerShape } from './protocols/model-list.ts'
 import type { ProtocolName } from './protocols/names.ts'
+import { hasBody } from './proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from './proxy/client.ts'
 import { appendVia, ownHeaders } from './proxy/headers.ts'
 import { limitHeaders } from './reserve.ts'
@@ -20,7 +21,8 @@ export function answerJson(
 ): void {
   const { req, res } = exchange
   exchange.status = status
-  const unread = !isHttp2(res) && 'complete' in req && !req.complete
+  // Where no body comes, node calls the request complete only after it was handed over.
+  const unread = !isHttp2(res) && hasBody(req) && !req.complete
   const bytes = Buffer.from(body)
   const head = [
     'content-type', 'application/json',
@@ -34,11 +36,17 @@ export function answerJson(
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   writeHead(res, status, head)
   if (unread) linger(exchange)
+  const force = gateway.clock.setTimeout(() => destroyNow(res), gateway.config.timeouts.idle)
+  res.once('close', () => force.cancel())
   if (req.method === 'HEAD') {
     res.end()
     return
   }
   exchange.bytesOut = bytes.length
+  if (exchange.recording) {
+    exchange.recording.contentType = 'application/json'
+    exchange.recording.push(bytes)
+  }
   if (isHttp2(res)) {
     // Half a request may still be on its way: with the answer sent, it is not needed (RFC 9113 section 8.1).
     res.end(bytes, () => {

@@ -1,7 +1,7 @@
 import { GatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { bodyFormat, inspectForm, inspectJson, jsonInspection, opaqueBody } from './protocols/inspect.ts'
+import { bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody } from './protocols/inspect.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
 import { queryModel } from './protocols/query.ts'
 import { decodeBody, hasBody, readBody } from './proxy/body.ts'
@@ -59,8 +59,10 @@ async function takeBody(gateway: Gateway, exchange: Exchange): Promise<Inspected
   }
   // What the gateway does not look into, it does not unpack.
   if (format === 'opaque') return opaqueBody(raw)
-  const bytes = encoding === null ? raw : await decodeBody(raw, encoding, limit)
-  if (bytes !== raw) hold(bytes.length)
+  const bytes = encoding === null ? raw : await decodeBody(raw, encoding, limit, chunk => {
+    exchange.proceed()
+    hold(chunk.length)
+  })
   exchange.proceed()
   const wire = encoding === null ? null : raw
   if (format === 'form') return inspectForm(bytes, contentType ?? '', wire)
@@ -81,7 +83,7 @@ function modelOf(exchange: Exchange): string | null {
   const { classified, body, target } = exchange
   switch (classified.endpoint.modelIn) {
     case 'path':
-      return classified.pathModel
+      return classified.pathModel === null ? null : modelName(classified.pathModel)
     case 'query':
       return queryModel(target.query)
     case 'body':

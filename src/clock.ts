@@ -19,8 +19,9 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   wall: () => Date.now(),
   setTimeout: (callback, ms) => {
-    // Node turns a delay above 2^31-1 ms into 1 ms: 24 days is as good as never here.
-    const handle = setTimeout(callback, Math.min(ms, 0x7fffffff)).unref()
+    // Node turns a delay above 2^31-1 ms into 1 ms: 24 days is as good as never here. Timers of one
+    // delay share a list, which fractions of a millisecond would have made anew for each.
+    const handle = setTimeout(callback, Math.min(Math.ceil(ms), 0x7fffffff)).unref()
     return { cancel: () => clearTimeout(handle) }
   },
 }

@@ -35,6 +35,7 @@ export const ERRORS = {
   body_too_large: row(413, 'client', false, 'The body is larger than server.body_limit.'),
   missing_key: row(401, 'client', false, 'The request carries no key.'),
   invalid_key: row(401, 'client', false, 'The key is not one of this gateway.'),
+  key_revoked: row(401, 'client', false, 'The key was revoked or blocked while the request ran.'),
   model_not_allowed: row(403, 'client', false, 'The key may not use the model.'),
   model_unpriced: row(403, 'client', false, 'The key has a budget, and nobody knows what the model costs.'),
   unknown_path: row(404, 'client', false, 'Neither the gateway nor a route serves the path.'),

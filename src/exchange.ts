@@ -11,6 +11,7 @@ import type { InspectedBody } from './protocols/inspect.ts'
 import type { RequestTarget } from './protocols/target.ts'
 import type { ClientRequest, ClientResponse } from './proxy/client.ts'
 import type { Relay } from './proxy/relay.ts'
+import type { Recording } from './transcripts/recording.ts'
 
 /** One try at one upstream, for the log and the ledger. */
 export interface AttemptRecord {
@@ -24,6 +25,8 @@ export interface AttemptRecord {
   readonly atMs: number
   /** The upstream's HTTP status; absent where no answer came. */
   status?: number
+  /** The word with which the upstream's error named itself, where it was one: `rate_limit_exceeded`. */
+  said?: string
   /** Where several attempts made up the answer: what this one used, and what that cost in USD; absent = unknown. */
   inputTokens?: number
   outputTokens?: number
@@ -35,6 +38,11 @@ export interface EarlierAnswer {
   readonly answer: Answer
   readonly quoted: QuotedPrice | null
   readonly record: AttemptRecord
+}
+
+/** What can be ended from outside. */
+export interface Stoppable {
+  stop(reason: GatewayError): void
 }
 
 const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null }
@@ -60,6 +68,8 @@ export class Exchange {
   target: RequestTarget = NOWHERE
   classified: Classified = classifyPath('/')
   identity: Identity = ANONYMOUS
+  /** Whose request it is, where that was found out before; null = its credential tells. */
+  vouched: Identity | null = null
   /** As the client wrote it. */
   model: string | null = null
   stream = false
@@ -82,9 +92,15 @@ export class Exchange {
   /** The gateway asked for usage in the stream, and the client did not: it must not see that chunk. */
   hidesUsage = false
 
+  /** Collects what the client is sent; null = its bodies are not kept. */
+  recording: Recording | null = null
   relay: Relay | null = null
-  /** Tears down what runs at this moment; set while an upstream is at work. */
-  onStop: ((reason: GatewayError) => void) | null = null
+  /**
+   * What runs at this moment, to be torn down; set while an upstream is at work.
+   * An object: with a function in this place, Node 26 kept each exchange in memory
+   * until the next major collection, which cost a sixth of a request's CPU.
+   */
+  underWay: Stoppable | null = null
   /** HTTP status sent; 499 when the client left before any. */
   status = 0
   /** On the monotonic clock, when the first byte of the answer's body came; 0 = none did. */
@@ -124,7 +140,7 @@ export class Exchange {
   stop(reason: GatewayError): void {
     if (this.#stopped !== null) return
     this.#stopped = reason
-    this.onStop?.(reason)
+    this.underWay?.stop(reason)
   }
 
   /**

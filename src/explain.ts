@@ -41,6 +41,13 @@ export interface Destination {
   readonly headers: readonly string[]
 }
 
+/** Why a route did not take the request, for people. */
+export const WHY: Readonly<Record<Miss, string>> = {
+  path: 'its path does not match',
+  model: 'its models do not match',
+  'no model': 'it lists models, and the request names none',
+}
+
 /**
  * Follows a request through the phases that need no network.
  *

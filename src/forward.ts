@@ -2,7 +2,7 @@ import { NOWHERE, elsewhere } from './candidates.ts'
 import type { Target } from './config/types.ts'
 import { GatewayError, asGatewayError } from './errors.ts'
 import { asksForEvents } from './exchange.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, Stoppable } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { draftRow, hasSpoken, tokensSoFar } from './ledger-row.ts'
 import { observe } from './observe.ts'
@@ -42,7 +42,7 @@ interface Interruption {
   readonly step: Step
 }
 
-class Forwarding {
+class Forwarding implements Stoppable {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #course: Course
@@ -87,13 +87,14 @@ class Forwarding {
         if (this.#relay.status < 400) this.#current?.answered()
       },
       lastWords: error => this.#lastWords(error),
+      onSent: recordingOf(exchange),
       resume: () => this.#current?.attempt.resume(),
       rescue: error => this.#rescued(error),
     })
     const continues = route?.resume === 'continue' && asksForEvents(exchange)
     this.#rescue = continues ? createRescue(exchange, kind => this.#flawed(kind)) : null
     exchange.relay = this.#relay
-    exchange.onStop = reason => this.#stop(reason)
+    exchange.underWay = this
   }
 
   async run(): Promise<GatewayError | null> {
@@ -132,7 +133,7 @@ class Forwarding {
       this.#current?.leave()
       this.#signs?.end()
       this.#deadlines.stop()
-      exchange.onStop = null
+      exchange.underWay = null
       exchange.bytesOut = this.#relay.bytes
       exchange.firstByteAt = this.#relay.firstByteAt
     }
@@ -292,6 +293,7 @@ class Forwarding {
     this.#signs?.end()
     this.#kept = null
     this.#headers = head.headers
+    if (exchange.recording) exchange.recording.contentType = head.contentType
     exchange.status = head.status
     const observer = observe(this.#gateway, exchange, head)
     // Compressed against our asking, its events cannot be followed.
@@ -323,7 +325,8 @@ class Forwarding {
     if (!this.#relay.waits) this.#relay.stop(error)
   }
 
-  #stop(reason: GatewayError): void {
+  /** The exchange is ended from outside. */
+  stop(reason: GatewayError): void {
     this.#current?.stop(reason)
     this.#relay.stop(reason)
     this.#wake?.()
@@ -357,6 +360,7 @@ class Forwarding {
   }
 
   #alarm({ upstream: { name } }: Target, status: number): void {
+    this.#gateway.lasting.rejections.set(name, { status, at: this.#gateway.clock.wall() })
     this.#gateway.log.error(
       { request: this.#exchange.id, upstream: name, status },
       "the upstream refused the gateway's own credential: check upstreams.%s.auth", name,
@@ -373,6 +377,10 @@ class Forwarding {
     const line = { request: this.#exchange.id, upstream, outcome, status, next, wait_ms: delayMs }
     this.#gateway.log.warn(line, 'attempt failed')
   }
+}
+
+function recordingOf({ recording }: Exchange): ((bytes: Buffer) => void) | undefined {
+  return recording ? bytes => recording.push(bytes) : undefined
 }
 
 function unanswered(error: GatewayError): Failure {

@@ -2,13 +2,16 @@ import { BlockList, isIPv6 } from 'node:net'
 import type { Logger } from 'pino'
 import { newlyBudgeted, openAccounts } from './accounts.ts'
 import type { Accounts } from './accounts.ts'
-import type { KeyStore } from './auth/key-store.ts'
+import type { KeyChange, KeyStore } from './auth/key-store.ts'
 import { Keyring } from './auth/keyring.ts'
+import { bodyRules, openArchive } from './body-rules.ts'
+import type { BodyRules } from './body-rules.ts'
 import { Checks } from './checks.ts'
 import type { Clock } from './clock.ts'
 import { compileGlobs } from './config/glob.ts'
 import type { Problem } from './config/problem.ts'
 import type { Config, Key, Limits } from './config/types.ts'
+import { GatewayError } from './errors.ts'
 import type { Limiter } from './limits/types.ts'
 import { createPriceBook } from './metering/prices.ts'
 import { createProxy } from './proxy/attempt.ts'
@@ -19,6 +22,7 @@ import { Health } from './routing/health.ts'
 import { Running } from './running.ts'
 import { RouteTable } from './routing/table.ts'
 import { openStoredKeys } from './stored-keys.ts'
+import type { Archive } from './transcripts/archive.ts'
 import { liveUpstreams } from './upstreams.ts'
 import type { LiveUpstream } from './upstreams.ts'
 
@@ -46,6 +50,7 @@ export interface Gateway {
   readonly health: Health
   /** Asks upstreams whether they are well, while the gateway is in force. */
   readonly checks: Checks
+  readonly bodyRules: BodyRules
   readonly lasting: Lasting
   /** The id of a request that brings none. */
   newId(): string
@@ -75,6 +80,13 @@ export interface Reloads {
   pending: readonly string[]
 }
 
+/** An upstream refused the operator's credential. */
+export interface Rejection {
+  readonly status: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
 /** What outlives a change of the configuration. */
 export interface Lasting extends GatewayParts {
   /** Exchanges under way, with whatever configuration they began. */
@@ -84,7 +96,11 @@ export interface Lasting extends GatewayParts {
   readonly health: Health
   /** Request bodies in memory. */
   readonly bodies: HeldBytes
+  /** What `log.bodies` has kept; null without a ledger. */
+  readonly archive: Archive | null
   readonly reloads: Reloads
+  /** By the name of the upstream: when it last refused the gateway's own credential. */
+  readonly rejections: Map<string, Rejection>
   newId(): string
   /** No new exchanges are taken. */
   draining: boolean
@@ -116,7 +132,7 @@ export function buildGateway(
     version,
     clock,
     log,
-    keyring: new Keyring(config.keys, compileGlobs, stored),
+    keyring: new Keyring(config.keys, compileGlobs, { keys: stored ?? [], blocked: keyStore?.blocked() ?? [] }),
     keyStore,
     routes: new RouteTable(config.routes, compileGlobs),
     proxy,
@@ -125,6 +141,7 @@ export function buildGateway(
     running: new Running(lasting.running),
     health: lasting.health,
     checks: new Checks(upstreams.values(), lasting),
+    bodyRules: bodyRules(config.log.bodies),
     lasting,
     newId,
     trusts: address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
@@ -145,6 +162,7 @@ export function enforce(gateway: Gateway, before: Gateway | null): void {
   keyStore?.follow(change => {
     keyring.update(change)
     accounts.recall(change.added, config.limits)
+    cutOff(gateway.lasting.running, change)
   })
   if (before !== null) passOnHealth(gateway, before)
   gateway.checks.start()
@@ -157,11 +175,23 @@ export function enforce(gateway: Gateway, before: Gateway | null): void {
   })
 }
 
+/** Who takes a key away wants it to do nothing more: what it has under way ends. */
+function cutOff(running: Running, { added, removed, blocked }: KeyChange): void {
+  const changed = new Set(added.map(({ digest }) => digest.toString('latin1')))
+  const gone = new Set([...removed.map(({ digest }) => digest), ...blocked].map(digest => digest.toString('latin1')))
+  for (const exchange of running) {
+    const at = exchange.identity.key?.digest.toString('latin1')
+    if (at === undefined || !gone.has(at) || changed.has(at)) continue
+    exchange.stop(new GatewayError('key_revoked', 'the API key has been revoked'))
+  }
+}
+
 /** What is known of an upstream stays known where it is asked the same things at the same place. */
 function passOnHealth(gateway: Gateway, before: Gateway): void {
   const heirs = new Set<string>()
   for (const [name, { config, url, connections }] of before.upstreams) {
     const heir = gateway.upstreams.get(name)
+    if (JSON.stringify(heir?.config) !== JSON.stringify(config)) gateway.lasting.rejections.delete(name)
     if (heir?.connections !== connections || heir.url.href !== url.href) gateway.health.forget(name)
     else if (JSON.stringify(heir.config.health) === JSON.stringify(config.health)) heirs.add(name)
   }
@@ -185,7 +215,9 @@ function openLasting(config: Config, parts: GatewayParts): Lasting {
     proxy: createProxy(),
     health: new Health({ clock: parts.clock, random: Math.random }),
     bodies: new HeldBytes(),
+    archive: openArchive(config, parts.log),
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: [] },
+    rejections: new Map(),
     newId: requestIds(() => parts.clock.wall()),
     draining: false,
     handingOver: false,

@@ -2,7 +2,6 @@ import { add, addCost } from './bill.ts'
 import type { Bill } from './bill.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import type { Gateway } from './gateway.ts'
 import type { End, LedgerRow } from './ledger/row.ts'
 import { cost } from './metering/cost.ts'
 import type { QuotedPrice } from './metering/prices.ts'
@@ -14,7 +13,7 @@ import type { Usage } from './metering/usage.ts'
 
 /** The ledger's row of an exchange that has ended. */
 export function finalRow(
-  gateway: Gateway, exchange: Exchange, failure: GatewayError | null, bill: Bill,
+  exchange: Exchange, failure: GatewayError | null, bill: Bill, durationMs: number,
 ): LedgerRow {
   return row(exchange, {
     end: endOf(exchange, failure),
@@ -22,7 +21,7 @@ export function finalRow(
     usage: bill.usage,
     source: bill.source,
     costPico: bill.costPico,
-    durationMs: round(gateway.clock.monotonic() - exchange.startedAt),
+    durationMs: round(durationMs),
     status: exchange.status === 0 ? null : exchange.status,
   })
 }
@@ -90,6 +89,7 @@ function row(exchange: Exchange, ending: Ending): LedgerRow {
     priceVersion: quoted?.version ?? null,
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
+    route: exchange.route?.text ?? null,
     ...ending,
   }
 }
@@ -111,6 +111,8 @@ export function endOf(exchange: Exchange, failure: GatewayError | null): End {
     case 'client_stalled':
     case 'body_timeout':
       return 'timeout'
+    case 'key_revoked':
+      return 'error'
     case 'draining':
       return 'refused'
     default:

@@ -1,4 +1,4 @@
-import type { Exchange } from './exchange.ts'
+import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { draftRow } from './ledger-row.ts'
 import type { Answer } from './metering/settle.ts'
@@ -6,10 +6,14 @@ import { isMetered } from './metering/settle.ts'
 import { StreamFilter } from './metering/stream-filter.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
+import { errorWord } from './protocols/refusal.ts'
+import { Pieces } from './proxy/pieces.ts'
 import type { AnswerHead, Observer } from './proxy/relay.ts'
 
 /** Bytes of a whole answer that are kept to read its usage; a longer one is estimated. */
 const MOST_KEPT = 32 * 1024 * 1024
+/** Bytes of an error that is read. */
+const MOST_ERROR = 64 * 1024
 
 /**
  * Who looks on while an answer passes: the meter of a stream, or a collector of a
@@ -17,7 +21,8 @@ const MOST_KEPT = 32 * 1024 * 1024
  * `exchange.answer`, for the settlement.
  */
 export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead): Observer | null {
-  // The upstream's refusals are nobody's usage, and pass unread.
+  // The upstream's refusals are nobody's usage.
+  if (head.status >= 400) return new ErrorReader(exchange)
   if (head.status < 200 || head.status >= 300) return null
   const endpoint = exchange.classified.endpoint.name
   const encoded = head.contentEncoding !== null && head.contentEncoding !== 'identity'
@@ -94,7 +99,7 @@ class BodyCollector implements Observer {
   readonly terminated = null
   readonly atBoundary = false
   readonly #exchange: Exchange
-  #chunks: Buffer[] = []
+  readonly #pieces = new Pieces()
   #size = 0
 
   constructor(exchange: Exchange) {
@@ -104,14 +109,41 @@ class BodyCollector implements Observer {
 
   push(chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#size <= MOST_KEPT) this.#chunks.push(chunk)
-    else this.#chunks = []
+    if (this.#size <= MOST_KEPT) this.#pieces.push(chunk)
+    else this.#pieces.clear()
   }
 
   end(): void {
     this.#exchange.answer = this.#size > MOST_KEPT
       ? { kind: 'none', delivered: true }
-      : { kind: 'body', body: this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks) }
+      : { kind: 'body', body: this.#pieces.whole() }
+  }
+}
+
+/** Reads the word with which an upstream's error names itself, for those who ask later why the request failed. */
+class ErrorReader implements Observer {
+  readonly filter = null
+  readonly terminated = null
+  readonly atBoundary = false
+  readonly #record: AttemptRecord | undefined
+  readonly #pieces = new Pieces()
+  #size = 0
+
+  constructor(exchange: Exchange) {
+    this.#record = exchange.attempts.at(-1)
+  }
+
+  push(chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size <= MOST_ERROR) this.#pieces.push(chunk)
+    else this.#pieces.clear()
+  }
+
+  end(): void {
+    // An answer that was kept is another attempt's than the last, and has been read.
+    if (this.#record?.outcome !== 'ok') return
+    const word = errorWord(this.#pieces.whole())
+    if (word !== null) this.#record.said = word
   }
 }
 

@@ -73,7 +73,7 @@ export function answerModels(gateway: Gateway, exchange: Exchange): void {
 }
 
 /** The plain names in the routes' model lists, and those under `models` that some route serves. */
-function listedModels(gateway: Gateway): string[] {
+export function listedModels(gateway: Gateway): string[] {
   const names = new Set<string>()
   for (const route of gateway.config.routes) {
     for (const glob of route.models ?? []) if (!glob.includes('*')) names.add(glob)

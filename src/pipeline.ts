@@ -14,6 +14,7 @@ import { classifyPath, isApiPath } from './protocols/endpoint.ts'
 import { parseTarget } from './protocols/target.ts'
 import { reserve } from './reserve.ts'
 import { settle } from './settle.ts'
+import { record } from './transcribe.ts'
 
 /**
  * The path of a request, from its first byte to its settlement. Each phase
@@ -75,6 +76,7 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   const reserving = reserve(gateway, exchange, exchange.candidate)
   if (reserving) await reserving
   gateway.accounts.ledger?.open(draftRow(exchange))
+  record(gateway, exchange)
   return forward(gateway, exchange, order)
 }
 
@@ -103,6 +105,10 @@ export function open(gateway: Gateway, exchange: Exchange): void {
 /** @throws GatewayError missing_key, invalid_key; unknown_path where there is nothing to protect */
 export function identify(gateway: Gateway, exchange: Exchange): void {
   const { path, queryKey } = exchange.target
+  if (exchange.vouched !== null) {
+    exchange.identity = exchange.vouched
+    return
+  }
   if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(exchange)
   const presented = presentedKeys(exchange.req.headers, queryKey)
   for (const key of presented) {

@@ -23,7 +23,9 @@ export function reserve(gateway: Gateway, exchange: Exchange, candidate: Target)
   const { limiter } = gateway.accounts
   const key = exchange.identity.key ?? ANONYMOUS_KEY
   exchange.quoted = quote(gateway, exchange, candidate)
-  const admission = limiter.admit({ key, model: exchange.model, estimate: estimate(gateway, exchange) })
+  const ask = { key, model: exchange.model, estimate: estimate(gateway, exchange) }
+  if (exchange.identity.unlimited) return
+  const admission = limiter.admit(ask)
   // Only a limiter that is shared by processes has to be waited for.
   if (!(admission instanceof Promise)) return take(exchange, admission)
   return admission.then(later => {
@@ -39,8 +41,9 @@ function take(exchange: Exchange, admission: Admission): void {
 
 /** What the limits of the key look like now, in the headers that the protocol's clients read; flat. */
 export function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
-  const key = exchange.identity.key ?? ANONYMOUS_KEY
-  if (key.limits === null && gateway.config.limits === null) return []
+  const { key: own, unlimited } = exchange.identity
+  const key = own ?? ANONYMOUS_KEY
+  if (unlimited || (key.limits === null && gateway.config.limits === null)) return []
   const figures = gateway.accounts.limiter.figures(key, exchange.model)
   const headers = openaiRateHeaders(figures)
   if (exchange.classified.endpoint.protocol !== 'messages') return headers

@@ -16,6 +16,10 @@ export class Running {
     return this.#exchanges.size
   }
 
+  [Symbol.iterator](): IterableIterator<Exchange> {
+    return this.#exchanges.values()
+  }
+
   add(exchange: Exchange): void {
     this.#exchanges.add(exchange)
     this.#all?.add(exchange)

@@ -9,6 +9,7 @@ import { formatUsd } from './metering/cost.ts'
 import { settleUsage } from './metering/settle.ts'
 import type { Answer } from './metering/settle.ts'
 import { decodeBody } from './proxy/body.ts'
+import { transcribe } from './transcribe.ts'
 
 /**
  * The last phase: usage to price to ledger, the reservation to its real cost, and
@@ -34,8 +35,10 @@ export async function settle(gateway: Gateway, exchange: Exchange, failure: Gate
     }
     bill = joinBills([...parts, { record: exchange.attempts.at(-1), bill }])
   }
-  const row = finalRow(gateway, exchange, failure, bill)
+  // Until its end: what the settlement takes is nobody's waiting.
+  const row = finalRow(exchange, failure, bill, endedAt - exchange.startedAt)
   ledger?.close(row)
+  transcribe(gateway, exchange)
   const { inputTokens, outputTokens } = bill.usage
   if (!bill.billed) exchange.reservation?.release()
   else {

@@ -5,6 +5,7 @@ import type { Gateway, LiveUpstream } from './gateway.ts'
 import { Refusal, judgeOf } from './judge.ts'
 import type { Demands } from './judge.ts'
 import { outgoing } from './outgoing.ts'
+import { errorWord } from './protocols/refusal.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
 import type { Edit } from './protocols/splice.ts'
 import { Attempt } from './proxy/attempt.ts'
@@ -101,8 +102,10 @@ export class Try {
   }
 
   /** The client has seen nothing of it. */
-  failed({ error, status, headers, reason }: Failure): void {
+  failed({ error, status, headers, answer, reason }: Failure): void {
     this.#note(error?.code ?? 'error_answer', status)
+    const word = answer && errorWord(answer.body)
+    if (word) this.record.said = word
     // What is wrong with the request is nobody's fault there.
     const isFault = error ? error.source === 'upstream' : reason === null && status !== null && isFailure(status)
     if (isFault) this.#trial.failed(retryAfter(headers, this.#gateway.clock.wall()))

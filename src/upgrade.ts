@@ -79,6 +79,7 @@ async function tunnel(
   if (reserving) await reserving
   let failure: GatewayError | null = null
   for (const candidate of order) {
+    exchange.proceed()
     // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
     failure = await openTunnel(gateway, exchange, candidate, socket, failure ? NOTHING : head)
     if (exchange.status === 101 || failure?.source !== 'upstream') return failure
@@ -137,7 +138,9 @@ async function openTunnel(
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
   })
+  exchange.underWay = { stop: reason => running.abort(reason) }
   const failure = await running.run(gateway.proxy)
+  exchange.underWay = null
   record.ms = gateway.clock.monotonic() - beganAt
   record.outcome = failure?.code ?? 'ok'
   if (exchange.status === 101) trial.succeeded()

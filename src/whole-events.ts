@@ -1,4 +1,5 @@
 import { SseReader } from './metering/sse.ts'
+import { Pieces } from './proxy/pieces.ts'
 import { kindOf, looksLikeData } from './stream-event.ts'
 
 /** Bytes of one event that are waited for. */
@@ -21,8 +22,7 @@ export class WholeEvents {
   flaw: { readonly kind: 'error' | 'malformed'; readonly bytes: Buffer } | null = null
   /** An event was too long to wait for: from there on everything passes as it comes. */
   overflowed = false
-  #held: Buffer[] = []
-  #size = 0
+  readonly #held = new Pieces()
   /** Where in the stream the held bytes begin, and where the flaw stands. */
   #offset = 0
   #found: Found | null = null
@@ -40,7 +40,7 @@ export class WholeEvents {
     this.#reader.push(chunk)
     if (this.#found !== null) return this.#before(this.#found, this.#take(chunk))
     const cut = this.#reader.blockStart - this.#offset
-    if (this.#size + chunk.length - cut > MOST_EVENT) {
+    if (this.#held.size + chunk.length - cut > MOST_EVENT) {
       this.overflowed = true
       return this.#take(chunk)
     }
@@ -63,16 +63,14 @@ export class WholeEvents {
   #hold(bytes: Buffer): void {
     if (bytes.length === 0) return
     this.#held.push(Buffer.from(bytes))
-    this.#size += bytes.length
   }
 
   /** What was held, and that. */
   #take(bytes: Buffer): Buffer {
-    const held = this.#held
-    if (held.length === 0) return bytes
-    this.#held = []
-    this.#size = 0
-    return Buffer.concat([...held, bytes])
+    if (this.#held.size === 0) return bytes
+    const whole = Buffer.concat([...this.#held.list, bytes])
+    this.#held.clear()
+    return whole
   }
 
   /** The stream has come to its proper end. @returns what stood behind the last whole event */

@@ -15,6 +15,31 @@ export function spread(values: readonly number[], digits = 1): string {
   return `${text(median(values))} (${text(Math.min(...values))} - ${text(Math.max(...values))})`
 }
 
+/** A figure with the interval in which its true value lies with 95 %. */
+export interface Interval {
+  readonly low: number
+  readonly middle: number
+  readonly high: number
+}
+
+/**
+ * How much more B takes than A, of pairs that were measured one right after the
+ * other: the median of the ratios, less 1, with its interval by order statistics,
+ * which asks nothing of the distribution. What slows both of a pair cancels out.
+ */
+export function excess(a: readonly number[], b: readonly number[]): Interval {
+  const ratios = b.map((value, i) => value / (a[i] as number) - 1).toSorted((x, y) => x - y)
+  const n = ratios.length
+  const rank = Math.max(0, Math.floor((n - 1.96 * Math.sqrt(n)) / 2))
+  return { low: ratios[rank] as number, middle: median(ratios), high: ratios[n - 1 - rank] as number }
+}
+
+/** `+1.2 % (-0.4 - +2.9)`. */
+export function percent({ low, middle, high }: Interval): string {
+  const text = (value: number) => `${value < 0 ? '' : '+'}${(value * 100).toFixed(1)}`
+  return `${text(middle)} % (${text(low)} to ${text(high)})`
+}
+
 /** Prints a table; the first column stands on the left, the others on the right. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const lines = [head, ...rows]

@@ -49,6 +49,7 @@ export const SECTIONS: readonly Section[] = [
   {
     text: 'Operation',
     items: [
+      { text: 'The console', link: '/console' },
       { text: 'systemd', link: '/operation/systemd' },
       { text: 'Container', link: '/operation/container' },
       { text: 'TLS', link: '/operation/tls' },
@@ -56,6 +57,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Change a running gateway', link: '/operation-reload' },
       { text: 'Upgrade', link: '/operation/upgrade' },
       { text: 'Back up the ledger', link: '/operation/backup' },
+      { text: 'Keeping bodies', link: '/bodies' },
       { text: 'Several processes', link: '/workers' },
       { text: 'Fault drills', link: '/fault-drills' },
       { text: 'Security', link: '/security' },
@@ -67,6 +69,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Configuration', link: '/reference/configuration' },
       { text: 'Commands', link: '/reference/commands' },
       { text: 'HTTP API', link: '/reference/http-api' },
+      { text: 'Console API', link: '/reference/console-api' },
       { text: 'Errors', link: '/errors' },
       { text: 'Simulator', link: '/simulator' },
       { text: 'Simulator behaviours', link: '/reference/simulator' },

@@ -1,4 +1,7 @@
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { consoleOpenApi } from '../../src/console/openapi.ts'
 import { commandsPage } from './commands.ts'
+import { consoleApiPage } from './console-api.ts'
 import { configurationPage } from './configuration.ts'
 import { errorsPage } from './errors.ts'
 import { httpApiPage } from './http-api.ts'
@@ -13,13 +16,16 @@ export interface GeneratedPage {
 /** Every file of the reference as it should be now. */
 export async function pages(): Promise<GeneratedPage[]> {
   const api = openApi()
+  const consoleApi = await consoleOpenApi('1') as OpenAPIV3_1.Document
   const texts: Record<string, string> = {
     'reference/configuration.md': configurationPage(),
     'reference/commands.md': commandsPage(),
     'reference/http-api.md': httpApiPage(api),
+    'reference/console-api.md': consoleApiPage(consoleApi),
     'reference/simulator.md': await simulatorPage(),
     'errors.md': errorsPage(),
     'public/openapi.json': `${JSON.stringify(api, null, 2)}\n`,
+    'public/console-openapi.json': `${JSON.stringify(consoleApi, null, 2)}\n`,
   }
   return Object.entries(texts).map(([name, text]) => ({ file: new URL(`../${name}`, import.meta.url), text }))
 }

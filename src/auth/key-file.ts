@@ -2,6 +2,8 @@ import { closeSync, mkdirSync, openSync, rmSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Key } from '../config/types.ts'
+import { readAudit, recordAudit } from './audit.ts'
+import type { Actor, AuditEntry, KeptEntry } from './audit.ts'
 import { plainLimits } from './key-record.ts'
 import { KeyStoreError, migrate } from './key-schema.ts'
 
@@ -60,15 +62,32 @@ export class KeyFile {
    * @param now ms since 1970
    * @throws {KeyStoreError} `taken` where a live key has the name
    */
-  create({ name, digest, models, limits }: Key, now: number): void {
-    try {
-      this.#db
-        .prepare('INSERT INTO keys (name, digest, models, limits, created_at) VALUES (?, ?, ?, ?, ?)')
-        .run(name, digest, models && JSON.stringify(models), limits && JSON.stringify(plainLimits(limits)), now)
-    } catch (error) {
-      if ((error as { errcode?: unknown }).errcode !== NOT_UNIQUE) throw error
-      throw new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
-    }
+  create({ name, digest, models, limits }: Key, now: number, by: Actor): void {
+    this.#audited({ at: now, ...by, action: 'key.created', subject: name, detail: null }, () => {
+      try {
+        this.#db
+          .prepare('INSERT INTO keys (name, digest, models, limits, created_at) VALUES (?, ?, ?, ?, ?)')
+          .run(name, digest, ...columnsOf(models, limits), now)
+      } catch (error) {
+        if ((error as { errcode?: unknown }).errcode !== NOT_UNIQUE) throw error
+        throw new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
+      }
+    })
+  }
+
+  /**
+   * Puts other limits and models in the place of a live key's. What has been used stays counted.
+   *
+   * @param detail what is other now, for the audit list
+   * @param now ms since 1970
+   */
+  change(
+    { id, name }: FoundKey, { models, limits }: Pick<Key, 'models' | 'limits'>, detail: string, now: number, by: Actor,
+  ): void {
+    this.#audited({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
+      this.#db.prepare('UPDATE keys SET models = ?, limits = ? WHERE id = ? AND revoked_at IS NULL')
+        .run(...columnsOf(models, limits), id)
+    })
   }
 
   /** The live key of a name, a digest or an id, or else the one that was revoked last. */
@@ -86,8 +105,46 @@ export class KeyFile {
   }
 
   /** Ends a key for good. @param now ms since 1970 */
-  revoke(id: number, now: number): void {
-    this.#db.prepare('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL').run(now, id)
+  revoke({ id, name, revokedAt }: FoundKey, now: number, by: Actor): void {
+    if (revokedAt !== null) return
+    this.#audited({ at: now, ...by, action: 'key.revoked', subject: name, detail: null }, () => {
+      this.#db.prepare('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL').run(now, id)
+    })
+  }
+
+  /** Shuts a key out, wherever it comes from, until it is let in again. @returns false where it is shut out already */
+  block({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
+    if (this.isBlocked(digest)) return false
+    this.#audited({ at: now, ...by, action: 'key.blocked', subject: name, detail: null }, () => {
+      this.#db.prepare(`INSERT INTO blocks (digest, name, blocked_at) VALUES (?, ?, ?)
+        ON CONFLICT (digest) DO UPDATE SET name = excluded.name, blocked_at = excluded.blocked_at`)
+        .run(digest, name, now)
+    })
+    return true
+  }
+
+  /** Lets a key in again. @returns false where it is not shut out */
+  unblock({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
+    if (!this.isBlocked(digest)) return false
+    this.#audited({ at: now, ...by, action: 'key.unblocked', subject: name, detail: null }, () => {
+      this.#db.prepare('UPDATE blocks SET blocked_at = NULL WHERE digest = ?').run(digest)
+    })
+    return true
+  }
+
+  isBlocked(digest: Buffer): boolean {
+    const found = this.#db.prepare('SELECT 1 FROM blocks WHERE digest = ? AND blocked_at IS NOT NULL').get(digest)
+    return found !== undefined
+  }
+
+  /** Something that changes no key. */
+  note(entry: AuditEntry): void {
+    this.#audited(entry, () => {})
+  }
+
+  /** The newest first; `before` is the id of an entry, and null for the newest of all. */
+  audit(before: number | null, count: number): KeptEntry[] {
+    return readAudit(this.#db, before, count)
   }
 
   /**
@@ -120,6 +177,19 @@ export class KeyFile {
     this.close()
   }
 
+  /** A change and what is told of it are one. */
+  #audited(entry: AuditEntry, change: () => void): void {
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      change()
+      recordAudit(this.#db, entry)
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
   /**
    * Wakes those who watch the file. What SQLite wrote by itself woke them before
    * it could be read.
@@ -135,12 +205,16 @@ export class KeyFile {
   }
 }
 
+function columnsOf(models: Key['models'], limits: Key['limits']): [models: string | null, limits: string | null] {
+  return [models && JSON.stringify(models), limits && JSON.stringify(plainLimits(limits))]
+}
+
 /**
  * Makes the file, empty, for its owner alone, where there is none; what SQLite puts
  * beside it gets the same mode. Who may read a store can see who has keys, and who
  * may write to it can make some.
  */
-function makePrivate(file: string): void {
+export function makePrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {

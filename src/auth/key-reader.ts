@@ -5,6 +5,15 @@ import { readRecord } from './key-record.ts'
 import type { KeyRecord, KeyRow } from './key-record.ts'
 import { KeyStoreError, MIGRATIONS, schemaVersion } from './key-schema.ts'
 
+/** A key that is shut out, wherever it comes from. */
+export interface Block {
+  readonly digest: Buffer
+  /** What it was called then. */
+  readonly name: string
+  /** ms since 1970; null for one that is let in again. */
+  readonly blockedAt: number | null
+}
+
 /**
  * A connection that reads the store one moment at a time. While a moment is held
  * (between begin and end), writers can tell that somebody still goes by it.
@@ -13,6 +22,7 @@ export class KeyReader {
   readonly #db: DatabaseSync
   readonly #version: StatementSync
   readonly #since: StatementSync
+  readonly #blocks: StatementSync
 
   /**
    * @param patience ms that a statement may wait for a lock
@@ -25,8 +35,9 @@ export class KeyReader {
         throw new KeyStoreError('outdated', 'the file is empty or of an older version; ' +
           'the gateway brings it up to date when it starts')
       }
-      this.#version = this.#db.prepare('SELECT max(change) AS version FROM keys')
+      this.#version = this.#db.prepare('SELECT max(last) AS version FROM changes')
       this.#since = this.#db.prepare('SELECT * FROM keys WHERE change > ? ORDER BY id')
+      this.#blocks = this.#db.prepare('SELECT digest, name, blocked_at FROM blocks WHERE change > ?')
     } catch (error) {
       this.#db.close()
       throw error
@@ -43,6 +54,15 @@ export class KeyReader {
   /** The keys that were created or changed after the change of that number, revoked ones included. */
   rowsSince(version: number): Iterable<KeyRow> {
     return this.#since.iterate(version)
+  }
+
+  /** The digests that were blocked or let in again after the change of that number. */
+  blocksSince(version: number): Block[] {
+    return this.#blocks.all(version).map(({ digest, name, blocked_at: blockedAt }) => ({
+      digest: Buffer.from(digest as Uint8Array),
+      name: String(name),
+      blockedAt: blockedAt === null ? null : Number(blockedAt),
+    }))
   }
 
   /** Lets the moment go, if one is held. */
@@ -64,10 +84,19 @@ const PATIENCE = 5_000
  * @throws {KeyStoreError} `foreign`, `newer`, `outdated`, `row`; else node:sqlite's error
  */
 export function readKeys(file: string): KeyRecord[] {
+  return reading(file, reader => Array.from(reader.rowsSince(0), readRecord))
+}
+
+/** The keys that are shut out at present. Raises what readKeys raises. */
+export function readBlocks(file: string): Block[] {
+  return reading(file, reader => reader.blocksSince(0).filter(({ blockedAt }) => blockedAt !== null))
+}
+
+function reading<T>(file: string, read: (reader: KeyReader) => T[]): T[] {
   if (!existsSync(file)) return []
   const reader = new KeyReader(file, PATIENCE)
   try {
-    return Array.from(reader.rowsSince(0), readRecord)
+    return read(reader)
   } finally {
     reader.close()
   }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { AUDIT_SCHEMA } from './audit.ts'
 
 /** Marks a SQLite file as a store of keys (PRAGMA application_id): the letters GWKS. */
 const APPLICATION_ID = 0x47574b53
@@ -62,6 +63,30 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER keys_kept BEFORE DELETE ON keys BEGIN
     SELECT raise(ABORT, 'keys are revoked, not deleted');
   END;`,
+  // Keys that are shut out wherever they come from (blocked_at is null for one that is let in again); who did what.
+  `CREATE TABLE blocks (
+    digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+    name TEXT NOT NULL,
+    blocked_at INTEGER,
+    change INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX blocks_by_change ON blocks (change);
+  CREATE VIEW changes AS SELECT max(change) AS last FROM keys UNION ALL SELECT max(change) FROM blocks;
+  DROP TRIGGER keys_created;
+  DROP TRIGGER keys_changed;
+  CREATE TRIGGER keys_created AFTER INSERT ON keys BEGIN
+    UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER keys_changed AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at ON keys BEGIN
+    UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER blocks_created AFTER INSERT ON blocks BEGIN
+    UPDATE blocks SET change = (SELECT max(last) + 1 FROM changes) WHERE digest = NEW.digest;
+  END;
+  CREATE TRIGGER blocks_changed AFTER UPDATE OF name, blocked_at ON blocks BEGIN
+    UPDATE blocks SET change = (SELECT max(last) + 1 FROM changes) WHERE digest = NEW.digest;
+  END;
+  ${AUDIT_SCHEMA}`,
 ]
 
 /**

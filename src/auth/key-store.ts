@@ -4,14 +4,19 @@ import type { Clock, Timer } from '../clock.ts'
 import type { Key } from '../config/types.ts'
 import { KeyFile } from './key-file.ts'
 import { KeyReader } from './key-reader.ts'
+import type { Block } from './key-reader.ts'
 import { readRecord } from './key-record.ts'
 import type { KeyRow } from './key-record.ts'
 import { KeyStoreError } from './key-schema.ts'
 
-/** What became of the live keys. A key that was changed is in both lists. */
+/** What became of the live keys. A key that was changed is both added and removed. */
 export interface KeyChange {
   readonly added: readonly Key[]
   readonly removed: readonly Key[]
+  /** Digests of keys that are shut out from now on, wherever they come from. */
+  readonly blocked: readonly Buffer[]
+  /** Those that are let in again. */
+  readonly unblocked: readonly Buffer[]
 }
 
 export interface KeyStoreOptions {
@@ -53,6 +58,8 @@ interface Known {
 export class KeyStore {
   readonly #options: KeyStoreOptions
   readonly #known = new Map<number, Known>()
+  /** By the digest in hexadecimal. */
+  readonly #blocked = new Map<string, Buffer>()
   #onChange: (change: KeyChange) => void = () => {}
   #version = 0
   #open: Open | null = null
@@ -73,6 +80,16 @@ export class KeyStore {
   /** The live keys. An object stays the same for as long as its key does. */
   keys(): Key[] {
     return Array.from(this.#known.values(), ({ key }) => key)
+  }
+
+  /** Digests of the keys that are shut out, wherever they come from. */
+  blocked(): Buffer[] {
+    return [...this.#blocked.values()]
+  }
+
+  /** Why the store cannot be read at present; null = it can. */
+  get trouble(): string | null {
+    return this.#trouble
   }
 
   /** From now on tells every change, as it happens. */
@@ -136,8 +153,10 @@ export class KeyStore {
     try {
       const version = next.begin()
       const isOlder = version < this.#version
-      if (complete || isOlder) this.#apply(next.rowsSince(0), true)
-      else if (version > this.#version) this.#apply(next.rowsSince(this.#version), false)
+      if (complete || isOlder) this.#apply(next.rowsSince(0), next.blocksSince(0), true)
+      else if (version > this.#version) {
+        this.#apply(next.rowsSince(this.#version), next.blocksSince(this.#version), false)
+      }
       this.#version = version
     } catch (error) {
       next.end()
@@ -148,7 +167,7 @@ export class KeyStore {
     held.end()
   }
 
-  #apply(rows: Iterable<KeyRow>, complete: boolean): void {
+  #apply(rows: Iterable<KeyRow>, blocks: readonly Block[], complete: boolean): void {
     // All rows are read before any counts: a read that fails half way changes nothing.
     const all = [...rows]
     const added: Key[] = []
@@ -176,7 +195,20 @@ export class KeyStore {
       const there = new Set(all.map(row => Number(row['id'])))
       for (const id of this.#known.keys()) if (!there.has(id)) forget(id)
     }
-    if (added.length > 0 || removed.length > 0) this.#onChange({ added, removed })
+    const { blocked, unblocked } = this.#block(blocks, complete)
+    if (added.length + removed.length + blocked.length + unblocked.length === 0) return
+    this.#onChange({ added, removed, blocked, unblocked })
+  }
+
+  #block(blocks: readonly Block[], complete: boolean): Pick<KeyChange, 'blocked' | 'unblocked'> {
+    const shut = new Map(blocks.filter(({ blockedAt }) => blockedAt !== null).map(block => [hex(block), block.digest]))
+    const blocked = [...shut].filter(([at]) => !this.#blocked.has(at))
+    const changed = complete ? [...this.#blocked.keys()] : blocks.map(hex)
+    const unblocked = changed.filter(at => this.#blocked.has(at) && !shut.has(at))
+    const opened = unblocked.map(at => this.#blocked.get(at) as Buffer)
+    for (const at of unblocked) this.#blocked.delete(at)
+    for (const [at, digest] of blocked) this.#blocked.set(at, digest)
+    return { blocked: blocked.map(([, digest]) => digest), unblocked: opened }
   }
 
   /** null for a row that cannot be read, which stands in nobody else's way. */
@@ -217,6 +249,10 @@ function open(file: string, identity: string | null): Open {
 function identityOf(file: string): string | null {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
   return stat === undefined ? null : `${stat.dev}:${stat.ino}`
+}
+
+function hex({ digest }: Block): string {
+  return digest.toString('hex')
 }
 
 function textOf({ name, digest, models, limits }: KeyRow): string {

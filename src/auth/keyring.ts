@@ -9,6 +9,8 @@ export interface Identity {
   allows(model: string): boolean
   /** Limited to some models: then a request that names none is refused too. */
   readonly restricted: boolean
+  /** Nothing limits it, not even what holds for every key; absent = no. */
+  readonly unlimited?: boolean
 }
 
 /** Turns a list of model globs into a test. */
@@ -26,6 +28,16 @@ export const ANONYMOUS: Identity = { key: null, allows: () => true, restricted: 
 interface Change {
   readonly added: Iterable<Key>
   readonly removed: Iterable<Key>
+  /** Digests. */
+  readonly blocked?: Iterable<Buffer>
+  readonly unblocked?: Iterable<Buffer>
+}
+
+/** The keys that are kept outside of the configuration. */
+export interface Stored {
+  readonly keys: readonly Key[]
+  /** Digests of keys that are shut out, even those of the configuration. */
+  readonly blocked: readonly Buffer[]
 }
 
 interface Entry {
@@ -40,32 +52,65 @@ interface Entry {
  * keys it takes a microsecond or two longer than with one.
  *
  * The configuration's keys are there for good and win; the others come and go.
+ * Those that are shut out stand aside, so that nobody else pays for them.
  */
 export class Keyring {
   readonly #compile: CompileGlobs
-  readonly #configured: ReadonlyMap<string, Entry>
+  readonly #configured: Map<string, Entry>
   readonly #stored: Map<string, Entry>
+  /** What stands aside of the two, by digest; null where there is no such key now. */
+  readonly #shut = new Map<string, { configured: Entry | null; stored: Entry | null }>()
 
-  constructor(configured: readonly Key[], compile: CompileGlobs, stored: readonly Key[] = []) {
+  constructor(configured: readonly Key[], compile: CompileGlobs, stored: Stored = { keys: [], blocked: [] }) {
     this.#compile = compile
     this.#configured = new Map(configured.map(key => this.#entry(key)))
-    this.#stored = new Map(stored.map(key => this.#entry(key)))
+    this.#stored = new Map(stored.keys.map(key => this.#entry(key)))
+    for (const digest of stored.blocked) this.#block(digest)
   }
 
   /** The identity behind what was presented, or null. */
   find(presented: string): Identity | null {
-    const digest = hash('sha256', presented, 'buffer')
+    return this.holder(hash('sha256', presented, 'buffer'))
+  }
+
+  /** The identity behind a digest, or null. */
+  holder(digest: Buffer): Identity | null {
     const at = digest.toString('latin1')
     const entry = this.#configured.get(at) ?? this.#stored.get(at)
     return entry && timingSafeEqual(entry.digest, digest) ? entry.identity : null
   }
 
   /** Changes the stored keys, all at once: no look-up comes between. */
-  update({ added, removed }: Change): void {
+  update({ added, removed, blocked = [], unblocked = [] }: Change): void {
     // Ready first, so that a list that cannot be compiled changes nothing.
     const entries = Array.from(added, key => this.#entry(key))
-    for (const { digest } of removed) this.#stored.delete(digest.toString('latin1'))
-    for (const [at, entry] of entries) this.#stored.set(at, entry)
+    for (const digest of unblocked) this.#unblock(digest)
+    for (const { digest } of removed) this.#setStored(digest.toString('latin1'), null)
+    for (const [at, entry] of entries) this.#setStored(at, entry)
+    for (const digest of blocked) this.#block(digest)
+  }
+
+  #setStored(at: string, entry: Entry | null): void {
+    const shut = this.#shut.get(at)
+    if (shut !== undefined) shut.stored = entry
+    else if (entry === null) this.#stored.delete(at)
+    else this.#stored.set(at, entry)
+  }
+
+  #block(digest: Buffer): void {
+    const at = digest.toString('latin1')
+    if (this.#shut.has(at)) return
+    this.#shut.set(at, { configured: this.#configured.get(at) ?? null, stored: this.#stored.get(at) ?? null })
+    this.#configured.delete(at)
+    this.#stored.delete(at)
+  }
+
+  #unblock(digest: Buffer): void {
+    const at = digest.toString('latin1')
+    const shut = this.#shut.get(at)
+    this.#shut.delete(at)
+    if (shut?.configured) this.#configured.set(at, shut.configured)
+    if (shut?.stored) this.#stored.set(at, shut.stored)
   }
 
   #entry(key: Key): [string, Entry] {

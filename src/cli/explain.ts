@@ -4,9 +4,8 @@ import { readKeys } from '../auth/key-reader.ts'
 import type { Config, Key, Route } from '../config/types.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { GatewayError } from '../errors.ts'
-import { explain } from '../explain.ts'
+import { WHY, explain } from '../explain.ts'
 import type { Destination, Explanation } from '../explain.ts'
-import type { Miss } from '../routing/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { loadOrFail } from './problems.ts'
 
@@ -33,12 +32,6 @@ const ORDER: Record<Route['strategy'], string> = {
   weighted: 'at random, by weight',
   least_busy: 'the one with the fewest requests under way first',
   fastest: 'the better of two at random first, by its time to the first byte and its requests under way',
-}
-
-const WHY: Record<Miss, string> = {
-  path: 'its path does not match',
-  model: 'its models do not match',
-  'no model': 'it lists models, and the request names none',
 }
 
 /** `gateway explain`: says where a request would go, and why. */

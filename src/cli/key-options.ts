@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { isWellFormed } from '../auth/key-format.ts'
+import { RESERVED, isReserved } from '../config/keys.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Budget, Limits } from '../config/types.ts'
 
@@ -35,6 +36,7 @@ export function parseName(text: string): string {
   if (text === '' || text.length > LONGEST_NAME || /[\x00-\x1f\x7f]/.test(text)) {
     throw new InvalidArgumentError(`A name has 1 to ${LONGEST_NAME} characters, and no control characters.`)
   }
+  if (isReserved(text)) throw new InvalidArgumentError(`${RESERVED}.`)
   return text
 }
 

@@ -1,4 +1,6 @@
+import { userInfo } from 'node:os'
 import { Command, CommanderError } from 'commander'
+import type { Actor } from '../auth/audit.ts'
 import { keyFileOf } from '../auth/key-file.ts'
 import { KeyStoreError } from '../auth/key-schema.ts'
 import type { Config } from '../config/types.ts'
@@ -7,6 +9,20 @@ import { loadForLedger } from './problems.ts'
 
 /** Milliseconds that running gateways have to take a change over; they look at the store every second at least. */
 export const PUBLISHING = 2_500
+
+/** Who runs the command, for the audit list. */
+export function operator(): Actor {
+  return { actor: `command line: ${userName()}`, address: null }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // A container may run under a number that has no name.
+    return String(process.getuid?.() ?? 'unknown')
+  }
+}
 
 /** A command on the store of keys, which the configuration leads to. */
 export function storeCommand(name: string): Command {

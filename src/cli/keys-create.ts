@@ -7,8 +7,8 @@ import { didYouMean } from '../config/nearest.ts'
 import type { Config, Limits } from '../config/types.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { parseLimit, parseModels, parseName } from './key-options.ts'
-import { guarded, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
-import { limitsText, modelsText } from './key-texts.ts'
+import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
+import { limitsText, modelsText } from '../key-texts.ts'
 
 const HELP = `
 Prints the key on standard output, alone and this once, and what else there is to say on standard
@@ -55,7 +55,7 @@ function create(options: Options, command: Command): void {
   guarded(file, command, () => {
     using store = new KeyFile(file)
     const key = generate(randomBytes)
-    store.create({ name, digest: hash('sha256', key, 'buffer'), models, limits }, Date.now())
+    store.create({ name, digest: hash('sha256', key, 'buffer'), models, limits }, Date.now(), operator())
     process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ${limitsText(limits)}).\n` +
       'It is shown this once:\n')
     // Before anything else can fail: nobody could ever learn it afterwards.

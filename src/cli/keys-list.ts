@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
-import { readKeys } from '../auth/key-reader.ts'
+import { readBlocks, readKeys } from '../auth/key-reader.ts'
 import { plainLimits } from '../auth/key-record.ts'
 import type { Key } from '../config/types.ts'
 import { table } from '../ledger/table.ts'
 import { EXIT_CODES } from './exit.ts'
 import { guarded, storeCommand, storeOf } from './key-store.ts'
-import { limitsText, modelsText } from './key-texts.ts'
+import { limitsText, modelsText } from '../key-texts.ts'
 
 const HELP = `
-The keys of gateway.yaml, then those that were created, revoked ones included. Of a key itself only
-the first 8 hexadecimal digits of its SHA-256 are shown: printf %s "$KEY" | sha256sum
+The keys of gateway.yaml, then those that were created, revoked and blocked ones included. Of a key
+itself only the first 8 hexadecimal digits of its SHA-256 are shown: printf %s "$KEY" | sha256sum
 
 Examples:
   gateway keys list
@@ -24,6 +24,8 @@ interface ListedKey {
   readonly source: 'yaml' | 'store'
   readonly createdAt: number | null
   readonly revokedAt: number | null
+  /** Shut out, wherever it comes from, until it is let in again. */
+  readonly blockedAt: number | null
 }
 
 /** `gateway keys list`: who may use the gateway, and for what. */
@@ -37,15 +39,18 @@ export function keysListCommand(): Command {
 
 function list({ config: from, json }: { config: string; json?: true }, command: Command): void {
   const { config, file } = storeOf(from, command)
-  const stored = guarded(file, command, () => readKeys(file))
+  const { stored, blocks } = guarded(file, command, () => ({ stored: readKeys(file), blocks: readBlocks(file) }))
+  const blockedAt = ({ digest }: Key) => blocks.find(block => block.digest.equals(digest))?.blockedAt ?? null
   const keys = [
-    ...config.keys.map((key): ListedKey => ({ id: null, key, source: 'yaml', createdAt: null, revokedAt: null })),
-    ...stored.map(({ id, key, createdAt, revokedAt }): ListedKey => ({ id, key, source: 'store', createdAt, revokedAt })),
+    ...config.keys.map((key): ListedKey =>
+      ({ id: null, key, source: 'yaml', createdAt: null, revokedAt: null, blockedAt: blockedAt(key) })),
+    ...stored.map(({ id, key, createdAt, revokedAt }): ListedKey =>
+      ({ id, key, source: 'store', createdAt, revokedAt, blockedAt: blockedAt(key) })),
   ]
   process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
 }
 
-function jsonLine({ id, key, source, createdAt, revokedAt }: ListedKey): string {
+function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt }: ListedKey): string {
   return `${JSON.stringify({
     id,
     name: key.name,
@@ -54,6 +59,7 @@ function jsonLine({ id, key, source, createdAt, revokedAt }: ListedKey): string 
     limits: key.limits && plainLimits(key.limits),
     created_at: createdAt === null ? null : isoTime(createdAt),
     revoked_at: revokedAt === null ? null : isoTime(revokedAt),
+    blocked_at: blockedAt === null ? null : isoTime(blockedAt),
     sha256_prefix: prefixOf(key),
   })}\n`
 }
@@ -66,6 +72,7 @@ function keyTable(keys: readonly ListedKey[]): string {
     { title: 'SOURCE', text: ({ source }) => source },
     { title: 'CREATED', text: ({ createdAt }) => minute(createdAt) },
     { title: 'REVOKED', text: ({ revokedAt }) => minute(revokedAt) },
+    { title: 'BLOCKED', text: ({ blockedAt }) => minute(blockedAt) },
     { title: 'MODELS', text: ({ key }) => modelsText(key.models) },
     { title: 'LIMITS', text: ({ key }) => limitsText(key.limits) },
   ], keys)

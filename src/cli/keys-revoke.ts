@@ -9,10 +9,10 @@ import { didYouMean } from '../config/nearest.ts'
 import type { Config } from '../config/types.ts'
 import { visible } from '../ledger/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { guarded, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
+import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
 
 const HELP = `
-When the command has returned, the key is refused; requests that run are not cut off. A key that
+When the command has returned, the key is refused; requests of it that run are cut off. A key that
 leaked can be given itself in place of its name. What is both a name and an id is taken for the name.
 The name may be used again for a new key, which goes on with the budget of the old one.
 
@@ -38,9 +38,11 @@ function revoke(which: string, { config: from }: { config: string }, command: Co
     const found = store === null ? null : find(store, digest, which)
     const configured = config.keys.find(key => (digest ? key.digest.equals(digest) : key.name === which))
     const isLive = found !== null && found.revokedAt === null
-    if (configured && !isLive) fail(`"${configured.name}" is a key of ${from}: remove it there`, command)
+    if (configured && !isLive) {
+      fail(`"${configured.name}" is a key of ${from}: remove it there, or: gateway keys block --name ...`, command)
+    }
     if (store === null || found === null) return fail(unknown(which, digest !== null, config, file), command)
-    store.revoke(found.id, Date.now())
+    store.revoke(found, Date.now(), operator())
     process.stdout.write(`${told(found)}\n`)
     warnOfTwin(found, config, from)
     if (store.published(PUBLISHING)) return

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { EXIT_CODES } from './exit.ts'
+import { keysBlockCommand, keysUnblockCommand } from './keys-block.ts'
 import { keysCreateCommand } from './keys-create.ts'
 import { keysListCommand } from './keys-list.ts'
 import { keysRevokeCommand } from './keys-revoke.ts'
@@ -12,6 +13,7 @@ Examples:
   gateway keys create --name team-a --models "gpt-*,fast" --limit budget=50/month
   gateway keys list
   gateway keys revoke team-a
+  gateway keys block --name of-gateway-yaml
 ${EXIT_CODES}`
 
 /** `gateway keys`: keys that are made and revoked while the gateway runs. */
@@ -22,4 +24,6 @@ export function keysCommand(): Command {
     .addCommand(keysCreateCommand())
     .addCommand(keysListCommand())
     .addCommand(keysRevokeCommand())
+    .addCommand(keysBlockCommand())
+    .addCommand(keysUnblockCommand())
 }

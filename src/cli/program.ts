@@ -5,6 +5,7 @@ import { explainCommand } from './explain.ts'
 import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { keysCommand } from './keys.ts'
+import { passwordCommand } from './password.ts'
 import { serveCommand } from './serve.ts'
 import { simulateCommand } from './simulate.ts'
 import { usageCommand } from './usage.ts'
@@ -30,8 +31,8 @@ export function program(): Command {
     .addHelpText('after', HELP)
     .exitOverride()
   const commands = [
-    serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, simulateCommand, initCommand,
-    importCommand,
+    serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, passwordCommand, simulateCommand,
+    initCommand, importCommand,
   ]
   for (const command of commands) gateway.addCommand(inheriting(command(), gateway))
   return gateway

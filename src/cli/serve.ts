@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import type { Logger } from 'pino'
+import { systemClock } from '../clock.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Loaded } from '../config/load.ts'
 import { placeOf } from '../config/problem.ts'
@@ -18,6 +19,7 @@ import { listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail } from './problems.ts'
 import { onStopSignals } from './signals.ts'
+import { giveBackMemory } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
 import { openSite } from './site.ts'
 import { packageVersion } from './version.ts'
@@ -78,6 +80,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   if (line === null) announce(loaded, gateway, log)
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
   reload.resolve(reloadNow)
+  giveBackMemory(systemClock)
   const cut = await stopped
   watched?.close()
   log.info({ cut }, 'ended')
@@ -103,11 +106,14 @@ interface Served extends RunningGateway {
 
 async function start({ config }: Loaded, log: Logger, line: Line | null, command: Command): Promise<Served> {
   // Only this command needs the server's modules: the others start faster without.
-  const { startGateway } = await import('../server/server.ts')
+  const [{ startGateway }, { openConsole }] = await Promise.all([
+    import('../server/server.ts'), import('../console/mount.ts'),
+  ])
   let site: Site | null = null
   try {
     site = await openSite(config, log)
-    const gateway = await startGateway(config, { ...partsOf(line), log, version: packageVersion() })
+    const parts = { ...partsOf(line), log, version: packageVersion(), mount: openConsole() }
+    const gateway = await startGateway(config, parts)
     const drain = (handsOver?: boolean): Promise<number> => {
       // The next gateway may have its address at once.
       void site?.close()

@@ -12,6 +12,19 @@ const SHORT = 16
 /** Of a key whose value cannot be told, which has been reported where it matters. */
 const UNKNOWN = Buffer.alloc(0)
 
+/** In the ledger, what people try out in the console stands under such names: `console:ops`. */
+const CONSOLE = 'console:'
+export const RESERVED = `names that begin with "${CONSOLE}" are those of the console's users; choose another`
+
+export function isReserved(name: string): boolean {
+  return name.startsWith(CONSOLE)
+}
+
+/** What the ledger calls a user of the console. */
+export function consoleName(user: string): string {
+  return CONSOLE + user
+}
+
 /** The keys, no two of one name or one value. */
 export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
   const names = new Map<string, number>()
@@ -20,6 +33,7 @@ export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
     if (key === undefined) return []
     const path = ['keys', index]
     const { name } = key
+    if (name !== undefined && isReserved(name)) findings.error([...path, 'name'], RESERVED)
     if (name !== undefined) unique(names, name, index, [...path, 'name'], 'name', findings)
     const digest = digestOf(key, path, findings)
     if (digest !== null && digest !== UNKNOWN) {
@@ -28,7 +42,7 @@ export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
     }
     const models = modelGlobs(key.models, [...path, 'models'], findings)
     const limits = buildLimits(key.limits, [...path, 'limits'], findings)
-    return name === undefined || digest === null ? [] : [{ name, digest, models, limits }]
+    return name === undefined || digest === null ? [] : [{ name, digest, models, limits, line: findings.line(path) }]
   })
 }
 

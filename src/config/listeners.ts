@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { PasswordHashError, parsePasswordHash } from '../auth/password.ts'
 import { clash, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
 import type { Path } from './document.ts'
 import { timerOf } from './durations.ts'
@@ -138,7 +139,17 @@ function buildUsers(raw: RawConfig, findings: Findings): ConsoleUser[] {
     if (users.some(({ name }) => name === user.name)) {
       findings.error(['console', 'users', index, 'name'], 'another user has this name; give each its own')
     }
+    checkPassword(user.password, ['console', 'users', index, 'password'], findings)
     users.push({ name: user.name, password: user.password, role: user.role })
   }
   return users
+}
+
+function checkPassword(hash: string, path: Path, findings: Findings): void {
+  try {
+    parsePasswordHash(hash)
+  } catch (error) {
+    if (!(error instanceof PasswordHashError)) throw error
+    findings.error(path, `${label(path)}: the hash ${error.message}; make one with: gateway password`)
+  }
 }

@@ -8,7 +8,7 @@ import { readSchema } from './json-schema.ts'
 import { buildKeys, publicKey } from './keys.ts'
 import { buildLimits } from './limits.ts'
 import { buildListeners } from './listeners.ts'
-import { warnOfNotYet } from './not-yet.ts'
+import { buildLog } from './log.ts'
 import { warnOfOddities } from './oddities.ts'
 import { buildModels } from './prices.ts'
 import { ConfigError } from './problem.ts'
@@ -56,8 +56,7 @@ export function loadConfig(file: string, env: Environment, needs: keyof RawConfi
   if (parsed.broken) throw new ConfigError(findings.problems())
 
   const raw = applySchema(schema, parsed.root, findings)
-  const config = build(raw, resolve(file), findings)
-  warnOfNotYet(raw, findings)
+  const config = { ...build(raw, resolve(file), findings), text: source.text }
   if (!findings.failed && needs === null) warnOfOddities(config, findings)
   const problems = findings.problems()
   if (findings.failed) throw new ConfigError(problems)
@@ -84,7 +83,7 @@ function refuseNothing(file: string, { root, broken }: Parsed): void {
   throw new ConfigError([wholeFile(file, 'error', message)])
 }
 
-function build(raw: RawConfig, file: string, findings: Findings): Config {
+function build(raw: RawConfig, file: string, findings: Findings): Omit<Config, 'text'> {
   const directory = dirname(file)
   const upstreams = buildUpstreams(raw, directory, findings)
   const timeouts = buildTimeouts(raw.timeouts, ['timeouts'], DEFAULT_TIMEOUTS, findings)
@@ -103,7 +102,7 @@ function build(raw: RawConfig, file: string, findings: Findings): Config {
       abandoned: raw.billing?.abandoned ?? 'prompt',
       assumedOutput: raw.billing?.assumed_output ?? 4096,
     },
-    log: { level: raw.log?.level ?? 'info' },
+    log: buildLog(raw, findings),
   }
 }
 

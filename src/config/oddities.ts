@@ -1,6 +1,6 @@
 import type { Findings } from './findings.ts'
 import { globCovers, globsOverlap } from './glob.ts'
-import type { Budget, Config, Limits, Route } from './types.ts'
+import type { Config, Route } from './types.ts'
 
 /** Warns of what is allowed but hardly meant. For configurations without an error. */
 export function warnOfOddities(config: Config, findings: Findings): void {
@@ -12,7 +12,13 @@ export function warnOfOddities(config: Config, findings: Findings): void {
   hiddenRoutes(config.routes, findings)
   resumedByNobody(config.routes, findings)
   unservedModels(config, findings)
-  forgottenSpend(config, findings)
+  loginsOfOneWorker(config, findings)
+}
+
+function loginsOfOneWorker({ console, ledger, server: { workers } }: Config, findings: Findings): void {
+  if (workers === 1 || ledger !== null || console === null || console.users.length === 0) return
+  const message = 'logins are kept beside the ledger: without one, each of the workers asks for a login of its own'
+  findings.warn(['console', 'users'], message, 'key')
 }
 
 function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): void {
@@ -60,26 +66,4 @@ function unservedModels({ routes, keys }: Config, findings: Findings): void {
       findings.warn(findings.has(item) ? item : list, 'no route serves a model of this name')
     }
   }
-}
-
-const DAY = 86_400_000
-const PERIODS: Record<Budget['per'], number> = { day: DAY, month: 31 * DAY, total: Infinity }
-
-/** A start counts what was spent from the ledger's rows: those that are gone give their budgets back. */
-function forgottenSpend({ ledger, limits, keys }: Config, findings: Findings): void {
-  const { keep = null } = ledger ?? {}
-  if (keep === null) return
-  for (const own of [limits, ...keys.map(key => key.limits)]) {
-    const short = budgetsOf(own).find(({ per }) => PERIODS[per] > keep)
-    if (short === undefined) continue
-    const period = short.per === 'total' ? 'in total' : `for a ${short.per}`
-    const message = `rows are kept for less time than a budget ${period} counts: a restart forgets what they say was spent`
-    findings.warn(['ledger', 'keep'], message)
-    return
-  }
-}
-
-function budgetsOf(limits: Limits | null): Budget[] {
-  if (limits === null) return []
-  return [limits, ...limits.models.values()].flatMap(({ budget }) => budget ?? [])
 }

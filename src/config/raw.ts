@@ -26,7 +26,13 @@ export interface RawConfig {
   limits?: RawLimits
   ledger?: { file?: string, keep?: string }
   billing?: { abandoned?: 'prompt' | 'none'; assumed_output?: number }
-  log?: { level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent' }
+  log?: { level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'; bodies?: (RawBodyRule | undefined)[] }
+}
+
+export interface RawBodyRule {
+  key?: string
+  keep?: string
+  limit?: string | number
 }
 
 export interface RawUser {

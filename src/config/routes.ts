@@ -16,13 +16,17 @@ export function buildRoutes(
     const targets = buildTargets(route.to, [...path, 'to'], upstreams, findings)
     const onTarget = (reason: 'context_length' | 'content_filter'): Target | null =>
       buildTargets(route.on?.[reason], [...path, 'on', reason], upstreams, findings)[0] ?? null
-    return [{
+    const matched = {
       index,
       line: findings.line(path),
       path: pathGlob(route.path, [...path, 'path'], findings),
       models: modelGlobs(route.model, [...path, 'model'], findings),
       targets,
       strategy: route.strategy ?? 'ordered',
+    }
+    return [{
+      ...matched,
+      text: routeText(matched),
       affinity: buildAffinity(route.affinity, [...path, 'affinity'], findings),
       retries: route.retries ?? Math.max(0, targets.length - 1),
       on: { contextLength: onTarget('context_length'), contentFilter: onTarget('content_filter') },
@@ -30,6 +34,26 @@ export function buildRoutes(
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
     }]
   })
+}
+
+const MOST_NAMED = 5
+
+type Matched = Pick<Route, 'index' | 'line' | 'path' | 'models' | 'targets' | 'strategy'>
+
+/** Written once, at load: the ledger keeps it with every request that the route takes. */
+function routeText({ index, line, path, models, targets, strategy }: Matched): string {
+  const matches = [
+    ...path === null ? [] : [`path ${path}`],
+    ...models === null ? [] : [`model ${someOf(models)}`],
+  ]
+  const names = targets.map(({ upstream: { name }, model }) => (model === null ? name : `${name}: ${model}`))
+  const takes = matches.length === 0 ? 'everything' : matches.join(', ')
+  return `routes[${index}], line ${line}: ${takes} -> ${someOf(names)} (${strategy})`
+}
+
+function someOf(names: readonly string[]): string {
+  const rest = names.length - MOST_NAMED
+  return names.slice(0, MOST_NAMED).join(' | ') + (rest > 0 ? ` and ${rest} more` : '')
 }
 
 function pathGlob(glob: string | undefined, path: Path, findings: Findings): string | null {

@@ -8,6 +8,8 @@
 export interface Config {
   /** Absolute path of the file it came from. */
   readonly file: string
+  /** What the file said; for the console, which shows it with its secrets masked. */
+  readonly text: string
   readonly server: ServerConfig
   readonly console: ConsoleConfig | null
   readonly docs: { readonly listen: Address } | null
@@ -23,10 +25,25 @@ export interface Config {
   readonly limits: Limits | null
   readonly ledger: LedgerConfig | null
   readonly billing: BillingConfig
-  readonly log: { readonly level: LogLevel }
+  readonly log: LogConfig
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+
+export interface LogConfig {
+  readonly level: LogLevel
+  /** Whose bodies are kept; the first rule that names the key counts. */
+  readonly bodies: readonly BodyRule[]
+}
+
+export interface BodyRule {
+  /** The key's name, or a glob. */
+  readonly key: string
+  /** Milliseconds. */
+  readonly keep: number
+  /** Bytes of each body, request and answer. */
+  readonly limit: number
+}
 
 /** `[::1]:8080` is host `::1`, port 8080. An empty host is every interface. Port 0 picks a free one. */
 export interface Address {
@@ -106,6 +123,8 @@ export interface Route {
   readonly index: number
   /** Line in the file, from 1. */
   readonly line: number
+  /** The route in one line: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
+  readonly text: string
   /** A glob over the path without its query; null = any path. */
   readonly path: string | null
   /** Globs over the model as the client wrote it; null = any model, or none. */
@@ -174,6 +193,8 @@ export interface Key {
   /** Globs; null = all models. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
+  /** Where the file has it, from 1; absent for a key that comes from elsewhere. */
+  readonly line?: number
 }
 
 export interface Limits {

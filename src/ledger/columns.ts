@@ -41,6 +41,7 @@ export const COLUMNS = [
   'attempts',
   'bytes_in',
   'bytes_out',
+  'route',
 ] as const
 
 /** COLUMNS as a list in SQL: `"request_id", "started_at", ...`. */
@@ -56,10 +57,15 @@ export const READ_LIST = COLUMNS.map(name =>
 
 /** Names come from clients: what waits in memory has a bound in bytes too. */
 const LONGEST_NAME = 256
+const LONGEST_ROUTE = 1024
 const MOST_ATTEMPTS = 100
 
 function name(text: string | null): string | null {
   return text === null || text.length <= LONGEST_NAME ? text : text.slice(0, LONGEST_NAME)
+}
+
+function routeText(text: string | null): string | null {
+  return text === null || text.length <= LONGEST_ROUTE ? text : `${text.slice(0, LONGEST_ROUTE)}...`
 }
 
 /** A count that is no count is a gap; it must not cost the whole row. */
@@ -112,6 +118,7 @@ export function encode(row: LedgerRow): Values {
     attempts.length === 0 ? null : JSON.stringify(attempts.slice(0, MOST_ATTEMPTS)),
     count(row.bytesIn),
     count(row.bytesOut),
+    routeText(row.route),
   ]
 }
 
@@ -173,5 +180,6 @@ export function decode(stored: Stored): LedgerRow {
     priceVersion: text(stored, 'price_version'),
     bytesIn: number(stored, 'bytes_in') ?? 0,
     bytesOut: number(stored, 'bytes_out') ?? 0,
+    route: text(stored, 'route'),
   }
 }

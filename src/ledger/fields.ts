@@ -58,6 +58,7 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = [
   { name: 'bytes_in', value: row => row.bytesIn },
   { name: 'bytes_out', value: row => row.bytesOut },
   { name: 'attempts', value: row => row.attempts },
+  { name: 'route', value: row => row.route },
 ]
 
 /** The fields of a sum by `group`; the first bears the group's name. */
@@ -91,7 +92,8 @@ export function csvLine<T>(fields: readonly Field<T>[], item: T): string {
   return `${fields.map(({ value }) => csvText(value(item))).join(',')}\r\n`
 }
 
-function cacheWrites({ cacheWrite5mTokens: a, cacheWrite1hTokens: b }: Usage): number | null {
+/** Tokens written to a cache for whatever time; null where neither is known. */
+export function cacheWrites({ cacheWrite5mTokens: a, cacheWrite1hTokens: b }: Usage): number | null {
   return a === null || b === null ? a ?? b : a + b
 }
 

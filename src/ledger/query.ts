@@ -225,7 +225,8 @@ function condition({ since, until, key, model }: Filter): Condition {
     sql.push(text)
     values.push(value)
   }
-  if (since !== undefined) add('started_at >= ?', since)
+  // The index on time has the names too: by it, only the rows that are wanted are read.
+  if (since !== undefined || key !== undefined || model !== undefined) add('started_at >= ?', since ?? 0)
   if (until !== undefined) add('started_at < ?', until)
   if (key !== undefined) add(`key ${operator(key)} ?`, pattern(key))
   if (model !== undefined) add(`model ${operator(model)} ?`, pattern(model))

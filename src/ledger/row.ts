@@ -31,6 +31,8 @@ export interface AttemptRecord {
   readonly atMs?: number
   /** The upstream's HTTP status, where an answer came. */
   readonly status?: number
+  /** The word with which the upstream's error named itself, where it was one: `rate_limit_exceeded`. */
+  readonly said?: string
   /** Where several attempts made up the answer: what this one used, and what that cost in USD; absent = unknown. */
   readonly inputTokens?: number
   readonly outputTokens?: number
@@ -75,4 +77,6 @@ export interface LedgerRow {
   /** Bytes of the request's body and of the response's. */
   readonly bytesIn: number
   readonly bytesOut: number
+  /** The route that took it, as it read then: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
+  readonly route: string | null
 }

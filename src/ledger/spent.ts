@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { PART as COST_PART } from './contributions.ts'
 
 /** What requests of one key for one model cost that began on one UTC day. */
 export interface DaySpend {
@@ -12,37 +13,42 @@ export interface DaySpend {
 }
 
 const DAY = 86_400_000
+const PART = BigInt(COST_PART)
 
 /**
  * The sums that budgets start from, drafts of requests in flight included: what a
- * process that died had under way is spent too.
+ * process that died had under way is spent too. Rows that were deleted are still
+ * in them.
  *
  * @param file path; a file that is not there yet has no sums
  * @param since milliseconds since 1970, at a UTC midnight
- * @param keys names to read by their index instead of all rows of the time; null for all
+ * @param keys names to read by their index instead of all sums of the time; null for all
  * @throws node:sqlite's error for a file that cannot be read
  */
 export function spentSince(file: string, since: number, keys: readonly string[] | null = null): DaySpend[] {
   if (!existsSync(file)) return []
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
-  const known = db.prepare("SELECT count(*) AS tables FROM sqlite_master WHERE name IN ('requests', 'in_flight')").get()
-  if (known?.['tables'] !== 2) return []
-  const condition = `started_at >= :since${keys === null ? '' : ' AND key IN (SELECT value FROM json_each(:keys))'}`
-  // In two parts: a sum of 64-bit integers overflows.
-  const sums = db.prepare(`
-    SELECT key, model, started_at / ${DAY} AS day,
-      sum(cost_pico_usd / 1000000) AS high, sum(cost_pico_usd % 1000000) AS low
-    FROM (
-      SELECT key, model, started_at, cost_pico_usd FROM requests WHERE ${condition}
-      UNION ALL SELECT key, model, started_at, cost_pico_usd FROM in_flight WHERE ${condition}
-    )
-    WHERE cost_pico_usd > 0 AND key IS NOT NULL GROUP BY 1, 2, 3`)
+  const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
+  if (!tables.has('requests') || !tables.has('in_flight')) return []
+  const isAsked = `key ${keys === null ? 'IS NOT NULL' : 'IN (SELECT value FROM json_each(:keys))'}`
+  const cost = `cost_pico_usd / ${PART} AS high, cost_pico_usd % ${PART} AS low`
+  const rowsOf = (table: string) => `SELECT key, model, started_at / ${DAY} AS day, ${cost}
+    FROM ${table} WHERE started_at >= :since AND ${isAsked}`
+  // A ledger that an older version wrote gets its sums after it is opened for writing.
+  const ended = tables.has('days')
+    ? `SELECT key, nullif(model, 0) AS model, day, cost_high AS high, cost_low AS low
+      FROM days WHERE day >= :since / ${DAY} AND ${isAsked}
+      UNION ALL ${rowsOf('requests NOT INDEXED')} AND id > (SELECT up_to FROM summed)`
+    : rowsOf('requests')
+  const sums = db.prepare(`SELECT key, model, day, sum(high) AS high, sum(low) AS low
+    FROM (${ended} UNION ALL ${rowsOf('in_flight')})
+    WHERE typeof(key) = 'text' AND (high > 0 OR low > 0) GROUP BY 1, 2, 3`)
   sums.setReadBigInts(true)
   const values = keys === null ? { since } : { since, keys: JSON.stringify(keys) }
   return sums.all(values).map(({ key, model, day, high, low }) => ({
     key: String(key),
     model: model === null ? null : String(model),
     startedAt: Number(day) * DAY,
-    pico: BigInt(high as bigint) * 1_000_000n + BigInt(low as bigint),
+    pico: BigInt(high as bigint) * PART + BigInt(low as bigint),
   }))
 }

@@ -4,6 +4,7 @@ import type { Values } from './columns.ts'
 import { identityOf, openFile, setAside } from './file.ts'
 import type { LedgerFile } from './file.ts'
 import { isAlive, markAlive, sweepMarks } from './instance.ts'
+import { Rollups } from './rollups.ts'
 import { LedgerError, troubleOf } from './trouble.ts'
 
 /** What is written in one transaction. */
@@ -36,7 +37,9 @@ export class Store {
   readonly #endMark: () => void
   readonly #draft: StatementSync
   readonly #undraft: StatementSync
+  readonly #rollups: Rollups
   readonly #close: StatementSync
+  readonly #replace: StatementSync
   readonly #instances: StatementSync
   readonly #interrupt: StatementSync
   readonly #forget: StatementSync
@@ -57,15 +60,19 @@ export class Store {
       this.#draft = db.prepare(
         `INSERT OR REPLACE INTO in_flight (instance, ${COLUMN_LIST}) VALUES (?, ${MARKS})`)
       this.#undraft = db.prepare('DELETE FROM in_flight WHERE request_id = ? AND started_at = ?')
-      // OR REPLACE: a batch may be sent again after a crash, and a process that
-      // was taken for dead still has the last word on its requests.
-      this.#close = db.prepare(`INSERT OR REPLACE INTO requests (${COLUMN_LIST}) VALUES (${MARKS})`)
+      this.#rollups = new Rollups(db)
+      this.#close = db.prepare(`INSERT INTO requests (${COLUMN_LIST}) VALUES (${MARKS})
+        ON CONFLICT (request_id, started_at) DO NOTHING`)
+      // Under a new id: who follows the ledger by ids hears of it.
+      this.#replace = db.prepare(`INSERT OR REPLACE INTO requests (id, ${COLUMN_LIST})
+        VALUES ((SELECT max(id) + 1 FROM requests), ${MARKS})`)
       this.#instances = db.prepare('SELECT DISTINCT instance FROM in_flight WHERE instance <> ?')
       this.#interrupt = db.prepare(`INSERT OR IGNORE INTO requests (${COLUMN_LIST})
         SELECT ${AS_INTERRUPTED} FROM in_flight WHERE instance = ?`)
       this.#forget = db.prepare('DELETE FROM in_flight WHERE instance = ?')
       this.#expire = db.prepare(`DELETE FROM requests WHERE id IN
-        (SELECT id FROM requests WHERE started_at < ? ORDER BY started_at LIMIT ${RETENTION_BATCH})`)
+        (SELECT id FROM requests WHERE started_at < ? ORDER BY started_at LIMIT ${RETENTION_BATCH})
+        AND id <= (SELECT up_to FROM summed)`)
       this.#endMark = markAlive(file, instance)
     } catch (error) {
       db.close()
@@ -97,7 +104,7 @@ export class Store {
       }
       for (const values of batch.closed) {
         try {
-          this.#close.run(...values)
+          this.#enter(values)
           this.#undraft.run(values[0] ?? null, values[1] ?? null)
         } catch (error) {
           first ??= rowError(error)
@@ -123,12 +130,25 @@ export class Store {
   }
 
   /**
-   * Deletes some of the rows that are too old.
-   * @param before ms since 1970
+   * Enters some of the rows that are not in the sums yet.
    * @returns whether there may be more
    */
-  expire(before: number): boolean {
-    return this.#expire.run(before).changes === RETENTION_BATCH
+  sum(): boolean {
+    return this.#rollups.isBehind && this.#transaction(() => this.#rollups.sum())
+  }
+
+  /**
+   * Deletes some of what is too old: rows that are in the sums, and sums by hour.
+   * @param before ms since 1970, for rows; null keeps them
+   * @param now ms since 1970
+   * @returns whether there may be more
+   */
+  expire(before: number | null, now: number): boolean {
+    return this.#transaction(() => {
+      const rows = before === null ? 0 : this.#expire.run(before).changes
+      if (rows > 0) this.#rollups.rowsDeleted()
+      return this.#rollups.expire(now) || rows === RETENTION_BATCH
+    })
   }
 
   /** Closes a file that cannot be relied on any more. */
@@ -156,21 +176,31 @@ export class Store {
     this.abandon()
   }
 
-  #settle(instance: string): number {
-    let interrupted = 0
-    this.#transaction(() => {
-      interrupted = Number(this.#interrupt.run(instance).changes)
-      this.#forget.run(instance)
-    })
-    return interrupted
+  /**
+   * A row may be there already: a batch may be sent again after a crash, and a
+   * process that was taken for dead still has the last word on its requests.
+   */
+  #enter(values: Values): void {
+    if (this.#close.run(...values).changes !== 0) return
+    this.#rollups.takeOut(values[0] ?? null, values[1] ?? null)
+    this.#replace.run(...values)
   }
 
-  #transaction(work: () => void): void {
+  #settle(instance: string): number {
+    return this.#transaction(() => {
+      const interrupted = Number(this.#interrupt.run(instance).changes)
+      this.#forget.run(instance)
+      return interrupted
+    })
+  }
+
+  #transaction<T>(work: () => T): T {
     const { db } = this.#open
     db.exec('BEGIN IMMEDIATE')
     try {
-      work()
+      const result = work()
       db.exec('COMMIT')
+      return result
     } catch (error) {
       // SQLite itself rolls back after some errors.
       if (db.isTransaction) db.exec('ROLLBACK')

@@ -2,7 +2,8 @@ import type { AttemptRecord, End, LedgerRow, Source } from './row.ts'
 import { figure, visible } from './table.ts'
 import { usd } from './usd.ts'
 
-const ENDS: Readonly<Record<End, string>> = {
+/** What ended a request, for people. */
+export const ENDS: Readonly<Record<End, string>> = {
   complete: 'the whole answer was sent',
   client_gone: 'the client closed its connection before the answer was complete',
   upstream_cut: 'the upstream broke off before the answer was complete',
@@ -12,7 +13,8 @@ const ENDS: Readonly<Record<End, string>> = {
   interrupted: 'the gateway process died while it ran; what is known is of its last moments',
 }
 
-const SOURCES: Readonly<Record<Source, string>> = {
+/** Where the counts are from, for people. */
+export const SOURCES: Readonly<Record<Source, string>> = {
   reported: 'as the upstream reported it',
   estimated: 'estimated by the gateway: the upstream did not say',
   mixed: 'partly reported by the upstream, partly estimated by the gateway',
@@ -46,6 +48,7 @@ export function story(row: LedgerRow, running: boolean, bill: readonly BillLine[
       ['endpoint', row.endpoint ?? 'unknown'],
       ['protocol', row.protocol ?? 'unknown'],
       ['model', row.model ?? 'none'],
+      ['route', row.route ?? 'none took it'],
       ['answered by', answerer(row)],
       ['status', row.status === null ? 'none sent' : String(row.status)],
       ...row.error === null ? [] : [['error', row.error] as const],
@@ -53,7 +56,7 @@ export function story(row: LedgerRow, running: boolean, bill: readonly BillLine[
       ['bytes', `${figure(row.bytesIn)} in, ${figure(row.bytesOut)} out`],
     ]),
     timeline(row, running),
-    section(`Usage (${SOURCES[row.source]})`, counts(row)),
+    section(`Usage (${SOURCES[row.source]})`, countLines(row)),
     costs(row, bill),
   ].join('\n')
 }
@@ -86,9 +89,9 @@ function timeline(row: LedgerRow, running: boolean): string {
 }
 
 function attemptText(attempt: AttemptRecord, n: number): string {
-  const { upstream, model, outcome, ms, status } = attempt
+  const { upstream, model, outcome, ms, status, said: word } = attempt
   const what = model === null ? upstream : `${upstream}, model ${model}`
-  const said = status === undefined ? '' : `, status ${status}`
+  const said = `${status === undefined ? '' : `, status ${status}`}${word === undefined ? '' : ` ${word}`}`
   return `attempt ${n}: ${what}: ${outcome}${said}, after ${figure(ms)} ms${share(attempt)}`
 }
 
@@ -102,8 +105,9 @@ function share({ inputTokens, outputTokens, costUsd }: AttemptRecord): string {
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
-function counts({ usage }: LedgerRow): Line[] {
-  const lines: (readonly [string, number | null])[] = [
+/** Everything that was counted, with its label; what belongs to the line above is indented. */
+export function counts({ usage }: LedgerRow): (readonly [label: string, value: number | null])[] {
+  return [
     ['input tokens', usage.inputTokens],
     ['  read from cache', usage.cachedInputTokens],
     ['  written to cache, 5m', usage.cacheWrite5mTokens],
@@ -118,7 +122,10 @@ function counts({ usage }: LedgerRow): Line[] {
     ['characters', usage.characters],
     ['images', usage.images],
   ]
-  return lines
+}
+
+function countLines(row: LedgerRow): Line[] {
+  return counts(row)
     .filter(([label, value]) => value !== null || /^(in|out)put/.test(label))
     .map(([label, value]) => [label, value === null ? 'unknown' : figure(value)])
 }

@@ -6,6 +6,8 @@ import { Writer } from './writer.ts'
 
 const RECOVER_EVERY = 10_000
 const EXPIRE_EVERY = 60_000
+/** Longer makes a row cost less, and reports read more rows. */
+const SUM_EVERY = 1000
 
 const port = parentPort
 if (port === null) throw new Error('to be started as a thread')
@@ -16,6 +18,7 @@ writer.expire()
 const timers = [
   setInterval(() => writer.recover(), RECOVER_EVERY),
   setInterval(() => writer.expire(), EXPIRE_EVERY),
+  setInterval(() => writer.sum(), SUM_EVERY),
 ]
 
 port.on('message', (message: ToWriter) => {

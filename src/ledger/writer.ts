@@ -1,8 +1,7 @@
-import { Worker } from 'node:worker_threads'
+import { Checkpoints } from './checkpoints.ts'
 import type { FromWriter, WriterOptions } from './messages.ts'
 import { Store } from './store.ts'
 import type { Batch } from './store.ts'
-import { sibling } from './thread.ts'
 import { troubleOf } from './trouble.ts'
 import type { Trouble } from './trouble.ts'
 
@@ -17,14 +16,17 @@ export class Writer {
   readonly #options: WriterOptions
   readonly #post: (message: FromWriter) => void
   readonly #batches: Batch[] = []
+  readonly #underWay = new Set<'sum' | 'expire'>()
+  readonly #checkpoints: Checkpoints
   #store: Store | null = null
-  #checkpointer: Worker | null = null
   #retry: NodeJS.Timeout | null = null
   #delay = FIRST_RETRY
   #well = false
+  #closed = false
 
   constructor(options: WriterOptions, post: (message: FromWriter) => void) {
     this.#options = options
+    this.#checkpoints = new Checkpoints(options.file)
     this.#post = post
   }
 
@@ -39,13 +41,18 @@ export class Writer {
     this.#attempt(store => this.#recover(store))
   }
 
+  /** Enters rows in the sums. */
+  sum(): void {
+    this.#inPieces('sum', store => store.sum())
+  }
+
   /** Deletes what is older than it is kept. */
   expire(): void {
     const { keep } = this.#options
-    if (keep === null) return
-    this.#attempt(store => {
-      // In small pieces, so that batches get their turn.
-      if (store.expire(Date.now() - keep)) setImmediate(() => this.expire())
+    // Only what is in the sums may go.
+    this.#inPieces('expire', store => {
+      const now = Date.now()
+      return store.sum() || store.expire(keep === null ? null : now - keep, now)
     })
   }
 
@@ -55,13 +62,30 @@ export class Writer {
     this.#retry = null
     if (this.#batches.length > 0) this.#attempt(store => this.#writeAll(store))
     if (this.#retry !== null) clearTimeout(this.#retry)
-    this.#stopCheckpointer()
+    this.#checkpoints.stop()
     this.#store?.close()
     this.#store = null
+    this.#closed = true
+  }
+
+  /**
+   * Does a long work between batches, so that these get their turn.
+   * @param piece returns whether there may be more
+   */
+  #inPieces(work: 'sum' | 'expire', piece: (store: Store) => boolean): void {
+    if (this.#underWay.has(work)) return
+    this.#attempt(store => {
+      if (!piece(store)) return
+      this.#underWay.add(work)
+      setImmediate(() => {
+        this.#underWay.delete(work)
+        this.#inPieces(work, piece)
+      })
+    })
   }
 
   #attempt(work: (store: Store) => void): void {
-    if (this.#retry !== null) return
+    if (this.#retry !== null || this.#closed) return
     try {
       work(this.#store ?? this.#open())
       this.#succeed()
@@ -78,6 +102,7 @@ export class Writer {
   #writeAll(store: Store): void {
     for (let batch = this.#batches[0]; batch !== undefined; batch = this.#batches[0]) {
       const rejected = store.write(batch)
+      this.#checkpoints.written()
       this.#batches.shift()
       this.#succeed()
       this.#post({
@@ -98,13 +123,6 @@ export class Writer {
     const { file, instance } = this.#options
     const store = new Store(file, instance)
     this.#store = store
-    this.#checkpointer = new Worker(sibling('checkpoint-thread', import.meta.url), {
-      name: 'ledger checkpoints',
-      workerData: file,
-      execArgv: [],
-    })
-    // Without it the writer makes the checkpoints itself, later.
-    this.#checkpointer.on('error', () => undefined)
     if (store.setAside !== null) {
       this.#report({ code: 'corrupt', message: `the file was unreadable: it is kept as ${store.setAside}, ` +
         'and a new one was started' })
@@ -118,7 +136,7 @@ export class Writer {
     const store = this.#store
     // A file that is full or locked is as good as before when that is over.
     if (store === null || trouble.code === 'locked' || trouble.code === 'full') return trouble
-    this.#stopCheckpointer()
+    this.#checkpoints.stop()
     this.#store = null
     if (trouble.code !== 'corrupt') {
       store.abandon()
@@ -132,11 +150,6 @@ export class Writer {
     if (!this.#well) this.#post({ kind: 'well' })
     this.#well = true
     this.#delay = FIRST_RETRY
-  }
-
-  #stopCheckpointer(): void {
-    this.#checkpointer?.postMessage('close')
-    this.#checkpointer = null
   }
 
   #report(trouble: Trouble): void {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { calcPrice, findProvider } from '@pydantic/genai-prices'
+import { createRequire } from 'node:module'
+import type * as GenaiPrices from '@pydantic/genai-prices'
 import type { Model, Price } from '../config/types.ts'
 import { fromCatalogue } from './catalogue.ts'
 import { parseDecimal } from './decimal.ts'
@@ -44,6 +45,7 @@ class Book implements PriceBook {
   readonly #own: ReadonlyMap<string, QuotedPrice>
   readonly #version: string
   readonly #providers = new Map<string, string | null>()
+  #read: typeof GenaiPrices | null = null
   // The catalogue's entries are constants, so each is translated once.
   readonly #translated = new WeakMap<object, QuotedPrice | null>()
 
@@ -59,6 +61,7 @@ class Book implements PriceBook {
 
   #listed(upstream: URL | null, model: string, at: Date): QuotedPrice | null {
     const providerId = upstream && this.#providerOf(upstream)
+    const { calcPrice } = this.#catalogue
     const listed = calcPrice({}, model, { timestamp: at, ...(providerId ? { providerId } : {}) })?.model_price
     if (!listed) return null
     let quoted = this.#translated.get(listed)
@@ -70,12 +73,20 @@ class Book implements PriceBook {
     return quoted
   }
 
+  /**
+   * It takes 7 MB, and is read when the first model is asked for whose price the
+   * operator has not set: some 50 ms, once in the life of a process.
+   */
+  get #catalogue(): typeof GenaiPrices {
+    return this.#read ??= createRequire(import.meta.url)('@pydantic/genai-prices') as typeof GenaiPrices
+  }
+
   /** Remembered by origin and path: the upstreams of a configuration are few. */
   #providerOf(upstream: URL): string | null {
     const url = upstream.origin + upstream.pathname
     let id = this.#providers.get(url)
     if (id === undefined) {
-      id = findProvider({ providerApiUrl: url })?.id ?? null
+      id = this.#catalogue.findProvider({ providerApiUrl: url })?.id ?? null
       this.#providers.set(url, id)
     }
     return id

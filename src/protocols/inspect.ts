@@ -123,12 +123,21 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
 function oneModel(names: readonly string[]): string | null {
   const name = names[0]
   if (name === undefined || name === '') return null
-  if (name.length > MODEL_LENGTH) throw tooLong()
   if (names.some(other => other !== name)) {
     throw new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
       param: 'model',
     })
   }
+  return modelName(name)
+}
+
+/**
+ * The name of a model, wherever it was found.
+ *
+ * @throws GatewayError model_not_found where it is longer than any that there is
+ */
+export function modelName(name: string): string {
+  if (name.length > MODEL_LENGTH) throw tooLong()
   return name
 }
 

@@ -1,10 +1,12 @@
 import { GatewayError } from '../errors.ts'
+import { modelName } from './inspect.ts'
 
 /**
  * The model that a query names, or null.
  *
  * @param query with its question mark, or empty
- * @throws GatewayError model_ambiguous: of two names, parsers take the first or the last
+ * @throws GatewayError model_ambiguous: of two names, parsers take the first or the last; model_not_found
+ *   where the name is too long
  */
 export function queryModel(query: string): string | null {
   const [model, ...others] = new URLSearchParams(query).getAll('model')
@@ -14,7 +16,7 @@ export function queryModel(query: string): string | null {
       param: 'model',
     })
   }
-  return model
+  return modelName(model)
 }
 
 /** Puts another model's name into a query; the order and the bytes of the rest stay. */

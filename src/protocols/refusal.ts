@@ -46,6 +46,23 @@ export function refusalReason(body: Buffer): RefusalReason | null {
   return WORDINGS.find(([pattern]) => pattern.test(message))?.[1] ?? null
 }
 
+/** A word, not a text: what a provider says in sentences may quote the prompt. */
+const WORD = /^[A-Za-z][\w.-]{0,63}$/
+
+/**
+ * The word with which an error answer names itself: `rate_limit_exceeded`,
+ * `overloaded_error`, `RESOURCE_EXHAUSTED`.
+ *
+ * @param body the whole answer, decompressed
+ * @returns null when it has none, or is not JSON
+ */
+export function errorWord(body: Buffer): string | null {
+  const error = errorOf(parse(body))
+  if (error === null) return null
+  const words = [error['code'], error['type'], error['status']]
+  return words.find((word): word is string => typeof word === 'string' && WORD.test(word)) ?? null
+}
+
 /** `{error:{...}}`, the same in an array (generate streams), or the error's members at the top. */
 function errorOf(value: unknown): Record<string, unknown> | null {
   const top = record(Array.isArray(value) ? value[0] : value)

@@ -1,10 +1,11 @@
 import { constants } from 'node:http2'
-import { promisify } from 'node:util'
+import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 import type { Clock } from '../clock.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { ClientRequest } from './client.ts'
 import { totalTimeout } from './deadlines.ts'
+import { Pieces } from './pieces.ts'
 
 export interface BodyOptions {
   /** Bytes: the most that is read, and the most that it may decompress to. */
@@ -39,8 +40,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   const declared = Number(req.headers['content-length'] ?? 0)
   if (declared > limit) return Promise.reject(tooLarge(limit))
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const chunks: Buffer[] = []
-  let size = 0
+  const pieces = new Pieces()
   let lastAt = clock.monotonic()
   const endsAt = options.total?.endsAt ?? Infinity
   let timer = clock.setTimeout(check, Math.min(idle, endsAt - lastAt))
@@ -55,8 +55,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   }
   function onData(chunk: Buffer): void {
     lastAt = clock.monotonic()
-    size += chunk.length
-    if (size > limit) {
+    if (pieces.size + chunk.length > limit) {
       fail(tooLarge(limit))
       return
     }
@@ -66,7 +65,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
       fail(asGatewayError(error))
       return
     }
-    chunks.push(chunk)
+    pieces.push(chunk)
   }
   function onEnd(): void {
     // Over HTTP/2 a body that the client broke off ends like a whole one.
@@ -75,7 +74,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
       return
     }
     stop()
-    resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size))
+    resolve(pieces.whole())
   }
   function onClose(): void {
     fail(new GatewayError('client_gone', 'the client left before its whole body came'))
@@ -101,34 +100,50 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
 }
 
 /** The codings that a request body may come in (RFC 9110 section 8.4.1, RFC 8878). */
-const DECODERS = new Map<string, (data: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>([
-  ['gzip', promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip)],
-  ['x-gzip', promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip)],
-  ['deflate', promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate)],
-  ['br', promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress)],
-  ['zstd', promisify<Buffer, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress)],
+const DECODERS = new Map<string, (options: { chunkSize: number }) => Transform>([
+  ['gzip', zlib.createGunzip],
+  ['x-gzip', zlib.createGunzip],
+  ['deflate', zlib.createInflate],
+  ['br', zlib.createBrotliDecompress],
+  ['zstd', zlib.createZstdDecompress],
 ])
+/** Bytes of a piece. */
+const DECODED_PIECE = 64 * 1024
 
 /**
  * Undoes a Content-Encoding, off the event loop.
  *
  * @param limit bytes that it may decompress to
+ * @param onChunk sees each piece before the next one is made; what it throws ends the decoding
  * @throws GatewayError wrong_content_encoding, body_too_large
  */
-export async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer> {
-  const decoder = DECODERS.get(encoding.trim().toLowerCase())
-  if (!decoder) {
+export async function decodeBody(
+  body: Buffer, encoding: string, limit: number, onChunk?: (chunk: Buffer) => void,
+): Promise<Buffer> {
+  const create = DECODERS.get(encoding.trim().toLowerCase())
+  if (!create) {
     throw new GatewayError(
       'wrong_content_encoding',
       `content-encoding '${encoding}' is not supported; use one of ${[...DECODERS.keys()].join(', ')}, or none`,
     )
   }
+  const chunks: Buffer[] = []
+  let size = 0
   try {
-    return await decoder(body, { maxOutputLength: limit })
+    const decoder = create({ chunkSize: DECODED_PIECE })
+    decoder.end(body)
+    for await (const piece of decoder) {
+      const chunk = piece as Buffer
+      size += chunk.length
+      if (size > limit) throw tooLarge(limit)
+      onChunk?.(chunk)
+      chunks.push(chunk)
+    }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit)
+    if (error instanceof GatewayError) throw error
     throw new GatewayError('wrong_content_encoding', `the body is not valid ${encoding}`)
   }
+  return Buffer.concat(chunks, size)
 }
 
 function tooLarge(limit: number): GatewayError {

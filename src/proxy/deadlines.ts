@@ -23,7 +23,7 @@ export class Deadlines {
   #limit = 0
   #since: number
 
-  /** @param expire called with the timeout's row of the error table: once, unless an attempt begins after it */
+  /** @param expire called with the timeout's row of the error table: once, unless another wait begins after it */
   constructor(clock: Clock, timeouts: Timeouts, startedAt: number, expire: (error: GatewayError) => void) {
     this.#clock = clock
     this.#timeouts = timeouts
@@ -125,6 +125,8 @@ export class Deadlines {
 
   #fire(error: GatewayError): void {
     this.stop()
+    // What is waited for from here on, if anything, begins anew.
+    this.#phase = null
     this.#expire(error)
   }
 }

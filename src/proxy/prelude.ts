@@ -3,6 +3,7 @@ import { GatewayError, overloaded } from '../errors.ts'
 import type { AnswerSink } from './attempt.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { RawHeaders } from './headers.ts'
+import { Pieces } from './pieces.ts'
 
 /** What the beginning of an answer shows: nothing yet, that it is one, or that it is none. */
 export type Opinion = 'open' | 'good' | 'bad'
@@ -49,7 +50,7 @@ export interface PreludeOptions {
   readonly deadlines: Deadlines
   /** Chooses who looks at an answer; null = nobody has to. */
   judge(status: number, headers: RawHeaders): Judge | null
-  /** Memory for what is kept back. @returns false where there is none left */
+  /** Memory for what is kept back, until it is given back or the exchange ends. @returns false where there is none left */
   take(bytes: number): boolean
   give(bytes: number): void
   /** The upstream has begun a stream in which nothing but signs of life have come so far; called once. */
@@ -76,8 +77,7 @@ export class Prelude implements AnswerSink {
   #headers: RawHeaders = []
   #httpVersion = '1.1'
   #judge: Judge | null = null
-  #kept: Buffer[] = []
-  #size = 0
+  readonly #kept = new Pieces()
   #patience: Timer | null = null
   #decided = false
   #passed = false
@@ -113,25 +113,24 @@ export class Prelude implements AnswerSink {
       return true
     }
     this.#kept.push(chunk)
-    this.#size += chunk.length
     const opinion = judge.push(chunk)
     if (opinion === 'good') return this.#pass()
     if (opinion === 'bad') this.#refuse(judge.fault, this.#answer())
-    else if (this.#size > judge.most) return this.#decideNow(judge)
-    else if (!judge.anyByteCounts && this.#kept.length === 1) this.#options.onAlive()
+    else if (this.#kept.size > judge.most) return this.#decideNow(judge)
+    else if (!judge.anyByteCounts && this.#kept.size === chunk.length) this.#options.onAlive()
     return true
   }
 
   /** By what there is, though it is not all. */
   #decideNow(judge: Judge): boolean {
-    if (judge.decide(this.#body(), false) === 'good') return this.#pass()
+    if (judge.decide(this.#kept.whole(), false) === 'good') return this.#pass()
     this.#refuse(judge.fault, null)
     return true
   }
 
   end(): void {
     const judge = this.#judge as Judge
-    if (judge.decide(this.#body(), true) === 'bad') {
+    if (judge.decide(this.#kept.whole(), true) === 'bad') {
       this.#refuse(judge.fault, this.#answer())
       return
     }
@@ -155,13 +154,17 @@ export class Prelude implements AnswerSink {
     handOver()
     const refusal = sink.head(this.#status, this.#headers, this.#httpVersion)
     if (refusal) {
+      this.#options.give(this.#kept.size)
       abort(refusal)
       this.#tell({ error: refusal, status: this.#status, headers: this.#headers, answer: null })
       return true
     }
     let more = true
-    for (const chunk of this.#kept) more = sink.data(chunk)
-    this.#kept = []
+    for (const chunk of this.#kept.list) more = sink.data(chunk)
+    const { size } = this.#kept
+    this.#kept.clear()
+    // What the client does not take is in memory still: it counts for as long as the exchange lasts.
+    if (more) this.#options.give(size)
     this.#passed = true
     this.#tell(null)
     return more
@@ -169,6 +172,7 @@ export class Prelude implements AnswerSink {
 
   #refuse(error: GatewayError | null, answer: KeptAnswer | null): void {
     if (!this.#decide()) return
+    this.#options.give(this.#kept.size)
     this.#tell({ error, status: this.#status, headers: this.#headers, answer })
     this.#options.abort(error ?? new GatewayError('upstream_invalid', 'the upstream answered with an error'))
   }
@@ -177,17 +181,11 @@ export class Prelude implements AnswerSink {
     if (this.#decided) return false
     this.#decided = true
     this.#patience?.cancel()
-    this.#options.give(this.#size)
     return true
-  }
-
-  #body(): Buffer {
-    if (this.#kept.length > 1) this.#kept = [Buffer.concat(this.#kept)]
-    return this.#kept[0] ?? Buffer.alloc(0)
   }
 
   #answer(): KeptAnswer | null {
     if (this.#judge?.fault) return null
-    return { status: this.#status, headers: this.#headers, httpVersion: this.#httpVersion, body: this.#body() }
+    return { status: this.#status, headers: this.#headers, httpVersion: this.#httpVersion, body: this.#kept.whole() }
   }
 }

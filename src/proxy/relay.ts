@@ -61,6 +61,8 @@ export interface RelayOptions {
   onFirstByte(): void
   /** The bytes that tell the client of an error in mid-stream. */
   lastWords(error: GatewayError): string
+  /** Sees each piece of the body that the client is sent. */
+  readonly onSent?: ((bytes: Buffer) => void) | undefined
   /** Lets the upstream go on. */
   resume(): void
   /**
@@ -71,6 +73,9 @@ export interface RelayOptions {
    */
   rescue(error: GatewayError): boolean | Buffer
 }
+
+/** Milliseconds that a whole answer has for its last bytes when the time of the exchange is up. */
+const LAST_BYTES = 5_000
 
 /** How an answer ended: null is a proper end. */
 export type RelayEnd = GatewayError | null
@@ -170,7 +175,8 @@ export class Relay implements AnswerSink {
   data(chunk: Buffer): boolean {
     if (this.#over) return true
     const { deadlines } = this.#options
-    deadlines.upstreamActive()
+    if (this.#blocked) deadlines.clientBlocked()
+    else deadlines.upstreamActive()
     if (this.firstByteAt === 0) this.#begin()
     this.#observer?.push(chunk)
     return this.#write(this.#observer?.filter?.push(chunk) ?? chunk)
@@ -184,10 +190,12 @@ export class Relay implements AnswerSink {
   #write(bytes: Buffer): boolean {
     if (bytes.length === 0) return true
     this.bytes += bytes.length
+    this.#options.onSent?.(bytes)
     if (write(this.#options.res, bytes)) return true
     if (!this.#blocked) {
       this.#blocked = true
-      this.#options.deadlines.clientBlocked()
+      // While another answer is waited for, that wait is the one that counts.
+      if (!this.#open) this.#options.deadlines.clientBlocked()
       this.#options.res.once('drain', this.#drained)
     }
     return false
@@ -196,7 +204,7 @@ export class Relay implements AnswerSink {
   readonly #drained = (): void => {
     this.#blocked = false
     if (this.#over) return
-    this.#options.deadlines.clientActive()
+    if (!this.#open) this.#options.deadlines.clientActive()
     this.#options.resume()
   }
 
@@ -234,6 +242,7 @@ export class Relay implements AnswerSink {
     // The protocol's own end has passed: nothing is missing, whatever became of the connection.
     if (!gone && !fault && atBoundary && !this.#sized && this.#observer?.terminated === true) {
       this.#conclude()
+      if (error.source !== 'upstream') this.#hurry(error)
       return
     }
     const rescue = !fault && this.#stream && this.#options.rescue(error)
@@ -255,6 +264,12 @@ export class Relay implements AnswerSink {
       abort(res, clock, { lastWords: speak ? this.#options.lastWords(error) : null, sized: this.#sized })
     }
     this.#close(fault ?? error)
+  }
+
+  /** It should have ended by now: the client gets a moment for what was written. */
+  #hurry(error: GatewayError): void {
+    const force = this.#options.clock.setTimeout(() => this.stop(error), LAST_BYTES)
+    this.#options.res.once('finish', () => force.cancel()).once('close', () => force.cancel())
   }
 
   /** A fault of the observer costs the exchange its figures, and nobody their answer. */

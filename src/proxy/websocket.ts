@@ -67,8 +67,12 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
       ...(socketPath === null ? {} : { socketPath }),
     }
+    if (socket.destroyed) {
+      this.#left()
+      return this.#done.promise
+    }
     this.#deadlines.connecting()
-    socket.once('close', () => this.abort(new GatewayError('client_gone', 'the client closed the connection')))
+    socket.once('close', this.#left).on('readable', this.#mayHaveLeft)
     proxy.ws(
       this as unknown as IncomingMessage, socket, head,
       {
@@ -81,6 +85,15 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       error => this.#failed(error),
     )
     return this.#done.promise
+  }
+
+  readonly #left = (): void => {
+    this.abort(new GatewayError('client_gone', 'the client closed the connection'))
+  }
+
+  /** Nobody reads before the tunnel stands: what is readable then and holds nothing is the end. */
+  readonly #mayHaveLeft = (): void => {
+    if (this.#options.socket.readableLength === 0) this.#left()
   }
 
   /** After this callback http-proxy-3 closes the client's connection, which is still to be told why. */
@@ -119,6 +132,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   #open(answer: IncomingMessage, upstream: Duplex): void {
     const { own } = this.#options
     this.#upstream = upstream
+    // As long as somebody waits for it to be readable, nothing flows.
+    this.#options.socket.off('readable', this.#mayHaveLeft)
     const flat = [...ownHeaders(own), 'via', appendVia(answer.headers.via ?? '', '1.1')]
     for (let i = 0; i < flat.length; i += 2) answer.headers[flat[i] as string] = flat[i + 1]
     upstream.once('close', () => this.#end(null))
@@ -136,6 +151,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     if (this.#over) return
     this.#over = true
     this.#deadlines.stop()
+    this.#options.socket.off('close', this.#left).off('readable', this.#mayHaveLeft)
     this.#handshake?.destroy()
     this.#upstream?.destroy()
     if (this.#upstream) this.#options.socket.destroy()

@@ -56,7 +56,7 @@ const LONGEST_COOL = 60_000
 const NEWEST = 0.2
 /** Milliseconds in which an average that nobody renews loses half of its weight. */
 const HALF_LIFE = 30_000
-/** Candidates that are remembered; clients choose the names of models, and there is no end of names. */
+/** Candidates that are remembered though they are well; clients choose the names of models, and there is no end of names. */
 const REMEMBERED = 4_096
 
 /**
@@ -70,6 +70,8 @@ export class Health {
   readonly #records = new Map<CandidateId, CandidateRecord>()
   /** Upstreams that fail their checks, and how often in a row. */
   readonly #failing = new Map<string, number>()
+  /** The number of records at which those are forgotten that say nothing any more. */
+  #sweepAt = REMEMBERED
 
   constructor(options: HealthOptions) {
     this.#options = options
@@ -147,10 +149,13 @@ export class Health {
   }
 
   #remember(id: CandidateId): CandidateRecord {
-    if (this.#records.size >= REMEMBERED) {
+    if (this.#records.size >= this.#sweepAt) {
+      const now = this.#options.clock.monotonic()
       for (const [known, { inFlight, openUntil }] of this.#records) {
-        if (inFlight === 0 && openUntil === 0) this.#records.delete(known)
+        if (inFlight === 0 && openUntil <= now) this.#records.delete(known)
       }
+      // Where little could be forgotten, looking again at each new name would cost more than the names.
+      this.#sweepAt = Math.max(REMEMBERED, this.#records.size * 2)
     }
     const record = new CandidateRecord()
     this.#records.set(id, record)

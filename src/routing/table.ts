@@ -13,6 +13,8 @@ export type Miss = 'path' | 'model' | 'no model'
 
 /** Distinct (path, model) pairs whose route is remembered; far above what one gateway serves. */
 const REMEMBERED = 4096
+/** Characters of a pair that is remembered. */
+const LONGEST = 1024
 
 /**
  * The route table, compiled. The first route whose path and model match wins.
@@ -42,7 +44,7 @@ export class RouteTable {
     const route = this.#rows.find(row => miss(row, path, model) === null)?.route ?? null
     // Clients choose the pairs: forget them all rather than grow without bound.
     if (this.#remembered.size >= REMEMBERED) this.#remembered.clear()
-    this.#remembered.set(pair, route)
+    if (pair.length <= LONGEST) this.#remembered.set(pair, route)
     return route
   }
 

@@ -20,6 +20,8 @@ export interface EndingOptions {
   readonly listeners: readonly Listener[]
   /** Another process can have the same addresses. */
   readonly handsOver: boolean
+  /** Told when it begins to drain: what is no exchange must not keep it waiting. */
+  leave?(): void
   /** Closes all that is left when no exchange runs. */
   closeRest(): Promise<void>
 }
@@ -35,7 +37,7 @@ const LAST_BYTES = 500
  * Otherwise its listeners stay open while it drains: probes are told, and clients
  * get a 503 to retry.
  */
-export function endingOf({ gateway, listeners, handsOver, closeRest }: EndingOptions): Ending {
+export function endingOf({ gateway, listeners, handsOver, leave, closeRest }: EndingOptions): Ending {
   const { lasting, clock } = gateway()
   const { running } = lasting
   const idle = () => new Promise<void>(resolve => running.whenIdle(resolve))
@@ -63,6 +65,7 @@ export function endingOf({ gateway, listeners, handsOver, closeRest }: EndingOpt
     return idle()
   }
   const drain = async (leaves = handsOver): Promise<number> => {
+    leave?.()
     await within(clock, gateway().config.server.drain, leaves ? handOver() : refuse())
     return close()
   }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
+import type { Client } from '../mount.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 
 /** What a request id may look like that a proxy in front has given. */
@@ -13,19 +14,25 @@ const REQUEST_ID = /^[\w.:-]{8,128}$/
 export function newExchange(
   gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean,
 ): Exchange {
-  const peer = peerAddress(req)
-  const trusted = peer !== '' && gateway.trusts(peer)
-  const given = trusted ? req.headers['x-gateway-request-id'] : undefined
+  const { address, trustedPeer } = clientOf(gateway, req)
+  const given = trustedPeer === null ? undefined : req.headers['x-gateway-request-id']
   return new Exchange({
     id: typeof given === 'string' && REQUEST_ID.test(given) ? given : gateway.newId(),
     req,
     res,
     startedAt: gateway.clock.monotonic(),
     startedWall: gateway.clock.wall(),
-    clientAddress: trusted ? forwardedFor(gateway, req, peer) : peer,
-    trustedPeer: trusted ? peer : null,
+    clientAddress: address,
+    trustedPeer,
     awaitsContinue,
   })
+}
+
+/** Who asks: the peer, or whom a trusted proxy speaks for. */
+export function clientOf(gateway: Gateway, req: ClientRequest): Client {
+  const peer = peerAddress(req)
+  const trusted = peer !== '' && gateway.trusts(peer)
+  return { address: trusted ? forwardedFor(gateway, req, peer) : peer, trustedPeer: trusted ? peer : null }
 }
 
 /** Without the zone of a link-local address, which says nothing to anybody else. */

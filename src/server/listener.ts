@@ -24,6 +24,8 @@ export interface ListenerOptions {
   readonly maxConnections: () => number
   /** Milliseconds that a head may take to arrive, a TLS handshake too; 30 s unless told. */
   readonly headersTimeout?: number
+  /** Milliseconds that a connection is kept on which no request is under way; 75 s unless told. */
+  readonly keepAlive?: number
   /** Milliseconds that a silent connection is left to itself after `leave`; 10 s unless told. */
   readonly leaveIdle?: number
   onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
@@ -60,6 +62,8 @@ const HEADERS_TIMEOUT = 30_000
 /** Milliseconds between requests; above what load balancers in front usually keep. */
 const KEEP_ALIVE = 75_000
 const MAX_HEADER_BYTES = 64 * 1024
+/** Requests that wait on one connection behind the one that is under way. */
+const MOST_PIPELINED = 100
 /** Milliseconds; many clients give up their idle connections before, and the others have to cope at any time. */
 const LEAVE_IDLE = 10_000
 /** Milliseconds in which a client that was turned away may read why. */
@@ -72,7 +76,7 @@ const TURNED_AWAY = 1_000
  * @throws the system's error when the address cannot be listened on
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const { headersTimeout = HEADERS_TIMEOUT, leaveIdle = LEAVE_IDLE } = options
+  const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, leaveIdle = LEAVE_IDLE } = options
   const state: Http1State = { leaving: false, sockets: new Set() }
   const h1 = http1(options, headersTimeout, state)
   const h2 = http2Server(options)
@@ -114,6 +118,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   h2.on('session', session => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
+    endWhenIdle(session, keepAlive)
     if (state.leaving) sendAway(session, leaveIdle)
   })
 
@@ -186,6 +191,19 @@ function sendAway(session: http2.ServerHttp2Session, patience: number): void {
   session.once('close', () => clearTimeout(timer))
 }
 
+/** Node watches over the idle connections of HTTP/1.1 alone: a peer that is gone without a word would stay for ever. */
+function endWhenIdle(session: http2.ServerHttp2Session, patience: number): void {
+  let open = 0
+  session.on('stream', stream => {
+    open++
+    stream.once('close', () => open--)
+  })
+  session.setTimeout(patience)
+  session.on('timeout', () => {
+    if (open === 0) session.close()
+  })
+}
+
 interface Http1State {
   leaving: boolean
   /** Connections that speak HTTP/1.1; not those that went over to something else. */
@@ -198,7 +216,7 @@ function http1(options: ListenerOptions, headersTimeout: number, state: Http1Sta
     requestTimeout: 0,
     headersTimeout,
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
-    keepAliveTimeout: KEEP_ALIVE,
+    keepAliveTimeout: options.keepAlive ?? KEEP_ALIVE,
     maxHeaderSize: MAX_HEADER_BYTES,
     // A missing Host is answered like every other error, not by node.
     requireHostHeader: false,
@@ -207,8 +225,9 @@ function http1(options: ListenerOptions, headersTimeout: number, state: Http1Sta
   server.timeout = 0
   // The size of a head is its limit. Past a count, node would drop headers without a word.
   server.maxHeadersCount = 0
+  const waiting = new WeakMap<net.Socket, number>()
   const take = (req: http.IncomingMessage, res: http.ServerResponse, awaitsContinue: boolean) => {
-    inTurn(res, () => {
+    inTurn(req, res, waiting, () => {
       if (state.leaving) res.shouldKeepAlive = false
       options.onRequest(req, res, awaitsContinue)
     })
@@ -233,6 +252,8 @@ function http2Server(options: ListenerOptions): http2.Http2Server {
     settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: MAX_HEADER_BYTES },
     // As over HTTP/1.1, the size is the limit; node's own would be 128 headers.
     maxHeaderListPairs: MAX_HEADER_BYTES / 32,
+    // An upstream may say twice what is to be said once: over HTTP/1.1 that passes, and here node would throw.
+    strictSingleValueFields: false,
   })
   server.on('request', (req, res) => options.onRequest(req, res, false))
   server.on('checkContinue', (req, res) => options.onRequest(req, res, true))
@@ -242,12 +263,29 @@ function http2Server(options: ListenerOptions): http2.Http2Server {
 
 /**
  * Begins with a request when its answer can be sent. One that a client pipelines
- * behind another waits here: it costs nothing until its turn comes, and is gone
- * with its connection.
+ * behind another waits here: it costs no more than its head until its turn comes,
+ * and is gone with its connection. Too many of them are an attack: node reads on
+ * for as long as the first is not answered.
+ *
+ * @param waiting how many there are on each connection
  */
-function inTurn(res: http.ServerResponse, begin: () => void): void {
-  if (res.socket) begin()
-  else res.once('socket', begin)
+function inTurn(
+  { socket }: http.IncomingMessage, res: http.ServerResponse, waiting: WeakMap<net.Socket, number>, begin: () => void,
+): void {
+  if (res.socket) {
+    begin()
+    return
+  }
+  const count = (waiting.get(socket) ?? 0) + 1
+  if (count > MOST_PIPELINED) {
+    socket.destroy()
+    return
+  }
+  waiting.set(socket, count)
+  res.once('socket', () => {
+    waiting.set(socket, (waiting.get(socket) ?? 1) - 1)
+    begin()
+  })
 }
 
 /** One answer, whatever was asked, and an end that does not cut it off. */

@@ -6,11 +6,13 @@ import { GatewayError, overloaded } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import { buildGateway } from '../gateway.ts'
 import type { GatewayParts } from '../gateway.ts'
+import type { Host, Mount, OpenMount } from '../mount.ts'
 import { handle } from '../pipeline.ts'
+import type { ClientRequest } from '../proxy/client.ts'
 import { handleUpgrade, responseOn } from '../upgrade.ts'
 import { endingOf } from './ending.ts'
 import type { Ending } from './ending.ts'
-import { newExchange } from './intake.ts'
+import { clientOf, newExchange } from './intake.ts'
 import { listen } from './listener.ts'
 import type { Certificate, Listener } from './listener.ts'
 import { answerMalformed, answerRaw } from './malformed.ts'
@@ -41,7 +43,10 @@ export interface RunningGateway extends Ending {
   blame(error: unknown): boolean
 }
 
-export type ServerParts = Omit<GatewayParts, 'clock'>
+export interface ServerParts extends Omit<GatewayParts, 'clock'> {
+  /** What stands on the console's listener beside the API; nothing unless told. */
+  readonly mount?: OpenMount
+}
 
 /**
  * Starts a gateway: its listeners, its upstream connections, and the simulator
@@ -49,7 +54,8 @@ export type ServerParts = Omit<GatewayParts, 'clock'>
  *
  * @throws the system's error when an address cannot be listened on
  */
-export async function startGateway(config: Config, parts: ServerParts): Promise<RunningGateway> {
+export async function startGateway(config: Config, options: ServerParts): Promise<RunningGateway> {
+  const { mount: openMount, ...parts } = options
   const certificate = readCertificate(config.server.tls)
   let simulator: RunningSimulator | null = null
   const simulatorFor = async ({ upstreams }: Config): Promise<string | null> => {
@@ -71,13 +77,27 @@ export async function startGateway(config: Config, parts: ServerParts): Promise<
     // Timers of the connection keep the course, and are not to keep the exchange with its body.
     of.exchange = null
   }
-  const open = async (address: Address, tls: Certificate | null, managed: boolean): Promise<string> => {
+  const run: Host['run'] = (req, res, { url, identity, withhold }) => {
+    const { gateway } = reloader
+    const exchange = newExchange(gateway, withheld(req, url, withhold), res, false)
+    exchange.managed = true
+    exchange.vouched = identity
+    void follow(exchange, () => handle(gateway, exchange))
+  }
+  const host: Host = { current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run }
+  const mounted = config.console === null ? null : openMount?.(host) ?? null
+  const open = async (address: Address, tls: Certificate | null, mount: Mount | null, managed: boolean) => {
     const listener = await listen({
       listen: address,
       reusePort: config.server.reusePort,
       maxConnections: () => reloader.gateway.config.server.maxConnections,
       tls,
       onRequest: (req, res, awaitsContinue) => {
+        if (mount?.takes(req)) {
+          if (awaitsContinue) res.writeContinue()
+          mount.handle(req, res)
+          return
+        }
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, res, awaitsContinue)
         exchange.managed = managed
@@ -98,21 +118,24 @@ export async function startGateway(config: Config, parts: ServerParts): Promise<
     gateway: () => reloader.gateway,
     listeners,
     handsOver: config.server.reusePort || config.server.listen.fd !== undefined,
+    leave: () => mounted?.leave(),
     closeRest: async () => {
+      await mounted?.close()
       const { upstreams, keyStore, accounts, checks } = reloader.gateway
       checks.stop()
       await Promise.all([...upstreams.values()].map(({ transport }) => transport.destroy()))
       await simulator?.close()
       keyStore?.close()
       await accounts.close()
+      await reloader.gateway.lasting.archive?.close()
     },
   })
   try {
     // From here on a kill loses no row: not a moment later than the first request.
     await first.accounts.ledger?.ready()
-    const base = await open(config.server.listen, certificate, false)
+    const base = await open(config.server.listen, certificate, null, false)
     if (config.server.reusePort) warnOfResets(parts.log)
-    const console = config.console ? await open(config.console.listen, null, true) : null
+    const console = config.console ? await open(config.console.listen, null, mounted, true) : null
     return {
       ...ending,
       addresses: { base, console },
@@ -128,6 +151,17 @@ export async function startGateway(config: Config, parts: ServerParts): Promise<
 interface Course {
   /** null when it has ended. */
   exchange: Exchange | null
+}
+
+/** The request as it is to go through the pipeline: at another target, and without what was not for it. */
+function withheld(req: ClientRequest, url: string, names: ReadonlySet<string>): ClientRequest {
+  req.url = url
+  for (const name of names) delete req.headers[name]
+  const { rawHeaders } = req
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
+    if (names.has((rawHeaders[at] as string).toLowerCase())) rawHeaders.splice(at, 2)
+  }
+  return req
 }
 
 function stopOne(exchange: Exchange | null, error: unknown): boolean {

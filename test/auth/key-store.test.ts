@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import type { Test } from 'tap'
 import { KeyFile, keyFileOf } from '../../src/auth/key-file.ts'
-import { readKeys } from '../../src/auth/key-reader.ts'
+import { MIGRATIONS } from '../../src/auth/key-schema.ts'
+import { readBlocks, readKeys } from '../../src/auth/key-reader.ts'
 import { KeyStore } from '../../src/auth/key-store.ts'
 import type { KeyChange } from '../../src/auth/key-store.ts'
 import type { Key, Limits } from '../../src/config/types.ts'
@@ -17,6 +18,14 @@ const LIMITS: Limits = {
   concurrent: 3,
   budget: { usd: '0.10', per: 'month' },
   models: new Map([['gpt-*', { requestsPerMinute: null, tokensPerMinute: 5, concurrent: null, budget: null }]]),
+}
+
+const BY = { actor: 'test', address: null }
+
+function revoke(store: KeyFile, id: number, now: number): void {
+  const found = store.find('id', id)
+  if (found === null) throw new Error(`there is no key ${id}`)
+  store.revoke(found, now, BY)
 }
 
 function key(name: string, more: Partial<Key> = {}): Key {
@@ -47,7 +56,7 @@ t.test('the store is beside the ledger, and its owner\'s alone', async t => {
   const before = process.umask(0)
   t.teardown(() => process.umask(before))
   using store = new KeyFile(file)
-  store.create(key('a'), 1)
+  store.create(key('a'), 1, BY)
   for (const part of ['', '-wal', '-shm']) t.equal(statSync(file + part).mode & 0o777, 0o600, `keys.db${part}`)
 })
 
@@ -55,8 +64,8 @@ t.test('what is written is read again, all of it', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using store = new KeyFile(file)
   const all = [key('a', { models: ['x', 'y-*'], limits: LIMITS }), key('none', { models: [] }), key('b')]
-  for (const [at, one] of all.entries()) store.create(one, 100 + at)
-  store.revoke(2, 500)
+  for (const [at, one] of all.entries()) store.create(one, 100 + at, BY)
+  revoke(store, 2, 500)
   t.strictSame(readKeys(file), [
     { id: 1, key: all[0], createdAt: 100, revokedAt: null },
     { id: 2, key: all[1], createdAt: 101, revokedAt: 500 },
@@ -68,22 +77,22 @@ t.test('what is written is read again, all of it', async t => {
 t.test('the value of a key stands nowhere in the file', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using store = new KeyFile(file)
-  store.create(key('a'), 1)
+  store.create(key('a'), 1, BY)
   using db = new DatabaseSync(file)
   t.notMatch(JSON.stringify(db.prepare('SELECT *, hex(digest) AS h FROM keys').all()), 'secret of')
 })
 
 t.test('a name belongs to one live key; a revoked one gives it back', async t => {
   using store = new KeyFile(join(t.testdir({}), 'keys.db'))
-  store.create(key('a'), 1)
+  store.create(key('a'), 1, BY)
   const again = key('a', { digest: hash('sha256', 'another', 'buffer') })
-  t.throws(() => store.create(again, 2), { code: 'taken' })
-  store.revoke(1, 3)
-  store.create(again, 4)
+  t.throws(() => store.create(again, 2, BY), { code: 'taken' })
+  revoke(store, 1, 3)
+  store.create(again, 4, BY)
   t.match(store.find('name', 'a'), { id: 2, revokedAt: null })
   t.match(store.find('id', 1), { id: 1, revokedAt: 3 })
   t.match(store.find('digest', key('a').digest), { id: 1 })
-  store.revoke(1, 9)
+  revoke(store, 1, 9)
   t.match(store.find('id', 1), { revokedAt: 3 }, 'the first revocation stands')
   t.equal(store.find('name', 'b'), null)
 })
@@ -92,12 +101,12 @@ t.test('a running store takes changes up, and tells them once', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const running = open(t, file)
   using other = new KeyFile(file)
-  other.create(key('a', { limits: LIMITS }), 1)
+  other.create(key('a', { limits: LIMITS }), 1, BY)
   running.look()
   t.equal(running.names(), 'a')
   t.match(running.store.keys()[0], { name: 'a', limits: LIMITS })
-  other.create(key('b'), 2)
-  other.revoke(1, 3)
+  other.create(key('b'), 2, BY)
+  revoke(other, 1, 3)
   running.look()
   running.look()
   t.equal(running.names(), 'b')
@@ -113,14 +122,14 @@ t.test('a writer waits for those who have not taken its change up, and for nobod
   const first = open(t, file)
   const second = open(t, file)
   using other = new KeyFile(file)
-  other.create(key('a'), 1)
+  other.create(key('a'), 1, BY)
   t.equal(other.published(0), false)
   first.look()
   t.equal(other.published(0), false, 'the second has not looked')
   second.look()
   t.equal(other.published(0), true)
   t.equal(second.names(), 'a')
-  other.revoke(1, 2)
+  revoke(other, 1, 2)
   first.look()
   t.equal(other.published(0), false)
   second.store.close()
@@ -132,7 +141,7 @@ t.test('many processes may write at once', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using first = new KeyFile(file)
   using second = new KeyFile(file)
-  for (let i = 0; i < 50; i++) (i % 2 ? first : second).create(key(`k${i}`), i)
+  for (let i = 0; i < 50; i++) (i % 2 ? first : second).create(key(`k${i}`), i, BY)
   t.equal(readKeys(file).length, 50)
 })
 
@@ -140,7 +149,7 @@ t.test('a store that is locked at the start is told once, and read when it can b
   const file = join(t.testdir({}), 'keys.db')
   {
     using other = new KeyFile(file)
-    other.create(key('a'), 1)
+    other.create(key('a'), 1, BY)
   }
   const locker = new DatabaseSync(file)
   locker.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')
@@ -170,7 +179,7 @@ t.test('a store that is lost or replaced by garbage: the keys known so far stay'
   const file = join(t.testdir({}), 'keys.db')
   {
     using other = new KeyFile(file)
-    other.create(key('a'), 1)
+    other.create(key('a'), 1, BY)
   }
   const running = open(t, file)
   renameSync(file, `${file}.aside`)
@@ -199,8 +208,8 @@ t.test('a store that was garbage from the start is told, and has no keys', async
 t.test('a row that cannot be read stands in nobody else\'s way', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using other = new KeyFile(file)
-  other.create(key('a'), 1)
-  other.create(key('odd'), 2)
+  other.create(key('a'), 1, BY)
+  other.create(key('odd'), 2, BY)
   using db = new DatabaseSync(file)
   for (const limits of ['{"requests_per_hour":1}', '{"concurrent":-1}', '{"budget":{"usd":5,"per":"day"}}', '[]', '"x"']) {
     db.prepare("UPDATE keys SET limits = ? WHERE name = 'odd'").run(limits)
@@ -231,4 +240,79 @@ t.test('files of others and of newer versions are left alone', async t => {
   t.throws(() => readKeys(empty), { code: 'outdated' })
   new KeyFile(empty).close()
   t.strictSame(readKeys(empty), [])
+})
+
+t.test('blocks are taken up like other changes, and each is told once', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  const { store, changes, look, clock } = open(t, file)
+  using other = new KeyFile(file)
+  const [one, two] = [key('one'), key('two')]
+  t.equal(other.block(one, 1, BY), true)
+  t.equal(other.block(one, 2, BY), false, 'it is so already')
+  look()
+  t.same(store.blocked(), [one.digest])
+  t.same(changes.map(({ blocked, unblocked }) => [blocked.length, unblocked.length]), [[1, 0]])
+  t.equal(other.unblock(two, 3, BY), false)
+  t.equal(other.unblock(one, 4, BY), true)
+  t.equal(other.block(two, 5, BY), true)
+  look()
+  t.same(store.blocked(), [two.digest])
+  t.same(changes.at(-1)?.unblocked, [one.digest])
+  other.create(key('three'), 6, BY)
+  look()
+  t.match(changes.at(-1), { added: [{ name: 'three' }], blocked: [], unblocked: [] }, 'numbers of changes are one row')
+  t.equal(other.published(0), true)
+  t.same(readBlocks(file).map(({ name, blockedAt }) => [name, blockedAt]), [['two', 5]])
+  t.equal(clock.pending > 0, true)
+  // A store that begins now knows of it at once.
+  t.same(open(t, file).store.blocked(), [two.digest])
+})
+
+t.test('a change takes another place than the key that it changes, and the list tells of both', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  const { store, changes, look } = open(t, file)
+  using other = new KeyFile(file)
+  other.create(key('a'), 1, BY)
+  look()
+  const found = other.find('name', 'a')
+  if (found === null) throw new Error('it was made')
+  other.change(found, { models: ['gpt-*'], limits: LIMITS }, 'models: gpt-*', 2, BY)
+  look()
+  t.match(store.keys(), [{ name: 'a', models: ['gpt-*'], limits: { concurrent: 3 } }])
+  t.match(changes.at(-1), { added: [{ name: 'a', models: ['gpt-*'] }], removed: [{ name: 'a', models: null }] })
+  t.match(other.audit(null, 10), [
+    { action: 'key.changed', subject: 'a', detail: 'models: gpt-*', at: 2 }, { action: 'key.created', subject: 'a', at: 1 },
+  ])
+})
+
+t.test('of each action the last ten thousand are kept', async t => {
+  using store = new KeyFile(join(t.testdir({}), 'keys.db'))
+  store.create(key('a'), 1, BY)
+  const db = new DatabaseSync(join(t.testdirName, 'keys.db'))
+  db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+    INSERT INTO audit (at, actor, action) SELECT i, 'console: unknown', 'login.refused' FROM n`)
+  store.note({ at: 20_000, actor: 'console: unknown', address: null, action: 'login.refused', subject: null, detail: null })
+  const counts = db.prepare('SELECT action, count(*) AS n, min(at) AS first FROM audit GROUP BY action ORDER BY action').all()
+  db.close()
+  t.match(counts, [{ action: 'key.created', n: 1 }, { action: 'login.refused', n: 10_000, first: 2 }])
+})
+
+t.test('a store of the first version is brought up to date, with all that is in it', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  const db = new DatabaseSync(file)
+  db.exec(`${MIGRATIONS[0]}; PRAGMA user_version = 1; PRAGMA application_id = ${0x47574b53}`)
+  const insert = db.prepare('INSERT INTO keys (name, digest, created_at, revoked_at) VALUES (?, ?, ?, ?)')
+  insert.run('live', key('live').digest, 1, null)
+  insert.run('gone', key('gone').digest, 2, 3)
+  db.close()
+  t.throws(() => readKeys(file), { code: 'outdated' })
+  const { store, names, look } = open(t, file)
+  t.equal(names(), 'live')
+  using other = new KeyFile(file)
+  other.block(key('live'), 4, BY)
+  revoke(other, 1, 5)
+  look()
+  t.equal(names(), '')
+  t.equal(store.blocked().length, 1)
+  t.same(readKeys(file).map(({ revokedAt }) => revokedAt), [5, 3])
 })

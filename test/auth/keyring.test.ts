@@ -40,3 +40,29 @@ t.test('ten thousand keys are as good as one', async t => {
   t.equal(ring.find('sk-9999')?.key?.name, 'k9999')
   t.equal(ring.find('sk-10000'), null)
 })
+
+t.test('a key that is shut out is nobody, wherever it comes from, until it is let in again', async t => {
+  const [configured, stored] = [key('a', 'sk-a'), key('b', 'sk-b')]
+  const ring = new Keyring([configured], compileGlobs, { keys: [stored], blocked: [configured.digest] })
+  t.equal(ring.find('sk-a'), null)
+  t.equal(ring.find('sk-b')?.key, stored)
+  ring.update({ added: [], removed: [], blocked: [stored.digest, configured.digest] })
+  t.equal(ring.find('sk-b'), null)
+  // It changes meanwhile, and stays outside.
+  const changed = key('b', 'sk-b', ['fast'])
+  ring.update({ added: [changed], removed: [stored] })
+  t.equal(ring.find('sk-b'), null)
+  ring.update({ added: [], removed: [], unblocked: [stored.digest, configured.digest] })
+  t.equal(ring.find('sk-a')?.key, configured)
+  t.equal(ring.find('sk-b')?.key, changed)
+  ring.update({ added: [], removed: [changed], blocked: [changed.digest] })
+  ring.update({ added: [], removed: [], unblocked: [changed.digest] })
+  t.equal(ring.find('sk-b'), null, 'it was revoked while it was shut out')
+})
+
+t.test('a digest finds what its key finds', async t => {
+  const ring = new Keyring([key('a', 'sk-a')], compileGlobs)
+  t.equal(ring.holder(hash('sha256', 'sk-a', 'buffer')), ring.find('sk-a'))
+  t.equal(ring.holder(hash('sha256', 'sk-b', 'buffer')), null)
+  t.equal(ring.holder(Buffer.alloc(0)), null)
+})

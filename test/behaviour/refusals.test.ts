@@ -147,8 +147,9 @@ for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {
   }
 }
 
-t.test('generate: a model in the path that no route serves, or that the key may not use', async t => {
-  for (const [model, key, status] of [['none', KEY, 404], ['gpt-4', LIMITED, 403]] as const) {
+t.test('generate: a model in the path that no route serves, that the key may not use, or that is no name', async t => {
+  const endless = `gpt-${'x'.repeat(300)}`
+  for (const [model, key, status] of [['none', KEY, 404], ['gpt-4', LIMITED, 403], [endless, KEY, 404]] as const) {
     const answer = await fetch(`${gateway.url}/v1beta/models/${model}:streamGenerateContent?alt=sse`, {
       method: 'POST', body: '{}', headers: { 'x-goog-api-key': key, 'content-type': 'application/json' },
     })

@@ -54,21 +54,6 @@ auth: open
   t.strictSame(unpriced.map(([, line, model]) => `${line} ${model}`), ['3 gpt-none', '5 nobodys'])
 })
 
-t.test('rows that are kept for less time than a budget counts are told of', async t => {
-  const told = async (keep: string, per: string): Promise<boolean> => {
-    const yaml = `${GOOD}limits: { models: { "sim*": { budget: { usd: 1, per: ${per} } } } }
-ledger: { file: gateway.db, keep: ${keep} }
-`
-    const cwd = t.testdir({ 'gateway.yaml': yaml })
-    const { stdout } = await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } })
-    return stdout.includes('warning: rows are kept for less time')
-  }
-  t.equal(await told('30d', 'month'), true)
-  t.equal(await told('31d', 'month'), false)
-  t.equal(await told('31d', 'day'), false)
-  t.equal(await told('4000d', 'total'), true)
-})
-
 t.test('a file that is not there', async t => {
   const { code, stdout } = await gateway(['check', '--config', 'nowhere.yaml'], { cwd: t.testdir({}) })
   t.match({ code, stdout }, { code: 2, stdout: /^nowhere\.yaml: error: no such file/ })

@@ -41,7 +41,7 @@ t.test('a key is shown once, alone on standard output, and kept hashed', async t
   const prefix = hash('sha256', stdout.trim()).slice(0, 8)
   t.strictSame(listed.stdout.trimEnd().split('\n').map(line => JSON.parse(line) as unknown).slice(0, 1), [
     { id: null, name: 'team', source: 'yaml', models: ['demo'], limits: null, created_at: null, revoked_at: null,
-      sha256_prefix: null },
+      blocked_at: null, sha256_prefix: null },
   ])
   t.match(JSON.parse(listed.stdout.split('\n')[1] ?? ''), {
     id: 1, name: 'a', source: 'store', models: ['demo', 'gpt-*'], limits: { budget: { usd: '50', per: 'month' } },
@@ -124,7 +124,7 @@ t.test('a key can be revoked by its name, its id or itself', async t => {
   const unknown = await run('revoke', `${key.slice(0, 4)}${'0'.repeat(32)}3VDO1M`)
   t.match(unknown, { code: 1, stderr: 'no key has this value' })
   t.notMatch(unknown.stderr, '3VDO1M')
-  t.match((await run('list')).stdout, /\n *3 +c +[0-9a-f]{8} +store +\S+Z +- +all +none\n/)
+  t.match((await run('list')).stdout, /\n *3 +c +[0-9a-f]{8} +store +\S+Z +- +- +all +none\n/)
 })
 
 t.test('a variable that is not set is told where it matters: in the ledger', async t => {

@@ -37,3 +37,18 @@ t.test('affinity, other targets, prefill and checks', t => {
   })
   t.end()
 })
+
+t.test('a route in one line, for the ledger', t => {
+  const found = routes(t, `
+  - { path: /v1/*, model: "gpt-*", to: a }
+  - { model: [m1, m2, m3, m4, m5, m6, m7], to: [a, { upstream: b, model: own }], strategy: weighted }
+  - { to: b }
+`)
+  const [{ line = 0 } = {}] = found
+  t.strictSame(found.map(route => route.text), [
+    `routes[0], line ${line}: path /v1/*, model gpt-* -> a (ordered)`,
+    `routes[1], line ${line + 1}: model m1 | m2 | m3 | m4 | m5 and 2 more -> a | b: own (weighted)`,
+    `routes[2], line ${line + 2}: everything -> b (ordered)`,
+  ])
+  t.end()
+})

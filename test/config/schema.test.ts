@@ -60,6 +60,7 @@ t.test('each line that the example has commented out is right too', async t => {
   writeFileSync(file, full.join('\n'))
   const env = {
     OPENAI_API_KEY: 'x', ANTHROPIC_API_KEY: 'y', GEMINI_API_KEY: 'z', TEAM_A_KEY: 'a-key-that-is-long-enough',
+    CONSOLE_PASSWORD: `scrypt:N=16384:r=8:p=1:${'A'.repeat(22)}:${'A'.repeat(43)}`,
   }
   const { config, warnings } = loadConfig(file, env)
   t.strictSame(warnings, [])

@@ -28,9 +28,24 @@ ${priced(second).replace('models:\n', '')}`)
   })
   t.equal(row?.attempts.length, 2)
   t.equal(row?.costPico, costOf({ input: 100, output: 20 }))
-  t.match(story, /attempt 1: a, model sim,status=503\S*: error_answer, status 503, after [\d.]+ ms/)
+  t.match(story, /attempt 1: a, model sim,status=503\S*: error_answer, status 503 \w+, after [\d.]+ ms/)
   t.match(story, /attempt 2: b, model sim\S*: ok, status 200, after [\d.]+ ms/)
   t.match(story, /answered by +b/)
+})
+
+everyWay(t, 'the word with which an error names itself is kept, and nothing else of it', async (t, dialect, stream) => {
+  const words = { chat: 'rate_limit_exceeded', messages: 'rate_limit_error', generate: 'RESOURCE_EXHAUSTED' }
+  for (const [models, count] of [[['sim,status=429'], 1], [['sim,status=429', 'sim'], 2]] as const) {
+    const { url } = await start(t)
+    const targets = models.map(model => `{ upstream: a, model: "${model}" }`).join(', ')
+    const books = await openBooks(t, `upstreams: { a: { url: "${url}" } }\nroutes: [{ to: [${targets}], retries: ${count - 1} }]`)
+    await ask(books.gateway, dialect, { stream })
+    const [row] = [...(await books.close()).values()]
+    t.equal(row?.attempts.length, count)
+    const [first] = row?.attempts ?? []
+    t.match(first, { outcome: 'error_answer', status: 429, said: words[dialect.name] })
+    t.equal(row?.attempts[1]?.said, undefined)
+  }
 })
 
 everyWay(t, 'all fail: nobody pays, and both attempts are told', async (t, dialect, stream) => {

@@ -53,6 +53,7 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
   priceVersion: maybe(name),
   bytesIn: count,
   bytesOut: count,
+  route: maybe(name),
 }, { noNullPrototype: true })
 
 t.test('every row comes back as it was stored, costs and large counts to the last digit', async t => {

@@ -50,6 +50,7 @@ export function row(id: string, changes: Partial<LedgerRow> = {}): LedgerRow {
     priceVersion: 'config',
     bytesIn: 912,
     bytesOut: 512,
+    route: 'routes[0], line 12: model gpt-* -> openai (ordered)',
     ...changes,
   }
 }

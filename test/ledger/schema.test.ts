@@ -3,41 +3,10 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { openReader } from '../../src/ledger/query.ts'
 import { MIGRATIONS, migrate, schemaVersion } from '../../src/ledger/schema.ts'
+import { Store } from '../../src/ledger/store.ts'
 import { row } from './rows.ts'
+import { VERSION_1 } from './version-1.ts'
 import { watch } from './watched.ts'
-
-/** As version 1 wrote it; never to be changed. */
-const VERSION_1 = `
-  CREATE TABLE requests (id INTEGER PRIMARY KEY,
-    request_id TEXT NOT NULL, started_at INTEGER NOT NULL, first_byte_ms REAL, duration_ms REAL,
-    key TEXT, protocol TEXT, endpoint TEXT, model TEXT, upstream TEXT, upstream_model TEXT,
-    status INTEGER, "end" TEXT NOT NULL, error TEXT, source TEXT NOT NULL,
-    input_tokens INTEGER, cached_input_tokens INTEGER, cache_write_5m_tokens INTEGER,
-    cache_write_1h_tokens INTEGER, output_tokens INTEGER, reasoning_tokens INTEGER,
-    input_audio_tokens INTEGER, output_audio_tokens INTEGER, input_image_tokens INTEGER,
-    output_image_tokens INTEGER, seconds REAL, characters INTEGER, images INTEGER,
-    cost_pico_usd INTEGER, price TEXT, price_version TEXT, attempts TEXT,
-    bytes_in INTEGER, bytes_out INTEGER) STRICT;
-  CREATE UNIQUE INDEX requests_by_id ON requests (request_id, started_at);
-  CREATE INDEX requests_by_time ON requests (started_at);
-  CREATE INDEX requests_by_key ON requests (key, started_at);
-  CREATE INDEX requests_by_model ON requests (model, started_at);
-  CREATE TABLE in_flight (instance TEXT NOT NULL,
-    request_id TEXT NOT NULL, started_at INTEGER NOT NULL, first_byte_ms REAL, duration_ms REAL,
-    key TEXT, protocol TEXT, endpoint TEXT, model TEXT, upstream TEXT, upstream_model TEXT,
-    status INTEGER, "end" TEXT NOT NULL, error TEXT, source TEXT NOT NULL,
-    input_tokens INTEGER, cached_input_tokens INTEGER, cache_write_5m_tokens INTEGER,
-    cache_write_1h_tokens INTEGER, output_tokens INTEGER, reasoning_tokens INTEGER,
-    input_audio_tokens INTEGER, output_audio_tokens INTEGER, input_image_tokens INTEGER,
-    output_image_tokens INTEGER, seconds REAL, characters INTEGER, images INTEGER,
-    cost_pico_usd INTEGER, price TEXT, price_version TEXT, attempts TEXT,
-    bytes_in INTEGER, bytes_out INTEGER, PRIMARY KEY (request_id, started_at)) STRICT, WITHOUT ROWID;
-  PRAGMA user_version = 1;
-  PRAGMA application_id = 0x47574c47;
-  INSERT INTO requests (request_id, started_at, "end", source, key, input_tokens, cost_pico_usd)
-    VALUES ('old', 1700000000000, 'complete', 'reported', 'team-a', 7, 9007199254740993);
-  INSERT INTO in_flight (instance, request_id, started_at, "end", source)
-    VALUES ('dead', 'cut', 1700000000001, 'interrupted', 'estimated');`
 
 t.test('a file of version 1 is read, continued and recovered', async t => {
   const file = join(t.testdir(), 'gateway.db')
@@ -59,6 +28,23 @@ t.test('a file of version 1 is read, continued and recovered', async t => {
     row('new'),
   ])
   t.strictSame(watched.told, [])
+})
+
+t.test('a file of version 1 gets its sums, and so do rows that an older process still writes', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  using old = new DatabaseSync(file)
+  old.exec(VERSION_1)
+  const insert = old.prepare(`INSERT OR REPLACE INTO requests (request_id, started_at, "end", source, cost_pico_usd)
+    VALUES (?, 1700000000000, 'error', 'none', 3)`)
+  const store = new Store(file, 'new')
+  const sums = () => old.prepare(
+    'SELECT sum(requests) AS n, sum(cost_high) AS high, sum(cost_low) AS low FROM days').get()
+  store.sum()
+  t.match(sums(), { n: 1, high: 9_007_199, low: 254_740_993 })
+  insert.run('beside')
+  store.sum()
+  t.match(sums(), { n: 2, high: 9_007_199, low: 254_740_996 })
+  store.close()
 })
 
 const NEXT = [

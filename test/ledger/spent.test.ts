@@ -1,7 +1,11 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { encode } from '../../src/ledger/columns.ts'
 import { spentSince } from '../../src/ledger/spent.ts'
+import { Store } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, row } from './rows.ts'
+import { VERSION_1 } from './version-1.ts'
 import { watch } from './watched.ts'
 
 const DAY = 86_400_000
@@ -36,4 +40,35 @@ t.test('a file that is not there, or empty, has no sums', async t => {
   const dir = t.testdir({ 'empty.db': '' })
   t.strictSame(spentSince(join(dir, 'none.db'), 0), [])
   t.strictSame(spentSince(join(dir, 'empty.db'), 0), [])
+})
+
+t.test('what was spent in rows that are gone is spent, and in rows that are in no sum yet', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new Store(file, 'one')
+  store.write({ seq: 1, drafts: [], closed: [encode(row('old', { startedAt: MIDNIGHT, costPico: 5n }))] })
+  store.sum()
+  store.expire(MIDNIGHT + DAY, MIDNIGHT + DAY)
+  const next = row('new', { startedAt: MIDNIGHT + DAY, costPico: 7n, model: '' })
+  store.write({ seq: 2, drafts: [], closed: [encode(next)] })
+  const spent = [
+    { key: 'team-a', model: 'gpt-4.1-mini', startedAt: MIDNIGHT, pico: 5n },
+    { key: 'team-a', model: '', startedAt: MIDNIGHT + DAY, pico: 7n },
+  ]
+  const sums = (keys: readonly string[] | null) => spentSince(file, 0, keys)
+    .toSorted((a, b) => a.startedAt - b.startedAt)
+  t.strictSame(sums(null), spent)
+  t.strictSame(sums(['team-a', 'team-b']), spent)
+  t.strictSame(sums(['team-b']), [])
+  store.sum()
+  t.strictSame(sums(null), spent)
+  store.close()
+})
+
+t.test('a ledger of an older version is asked for its rows', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  using old = new DatabaseSync(file)
+  old.exec(VERSION_1)
+  t.strictSame(spentSince(file, 0), [
+    { key: 'team-a', model: null, startedAt: Date.UTC(2023, 10, 14), pico: 9007199254740993n },
+  ])
 })

@@ -21,6 +21,7 @@ t.test('it tells what was asked, what happened when, what was counted and what i
   endpoint     chat.completions
   protocol     chat
   model        gpt-4.1-mini
+  route        routes[0], line 12: model gpt-* -> openai (ordered)
   answered by  openai, as gpt-4.1-mini
   status       200
   end          complete: the whole answer was sent

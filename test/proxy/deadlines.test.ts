@@ -152,3 +152,13 @@ t.test('quietFor tells how long nothing has happened', async t => {
   deadlines.upstreamActive()
   t.equal(deadlines.quietFor, 0)
 })
+
+t.test('what goes on after a deadline has its own: the last bytes are not waited for without an end', t => {
+  const { clock, deadlines, codes } = setUp()
+  deadlines.upstreamActive()
+  clock.advance(TIMEOUTS.idle)
+  deadlines.clientBlocked()
+  clock.advance(TIMEOUTS.idle)
+  t.strictSame(codes(), ['idle_timeout', 'client_stalled'])
+  t.end()
+})

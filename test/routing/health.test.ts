@@ -171,6 +171,17 @@ t.test('names without end do not fill the memory; those that are not well are re
   t.end()
 })
 
+t.test('names that once asked to be left alone do not fill it either, when their time is over', t => {
+  const { clock, health } = setUp()
+  for (let n = 0; n < 20_000; n++) {
+    health.begin(`m${n}`).failed(1_000)
+    clock.advance(1)
+  }
+  t.ok(health.conditions().length < 10_000, `${health.conditions().length} names are remembered`)
+  t.notOk(health.allows('m19999'), 'the last one is left alone')
+  t.end()
+})
+
 t.test('an upstream that fails two checks is closed to all its models, until it passes one', t => {
   const { health, fail } = setUp()
   health.begin('up\nx').succeeded()

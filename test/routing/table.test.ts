@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { compileGlobs } from '../../src/config/glob.ts'
@@ -81,3 +83,19 @@ t.test('match and trace never disagree', async () => {
     },
   ), { numRuns: 500 })
 })
+
+t.test('long paths are not remembered: clients choose them', async t => {
+  const routes = table([null, null])
+  const path = (n: number) => Buffer.alloc(50_000, `/v1/${n}-`).toString('latin1')
+  const before = heapInUse()
+  for (let n = 0; n < 2_000; n++) routes.match(path(n), null)
+  const more = heapInUse() - before
+  t.ok(more < 20_000_000, `${more >> 20} MB more`)
+  t.equal(at(routes.match('/v1/x', null)), 0)
+})
+
+function heapInUse(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
+}

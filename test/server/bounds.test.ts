@@ -1,16 +1,26 @@
 import { once } from 'node:events'
 import * as http from 'node:http'
+import * as net from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { connect } from '../support/wire.ts'
+import { connect, post } from '../support/wire.ts'
 
 const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 const CHAT = JSON.stringify({ model: 'm', messages: [] })
 
 function yaml(url: string, server: string): string {
   return `server: { listen: 127.0.0.1:0, ${server} }\nupstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n`
+}
+
+function heapInUse(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
 }
 
 async function status(url: string): Promise<{ body_bytes: number; running: number }> {
@@ -73,6 +83,66 @@ t.test('bytes of bodies: what does not fit is refused while it comes, and its ro
   const third = post()
   third.end(body)
   t.match(await answer(third), [200, {}])
+  while ((await status(gateway.url)).body_bytes > 0);
+})
+
+t.test('an answer that was kept back counts until the client has taken it', async t => {
+  const part = JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(60_000) } }] })
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(200, { 'content-type': 'text/event-stream' })
+    res.end(`${`data: ${part}\n\n`.repeat(400)}data: [DONE]\n\n`)
+  })
+  const routes = `upstreams: { up: { url: "${upstream.url}", usage: as_is } }\nroutes: [{ to: up, resume: hold }]\n`
+  const gateway = await startTestGateway(t, `server: { listen: 127.0.0.1:0, body_memory: 100mb }\n${routes}`)
+  const { hostname, port } = new URL(gateway.url)
+  const client = net.connect(Number(port), hostname)
+  t.teardown(() => client.destroy())
+  client.write(post('/v1/chat/completions', { model: 'm', stream: true, messages: [] }))
+  // Its head has come, so all of it is on the way.
+  await once(client, 'readable')
+  t.ok((await status(gateway.url)).body_bytes > 20_000_000)
+  client.resume()
+  await gateway.waitForLog(line => line.msg === 'exchange' && line.end === 'complete')
+  while ((await status(gateway.url)).body_bytes > 0);
+})
+
+t.test('a body in single bytes takes no more memory than another', async t => {
+  const gateway = await startTestGateway(t, yaml('http://127.0.0.1:9', 'body_limit: 8mb'))
+  const client = await connect(t, gateway.url)
+  const head = 'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+  client.send(`${head}Authorization: Bearer ${KEY}\r\nTransfer-Encoding: chunked\r\n\r\n`)
+  const before = heapInUse()
+  const bytes = Buffer.from('1\r\n \r\n'.repeat(100_000))
+  for (let n = 1; n <= 20; n++) {
+    client.socket.write(bytes)
+    while ((await status(gateway.url)).body_bytes < n * 100_000);
+  }
+  const more = heapInUse() - before
+  t.ok(more < 30_000_000, `${more >> 20} MB for 2 MB`)
+})
+
+t.test('what bodies decompress to counts while they do, not when they have', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume().on('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
+  })
+  const gateway = await startTestGateway(t, yaml(upstream.url, 'body_limit: 8mb, body_memory: 20mb'))
+  const body = gzipSync(`{"model":"m",${' '.repeat(7_500_000)}"messages":[]}`)
+  const before = process.memoryUsage().arrayBuffers
+  let peak = 0
+  const timer = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().arrayBuffers - before)
+  }, 1)
+  const asked = Array.from({ length: 40 }, async () => {
+    const headers = { ...HEADERS, 'content-encoding': 'gzip' }
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body })
+    await answer.text()
+    return answer.status
+  })
+  const statuses = await Promise.all(asked)
+  clearInterval(timer)
+  t.ok(statuses.includes(200) && statuses.includes(503), statuses.join(' '))
+  t.ok(peak < 120_000_000, `${peak >> 20} MB at most`)
   while ((await status(gateway.url)).body_bytes > 0);
 })
 

@@ -8,7 +8,7 @@ import { listen } from '../../src/server/listener.ts'
 import type { ListenerOptions } from '../../src/server/listener.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { PREFACE, SETTINGS, frame, parseFrames } from '../support/frames.ts'
-import { openSession } from '../support/http2.ts'
+import { H2Request, openSession, openSessionOn } from '../support/http2.ts'
 import { connect } from '../support/wire.ts'
 
 const malformed: NodeJS.ErrnoException[] = []
@@ -104,6 +104,23 @@ t.test('a connection that says nothing is closed', async t => {
   t.equal(client.text, '')
 })
 
+t.test('HTTP/2: a session without requests is closed, and one that waits for an answer is not', async t => {
+  const asked = Promise.withResolvers<ServerResponse>()
+  const listener = await start(t, { keepAlive: 100, onRequest: (_req, res) => asked.resolve(res as ServerResponse) })
+  const { session, tcp } = await openSessionOn(t, listener.url)
+  const idle = await openSessionOn(t, listener.url)
+  const request = new H2Request(session, 'GET', '/x')
+  const res = await asked.promise
+  await once(idle.tcp, 'close')
+  t.notOk(tcp.destroyed)
+  const answered = performance.now()
+  res.end('late')
+  t.equal(await request.closed, 0)
+  t.equal(request.text, 'late')
+  await once(tcp, 'close')
+  t.ok(performance.now() - answered >= 90, 'it counts from the last request')
+})
+
 t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong one harms nobody', async t => {
   const { cert, key } = selfSigned()
   const listener = await start(t, { tls: { cert, key }, headersTimeout: 200 })
@@ -157,6 +174,22 @@ t.test('pipelined requests are begun one after the other', async t => {
     begun[i - 1]?.end(`answer ${i}`)
     await client.until(new RegExp(`answer ${i}$`))
   }
+})
+
+t.test('a hundred requests may be pipelined; a client that never stops ends its connection', async t => {
+  const begun: ServerResponse[] = []
+  const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
+  const modest = await connect(t, listener.url)
+  modest.send(GET.repeat(101))
+  for (let n = 0; n < 101; n++) {
+    while (begun.length <= n) await new Promise(setImmediate)
+    begun[n]?.end(`answer ${n}`)
+  }
+  await modest.until(/answer 100$/)
+  const greedy = await connect(t, listener.url)
+  greedy.send(GET.repeat(5_000))
+  await greedy.ended
+  t.equal(begun.length, 102, 'those that wait never begin')
 })
 
 t.test('no header is dropped, however many there are', async t => {

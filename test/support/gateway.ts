@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { startGateway } from '../../src/server/server.ts'
 import type { Reloaded } from '../../src/server/reload.ts'
-import type { RunningGateway } from '../../src/server/server.ts'
+import type { RunningGateway, ServerParts } from '../../src/server/server.ts'
 
 export interface TestGateway extends RunningGateway {
   readonly url: string
@@ -28,7 +28,7 @@ export const KEY = 'sk-test-0123456789abcdef'
  * Where the text says nothing of them, it listens on a free port and knows KEY.
  */
 export async function startTestGateway(
-  t: Test, yaml: string, env: Record<string, string> = {},
+  t: Test, yaml: string, env: Record<string, string> = {}, parts: Partial<ServerParts> = {},
 ): Promise<TestGateway> {
   const file = join(t.testdir({}), 'gateway.yaml')
   writeFileSync(file, completed(yaml))
@@ -46,7 +46,7 @@ export async function startTestGateway(
       done()
     },
   })
-  const gateway = await startGateway(config, { log: pino({ level: 'debug' }, sink), version: '0.0.0-test' })
+  const gateway = await startGateway(config, { log: pino({ level: 'debug' }, sink), version: '0.0.0-test', ...parts })
   t.teardown(() => gateway.close())
   return {
     ...gateway,

@@ -1,0 +1,58 @@
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { code, generatedFrom, plain, table } from './markdown.ts'
+
+const TITLES: Readonly<Record<string, string>> = {
+  session: 'Session', panel: 'Panel', billing: 'Billing', logs: 'Logs', keys: 'Keys', routes: 'Routes and models',
+}
+
+/** docs/reference/console-api.md: the same as the OpenAPI document, for people. */
+export function consoleApiPage(api: OpenAPIV3_1.Document): string {
+  const sections = Object.entries(TITLES).map(([tag, title]) => `## ${title}\n\n${table(
+    ['Request', 'What for', 'For whom', 'Asked with', 'Answer'], rowsOf(api, tag),
+  )}`)
+  return `${generatedFrom('src/console/api/table.ts')}
+
+# Console API
+
+For machines: <a href="../console-openapi.json" target="_self">console-openapi.json</a> (OpenAPI 3.1); a gateway tells
+its own at \`/console/api/openapi.json\` to whoever is logged in.
+
+${plain(api.info.description ?? '')} How to log in from a script stands in [the console](../console.md).
+
+${sections.join('\n\n')}
+`
+}
+
+function rowsOf(api: OpenAPIV3_1.Document, tag: string): string[][] {
+  return Object.entries(api.paths ?? {}).flatMap(([path, item]) =>
+    Object.entries(item ?? {}).flatMap(([method, operation]) => {
+      const { tags, summary = '', description = '' } = operation as OpenAPIV3_1.OperationObject
+      if (tags?.[0] !== tag) return []
+      return [[
+        code(`${method.toUpperCase()} ${path}`), plain(summary), plain(description.replace(/^For (.*)\.$/, '$1')),
+        asked(operation as OpenAPIV3_1.OperationObject), answer(operation as OpenAPIV3_1.OperationObject),
+      ]]
+    }))
+}
+
+function asked({ parameters = [], requestBody }: OpenAPIV3_1.OperationObject): string {
+  const queries = parameters.flatMap(parameter => ('in' in parameter && parameter.in === 'query' ? [parameter] : []))
+  const texts = queries.map(({ name, required }) => code(`?${name}=`) + (required ? ' (required)' : ''))
+  const body = requestBody && 'content' in requestBody ? members(requestBody.content['application/json']?.schema) : ''
+  return [...texts, ...body === '' ? [] : [body]].join(', ') || '-'
+}
+
+/** Of a choice, those of each. */
+function members(schema: unknown): string {
+  const { properties = {}, required = [], anyOf } = schema as
+    { properties?: Record<string, unknown>; required?: string[]; anyOf?: unknown[] }
+  if (anyOf) return anyOf.map(members).join(' or ')
+  return Object.keys(properties).map(name => code(name) + (required.includes(name) ? '' : ' (optional)')).join(', ')
+}
+
+function answer({ responses = {} }: OpenAPIV3_1.OperationObject): string {
+  const [status = '', found] = Object.entries(responses).find(([status]) => /^2\d\d$/.test(status)) ?? []
+  const content = found && 'content' in found ? Object.keys(found.content ?? {}) : []
+  const kind = content.includes('text/csv') ? 'CSV' : content.length > 0 ? 'JSON' : 'nothing'
+  return `${status}: ${kind}`
+}

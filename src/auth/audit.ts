@@ -1,0 +1,79 @@
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+
+export const ACTIONS = [
+  'key.created', 'key.changed', 'key.revoked', 'key.blocked', 'key.unblocked', 'login', 'login.refused', 'logout',
+  'bodies.read',
+] as const
+
+export interface AuditEntry {
+  /** ms since 1970 */
+  readonly at: number
+  /** `console: ops`, `key: team-a`, `command line: root` */
+  readonly actor: string
+  /** Of whom it came from; null for the command line. */
+  readonly address: string | null
+  readonly action: (typeof ACTIONS)[number]
+  /** The key that it is about. */
+  readonly subject: string | null
+  readonly detail: string | null
+}
+
+export interface KeptEntry extends AuditEntry {
+  /** Counts up. */
+  readonly id: number
+}
+
+/** Who did something, for the audit list. */
+export type Actor = Pick<AuditEntry, 'actor' | 'address'>
+
+export const AUDIT_SCHEMA = `
+  CREATE TABLE audit (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    address TEXT,
+    action TEXT NOT NULL,
+    subject TEXT,
+    detail TEXT
+  ) STRICT;
+  CREATE INDEX audit_by_action ON audit (action, id);`
+
+/** Entries that are kept of each action: what strangers can cause without end drives out nothing but its like. */
+const KEPT = 10_000
+const LONGEST = 256
+
+/** Adds an entry, in the transaction that is open if one is; the oldest of its action beyond those kept goes. */
+export function recordAudit(db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEntry): void {
+  db.prepare('INSERT INTO audit (at, actor, address, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)')
+    .run(at, cut(actor), address, action, subject, detail && cut(detail))
+  db.prepare(`DELETE FROM audit WHERE action = ? AND id <=
+    (SELECT id FROM audit WHERE action = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`).run(action, action, KEPT)
+}
+
+/**
+ * The newest entries first.
+ *
+ * @param before an id: those that came before it; null = from the newest on
+ */
+export function readAudit(db: DatabaseSync, before: number | null, count: number): KeptEntry[] {
+  return db.prepare('SELECT * FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?')
+    .all(before ?? Number.MAX_SAFE_INTEGER, count)
+    .map(row => ({
+      id: Number(row['id']),
+      at: Number(row['at']),
+      actor: String(row['actor']),
+      address: textOf(row['address']),
+      action: row['action'] as AuditEntry['action'],
+      subject: textOf(row['subject']),
+      detail: textOf(row['detail']),
+    }))
+}
+
+function textOf(value: SQLOutputValue | undefined): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** Names that were tried at the login are anything that anybody sends. */
+function cut(text: string): string {
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`
+}

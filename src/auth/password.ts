@@ -1,0 +1,92 @@
+import { scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+
+/**
+ * How a password is kept: `scrypt:N=32768:r=8:p=1:SALT:HASH`, salt and hash in
+ * base64url. It says itself how it was made, so that hashes of different costs can
+ * stand beside each other; it has no character that YAML would take for its own.
+ */
+export interface PasswordHash {
+  readonly cost: ScryptCost
+  readonly salt: Buffer
+  readonly hash: Buffer
+}
+
+/** RFC 7914 section 2; N blocks of 128 r bytes are held while it runs. */
+export interface ScryptCost {
+  readonly N: number
+  readonly r: number
+  readonly p: number
+}
+
+/** 32 MB; one of the choices of OWASP's Password Storage Cheat Sheet. */
+export const COST: ScryptCost = { N: 32_768, r: 8, p: 3 }
+
+const FORM = /^scrypt:N=(\d{1,10}):r=(\d{1,4}):p=(\d{1,4}):([\w-]+):([\w-]+)$/
+/** What is cheaper than this is guessed too fast: RFC 7914 section 2 has N = 2^14 for logins of 2009. */
+const LEAST_WORK = 16_384 * 8
+/** Bytes; what needs more could be used to bring the process down. */
+const MOST_MEMORY = 160 * 1024 * 1024
+/** N r p: five times today's. */
+const MOST_WORK = 16 * 32_768 * 8
+const LEAST_SALT = 16
+const LEAST_HASH = 32
+const LONGEST = 64
+
+/** A text that is no such hash, and why. */
+export class PasswordHashError extends Error {
+  override readonly name = 'PasswordHashError'
+}
+
+/** @throws PasswordHashError for what was not made by `gateway password`, or asks for too much or too little */
+export function parsePasswordHash(text: string): PasswordHash {
+  const [, N, r, p, salt, hash] = FORM.exec(text) ?? []
+  if (salt === undefined || hash === undefined) throw new PasswordHashError('is not whole')
+  const cost = { N: Number(N), r: Number(r), p: Number(p) }
+  checkCost(cost)
+  const bytes = { salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
+  if (bytes.salt.length < LEAST_SALT || bytes.hash.length < LEAST_HASH) throw new PasswordHashError('is not whole')
+  if (bytes.salt.length > LONGEST || bytes.hash.length > LONGEST) throw new PasswordHashError('is too long')
+  return { cost, ...bytes }
+}
+
+function checkCost({ N, r, p }: ScryptCost): void {
+  const isPower = N > 1 && Math.log2(N) % 1 === 0
+  if (!isPower || r < 1 || p < 1) throw new PasswordHashError('has a cost that scrypt does not know')
+  if (N * r < LEAST_WORK) throw new PasswordHashError('is too cheap to withstand guessing')
+  if (memoryOf({ N, r, p }) > MOST_MEMORY || N * r * p > MOST_WORK) {
+    throw new PasswordHashError('would take too long to check')
+  }
+}
+
+export function formatPasswordHash({ cost: { N, r, p }, salt, hash }: PasswordHash): string {
+  return `scrypt:N=${N}:r=${r}:p=${p}:${salt.toString('base64url')}:${hash.toString('base64url')}`
+}
+
+/**
+ * Makes a hash of today's cost; it takes a thread for a fraction of a second.
+ *
+ * @param randomBytes so many unpredictable bytes, as node:crypto's
+ */
+export async function hashPassword(password: string, randomBytes: (size: number) => Buffer): Promise<PasswordHash> {
+  const salt = randomBytes(LEAST_SALT)
+  return { cost: COST, salt, hash: await derive(password, { cost: COST, salt, hash: Buffer.alloc(LEAST_HASH) }) }
+}
+
+/** Is it the password that the hash was made of? Takes as long for a wrong one as for the right one. */
+export async function isPassword(password: string, kept: PasswordHash): Promise<boolean> {
+  return timingSafeEqual(await derive(password, kept), kept.hash)
+}
+
+const run = promisify(scrypt) as
+  (password: string, salt: Buffer, length: number, options: ScryptCost & { maxmem: number }) => Promise<Buffer>
+
+/** Composed and decomposed letters look the same, and are the same. */
+function derive(password: string, { cost, salt, hash }: PasswordHash): Promise<Buffer> {
+  return run(password.normalize('NFC'), salt, hash.length, { ...cost, maxmem: memoryOf(cost) })
+}
+
+/** Bytes, with some to spare for the last blocks. */
+function memoryOf({ N, r, p }: ScryptCost): number {
+  return 128 * r * (N + p + 2)
+}

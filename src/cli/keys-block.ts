@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { KeyFile } from '../auth/key-file.ts'
+import { didYouMean } from '../config/nearest.ts'
+import { visible } from '../ledger/table.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
+
+const CODES = EXIT_CODES.replace('failed while running', 'there is no such key, or a running gateway did not confirm')
+
+const BLOCK_HELP = `
+For a key of gateway.yaml that has leaked: when the command has returned, the key is refused, and
+requests of it that run are cut off. It stays so until 'gateway keys unblock', whatever becomes of the
+file. A key that was made with 'gateway keys create' is revoked instead.
+
+Examples:
+  gateway keys block --name team-a
+${CODES}`
+
+const UNBLOCK_HELP = `
+Examples:
+  gateway keys unblock --name team-a
+${CODES}`
+
+/** `gateway keys block`: shuts out a key of the configuration without a change of the file. */
+export function keysBlockCommand(): Command {
+  return blockCommand('block', 'Shut out a key of gateway.yaml.', BLOCK_HELP, true)
+}
+
+/** `gateway keys unblock`: lets it in again. */
+export function keysUnblockCommand(): Command {
+  return blockCommand('unblock', 'Let in a key of gateway.yaml that was blocked.', UNBLOCK_HELP, false)
+}
+
+interface Options {
+  readonly config: string
+  readonly name: string
+}
+
+function blockCommand(name: string, description: string, help: string, blocks: boolean): Command {
+  return storeCommand(name)
+    .description(description)
+    .requiredOption('-n, --name <name>', 'what gateway.yaml calls it')
+    .addHelpText('after', help)
+    .action((options: Options, command: Command) => change(options, blocks, command))
+}
+
+function change({ config: from, name }: Options, blocks: boolean, command: Command): void {
+  const { config, file } = storeOf(from, command)
+  const key = config.keys.find(key => key.name === name)
+  if (key === undefined) return fail(unknown(name, from, config.keys.map(key => key.name)), command)
+  // As where a variable that holds the key is not set for this command.
+  if (key.digest.length === 0) {
+    const remedy = `set the variable that ${from} reads it from, or use the console`
+    return fail(`the value of "${name}" is not known here: ${remedy}`, command)
+  }
+  guarded(file, command, () => {
+    if (!blocks && !existsSync(file)) return fail(`"${name}" is not blocked`, command)
+    using store = new KeyFile(file)
+    const isNew = blocks ? store.block(key, Date.now(), operator()) : store.unblock(key, Date.now(), operator())
+    if (!isNew && !blocks) return fail(`"${name}" is not blocked`, command)
+    const done = `${blocks ? 'Blocked' : 'Unblocked'} the key "${name}".`
+    process.stdout.write(`${isNew ? done : `The key "${name}" was blocked already.`}\n`)
+    if (store.published(PUBLISHING)) return
+    fail('a running gateway has not confirmed it; try again, or stop that gateway', command)
+  })
+}
+
+function unknown(name: string, from: string, names: readonly string[]): string {
+  return `${from} has no key named "${visible(name)}"${didYouMean(name, names)}`
+}
+
+function fail(message: string, command: Command): never {
+  return command.error(`error: ${message}`, { exitCode: EXIT.failed })
+}

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import { createInterface } from 'node:readline'
+import type { ReadStream } from 'node:tty'
+import { Command } from 'commander'
+import { formatPasswordHash, hashPassword } from '../auth/password.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+
+const HELP = `
+Asks for a password twice, without showing it, or takes the first line of standard input where that
+is no terminal. Prints its scrypt hash, for console.users of gateway.yaml:
+
+  console:
+    listen: 127.0.0.1:8081
+    users:
+      - { name: ops, password: "scrypt:...", role: admin }
+
+Examples:
+  gateway password
+  pass show gateway/ops | gateway password
+${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or a password that cannot be one')}`
+
+/** Characters; fewer are warned of. */
+const SHORT = 12
+/** Bytes; as the console's login takes. */
+const LONGEST = 1024
+
+/** `gateway password`: makes the hash under which the configuration keeps a password. */
+export function passwordCommand(): Command {
+  return new Command('password')
+    .description("Hash a password for the console's users.")
+    .addHelpText('after', HELP)
+    .action(async (_options: unknown, command: Command) => {
+      const password = await (process.stdin.isTTY ? askTwice(process.stdin, command) : firstLine(process.stdin))
+      const fault = faultOf(password)
+      if (fault !== null) command.error(`error: ${fault}`, { exitCode: EXIT.usage })
+      if ([...password].length < SHORT) {
+        process.stderr.write(`warning: fewer than ${SHORT} characters can be guessed; a sentence is a good password\n`)
+      }
+      process.stdout.write(`${formatPasswordHash(await hashPassword(password, randomBytes))}\n`)
+    })
+}
+
+function faultOf(password: string): string | null {
+  if (password === '') return 'there is no password'
+  return Buffer.byteLength(password) > LONGEST ? `a password has at most ${LONGEST} bytes` : null
+}
+
+async function askTwice(terminal: ReadStream, command: Command): Promise<string> {
+  const password = await ask(terminal, 'Password: ', command)
+  // What cannot be one need not be typed again.
+  if (faultOf(password) !== null) return password
+  if (await ask(terminal, 'Again: ', command) === password) return password
+  return command.error('error: the two are not the same', { exitCode: EXIT.usage })
+}
+
+const ENTER = new Set(['\r', '\n', '\x04'])
+const BACKSPACE = new Set(['\x08', '\x7f'])
+const INTERRUPT = '\x03'
+const KILL_LINE = '\x15'
+
+/** Reads a line without showing it. */
+function ask(terminal: ReadStream, prompt: string, command: Command): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  let typed: string[] = []
+  const leave = (): void => {
+    terminal.off('data', onData).off('end', onEnd)
+    terminal.setRawMode(false).pause()
+    process.stderr.write('\n')
+  }
+  const onEnd = (): void => {
+    leave()
+    resolve(typed.join(''))
+  }
+  const onData = (text: string): void => {
+    for (const character of text) {
+      if (ENTER.has(character)) return onEnd()
+      if (character === INTERRUPT) {
+        leave()
+        return interrupted(command, reject)
+      }
+      if (character === KILL_LINE) typed = []
+      else if (BACKSPACE.has(character)) typed.pop()
+      else typed.push(character)
+    }
+  }
+  terminal.setEncoding('utf8').setRawMode(true).on('data', onData).on('end', onEnd).resume()
+  // Who sees it may type at once.
+  process.stderr.write(prompt)
+  return promise
+}
+
+function interrupted(command: Command, reject: (error: unknown) => void): void {
+  try {
+    command.error('error: interrupted', { exitCode: EXIT.failed })
+  } catch (error) {
+    reject(error)
+  }
+}
+
+async function firstLine(input: NodeJS.ReadableStream): Promise<string> {
+  const lines = createInterface({ input })
+  for await (const line of lines) {
+    lines.close()
+    return line
+  }
+  return ''
+}

@@ -1,0 +1,61 @@
+import { performance } from 'node:perf_hooks'
+import { Session } from 'node:inspector'
+import { getHeapStatistics } from 'node:v8'
+import type { Clock } from '../clock.ts'
+
+/** Milliseconds until the start has settled, and then between two looks. */
+const FIRST = 500
+const EVERY = 5_000
+/** The share of the time since the last look that was worked, below which the process counts as idle. */
+const IDLE = 0.02
+/** Milliseconds of work since the last collection, itself included, after which another is worth its time. */
+const WORTH = 250
+/** Bytes: a larger heap takes longer to collect than somebody who comes meanwhile should wait. */
+const MOST_HEAP = 96 * 1024 * 1024
+
+export interface Process {
+  /** Milliseconds that the event loop has worked so far. */
+  worked(): number
+  /** Bytes of the heap that are used. */
+  heap(): number
+  /** Collects all garbage and gives its memory back: some 50 ms in which nothing else is done. */
+  collect(): void
+}
+
+/**
+ * Gives memory back that only the start or a load has needed, when there is
+ * nothing to do: left to itself, V8 keeps some 20 MB of it for as long as nothing
+ * makes it collect.
+ */
+export function giveBackMemory(clock: Clock, { worked, heap, collect }: Process = thisProcess): void {
+  let lookedAt = clock.monotonic()
+  let workedThen = worked()
+  /** What was worked at the last collection. */
+  let workedBefore = -Infinity
+  const look = (): void => {
+    const now = clock.monotonic()
+    const work = worked()
+    const isIdle = work - workedThen < (now - lookedAt) * IDLE
+    if (isIdle && work - workedBefore > WORTH && heap() < MOST_HEAP) {
+      collect()
+      workedBefore = work
+    }
+    lookedAt = now
+    workedThen = work
+    clock.setTimeout(look, EVERY)
+  }
+  clock.setTimeout(look, FIRST)
+}
+
+/** This process, in earnest. */
+export const thisProcess: Process = {
+  worked: () => performance.eventLoopUtilization().active,
+  heap: () => getHeapStatistics().used_heap_size,
+  collect: () => {
+    // The inspector's own command: a session inside the process, no port.
+    const session = new Session()
+    session.connect()
+    // It is done in a turn of its own. A session that ends within its own answer hangs the process.
+    session.post('HeapProfiler.collectGarbage', () => setImmediate(() => session.disconnect()))
+  },
+}

@@ -1,0 +1,36 @@
+import { label } from './findings.ts'
+import type { Findings } from './findings.ts'
+import type { RawConfig } from './raw.ts'
+import type { BodyRule, LogConfig } from './types.ts'
+import { parseDuration, parseSize } from './units.ts'
+
+const DEFAULT_LIMIT = 64 * 1024
+/** A transcript is held in memory until it is written. */
+const MOST_LIMIT = 16 * 1024 * 1024
+
+/** What is logged, and whose bodies are kept. */
+export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
+  const rules = raw.log?.bodies ?? []
+  if (rules.length > 0 && raw.ledger?.file === undefined) {
+    findings.error(['log', 'bodies'], 'bodies are kept beside the ledger; add ledger: { file: data/gateway.db }')
+  }
+  const bodies = rules.flatMap((rule, index): BodyRule[] => {
+    if (rule?.key === undefined || rule.keep === undefined) return []
+    return [{ key: rule.key, keep: parseDuration(rule.keep), limit: limitOf(rule.limit, index, findings) }]
+  })
+  return { level: raw.log?.level ?? 'info', bodies }
+}
+
+function limitOf(size: string | number | undefined, index: number, findings: Findings): number {
+  if (size === undefined) return DEFAULT_LIMIT
+  const path = ['log', 'bodies', index, 'limit']
+  try {
+    const bytes = parseSize(size)
+    if (bytes > MOST_LIMIT) findings.error(path, `${label(path)} can be at most 16mb`)
+    return bytes
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    findings.error(path, `${label(path)}: ${error.message}`)
+    return DEFAULT_LIMIT
+  }
+}

@@ -1,0 +1,63 @@
+import { isScalar, parseDocument, visit } from 'yaml'
+import type { Scalar } from 'yaml'
+import { parseYaml } from './document.ts'
+import { readSchema } from './json-schema.ts'
+import { cutReferences } from './references.ts'
+import { secretRanges } from './secrets.ts'
+import { SourceText } from './source-text.ts'
+import type { Range } from './source-text.ts'
+
+const MASK = '***'
+/** As `gateway keys list` shows. */
+const DIGITS = 8
+
+/**
+ * A configuration for people to read: YAML made from what the text says, without
+ * its comments. References to the environment stand as they were written, and
+ * secrets that were written out are masked.
+ *
+ * @param text of a configuration that was taken
+ */
+export function maskedYaml(text: string): string {
+  const source = new SourceText(text)
+  const { root } = parseYaml(source, {})
+  const secrets = secretRanges(source, root, readSchema())
+  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, schema: 'core' })
+  document.commentBefore = null
+  document.comment = null
+  visit(document, {
+    Node: (_, node) => {
+      node.commentBefore = null
+      node.comment = null
+      if (isScalar(node)) mask(node, secrets)
+    },
+    Pair: (_, { key, value }) => {
+      if (isScalar(key) && key.value === 'sha256' && isScalar(value)) shorten(value)
+    },
+  })
+  return document.toString({ lineWidth: 0 })
+}
+
+function mask(node: Scalar, secrets: readonly Range[]): void {
+  const [start = 0, end = 0] = node.range ?? []
+  if (!secrets.some(secret => secret.start < end && secret.end > start)) return
+  node.value = typeof node.value === 'string' ? maskedText(node.value) : MASK
+  // How it was written belongs to what was written.
+  delete node.source
+}
+
+/** Enough of a digest to tell two keys apart. */
+function shorten(node: Scalar): void {
+  const { value } = node
+  if (typeof value !== 'string' || value.includes('${')) return
+  node.value = `${value.slice(0, DIGITS)}…`
+  delete node.source
+}
+
+/** What is read from the environment stays unread; what stands there itself goes. */
+function maskedText(value: string): string {
+  return cutReferences(value).map(piece => {
+    if (piece.kind !== 'reference') return MASK
+    return piece.fallback === null || piece.fallback === '' ? piece.raw : `\${${piece.name}:-${MASK}}`
+  }).join('')
+}

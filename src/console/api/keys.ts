@@ -1,0 +1,90 @@
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Closed, Count, Figures, Moment, Name, Nullable, Usd, Word } from './shapes.ts'
+
+const Rates = {
+  requests_per_minute: Type.Optional(Count),
+  tokens_per_minute: Type.Optional(Count),
+  concurrent: Type.Optional(Count),
+  budget: Type.Optional(Closed({ usd: Usd, per: Word(['day', 'month', 'total']) })),
+}
+
+/** As in gateway.yaml; what is not limited is left out. */
+export const Limits = Closed({
+  ...Rates,
+  models: Type.Optional(Type.Record(Type.String(), Closed(Rates))),
+})
+export type Limits = Static<typeof Limits>
+
+export const KeyState = Closed({
+  name: Name,
+  /** Where it is from: gateway.yaml, or the store that this page and `gateway keys` change. */
+  origin: Word(['config', 'store']),
+  /** `path:line` of a key in gateway.yaml. */
+  place: Nullable(Type.String()),
+  state: Word(['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here'),
+  models: Nullable(Type.Array(Name), ),
+  limits: Nullable(Limits),
+  created_at: Nullable(Moment),
+  revoked_at: Nullable(Moment),
+  last_used_at: Nullable(Moment),
+  /** Of the last 30 days. */
+  figures: Figures,
+})
+export type KeyState = Static<typeof KeyState>
+
+export const Keys = Closed({
+  /** Whether keys can be made and changed here, and if not, why. */
+  store: Closed({ writable: Type.Boolean(), reason: Nullable(Type.String()) }),
+  default_limits: Nullable(Limits),
+  keys: Type.Array(KeyState),
+})
+export type Keys = Static<typeof Keys>
+
+export const NewKey = Closed({
+  name: Name,
+  models: Type.Optional(Type.Array(Name, { maxItems: 1000 })),
+  limits: Type.Optional(Limits),
+})
+export type NewKey = Static<typeof NewKey>
+
+/** What is absent stays as it is; null takes it away. */
+export const KeyChange = Closed({
+  models: Type.Optional(Nullable(Type.Array(Name, { maxItems: 1000 }))),
+  limits: Type.Optional(Nullable(Limits)),
+})
+export type KeyChange = Static<typeof KeyChange>
+
+/** The only time that the key itself is told. */
+export const MadeKey = Closed({ name: Name, key: Type.String() })
+export type MadeKey = Static<typeof MadeKey>
+
+export const Audit = Closed({
+  /** The newest first. */
+  entries: Type.Array(Closed({
+    id: Type.Integer(),
+    at: Moment,
+    /** Who: a user of the console, or `gateway keys` on the machine. */
+    actor: Type.String(),
+    address: Nullable(Type.String()),
+    action: Word([
+      'key.created', 'key.changed', 'key.revoked', 'key.blocked', 'key.unblocked', 'login', 'login.refused', 'logout',
+      'bodies.read',
+    ]),
+    subject: Nullable(Name),
+    detail: Nullable(Type.String()),
+  })),
+  next: Nullable(Type.Integer()),
+})
+export type Audit = Static<typeof Audit>
+
+/** What bears on one's own key. */
+export const Own = Closed({
+  name: Name,
+  models: Nullable(Type.Array(Name)),
+  limits: Nullable(Limits),
+  /** What is left of the rates now; null where there is none. */
+  requests: Nullable(Closed({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
+  tokens: Nullable(Closed({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
+})
+export type Own = Static<typeof Own>

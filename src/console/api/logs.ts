@@ -1,0 +1,106 @@
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Closed, Conditions, Count, Moment, Ms, Name, Nullable, Usd, Word } from './shapes.ts'
+
+export const ENDS = [
+  'complete', 'client_gone', 'upstream_cut', 'timeout', 'refused', 'error', 'interrupted',
+] as const
+export const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
+
+/** One request. A key's holder is told neither the upstream nor its name for the model: both are null. */
+export const Row = Closed({
+  request_id: Type.String(),
+  started_at: Moment,
+  first_byte_ms: Nullable(Ms),
+  duration_ms: Nullable(Ms),
+  key: Nullable(Name),
+  protocol: Nullable(Type.String()),
+  endpoint: Nullable(Type.String()),
+  model: Nullable(Name),
+  upstream: Nullable(Name),
+  upstream_model: Nullable(Name),
+  status: Nullable(Type.Integer()),
+  end: Word(ENDS),
+  error: Nullable(Type.String()),
+  source: Word(SOURCES),
+  input_tokens: Nullable(Count),
+  cached_input_tokens: Nullable(Count),
+  cache_write_tokens: Nullable(Count),
+  output_tokens: Nullable(Count),
+  reasoning_tokens: Nullable(Count),
+  cost_usd: Nullable(Usd),
+  attempts: Type.Integer({ minimum: 0, description: 'How many upstreams were tried' }),
+})
+export type Row = Static<typeof Row>
+
+export const LogConditions = {
+  ...Conditions,
+  status: Type.Optional(Type.String({
+    pattern: '^([1-5]xx|[1-5]\\d\\d|none)$', description: '503, a class such as 5xx, or none: nothing was sent',
+  })),
+  end: Type.Optional(Word([...ENDS, 'failed'], 'failed: every end but complete and client_gone')),
+}
+
+export const LogQuery = Closed({
+  ...LogConditions,
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+  /** Where an earlier page ended: its `next`. */
+  before: Type.Optional(Type.String({ maxLength: 64 })),
+  /** Where an earlier look ended: its `last`; tells what ended since. */
+  after: Type.Optional(Type.String({ maxLength: 64 })),
+})
+
+export const Logs = Closed({
+  /** The newest first. */
+  rows: Type.Array(Row),
+  next: Nullable(Type.String({ description: 'For the page of older ones; null = there are none' })),
+  last: Nullable(Type.String({ description: 'For a look at what ended since' })),
+})
+export type Logs = Static<typeof Logs>
+
+const BillLine = Closed({
+  item: Type.String(),
+  quantity: Type.Number(),
+  price: Type.String({ description: 'USD for `per` of them' }),
+  per: Type.Integer(),
+  cost_usd: Usd,
+})
+
+/** One try at one upstream. Key holders are told no names: `upstream` is null. */
+const Attempt = Closed({
+  upstream: Nullable(Name),
+  model: Nullable(Name),
+  outcome: Type.String(),
+  explanation: Type.String({ description: 'The outcome, for people' }),
+  at_ms: Nullable(Ms),
+  ms: Ms,
+  status: Nullable(Type.Integer()),
+  input_tokens: Nullable(Count),
+  output_tokens: Nullable(Count),
+  cost_usd: Nullable(Usd),
+})
+
+/** All that is known of one request. */
+export const Story = Closed({
+  row: Row,
+  running: Type.Boolean({ description: 'It has not ended: all of it is provisional' }),
+  bytes_in: Count,
+  bytes_out: Count,
+  /** For people: what ended it, where the usage is from. */
+  end_explanation: Type.String(),
+  error_explanation: Nullable(Type.String()),
+  source_explanation: Type.String(),
+  route: Nullable(Type.String({ description: 'The route that took it, as it read then; null for what none took' })),
+  attempts: Type.Array(Attempt),
+  counts: Type.Array(Closed({ label: Type.String(), value: Type.Number() })),
+  price_version: Nullable(Type.String()),
+  bill: Type.Array(BillLine),
+})
+export type Story = Static<typeof Story>
+
+/** An id names one request, unless a trusted proxy gave it twice. */
+export const Stories = Closed({
+  stories: Type.Array(Story),
+  has_bodies: Type.Boolean({ description: 'Its bodies are kept, and whoever asks may see them' }),
+})
+export type Stories = Static<typeof Stories>

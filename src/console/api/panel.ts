@@ -1,0 +1,84 @@
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Closed, Count, Figures, FirstByte, Moment, Ms, Name, Nullable, Usd, Word } from './shapes.ts'
+
+/** How much happened in one slice of the time. */
+export const Slice = Closed({
+  at: Moment,
+  requests: Count,
+  errors: Count,
+  tokens: Count,
+  cost_usd: Usd,
+})
+export type Slice = Static<typeof Slice>
+
+const Period = Closed({ from: Moment, to: Moment, figures: Figures, first_byte: FirstByte })
+
+export const Panel = Closed({
+  now: Period,
+  /** As long, and right before. */
+  before: Period,
+  slice: Word(['hour', 'day']),
+  slices: Type.Array(Slice, { description: 'Oldest first, the empty ones too' }),
+  /** The dearest first, ten at most. */
+  top_keys: Type.Array(Closed({ name: Nullable(Name), figures: Figures })),
+  top_models: Type.Array(Closed({ name: Nullable(Name), figures: Figures })),
+})
+export type Panel = Static<typeof Panel>
+
+export const UpstreamState = Closed({
+  name: Name,
+  /** null: the simulator, which is in the process. */
+  url: Nullable(Type.String()),
+  health: Word(['unknown', 'well', 'failing', 'down'], 'down: every circuit is open; failing: some are'),
+  in_flight: Count,
+  candidates: Type.Array(Closed({
+    model: Nullable(Name),
+    circuit: Word(['closed', 'open', 'probing']),
+    opens_in_ms: Nullable(Ms),
+    in_flight: Count,
+    first_byte_ms: Nullable(Ms),
+  })),
+  /** Over the chosen time. */
+  figures: Figures,
+  first_byte: FirstByte,
+  share: Type.Number({ minimum: 0, maximum: 1, description: 'Of all requests that an upstream served' }),
+})
+export type UpstreamState = Static<typeof UpstreamState>
+
+export const Upstreams = Closed({ upstreams: Type.Array(UpstreamState) })
+export type Upstreams = Static<typeof Upstreams>
+
+/** Something that somebody should look at. */
+export const Concern = Closed({
+  kind: Word([
+    'unpriced_model', 'upstream_key_rejected', 'circuit_open', 'reload_failed', 'restart_needed', 'ledger', 'budget',
+    'no_keys', 'key_store',
+  ]),
+  severity: Word(['error', 'warning']),
+  message: Type.String({ description: 'What is wrong, and what to do' }),
+  /** The key, model or upstream that it is about. */
+  subject: Nullable(Name),
+  since: Nullable(Moment),
+})
+export type Concern = Static<typeof Concern>
+
+/** The present moment; asked for every few seconds. */
+export const Live = Closed({
+  at: Moment,
+  status: Word(['ok', 'draining', 'handing_over']),
+  running: Type.Integer({ minimum: 0, description: 'Requests under way; of the own key, for its holder' }),
+  running_streams: Count,
+  /** The longest-running first, a hundred at most. */
+  exchanges: Type.Array(Closed({
+    request_id: Type.String(),
+    started_at: Moment,
+    key: Nullable(Name),
+    model: Nullable(Name),
+    upstream: Nullable(Name),
+    stream: Type.Boolean(),
+    bytes_out: Count,
+  })),
+  concerns: Type.Array(Concern, { description: 'The worst first; for key holders those that concern their key' }),
+})
+export type Live = Static<typeof Live>

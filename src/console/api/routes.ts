@@ -1,0 +1,95 @@
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Closed, Count, Moment, Ms, Name, Nullable, Word } from './shapes.ts'
+
+const RouteTarget = Closed({
+  upstream: Name,
+  model: Nullable(Name),
+  weight: Type.Number(),
+  prefill: Type.Boolean(),
+  circuit: Word(['closed', 'open', 'probing', 'unknown'], 'unknown: of a model that the client names'),
+})
+
+export const RouteRow = Closed({
+  index: Count,
+  line: Type.Integer(),
+  path: Nullable(Type.String()),
+  models: Nullable(Type.Array(Type.String())),
+  targets: Type.Array(RouteTarget),
+  strategy: Word(['ordered', 'weighted', 'least_busy', 'fastest']),
+  affinity: Nullable(Type.String()),
+  retries: Count,
+  resume: Word(['off', 'continue', 'hold']),
+  on_context_length: Nullable(Type.String()),
+  on_content_filter: Nullable(Type.String()),
+  timeouts: Closed({ connect_ms: Ms, first_byte_ms: Ms, idle_ms: Ms, total_ms: Ms }),
+})
+export type RouteRow = Static<typeof RouteRow>
+
+export const Routes = Closed({ file: Type.String(), routes: Type.Array(RouteRow) })
+export type Routes = Static<typeof Routes>
+
+/** A model that some route serves by name, or that has a price. */
+export const Model = Closed({
+  name: Name,
+  listed: Type.Boolean({ description: 'In GET /v1/models' }),
+  /** Protocols in which a request for it can be sent; those that the playground offers. */
+  protocols: Type.Array(Word(['chat', 'responses', 'messages', 'generate'])),
+  price: Nullable(Type.Record(Type.String(), Type.String())),
+  price_source: Nullable(Type.String({ description: 'config, or the catalogue with its version' })),
+  /** Where a chat request for it would go; null for key holders. */
+  upstream: Nullable(Name),
+})
+export type Model = Static<typeof Model>
+
+export const Models = Closed({
+  /** Where the gateway listens for clients, as far as its configuration tells: `http://0.0.0.0:8080`. */
+  base_url: Nullable(Type.String()),
+  models: Type.Array(Model),
+})
+export type Models = Static<typeof Models>
+
+export const Question = Closed({
+  path: Type.String({ maxLength: 8192, pattern: '^/' }),
+  model: Type.Optional(Name),
+  key: Type.Optional(Name),
+})
+export type Question = Static<typeof Question>
+
+/** What `gateway explain` says. */
+export const Explanation = Closed({
+  endpoint: Type.String(),
+  protocol: Nullable(Type.String()),
+  model: Nullable(Name),
+  /** The gateway answers it itself. */
+  own: Type.Boolean(),
+  refusal: Nullable(Closed({ code: Type.String(), status: Type.Integer(), message: Type.String() })),
+  /** Every route up to the one that takes it. */
+  steps: Type.Array(Closed({
+    index: Count,
+    line: Type.Integer(),
+    takes: Type.Boolean(),
+    why: Type.String({ description: 'For people' }),
+  })),
+  candidates: Type.Array(Closed({
+    upstream: Name,
+    model: Nullable(Name),
+    url: Type.String(),
+    headers: Type.Array(Closed({ name: Type.String(), value: Type.String({ description: 'Credentials are masked' }) })),
+  })),
+})
+export type Explanation = Static<typeof Explanation>
+
+export const Configuration = Closed({
+  file: Type.String(),
+  loaded_at: Moment,
+  /** YAML of what is in force; secrets are masked, `${NAME}` stands as it was written. */
+  text: Type.String(),
+  /** Of the last attempt to change it; null = it was taken. */
+  failure: Nullable(Closed({
+    at: Moment,
+    problems: Type.Array(Closed({ place: Type.String(), severity: Word(['error', 'warning']), message: Type.String() })),
+  })),
+  restart_needed: Type.Array(Type.String(), { description: 'Keys that differ and wait for the next start' }),
+})
+export type Configuration = Static<typeof Configuration>

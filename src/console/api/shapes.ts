@@ -1,0 +1,71 @@
+import { Type } from 'typebox'
+import type { Static, TProperties, TSchema } from 'typebox'
+
+/** Shapes that several parts of the console's API share. */
+
+/** An object that says nothing beyond its members: what is not declared is not sent. */
+export function Closed<T extends TProperties>(properties: T, description?: string) {
+  return Type.Object(properties, { additionalProperties: false, ...description !== undefined && { description } })
+}
+
+export function Nullable<T extends TSchema>(schema: T) {
+  return Type.Union([schema, Type.Null()])
+}
+
+/** One of some words. */
+export function Word<const T extends readonly string[]>(words: T, description?: string) {
+  return Type.Unsafe<T[number]>({ type: 'string', enum: [...words], ...description !== undefined && { description } })
+}
+
+export const Moment = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' })
+export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'A UTC day: 2026-11-21' })
+export const Usd = Type.String({
+  pattern: '^-?\\d+(\\.\\d+)?$', description: 'USD, a decimal with all its digits: no float touches it',
+})
+export const Count = Type.Integer({ minimum: 0 })
+export const Ms = Type.Number({ minimum: 0, description: 'Milliseconds' })
+/** A name as clients and operators chose it: any text. */
+export const Name = Type.String({ maxLength: 256 })
+
+/** A stretch of time: from its first moment, up to and without its last. Without them: the last 24 hours. */
+export const Range = { from: Type.Optional(Moment), to: Type.Optional(Moment) }
+
+/** Which requests. Several conditions hold together. */
+export const Conditions = {
+  ...Range,
+  key: Type.Optional(Name),
+  model: Type.Optional(Name),
+  upstream: Type.Optional(Name),
+}
+
+/** What some requests used and cost. Rates can be taken from it; averages of it mean nothing. */
+export const Figures = Closed({
+  requests: Count,
+  errors: Type.Integer({ minimum: 0, description: 'Requests whose end was none of complete and client_gone' }),
+  input_tokens: Count,
+  cached_input_tokens: Count,
+  cache_write_tokens: Count,
+  output_tokens: Count,
+  reasoning_tokens: Count,
+  cost_usd: Usd,
+  estimated_requests: Type.Integer({ minimum: 0, description: 'Whose usage the gateway estimated, in whole or in part' }),
+  estimated_cost_usd: Usd,
+  unpriced_requests: Type.Integer({ minimum: 0, description: 'Whose cost nobody knows: they are not in cost_usd' }),
+})
+export type Figures = Static<typeof Figures>
+
+/** Times to the first byte; null where no request had one. Read from a histogram: right to about 5 %. */
+export const FirstByte = Closed({ p50_ms: Nullable(Ms), p95_ms: Nullable(Ms) })
+export type FirstByte = Static<typeof FirstByte>
+
+/** What was asked for is refused or impossible. */
+export const Problem = Closed({
+  code: Word(['bad_request', 'not_logged_in', 'forbidden', 'not_found', 'conflict', 'too_many', 'unavailable', 'internal']),
+  message: Type.String({ description: 'For people: what to change' }),
+  field: Type.Optional(Type.String({ description: 'The member of the request that is wrong' })),
+})
+export type Problem = Static<typeof Problem>
+
+export const ROLES = ['admin', 'viewer', 'key'] as const
+/** `key`: the holder of an API key, who sees what is that key's own. */
+export type Role = (typeof ROLES)[number]

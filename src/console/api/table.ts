@@ -1,0 +1,142 @@
+import { Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
+import { Billing, Budgets, GROUPS, Statement } from './billing.ts'
+import { Bodies } from './bodies.ts'
+import { Audit, KeyChange, Keys, MadeKey, NewKey, Own } from './keys.ts'
+import { LogConditions, LogQuery, Logs, Stories } from './logs.ts'
+import { Live, Panel, Upstreams } from './panel.ts'
+import { Configuration, Explanation, Models, Question, Routes } from './routes.ts'
+import { Login, Session } from './session.ts'
+import { Closed, Conditions, Name, Range, Word } from './shapes.ts'
+import type { Role } from './shapes.ts'
+
+/**
+ * The console's API: what can be asked, by whom, in which shapes. The server takes
+ * its routes, their checks and the OpenAPI description from it, the pages their types.
+ */
+
+/** An operation. Its answer is JSON, or CSV where `response` is null. */
+export interface Operation {
+  readonly summary: string
+  readonly tag: 'session' | 'panel' | 'billing' | 'logs' | 'keys' | 'routes'
+  /** Who may; null = anybody. Holders of a key see what is that key's own. */
+  readonly roles: readonly Role[] | null
+  readonly params?: TSchema
+  readonly query?: TSchema
+  readonly body?: TSchema
+  readonly status?: 201 | 204
+  readonly response: TSchema | null
+}
+
+const ALL: readonly Role[] = ['admin', 'viewer', 'key']
+const READERS: readonly Role[] = ['admin', 'viewer']
+const ADMINS: readonly Role[] = ['admin']
+
+const ByGroup = { by: Type.Optional(Word(GROUPS)) }
+const OfKey = Closed({ name: Name })
+
+export const API = {
+  'GET /session': {
+    summary: 'Who is logged in', tag: 'session', roles: null, response: Session,
+  },
+  'POST /session': {
+    summary: 'Log in', tag: 'session', roles: null, body: Login, status: 201, response: Session,
+  },
+  'DELETE /session': {
+    summary: 'Log out', tag: 'session', roles: null, status: 204, response: Type.Null(),
+  },
+  'GET /live': {
+    summary: 'The present moment', tag: 'panel', roles: ALL, response: Live,
+  },
+  'GET /panel': {
+    summary: 'What happened, with the time before beside it', tag: 'panel', roles: ALL,
+    query: Closed(Range), response: Panel,
+  },
+  'GET /upstreams': {
+    summary: 'Health and share of each upstream', tag: 'panel', roles: READERS,
+    query: Closed(Range), response: Upstreams,
+  },
+  'GET /billing': {
+    summary: 'Spend by day and group; key holders: by model', tag: 'billing', roles: ALL,
+    query: Closed({ ...Conditions, ...ByGroup }), response: Billing,
+  },
+  'GET /billing.csv': {
+    summary: 'The groups of GET /billing', tag: 'billing', roles: ALL,
+    query: Closed({ ...Conditions, ...ByGroup }), response: null,
+  },
+  'GET /budgets': {
+    summary: 'Budgets and their course', tag: 'billing', roles: ALL, response: Budgets,
+  },
+  'GET /statement': {
+    summary: "A key's month; key holders need name no key", tag: 'billing', roles: ALL,
+    query: Closed({ key: Type.Optional(Name), month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' }) }),
+    response: Statement,
+  },
+  'GET /logs': {
+    summary: 'Requests that have ended', tag: 'logs', roles: ALL, query: LogQuery, response: Logs,
+  },
+  'GET /logs.csv': {
+    summary: 'All requests that the conditions fit', tag: 'logs', roles: ALL,
+    query: Closed(LogConditions), response: null,
+  },
+  'GET /logs/:id': {
+    summary: 'The story of one request', tag: 'logs', roles: ALL,
+    params: Closed({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Stories,
+  },
+  'GET /logs/:id/bodies': {
+    summary: 'What log.bodies has kept of one request; who looks is in the audit list', tag: 'logs', roles: ['admin', 'key'],
+    params: Closed({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Bodies,
+  },
+  'GET /filters': {
+    summary: 'Names that occur in the ledger of late, for the choice in filters', tag: 'logs', roles: ALL,
+    response: Closed({ keys: Type.Array(Name), models: Type.Array(Name), upstreams: Type.Array(Name) }),
+  },
+  'GET /own': {
+    summary: "The own key's models and limits", tag: 'keys', roles: ['key'], response: Own,
+  },
+  'GET /keys': {
+    summary: 'Every key with its use', tag: 'keys', roles: READERS, response: Keys,
+  },
+  'POST /keys': {
+    summary: 'Make a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: MadeKey,
+  },
+  'PATCH /keys/:name': {
+    summary: "Change a stored key's models and limits", tag: 'keys', roles: ADMINS,
+    params: OfKey, body: KeyChange, status: 204, response: Type.Null(),
+  },
+  'DELETE /keys/:name': {
+    summary: 'Revoke a stored key, or block one of gateway.yaml', tag: 'keys', roles: ADMINS,
+    params: OfKey, status: 204, response: Type.Null(),
+  },
+  'POST /keys/:name/unblock': {
+    summary: 'Let a key of gateway.yaml in again', tag: 'keys', roles: ADMINS,
+    params: OfKey, status: 204, response: Type.Null(),
+  },
+  'GET /audit': {
+    summary: 'Who changed what', tag: 'keys', roles: READERS,
+    query: Closed({ before: Type.Optional(Type.Integer()) }), response: Audit,
+  },
+  'GET /routes': {
+    summary: 'The route table in force', tag: 'routes', roles: READERS, response: Routes,
+  },
+  'GET /models': {
+    summary: 'Models and their prices; for key holders those that the key may use', tag: 'routes', roles: ALL,
+    response: Models,
+  },
+  'POST /explain': {
+    summary: 'Where a request would go, and why', tag: 'routes', roles: READERS, body: Question, response: Explanation,
+  },
+  'GET /configuration': {
+    summary: 'What is in force, secrets masked', tag: 'routes', roles: READERS, response: Configuration,
+  },
+} as const satisfies Record<string, Operation>
+
+export type Api = typeof API
+export type OperationName = keyof Api
+
+type Shape<N extends OperationName, Part extends string> =
+  Api[N] extends Readonly<Record<Part, infer S extends TSchema>> ? Static<S> : undefined
+export type QueryOf<N extends OperationName> = Shape<N, 'query'>
+export type ParamsOf<N extends OperationName> = Shape<N, 'params'>
+export type BodyOf<N extends OperationName> = Shape<N, 'body'>
+export type ResponseOf<N extends OperationName> = Shape<N, 'response'>

@@ -1,0 +1,118 @@
+import * as http from 'node:http'
+import cookie from '@fastify/cookie'
+import limit from '@fastify/rate-limit'
+import Fastify from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+import { API } from './api/table.ts'
+import type { Operation, OperationName } from './api/table.ts'
+import { sendCsv, tell } from './answers.ts'
+import { callerOf, isReading } from './caller.ts'
+import type { Asked, Context, Operations } from './context.ts'
+import { setToken } from './cookies.ts'
+import { secureHeaders } from './headers.ts'
+import { PREFIX, consoleOpenApi, routeOf } from './openapi.ts'
+import { servePages } from './pages.ts'
+import { servePlayground } from './playground.ts'
+import { ConsoleProblem } from './problem.ts'
+import { remembered } from './remembered.ts'
+import { describeFault, validatorCompiler } from './schemas.ts'
+import { guard, standingOf } from './standing.ts'
+import type { Standing } from './standing.ts'
+
+export interface App {
+  handle(req: ClientRequest, res: ClientResponse): void
+  close(): Promise<void>
+}
+
+/** Bytes: an operation needs little. */
+const BODY_LIMIT = 64 * 1024
+/** ms in which it has to come. */
+const BODY_TIME = 30_000
+/** Requests of one address in a minute; a page asks for some twenty, and goes on every few seconds. */
+const PER_MINUTE = 3_000
+/** How much is left concerns nobody: who asks as pages do never gets there. */
+const QUIET = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
+
+/** The console: its API as the table has it, and its pages. It listens nowhere: requests are handed to it. */
+export async function createApp(context: Context, operations: Operations): Promise<App> {
+  let route: http.RequestListener = () => {}
+  const app = Fastify({
+    serverFactory: handler => {
+      route = handler
+      return http.createServer()
+    },
+    bodyLimit: BODY_LIMIT,
+    routerOptions: { maxParamLength: 1024 },
+    // A path that cannot be read reaches no route.
+    frameworkErrors: (error, request, reply) => tell(context.host, error, request, reply),
+  })
+  app.setValidatorCompiler(validatorCompiler())
+  app.setSchemaErrorFormatter((errors, part) => describeFault(errors as never, part))
+  app.setErrorHandler((error, request, reply) => tell(context.host, error, request, reply))
+  app.decorateRequest('standing', null)
+  await app.register(cookie)
+  await app.register(limit, {
+    global: false,
+    max: PER_MINUTE,
+    addHeaders: QUIET,
+    addHeadersOnExceeding: QUIET,
+    keyGenerator: request => callerOf(context.host, request.raw).address,
+    errorResponseBuilder: (_, { ttl }) => {
+      const retryAfter = Math.ceil(ttl / 1_000)
+      return new ConsoleProblem('too_many', 'too many requests: try again in a moment', { retryAfter })
+    },
+  })
+  await secureHeaders(app, request => callerOf(context.host, (request as FastifyRequest).raw).secure)
+  await app.register(async api => {
+    api.removeContentTypeParser('text/plain')
+    api.addHook('onRequest', api.rateLimit())
+    api.addHook('onRequest', async (request, reply) => {
+      void reply.header('cache-control', 'no-store')
+      if (!isReading(request.method)) endUnlessWhole(request.raw)
+      request.standing = await standingOf(context, request)
+    })
+    for (const name of Object.keys(API) as OperationName[]) addOperation(api, name, operations)
+    const description = remembered(() => consoleOpenApi(context.host.current().version), Infinity, () => 0)
+    api.get('/openapi.json', { onRequest: guard({ roles: [] }) }, description)
+    api.all('/*', () => {
+      throw new ConsoleProblem('not_found', 'there is no such operation')
+    })
+  }, { prefix: PREFIX })
+  await app.register(api => servePlayground(api, context), { prefix: `${PREFIX}/playground` })
+  await app.register(servePages, { prefix: '/console' })
+  await app.ready()
+  return {
+    // The framework takes those of HTTP/2 as well.
+    handle: (req, res) => route(req as http.IncomingMessage, res as http.ServerResponse),
+    close: () => app.close(),
+  }
+}
+
+/** The listener waits for a body as long as it takes, because the pipeline has deadlines of its own. */
+function endUnlessWhole(req: http.IncomingMessage): void {
+  const timer = setTimeout(() => req.destroy(), BODY_TIME).unref()
+  const whole = (): void => clearTimeout(timer)
+  req.once('end', whole).once('close', whole)
+}
+
+function addOperation<N extends OperationName>(api: FastifyInstance, name: N, operations: Operations): void {
+  const { roles, status, response }: Operation = API[name]
+  const route = routeOf(name)
+  api.route({
+    ...route,
+    onRequest: guard({ roles, opens: name === 'POST /session' }),
+    handler: async (request, reply) => {
+      const { caller, token, session } = request.standing as Standing
+      const asked = {
+        session, caller, token,
+        query: request.query, params: request.params, body: request.body,
+        setToken: (token: string | null) => setToken(reply, caller, token),
+      } as unknown as Asked<N>
+      const told = operations[name](asked)
+      if (response === null) return sendCsv(reply, route.url, told as AsyncIterable<string>)
+      const answer = await (told as Promise<unknown>)
+      return reply.code(status ?? 200).send(status === 204 ? undefined : answer)
+    },
+  })
+}

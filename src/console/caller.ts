@@ -1,0 +1,50 @@
+import type { Client, Host } from '../mount.ts'
+import type { ClientRequest } from '../proxy/client.ts'
+import { ConsoleProblem } from './problem.ts'
+
+/** Who sends a request of the console, and by what way. */
+export interface Caller extends Client {
+  /** The browser speaks TLS: a trusted proxy says so. */
+  readonly secure: boolean
+  /** How the browser names the console: `console.example.com`, `127.0.0.1:8081`. */
+  readonly host: string
+}
+
+export function callerOf(host: Host, req: ClientRequest): Caller {
+  const client = host.clientOf(req)
+  const { headers } = req
+  const own = headers[':authority'] ?? headers.host ?? ''
+  if (client.trustedPeer === null) return { ...client, secure: false, host: String(own) }
+  const secure = first(headers['x-forwarded-proto'])?.toLowerCase() === 'https'
+  return { ...client, secure, host: first(headers['x-forwarded-host']) ?? String(own) }
+}
+
+/** Proxies in a row add to the list: the first is the one that the browser spoke to. */
+function first(header: string | string[] | undefined): string | undefined {
+  return [header].flat()[0]?.split(',', 1)[0]?.trim()
+}
+
+const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** Does a request of that method change nothing? */
+export function isReading(method: string): boolean {
+  return READS.has(method)
+}
+
+/**
+ * Refuses what another site makes a browser send. Programs that are no browsers
+ * send neither of the two headers, and nobody can make them send a cookie.
+ *
+ * @throws ConsoleProblem forbidden
+ */
+export function checkSite(req: ClientRequest, { secure, host }: Caller): void {
+  const { origin, 'sec-fetch-site': site } = req.headers
+  const reads = isReading(req.method ?? '')
+  const isOwn = site === undefined || site === 'same-origin' || (reads && site === 'none')
+  if (!isOwn) throw new ConsoleProblem('forbidden', 'the request comes from another site')
+  if (origin === undefined || reads) return
+  const wanted = `${secure ? 'https' : 'http'}://${host}`
+  if (origin.toLowerCase() === wanted.toLowerCase()) return
+  throw new ConsoleProblem('forbidden', `the request comes from ${origin}, and the console is at ${wanted}. ` +
+    'If a proxy stands between, it has to pass on Host and X-Forwarded-Proto, and be named in server.trusted_proxies')
+}

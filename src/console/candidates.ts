@@ -1,0 +1,42 @@
+import type { Gateway } from '../gateway.ts'
+import type { UpstreamState } from './api/panel.ts'
+import type { Doing } from './workers.ts'
+
+export type CandidateState = UpstreamState['candidates'][number]
+
+/** The worse first: what one worker has found out, the others are about to. */
+const WORSE = ['open', 'probing', 'closed'] as const
+
+/** What all workers together know of each candidate, by upstream. */
+export function candidateStates(all: readonly Doing[]): Map<string, CandidateState[]> {
+  const byUpstream = new Map<string, Map<string | null, CandidateState>>()
+  for (const { upstream, ...state } of all.flatMap(({ candidates }) => candidates)) {
+    const states = byUpstream.get(upstream) ?? new Map<string | null, CandidateState>()
+    const known = states.get(state.model)
+    states.set(state.model, known ? joined(known, state) : state)
+    byUpstream.set(upstream, states)
+  }
+  return new Map([...byUpstream].map(([name, states]) => [name, [...states.values()]]))
+}
+
+function joined(a: CandidateState, b: CandidateState): CandidateState {
+  const [worse, other] = WORSE.indexOf(a.circuit) <= WORSE.indexOf(b.circuit) ? [a, b] : [b, a]
+  return {
+    ...worse,
+    in_flight: a.in_flight + b.in_flight,
+    first_byte_ms: worse.first_byte_ms ?? other.first_byte_ms,
+  }
+}
+
+/** How an upstream as a whole is. */
+export function healthOf(states: readonly CandidateState[]): UpstreamState['health'] {
+  if (states.length === 0) return 'unknown'
+  const failing = states.filter(({ circuit }) => circuit !== 'closed').length
+  if (failing === 0) return 'well'
+  return failing === states.length ? 'down' : 'failing'
+}
+
+/** Where an upstream is; null for the simulator. A URL of the configuration has no credentials in it. */
+export function addressOf({ config }: Gateway, name: string): string | null {
+  return config.upstreams.get(name)?.url?.href ?? null
+}

@@ -1,0 +1,121 @@
+import { placeOf } from '../config/problem.ts'
+import type { Gateway } from '../gateway.ts'
+import { plan } from '../limits/plan.ts'
+import type { Budgets } from './api/billing.ts'
+import type { Concern } from './api/panel.ts'
+import type { BudgetAsked, Reports } from './reports/reports.ts'
+import { isoTimeOrNull } from './texts.ts'
+import type { Doing } from './workers.ts'
+
+/** Share of a budget from which on somebody should know. */
+const NEAR = 0.9
+/** ms for which an upstream that refused the operator's credential is told of. */
+const REJECTED = 15 * 60_000
+
+/** What only this process has to say: nothing of it takes a question to the ledger. */
+export function ownConcerns(gateway: Gateway, all: readonly Doing[], now: number): Concern[] {
+  return [...keys(gateway), ...configuration(gateway), ...ledger(gateway), ...upstreams(all, now)]
+}
+
+function keys({ config, keyStore, lasting }: Gateway): Concern[] {
+  const concerns: Concern[] = []
+  if (config.auth === 'keys' && config.keys.length === 0 && (keyStore?.keys().length ?? 0) === 0) {
+    concerns.push(concern('no_keys', 'error', 'There is no key, so that nobody gets in: make one on the page Keys'))
+  }
+  const trouble = keyStore?.trouble ?? null
+  if (trouble !== null) {
+    const message = `Stored keys cannot be read: ${trouble}. Those known so far stay in force`
+    concerns.push(concern('key_store', 'error', message))
+  }
+  const { loadedAt, failure, pending } = lasting.reloads
+  if (failure !== null) return concerns
+  if (pending.length > 0) {
+    const what = `${pending.join(', ')} ${pending.length === 1 ? 'has' : 'have'} changed: that takes a restart`
+    concerns.push(concern('restart_needed', 'warning', what, null, loadedAt))
+  }
+  return concerns
+}
+
+function configuration({ lasting: { reloads: { failure } } }: Gateway): Concern[] {
+  const worst = failure?.problems.find(({ severity }) => severity === 'error')
+  if (!failure || !worst) return []
+  const more = failure.problems.length === 1 ? '' : ` (and ${failure.problems.length - 1} more)`
+  const why = `${placeOf(worst)}: ${worst.message}${more}`
+  const message = `The configuration was not taken, the one before is in force: ${why}`
+  return [concern('reload_failed', 'error', message, null, failure.at)]
+}
+
+function ledger({ accounts: { ledger } }: Gateway): Concern[] {
+  if (ledger === null) {
+    return [concern('ledger', 'warning', 'There is no ledger, so that nothing is known of the past: set ledger.file')]
+  }
+  if (ledger.stats().healthy) return []
+  return [concern('ledger', 'error', 'The ledger cannot be written: look at its disk, and at the log for the reason')]
+}
+
+function upstreams(all: readonly Doing[], now: number): Concern[] {
+  const concerns = new Map<string, Concern>()
+  for (const [name, { status, at }] of all.flatMap(({ rejections }) => rejections)) {
+    if (at < now - REJECTED) continue
+    const what = `The upstream ${name} answered ${status} to the gateway's own credential`
+    const message = `${what}: check upstreams.${name}.auth`
+    concerns.set(`rejected ${name}`, concern('upstream_key_rejected', 'error', message, name, at))
+  }
+  for (const { upstream, model, circuit } of all.flatMap(({ candidates }) => candidates)) {
+    if (circuit === 'closed') continue
+    const what = model === null ? upstream : `${model} at ${upstream}`
+    const message = `${what} fails, and is left alone for now`
+    concerns.set(`open ${what}`, concern('circuit_open', 'warning', message, upstream))
+  }
+  return [...concerns.values()]
+}
+
+/** Models that were used in the last 24 hours and that have no price. */
+export async function unpriced(reports: Reports): Promise<Concern[]> {
+  const { groups } = await reports.billing({ by: 'model' }, null)
+  return groups
+    .filter(({ name, figures }) => name !== null && figures.unpriced_requests > 0)
+    .map(({ name, figures: { unpriced_requests: count } }) => concern(
+      'unpriced_model', 'warning',
+      `Nobody knows what ${name} costs (${count} requests of late): give it a price under models`, name,
+    ))
+}
+
+export function spentBudgets({ budgets }: Budgets): Concern[] {
+  return budgets.filter(({ used }) => used >= NEAR).map(({ key, model, per, limit_usd: limit, used }) => {
+    const which = `The budget of ${key}${model === null ? '' : ` for ${model}`}, ${limit} USD ${perText(per)},`
+    const message = `${which} is ${used >= 1 ? 'spent' : `used to ${Math.floor(used * 100)} %`}`
+    return concern('budget', used >= 1 ? 'error' : 'warning', message, key)
+  })
+}
+
+function perText(per: Budgets['budgets'][number]['per']): string {
+  return per === 'total' ? 'in total' : `a ${per}`
+}
+
+/** Every budget that is in force, of one key or of all. */
+export function budgetsOf({ config, keyStore }: Gateway, own: string | null): BudgetAsked[] {
+  const keys = new Map([...keyStore?.keys() ?? [], ...config.keys].map(key => [key.name, key]))
+  return [...keys.values()]
+    .filter(({ name }) => own === null || name === own)
+    .flatMap(({ name, limits }) => {
+      if (limits === null && config.limits === null) return []
+      const { whole, models } = plan(limits, config.limits)
+      return [[null, whole] as const, ...models].flatMap(([model, { budget }]) =>
+        (budget ? [{ key: name, model, per: budget.per, limit_usd: budget.usd }] : []))
+    })
+}
+
+function concern(
+  kind: Concern['kind'], severity: Concern['severity'], message: string, subject: string | null = null,
+  since: number | null = null,
+): Concern {
+  return { kind, severity, message, subject, since: isoTimeOrNull(since) }
+}
+
+/** The worst first, and of those the newest. */
+export function inOrder(concerns: readonly Concern[]): Concern[] {
+  const weight = ({ severity }: Concern) => (severity === 'error' ? 0 : 1)
+  return [...concerns].sort((a, b) => weight(a) - weight(b) || (b.since ?? '').localeCompare(a.since ?? ''))
+}
+

@@ -1,0 +1,49 @@
+import type { Clock } from '../clock.ts'
+import type { Host } from '../mount.ts'
+import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/table.ts'
+import type { Caller } from './caller.ts'
+import type { Logins } from './login.ts'
+import type { Reports } from './reports/reports.ts'
+import type { Session } from './sessions.ts'
+import type { DeskLink } from './store/link.ts'
+
+/** What the console works with. */
+export interface Context {
+  readonly host: Host
+  readonly clock: Pick<Clock, 'wall'>
+  readonly desk: DeskLink
+  readonly logins: Logins
+  readonly reports: Reports
+}
+
+/** A request that may be answered: who asks, and for what. */
+export interface Asked<N extends OperationName> {
+  /** null where the operation is for anybody, and nobody is logged in. */
+  readonly session: Session | null
+  readonly caller: Caller
+  readonly query: QueryOf<N>
+  readonly params: ParamsOf<N>
+  readonly body: BodyOf<N>
+  /** Begins a session, or ends it: what the browser keeps of it. */
+  setToken(token: string | null): void
+  /** The token that came with the request. */
+  readonly token: string | null
+}
+
+type Told<N extends OperationName> = ResponseOf<N> extends undefined
+  ? AsyncIterable<string>
+  : Promise<ResponseOf<N>>
+
+/** What stands behind each operation of the table. Problems are thrown as ConsoleProblem or ReportError. */
+export type Operations = { readonly [N in OperationName]: (asked: Asked<N>) => Told<N> }
+
+/** The only key whose rows may be seen; null for somebody who may see all. */
+export function ownKey({ session }: { readonly session: Session | null }): string | null {
+  return session?.role === 'key' ? session.name : null
+}
+
+/** Of an operation that is not for anybody. */
+export function sessionIn({ session }: { readonly session: Session | null }): Session {
+  if (session === null) throw new Error('an operation for those who are logged in was reached by somebody else')
+  return session
+}

@@ -1,0 +1,21 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from './caller.ts'
+
+/** Under TLS the browser takes it from this host alone, and gives it to nothing else (RFC 6265bis, `__Host-`). */
+const SECURE = { name: '__Host-gateway_console', path: '/' } as const
+/** It does not go along with requests of the API, which are none of its business. */
+const PLAIN = { name: 'gateway_console', path: '/console/' } as const
+
+/** The token that came with a request; null = none. */
+export function tokenOf(request: FastifyRequest, { secure }: Caller): string | null {
+  const token = request.cookies[(secure ? SECURE : PLAIN).name]
+  return token === undefined || token === '' ? null : token
+}
+
+/** Tells the browser what to keep; null = nothing any more. */
+export function setToken(reply: FastifyReply, { secure }: Caller, token: string | null): void {
+  const { name, path } = secure ? SECURE : PLAIN
+  const options = { path, httpOnly: true, sameSite: 'strict', secure } as const
+  if (token === null) void reply.clearCookie(name, options)
+  else void reply.setCookie(name, token, options)
+}

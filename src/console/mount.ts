@@ -1,0 +1,98 @@
+import { dirname, join } from 'node:path'
+import { systemClock } from '../clock.ts'
+import type { Clock } from '../clock.ts'
+import { keyFileOf } from '../auth/key-file.ts'
+import type { Host, Mount, OpenMount } from '../mount.ts'
+import { writeHead } from '../proxy/client.ts'
+import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+import type { App } from './app.ts'
+import { Workers } from './workers.ts'
+import { DeskLink } from './store/link.ts'
+
+export interface ConsoleOptions {
+  /** For sessions and their like; the machine's unless told. */
+  readonly clock?: Pick<Clock, 'wall'>
+}
+
+/** ms that an open answer may take to its end when the gateway is about to end. */
+const LEAVE = 5_000
+
+/**
+ * The console, for the listener that it stands on. What it takes to serve it is
+ * loaded with the first request: a gateway at whose console nobody looks has
+ * nothing of it in memory.
+ */
+export function openConsole({ clock = systemClock }: ConsoleOptions = {}): OpenMount {
+  return host => new Console(host, clock)
+}
+
+class Console implements Mount {
+  readonly #host: Host
+  readonly #clock: Pick<Clock, 'wall'>
+  readonly #desk: DeskLink
+  readonly #workers: Workers
+  readonly #ledgerFile: string | null
+  readonly #open = new Set<ClientResponse>()
+  #app: Promise<App> | null = null
+  #leaving: NodeJS.Timeout | null = null
+
+  constructor(host: Host, clock: Pick<Clock, 'wall'>) {
+    const { config: { ledger }, lasting: { worker } } = host.current()
+    const file = ledger && consoleFileOf(ledger.file)
+    this.#host = host
+    this.#ledgerFile = ledger?.file ?? null
+    this.#clock = clock
+    this.#desk = new DeskLink({ consoleFile: file, keyFile: ledger && keyFileOf(ledger.file) })
+    this.#workers = new Workers({ current: () => host.current(), worker: worker ?? null, file, desk: this.#desk })
+  }
+
+  takes({ url = '', method }: ClientRequest): boolean {
+    if (url.startsWith('/console/') || url.startsWith('/console?')) return true
+    if (method !== 'GET' && method !== 'HEAD') return false
+    const path = url.split('?', 1)[0] as string
+    return (path === '/' || path === '/console') && !this.#host.current().routes.namesPath(path)
+  }
+
+  handle(req: ClientRequest, res: ClientResponse): void {
+    if (!req.url?.startsWith('/console/')) {
+      writeHead(res, 302, ['location', '/console/', 'content-length', '0'])
+      res.end()
+      return
+    }
+    this.#open.add(res)
+    res.once('close', () => this.#open.delete(res))
+    this.#app ??= this.#load()
+    this.#app.then(app => app.handle(req, res), error => this.#failed(res, error))
+  }
+
+  leave(): void {
+    this.#leaving ??= setTimeout(() => {
+      for (const res of this.#open) res.destroy()
+    }, LEAVE).unref()
+  }
+
+  async close(): Promise<void> {
+    this.#workers.close()
+    if (this.#leaving !== null) clearTimeout(this.#leaving)
+    await this.#app?.then(app => app.close(), () => {})
+    await this.#desk.close()
+  }
+
+  async #load(): Promise<App> {
+    const { loadApp } = await import('./load.ts')
+    return loadApp({
+      host: this.#host, clock: this.#clock, desk: this.#desk, workers: this.#workers, ledgerFile: this.#ledgerFile,
+    })
+  }
+
+  #failed(res: ClientResponse, error: unknown): void {
+    this.#host.current().log.error({ err: error }, 'the console cannot be loaded')
+    this.#app = null
+    writeHead(res, 503, ['content-type', 'text/plain; charset=utf-8', 'retry-after', '1'])
+    res.end('The console cannot be loaded; the log of the gateway says why.\n')
+  }
+}
+
+function consoleFileOf(ledgerFile: string): string {
+  return join(dirname(ledgerFile), 'console.db')
+}

@@ -1,0 +1,83 @@
+import swagger from '@fastify/swagger'
+import Fastify from 'fastify'
+import { API } from './api/table.ts'
+import type { Operation, OperationName } from './api/table.ts'
+import { Problem } from './api/shapes.ts'
+import type { Role } from './api/shapes.ts'
+import { isReading } from './caller.ts'
+
+export const PREFIX = '/console/api'
+
+/** An operation of the table, as the framework takes it. */
+export interface Route {
+  readonly method: string
+  readonly url: string
+  readonly schema: object
+}
+
+const INFO = {
+  title: 'Model Gateway: console',
+  description: 'What the pages of the management console ask for, on console.listen. POST /session answers with a ' +
+    'cookie, which has to come with every request after it, and with a token, which has to come as x-csrf-token with ' +
+    'those that change something.',
+}
+
+const SECURITY = {
+  session: { type: 'apiKey', in: 'cookie', name: 'gateway_console', description: 'With TLS: __Host-gateway_console' },
+  csrf: { type: 'apiKey', in: 'header', name: 'x-csrf-token', description: 'As GET /session tells it too' },
+} as const
+
+const ROLES: Readonly<Record<Role, string>> = { admin: 'admins', viewer: 'viewers', key: 'holders of a key' }
+
+/** @param name of the operation: its method and its path */
+export function routeOf(name: OperationName): Route {
+  const { summary, tag, roles, params, query, body, status, response }: Operation = API[name]
+  const [method = '', url = ''] = name.split(' ')
+  const changes = !isReading(method) && name !== 'POST /session'
+  return {
+    method,
+    url,
+    schema: {
+      summary,
+      description: roles === null ? 'For anybody.' : `For ${roles.map(role => ROLES[role]).join(', ')}.`,
+      operationId: method.toLowerCase() + url.replace(/[^a-z]+([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      tags: [tag],
+      security: roles === null && !changes ? [] : [{ session: [], ...changes && { csrf: [] } }],
+      ...params && { params },
+      ...query && { querystring: query },
+      ...body && { body },
+      response: {
+        [status ?? 200]: status === 204 ? { type: 'null', description: 'Done' } : answerOf(response),
+        '4xx': { description: 'It is not done', content: { 'application/json': { schema: Problem } } },
+        '5xx': { description: 'It could not be done', content: { 'application/json': { schema: Problem } } },
+      },
+    },
+  }
+}
+
+function answerOf(response: Operation['response']): object {
+  const content = response === null
+    ? { 'text/csv': { schema: { type: 'string' } } }
+    : { 'application/json': { schema: response } }
+  return { description: 'Done', content }
+}
+
+/**
+ * The console's API as an OpenAPI 3.1 document, made from the table.
+ *
+ * @param version of the gateway
+ */
+export async function consoleOpenApi(version: string): Promise<object> {
+  const app = Fastify()
+  // Nothing is ever asked of it.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => JSON.stringify)
+  await app.register(swagger, {
+    openapi: { openapi: '3.1.0', info: { ...INFO, version }, components: { securitySchemes: SECURITY } },
+  })
+  await app.register(async api => {
+    for (const name of Object.keys(API) as OperationName[]) api.route({ ...routeOf(name), handler: () => null })
+  }, { prefix: PREFIX })
+  await app.ready()
+  return app.swagger()
+}

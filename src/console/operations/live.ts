@@ -1,0 +1,81 @@
+import type { Live, UpstreamState } from '../api/panel.ts'
+import { addressOf, candidateStates, healthOf } from '../candidates.ts'
+import { budgetsOf, inOrder, ownConcerns, spentBudgets, unpriced } from '../concerns.ts'
+import { ownKey } from '../context.ts'
+import type { Context, Operations } from '../context.ts'
+import { NO_FIGURES } from '../no-figures.ts'
+import { remembered } from '../remembered.ts'
+import { isoTime } from '../texts.ts'
+import type { Workers } from '../workers.ts'
+
+type LiveOperations = Pick<Operations, 'GET /live' | 'GET /upstreams'>
+
+const MOST = 100
+/** ms for which holds what the ledger says of concerns; the pages ask every few seconds. */
+const REMEMBERED = 30_000
+const NOTHING = { figures: NO_FIGURES, first_byte: { p50_ms: null, p95_ms: null }, share: 0 }
+
+/** What the gateway does at this moment, all its workers together. */
+export function liveOperations({ host, clock, reports }: Context, workers: Workers): LiveOperations {
+  const ofLedger = remembered(async () => {
+    const gateway = host.current()
+    if (gateway.accounts.ledger === null) return { unpriced: [], budgets: [] }
+    const [models, { budgets }] = await Promise.all([unpriced(reports), reports.budgets(budgetsOf(gateway, null))])
+    return { unpriced: models, budgets: spentBudgets({ budgets }) }
+  }, REMEMBERED, () => clock.wall())
+
+  return {
+    'GET /live': async asked => {
+      const own = ownKey(asked)
+      const gateway = host.current()
+      const now = clock.wall()
+      const all = await workers.all(own)
+      const exchanges = all.flatMap(({ exchanges }) => exchanges)
+        .map(one => (own === null ? one : { ...one, upstream: null }))
+        .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
+      // The ledger in trouble is a concern of its own: the others are told all the same.
+      const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
+      const concerns = own === null
+        ? [...ownConcerns(gateway, all, now), ...unpriced, ...budgets]
+        : budgets.filter(({ subject }) => subject === own)
+      const { draining, handingOver } = gateway.lasting
+      return {
+        at: isoTime(now),
+        status: draining ? 'draining' : handingOver ? 'handing_over' : 'ok',
+        running: sum(all.map(({ running }) => running)),
+        running_streams: sum(all.map(({ streams }) => streams)),
+        exchanges: exchanges.slice(0, MOST),
+        concerns: inOrder(concerns),
+      } satisfies Live
+    },
+    'GET /upstreams': async ({ query }) => {
+      const gateway = host.current()
+      const { config, accounts } = gateway
+      const [all, used] = await Promise.all([
+        workers.all(),
+        accounts.ledger === null ? [] : reports.upstreamFigures(query),
+      ])
+      const states = candidateStates(all)
+      const figures = new Map(used.map(one => [one.name, one]))
+      const upstreams = [...config.upstreams.keys()].map((name): UpstreamState => {
+        const candidates = states.get(name) ?? []
+        const { figures: sums, first_byte, share } = figures.get(name) ?? NOTHING
+        return {
+          name,
+          url: addressOf(gateway, name),
+          health: healthOf(candidates),
+          in_flight: sum(candidates.map(({ in_flight: count }) => count)),
+          candidates,
+          figures: sums,
+          first_byte,
+          share,
+        }
+      })
+      return { upstreams: upstreams.sort((a, b) => b.figures.requests - a.figures.requests) }
+    },
+  }
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
+}

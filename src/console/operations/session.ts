@@ -1,0 +1,73 @@
+import type { Gateway } from '../../gateway.ts'
+import type { Login, Session as SessionAnswer } from '../api/session.ts'
+import type { Asked, Context, Operations } from '../context.ts'
+import { ConsoleProblem } from '../problem.ts'
+import { digestOf, newToken, recordOf, sessionOf } from '../sessions.ts'
+import type { Session } from '../sessions.ts'
+import type { SessionRecord } from '../store/sessions.ts'
+import { isoTime } from '../texts.ts'
+
+type SessionOperations = Pick<Operations, 'GET /session' | 'POST /session' | 'DELETE /session'>
+
+/** Logging in and out, and who is logged in. */
+export function sessionOperations(context: Context): SessionOperations {
+  const { host, clock, desk, logins } = context
+  const answer = (session: Session | null): SessionAnswer => {
+    const { version, config } = host.current()
+    return {
+      version,
+      has_users: (config.console?.users.length ?? 0) > 0,
+      user: session && { name: session.name, role: session.role, expires_at: isoTime(session.expiresAt) },
+      csrf: session?.csrf ?? null,
+    }
+  }
+
+  const logIn = async ({ body, caller, token, setToken }: Asked<'POST /session'>): Promise<SessionAnswer> => {
+    const gateway = host.current()
+    const now = clock.wall()
+    const { address } = caller
+    const proof = await logins.prove(gateway, body, address, now)
+    if (proof === null) {
+      const actor = nobody(gateway, body)
+      gateway.log.warn({ client: address, actor }, 'a login to the console was refused')
+      await desk.ask('note', { actor, at: now, address, action: 'login.refused', subject: null, detail: null })
+      const what = 'key' in body ? 'the key is not known here' : 'the name or the password is wrong'
+      throw new ConsoleProblem('not_logged_in', what)
+    }
+    // Whoever knows the token of before must not be logged in with it.
+    if (token !== null) await desk.ask('closeSession', digestOf(token))
+    const fresh = newToken()
+    const record = recordOf(proof)
+    await desk.ask('openSession', digestOf(fresh), record, now)
+    await desk.ask('note', { actor: actorOf(record), at: now, address, action: 'login', subject: null, detail: null })
+    const session = sessionOf(gateway, fresh, { ...record, createdAt: now, seenAt: now })
+    setToken(fresh)
+    return answer(session)
+  }
+
+  return {
+    'GET /session': ({ session }) => Promise.resolve(answer(session)),
+    'POST /session': logIn,
+    'DELETE /session': async ({ session, token, setToken, caller }) => {
+      if (token !== null) await desk.ask('closeSession', digestOf(token))
+      if (session !== null) {
+        const actor = actorOf({ kind: session.role === 'key' ? 'key' : 'user', name: session.name })
+        const { address } = caller
+        await desk.ask('note', { at: clock.wall(), actor, address, action: 'logout', subject: null, detail: null })
+      }
+      setToken(null)
+      return null
+    },
+  }
+}
+
+function actorOf({ kind, name }: Pick<SessionRecord, 'kind' | 'name'>): string {
+  return `${kind === 'key' ? 'key' : 'console'}: ${name}`
+}
+
+/** Whose login was refused. What stands in the wrong field may be a password: only names of users are told. */
+function nobody({ config }: Gateway, body: Login): string {
+  if ('key' in body) return 'key: unknown'
+  const isKnown = config.console?.users.some(({ name }) => name === body.name)
+  return `console: ${isKnown ? body.name : 'unknown'}`
+}

@@ -1,0 +1,39 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import files from '@fastify/static'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+
+/** Where `npm run build:console` puts the pages, in a checkout and in the package. */
+const ROOT = fileURLToPath(new URL('../../dist/console/web', import.meta.url))
+const INDEX = join(ROOT, 'index.html')
+
+/** A year: names below assets/ change with their content. */
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const NOT_BUILT = 'The pages of the console are not built. Build them with: npm run build:console\n'
+
+/** The pages: files, and for every other path the one page that shows what the path says. */
+export async function servePages(app: FastifyInstance): Promise<void> {
+  await app.register(files, {
+    root: ROOT,
+    cacheControl: false,
+    setHeaders: (reply, path) => {
+      void reply.header('cache-control', path.startsWith(join(ROOT, 'assets')) ? IMMUTABLE : 'no-cache')
+    },
+  })
+  app.get('/', (_, reply) => sendPage(reply))
+  app.setNotFoundHandler((request, reply) => {
+    const isPage = request.method === 'GET' || request.method === 'HEAD'
+    if (!isPage || request.url.startsWith('/console/assets/')) {
+      return reply.code(404).type('text/plain; charset=utf-8').send('There is nothing here.\n')
+    }
+    return sendPage(reply)
+  })
+}
+
+/** Looked for each time: it may be built while the gateway runs. */
+function sendPage(reply: FastifyReply): FastifyReply {
+  void reply.header('cache-control', 'no-cache')
+  if (!existsSync(INDEX)) return reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT)
+  return reply.code(200).type('text/html; charset=utf-8').send(readFileSync(INDEX))
+}

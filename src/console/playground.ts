@@ -1,0 +1,43 @@
+import type { FastifyInstance } from 'fastify'
+import type { Identity } from '../auth/keyring.ts'
+import { consoleName } from '../config/keys.ts'
+import type { Context } from './context.ts'
+import { ConsoleProblem } from './problem.ts'
+import type { Session } from './sessions.ts'
+import { guard, standingOf } from './standing.ts'
+import type { Standing } from './standing.ts'
+
+/** What a browser tells the console is not for upstreams. */
+const WITHHELD = new Set([
+  'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
+  'sec-fetch-user', 'authorization', 'x-api-key', 'x-goog-api-key',
+])
+
+/**
+ * Requests of the API that are tried out: they go through the pipeline as those of
+ * the key that is logged in, or under the name of the user, whom nothing limits.
+ */
+export async function servePlayground(app: FastifyInstance, context: Context): Promise<void> {
+  // The body is the pipeline's to read.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  app.addHook('onRequest', async request => {
+    request.standing = await standingOf(context, request)
+  })
+  app.post('/*', { onRequest: guard({ roles: ['admin', 'key'] }) }, (request, reply) => {
+    const { session } = request.standing as Standing
+    const url = (request.raw.url ?? '').slice(app.prefix.length)
+    if (session === null || !url.startsWith('/v1')) {
+      throw new ConsoleProblem('not_found', 'the playground takes paths of the API, such as /v1/chat/completions')
+    }
+    const identity = identityOf(session)
+    void reply.hijack()
+    context.host.run(request.raw, reply.raw, { url, identity, withhold: WITHHELD })
+  })
+}
+
+function identityOf({ name, identity }: Session): Identity {
+  if (identity !== null) return identity
+  const key = Object.freeze({ name: consoleName(name), digest: Buffer.alloc(0), models: null, limits: null })
+  return { key, allows: () => true, restricted: false, unlimited: true }
+}

@@ -1,0 +1,46 @@
+import type { Problem } from './api/shapes.ts'
+
+type Code = Problem['code']
+
+const STATUSES: Readonly<Record<Code, number>> = {
+  bad_request: 400,
+  not_logged_in: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  too_many: 429,
+  unavailable: 503,
+  internal: 500,
+}
+
+/** Why an operation is not done. `message` is for the person at the screen: it says what to change. */
+export class ConsoleProblem extends Error {
+  override readonly name = 'ConsoleProblem'
+  readonly code: Code
+  /** The member of the request that is wrong. */
+  readonly field: string | null
+  /** Seconds after which it may be tried again. */
+  readonly retryAfter: number | null
+
+  constructor(code: Code, message: string, detail: { field?: string; retryAfter?: number } = {}) {
+    super(message)
+    this.code = code
+    this.field = detail.field ?? null
+    this.retryAfter = detail.retryAfter ?? null
+  }
+
+  get status(): number {
+    return STATUSES[this.code]
+  }
+
+  /** In the shape of the API. */
+  get body(): Problem {
+    return { code: this.code, message: this.message, ...this.field !== null && { field: this.field } }
+  }
+}
+
+/** The code that stands for an HTTP status. */
+export function codeOf(status: number): Code {
+  const found = Object.entries(STATUSES).find(([, known]) => known === status)
+  return (found?.[0] as Code | undefined) ?? (status < 500 ? 'bad_request' : 'internal')
+}

@@ -1,0 +1,70 @@
+import type { Billing } from '../api/billing.ts'
+import type { QueryOf } from '../api/table.ts'
+import { usd } from '../../ledger/usd.ts'
+import { mine } from './own.ts'
+import { DAY, periodOf, wholeDays } from './period.ts'
+import type { Period } from './period.ts'
+import { dearest, figures, nameOf, source, sumsBy, together, totals } from './sums.ts'
+import type { Dimensions, Totals } from './sums.ts'
+import type { View } from './view.ts'
+
+/** Groups that have a colour of their own in the chart. */
+const CHARTED = 12
+
+type Group = Billing['by']
+
+export function billing(view: View, query: QueryOf<'GET /billing'>, own: string | null): Billing {
+  const dimensions = mine(query, own)
+  const by = query.by ?? (own === null ? 'key' : 'model')
+  const period = wholeDays(periodOf(query, view.now))
+  const groups = dearest(sumsBy(view, period, dimensions, by) as Map<string | null, Totals>)
+  const charted = groups.slice(0, CHARTED).map(([name]) => name)
+  return {
+    from: new Date(period.from).toISOString(),
+    to: new Date(period.to).toISOString(),
+    by,
+    total: figures(together(groups.map(([, sums]) => sums))),
+    groups: groups.map(([name, sums]) => ({ name, figures: figures(sums) })),
+    days: daysOf(view, period, dimensions, by, charted),
+  }
+}
+
+function daysOf(
+  view: View, period: Period, dimensions: Dimensions, by: Group, charted: readonly (string | null)[],
+): Billing['days'] {
+  const costs = costsByDay(view, period, dimensions, by)
+  return Array.from({ length: (period.to - period.from) / DAY }, (_, n) => {
+    const day = period.from + n * DAY
+    const ofDay = costs.get(day) ?? new Map<string | null, bigint>()
+    const all = [...ofDay.values()].reduce((sum, cost) => sum + cost, 0n)
+    const parts = charted.flatMap(name => {
+      const cost = ofDay.get(name) ?? 0n
+      return cost === 0n ? [] : [{ name, cost }]
+    })
+    return {
+      day: new Date(day).toISOString().slice(0, 10),
+      cost_usd: usd(all),
+      parts: parts.map(({ name, cost }) => ({ name, cost_usd: usd(cost) })),
+      others_cost_usd: usd(parts.reduce((rest, { cost }) => rest - cost, all)),
+    }
+  })
+}
+
+function costsByDay(
+  view: View, period: Period, dimensions: Dimensions, by: Group,
+): Map<number, Map<string | null, bigint>> {
+  const { sql, values } = source(view, period, dimensions, by)
+  const found = view.all({
+    sql: `SELECT at / ${DAY} AS day, ${by} AS name, sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
+      FROM (${sql}) GROUP BY 1, 2`,
+    values,
+  })
+  const days = new Map<number, Map<string | null, bigint>>()
+  for (const stored of found) {
+    const day = Number(stored['day']) * DAY
+    const costs = days.get(day) ?? new Map<string | null, bigint>()
+    costs.set(nameOf(stored['name']), totals(stored).cost)
+    days.set(day, costs)
+  }
+  return days
+}

@@ -1,0 +1,62 @@
+import type { Billing } from '../api/billing.ts'
+import type { Field } from '../../ledger/fields.ts'
+import { csvHeader, csvLine, ROW_FIELDS } from '../../ledger/fields.ts'
+import type { LedgerRow } from '../../ledger/row.ts'
+
+const CHUNK = 65_536
+
+/** What the holder of a key is not told. */
+const HIDDEN: ReadonlySet<string> = new Set(['upstream', 'upstream_model', 'attempts', 'route'])
+
+/** The columns of `gateway usage --csv`, as far as they may be seen. */
+export function rowFields(own: string | null): readonly Field<LedgerRow>[] {
+  const fields = own === null ? ROW_FIELDS : ROW_FIELDS.filter(({ name }) => !HIDDEN.has(name))
+  return fields.map(harmless)
+}
+
+export function billingFields(by: Billing['by']): readonly Field<Billing['groups'][number]>[] {
+  const figure = (name: keyof Billing['total']): Field<Billing['groups'][number]> =>
+    ({ name, value: ({ figures }) => figures[name] })
+  return [
+    harmless({ name: by, value: ({ name }) => name }),
+    figure('requests'),
+    figure('errors'),
+    figure('input_tokens'),
+    figure('cached_input_tokens'),
+    figure('cache_write_tokens'),
+    figure('output_tokens'),
+    figure('reasoning_tokens'),
+    figure('cost_usd'),
+    figure('estimated_requests'),
+    figure('estimated_cost_usd'),
+    figure('unpriced_requests'),
+  ]
+}
+
+/** The table in pieces, each of some 64 kB: the header, then the items as they come. */
+export async function* csv<T>(
+  fields: readonly Field<T>[], items: AsyncIterable<T> | Iterable<T>,
+): AsyncGenerator<string> {
+  let chunk = csvHeader(fields)
+  for await (const item of items) {
+    chunk += csvLine(fields, item)
+    if (chunk.length < CHUNK) continue
+    yield chunk
+    chunk = ''
+  }
+  yield chunk
+}
+
+/**
+ * Names come from clients, and spreadsheets run what begins like a formula.
+ * Source: OWASP, "CSV Injection".
+ */
+function harmless<T>({ name, value }: Field<T>): Field<T> {
+  return {
+    name,
+    value: item => {
+      const told = value(item)
+      return typeof told === 'string' && /^[=+\-@\t\r]/.test(told) ? `'${told}` : told
+    },
+  }
+}

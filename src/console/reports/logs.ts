@@ -1,0 +1,127 @@
+import type { Logs, Row } from '../api/logs.ts'
+import type { QueryOf } from '../api/table.ts'
+import { decode, READ_LIST } from '../../ledger/columns.ts'
+import { cacheWrites } from '../../ledger/fields.ts'
+import type { LedgerRow } from '../../ledger/row.ts'
+import { usd } from '../../ledger/usd.ts'
+import { mine } from './own.ts'
+import { periodOf } from './period.ts'
+import { ReportError } from './report-error.ts'
+import { conditionsIn, search } from './search.ts'
+import type { Place, Wanted } from './search.ts'
+import type { View } from './view.ts'
+
+type LogConditions = QueryOf<'GET /logs.csv'>
+
+const ROWS = 50
+/** Rows that one look at what ended since goes through; the next look goes on from there. */
+const LOOK = 100_000
+
+/** A page of requests, the newest first; with `after`, what was entered since. */
+export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null): Logs {
+  const { before, after, limit = ROWS } = query
+  if (after !== undefined) return since(view, wantedOf(query, own, view.now), idOf(after), limit, own)
+  const { rows, next } = logPage(view, query, own, before ?? null, limit)
+  return { rows: rows.map(row => rowTold(row, own)), next, last: String(lastId(view)) }
+}
+
+/** A page of rows as the ledger has them, for a table that is written out page by page. */
+export interface LogPage {
+  readonly rows: LedgerRow[]
+  /** Where the next page begins; null = there is none. */
+  readonly next: string | null
+}
+
+/** @param before `next` of the page before; null for the first */
+export function logPage(
+  view: View, query: LogConditions, own: string | null, before: string | null, limit: number,
+): LogPage {
+  const places = search(view, wantedOf(query, own, view.now), before === null ? null : placeOf(before), limit)
+  const last = places.at(-1)
+  return {
+    rows: rowsOf(view, places.map(({ id }) => id)),
+    next: last === undefined || places.length < limit ? null : `${last.at}-${last.id}`,
+  }
+}
+
+/** A row as the console tells it. */
+export function rowTold(row: LedgerRow, own: string | null): Row {
+  const { usage } = row
+  return {
+    request_id: row.requestId,
+    started_at: new Date(row.startedAt).toISOString(),
+    first_byte_ms: row.firstByteMs,
+    duration_ms: row.durationMs,
+    key: row.key,
+    protocol: row.protocol,
+    endpoint: row.endpoint,
+    model: row.model,
+    upstream: own === null ? row.upstream : null,
+    upstream_model: own === null ? row.upstreamModel : null,
+    status: row.status,
+    end: row.end,
+    error: row.error,
+    source: row.source,
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_tokens: cacheWrites(usage),
+    output_tokens: usage.outputTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    cost_usd: row.costPico === null ? null : usd(row.costPico),
+    attempts: row.attempts.length,
+  }
+}
+
+function wantedOf(query: LogConditions, own: string | null, now: number): Wanted {
+  const { from, to } = periodOf(query, now)
+  return {
+    // What began by a clock that is a little ahead is not to be missing.
+    period: { from, to: query.to === undefined ? Infinity : to },
+    dimensions: mine(query, own),
+    status: query.status,
+    end: query.end,
+  }
+}
+
+/** By their ids, so that a request which began early and ended late is not missed. */
+function since(view: View, wanted: Wanted, after: number, limit: number, own: string | null): Logs {
+  const last = lastId(view)
+  // Ids start over in a new ledger, and in one whose rows have all expired.
+  const from = after > last ? 0 : after
+  const upTo = Math.min(last, from + LOOK)
+  const { sql, values } = conditionsIn(wanted.period, wanted)
+  const ids = view.all({
+    sql: `SELECT id FROM requests NOT INDEXED WHERE id > ? AND id <= ? AND ${sql} ORDER BY id LIMIT ?`,
+    values: [from, upTo, ...values, limit],
+  }).map(({ id }) => Number(id))
+  return {
+    rows: rowsOf(view, ids).map(row => rowTold(row, own)),
+    next: null,
+    last: String(ids.length < limit ? upTo : ids.at(-1)),
+  }
+}
+
+function rowsOf(view: View, ids: readonly number[]): LedgerRow[] {
+  return view.rows({
+    sql: `SELECT ${READ_LIST} FROM requests WHERE id IN (SELECT value FROM json_each(?))
+      ORDER BY started_at DESC, id DESC`,
+    values: [JSON.stringify(ids)],
+  }).map(decode)
+}
+
+function lastId(view: View): number {
+  return Number(view.all({ sql: 'SELECT max(id) AS id FROM requests', values: [] })[0]?.['id'] ?? 0)
+}
+
+function placeOf(text: string): Place {
+  const [, at, id] = /^(\d{1,16})-(\d{1,16})$/.exec(text) ?? []
+  if (at === undefined || id === undefined) {
+    throw new ReportError('bad_request', 'no page ended there', 'before')
+  }
+  return { at: Number(at), id: Number(id) }
+}
+
+function idOf(text: string): number {
+  if (!/^\d{1,16}$/.test(text)) throw new ReportError('bad_request', 'no look ended there', 'after')
+  return Number(text)
+}

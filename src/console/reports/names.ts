@@ -1,0 +1,59 @@
+import type { Figures } from '../api/shapes.ts'
+import type { ResponseOf } from '../api/table.ts'
+import { DIMENSION } from '../../ledger/contributions.ts'
+import { DAY, floor } from './period.ts'
+import { figures, NOTHING, source, sumsBy } from './sums.ts'
+import type { Dimensions } from './sums.ts'
+import type { View } from './view.ts'
+
+/** What one key did. */
+export interface KeyUse {
+  /** Of the last 30 days. */
+  readonly figures: Figures
+  /** When its last request began, ISO 8601; however long ago. */
+  readonly last_used_at: string
+}
+
+const LATELY = 30 * DAY
+/** Clients choose the names of models. */
+const MOST_NAMES = 1000
+
+/** The names of the last 30 days, the busiest where there are too many; in their order. */
+export function filters(view: View, own: string | null): ResponseOf<'GET /filters'> {
+  const dimensions = own === null ? {} : { key: own }
+  return {
+    keys: own === null ? names(view, 'key', dimensions) : [own],
+    models: names(view, 'model', dimensions),
+    upstreams: own === null ? names(view, 'upstream', dimensions) : [],
+  }
+}
+
+function names(view: View, by: 'key' | 'model' | 'upstream', dimensions: Dimensions): string[] {
+  const today = floor(view.now, DAY)
+  const { sql, values } = source(view, { from: today - LATELY, to: today + DAY }, dimensions, by)
+  const found = view.all({
+    sql: `SELECT ${by} AS name, sum(requests) AS requests FROM (${sql})
+      WHERE typeof(${by}) = 'text' GROUP BY 1 HAVING sum(requests) > 0
+      ORDER BY requests DESC LIMIT ${MOST_NAMES}`,
+    values,
+  })
+  return found.map(({ name }) => String(name)).sort()
+}
+
+/** By name; without keys that never did anything. */
+export function keyUse(view: View): Map<string, KeyUse> {
+  const now = floor(view.now, DAY) + DAY
+  const lately = sumsBy(view, { from: now - LATELY, to: now }, {}, 'key')
+  const last = view.all({
+    sql: `SELECT key, max(at) AS last_at FROM (
+        SELECT name AS key, last_at AS at FROM dimension_days
+          WHERE dimension = ${DIMENSION.key} AND typeof(name) = 'text' AND requests > 0
+        UNION ALL SELECT key, started_at FROM requests NOT INDEXED WHERE id > ? AND key IS NOT NULL)
+      GROUP BY key`,
+    values: [view.summedTo],
+  })
+  return new Map(last.map(({ key, last_at: at }) => [String(key), {
+    figures: figures(lately.get(String(key)) ?? NOTHING),
+    last_used_at: new Date(Number(at)).toISOString(),
+  }]))
+}

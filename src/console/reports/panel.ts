@@ -1,0 +1,80 @@
+import type { Panel, Slice } from '../api/panel.ts'
+import type { QueryOf } from '../api/table.ts'
+import type { FirstByte, Figures } from '../api/shapes.ts'
+import { firstBytes, percentiles } from './first-bytes.ts'
+import { DAY, floor, HOUR, periodOf, told } from './period.ts'
+import type { Period } from './period.ts'
+import { dearest, figures, NOTHING, sumOf, sumsBy, together } from './sums.ts'
+import type { Totals } from './sums.ts'
+import { usd } from '../../ledger/usd.ts'
+import type { View } from './view.ts'
+
+/** What one upstream did over a time. */
+export interface UpstreamFigures {
+  readonly name: string
+  readonly figures: Figures
+  readonly first_byte: FirstByte
+  /** Of all requests that an upstream served. */
+  readonly share: number
+}
+
+const TOP = 10
+/** A longer time is told by days. */
+const LONGEST_BY_HOURS = 3 * DAY
+
+export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | null): Panel {
+  const now = told(view, periodOf(query, view.now))
+  const before = told(view, { from: now.from - (now.to - now.from), to: now.from })
+  const dimensions = own === null ? {} : { key: own }
+  const slice = now.to - now.from > LONGEST_BY_HOURS ? 'day' : 'hour'
+  const byName = (by: 'key' | 'model') => sumsBy(view, now, dimensions, by) as Map<string | null, Totals>
+  const top = (by: 'key' | 'model') => dearest(byName(by))
+    .slice(0, TOP).map(([name, sums]) => ({ name, figures: figures(sums) }))
+  const size = slice === 'day' ? DAY : HOUR
+  const sums = sumsBy(view, now, dimensions, { slice: size })
+  return {
+    now: periodTold(view, now, together(sums.values()), own),
+    before: periodTold(view, before, sumOf(view, before, dimensions), own),
+    slice,
+    slices: slices(now, sums, size),
+    top_keys: top('key'),
+    top_models: top('model'),
+  }
+}
+
+/** Every upstream that occurs in the time, the busiest first. */
+export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): UpstreamFigures[] {
+  const period = told(view, periodOf(query, view.now))
+  const sums = sumsBy(view, period, {}, 'upstream')
+  const times = firstBytes(view, period, 'upstream', null)
+  const served = [...sums].flatMap(([name, totals]) => (typeof name === 'string' ? [{ name, totals }] : []))
+  const all = served.reduce((requests, { totals }) => requests + totals.requests, 0)
+  return served.toSorted((a, b) => b.totals.requests - a.totals.requests).map(({ name, totals }) => ({
+    name,
+    figures: figures(totals),
+    first_byte: percentiles(times.get(name)),
+    share: totals.requests / all,
+  }))
+}
+
+function periodTold(view: View, period: Period, sums: Totals, own: string | null): Panel['now'] {
+  const times = firstBytes(view, period, own === null ? 'all' : 'key', own)
+  return {
+    from: new Date(period.from).toISOString(),
+    to: new Date(period.to).toISOString(),
+    figures: figures(sums),
+    first_byte: percentiles(times.get(own ?? '')),
+  }
+}
+
+/** @param sums by number of the slice since 1970 */
+function slices(period: Period, sums: ReadonlyMap<unknown, Totals>, size: number): Slice[] {
+  const first = floor(period.from, size)
+  return Array.from({ length: Math.ceil((period.to - first) / size) }, (_, n) => {
+    const at = first + n * size
+    const { requests, errors, input, output, cost } = sums.get(at / size) ?? NOTHING
+    return {
+      at: new Date(at).toISOString(), requests, errors, tokens: Number(input + output), cost_usd: usd(cost),
+    }
+  })
+}

@@ -1,0 +1,134 @@
+import { firstHourKept } from '../../ledger/rollups.ts'
+import { ReportError } from './report-error.ts'
+import type { Sql, View } from './view.ts'
+
+/** ms since 1970; up to and without `to`. */
+export interface Period {
+  readonly from: number
+  readonly to: number
+}
+
+export const HOUR = 3_600_000
+export const DAY = 24 * HOUR
+
+const MOST_DAYS = 3700
+/** Rows at the edge of a time that are read one by one, so that the time need not begin at a full hour. */
+const MOST_ROWS = 200_000
+
+/**
+ * The time that a query asks for: the last 24 hours where it does not say; up to
+ * now, or 24 hours from the start or to the end, where it says half.
+ * @param now ms since 1970
+ * @throws ReportError `bad_request`
+ */
+export function periodOf(query: { readonly from?: string; readonly to?: string }, now: number): Period {
+  const to = query.to === undefined ? null : moment(query.to, 'to')
+  const from = query.from === undefined ? (to ?? now) - DAY : moment(query.from, 'from')
+  const period = { from, to: to ?? Math.max(now, from + 1) }
+  if (period.from >= period.to) throw new ReportError('bad_request', 'the time ends before it begins', 'to')
+  if (period.to - period.from > MOST_DAYS * DAY) {
+    throw new ReportError('bad_request', `no report is of more than ${MOST_DAYS} days`, 'from')
+  }
+  return period
+}
+
+function moment(text: string, field: string): number {
+  const ms = Date.parse(text)
+  if (!Number.isFinite(ms)) throw new ReportError('bad_request', 'there is no such moment', field)
+  return ms
+}
+
+export function floor(ms: number, unit: number): number {
+  return Math.floor(ms / unit) * unit
+}
+
+export function ceil(ms: number, unit: number): number {
+  return Math.ceil(ms / unit) * unit
+}
+
+/** From midnight to midnight, UTC. */
+export function wholeDays({ from, to }: Period): Period {
+  return { from: floor(from, DAY), to: ceil(to, DAY) }
+}
+
+/**
+ * The time as the sums can tell it: a bound that lies within an hour whose rows are
+ * too many, or gone, is moved out to the full hour; one before the hours that are
+ * kept, to the full day.
+ */
+export function told(view: View, { from, to }: Period): Period {
+  return { from: edge(view, from, floor), to: to >= view.now ? to : edge(view, to, ceil) }
+}
+
+function edge(view: View, at: number, outwards: typeof floor): number {
+  if (at < firstHourKept(view.now) * HOUR) return outwards(at, DAY)
+  return at % HOUR === 0 || hasItsRows(view, Math.floor(at / HOUR)) ? at : outwards(at, HOUR)
+}
+
+function hasItsRows(view: View, hour: number): boolean {
+  const [sums] = view.all({
+    sql: 'SELECT sum(requests) AS requests FROM hours WHERE hour = ?', values: [hour],
+  })
+  const requests = Number(sums?.['requests'] ?? 0)
+  if (requests > MOST_ROWS) return false
+  const [rows] = view.all({
+    sql: 'SELECT count(*) AS rows FROM requests WHERE started_at >= ? AND started_at < ? AND id <= ?',
+    values: [hour * HOUR, (hour + 1) * HOUR, view.summedTo],
+  })
+  return Number(rows?.['rows']) === requests
+}
+
+/** A stretch of time with the table that tells it. */
+export interface Piece extends Period {
+  readonly table: 'days' | 'hours' | 'requests'
+  /** Rows with larger ids only: those that are not in the sums. */
+  readonly after?: number
+}
+
+/**
+ * @param period as `told` gives it
+ * @returns days where whole days lie in it, hours beside them, rows at its edges, and
+ *   the rows that are in no sum yet
+ * @throws ReportError `unavailable` while an older version's ledger is being summed up
+ */
+export function piecesOf(view: View, { from, to }: Period): Piece[] {
+  if (isFarBehind(view)) {
+    throw new ReportError('unavailable', `the sums of ${view.unsummed} requests are still being made; ` +
+      'after an upgrade that takes a minute or two for ten million')
+  }
+  // Of what is to come there is nothing: the hour need not be cut.
+  const end = to >= view.now ? ceil(to, HOUR) : to
+  const pieces: Piece[] = []
+  for (let at = from; at < end;) {
+    const table = tableAt(at, end)
+    const next = table === 'days' ? floor(end, DAY)
+      : table === 'hours' ? Math.min(floor(at, DAY) + DAY, floor(end, HOUR))
+      : Math.min(floor(at, HOUR) + HOUR, end)
+    pieces.push({ table, from: at, to: next })
+    at = next
+  }
+  const summed = pieces.filter(({ table }) => table !== 'requests')
+  const [first, last] = [summed[0], summed.at(-1)]
+  if (view.unsummed > 0 && first !== undefined && last !== undefined) {
+    pieces.push({ table: 'requests', from: first.from, to: last.to, after: view.summedTo })
+  }
+  return pieces
+}
+
+/** Are there so many rows outside the sums that they are not to be read one by one? */
+export function isFarBehind(view: View): boolean {
+  return view.unsummed > MOST_ROWS
+}
+
+/** The condition on rows of a piece. */
+export function within({ from, to, after }: Piece): Sql {
+  // The plus keeps the index on time from being used: these are the last few by id.
+  return after === undefined
+    ? { sql: 'started_at >= ? AND started_at < ?', values: [from, to] }
+    : { sql: 'id > ? AND +started_at >= ? AND +started_at < ?', values: [after, from, to] }
+}
+
+function tableAt(at: number, end: number): Piece['table'] {
+  if (at % DAY === 0 && at + DAY <= end) return 'days'
+  return at % HOUR === 0 && at + HOUR <= end ? 'hours' : 'requests'
+}

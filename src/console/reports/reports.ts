@@ -1,0 +1,167 @@
+import type { Billing, Budgets, Statement } from '../api/billing.ts'
+import type { Logs, Stories } from '../api/logs.ts'
+import type { Panel } from '../api/panel.ts'
+import type { QueryOf, ResponseOf } from '../api/table.ts'
+import type { LedgerRow } from '../../ledger/row.ts'
+import type { BudgetAsked } from './budgets.ts'
+import { billingFields, csv, rowFields } from './csv.ts'
+import { ReaderLink } from './link.ts'
+import type { LogPage } from './logs.ts'
+import type { KeyUse } from './names.ts'
+import type { UpstreamFigures } from './panel.ts'
+import { DAY } from './period.ts'
+import { ReportError } from './report-error.ts'
+
+export { ReportError }
+export type { BudgetAsked, KeyUse, UpstreamFigures }
+
+/**
+ * What the ledger says, in the shapes of the console's API. All of it is read in a
+ * thread, so that the gateway's own never waits.
+ *
+ * `own` is the only key whose requests may be seen, null for somebody who may see
+ * all; its holder is told no upstreams. Each rejects with a ReportError:
+ * `unavailable` when the ledger cannot be read, or not in time; `bad_request` for a
+ * query that makes no sense; `forbidden` where `own` must not know; else it is a fault.
+ */
+export interface Reports {
+  panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel>
+  /** Every upstream that the ledger knows of in that time, the busiest first. */
+  upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]>
+  billing(query: QueryOf<'GET /billing'>, own: string | null): Promise<Billing>
+  /** Pieces of text, as fast as they are asked for. What is wrong is thrown before the first. */
+  billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null): AsyncIterable<string>
+  /** The budgets in their order, with what the ledger says was spent; what still runs is not in it. */
+  budgets(asked: readonly BudgetAsked[]): Promise<Budgets>
+  /** Without `own`, the query has to name the key. */
+  statement(query: QueryOf<'GET /statement'>, own: string | null): Promise<Statement>
+  logs(query: QueryOf<'GET /logs'>, own: string | null): Promise<Logs>
+  /** The newest first, in the columns of `gateway usage --csv`. As billingCsv. */
+  logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string>
+  /** Empty where there is no such request, or none that `own` may see. */
+  stories(requestId: string, own: string | null): Promise<Pick<Stories, 'stories'>>
+  filters(own: string | null): Promise<ResponseOf<'GET /filters'>>
+  /** By the name of the key; without those that never did anything. */
+  keyUse(): Promise<Map<string, KeyUse>>
+  /** Ends the thread; what is still asked is rejected. */
+  close(): Promise<void>
+}
+
+export interface ReportsOptions {
+  /** Path of the ledger; null = the configuration names none, and every report is unavailable. */
+  readonly file: string | null
+  /** ms since 1970; the wall clock unless told. */
+  readonly now?: () => number
+  /** ms that a report may take, 10,000 unless told. */
+  readonly deadline?: number
+}
+
+const DEADLINE = 10_000
+const PAGE = 1000
+
+/** Starts its thread when something is asked. */
+export function openReports(options: ReportsOptions): Reports {
+  const { file, now = () => Date.now(), deadline = DEADLINE } = options
+  return file === null ? new NoReports() : new ThreadedReports(new ReaderLink({ file, now, deadline }), now)
+}
+
+class ThreadedReports implements Reports {
+  readonly #link: ReaderLink
+  readonly #now: () => number
+
+  constructor(link: ReaderLink, now: () => number) {
+    this.#link = link
+    this.#now = now
+  }
+
+  panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel> {
+    return this.#link.ask('panel', query, own)
+  }
+
+  upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]> {
+    return this.#link.ask('upstreamFigures', query)
+  }
+
+  billing(query: QueryOf<'GET /billing'>, own: string | null): Promise<Billing> {
+    return this.#link.ask('billing', query, own)
+  }
+
+  async *billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null): AsyncGenerator<string> {
+    const { by, groups } = await this.billing(query, own)
+    yield* csv(billingFields(by), groups)
+  }
+
+  budgets(asked: readonly BudgetAsked[]): Promise<Budgets> {
+    return this.#link.ask('budgets', asked)
+  }
+
+  statement(query: QueryOf<'GET /statement'>, own: string | null): Promise<Statement> {
+    return this.#link.ask('statement', query, own)
+  }
+
+  logs(query: QueryOf<'GET /logs'>, own: string | null): Promise<Logs> {
+    return this.#link.ask('logs', query, own)
+  }
+
+  logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string> {
+    return csv(rowFields(own), this.#rows(query, own))
+  }
+
+  stories(requestId: string, own: string | null): Promise<Pick<Stories, 'stories'>> {
+    return this.#link.ask('stories', requestId, own)
+  }
+
+  filters(own: string | null): Promise<ResponseOf<'GET /filters'>> {
+    return this.#link.ask('filters', own)
+  }
+
+  keyUse(): Promise<Map<string, KeyUse>> {
+    return this.#link.ask('keyUse')
+  }
+
+  close(): Promise<void> {
+    return this.#link.close()
+  }
+
+  async *#rows(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncGenerator<LedgerRow> {
+    let next: string | null = null
+    // The last 24 hours are those before the first page.
+    const fixed = query.from === undefined && query.to === undefined
+      ? { ...query, from: new Date(this.#now() - DAY).toISOString() }
+      : query
+    do {
+      const page: LogPage = await this.#link.ask('logPage', fixed, own, next, PAGE)
+      yield* page.rows
+      next = page.next
+    } while (next !== null)
+  }
+}
+
+/** The configuration names no ledger. */
+class NoReports implements Reports {
+  panel = refuse
+  upstreamFigures = refuse
+  billing = refuse
+  billingCsv = refuseText
+  budgets = refuse
+  statement = refuse
+  logs = refuse
+  logsCsv = refuseText
+  stories = refuse
+  filters = refuse
+  keyUse = refuse
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+function refuse(): Promise<never> {
+  return Promise.reject(new ReportError('unavailable',
+    'the configuration names no ledger: add ledger: { file: ... }'))
+}
+
+// oxlint-disable-next-line require-yield
+async function* refuseText(): AsyncGenerator<string> {
+  await refuse()
+}

@@ -1,0 +1,123 @@
+import { UNUSUAL } from '../../ledger/schema.ts'
+import { firstHourKept } from '../../ledger/rollups.ts'
+import type { QueryOf } from '../api/table.ts'
+import { DAY, floor, HOUR, isFarBehind } from './period.ts'
+import type { Period } from './period.ts'
+import { conditionsOf } from './sums.ts'
+import type { Dimensions } from './sums.ts'
+import type { Sql, View } from './view.ts'
+
+type LogConditions = QueryOf<'GET /logs.csv'>
+
+/** Which requests. */
+export interface Wanted {
+  readonly period: Period
+  readonly dimensions: Dimensions
+  readonly status: LogConditions['status']
+  readonly end: LogConditions['end']
+}
+
+/** Where a request stands in the ledger's order: by start, then by id. */
+export interface Place {
+  readonly at: number
+  readonly id: number
+}
+
+/**
+ * Finds requests without reading others' rows. Three things make that fast with
+ * millions of them: indices that hold all that can be asked for; one of them only
+ * of requests that are not plain successes; and the sums, which know in which days
+ * and hours a key, model and upstream occur together.
+ * @param before only what stands before; null for the newest
+ * @returns the newest first, `limit` at most
+ */
+export function search(view: View, wanted: Wanted, before: Place | null, limit: number): Place[] {
+  const bounded = before === null ? wanted.period
+    : { from: wanted.period.from, to: Math.min(wanted.period.to, before.at + 1) }
+  const isUnusual = implies(wanted)
+  const stretches = isUnusual ? [bounded] : stretchesOf(view, bounded, wanted.dimensions)
+  const found: Place[] = []
+  for (const stretch of stretches) {
+    found.push(...placesIn(view, stretch, wanted, before, isUnusual, limit - found.length))
+    if (found.length >= limit) break
+  }
+  return found
+}
+
+/** All conditions in SQL, for rows of `requests`. */
+export function conditionsIn(period: Period, { dimensions, status, end }: Omit<Wanted, 'period'>): Sql {
+  const names = conditionsOf(dimensions)
+  // A bound of the index even where there is none: a moment that no row can have.
+  const to = Math.min(period.to, Number.MAX_SAFE_INTEGER)
+  return {
+    sql: ['started_at >= ? AND started_at < ?', names.sql, statusSql(status), endSql(end)].join(' AND '),
+    values: [period.from, to, ...names.values],
+  }
+}
+
+function placesIn(
+  view: View, stretch: Period, wanted: Wanted, before: Place | null, isUnusual: boolean, limit: number,
+): Place[] {
+  const conditions = conditionsIn(stretch, wanted)
+  const found = view.all({
+    sql: `SELECT id, started_at
+      FROM requests INDEXED BY ${isUnusual ? 'requests_unusual' : 'requests_by_time'}
+      WHERE ${isUnusual ? UNUSUAL : 'TRUE'} AND ${conditions.sql}
+      ${before === null ? '' : 'AND (started_at < ? OR id < ?)'}
+      ORDER BY started_at DESC, id DESC LIMIT ?`,
+    values: [...conditions.values, ...before === null ? [] : [before.at, before.id], limit],
+  })
+  return found.map(({ id, started_at: at }) => ({ id: Number(id), at: Number(at) }))
+}
+
+/** Is none of what is wanted a plain success? */
+function implies({ status, end }: Wanted): boolean {
+  if (end !== undefined && end !== 'complete') return true
+  return status !== undefined && status !== '200' && status !== '2xx'
+}
+
+/** The hours, or days, in which something of that key, model and upstream began; the newest first. */
+function* stretchesOf(
+  view: View, period: Period, dimensions: Dimensions,
+): Generator<Period, void, undefined> {
+  const names = conditionsOf(dimensions)
+  if (names.values.length === 0 || isFarBehind(view)) return yield period
+  const slots = (table: 'day' | 'hour', from: number, to: number): number[] => view.all({
+    sql: `SELECT ${table} AS slot FROM ${table}s
+        WHERE ${table} >= ? AND ${table} < ? AND ${names.sql} AND requests > 0
+      UNION SELECT started_at / ${table === 'day' ? DAY : HOUR} AS slot FROM requests NOT INDEXED
+        WHERE id > ? AND slot >= ? AND slot < ? AND ${names.sql}
+      ORDER BY slot DESC`,
+    values: [from, to, ...names.values, view.summedTo, from, to, ...names.values],
+  }).map(({ slot }) => Number(slot))
+  const firstHour = firstHourKept(view.now)
+  const lastDay = Math.min(period.to, Number.MAX_SAFE_INTEGER) / DAY
+  for (const day of slots('day', floor(period.from, DAY) / DAY, lastDay)) {
+    if (day * 24 < firstHour) {
+      yield within(period, day * DAY, DAY)
+      continue
+    }
+    for (const hour of slots('hour', day * 24, (day + 1) * 24)) {
+      const stretch = within(period, hour * HOUR, HOUR)
+      if (stretch.from < stretch.to) yield stretch
+    }
+  }
+}
+
+function within(period: Period, at: number, length: number): Period {
+  return { from: Math.max(period.from, at), to: Math.min(period.to, at + length) }
+}
+
+/** The values are words of the API's own: they can stand in the SQL. */
+function statusSql(status: string | undefined): string {
+  if (status === undefined) return 'TRUE'
+  if (status === 'none') return 'status IS NULL'
+  const first = Number(status[0])
+  if (!status.endsWith('xx')) return `status = ${Number(status)}`
+  return `status >= ${first * 100} AND status < ${(first + 1) * 100}`
+}
+
+function endSql(end: LogConditions['end']): string {
+  if (end === undefined) return 'TRUE'
+  return end === 'failed' ? `"end" NOT IN ('complete', 'client_gone')` : `"end" = '${end}'`
+}

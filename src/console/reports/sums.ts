@@ -1,0 +1,211 @@
+import type { Figures } from '../api/shapes.ts'
+import { DIMENSION, FIGURES, PART } from '../../ledger/contributions.ts'
+import { usd } from '../../ledger/usd.ts'
+import type { Dimension } from '../../ledger/contributions.ts'
+import { DAY, HOUR, piecesOf, within } from './period.ts'
+import type { Period, Piece } from './period.ts'
+import type { Sql, Stored, View } from './view.ts'
+
+/** Which requests, by what they are summed by. */
+export interface Dimensions {
+  readonly key?: string
+  readonly model?: string
+  readonly upstream?: string
+}
+
+/** What `Figures` are made of, exact. */
+export interface Totals {
+  readonly requests: number
+  readonly errors: number
+  readonly unpriced: number
+  readonly estimated: number
+  readonly input: bigint
+  readonly cached: bigint
+  readonly cacheWrite: bigint
+  readonly output: bigint
+  readonly reasoning: bigint
+  /** Picodollars. */
+  readonly cost: bigint
+  readonly estimatedCost: bigint
+}
+
+/** What of the sources is grouped by: a name, or the number of the slice that the time lies in. */
+export type By = Dimension | { readonly slice: number }
+
+const SUMS = FIGURES.map(name => `sum(${name}) AS ${name}`).join(', ')
+
+const TOKENS = {
+  input: 'input_tokens',
+  cached: 'cached_input_tokens',
+  cache_write: 'coalesce(cache_write_5m_tokens, 0) + coalesce(cache_write_1h_tokens, 0)',
+  output: 'output_tokens',
+  reasoning: 'reasoning_tokens',
+} as const
+const IS_ESTIMATED = `source IN ('estimated', 'mixed')`
+
+/** One row of `requests` as its own sum. */
+const ROW_FIGURES: Readonly<Record<(typeof FIGURES)[number], string>> = {
+  requests: '1',
+  errors: `"end" NOT IN ('complete', 'client_gone')`,
+  unpriced: 'cost_pico_usd IS NULL',
+  estimated: IS_ESTIMATED,
+  ...parts('input', TOKENS.input),
+  ...parts('cached', TOKENS.cached),
+  ...parts('cache_write', TOKENS.cache_write),
+  ...parts('output', TOKENS.output),
+  ...parts('reasoning', TOKENS.reasoning),
+  ...parts('cost', 'cost_pico_usd'),
+  ...parts('estimated_cost', `iif(${IS_ESTIMATED}, cost_pico_usd, 0)`),
+}
+
+function parts<N extends string>(name: N, column: string) {
+  return {
+    [`${name}_high`]: `coalesce((${column}) / ${PART}, 0)`,
+    [`${name}_low`]: `coalesce((${column}) % ${PART}, 0)`,
+  } as Record<`${N}_high` | `${N}_low`, string>
+}
+
+/**
+ * @param period as `told` gives it
+ * @param by what to sum by; null for one sum of all
+ * @returns by name (null for requests without one) or number of the slice since 1970;
+ *   what nothing belongs to is not there
+ */
+export function sumsBy(
+  view: View, period: Period, dimensions: Dimensions, by: By | null,
+): Map<string | number | null, Totals> {
+  const group = by === null ? '0' : typeof by === 'string' ? by : `at / ${by.slice}`
+  const { sql, values } = source(view, period, dimensions, typeof by === 'string' ? by : null)
+  const found = view.all({ sql: `SELECT ${group} AS "group", ${SUMS} FROM (${sql}) GROUP BY 1`, values })
+  const isName = typeof by === 'string'
+  const sums = found.map(stored => {
+    const { group: found } = stored
+    return [isName ? nameOf(found) : Number(found), totals(stored)] as const
+  })
+  return new Map(sums.filter(([, { requests }]) => requests > 0))
+}
+
+/** The sum of all. */
+export function sumOf(view: View, period: Period, dimensions: Dimensions): Totals {
+  return together(sumsBy(view, period, dimensions, null).values())
+}
+
+/** The sum of sums. */
+export function together(sums: Iterable<Totals>): Totals {
+  const names = Object.keys(NOTHING) as (keyof Totals)[]
+  const total = { ...NOTHING } as Record<keyof Totals, number | bigint>
+  for (const sum of sums) {
+    // Each is a number in both, or a bigint in both.
+    for (const name of names) total[name] = (total[name] as number) + (sum[name] as number)
+  }
+  return total as Totals
+}
+
+/**
+ * Rows and sums of a time, whose columns are `at` (ms since 1970, somewhere in the
+ * hour or day), the name that is asked for (0 = none) and FIGURES.
+ */
+export function source(view: View, period: Period, dimensions: Dimensions, name: Dimension | null): Sql {
+  const pieces = piecesOf(view, period).map(piece => pieceSource(piece, dimensions, name))
+  return {
+    sql: pieces.map(({ sql }) => sql).join(' UNION ALL '),
+    values: pieces.flatMap(({ values }) => values),
+  }
+}
+
+function pieceSource(piece: Piece, dimensions: Dimensions, name: Dimension | null): Sql {
+  const { table, from, to } = piece
+  const { sql, values } = conditionsOf(dimensions)
+  const involved = new Set([...Object.keys(dimensions) as Dimension[], ...name === null ? [] : [name]])
+  const [dimension = 'upstream'] = involved
+  if (table === 'days' && involved.size <= 1) {
+    return dimensionSource(piece, dimension, dimensions[dimension], name)
+  }
+  if (table === 'requests') {
+    const figures = FIGURES.map(name => `${ROW_FIGURES[name]} AS ${name}`).join(', ')
+    const rows = within(piece)
+    return {
+      sql: `SELECT started_at AS at, ${name === null ? '' : `coalesce(${name}, 0) AS ${name}, `}${figures}
+        FROM requests WHERE ${rows.sql} AND ${sql}`,
+      values: [...rows.values, ...values],
+    }
+  }
+  const [slot, unit] = table === 'days' ? ['day', DAY] as const : ['hour', HOUR] as const
+  return {
+    sql: `SELECT ${slot} * ${unit} AS at, ${name === null ? '' : `${name}, `}${FIGURES.join(', ')}
+      FROM ${table} WHERE ${slot} >= ? AND ${slot} < ? AND ${sql}`,
+    values: [from / unit, to / unit, ...values],
+  }
+}
+
+/** Days as far as one dimension alone matters. */
+function dimensionSource(
+  { from, to }: Period, dimension: Dimension, only: string | undefined, name: Dimension | null,
+): Sql {
+  return {
+    sql: `SELECT day * ${DAY} AS at, ${name === null ? '' : `name AS ${name}, `}${FIGURES.join(', ')}
+      FROM dimension_days WHERE dimension = ${DIMENSION[dimension]} AND day >= ? AND day < ?
+      ${only === undefined ? '' : 'AND name = ?'}`,
+    values: [from / DAY, to / DAY, ...only === undefined ? [] : [only]],
+  }
+}
+
+/** For rows and sums alike. */
+export function conditionsOf(dimensions: Dimensions): Sql {
+  const wanted = (['key', 'model', 'upstream'] as const).flatMap(name =>
+    dimensions[name] === undefined ? [] : [[name, dimensions[name]] as const])
+  return {
+    sql: ['TRUE', ...wanted.map(([name]) => `${name} = ?`)].join(' AND '),
+    values: wanted.map(([, value]) => value),
+  }
+}
+
+/** @param stored a name as the tables of sums have it: 0 = none */
+export function nameOf(stored: unknown): string | null {
+  return typeof stored === 'string' ? stored : null
+}
+
+/** @param stored one record with all of FIGURES; what is absent is 0 */
+export function totals(stored: Stored): Totals {
+  const whole = (name: string) => (typeof stored[name] === 'bigint' ? stored[name] : 0n)
+  const exact = (name: string) => whole(`${name}_high`) * BigInt(PART) + whole(`${name}_low`)
+  return {
+    requests: Number(whole('requests')),
+    errors: Number(whole('errors')),
+    unpriced: Number(whole('unpriced')),
+    estimated: Number(whole('estimated')),
+    input: exact('input'),
+    cached: exact('cached'),
+    cacheWrite: exact('cache_write'),
+    output: exact('output'),
+    reasoning: exact('reasoning'),
+    cost: exact('cost'),
+    estimatedCost: exact('estimated_cost'),
+  }
+}
+
+export const NOTHING: Totals = totals({})
+
+export function figures(sums: Totals): Figures {
+  return {
+    requests: sums.requests,
+    errors: sums.errors,
+    input_tokens: Number(sums.input),
+    cached_input_tokens: Number(sums.cached),
+    cache_write_tokens: Number(sums.cacheWrite),
+    output_tokens: Number(sums.output),
+    reasoning_tokens: Number(sums.reasoning),
+    cost_usd: usd(sums.cost),
+    estimated_requests: sums.estimated,
+    estimated_cost_usd: usd(sums.estimatedCost),
+    unpriced_requests: sums.unpriced,
+  }
+}
+
+/** The dearest first, then the busiest, then by name. */
+export function dearest<N extends string | number | null>(sums: ReadonlyMap<N, Totals>): [N, Totals][] {
+  return [...sums].sort(([nameA, a], [nameB, b]) => {
+    if (a.cost !== b.cost) return a.cost < b.cost ? 1 : -1
+    return b.requests - a.requests || (String(nameA) < String(nameB) ? -1 : 1)
+  })
+}

@@ -1,0 +1,85 @@
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import { identityOf } from '../../ledger/file.ts'
+import { openReader } from '../../ledger/query.ts'
+import type { LedgerReader } from '../../ledger/query.ts'
+
+export type Stored = Readonly<Record<string, SQLOutputValue>>
+
+/** A piece of SQL with the values of its question marks. */
+export interface Sql {
+  readonly sql: string
+  readonly values: readonly SQLInputValue[]
+}
+
+/** The ledger at one moment, as a report reads it. */
+export interface View {
+  /** ms since 1970. */
+  readonly now: number
+  /** The last row that is in the sums. */
+  readonly summedTo: number
+  /** How many rows, at most, are not. */
+  readonly unsummed: number
+  readonly reader: LedgerReader
+  /** Whole numbers come as bigint. */
+  all(query: Sql): Stored[]
+  /** Whole numbers come as number, for columns that hold none too large. */
+  rows(query: Sql): Stored[]
+}
+
+/** A ledger that is open for reports. */
+export interface OpenView {
+  /** What is read inside is of one moment. */
+  read<T>(now: number, work: (view: View) => T): T
+  /** Whether its path still leads to it. */
+  isCurrent(): boolean
+  close(): void
+}
+
+const STATE: Sql = {
+  sql: 'SELECT up_to AS summed, (SELECT coalesce(max(id), 0) FROM requests) AS last FROM summed', values: [],
+}
+const PATIENCE = 2000
+/** KiB: the sums of a day of many keys. */
+const CACHE = 16_384
+
+/**
+ * @param file path of the ledger
+ * @throws as openReader
+ */
+export function openView(file: string): OpenView {
+  const reader = openReader(file)
+  const identity = identityOf(file)
+  const db = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE })
+  db.exec(`PRAGMA cache_size = -${CACHE}`)
+  return {
+    read: (now, work) => {
+      db.exec('BEGIN')
+      try {
+        const [state] = all(db, STATE, false)
+        const summedTo = Number(state?.['summed'] ?? 0)
+        return work({
+          now,
+          summedTo,
+          unsummed: Number(state?.['last']) - summedTo,
+          reader,
+          all: query => all(db, query, true),
+          rows: query => all(db, query, false),
+        })
+      } finally {
+        db.exec('COMMIT')
+      }
+    },
+    isCurrent: () => identityOf(file) === identity,
+    close: () => {
+      reader[Symbol.dispose]()
+      db.close()
+    },
+  }
+}
+
+function all(db: DatabaseSync, { sql, values }: Sql, asBigInts: boolean): Stored[] {
+  const statement = db.prepare(sql)
+  statement.setReadBigInts(asBigInts)
+  return statement.all(...values)
+}

@@ -1,0 +1,38 @@
+import { Ajv } from 'ajv'
+import type { ErrorObject, Options } from 'ajv'
+import addFormats from 'ajv-formats'
+import type { FastifySchemaCompiler } from 'fastify'
+import { ConsoleProblem } from './problem.ts'
+
+/** What was sent is checked as it is: nothing is left out, and only texts of a URL are taken for numbers. */
+export function validatorCompiler(): FastifySchemaCompiler<unknown> {
+  const strict = createAjv({})
+  const ofUrl = createAjv({ coerceTypes: true })
+  return ({ schema, httpPart }) => (httpPart === 'body' ? strict : ofUrl).compile(schema as object)
+}
+
+function createAjv(options: Options): Ajv {
+  const ajv = new Ajv({ useDefaults: true, strict: false, allErrors: false, ...options })
+  // The types of the package say that it is the namespace.
+  ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
+  return ajv
+}
+
+/** What is wrong with a request, for who has sent it. */
+export function describeFault(errors: readonly ErrorObject[], part: string): ConsoleProblem {
+  // Of a choice, the last error says that none of it fits; those before are of the single choices.
+  const error = errors.at(-1)
+  if (error === undefined) return new ConsoleProblem('bad_request', `the ${part} is wrong`)
+  const { keyword, params, instancePath, message = 'is wrong' } = error
+  const steps = instancePath.split('/').slice(1)
+  if (keyword === 'required') steps.push(String(params['missingProperty']))
+  if (keyword === 'additionalProperties') steps.push(String(params['additionalProperty']))
+  const field = steps.join('.')
+  const subject = field === '' ? `the ${part}` : field
+  const why = keyword === 'required' ? 'is missing'
+    : keyword === 'additionalProperties' ? 'is not known here'
+    : keyword === 'enum' ? `must be one of ${(params['allowedValues'] as string[]).join(', ')}`
+    : keyword === 'anyOf' ? 'has none of the forms that are taken'
+    : message
+  return new ConsoleProblem('bad_request', `${subject} ${why}`, field === '' ? {} : { field })
+}

@@ -1,0 +1,72 @@
+import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Identity } from '../auth/keyring.ts'
+import type { ConsoleUser } from '../config/types.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Role } from './api/shapes.ts'
+import { endOf } from './store/sessions.ts'
+import type { SessionRecord } from './store/sessions.ts'
+
+/** Somebody who is logged in. */
+export interface Session {
+  readonly digest: Buffer
+  readonly name: string
+  readonly role: Role
+  /** Of a key's holder: the key's. */
+  readonly identity: Identity | null
+  /** To be sent with every request that changes something. */
+  readonly csrf: string
+  /** ms since 1970, if nothing more comes. */
+  readonly expiresAt: number
+}
+
+/** What has been proved at a login. */
+export type Proof = { readonly user: ConsoleUser } | { readonly key: Identity; readonly digest: Buffer }
+
+const TOKEN_BYTES = 32
+
+/** A new session's token: 256 random bits. */
+export function newToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url')
+}
+
+/** What is kept of a token. It has too many bits to be guessed, whatever the hash. */
+export function digestOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer')
+}
+
+/** Belongs to the token and tells nothing of it: nobody has to keep it. */
+export function csrfOf(token: string): string {
+  return createHmac('sha256', token).update('csrf').digest('base64url')
+}
+
+export function isCsrf(session: Session, presented: unknown): boolean {
+  if (typeof presented !== 'string') return false
+  return timingSafeEqual(hash('sha256', presented, 'buffer'), hash('sha256', session.csrf, 'buffer'))
+}
+
+/** A proof, as it is kept with the session. */
+export function recordOf(proof: Proof): Pick<SessionRecord, 'kind' | 'name' | 'credential'> {
+  if ('user' in proof) return { kind: 'user', name: proof.user.name, credential: credentialOf(proof.user) }
+  return { kind: 'key', name: proof.key.key?.name ?? '', credential: proof.digest.toString('hex') }
+}
+
+/**
+ * What a kept session is worth now: a user who was changed or removed, and a key
+ * that was revoked, blocked or removed, are nobody any more.
+ */
+export function sessionOf(gateway: Gateway, token: string, record: SessionRecord): Session | null {
+  const { kind, name, credential } = record
+  const common = { digest: digestOf(token), csrf: csrfOf(token), expiresAt: endOf(record) }
+  if (kind === 'user') {
+    const user = gateway.config.console?.users.find(user => user.name === name)
+    if (user === undefined || credentialOf(user) !== credential) return null
+    return { ...common, name, role: user.role, identity: null }
+  }
+  const identity = gateway.keyring.holder(Buffer.from(credential, 'hex'))
+  if (identity === null || identity.key?.name !== name) return null
+  return { ...common, name, role: 'key', identity }
+}
+
+function credentialOf({ name, password, role }: ConsoleUser): string {
+  return createHash('sha256').update(JSON.stringify([name, password, role])).digest('hex')
+}

@@ -1,0 +1,57 @@
+import type { FastifyRequest } from 'fastify'
+import { callerOf, checkSite, isReading } from './caller.ts'
+import type { Caller } from './caller.ts'
+import type { Context } from './context.ts'
+import { tokenOf } from './cookies.ts'
+import { ConsoleProblem } from './problem.ts'
+import { digestOf, isCsrf, sessionOf } from './sessions.ts'
+import type { Session } from './sessions.ts'
+
+/** Who sends a request, as far as that is known. */
+export interface Standing {
+  readonly caller: Caller
+  readonly token: string | null
+  readonly session: Session | null
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    standing: Standing | null
+  }
+}
+
+/** @throws ConsoleProblem forbidden, where another site sends it */
+export async function standingOf({ host, desk, clock }: Context, request: FastifyRequest): Promise<Standing> {
+  const caller = callerOf(host, request.raw)
+  checkSite(request.raw, caller)
+  const token = tokenOf(request, caller)
+  if (token === null) return { caller, token, session: null }
+  const digest = digestOf(token)
+  const record = await desk.ask('findSession', digest, clock.wall(), request.headers['x-live'] !== '1')
+  const session = record && sessionOf(host.current(), token, record)
+  if (record !== null && session === null) await desk.ask('closeSession', digest)
+  return { caller, token, session }
+}
+
+/**
+ * May it go on?
+ *
+ * @param roles null = anybody; empty = anybody who is logged in
+ * @param opens it begins a session, for which none is needed
+ */
+export function guard({ roles, opens = false }: { roles: readonly string[] | null; opens?: boolean }) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const session = request.standing?.session ?? null
+    if (roles !== null && session === null) {
+      throw new ConsoleProblem('not_logged_in', 'nobody is logged in, or the session is over: log in')
+    }
+    if (session === null) return
+    if (!opens && !isReading(request.method) && !isCsrf(session, request.headers['x-csrf-token'])) {
+      throw new ConsoleProblem('forbidden', "the header x-csrf-token does not have the session's token")
+    }
+    if (roles !== null && roles.length > 0 && !roles.includes(session.role)) {
+      throw new ConsoleProblem('forbidden', `that is not for the role ${session.role}`)
+    }
+  }
+}
+

@@ -1,0 +1,98 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/** What is guessed: somebody's password, from some address. */
+export interface Attempt {
+  /** null for a login with a key, which names nobody. */
+  readonly name: string | null
+  readonly address: string
+}
+
+/** Failures that cost nothing: people mistype. */
+const FREE = 4
+/** ms after the first that does; it doubles with each. */
+const FIRST = 1_000
+/** ms at most: for an address, and for a name, whose owner must not be locked out by others. */
+const LONGEST = { address: 15 * 60_000, name: 30_000 } as const
+/** ms after which failures are forgotten. */
+const MEMORY = 24 * 60 * 60_000
+/** ms for which an address is known as one from which a name has logged in. */
+const KNOWN = 30 * 24 * 60 * 60_000
+const MOST = 20_000
+
+/**
+ * Makes guessing slow. Each attempt counts as failed from its begin on, so that
+ * many at once are no way round; a success takes that back.
+ */
+export class AttemptTable {
+  readonly #db: DatabaseSync
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+  }
+
+  /** @returns ms to wait before another attempt; 0 = it may begin, and is counted */
+  begin(attempt: Attempt, now: number): number {
+    this.#sweep(now)
+    const subjects = this.#subjects(attempt, now)
+    const wait = Math.max(...subjects.map(({ subject }) => this.#until(subject) - now))
+    if (wait > 0) return wait
+    for (const { subject, longest } of subjects) this.#count(subject, longest, now)
+    return 0
+  }
+
+  succeeded({ name, address }: Attempt, now: number): void {
+    const forget = this.#db.prepare('DELETE FROM attempts WHERE subject = ?')
+    forget.run(addressSubject(address))
+    if (name === null) return
+    forget.run(nameSubject(name))
+    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, 0, 0, ?)').run(knownSubject(name, address), now)
+  }
+
+  /** Whoever guesses a name elsewhere does not slow down its owner. */
+  #subjects({ name, address }: Attempt, now: number): { subject: string; longest: number }[] {
+    const byAddress = { subject: addressSubject(address), longest: LONGEST.address }
+    if (name === null || this.#isKnown(name, address, now)) return [byAddress]
+    return [byAddress, { subject: nameSubject(name), longest: LONGEST.name }]
+  }
+
+  #isKnown(name: string, address: string, now: number): boolean {
+    const row = this.#db.prepare('SELECT at FROM attempts WHERE subject = ?').get(knownSubject(name, address))
+    return row !== undefined && Number(row['at']) > now - KNOWN
+  }
+
+  #until(subject: string): number {
+    return Number(this.#db.prepare('SELECT until FROM attempts WHERE subject = ?').get(subject)?.['until'] ?? 0)
+  }
+
+  #count(subject: string, longest: number, now: number): void {
+    const before = this.#db.prepare('SELECT failures FROM attempts WHERE subject = ?').get(subject)?.['failures']
+    const failures = Number(before ?? 0) + 1
+    const delay = failures <= FREE ? 0 : Math.min(longest, FIRST * 2 ** (failures - FREE - 1))
+    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?)').run(subject, failures, now + delay, now)
+  }
+
+  #sweep(now: number): void {
+    this.#db.prepare("DELETE FROM attempts WHERE at < ? AND subject NOT LIKE 'known %'").run(now - MEMORY)
+    this.#db.prepare('DELETE FROM attempts WHERE at < ?').run(now - KNOWN)
+    this.#db.prepare(`DELETE FROM attempts WHERE subject IN
+      (SELECT subject FROM attempts ORDER BY at DESC LIMIT -1 OFFSET ?)`).run(MOST)
+  }
+}
+
+function nameSubject(name: string): string {
+  return `name ${name}`
+}
+
+function knownSubject(name: string, address: string): string {
+  return `known ${addressSubject(address)} ${name}`
+}
+
+/** Of IPv6 a subscriber has a whole /64 (RFC 6177). */
+function addressSubject(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return `address ${address}`
+  const [head = '', tail = ''] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const rest = address.includes('::') && tail !== '' ? tail.split(':') : []
+  const zeros = address.includes('::') ? Array<string>(Math.max(0, 8 - groups.length - rest.length)).fill('0') : []
+  return `address ${[...groups, ...zeros, ...rest].slice(0, 4).join(':')}::/64`
+}

@@ -1,0 +1,87 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { AUDIT_SCHEMA } from '../../auth/audit.ts'
+import { makePrivate } from '../../auth/key-file.ts'
+
+/** Marks the file (PRAGMA application_id): the letters GWCN. */
+const APPLICATION_ID = 0x4757434e
+/**
+ * PRAGMA user_version. What is in the file is worth nothing for long: a file of
+ * another version is emptied.
+ */
+const VERSION = 1
+/** ms that a statement may wait for another process */
+const PATIENCE = 5_000
+
+const SCHEMA = `
+  CREATE TABLE sessions (
+    digest BLOB PRIMARY KEY,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    credential TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_by_age ON sessions (seen_at);
+  CREATE TABLE attempts (
+    subject TEXT PRIMARY KEY,
+    failures INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX attempts_by_age ON attempts (at);
+  CREATE TABLE snapshots (
+    worker INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;`
+
+/**
+ * Opens the file of what the console has to remember, which all workers share:
+ * sessions, refused logins, what each worker has under way.
+ *
+ * @param file path; null = in memory, for this process alone
+ * @throws node:sqlite's error; an error where the file is something else's
+ */
+export function openConsoleFile(file: string | null): DatabaseSync {
+  if (file !== null) {
+    mkdirSync(dirname(file), { recursive: true })
+    makePrivate(file)
+  }
+  const db = new DatabaseSync(file ?? ':memory:', { timeout: PATIENCE })
+  try {
+    // What a power failure takes, its owner logs in again for: no commit waits for the disk.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+    prepare(db, file)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  return db
+}
+
+function prepare(db: DatabaseSync, file: string | null): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const id = pragma(db, 'application_id')
+    const version = pragma(db, 'user_version')
+    if (id !== APPLICATION_ID || version !== VERSION) {
+      const tables = db
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
+      if (id !== APPLICATION_ID && tables.length > 0) throw new Error(`${file} is a database of something else`)
+      for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
+      // Where there is a store of keys, the audit list is there.
+      db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
+      db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION}`)
+    }
+    db.exec('COMMIT')
+  } catch (error) {
+    db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function pragma(db: DatabaseSync, name: string): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
+}

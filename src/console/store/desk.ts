@@ -1,0 +1,174 @@
+import { existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { readAudit, recordAudit } from '../../auth/audit.ts'
+import type { Actor, AuditEntry, KeptEntry } from '../../auth/audit.ts'
+import { KeyFile } from '../../auth/key-file.ts'
+import { readBlocks, readKeys } from '../../auth/key-reader.ts'
+import type { Block } from '../../auth/key-reader.ts'
+import type { KeyRecord } from '../../auth/key-record.ts'
+import { maskedYaml } from '../../config/masked.ts'
+import type { Key } from '../../config/types.ts'
+import { AttemptTable } from './attempts.ts'
+import type { Attempt } from './attempts.ts'
+import { openConsoleFile } from './console-file.ts'
+import { SessionTable } from './sessions.ts'
+import type { SessionRecord } from './sessions.ts'
+
+export interface DeskOptions {
+  /** null = nothing outlasts the process. */
+  readonly consoleFile: string | null
+  /** null = there are no stored keys. */
+  readonly keyFile: string | null
+}
+
+/** What became of a change of a key. */
+export type Changed =
+  /** Every gateway goes by it. */
+  | 'done'
+  /** It is written, and a running gateway has not confirmed it. */
+  | 'unconfirmed'
+  /** There is no live key of that name. */
+  | 'unknown'
+  /** It was so already. */
+  | 'as_before'
+
+/** What a worker has under way, for the others to show. */
+export interface Snapshot {
+  readonly worker: number
+  readonly data: string
+}
+
+/** ms that running gateways have to take a change over; they look at the store every second at least. */
+const PUBLISHING = 2_500
+/** ms between two looks whether they have. */
+const LOOK = 10
+
+/**
+ * All that the console writes down, in one place: it blocks while it works, and so
+ * stands in a thread of its own.
+ */
+export class Desk {
+  readonly #options: DeskOptions
+  readonly #db: DatabaseSync
+  readonly #sessions: SessionTable
+  readonly #attempts: AttemptTable
+  #keys: KeyFile | null = null
+
+  constructor(options: DeskOptions) {
+    this.#options = options
+    this.#db = openConsoleFile(options.consoleFile)
+    this.#sessions = new SessionTable(this.#db)
+    this.#attempts = new AttemptTable(this.#db)
+  }
+
+  openSession(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): void {
+    this.#sessions.open(digest, session, now)
+  }
+
+  findSession(digest: Uint8Array, now: number, uses: boolean): SessionRecord | null {
+    return this.#sessions.find(digest, now, uses)
+  }
+
+  closeSession(digest: Uint8Array): void {
+    this.#sessions.close(digest)
+  }
+
+  /** @returns ms to wait; 0 = it may go on */
+  beginAttempt(attempt: Attempt, now: number): number {
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      return this.#attempts.begin(attempt, now)
+    } finally {
+      this.#db.exec('COMMIT')
+    }
+  }
+
+  attemptSucceeded(attempt: Attempt, now: number): void {
+    this.#attempts.succeeded(attempt, now)
+  }
+
+  note(entry: AuditEntry): void {
+    if (this.#options.keyFile === null) recordAudit(this.#db, entry)
+    else this.#keyFile().note(entry)
+  }
+
+  audit(before: number | null, count: number): KeptEntry[] {
+    if (this.#options.keyFile === null) return readAudit(this.#db, before, count)
+    return this.#keyFile().audit(before, count)
+  }
+
+  storedKeys(): { keys: KeyRecord[]; blocks: Block[] } {
+    const { keyFile } = this.#options
+    if (keyFile === null || !existsSync(keyFile)) return { keys: [], blocks: [] }
+    return { keys: readKeys(keyFile), blocks: readBlocks(keyFile) }
+  }
+
+  /** @throws {KeyStoreError} `taken` */
+  createKey(key: Key, now: number, by: Actor): Promise<Changed> {
+    const file = this.#keyFile()
+    file.create({ ...key, digest: Buffer.from(key.digest) }, now, by)
+    return published(file)
+  }
+
+  async changeKey(
+    name: string, to: Pick<Key, 'models' | 'limits'>, detail: string, now: number, by: Actor,
+  ): Promise<Changed> {
+    const file = this.#keyFile()
+    const found = file.find('name', name)
+    if (found === null || found.revokedAt !== null) return 'unknown'
+    file.change(found, to, detail, now, by)
+    return published(file)
+  }
+
+  async revokeKey(name: string, now: number, by: Actor): Promise<Changed> {
+    const file = this.#keyFile()
+    const found = file.find('name', name)
+    if (found === null || found.revokedAt !== null) return 'unknown'
+    file.revoke(found, now, by)
+    return published(file)
+  }
+
+  async setBlocked(name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor): Promise<Changed> {
+    const file = this.#keyFile()
+    const key = { name, digest: Buffer.from(digest) }
+    const isNew = blocked ? file.block(key, now, by) : file.unblock(key, now, by)
+    return isNew ? published(file) : 'as_before'
+  }
+
+  /** A configuration's text for people to read: of a large one it takes a while. */
+  masked(text: string): string {
+    return maskedYaml(text)
+  }
+
+  saveSnapshot({ worker, data }: Snapshot, now: number): void {
+    this.#db.prepare('INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)').run(worker, now, data)
+  }
+
+  /** @param since ms since 1970: older ones are of workers that have ended */
+  snapshots(since: number): Snapshot[] {
+    return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at >= ? ORDER BY worker').all(since)
+      .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
+  }
+
+  close(): void {
+    this.#keys?.close()
+    this.#db.close()
+  }
+
+  #keyFile(): KeyFile {
+    const { keyFile } = this.#options
+    if (keyFile === null) throw new Error('the configuration names no ledger, beside which keys are kept')
+    return this.#keys ??= new KeyFile(keyFile)
+  }
+}
+
+/** As KeyFile's own waiting, but that others are served meanwhile. */
+async function published(file: KeyFile): Promise<Changed> {
+  const end = performance.now() + PUBLISHING
+  while (!file.published(0)) {
+    if (performance.now() > end) return 'unconfirmed'
+    await pause(LOOK)
+  }
+  return 'done'
+}

@@ -1,0 +1,72 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+
+/** A session as it is kept: of its token only the digest. Times are ms since 1970. */
+export interface SessionRecord {
+  readonly kind: 'user' | 'key'
+  /** Of the user, or of the key. */
+  readonly name: string
+  /** What was proved at the login; when it is not so any more, the session is over. */
+  readonly credential: string
+  readonly createdAt: number
+  readonly seenAt: number
+}
+
+/** ms without a request after which a session is over: somebody has left an open screen. */
+export const IDLE = 30 * 60_000
+/** ms after the login when it is over in any case: a working day, and whoever stole it has no more. */
+export const ABSOLUTE = 12 * 60 * 60_000
+/** ms: so seldom is it written down that a session is in use. */
+const GRAIN = 30_000
+/** Sessions at once; the one that was used least lately goes. */
+const MOST = 10_000
+
+/** Who is logged in. */
+export class SessionTable {
+  readonly #db: DatabaseSync
+  readonly #find: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+    this.#find = db.prepare('SELECT kind, name, credential, created_at, seen_at FROM sessions WHERE digest = ?')
+  }
+
+  open(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): void {
+    this.#db.prepare('DELETE FROM sessions WHERE seen_at < ? OR created_at < ?').run(now - IDLE, now - ABSOLUTE)
+    this.#db.prepare(`DELETE FROM sessions WHERE digest IN
+      (SELECT digest FROM sessions ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`).run(MOST - 1)
+    this.#db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)')
+      .run(digest, session.kind, session.name, session.credential, now, now)
+  }
+
+  /**
+   * @param uses whether somebody is there, so that it goes on
+   * @returns null where there is none, or none any more
+   */
+  find(digest: Uint8Array, now: number, uses: boolean): SessionRecord | null {
+    const row = this.#find.get(digest)
+    if (row === undefined) return null
+    const session = {
+      kind: row['kind'] as SessionRecord['kind'],
+      name: String(row['name']),
+      credential: String(row['credential']),
+      createdAt: Number(row['created_at']),
+      seenAt: Number(row['seen_at']),
+    }
+    if (now >= endOf(session)) {
+      this.close(digest)
+      return null
+    }
+    if (!uses || now - session.seenAt < GRAIN) return session
+    this.#db.prepare('UPDATE sessions SET seen_at = ? WHERE digest = ?').run(now, digest)
+    return { ...session, seenAt: now }
+  }
+
+  close(digest: Uint8Array): void {
+    this.#db.prepare('DELETE FROM sessions WHERE digest = ?').run(digest)
+  }
+}
+
+/** When it is over if nothing more comes. */
+export function endOf({ seenAt, createdAt }: SessionRecord): number {
+  return Math.min(seenAt + IDLE, createdAt + ABSOLUTE)
+}

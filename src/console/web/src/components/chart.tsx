@@ -1,0 +1,131 @@
+import { ActionIcon, Tooltip } from '@mantine/core'
+import { BarChart } from '@mantine/charts'
+import { IconChartBar, IconTable } from '@tabler/icons-react'
+import { useState } from 'react'
+import type { ReactNode } from 'react'
+import classes from './chart.module.css'
+import { Section } from './page.tsx'
+
+export interface Series {
+  /** The member of a point that it is drawn from. */
+  readonly id: string
+  readonly label: string
+  readonly colour: string
+}
+
+/** One bar: what stands below it, and a number for each series. */
+export interface Point {
+  readonly id: string
+  readonly values: Readonly<Record<string, number>>
+}
+
+export interface BarsProps {
+  readonly points: readonly Point[]
+  /** From the ground upwards. */
+  readonly series: readonly Series[]
+  readonly height: number
+  /** What is written below a bar. */
+  readonly tick: (id: string) => string
+  /** What stands at the axis, shortened. */
+  readonly scale: (value: number) => string
+  /** What is told of a bar that is pointed at: every part with its value in full. */
+  readonly tip: (point: Point) => { title: string; parts: readonly { series: Series; text: string }[]; total?: string }
+  /** A click on a part of a bar. For those without a mouse the table beside it has the same links. */
+  readonly open?: (point: Point, series: Series) => void
+  /** Bars of charts with the same name are pointed at together. */
+  readonly sync?: string
+}
+
+interface Datum {
+  readonly point: Point
+}
+
+/** Stacked bars over time. A picture alone: what it shows stands in a table as well (ChartSection). */
+export function Bars({ points, series, height, tick, scale, tip, open, sync }: BarsProps) {
+  const data = points.map(point => ({ id: point.id, point, ...point.values }))
+  return (
+    <div className={`${classes.chart} ${open ? classes.link : ''}`} aria-hidden>
+      <BarChart
+        h={height} data={data} dataKey="id" type="stacked"
+        series={series.map(({ id, label, colour }) => ({ name: id, label, color: colour }))}
+        gridAxis="x" tickLine="none" strokeDasharray="0" gridColor="var(--chart-grid)" textColor="var(--ink-dim)"
+        cursorFill="var(--chart-cursor)" maxBarWidth={44}
+        barChartProps={{ accessibilityLayer: false, barCategoryGap: '18%', ...sync !== undefined && { syncId: sync } }}
+        barProps={({ name }) => ({
+          isAnimationActive: false,
+          onClick: bar => {
+            const part = series.find(({ id }) => id === name)
+            if (part) open?.((bar.payload as Datum).point, part)
+          },
+        })}
+        xAxisProps={{ tickFormatter: tick, minTickGap: 28, interval: 'equidistantPreserveStart', tickMargin: 6, height: 26 }}
+        yAxisProps={{ tickFormatter: scale, width: 46, tickCount: 4, allowDecimals: true }}
+        tooltipProps={{
+          isAnimationActive: false,
+          allowEscapeViewBox: { x: false, y: true },
+          content: ({ active, payload }) => {
+            const datum = payload?.[0]?.payload as Datum | undefined
+            return active && datum ? <Tip {...tip(datum.point)} /> : null
+          },
+        }}
+      />
+    </div>
+  )
+}
+
+function Tip({ title, parts, total }: ReturnType<BarsProps['tip']>) {
+  return (
+    <div className={classes.tip}>
+      <strong>{title}</strong>
+      {parts.map(({ series, text }) => (
+        <div key={series.id}><Swatch colour={series.colour} /><span>{series.label}</span><span>{text}</span></div>
+      ))}
+      {total !== undefined && <div><span /><span>Total</span><span>{total}</span></div>}
+    </div>
+  )
+}
+
+export function Swatch({ colour }: { readonly colour: string }) {
+  return <span className={classes.swatch} style={{ '--colour': colour }} aria-hidden />
+}
+
+export function Legend({ series }: { readonly series: readonly Series[] }) {
+  return (
+    <ul className={classes.legend}>
+      {series.map(({ id, label, colour }) => (
+        <li key={id}><Swatch colour={colour} /><span title={label}>{label}</span></li>
+      ))}
+    </ul>
+  )
+}
+
+export interface ChartSectionProps {
+  readonly title: string
+  readonly about?: ReactNode
+  readonly actions?: ReactNode
+  /** The same as the chart, to be read. */
+  readonly table: ReactNode
+  readonly children: ReactNode
+}
+
+/** A chart with its table; the button in its corner goes from one to the other. */
+export function ChartSection({ title, about, actions, table, children }: ChartSectionProps) {
+  const [isTable, setTable] = useState(false)
+  const label = isTable ? 'Show the chart' : 'Show as a table'
+  const Icon = isTable ? IconChartBar : IconTable
+  return (
+    <Section title={title} about={about} flush={isTable} actions={
+      <div className={classes.actions}>
+        {actions}
+        <Tooltip label={label}>
+          <ActionIcon variant="subtle" color="gray" size="sm" aria-label={`${label}: ${title}`}
+            onClick={() => { setTable(!isTable) }}>
+            <Icon size={16} stroke={1.6} />
+          </ActionIcon>
+        </Tooltip>
+      </div>
+    }>
+      {isTable ? table : children}
+    </Section>
+  )
+}

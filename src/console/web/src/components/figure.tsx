@@ -1,0 +1,62 @@
+import { IconArrowDownRight, IconArrowUpRight } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { percent } from '../format.ts'
+import classes from './figure.module.css'
+
+/** Figures side by side, the most looked at first. @param columns - how many there are: 4 or 6 */
+export function Figures({ columns, children }: { readonly columns: 4 | 6; readonly children: ReactNode }) {
+  return <dl className={classes.figures} style={{ '--wide': columns, '--middle': columns / 2 }}>{children}</dl>
+}
+
+export interface FigureProps {
+  readonly label: string
+  readonly value: ReactNode
+  /** The value in full, where it is shortened. */
+  readonly exact?: string
+  /** The period before, as it is written; with both numbers the change is worked out. */
+  readonly before?: { readonly text: string; readonly now: number | null; readonly past: number | null }
+  /** What a rise means; `neither` for traffic and spend, which may grow. */
+  readonly rise?: 'good' | 'bad' | 'neither'
+  /** Instead of the period before, or beside it. */
+  readonly note?: ReactNode
+}
+
+/** One figure with the period before beside it. */
+export function Figure({ label, value, exact, before, rise = 'neither', note }: FigureProps) {
+  return (
+    <div className={classes.figure}>
+      <dt>{label}</dt>
+      <dd className={classes.value} title={exact}>{value}</dd>
+      {(before !== undefined || note !== undefined) && (
+        <dd className={classes.before}>
+          {before && <Change now={before.now} past={before.past} rise={rise} />}
+          {before && <span>{before.text} before</span>}
+          {note}
+        </dd>
+      )}
+    </div>
+  )
+}
+
+interface ChangeProps {
+  readonly now: number | null
+  readonly past: number | null
+  readonly rise: 'good' | 'bad' | 'neither'
+}
+
+function Change({ now, past, rise }: ChangeProps) {
+  if (now === null || past === null || past === 0 || now === past) return null
+  const share = (now - past) / past
+  const isRise = share > 0
+  const isWorse = rise !== 'neither' && (rise === 'bad') === isRise
+  const Arrow = isRise ? IconArrowUpRight : IconArrowDownRight
+  const tone = rise === 'neither' ? '' : isWorse ? classes.worse : classes.better
+  const text = share >= 10 ? `${Math.round(share + 1)}×` : percent(Math.abs(share))
+  return (
+    <span className={`${classes.change} ${tone}`}>
+      <Arrow size={13} stroke={2.2} aria-hidden />
+      <span className="unseen">{isRise ? 'up by' : 'down by'}</span>
+      {text}
+    </span>
+  )
+}

@@ -1,0 +1,23 @@
+import { IconAlertTriangle, IconCircleX, IconInfoCircle } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import classes from './notice.module.css'
+
+const SIGNS = { warn: IconAlertTriangle, bad: IconCircleX, plain: IconInfoCircle } as const
+
+/** Something to know about the whole page. */
+export function Notice({ tone, title, children }: {
+  readonly tone: keyof typeof SIGNS
+  readonly title?: string
+  readonly children: ReactNode
+}) {
+  const Sign = SIGNS[tone]
+  return (
+    <div className={`${classes.notice} ${classes[tone]}`}>
+      <Sign size={18} stroke={1.8} aria-hidden />
+      <div>
+        {title !== undefined && <strong>{title}</strong>}
+        {children}
+      </div>
+    </div>
+  )
+}

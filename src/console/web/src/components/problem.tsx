@@ -1,0 +1,12 @@
+import { IconAlertTriangle } from '@tabler/icons-react'
+import classes from './problem.module.css'
+
+/** What was asked for was refused, and why: beside the button that asked. */
+export function Problem({ error }: { readonly error: Error }) {
+  return (
+    <p className={classes.problem} role="alert">
+      <IconAlertTriangle size={16} stroke={1.8} aria-hidden />
+      <span>{error.message}</span>
+    </p>
+  )
+}

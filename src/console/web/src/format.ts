@@ -1,0 +1,156 @@
+/** What people read, from what the API says. Money never passes through a float. */
+
+const MINUS = '\u2212'
+const NARROW = '\u202f'
+
+/** `1234.5` -> `$1,234.50`: all digits that there are, and two at least. null is `–`. */
+export function money(usd: string | null): string {
+  if (usd === null) return '–'
+  const { sign, whole, fraction } = digitsOf(usd)
+  return `${sign}$${grouped(whole)}.${fraction.padEnd(2, '0')}`
+}
+
+/**
+ * For headings, where all digits would be too much: two decimals, or as many as two
+ * digits that are not 0 need, rounded half up. `0.0012345` -> `$0.0012`.
+ */
+export function moneyShort(usd: string | null): string {
+  if (usd === null) return '–'
+  const { sign, whole, fraction } = digitsOf(usd)
+  const leading = fraction.length - fraction.replace(/^0+/, '').length
+  const kept = whole === '0' && leading >= 2 ? Math.min(leading + 2, 8) : 2
+  const padded = fraction.padEnd(kept + 1, '0')
+  const scaled = BigInt(whole + padded.slice(0, kept)) + (padded.charAt(kept) >= '5' ? 1n : 0n)
+  const digits = scaled.toString().padStart(kept + 1, '0')
+  const rounded = digits.slice(-kept)
+  const trimmed = rounded.replace(/0+$/, '').padEnd(2, '0')
+  return `${sign}$${grouped(digits.slice(0, -kept))}.${trimmed}`
+}
+
+/** For charts alone, whose lengths are numbers. */
+export function approximate(usd: string): number {
+  return Number(usd)
+}
+
+/** The exact sum of decimals as the API writes them. */
+export function sum(...usd: readonly string[]): string {
+  const places = Math.max(0, ...usd.map(text => digitsOf(text).fraction.length))
+  const total = usd.reduce((acc, text) => {
+    const { sign, whole, fraction } = digitsOf(text)
+    const scaled = BigInt(whole + fraction.padEnd(places, '0'))
+    return sign === '' ? acc + scaled : acc - scaled
+  }, 0n)
+  const digits = (total < 0n ? -total : total).toString().padStart(places + 1, '0')
+  const whole = places === 0 ? digits : digits.slice(0, -places)
+  const fraction = places === 0 ? '' : digits.slice(-places).replace(/0+$/, '')
+  return `${total < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+/** How many decimals `money` writes. */
+export function placesOf(usd: string): number {
+  return Math.max(2, digitsOf(usd).fraction.length)
+}
+
+function digitsOf(usd: string): { sign: string; whole: string; fraction: string } {
+  const negative = usd.startsWith('-')
+  const [whole = '0', fraction = ''] = (negative ? usd.slice(1) : usd).split('.')
+  return { sign: negative ? MINUS : '', whole, fraction: fraction.replace(/0+$/, '') }
+}
+
+function grouped(whole: string): string {
+  return whole.replace(/\B(?=(\d{3})+$)/g, ',')
+}
+
+const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** `1234567` -> `1,234,567` */
+export function count(value: number | null): string {
+  return value === null ? '–' : WHOLE.format(value)
+}
+
+/** `1234567` -> `1.2M`; whole below ten thousand. */
+export function countShort(value: number): string {
+  return value < 10_000 ? WHOLE.format(value) : SHORT.format(value)
+}
+
+/** A share of 1 as per cent: `0.1234` -> `12.3 %`; what is small is not called none. */
+export function percent(share: number): string {
+  if (share === 0) return `0${NARROW}%`
+  const value = share * 100
+  if (Math.abs(value) < 0.1) return `<0.1${NARROW}%`
+  const digits = Math.abs(value) < 10 || (share < 1 && value > 99) ? 1 : 0
+  return `${value.toFixed(digits).replace(/\.0$/, '')}${NARROW}%`
+}
+
+/** ms -> `320 ms`, `1.42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. null is `–`. */
+export function duration(ms: number | null): string {
+  if (ms === null) return '–'
+  if (ms < 1000) return `${ms < 10 && ms > 0 ? Number(ms.toFixed(1)) : Math.round(ms)}${NARROW}ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)}${NARROW}s`
+  const seconds = Math.floor(ms / 1000)
+  if (seconds < 3600) return two(Math.floor(seconds / 60), 'min', seconds % 60, 's')
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 1440) return two(Math.floor(minutes / 60), 'h', minutes % 60, 'min')
+  const hours = Math.floor(minutes / 60)
+  return two(Math.floor(hours / 24), 'd', hours % 24, 'h')
+}
+
+function two(large: number, unit: string, small: number, smaller: string): string {
+  return small === 0 ? `${large}${NARROW}${unit}` : `${large}${NARROW}${unit} ${small}${NARROW}${smaller}`
+}
+
+const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const
+
+/** Bytes in steps of 1000: `1.2 MB`. */
+export function bytes(value: number): string {
+  let amount = value
+  let unit = 0
+  while (amount >= 999.5 && unit < BYTE_UNITS.length - 1) {
+    amount /= 1000
+    unit += 1
+  }
+  return `${unit === 0 || amount >= 99.5 ? Math.round(amount) : amount.toFixed(1)}${NARROW}${BYTE_UNITS[unit]}`
+}
+
+/** `2026-11-21 07:18:22`, UTC. */
+export function timeUtc(moment: string | number): string {
+  return new Date(moment).toISOString().slice(0, 19).replace('T', ' ')
+}
+
+/** `2026-11-21` */
+export function dayUtc(moment: string | number): string {
+  return new Date(moment).toISOString().slice(0, 10)
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
+
+/** `21 Nov`; of another year `21 Nov 2025`. */
+export function dayShort(moment: string | number, now: number): string {
+  const date = new Date(moment)
+  const text = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`
+  return date.getUTCFullYear() === new Date(now).getUTCFullYear() ? text : `${text} ${date.getUTCFullYear()}`
+}
+
+/** `07:00`, UTC. */
+export function hourUtc(moment: string | number): string {
+  return new Date(moment).toISOString().slice(11, 16)
+}
+
+/** `2026-11` -> `November 2026` */
+export function monthName(month: string): string {
+  const date = new Date(`${month}-01T00:00:00Z`)
+  return date.toLocaleDateString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
+}
+
+/** How far a moment is from now: `just now`, `5 min ago`, `in 3 h`. */
+export function relative(moment: string | number, now: number): string {
+  const ms = now - new Date(moment).getTime()
+  const away = Math.abs(ms)
+  if (away < 5_000) return 'just now'
+  const text = away < 60_000 ? `${Math.round(away / 1000)}${NARROW}s`
+    : away < 3_600_000 ? `${Math.round(away / 60_000)}${NARROW}min`
+    : away < 86_400_000 ? `${Math.round(away / 3_600_000)}${NARROW}h`
+    : `${Math.round(away / 86_400_000)}${NARROW}d`
+  return ms > 0 ? `${text} ago` : `in ${text}`
+}

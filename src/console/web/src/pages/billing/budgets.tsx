@@ -1,0 +1,59 @@
+import type { ResponseOf } from '../../api.ts'
+import { Mark, Named } from '../../components/badges.tsx'
+import { Meter } from '../../components/meter.tsx'
+import { Section } from '../../components/page.tsx'
+import { Sparkline } from '../../components/sparkline.tsx'
+import { Empty } from '../../components/states.tsx'
+import { approximate, dayShort, money, moneyShort, percent, relative } from '../../format.ts'
+import { useNow } from '../../now.ts'
+import classes from './budgets.module.css'
+
+type Budget = ResponseOf<'GET /budgets'>['budgets'][number]
+
+const NEAR = 0.8
+const COLOURS = { accent: 'var(--chart-1)', warn: 'var(--chart-3)', bad: 'var(--chart-bad)' } as const
+const PER = { day: 'a day', month: 'a month', total: 'in all' } as const
+
+/** Every budget: what of it is used, its course, and when it begins anew. The fullest first. */
+export function Budgets({ budgets, about }: { readonly budgets: readonly Budget[]; readonly about?: string }) {
+  const now = useNow(60_000)
+  return (
+    <Section title="Budgets" about={about}>
+      {budgets.length === 0
+        ? <Empty title="No budgets">A key can be given one, per day, month or in all.</Empty>
+        : <ul className={classes.grid}>
+            {budgets.toSorted((a, b) => b.used - a.used).map(budget => (
+              <li key={`${budget.key} ${budget.model} ${budget.per}`} className={classes.budget}>
+                <BudgetCard budget={budget} now={now} />
+              </li>
+            ))}
+          </ul>}
+    </Section>
+  )
+}
+
+function BudgetCard({ budget, now }: { readonly budget: Budget; readonly now: number }) {
+  const tone = budget.used >= 1 ? 'bad' : budget.used >= NEAR ? 'warn' : 'accent'
+  return (
+    <>
+      <div className={classes.head}>
+        <Named kind="key" name={budget.key} />
+        {tone === 'bad' ? <Mark tone="bad">used up</Mark> : tone === 'warn' ? <Mark tone="warn">near its end</Mark> : null}
+      </div>
+      <div className={classes.amounts}>
+        <strong title={money(budget.spent_usd)}>{moneyShort(budget.spent_usd)}</strong>
+        <span>of {money(budget.limit_usd)} {PER[budget.per]}</span>
+      </div>
+      <Meter share={budget.used} tone={tone} />
+      {budget.course.length > 1 && (
+        <Sparkline values={budget.course.map(({ spent_usd }) => approximate(spent_usd))} colour={COLOURS[tone]} />
+      )}
+      <div className={classes.foot}>
+        <span>{percent(budget.used)} used{budget.model !== null && <>, for <code>{budget.model}</code></>}</span>
+        <span>{budget.period_to === null
+          ? 'does not renew'
+          : `renews ${dayShort(budget.period_to, now)}, ${relative(budget.period_to, now)}`}</span>
+      </div>
+    </>
+  )
+}

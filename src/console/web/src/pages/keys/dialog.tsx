@@ -1,0 +1,110 @@
+import { Button, Modal, TagsInput, TextInput } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useState } from 'react'
+import type { FormEvent } from 'react'
+import type { KeyState, MadeKey } from '../../../../api/keys.ts'
+import { ApiError } from '../../api.ts'
+import { useAct, useAsk } from '../../ask.ts'
+import { Problem } from '../../components/problem.tsx'
+import { fieldsOf, keyOf, NO_RATES, wrongIn } from './fields.ts'
+import type { KeyFields } from './fields.ts'
+import { ModelLine, RateInputs } from './inputs.tsx'
+import classes from './keys.module.css'
+import { Made } from './made.tsx'
+
+export interface KeyDialogProps {
+  /** A key to change, or `new`; null = closed. */
+  readonly of: KeyState | 'new' | null
+  readonly close: () => void
+}
+
+/** Makes a key, or changes what one may do. */
+export function KeyDialog({ of, close }: KeyDialogProps) {
+  const [made, setMade] = useState<MadeKey | null>(null)
+  const leave = () => {
+    setMade(null)
+    close()
+  }
+  const isShown = made !== null
+  return (
+    <Modal opened={of !== null} onClose={leave} size="lg" closeOnEscape={!isShown} closeOnClickOutside={false}
+      withCloseButton={!isShown} title={isShown ? 'The new key' : of === 'new' ? 'New key'
+        : 'Change models and limits'}>
+      {made !== null ? <Made made={made} done={leave} />
+        : of !== null && <KeyForm of={of === 'new' ? null : of} made={setMade} close={leave} />}
+    </Modal>
+  )
+}
+
+interface KeyFormProps {
+  readonly of: KeyState | null
+  readonly made: (made: MadeKey) => void
+  readonly close: () => void
+}
+
+function KeyForm({ of, made, close }: KeyFormProps) {
+  const [fields, setFields] = useState<KeyFields>(() => fieldsOf(of))
+  const [isTried, setTried] = useState(false)
+  const models = useAsk('GET /models', {}).data?.models ?? []
+  const make = useAct('POST /keys', ['GET /keys', 'GET /audit'])
+  const patch = useAct('PATCH /keys/:name', ['GET /keys', 'GET /audit'])
+  const { isPending, error } = of === null ? make : patch
+  const wrong = isTried ? wrongIn(fields) : {}
+  const change = (news: Partial<KeyFields>) => { setFields(before => ({ ...before, ...news })) }
+  const { byModel } = fields
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    setTried(true)
+    if (Object.keys(wrongIn(fields)).length > 0) return
+    const { name, models, limits } = keyOf(fields)
+    if (of === null) make.mutate({ body: keyOf(fields) }, { onSuccess: made })
+    else patch.mutate({ params: { name }, body: { models: models ?? null, limits: limits ?? null } },
+      { onSuccess: close })
+  }
+  const isOfName = error instanceof ApiError && error.field === 'name'
+  return (
+    <form onSubmit={submit} className={classes.form} noValidate>
+      {of === null
+        ? <TextInput label="Name"
+          description="What logs and billing call it. Everybody may see it." required data-autofocus
+            value={fields.name} error={wrong['name']
+              ?? (isOfName ? error.message : undefined)} autoComplete="off"
+            onChange={event => { change({ name: event.currentTarget.value }) }} />
+        : <p className={classes.subject}>{of.name}</p>}
+      <TagsInput label="Models" value={[...fields.models]} data={models.map(({ name }) => name)}
+        splitChars={[',', ' ']}
+        description="Names or patterns such as gpt-*, each followed by Enter. Empty: every model."
+        acceptValueOnBlur
+        placeholder={fields.models.length === 0 ? 'All' : ''} maxDropdownHeight={240}
+        onChange={chosen => { change({ models: chosen }) }} />
+      <fieldset className={classes.limits}>
+        <legend>Limits</legend>
+        <p className="dim">What is left empty is held to the limits that gateway.yaml sets for every key,
+          if any.</p>
+        <RateInputs rates={fields.rates} wrong={wrong} prefix="" change={rates => { change({ rates }) }} />
+      </fieldset>
+      {byModel.map(line => (
+        <ModelLine key={line.id} line={line} wrong={wrong}
+          change={news => {
+            change({ byModel: byModel.map(other => (other.id === line.id ? news : other)) })
+          }}
+          remove={() => { change({ byModel: byModel.filter(({ id }) => id !== line.id) }) }} />
+      ))}
+      <Button variant="subtle" size="compact-sm" className={classes.add} leftSection={<IconPlus size={15} />}
+        onClick={() => {
+          change({ byModel: [...byModel, { id: nextId(fields), glob: '', rates: NO_RATES }] })
+        }}>
+        Limits for some models
+      </Button>
+      {error && !isOfName && <Problem error={error} />}
+      <div className={classes.buttons}>
+        <Button variant="default" onClick={close}>Cancel</Button>
+        <Button type="submit" loading={isPending}>{of === null ? 'Create key' : 'Save'}</Button>
+      </div>
+    </form>
+  )
+}
+
+function nextId({ byModel }: KeyFields): number {
+  return Math.max(-1, ...byModel.map(({ id }) => id)) + 1
+}

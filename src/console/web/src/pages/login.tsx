@@ -1,0 +1,140 @@
+import { Alert, Button, PasswordInput, Tabs, TextInput } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import { useEffect, useState } from 'react'
+import type { FormEvent } from 'react'
+import { ApiError } from '../api.ts'
+import type { BodyOf } from '../api.ts'
+import type { Session } from '../ask.ts'
+import { Copy } from '../components/copy.tsx'
+import icon from '../icon.svg'
+import { useLogin } from '../session.ts'
+import classes from './login/login.module.css'
+
+/** By name and password, or by an API key. Without users it says how to add the first one. */
+export function Login({ session }: { readonly session: Session }) {
+  useEffect(() => { document.title = 'Log in · Model Gateway' }, [])
+  return (
+    <div className={classes.page}>
+      <main className={classes.box}>
+        <div className={classes.brand}>
+          <img src={icon} alt="" width={44} height={44} />
+          <div>
+            <h1>Model Gateway</h1>
+            <p>Log in to the console</p>
+          </div>
+        </div>
+        <div className={classes.card}>
+          <Tabs defaultValue={session.has_users ? 'password' : 'key'} keepMounted={false}>
+            <Tabs.List grow>
+              <Tabs.Tab value="password">Name and password</Tabs.Tab>
+              <Tabs.Tab value="key">API key</Tabs.Tab>
+            </Tabs.List>
+            <Tabs.Panel value="password">
+              {session.has_users ? <ByPassword /> : <FirstUser />}
+            </Tabs.Panel>
+            <Tabs.Panel value="key">
+              <ByKey />
+              {!session.has_users && <FirstUser />}
+            </Tabs.Panel>
+          </Tabs>
+        </div>
+      </main>
+      <footer className={classes.foot}>v{session.version}</footer>
+    </div>
+  )
+}
+
+/** @returns what to do with what was typed, and how that goes */
+function useAttempt() {
+  const { login } = useLogin()
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<string | null>(null)
+  const attempt = async (body: BodyOf<'POST /session'>) => {
+    setBusy(true)
+    setProblem(null)
+    try {
+      await login(body)
+    } catch (error) {
+      setProblem(error instanceof ApiError ? error.message : String(error))
+      setBusy(false)
+    }
+  }
+  return { attempt, isBusy, problem }
+}
+
+function ByPassword() {
+  const { attempt, isBusy, problem } = useAttempt()
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    void attempt({ name, password })
+  }
+  return (
+    <form className={classes.form} onSubmit={submit}>
+      <TextInput label="Name" required withAsterisk={false} autoComplete="username" autoCapitalize="none"
+        spellCheck={false} value={name} onChange={event => { setName(event.currentTarget.value) }} />
+      <PasswordInput label="Password" required withAsterisk={false} autoComplete="current-password" value={password}
+        onChange={event => { setPassword(event.currentTarget.value) }}
+        visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }} />
+      <Refusal text={problem} />
+      <Button type="submit" loading={isBusy} fullWidth>Log in</Button>
+    </form>
+  )
+}
+
+function ByKey() {
+  const { attempt, isBusy, problem } = useAttempt()
+  const [key, setKey] = useState('')
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    void attempt({ key: key.trim() })
+  }
+  return (
+    <form className={classes.form} onSubmit={submit}>
+      <PasswordInput label="API key" required withAsterisk={false} autoComplete="off" value={key} spellCheck={false}
+        description="You see what this key used, and nothing else"
+        onChange={event => { setKey(event.currentTarget.value) }}
+        visibilityToggleButtonProps={{ 'aria-label': 'Show the key' }} />
+      <Refusal text={problem} />
+      <Button type="submit" loading={isBusy} fullWidth>Log in</Button>
+    </form>
+  )
+}
+
+function Refusal({ text }: { readonly text: string | null }) {
+  return (
+    <div role="alert">
+      {text !== null && <Alert color="red" icon={<IconAlertTriangle size={18} />} p="xs">{text}</Alert>}
+    </div>
+  )
+}
+
+const COMMAND = 'gateway password'
+const YAML = `console:
+  users:
+    - name: ops
+      role: admin
+      password: "scrypt:…"   # what the command printed`
+
+/** There is no default password: whoever runs the gateway adds the first user. */
+function FirstUser() {
+  return (
+    <div className={classes.note}>
+      <h2>No console user is configured</h2>
+      <p>On the machine of the gateway, make the hash of a password:</p>
+      <div className={classes.block}>
+        <pre className={classes.code}>{COMMAND}</pre>
+        <Copy value={COMMAND} what="command" />
+      </div>
+      <p>
+        Add it to gateway.yaml, then send the gateway a SIGHUP or start it again; one that runs with <code>--watch</code>{' '}
+        reads the file by itself.
+      </p>
+      <div className={classes.block}>
+        <pre className={classes.code}>{YAML}</pre>
+        <Copy value={YAML} what="lines" />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,104 @@
+import { Button, Switch } from '@mantine/core'
+import { IconDownload } from '@tabler/icons-react'
+import { useCallback, useMemo } from 'react'
+import { useSearchParams } from 'wouter'
+import { addressOf } from '../api.ts'
+import { Page, Section } from '../components/page.tsx'
+import { RangePicker } from '../components/range-picker.tsx'
+import { Empty, Failure, Loading } from '../components/states.tsx'
+import { count } from '../format.ts'
+import { useNow } from '../now.ts'
+import { presetRange, useRange } from '../range.ts'
+import { useUser } from '../session.ts'
+import { changed, filterOf } from './logs/filter.ts'
+import { Filters } from './logs/filters.tsx'
+import classes from './logs/logs.module.css'
+import { identityOf, merged, useRequests, useTail } from './logs/requests.ts'
+import type { Tail } from './logs/requests.ts'
+import { RequestTable } from './logs/table.tsx'
+
+/** Every request, and how to find one. */
+export default function LogsPage() {
+  const forKey = useUser().role === 'key'
+  const [search, setSearch] = useSearchParams()
+  const [range, chooseRange] = useRange('24h')
+  const text = search.toString()
+  const filter = useMemo(() => {
+    const { key, upstream, ...rest } = filterOf(new URLSearchParams(text))
+    // Holders of a key see their own requests, and no upstreams: there is nothing to choose.
+    return forKey ? rest
+      : { ...rest, ...key !== undefined && { key }, ...upstream !== undefined && { upstream } }
+  }, [text, forKey])
+  const change = useCallback((change: Record<string, string | null>) => {
+    setSearch(before => changed(before, change), { replace: true })
+  }, [setSearch])
+  const now = useNow(60_000)
+  const isLive = search.get('live') === '1' && range.preset !== 'custom'
+
+  const requests = useRequests(filter, range)
+  const read = useMemo(() => requests.data?.pages.flatMap(({ rows }) => rows), [requests.data])
+  const tail = useTail(isLive, filter, requests.isFetching ? undefined : requests.data?.pages[0]?.last)
+  const rows = useMemo(() => merged(tail.rows, read ?? []), [tail.rows, read])
+  const fresh = useMemo(() => new Set(tail.rows.map(identityOf)), [tail.rows])
+  const csv = addressOf('GET /logs.csv', { query: { ...filter, ...range.at(now) } })
+  return (
+    <Page title="Logs"
+      about={forKey ? 'Every request with your key, the newest first.' : 'Every request, the newest first.'}
+      actions={<>
+        <Switch label="Live" size="sm" checked={isLive} disabled={range.preset === 'custom'}
+          onChange={event => { change({ live: event.currentTarget.checked ? '1' : null }) }} />
+        <RangePicker range={range} choose={chooseRange} />
+        <Button component="a" href={csv} download variant="default" size="sm"
+          leftSection={<IconDownload size={16} stroke={1.6} aria-hidden />}>
+          CSV
+        </Button>
+      </>}>
+      <Filters filter={filter} change={change} forKey={forKey} />
+      <Section title="Requests" flush actions={isLive && <LiveState tail={tail} />}>
+        {requests.isError && read === undefined
+          ? <Failure error={requests.error} retry={() => { void requests.refetch() }} />
+          : read === undefined ? <Loading height={480} />
+          : rows.length === 0
+            ? <Empty title={isLive ? 'Nothing yet' : 'No request fits'}>
+                {isLive ? 'Whatever ends from now on appears here.'
+                : <>In {range.label.toLowerCase()} there is none{Object.keys(filter).length > 0
+                  ? ' with these filters' : ''}.</>}
+                {range.id !== '30d' && !isLive && (
+                  <Button variant="default" size="xs" display="block" mt="sm" mx="auto"
+                    onClick={() => { chooseRange(presetRange('30d')) }}>
+                    Look at the last 30 days
+                  </Button>
+                )}
+              </Empty>
+            : <RequestTable rows={rows} fresh={fresh} forKey={forKey} />}
+        {rows.length > 0 && (
+          <div className={classes.more}>
+            {requests.hasNextPage
+              ? <Button variant="default" size="sm" loading={requests.isFetchingNextPage}
+                  onClick={() => { void requests.fetchNextPage() }}>
+                  Load older
+                </Button>
+              : null}
+            <span>
+              {count(rows.length)} {rows.length === 1 ? 'request' : 'requests'}
+              {requests.hasNextPage ? ' shown' : ': all of this time'}
+            </span>
+          </div>
+        )}
+      </Section>
+    </Page>
+  )
+}
+
+const PAUSES = { hidden: 'Paused while nobody looks',
+  scrolled: 'Paused while you read; scroll up to go on' } as const
+
+function LiveState({ tail: { rows, pause, error } }: { readonly tail: Tail }) {
+  const isRunning = pause === null && error === null
+  return (
+    <output className={`${classes.live} dim`}>
+      <span className={classes.dot} data-on={isRunning || undefined} aria-hidden />
+      {error !== null ? error.message : pause !== null ? PAUSES[pause] : `Live, ${count(rows.length)} new`}
+    </output>
+  )
+}

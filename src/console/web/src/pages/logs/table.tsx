@@ -1,0 +1,91 @@
+import { useMemo } from 'react'
+import type { Row } from '../../../../api/logs.ts'
+import { DataTable } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { EndMark } from '../../components/end-mark.tsx'
+import { count, duration, money, moneyShort, timeUtc } from '../../format.ts'
+import { useNow } from '../../now.ts'
+import classes from './logs.module.css'
+import { identityOf } from './requests.ts'
+
+export interface RequestTableProps {
+  readonly rows: readonly Row[]
+  /** Those that came while the page was open. */
+  readonly fresh: ReadonlySet<string>
+  /** Holders of a key see their own requests alone, and no upstreams. */
+  readonly forKey: boolean
+}
+
+/** Requests; each opens its story. */
+export function RequestTable({ rows, fresh, forKey }: RequestTableProps) {
+  const year = timeUtc(useNow(60_000)).slice(0, 4)
+  const columns = useMemo(() => columnsAt(year, forKey), [year, forKey])
+  return (
+    <div className={classes.table}>
+      <DataTable label="Requests, the newest first" rows={rows} columns={columns} id={identityOf}
+        phone="cards"
+        href={({ request_id }) => `/logs/${encodeURIComponent(request_id)}`}
+        rowClass={row => (fresh.has(identityOf(row)) ? classes.fresh : undefined)} />
+    </div>
+  )
+}
+
+function columnsAt(year: string, forKey: boolean): readonly Column<Row>[] {
+  const columns: Column<Row>[] = [
+    {
+      id: 'time', title: 'Time, UTC',
+      cell: ({ started_at }) => {
+        const text = timeUtc(started_at)
+        return <time dateTime={started_at}>{text.startsWith(year) ? text.slice(5) : text}</time>
+      },
+    },
+    { id: 'key', title: 'Key', cell: ({ key }) => <Name text={key} width={classes.key} /> },
+    { id: 'model', title: 'Model', cell: ({ model }) => <Name text={model} width={classes.model} /> },
+    {
+      id: 'upstream', title: 'Upstream',
+      cell: ({ upstream, attempts }) => (
+        <span className={classes.pair}>
+          <Name text={upstream} width={classes.key} />
+          {attempts > 1 && <span className="dim" title={`${attempts} attempts`}>×{attempts}</span>}
+        </span>
+      ),
+    },
+    {
+      id: 'end', title: 'Status and end',
+      cell: ({ status, end, error }) => (
+        <span className={classes.pair} title={error ?? undefined}>
+          <EndMark end={end} status={status} />
+          {error !== null && error !== end && <code className={classes.code}>{error}</code>}
+        </span>
+      ),
+    },
+    {
+      id: 'tokens', title: 'Tokens in / out', align: 'right',
+      cell: ({ input_tokens, output_tokens }) => (
+        input_tokens === null && output_tokens === null ? <span className="dim">–</span>
+        : `${count(input_tokens)} / ${count(output_tokens)}`
+      ),
+    },
+    { id: 'cost', title: 'Cost', align: 'right', cell: row => <Cost row={row} /> },
+    { id: 'first', title: 'First byte', align: 'right',
+      cell: ({ first_byte_ms }) => duration(first_byte_ms) },
+    { id: 'duration', title: 'Duration', align: 'right', cell: ({ duration_ms }) => duration(duration_ms) },
+  ]
+  return columns.filter(({ id }) => !forKey || (id !== 'key' && id !== 'upstream'))
+}
+
+function Name({ text, width }: { readonly text: string | null; readonly width: string | undefined }) {
+  if (text === null) return <span className="dim">none</span>
+  return <span className={`${classes.clip} ${width}`} title={text}>{text}</span>
+}
+
+function Cost({ row: { cost_usd, source } }: { readonly row: Row }) {
+  if (cost_usd === null) return <span className="dim">unknown</span>
+  const isEstimate = source === 'estimated' || source === 'mixed'
+  return (
+    <span title={`${money(cost_usd)}${isEstimate ? ', estimated' : ''}`}>
+      {isEstimate && <><span aria-hidden>≈ </span><span className="unseen">estimated </span></>}
+      {moneyShort(cost_usd)}
+    </span>
+  )
+}

@@ -1,0 +1,64 @@
+import { useLocation } from 'wouter'
+import { useAsk } from '../ask.ts'
+import { Columns, Page, Stack } from '../components/page.tsx'
+import { RangePicker } from '../components/range-picker.tsx'
+import { Answer, Failure } from '../components/states.tsx'
+import { logsHref } from '../links.ts'
+import { Concerns } from './panel/concerns.tsx'
+import { Course } from './panel/course.tsx'
+import { PanelFigures } from './panel/figures.tsx'
+import { Now } from './panel/now.tsx'
+import { TopList } from './panel/top.tsx'
+import { Upstreams } from './panel/upstreams.tsx'
+import { customRange, useRange } from '../range.ts'
+import { useUser } from '../session.ts'
+
+const EVERY = 10_000
+const LIVE_EVERY = 2_000
+
+/** What goes on, and what went on in the chosen time. */
+export default function Panel() {
+  const { role } = useUser()
+  const [range, choose] = useRange('24h')
+  const [, navigate] = useLocation()
+  const isReader = role !== 'key'
+  const live = useAsk('GET /live', {}, { every: LIVE_EVERY })
+  const panel = useAsk('GET /panel', {}, { range, every: EVERY })
+  const upstreams = useAsk('GET /upstreams', {}, { range, every: EVERY, enabled: isReader })
+  return (
+    <Page title="Panel" about={`${range.label}, compared with the time before it`}
+      actions={<RangePicker range={range} choose={choose} />}>
+      {live.data
+        ? <Concerns concerns={live.data.concerns} />
+        : live.isError && <Failure error={live.error} />}
+      <Answer of={panel} height={420}>
+        {data => (
+          <Stack>
+            <PanelFigures panel={data} />
+            <Course panel={data} open={(from, to, failed) => {
+              navigate(logsHref(customRange(from, to), failed ? { end: 'failed' } : {}))
+            }} />
+          </Stack>
+        )}
+      </Answer>
+      {isReader && (
+        <Answer of={upstreams} height={180}>
+          {data => (
+            <Upstreams upstreams={data.upstreams} href={upstream => logsHref(range, { upstream })} />
+          )}
+        </Answer>
+      )}
+      <Answer of={live} height={160}>{data => <Now live={data} />}</Answer>
+      {panel.data && (
+        <Columns least={26}>
+          {isReader && (
+            <TopList title="Top keys" kind="key" rows={panel.data.top_keys} spend={panel.data.now.figures.cost_usd}
+              href={key => logsHref(range, { key })} />
+          )}
+          <TopList title="Top models" kind="model" rows={panel.data.top_models}
+            spend={panel.data.now.figures.cost_usd} href={model => logsHref(range, { model })} />
+        </Columns>
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,60 @@
+import type { ResponseOf } from '../../api.ts'
+import { Mark, Named } from '../../components/badges.tsx'
+import { DataTable } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Section } from '../../components/page.tsx'
+import { Empty } from '../../components/states.tsx'
+import { bytes, count, duration } from '../../format.ts'
+import { useUser } from '../../session.ts'
+import classes from './now.module.css'
+import { useSpoken } from './spoken.ts'
+
+type Live = ResponseOf<'GET /live'>
+type Exchange = Live['exchanges'][number]
+
+const SHOWN = 8
+
+/** What is under way. */
+export function Now({ live }: { readonly live: Live }) {
+  const { role } = useUser()
+  const about = `${count(live.running)} running, ${count(live.running_streams)} of them streams`
+  const spoken = useSpoken(about, 15_000)
+  const shown = live.exchanges.slice(0, SHOWN)
+  return (
+    <Section title="Running now" flush about={about}
+      actions={<span className={classes.live}><i aria-hidden />Live</span>}>
+      <p className="unseen" aria-live="polite">{spoken}</p>
+      {shown.length === 0
+        ? <Empty title="Nothing is running">Requests appear here while they are under way.</Empty>
+        : <DataTable label="Requests under way" rows={shown} phone="cards"
+            columns={columnsOf(Date.parse(live.at), role !== 'key')} id={row => row.request_id}
+            href={row => `/logs/${encodeURIComponent(row.request_id)}`} />}
+      {live.running > shown.length && (
+        <p className={classes.more}>and {count(live.running - shown.length)} more</p>
+      )}
+    </Section>
+  )
+}
+
+function columnsOf(now: number, withUpstream: boolean): Column<Exchange>[] {
+  return [
+    { id: 'id', title: 'Request', cell: row => <span className="mono">{row.request_id.slice(0, 18)}</span> },
+    {
+      id: 'for', title: 'For', align: 'right',
+      cell: row => duration(Math.max(0, Math.floor((now - Date.parse(row.started_at)) / 100) * 100)),
+    },
+    { id: 'key', title: 'Key', long: 'clip', cell: row => <Named kind="key" name={row.key} /> },
+    { id: 'model', title: 'Model', long: 'clip', cell: row => <Named kind="model" name={row.model} /> },
+    ...withUpstream
+      ? [{
+          id: 'upstream', title: 'Upstream', long: 'clip' as const, deskOnly: true,
+          cell: (row: Exchange) => <Named kind="upstream" name={row.upstream} />,
+        }]
+      : [],
+    { id: 'sent', title: 'Sent', align: 'right', deskOnly: true, cell: row => bytes(row.bytes_out) },
+    {
+      id: 'how', title: 'Kind', deskOnly: true,
+      cell: row => row.stream ? <Mark tone="accent">stream</Mark> : <Mark tone="plain">whole</Mark>,
+    },
+  ]
+}

@@ -1,0 +1,47 @@
+import type { ResponseOf } from '../../api.ts'
+import { Named } from '../../components/badges.tsx'
+import { DataTable } from '../../components/data-table.tsx'
+import { Share } from '../../components/meter.tsx'
+import { Section } from '../../components/page.tsx'
+import { Empty } from '../../components/states.tsx'
+import { approximate, countShort, moneyShort } from '../../format.ts'
+
+type Top = ResponseOf<'GET /panel'>['top_keys']
+
+export interface TopProps {
+  readonly title: string
+  readonly kind: 'key' | 'model'
+  readonly rows: Top
+  /** Of all together: the shares are parts of it. */
+  readonly spend: string
+  readonly href: (name: string) => string
+}
+
+/** The dearest keys or models. */
+export function TopList({ title, kind, rows, spend, href }: TopProps) {
+  const whole = approximate(spend)
+  return (
+    <Section title={title} about="By spend in the chosen time" flush>
+      {rows.length === 0
+        ? <Empty title="No requests in this time" />
+        : <DataTable label={title} rows={rows} id={row => `${row.name}`} phone="scroll"
+            href={row => row.name === null ? null : href(row.name)}
+            columns={[
+              {
+                id: 'name', title: kind === 'key' ? 'Key' : 'Model', long: 'clip',
+                cell: row => <Named kind={kind} name={row.name} />,
+              },
+              { id: 'requests', title: 'Requests', align: 'right', cell: row => countShort(row.figures.requests) },
+              {
+                id: 'tokens', title: 'Tokens', align: 'right',
+                cell: row => countShort(row.figures.input_tokens + row.figures.output_tokens),
+              },
+              { id: 'spend', title: 'Spend', align: 'right', cell: row => moneyShort(row.figures.cost_usd) },
+              {
+                id: 'share', title: 'Share',
+                cell: row => <Share of={whole === 0 ? 0 : approximate(row.figures.cost_usd) / whole} />,
+              },
+            ]} />}
+    </Section>
+  )
+}

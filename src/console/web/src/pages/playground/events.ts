@@ -1,0 +1,44 @@
+export interface ServerEvent {
+  /** Its `event:` line; null = it has none. */
+  readonly name: string | null
+  readonly data: string
+}
+
+/**
+ * Finds the events in a stream's text, wherever it is cut. Source: the HTML
+ * Living Standard, "Interpreting an event stream".
+ */
+export class EventReader {
+  #rest = ''
+  #name: string | null = null
+  #data: string[] = []
+
+  /** @returns the events that this piece completed */
+  push(piece: string): ServerEvent[] {
+    const text = this.#rest + piece
+    // A CR at the end may be half of a CR LF.
+    const end = text.endsWith('\r') ? text.length - 1 : text.length
+    const lines = text.slice(0, end).split(/\r\n|\r|\n/)
+    this.#rest = (lines.pop() ?? '') + text.slice(end)
+    const events: ServerEvent[] = []
+    for (const line of lines) {
+      if (line === '') this.#finish(events)
+      else this.#read(line)
+    }
+    return events
+  }
+
+  #read(line: string): void {
+    const colon = line.indexOf(':')
+    const field = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+    if (field === 'data') this.#data.push(value)
+    if (field === 'event') this.#name = value
+  }
+
+  #finish(events: ServerEvent[]): void {
+    if (this.#data.length > 0) events.push({ name: this.#name, data: this.#data.join('\n') })
+    this.#name = null
+    this.#data = []
+  }
+}

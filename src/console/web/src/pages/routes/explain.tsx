@@ -1,0 +1,163 @@
+import { Autocomplete, Button, Select } from '@mantine/core'
+import { IconCheck, IconX } from '@tabler/icons-react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import type { UseQueryResult } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { FormEvent } from 'react'
+import { useSearchParams } from 'wouter'
+import type { Explanation, Question } from '../../../../api/routes.ts'
+import { ApiError, send } from '../../api.ts'
+import { SESSION, useAsk } from '../../ask.ts'
+import type { Session } from '../../ask.ts'
+import { Mark, Named } from '../../components/badges.tsx'
+import { Section } from '../../components/page.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { Loading } from '../../components/states.tsx'
+import classes from './routes.module.css'
+
+const PATHS = [
+  '/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1/embeddings', '/v1/images/generations',
+    '/v1/audio/speech',
+  '/v1/audio/transcriptions', '/v1/models',
+]
+
+/** @returns what the address asks; null where it names no path */
+export function questionOf(search: URLSearchParams): Question | null {
+  const [path, model, key] = [search.get('path'), search.get('model'), search.get('key')]
+  if (path === null || path === '') return null
+  return { path, ...model !== null && model !== '' && { model }, ...key !== null && key !== '' && { key } }
+}
+
+export function useExplanation(question: Question | null): UseQueryResult<Explanation, Error> {
+  const client = useQueryClient()
+  return useQuery({
+    queryKey: ['POST /explain', question],
+    enabled: question !== null,
+    queryFn: ({ signal }) => send('POST /explain', { body: question ?? { path: '/' } }, {
+      csrf: client.getQueryData<Session>(SESSION)?.csrf ?? null, signal,
+    }),
+  })
+}
+
+export interface ExplainProps {
+  readonly question: Question | null
+  readonly explanation: UseQueryResult<Explanation, Error>
+}
+
+/** Asks where a request would go, without sending it. The question stands in the address. */
+export function Explain({ question, explanation }: ExplainProps) {
+  const [, setSearch] = useSearchParams()
+  const [path, setPath] = useState(question?.path ?? '/v1/chat/completions')
+  const [model, setModel] = useState(question?.model ?? '')
+  const [key, setKey] = useState(question?.key ?? null)
+  const models = useAsk('GET /models', {}).data?.models ?? []
+  const keys = useAsk('GET /keys', {}).data?.keys ?? []
+  const names =
+    [...new Set([...keys.filter(({ state }) => state === 'live').map(({ name }) => name), ...key === null ? []
+    : [key]])]
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const asked = { path: path.trim(), ...model.trim() !== '' && { model: model.trim() }, ...key !== null
+      && { key } }
+    if (JSON.stringify(asked) === JSON.stringify(question)) void explanation.refetch()
+    else setSearch(asked)
+  }
+  const { error } = explanation
+  const field = error instanceof ApiError ? error.field : null
+  return (
+    <Section title="Explain a request" about="Where it would go and why, without sending it.">
+      <form onSubmit={submit} className={classes.form}>
+        <Autocomplete label="Path" data={PATHS} value={path} onChange={setPath} required
+          maxDropdownHeight={280}
+          error={field === 'path' && error?.message} spellCheck={false} />
+        <Autocomplete label="Model" data={[...new Set(models.map(({ name }) => name))]} value={model}
+          onChange={setModel}
+          placeholder="None" maxDropdownHeight={280} spellCheck={false} />
+        <Select label="Key" data={names} value={key} onChange={setKey} placeholder="Any" searchable clearable
+          clearButtonProps={{ 'aria-label': 'Any key' }} error={field === 'key' && error?.message} />
+        <Button type="submit" loading={explanation.isFetching}>Explain</Button>
+      </form>
+      {question !== null && (
+        <div className={classes.answer} aria-live="polite">
+          {explanation.data ? <Told explanation={explanation.data} />
+            : error ? (field === null && <Problem error={error} />) : <Loading height={120} />}
+        </div>
+      )}
+    </Section>
+  )
+}
+
+function Told({ explanation }: { readonly explanation: Explanation }) {
+  const { endpoint, protocol, model, own, refusal, steps, candidates } = explanation
+  const taken = steps.find(({ takes }) => takes)
+  return (
+    <>
+      <p className={classes.verdict}>
+        {own ? <><Mark tone="accent">Own</Mark> The gateway answers it itself: no route is asked.</>
+          : refusal !== null
+            ? <>
+                <Mark tone="bad">{`${refusal.status} ${refusal.code}`}</Mark>
+                {' '}It would be refused: {refusal.message}.
+              </>
+            : <><Mark tone="good">Forwarded</Mark> <strong>routes[{taken?.index}]</strong> takes it,
+              line {taken?.line}.</>}
+      </p>
+      <p className="dim">
+        Endpoint {endpoint}{protocol !== null && `, ${protocol} family`}; {model === null ? 'no model'
+          : <>model <code>{model}</code></>}
+      </p>
+      {steps.length > 0 && <Steps steps={steps} />}
+      {candidates.length > 0 && refusal === null && (
+        <ol className={classes.candidates}>
+          {candidates.map((candidate, n) => (
+            <li key={`${candidate.upstream} ${candidate.model}`}>
+              <Candidate candidate={candidate}
+                title={candidates.length > 1 ? `Target ${n + 1} of ${candidates.length}` : 'Target'} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </>
+  )
+}
+
+/** Every route up to the one that takes it. */
+function Steps({ steps }: { readonly steps: Explanation['steps'] }) {
+  return (
+    <ol className={classes.steps}>
+      {steps.map(({ index, line, takes, why }) => (
+        <li key={index} data-takes={takes || undefined}>
+          {takes ? <IconCheck size={16} stroke={2.2} aria-hidden />
+            : <IconX size={16} stroke={1.8} aria-hidden />}
+          <span><strong>routes[{index}]</strong> <span className="dim">line {line}:</span> {why}</span>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Candidate({ candidate: { upstream, model, url, headers }, title }: {
+  readonly candidate: Explanation['candidates'][number]
+  readonly title: string
+}) {
+  return (
+    <div className={classes.candidate}>
+      <h3>{title}: <Named kind="upstream" name={upstream} /></h3>
+      <p className={classes.url}><code>{url}</code></p>
+      <p>{model === null ? 'without a model' : <>as model <code>{model}</code></>}</p>
+      {headers.length > 0 && (
+        <details>
+          <summary>{headers.length} {headers.length === 1 ? 'header'
+            : 'headers'} of the gateway’s own</summary>
+          <dl className={classes.headers}>
+            {headers.map(({ name, value }, n) => (
+              <div key={`${name} ${headers.slice(0, n).filter(other => other.name === name).length}`}>
+                <dt>{name}</dt><dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </details>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,80 @@
+import { Button, Select } from '@mantine/core'
+import { IconDownload, IconPrinter } from '@tabler/icons-react'
+import { useEffect } from 'react'
+import { useSearchParams } from 'wouter'
+import { addressOf } from '../api.ts'
+import { useAsk } from '../ask.ts'
+import { StatementPaper } from './billing/statement-paper.tsx'
+import { Page, Section } from '../components/page.tsx'
+import { Answer, Empty } from '../components/states.tsx'
+import { monthName } from '../format.ts'
+import { useNow } from '../now.ts'
+import { useUser } from '../session.ts'
+
+const MONTHS = 24
+const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/
+
+/** One key's month, to print or to save. */
+export default function StatementPage() {
+  const { role, name } = useUser()
+  const now = useNow(60_000)
+  const [search, setSearch] = useSearchParams()
+  const isReader = role !== 'key'
+  const filters = useAsk('GET /filters', {}, { enabled: isReader })
+  const months = monthsUpTo(now)
+  const asked = search.get('month')
+  const month = asked !== null && MONTH.test(asked) ? asked : months[0] ?? ''
+  const key = isReader ? search.get('key') ?? filters.data?.keys[0] ?? null : name
+  const statement = useAsk('GET /statement', { query: { month, ...isReader && key !== null && { key } } },
+    { enabled: key !== null })
+  const set = (member: string, value: string) => {
+    setSearch(before => {
+      const next = new URLSearchParams(before)
+      next.set(member, value)
+      return next
+    })
+  }
+  useEffect(() => {
+    // What the browser offers as the name of the saved file.
+    if (key !== null) document.title = `Statement ${key} ${month}`
+  }, [key, month])
+  const keys = [...new Set([...filters.data?.keys ?? [], ...key === null ? [] : [key]])].sort()
+  return (
+    <Page title="Statement" about="What one key used in one month"
+      actions={
+        <>
+          {isReader && (
+            <Select aria-label="Key" w={220} searchable data={keys} value={key} placeholder="Choose a key"
+              onChange={value => { if (value !== null) set('key', value) }} />
+          )}
+          <Select aria-label="Month, UTC" w={170} value={month}
+            data={[...new Set([...months, month])].map(value => ({ value, label: monthName(value) }))}
+            onChange={value => { if (value !== null) set('month', value) }} />
+          <Button component="a" variant="default" leftSection={<IconDownload size={16} stroke={1.6} />} download
+            href={statement.data && addressOf('GET /billing.csv', { query: {
+              from: statement.data.from, to: statement.data.to, by: 'model',
+              ...isReader && { key: statement.data.key },
+            } })} disabled={statement.data === undefined}>
+            CSV
+          </Button>
+          <Button leftSection={<IconPrinter size={16} stroke={1.6} />} disabled={statement.data === undefined}
+            onClick={() => { window.print() }}>
+            Print or save
+          </Button>
+        </>
+      }>
+      {key === null && filters.data !== undefined
+        ? <Section title="No key yet"><Empty title="No key has been used yet">
+            A statement is of one key. It appears here with the first request.
+          </Empty></Section>
+        : <Answer of={statement} height={480}>{data => <StatementPaper statement={data} />}</Answer>}
+    </Page>
+  )
+}
+
+/** The present month and those before it, the newest first: `2026-11`. */
+function monthsUpTo(now: number): string[] {
+  const date = new Date(now)
+  return Array.from({ length: MONTHS }, (_, back) =>
+    new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - back, 1)).toISOString().slice(0, 7))
+}

@@ -1,0 +1,39 @@
+import {
+  IconBox, IconChartHistogram, IconGauge, IconHistory, IconKey, IconListDetails, IconReceipt, IconRoute, IconSettings,
+  IconTerminal2, IconUserCircle,
+} from '@tabler/icons-react'
+import type { Icon } from '@tabler/icons-react'
+import type { User } from './session.ts'
+
+export interface Place {
+  /** Below `/console`. */
+  readonly path: string
+  readonly title: string
+  readonly icon: Icon
+  /** After `g`, on the keyboard. */
+  readonly letter: string
+  readonly group: 'Watch' | 'Manage' | 'Try'
+  readonly roles: readonly User['role'][]
+}
+
+const ALL: Place['roles'] = ['admin', 'viewer', 'key']
+const READERS: Place['roles'] = ['admin', 'viewer']
+
+/** What the navigation offers. */
+export const PLACES: readonly Place[] = [
+  { path: '/', title: 'Panel', icon: IconGauge, letter: 'p', group: 'Watch', roles: ALL },
+  { path: '/billing', title: 'Billing', icon: IconChartHistogram, letter: 'b', group: 'Watch', roles: ALL },
+  { path: '/statement', title: 'Statement', icon: IconReceipt, letter: 's', group: 'Watch', roles: ALL },
+  { path: '/logs', title: 'Logs', icon: IconListDetails, letter: 'l', group: 'Watch', roles: ALL },
+  { path: '/own', title: 'My key', icon: IconUserCircle, letter: 'k', group: 'Watch', roles: ['key'] },
+  { path: '/keys', title: 'Keys', icon: IconKey, letter: 'k', group: 'Manage', roles: READERS },
+  { path: '/models', title: 'Models', icon: IconBox, letter: 'm', group: 'Manage', roles: ALL },
+  { path: '/routes', title: 'Routes', icon: IconRoute, letter: 'r', group: 'Manage', roles: READERS },
+  { path: '/configuration', title: 'Configuration', icon: IconSettings, letter: 'c', group: 'Manage', roles: READERS },
+  { path: '/audit', title: 'Audit', icon: IconHistory, letter: 'a', group: 'Manage', roles: READERS },
+  { path: '/playground', title: 'Playground', icon: IconTerminal2, letter: 'y', group: 'Try', roles: ALL },
+]
+
+export function placesOf(role: User['role']): readonly Place[] {
+  return PLACES.filter(({ roles }) => roles.includes(role))
+}

@@ -1,0 +1,35 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { createContext, use, useCallback } from 'react'
+import { send } from './api.ts'
+import type { BodyOf } from './api.ts'
+import { SESSION } from './ask.ts'
+import type { Session } from './ask.ts'
+
+export type User = NonNullable<Session['user']>
+
+export const UserContext = createContext<User | null>(null)
+
+/** Who looks at the page. Within the shell there is always somebody. */
+export function useUser(): User {
+  const user = use(UserContext)
+  if (user === null) throw new Error('useUser outside of the shell')
+  return user
+}
+
+/** Logging in and out; what was read for one user is forgotten before the next. */
+export function useLogin(): { login: (body: BodyOf<'POST /session'>) => Promise<void>; logout: () => Promise<void> } {
+  const client = useQueryClient()
+  const login = useCallback(async (body: BodyOf<'POST /session'>) => {
+    const before = client.getQueryData<Session>(SESSION)
+    const session = await send('POST /session', { body }, { csrf: before?.csrf ?? null })
+    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
+    client.setQueryData(SESSION, session)
+  }, [client])
+  const logout = useCallback(async () => {
+    const session = client.getQueryData<Session>(SESSION)
+    await send('DELETE /session', {}, { csrf: session?.csrf ?? null })
+    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
+    client.setQueryData<Session>(SESSION, session && { ...session, user: null, csrf: null })
+  }, [client])
+  return { login, logout }
+}

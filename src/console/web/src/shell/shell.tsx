@@ -1,0 +1,77 @@
+import { ActionIcon, Burger, Drawer } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
+import { useCallback, useEffect, useRef, useState } from 'react'
+import type { ReactNode } from 'react'
+import { Link, useLocation } from 'wouter'
+import type { Session } from '../ask.ts'
+import icon from '../icon.svg'
+import { Navigation } from './navigation.tsx'
+import { Search } from './search.tsx'
+import { ShortcutList, useShortcuts } from './shortcuts.tsx'
+import classes from './shell.module.css'
+
+type Open = 'drawer' | 'search' | 'help' | null
+
+/** What is around every page. */
+export function Shell({ session, children }: { readonly session: Session; readonly children: ReactNode }) {
+  const [open, setOpen] = useState<Open>(null)
+  const search = useCallback(() => { setOpen('search') }, [])
+  const help = useCallback(() => { setOpen('help') }, [])
+  const close = useCallback(() => { setOpen(null) }, [])
+  const main = useFocusOnChange()
+  useShortcuts(search, help)
+  return (
+    <>
+      <a href="#main" className={classes.skip}>Skip to the content</a>
+      <div className={classes.shell}>
+        <header className={classes.bar}>
+          <Burger opened={open === 'drawer'} onClick={() => { setOpen('drawer') }} size="sm" aria-label="Pages" />
+          <Brand />
+          <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Find a request" onClick={search}>
+            <IconSearch size={19} stroke={1.6} />
+          </ActionIcon>
+        </header>
+        <aside className={classes.side} aria-label="Console">
+          <div className={classes.inner}>
+            <Brand />
+            <Navigation session={session} search={search} help={help} />
+          </div>
+        </aside>
+        <main id="main" ref={main} tabIndex={-1} className={classes.main}>
+          <div className={classes.content}>{children}</div>
+        </main>
+      </div>
+      <Drawer opened={open === 'drawer'} onClose={close} size={290} title="Model Gateway"
+        classNames={{ content: classes.panel, body: classes.body, title: classes.name }}>
+        <div className={classes.drawer}>
+          <Navigation session={session} search={search} help={help} chosen={close} />
+        </div>
+      </Drawer>
+      <Search opened={open === 'search'} close={close} />
+      <ShortcutList opened={open === 'help'} close={close} />
+    </>
+  )
+}
+
+function Brand() {
+  return (
+    <Link href="/" className={classes.brand}>
+      <img src={icon} alt="" width={26} height={26} />
+      Model Gateway
+    </Link>
+  )
+}
+
+/** Another page begins at its top, and reading goes on there. */
+function useFocusOnChange() {
+  const [path] = useLocation()
+  const main = useRef<HTMLElement>(null)
+  const before = useRef(path)
+  useEffect(() => {
+    if (before.current === path) return
+    before.current = path
+    window.scrollTo(0, 0)
+    main.current?.focus({ preventScroll: true })
+  }, [path])
+  return main
+}

@@ -1,0 +1,208 @@
+import { bucketOf, countIn } from './first-byte.ts'
+import type { Histogram } from './first-byte.ts'
+
+/** What a row adds to the sums. */
+export interface Counted {
+  readonly startedAt: number
+  readonly key: string | null
+  readonly model: string | null
+  readonly upstream: string | null
+  readonly end: string
+  readonly source: string
+  readonly firstByteMs: number | null
+  readonly inputTokens: number | null
+  readonly cachedInputTokens: number | null
+  readonly cacheWrite5mTokens: number | null
+  readonly cacheWrite1hTokens: number | null
+  readonly outputTokens: number | null
+  readonly reasoningTokens: number | null
+  /** The cost in picodollars: times PART, and the rest. Both are null where nobody knows it. */
+  readonly costHigh: number | null
+  readonly costLow: number | null
+}
+
+/**
+ * What is summed, in the order of Sums.figures. A 64-bit sum of the largest costs
+ * and counts would overflow, so each stands in two columns: thousands of millions,
+ * and the rest. Each is a plain sum of its own: nothing is carried over.
+ */
+export const FIGURES = [
+  'requests',
+  'errors',
+  'unpriced',
+  'estimated',
+  'input_high',
+  'input_low',
+  'cached_high',
+  'cached_low',
+  'cache_write_high',
+  'cache_write_low',
+  'output_high',
+  'output_low',
+  'reasoning_high',
+  'reasoning_low',
+  'cost_high',
+  'cost_low',
+  'estimated_cost_high',
+  'estimated_cost_low',
+] as const
+
+/** Where the two parts of a sum are divided. */
+export const PART = 1_000_000_000
+
+export const HOUR = 3_600_000
+const HOURS_OF_DAY = 24
+
+/** The sums of the requests of one key for one model at one upstream that began in one hour or day. */
+export interface Sums {
+  /** Hours, or days, since 1970. */
+  readonly slot: number
+  readonly key: string | null
+  readonly model: string | null
+  readonly upstream: string | null
+  /** In the order of FIGURES. */
+  figures: number[]
+  /** ms since 1970: when the last of them began. */
+  lastAt: number
+}
+
+/** What days are summed by alone, too; the numbers are in tables. */
+export const DIMENSION = { upstream: 0, key: 1, model: 2 } as const
+export type Dimension = keyof typeof DIMENSION
+
+/** The sums of one day's requests of one key, for one model, or at one upstream. */
+export interface DimensionSums extends Pick<Sums, 'slot' | 'figures' | 'lastAt'> {
+  readonly dimension: Dimension
+  readonly name: string | null
+}
+
+/** Whose times to the first byte are counted apart. */
+export const SCOPE = { all: 0, upstream: 1, key: 2 } as const
+
+export interface FirstBytes {
+  /** Hours since 1970. */
+  readonly hour: number
+  readonly scope: number
+  /** Of the upstream or the key; empty for all. */
+  readonly name: string
+  readonly counts: Histogram
+}
+
+/** What many rows change in the sums, gathered in memory so that SQL is asked once for each sum. */
+export class Contributions {
+  readonly #hours = new Map<string, Sums>()
+  readonly #firstBytes = new Map<string, FirstBytes>()
+
+  /** @param sign 1 for a row that is entered, -1 for one that is taken back */
+  add(row: Counted, sign: 1 | -1): void {
+    const hour = Math.floor(row.startedAt / HOUR)
+    const { figures } = this.#sumsOf(hour, row)
+    const isEstimated = row.source === 'estimated' || row.source === 'mixed'
+    figures[0]! += sign
+    if (row.end !== 'complete' && row.end !== 'client_gone') figures[1]! += sign
+    if (row.costHigh === null) figures[2]! += sign
+    if (isEstimated) figures[3]! += sign
+    addTokens(figures, 4, row.inputTokens, sign)
+    addTokens(figures, 6, row.cachedInputTokens, sign)
+    addTokens(figures, 8, row.cacheWrite5mTokens, sign)
+    addTokens(figures, 8, row.cacheWrite1hTokens, sign)
+    addTokens(figures, 10, row.outputTokens, sign)
+    addTokens(figures, 12, row.reasoningTokens, sign)
+    figures[14]! += sign * (row.costHigh ?? 0)
+    figures[15]! += sign * (row.costLow ?? 0)
+    if (isEstimated) {
+      figures[16]! += sign * (row.costHigh ?? 0)
+      figures[17]! += sign * (row.costLow ?? 0)
+    }
+    if (row.firstByteMs === null) return
+    const bucket = bucketOf(row.firstByteMs)
+    this.#countFirstByte(hour, SCOPE.all, '', bucket, sign)
+    if (row.upstream !== null) this.#countFirstByte(hour, SCOPE.upstream, row.upstream, bucket, sign)
+    if (row.key !== null) this.#countFirstByte(hour, SCOPE.key, row.key, bucket, sign)
+  }
+
+  hours(): Iterable<Sums> {
+    return this.#hours.values()
+  }
+
+  days(): Iterable<Sums> {
+    const days = new Map<string, Sums>()
+    for (const hour of this.#hours.values()) {
+      const slot = Math.floor(hour.slot / HOURS_OF_DAY)
+      merge(days, identity(slot, hour), hour, () => ({ ...hour, slot }))
+    }
+    return days.values()
+  }
+
+  /** The days once more, by each dimension alone. */
+  dimensions(): Iterable<DimensionSums> {
+    const sums = new Map<string, DimensionSums>()
+    for (const hour of this.#hours.values()) {
+      const slot = Math.floor(hour.slot / HOURS_OF_DAY)
+      for (const dimension of DIMENSIONS) {
+        const name = hour[dimension]
+        const id = `${slot} ${dimension} ${measured(name)}`
+        merge(sums, id, hour, () => ({ ...hour, slot, dimension, name }))
+      }
+    }
+    return sums.values()
+  }
+
+  firstBytes(): Iterable<FirstBytes> {
+    return this.#firstBytes.values()
+  }
+
+  #sumsOf(slot: number, row: Counted): Sums {
+    const id = identity(slot, row)
+    const known = this.#hours.get(id)
+    if (known !== undefined) {
+      if (row.startedAt > known.lastAt) known.lastAt = row.startedAt
+      return known
+    }
+    const { key, model, upstream, startedAt } = row
+    const sums = { slot, key, model, upstream, figures: FIGURES.map(() => 0), lastAt: startedAt }
+    this.#hours.set(id, sums)
+    return sums
+  }
+
+  #countFirstByte(hour: number, scope: number, name: string, bucket: number, sign: 1 | -1): void {
+    const id = `${hour} ${scope} ${name}`
+    let known = this.#firstBytes.get(id)
+    if (known === undefined) this.#firstBytes.set(id, known = { hour, scope, name, counts: new Map() })
+    countIn(known.counts, bucket, sign)
+  }
+}
+
+const DIMENSIONS = ['upstream', 'key', 'model'] as const
+
+/** Adds the sums of an hour to those under `id`, which begin as a copy of it. */
+function merge<T extends Pick<Sums, 'figures' | 'lastAt'>>(
+  into: Map<string, T>, id: string, hour: Sums, begin: () => T,
+): void {
+  const known = into.get(id)
+  if (known === undefined) {
+    into.set(id, { ...begin(), figures: [...hour.figures] })
+    return
+  }
+  for (let n = 0; n < FIGURES.length; n += 1) known.figures[n]! += hour.figures[n]!
+  known.lastAt = Math.max(known.lastAt, hour.lastAt)
+}
+
+function addTokens(figures: number[], at: number, tokens: number | null, sign: 1 | -1): void {
+  if (tokens === null) return
+  if (tokens < PART && tokens > -PART) {
+    figures[at + 1]! += sign * tokens
+    return
+  }
+  figures[at]! += sign * Math.trunc(tokens / PART)
+  figures[at + 1]! += sign * (tokens % PART)
+}
+
+/** Names can be any text: each stands behind its length. */
+function identity(slot: number, { key, model, upstream }: Pick<Sums, 'key' | 'model' | 'upstream'>): string {
+  return `${slot} ${measured(key)}${measured(model)}${measured(upstream)}`
+}
+
+function measured(name: string | null): string {
+  return name === null ? '-' : `${name.length}:${name}`
+}

@@ -1,0 +1,226 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { Contributions, DIMENSION, FIGURES, HOUR, PART } from './contributions.ts'
+import type { Counted, FirstBytes, Sums } from './contributions.ts'
+import { addStored, stored } from './first-byte.ts'
+
+/*
+ * The sums that are kept beside the rows, so that nobody has to read ten million
+ * rows for a chart: by hour and by day, for each key, model and upstream that
+ * occurred together; by day for each of them alone, which is far less to read; and
+ * histograms of the time to the first byte. Days outlive the rows that are deleted.
+ *
+ * Rows are entered in the order of their ids, many at a time, which costs a row
+ * less than its own transaction could; `summed` says up to which id. Whoever reads
+ * the sums adds the rows beyond: then they are exact, whatever crashed when, and
+ * whoever wrote the rows, be it an older version.
+ */
+
+const SUMS = `${FIGURES.map(name => `${name} INTEGER NOT NULL`).join(', ')}, last_at INTEGER NOT NULL`
+const NAMES = 'key ANY NOT NULL, model ANY NOT NULL, upstream ANY NOT NULL'
+
+/** A name that is null is the number 0 in these tables: part of a primary key cannot be null. */
+export const ROLLUP_SCHEMA = `
+  CREATE TABLE summed (up_to INTEGER NOT NULL) STRICT;
+  INSERT INTO summed VALUES (0);
+  CREATE TABLE hours (hour INTEGER NOT NULL, ${NAMES}, ${SUMS},
+    PRIMARY KEY (hour, key, model, upstream)) STRICT, WITHOUT ROWID;
+  CREATE TABLE days (day INTEGER NOT NULL, ${NAMES}, ${SUMS},
+    PRIMARY KEY (day, key, model, upstream)) STRICT, WITHOUT ROWID;
+  CREATE INDEX days_by_key ON days (key, day);
+  CREATE TABLE dimension_days (dimension INTEGER NOT NULL, day INTEGER NOT NULL, name ANY NOT NULL, ${SUMS},
+    PRIMARY KEY (dimension, day, name)) STRICT, WITHOUT ROWID;
+  CREATE TABLE first_byte_hours (scope INTEGER NOT NULL, name TEXT NOT NULL, hour INTEGER NOT NULL,
+    counts TEXT NOT NULL, PRIMARY KEY (scope, name, hour)) STRICT, WITHOUT ROWID;
+  CREATE INDEX first_byte_hours_by_hour ON first_byte_hours (hour);
+  CREATE TABLE first_byte_days (scope INTEGER NOT NULL, name TEXT NOT NULL, day INTEGER NOT NULL,
+    counts TEXT NOT NULL, PRIMARY KEY (scope, name, day)) STRICT, WITHOUT ROWID;`
+
+/** How long sums by hour are kept: a quarter, compared with days in charts. Sums by day stay. */
+export const HOURS_KEPT = 92 * 24
+
+/** Rows that are entered in one transaction: some 15 ms, for which a row that ends may have to wait. */
+const MANY = 2500
+
+/** What `counted` reads of a row, in its order. */
+const COUNTED_LIST = `started_at, key, model, upstream, "end", source, first_byte_ms,
+  input_tokens, cached_input_tokens, cache_write_5m_tokens, cache_write_1h_tokens,
+  output_tokens, reasoning_tokens, cost_pico_usd / ${PART}, cost_pico_usd % ${PART}`
+
+/** @param read one row as an array: its id, then COUNTED_LIST */
+function counted(read: readonly SQLOutputValue[]): Counted {
+  const number = (at: number) => read[at] as number | null
+  const text = (at: number) => read[at] as string | null
+  return {
+    startedAt: number(1) ?? 0,
+    key: text(2),
+    model: text(3),
+    upstream: text(4),
+    end: text(5) ?? '',
+    source: text(6) ?? '',
+    firstByteMs: number(7),
+    inputTokens: number(8),
+    cachedInputTokens: number(9),
+    cacheWrite5mTokens: number(10),
+    cacheWrite1hTokens: number(11),
+    outputTokens: number(12),
+    reasoningTokens: number(13),
+    costHigh: number(14),
+    costLow: number(15),
+  }
+}
+
+/** The tables of sums, for the writer. All calls block, and those that write are to be in its transaction. */
+export class Rollups {
+  readonly #rest: StatementSync
+  readonly #next: StatementSync
+  readonly #known: StatementSync
+  readonly #advance: StatementSync
+  readonly #retreat: StatementSync
+  readonly #hour: StatementSync
+  readonly #day: StatementSync
+  readonly #dimension: StatementSync
+  readonly #firstByte: StatementSync
+  readonly #setFirstByte: StatementSync
+  readonly #firstByteDay: StatementSync
+  readonly #setFirstByteDay: StatementSync
+  readonly #oldestHour: StatementSync
+  readonly #oldestFirstByte: StatementSync
+  readonly #dropHour: StatementSync
+  readonly #firstBytesOfDay: StatementSync
+  readonly #dropFirstBytes: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#rest = db.prepare('SELECT max(id) > (SELECT up_to FROM summed) AS rest FROM requests')
+    this.#next = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
+      WHERE id > (SELECT up_to FROM summed) ORDER BY id LIMIT ${MANY}`)
+    this.#known = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
+      WHERE request_id = ? AND started_at = ? AND id <= (SELECT up_to FROM summed)`)
+    for (const read of [this.#next, this.#known]) read.setReturnArrays(true)
+    this.#advance = db.prepare('UPDATE summed SET up_to = ?')
+    this.#retreat = db.prepare(
+      'UPDATE summed SET up_to = min(up_to, (SELECT coalesce(max(id), 0) FROM requests))')
+    this.#hour = db.prepare(upsert('hours', ['hour', 'key', 'model', 'upstream']))
+    this.#day = db.prepare(upsert('days', ['day', 'key', 'model', 'upstream']))
+    this.#dimension = db.prepare(upsert('dimension_days', ['dimension', 'day', 'name']))
+    this.#firstByte = db.prepare(
+      'SELECT counts FROM first_byte_hours WHERE scope = ? AND name = ? AND hour = ?')
+    this.#setFirstByte = db.prepare('INSERT OR REPLACE INTO first_byte_hours VALUES (?, ?, ?, ?)')
+    this.#firstByteDay = db.prepare(
+      'SELECT counts FROM first_byte_days WHERE scope = ? AND name = ? AND day = ?')
+    this.#setFirstByteDay = db.prepare('INSERT OR REPLACE INTO first_byte_days VALUES (?, ?, ?, ?)')
+    this.#oldestHour = db.prepare('SELECT min(hour) AS hour FROM hours')
+    this.#oldestFirstByte = db.prepare('SELECT min(hour) AS hour FROM first_byte_hours')
+    this.#dropHour = db.prepare('DELETE FROM hours WHERE hour = ?')
+    this.#firstBytesOfDay = db.prepare(
+      'SELECT scope, name, counts FROM first_byte_hours WHERE hour >= ? AND hour < ? ORDER BY scope, name')
+    this.#dropFirstBytes = db.prepare('DELETE FROM first_byte_hours WHERE hour >= ? AND hour < ?')
+  }
+
+  /** Whether there are rows that are not in the sums. */
+  get isBehind(): boolean {
+    return this.#rest.get()?.['rest'] === 1
+  }
+
+  /**
+   * Enters some of the rows that are not in the sums.
+   * @returns whether there may be more
+   */
+  sum(): boolean {
+    const rows = arrays(this.#next.all())
+    const last = rows.at(-1)?.[0]
+    if (last === undefined) return false
+    const contributions = new Contributions()
+    for (const row of rows) contributions.add(counted(row), 1)
+    this.#write(contributions)
+    this.#advance.run(last)
+    return rows.length === MANY
+  }
+
+  /** A row is about to be replaced: if it is in the sums, it is taken out. */
+  takeOut(requestId: SQLInputValue, startedAt: SQLInputValue): void {
+    const contributions = new Contributions()
+    for (const row of arrays(this.#known.all(requestId, startedAt))) contributions.add(counted(row), -1)
+    this.#write(contributions)
+  }
+
+  /** Rows were deleted: ids that are given once more must not be taken for summed. */
+  rowsDeleted(): void {
+    this.#retreat.run()
+  }
+
+  /**
+   * Takes some of the hours away that are too old; their times to the first byte go
+   * to their day.
+   * @param now ms since 1970
+   * @returns whether there may be more
+   */
+  expire(now: number): boolean {
+    // Whole days, because what is older is read by days.
+    const first = firstHourKept(now)
+    const oldest = this.#oldestHour.get()?.['hour']
+    const isOld = typeof oldest === 'number' && oldest < first
+    if (isOld) this.#dropHour.run(oldest)
+    const oldestByte = this.#oldestFirstByte.get()?.['hour']
+    const hasOldBytes = typeof oldestByte === 'number' && oldestByte < first
+    if (hasOldBytes) this.#foldDay(Math.floor(oldestByte / 24))
+    return isOld || hasOldBytes
+  }
+
+  #write(contributions: Contributions): void {
+    for (const sums of contributions.hours()) this.#hour.run(...valuesOf(sums))
+    for (const sums of contributions.days()) this.#day.run(...valuesOf(sums))
+    for (const { dimension, slot, name, figures, lastAt } of contributions.dimensions()) {
+      this.#dimension.run(DIMENSION[dimension], slot, name ?? 0, ...figures, lastAt)
+    }
+    for (const { scope, name, hour, counts } of contributions.firstBytes()) {
+      this.#add(this.#firstByte, this.#setFirstByte, { scope, name, slot: hour, counts })
+    }
+  }
+
+  #foldDay(day: number): void {
+    const hours = [day * 24, (day + 1) * 24] as const
+    const folded = new Map<string, Times>()
+    for (const { scope, name, counts } of this.#firstBytesOfDay.all(...hours)) {
+      const id = `${String(scope)} ${String(name)}`
+      let known = folded.get(id)
+      if (known === undefined) {
+        known = { scope: Number(scope), name: String(name), slot: day, counts: new Map() }
+        folded.set(id, known)
+      }
+      addStored(known.counts, String(counts))
+    }
+    for (const each of folded.values()) this.#add(this.#firstByteDay, this.#setFirstByteDay, each)
+    this.#dropFirstBytes.run(...hours)
+  }
+
+  #add(get: StatementSync, set: StatementSync, { scope, name, slot, counts }: Times): void {
+    const before = get.get(scope, name, slot)?.['counts']
+    if (typeof before === 'string') addStored(counts, before)
+    set.run(scope, name, slot, stored(counts))
+  }
+}
+
+/** Times to the first byte of an hour or a day. */
+interface Times extends Omit<FirstBytes, 'hour'> {
+  readonly slot: number
+}
+
+/** Hours since 1970: what began before is in days alone. */
+export function firstHourKept(now: number): number {
+  return Math.floor((Math.floor(now / HOUR) - HOURS_KEPT) / 24) * 24
+}
+
+function arrays(rows: unknown): readonly (readonly SQLOutputValue[])[] {
+  return rows as readonly (readonly SQLOutputValue[])[]
+}
+
+function upsert(table: string, identity: readonly string[]): string {
+  const columns = [...identity, ...FIGURES, 'last_at']
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT DO UPDATE SET ${FIGURES.map(name => `${name} = ${name} + excluded.${name}`).join(', ')},
+      last_at = max(last_at, excluded.last_at)`
+}
+
+function valuesOf({ slot, key, model, upstream, figures, lastAt }: Sums): (string | number)[] {
+  return [slot, key ?? 0, model ?? 0, upstream ?? 0, ...figures, lastAt]
+}

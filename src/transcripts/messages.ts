@@ -1,0 +1,13 @@
+import type { Transcript } from './transcript.ts'
+
+/** To the thread of the archive. */
+export type ToArchive =
+  | { readonly kind: 'keep'; readonly transcript: Transcript; readonly size: number }
+  | { readonly kind: 'find'; readonly id: number; readonly requestId: string }
+  | { readonly kind: 'close' }
+
+/** From it. */
+export type FromArchive =
+  | { readonly kind: 'kept'; readonly size: number; readonly error: string | null }
+  | { readonly kind: 'found'; readonly id: number; readonly transcripts: readonly Transcript[] }
+  | { readonly kind: 'failed'; readonly id: number; readonly error: string }

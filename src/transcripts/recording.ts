@@ -1,0 +1,36 @@
+import type { Text } from './transcript.ts'
+
+/** Collects the beginning of an answer as it passes. */
+export class Recording {
+  /** Bytes of each body that are kept. */
+  readonly limit: number
+  /** The answer's; null until there is one. */
+  contentType: string | null = null
+  readonly #chunks: Buffer[] = []
+  #kept = 0
+  #total = 0
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  push(chunk: Buffer): void {
+    this.#total += chunk.length
+    const room = this.limit - this.#kept
+    if (room <= 0) return
+    // A copy: a piece of a larger buffer would keep all of that alive.
+    const piece = Buffer.from(chunk.subarray(0, room))
+    this.#chunks.push(piece)
+    this.#kept += piece.length
+  }
+
+  /** What has passed so far. */
+  text(): Text {
+    return { contentType: this.contentType, bytes: Buffer.concat(this.#chunks), total: this.#total }
+  }
+
+  /** The beginning of the request's body, in memory of its own. */
+  request(body: Uint8Array, contentType: string | null): Text {
+    return { contentType, bytes: Uint8Array.from(body.subarray(0, this.limit)), total: body.length }
+  }
+}

@@ -1,0 +1,120 @@
+import { chmodSync, existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { Text, Transcript } from './transcript.ts'
+
+/** Marks a SQLite file as one of transcripts (PRAGMA application_id): the letters GWTR. */
+const APPLICATION_ID = 0x47575452
+const VERSION = 1
+/** How long a statement waits for another process, in ms. */
+const BUSY = 2_000
+/** Deleted in one transaction. */
+const SWEEP = 500
+
+type Stored = Readonly<Record<string, SQLOutputValue>>
+
+/**
+ * The file of transcripts; all calls block. It is readable by its owner alone, and
+ * what is deleted in it is overwritten.
+ */
+export class TranscriptStore {
+  readonly #db: DatabaseSync
+  readonly #insert: StatementSync
+  readonly #find: StatementSync
+  readonly #expire: StatementSync
+  readonly #count: StatementSync
+
+  /**
+   * Opens the file, and makes it where it is missing.
+   * @throws Error for another program's database; else what node:fs or node:sqlite throw
+   */
+  constructor(file: string) {
+    mkdirSync(dirname(file), { recursive: true })
+    const isNew = !existsSync(file)
+    this.#db = new DatabaseSync(file, { timeout: BUSY })
+    try {
+      if (isNew) chmodSync(file, 0o600)
+      this.#open()
+      this.#insert = this.#db.prepare(`INSERT OR REPLACE INTO transcripts VALUES (${'?, '.repeat(9)}?)`)
+      this.#find = this.#db.prepare(
+        'SELECT * FROM transcripts WHERE request_id = ? AND expires_at > ? ORDER BY started_at')
+      this.#expire = this.#db.prepare(`DELETE FROM transcripts WHERE rowid IN
+        (SELECT rowid FROM transcripts WHERE expires_at <= ? LIMIT ${SWEEP})`)
+      this.#count = this.#db.prepare('SELECT count(*) AS n FROM transcripts')
+    } catch (error) {
+      this.#db.close()
+      throw error
+    }
+  }
+
+  /** Keeps it; one of the same request is replaced. */
+  add({ requestId, startedAt, key, expiresAt, request, answer }: Transcript): void {
+    this.#insert.run(requestId, startedAt, key, expiresAt, ...values(request), ...values(answer))
+  }
+
+  /** @param now ms since 1970 */
+  find(requestId: string, now: number): Transcript[] {
+    return this.#find.all(requestId, now).map(stored => ({
+      requestId,
+      startedAt: Number(stored['started_at']),
+      key: String(stored['key']),
+      expiresAt: Number(stored['expires_at']),
+      request: text(stored, 'request'),
+      answer: text(stored, 'answer'),
+    }))
+  }
+
+  /**
+   * Deletes some of those whose time is up.
+   * @param now ms since 1970
+   * @returns whether there may be more
+   */
+  expire(now: number): boolean {
+    const more = Number(this.#expire.run(now).changes) === SWEEP
+    if (!more) this.#db.exec('PRAGMA incremental_vacuum')
+    return more
+  }
+
+  count(): number {
+    return Number(this.#count.get()?.['n'])
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #open(): void {
+    const id = Number(this.#db.prepare('PRAGMA application_id').get()?.['application_id'])
+    const tables = Number(this.#db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'])
+    if (id !== APPLICATION_ID && (id !== 0 || tables !== 0)) throw new Error('the file is a database of another program')
+    const version = Number(this.#db.prepare('PRAGMA user_version').get()?.['user_version'])
+    if (version > VERSION) throw new Error(`the file is of a later version (${version}) than this gateway's`)
+    // auto_vacuum has effect before the first table alone.
+    this.#db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+      PRAGMA secure_delete = ON;
+      BEGIN IMMEDIATE;
+      CREATE TABLE IF NOT EXISTS transcripts (
+        request_id TEXT NOT NULL, started_at INTEGER NOT NULL, key TEXT NOT NULL, expires_at INTEGER NOT NULL,
+        request_type TEXT, request BLOB NOT NULL, request_total INTEGER NOT NULL,
+        answer_type TEXT, answer BLOB NOT NULL, answer_total INTEGER NOT NULL,
+        PRIMARY KEY (request_id, started_at)
+      ) STRICT;
+      CREATE INDEX IF NOT EXISTS transcripts_by_end ON transcripts (expires_at);
+      PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION};
+      COMMIT`)
+  }
+}
+
+function values({ contentType, bytes, total }: Text) {
+  return [contentType, bytes, total] as const
+}
+
+function text(stored: Stored, name: 'request' | 'answer'): Text {
+  const type = stored[`${name}_type`]
+  return {
+    contentType: typeof type === 'string' ? type : null,
+    bytes: stored[name] as Uint8Array,
+    total: Number(stored[`${name}_total`]),
+  }
+}

@@ -1,0 +1,34 @@
+import t from 'tap'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { connect } from '../support/wire.ts'
+
+const { url } = await startTestGateway(t, `
+upstreams: { demo: { simulator: true } }
+routes: [{ model: [demo], to: demo }]
+`)
+
+/** Each is answered by the gateway itself, and none has a body. */
+const OWN_ANSWERS = {
+  '/api/status': 200,
+  '/v1/models': 200,
+  '/v1/models/demo': 200,
+  '/v1/models/other': 404,
+  '/nowhere': 404,
+}
+
+t.test('one connection takes all requests that the gateway answers itself', async t => {
+  const client = await connect(t, url)
+  for (const [path, status] of Object.entries(OWN_ANSWERS)) {
+    client.clear()
+    client.send(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n\r\n`)
+    const answer = await client.until(/\}$/)
+    t.ok(answer.startsWith(`HTTP/1.1 ${status} `), answer)
+    t.match(answer, /\r\nconnection: keep-alive\r\n/i, path)
+  }
+})
+
+t.test('a request that is refused while its body is on the way is the last', async t => {
+  const client = await connect(t, url)
+  client.send('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{')
+  t.match(await client.until(/\}$/), /^HTTP\/1\.1 401 [^]*\r\nconnection: close\r\n/i)
+})

@@ -1,0 +1,25 @@
+import t from 'tap'
+import { startTestGateway } from '../support/gateway.ts'
+import { openSession, postH2 } from '../support/http2.ts'
+import { startWireUpstream, proxyTo } from '../support/wire.ts'
+
+const TWICE = [
+  'Content-Type: application/json', 'Content-Type: application/json', 'X-Content-Type-Options: nosniff',
+  'X-Content-Type-Options: nosniff', 'Retry-After: 1', 'Retry-After: 2', 'Date: Sat, 21 Nov 2026 07:00:00 GMT',
+  'Date: Sat, 21 Nov 2026 07:00:01 GMT', 'Set-Cookie: a=1', 'Set-Cookie: b=2',
+]
+
+t.test('HTTP/2: an answer with headers twice that may stand there once is passed', async t => {
+  const { url } = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${TWICE.join('\r\n')}\r\n\r\n{}`)
+  })
+  const gateway = await startTestGateway(t, proxyTo(url))
+  const session = await openSession(t, gateway.url)
+  const request = postH2(session, '/v1/chat/completions', { model: 'm', messages: [] })
+  t.match(await Promise.race([request.head, request.closed]), {
+    ':status': 200, 'content-type': 'application/json', 'retry-after': '1', 'set-cookie': ['a=1', 'b=2'],
+  })
+  t.equal(await request.closed, 0)
+  t.equal(request.text, '{}')
+})

@@ -1,0 +1,72 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Request } from '../../src/limits/messages.ts'
+import { SharedLimiter } from '../../src/limits/shared.ts'
+import { startGateway } from '../../src/server/server.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startRawUpstream } from '../support/upstream.ts'
+import { connect } from '../support/wire.ts'
+
+const HANDSHAKE = [
+  'GET /v1/realtime?model=m HTTP/1.1', 'Host: gateway', `Authorization: Bearer ${KEY}`, 'Connection: Upgrade',
+  'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '',
+].join('\r\n')
+const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+
+function websocketTo(url: string): string {
+  return `upstreams: { up: { url: "${url}", websocket: true } }\nroutes: [{ to: up }]\n`
+}
+
+t.test('a client that leaves while the upstream thinks over the handshake takes the upstream with it', async t => {
+  const { promise: asked, resolve } = Promise.withResolvers<Socket>()
+  const { url } = await startRawUpstream(t, socket => socket.once('data', () => resolve(socket)))
+  const gateway = await startTestGateway(t, websocketTo(url))
+  const client = await connect(t, gateway.url)
+  client.send(HANDSHAKE)
+  const upstream = await asked
+  const gone = once(upstream.resume(), 'close')
+  client.socket.destroy()
+  await gone
+  t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone', status: 499 })
+})
+
+t.test('what is open when the gateway is closed ends at once, and is settled as cut off', async t => {
+  const { url } = await startRawUpstream(t, socket => {
+    socket.once('data', () => socket.write(SWITCHING))
+  })
+  const gateway = await startTestGateway(t, websocketTo(url))
+  const client = await connect(t, gateway.url)
+  client.send(HANDSHAKE)
+  await client.until(/\r\n\r\n/)
+  t.equal(await gateway.close(), 1)
+  await client.ended
+  t.match(gateway.logged.find(line => line.msg === 'exchange'), { status: 101, error: 'draining' })
+})
+
+t.test('a client that has left before its limits are known never gets as far as the upstream', async t => {
+  const { url } = await startRawUpstream(t, () => {})
+  const file = join(t.testdir({}), 'gateway.yaml')
+  const limited = `keys: [{ name: test, key: ${KEY}, limits: { concurrent: 1 } }]\n`
+  writeFileSync(file, `server: { listen: 127.0.0.1:0 }\n${limited}${websocketTo(url)}`)
+  const asked = Promise.withResolvers<Request & { kind: 'admit' }>()
+  const limiter = new SharedLimiter(null, requests => {
+    for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
+  })
+  const { promise: settled, resolve: settle } = Promise.withResolvers<Record<string, unknown>>()
+  const log = pino({ level: 'info' }, { write: line => line.includes('"exchange"') && settle(JSON.parse(line)) })
+  const gateway = await startGateway(loadConfig(file, {}).config, { log, version: '0', openLimiter: () => limiter })
+  t.teardown(() => gateway.close())
+  const client = await connect(t, gateway.addresses.base)
+  client.send(HANDSHAKE)
+  const { id } = await asked.promise
+  client.socket.resetAndDestroy()
+  // Another connection's answer comes behind the end of the first.
+  await fetch(`${gateway.addresses.base}/api/status`)
+  limiter.receive([{ id, refusal: null, figures: { requests: null, tokens: null } }])
+  t.match(await settled, { end: 'client_gone', status: 499 })
+})

@@ -1,0 +1,71 @@
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import type { Process } from '../../src/cli/spare-memory.ts'
+import { giveBackMemory, thisProcess } from '../../src/cli/spare-memory.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const MB = 1024 * 1024
+
+/** A process that has worked 400 ms to start, and counts its collections. */
+function started() {
+  const clock = new FakeClock()
+  const state = { worked: 400, heap: 30 * MB, collections: 0 }
+  const process: Process = {
+    worked: () => state.worked,
+    heap: () => state.heap,
+    collect: () => {
+      state.collections++
+      state.worked += 50
+    },
+  }
+  giveBackMemory(clock, process)
+  return { clock, state }
+}
+
+t.test('what the start needed is given back once it has settled', async t => {
+  const { clock, state } = started()
+  t.equal(state.collections, 0)
+  clock.advance(500)
+  t.equal(state.collections, 1)
+})
+
+t.test('who does nothing afterwards is left alone', async t => {
+  const { clock, state } = started()
+  clock.advance(500)
+  clock.advance(60_000)
+  t.equal(state.collections, 1)
+})
+
+t.test('while there is work nothing is collected, and once after it', async t => {
+  const { clock, state } = started()
+  for (let i = 0; i < 120; i++) {
+    state.worked += 300
+    clock.advance(500)
+  }
+  t.equal(state.collections, 0)
+  clock.advance(20_000)
+  t.equal(state.collections, 1)
+  clock.advance(60_000)
+  t.equal(state.collections, 1)
+})
+
+t.test('a large heap is not looked through', async t => {
+  const { clock, state } = started()
+  state.heap = 500 * MB
+  clock.advance(60_000)
+  t.equal(state.collections, 0)
+})
+
+/** @returns bytes of the heap, with some megabytes that nobody needs any more */
+function litter(): number {
+  const garbage = Array.from({ length: 200_000 }, () => ({ of: [] }))
+  return garbage.length === 0 ? 0 : thisProcess.heap()
+}
+
+t.test('garbage goes, and the process goes on', async t => {
+  const before = litter()
+  thisProcess.collect()
+  while (thisProcess.heap() > before - 3 * MB) await setTimeout(1)
+  await setTimeout(1)
+  t.ok(thisProcess.worked() > 0)
+})

@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { sum } from '../../../src/console/web/src/format.ts'
+import { LOOKS, go, openBrowser, visit, walk } from './browser.ts'
+import type { Page } from './browser.ts'
+import { ADMIN, KEYS } from './people.ts'
+import { startScene } from './scene.ts'
+
+t.setTimeout(300_000)
+
+t.test('billing', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const { origin } = await startScene(t)
+
+  await walk(t, browser, { origin, as: ADMIN, path: '/billing?range=30d', shot: 'billing', shots: LOOKS }, async page => {
+    await page.getByRole('table', { name: 'Spend by key' }).waitFor()
+    await page.getByRole('heading', { name: 'Budgets' }).waitFor()
+  })
+
+  await t.test('the rows add up to the total, and the days do', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    for (const by of ['key', 'model', 'upstream']) {
+      await go(page, `/billing?range=30d&by=${by}`)
+      const table = page.getByRole('table', { name: `Spend by ${by}` })
+      await table.waitFor()
+      const rows = await texts(page, `Spend by ${by}`, 'tbody tr')
+      const [total] = await texts(page, `Spend by ${by}`, 'tfoot tr')
+      const spend = rows.map(([, usd]) => plain(usd))
+      t.ok(rows.length > 2)
+      t.not(plain(total?.[1]), '0')
+      t.equal(sum(...spend), plain(total?.[1]), `by ${by}`)
+
+      await page.getByRole('button', { name: 'Show as a table: Spend by day' }).click()
+      const days = await texts(page, 'Spend by day', 'tbody tr')
+      t.equal(days.length, 30)
+      t.equal(sum(...days.map(([, usd]) => plain(usd))), plain(total?.[1]), `by day of ${by}`)
+    }
+  })
+
+  await t.test('a row, a bar and a day lead to the requests behind them', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/billing?range=7d&by=model')
+    await page.getByRole('table', { name: 'Spend by model' }).getByRole('link', { name: 'gemini-3-pro' }).click()
+    const ofRow = new URL(page.url())
+    t.equal(ofRow.pathname, '/console/logs')
+    t.equal(ofRow.searchParams.get('model'), 'gemini-3-pro')
+    t.equal(span(ofRow), 7 * 86_400_000)
+
+    await page.goBack()
+    await page.locator('.recharts-bar-rectangle path').first().click()
+    await page.waitForURL('**/console/logs?**')
+    const ofBar = new URL(page.url())
+    t.ok(ofBar.searchParams.get('model'))
+    t.equal(span(ofBar), 86_400_000)
+
+    await page.goBack()
+    await page.getByRole('button', { name: 'Show as a table: Spend by day' }).click()
+    const first = page.getByRole('table', { name: 'Spend by day' }).getByRole('link').first()
+    await first.focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/console/logs?**')
+    t.equal(span(new URL(page.url())), 86_400_000, 'by keyboard')
+  })
+
+  await t.test('the table as CSV', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/billing?range=30d&by=upstream')
+    await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()])
+    const [head = '', ...lines] = readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)
+    t.match(head, 'cost_usd')
+    t.ok(lines.some(line => line.startsWith('anthropic,')), lines.join('\n'))
+  })
+
+  await t.test('the chosen time and group stay in the address', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/billing')
+    await page.getByText('Upstream', { exact: true }).click()
+    await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
+    await page.getByRole('combobox', { name: 'Time, UTC' }).click()
+    await page.getByRole('option', { name: 'Last 7 days' }).click()
+    await page.waitForURL('**/console/billing?by=upstream&range=7d')
+    await page.reload()
+    await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
+    t.equal(await page.getByRole('combobox', { name: 'Time, UTC' }).inputValue(), 'Last 7 days')
+  })
+
+  await t.test('the holder of a key sees that key alone, by model', async t => {
+    const { page } = await visit(t, browser, { origin, as: { key: KEYS['support-bot'] } })
+    await go(page, '/billing?range=30d&by=key&key=web-app')
+    await page.getByRole('table', { name: 'Spend by model' }).waitFor()
+    const models = (await texts(page, 'Spend by model', 'tbody tr')).map(([name]) => name)
+    t.strictSame(models, ['gpt-5-mini'])
+    const text = await page.locator('main').innerText()
+    for (const other of ['web-app', 'batch-nightly', 'anthropic']) t.notMatch(text, other)
+  })
+})
+
+/** The cells of the rows of a table, as they are read. */
+async function texts(page: Page, table: string, rows: string): Promise<string[][]> {
+  const found = await page.getByRole('table', { name: table, exact: true }).locator(rows).all()
+  return Promise.all(found.map(row => row.locator('th, td').allInnerTexts()))
+}
+
+/** `$1,234.50` with the spaces that put points below each other -> `1234.5` */
+function plain(money = ''): string {
+  return sum(money.replaceAll(/[^\d.]/g, ''))
+}
+
+function span(url: URL): number {
+  return Date.parse(url.searchParams.get('to') ?? '') - Date.parse(url.searchParams.get('from') ?? '')
+}

@@ -1,0 +1,67 @@
+import t from 'tap'
+import { go, openBrowser, settled, visit, walk } from './browser.ts'
+import { ADMIN, KEYS } from './people.ts'
+import { startScene } from './scene.ts'
+
+t.setTimeout(300_000)
+
+t.test('logging in', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const { origin } = await startScene(t)
+
+  await walk(t, browser, { origin, path: '/', shot: 'login' })
+
+  await t.test('by name and password, and out again', async t => {
+    const { page, faults } = await visit(t, browser, { origin })
+    await go(page, '/billing')
+    await page.getByLabel('Name', { exact: true }).fill(ADMIN.name)
+    await page.getByLabel('Password', { exact: true }).fill('not it')
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('alert').getByText(/./).first().waitFor()
+    t.equal(await page.getByRole('heading', { name: 'Billing' }).count(), 0, 'a wrong password does not open the door')
+
+    await page.getByLabel('Password', { exact: true }).fill(ADMIN.password)
+    await page.getByLabel('Password', { exact: true }).press('Enter')
+    await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
+    t.match(page.url(), /\/console\/billing$/, 'the page that was asked for')
+
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
+    await page.reload()
+    await settled(page)
+    t.equal(await page.getByRole('button', { name: 'Log in' }).count(), 1, 'the session is over')
+    t.strictSame(faults, [])
+  })
+
+  await t.test('by an API key', async t => {
+    const { page } = await visit(t, browser, { origin })
+    await go(page, '/')
+    await page.getByRole('tab', { name: 'API key' }).click()
+    await page.getByRole('textbox', { name: 'API key' }).fill(KEYS.research)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('heading', { name: 'Panel' }).waitFor()
+    const pages = page.getByRole('navigation', { name: 'Pages' })
+    t.equal(await pages.getByRole('link', { name: 'My key' }).count(), 1)
+    t.equal(await pages.getByRole('link', { name: 'Keys', exact: true }).count(), 0, 'other keys are none of its holder\'s')
+  })
+
+  await t.test('a session that ends gives way to the login, on the same page', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/billing?range=7d')
+    await page.context().clearCookies()
+    await page.getByText('Model', { exact: true }).click()
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
+    t.match(page.url(), /\/console\/billing\?/)
+  })
+})
+
+t.test('a console without users', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const { origin } = await startScene(t, { withUsers: false })
+  const { page } = await visit(t, browser, { origin })
+  await go(page, '/')
+  await page.getByRole('heading', { name: 'No console user is configured' }).waitFor()
+  t.equal(await page.getByText('gateway password', { exact: true }).count(), 1, 'says how to make one')
+})

@@ -1,0 +1,101 @@
+import { openLedger } from '../../../src/ledger/ledger.ts'
+import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { usd } from '../../../src/ledger/usd.ts'
+import { row } from '../../ledger/rows.ts'
+
+const DAY = 86_400_000
+const DAYS = 45
+const PER_DAY = 260
+
+/** What was used, by whom, how much of all it is, and its price per million tokens in and out, in USD cents. */
+const USES = [
+  { key: 'web-app', model: 'gpt-5.1', upstream: 'openai', weight: 9, input: 125n, output: 1000n },
+  { key: 'web-app', model: 'gpt-5-mini', upstream: 'openai', weight: 8, input: 25n, output: 200n },
+  { key: 'batch-nightly', model: 'claude-sonnet-4.5', upstream: 'anthropic', weight: 4, input: 300n, output: 1500n },
+  { key: 'research', model: 'gemini-3-pro', upstream: 'google', weight: 3, input: 200n, output: 1200n },
+  { key: 'research', model: 'claude-sonnet-4.5', upstream: 'anthropic', weight: 3, input: 300n, output: 1500n },
+  { key: 'support-bot', model: 'gpt-5-mini', upstream: 'openai', weight: 5, input: 25n, output: 200n },
+] as const
+
+const DECK = USES.flatMap(use => Array.from({ length: use.weight }, () => use))
+
+/**
+ * Writes the rows of the last weeks into a ledger that nobody has open yet: for each
+ * day the same in another order, with errors, estimates and clients that left.
+ *
+ * @param now - ms since 1970; no row is later
+ */
+export async function writePast(file: string, now: number): Promise<void> {
+  const ledger = openLedger({
+    file, keep: null,
+    onTrouble: trouble => { throw new Error(`the ledger of the test: ${trouble.message}`) },
+    onRecovered: () => {},
+  })
+  const random = sequence()
+  const today = Math.floor(now / DAY) * DAY
+  for (let day = today - DAYS * DAY; day <= today; day += DAY) {
+    const isWeekend = [0, 6].includes(new Date(day).getUTCDay())
+    const number = Math.round(PER_DAY * (isWeekend ? 0.45 : 1) * (0.8 + random() * 0.4))
+    for (let index = 0; index < number; index++) {
+      // More of it by day than by night.
+      const startedAt = day + Math.floor((0.5 + (random() + random() - 1) * 0.5) * DAY)
+      if (startedAt < now - 60_000) ledger.close(pastRow(startedAt, random))
+    }
+  }
+  await ledger.flush()
+  await ledger.shutdown()
+}
+
+function pastRow(startedAt: number, random: () => number): LedgerRow {
+  const use = DECK[Math.floor(random() * DECK.length)] ?? USES[0]
+  const inputTokens = 5_000 + Math.floor(random() * 18_000)
+  const outputTokens = 500 + Math.floor(random() * 4_000)
+  const isEstimated = random() < 0.06
+  const fate = random()
+  const firstByteMs = 180 + Math.round(random() ** 3 * 2400)
+  const price = { input: dollars(use.input), output: dollars(use.output) }
+  const common = row(uuid(startedAt, random), {
+    startedAt, firstByteMs,
+    durationMs: firstByteMs + outputTokens / 2,
+    key: use.key, model: use.model, upstream: use.upstream, upstreamModel: use.model,
+    attempts: [{ upstream: use.upstream, model: use.model, outcome: 'ok', ms: firstByteMs, atMs: 1, status: 200 }],
+    usage: {
+      ...row('').usage, inputTokens, outputTokens,
+      // Without a price of their own, both are priced as their kin.
+      cachedInputTokens: Math.floor(inputTokens * 0.3), reasoningTokens: Math.floor(outputTokens * 0.2),
+    },
+    price,
+    source: isEstimated ? 'estimated' : 'reported',
+    // Cents per million tokens: a token costs ten thousand millionths of a millionth for each.
+    costPico: (BigInt(inputTokens) * use.input + BigInt(outputTokens) * use.output) * 10_000n,
+  })
+  if (fate < 0.02) {
+    return {
+      ...common, end: 'error', error: 'upstream_unavailable', status: 502, firstByteMs: null, costPico: 0n, source: 'none',
+      usage: { ...common.usage, inputTokens: null, outputTokens: null },
+      attempts: [{ upstream: use.upstream, model: use.model, outcome: 'upstream_unavailable', ms: 40, atMs: 1 }],
+    }
+  }
+  if (fate < 0.04) return { ...common, end: 'client_gone', source: 'estimated' }
+  return common
+}
+
+function dollars(cents: bigint): string {
+  return usd(cents * 10_000_000_000n)
+}
+
+/** A UUID of version 7, as the gateway's own request ids are. */
+function uuid(at: number, random: () => number): string {
+  const hex = (digits: number) => Math.floor(random() * 16 ** digits).toString(16).padStart(digits, '0')
+  const time = at.toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(6)}${hex(6)}`
+}
+
+/** Numbers from 0 to 1 that are the same in every run (a linear congruence). */
+function sequence(): () => number {
+  let state = 42
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32
+    return state / 2 ** 32
+  }
+}

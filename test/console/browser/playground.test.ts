@@ -1,0 +1,84 @@
+import t from 'tap'
+import { go, openBrowser, visit, walk } from './browser.ts'
+import type { Page } from './browser.ts'
+import { ADMIN, KEYS, VIEWER } from './people.ts'
+import { startScene } from './scene.ts'
+
+t.test('playground', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const { origin, base } = await startScene(t)
+  const open = async (path: string, as: Parameters<typeof visit>[2]['as'] = ADMIN) => {
+    const { page } = await visit(t, browser, { origin, as })
+    await go(page, path)
+    return page
+  }
+
+  await walk(t, browser, { origin, as: ADMIN, path: '/playground?model=gpt-5.1', shot: 'playground' },
+    async page => {
+    await send(page)
+    await page.getByTestId('cost').waitFor()
+  })
+
+  await t.test('text appears as it comes, and a stop is a stop', async t => {
+    const page = await open('/playground?model=gpt-5.1,pace=50ms,tokens=2000')
+    await send(page)
+    await page.getByTestId('answer').getByText('w1 w2').waitFor()
+    await page.getByText('200 Answering').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('200 Stopped').waitFor()
+    await page.getByTestId('cost').waitFor()
+    await page.getByRole('link', { name: 'Its story' }).click()
+    await page.getByText('The client closed its connection').first().waitFor()
+    t.match(page.url(), /\/logs\/[0-9a-f-]{36}$/)
+  })
+
+  await t.test('an error is shown as a client would get it', async t => {
+    const page = await open('/playground?model=gpt-5.1')
+    await page.getByRole('combobox', { name: 'Model' }).fill('no-such-model')
+    await page.keyboard.press('Escape')
+    await send(page)
+    await page.getByText('404 Failed').waitFor()
+    t.match(await page.getByRole('region', { name: 'The error' }).innerText(), /"code": "model_not_found"/)
+  })
+
+  await t.test('a stream that is cut is not called complete', async () => {
+    const page = await open('/playground?model=gpt-5.1,cut_after=4')
+    await send(page)
+    await page.getByText('200 Failed').waitFor()
+    await page.getByRole('alert').waitFor()
+  })
+
+  await t.test('a key holder sends with its own key, and within what that may do', async () => {
+    const page = await open('/playground?model=gemini-3-pro', { key: KEYS['web-app'] })
+    await send(page)
+    await page.getByText('403 Failed').waitFor()
+  })
+
+  await t.test('a viewer cannot send', async t => {
+    const page = await open('/playground?model=gpt-5.1', VIEWER)
+    t.ok(await page.getByRole('button', { name: 'Send' }).isDisabled())
+  })
+
+  await t.test('the code is the same request', async t => {
+    const page = await open('/playground?model=gpt-5.1')
+    await page.getByLabel('Base URL').fill(base)
+    const code = await page.getByRole('region', { name: 'curl code' }).innerText()
+    const [, body = ''] = /-d '([^]+)'$/.exec(code.trim()) ?? []
+    const [, url = ''] = /'(http[^']+)'/.exec(code) ?? []
+    const response = await fetch(url, {
+      method: 'POST', body,
+        headers: { authorization: `Bearer ${KEYS.research}`, 'content-type': 'application/json' },
+    })
+    t.equal(response.status, 200)
+    t.match(await response.text(), /\[DONE\]/)
+    for (const language of ['JavaScript', 'Python']) {
+      await page.getByRole('tab', { name: language }).click()
+      t.match(await page.getByRole('region', { name: `${language} code` }).innerText(), `${base}/v1`)
+    }
+  })
+})
+
+async function send(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Send' }).click()
+}

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { go, openBrowser, visit, walk } from './browser.ts'
+import { ADMIN, KEYS, VIEWER } from './people.ts'
+import { startScene } from './scene.ts'
+
+t.test('models, routes, configuration', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const { origin, file } = await startScene(t)
+  const open = async (path: string, as: Parameters<typeof visit>[2]['as'] = ADMIN) => {
+    const { page } = await visit(t, browser, { origin, as })
+    await go(page, path)
+    return page
+  }
+
+  await walk(t, browser, { origin, as: ADMIN, path: '/models', shot: 'models' },
+    page => page.getByText('claude-sonnet-4.5').first().waitFor())
+  await walk(t, browser, {
+    origin, as: VIEWER, path: '/routes?path=/v1/chat/completions&model=gpt-5.1-eu', shot: 'routes',
+  }, page => page.getByText('Target 2 of 2').waitFor())
+  await walk(t, browser, { origin, as: ADMIN, path: '/configuration', shot: 'configuration' }, page =>
+    page.getByText('upstreams:').waitFor())
+
+  await t.test('it is explained which route takes a request, and why the others do not', async t => {
+    const page = await open('/routes')
+    await page.getByRole('combobox', { name: 'Path' }).fill('/v1/messages')
+    await page.getByRole('combobox', { name: 'Model' }).fill('claude-sonnet-4.5')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByText('takes it', { exact: false }).first().waitFor()
+    await page.waitForURL(/path=%2Fv1%2Fmessages&model=claude-sonnet-4\.5/)
+    const steps =
+      page.locator('section', { hasText: 'Explain a request' }).locator('ol').first().locator('li')
+    const told = await steps.allInnerTexts()
+    t.match(told[0], /routes\[0\].*models do not match/)
+    t.match(told.at(-1), /routes\[3\].*takes it/)
+    t.match(await page.locator('tbody tr', { hasText: 'takes it' }).innerText(), 'claude-*')
+  })
+
+  await t.test('a refusal is explained before it happens', async () => {
+    const page = await open('/routes?path=/v1/chat/completions&model=gemini-3-pro&key=web-app')
+    await page.getByText('403 model_not_allowed').waitFor()
+  })
+
+  await t.test('no secret reaches the browser', async t => {
+    const page = await open('/configuration')
+    const text = await page.getByRole('region', { name: /^The text of/ }).innerText()
+    t.match(text, 'budget: { usd: 400, per: month }', 'what is no secret is shown')
+    const answers =
+      [await page.content(), ...await Promise.all(['configuration', 'keys', 'routes'].map(async name =>
+      (await page.request.get(`/console/api/${name}`)).text()))]
+    const hash = /password: "([^"]+)"/.exec(readFileSync(file, 'utf8'))?.[1] ?? ''
+    for (const secret of [...Object.values(KEYS), hash]) {
+      t.ok(secret.length > 8)
+      t.notOk(answers.some(answer => answer.includes(secret)))
+    }
+  })
+
+  await t.test('the holder of a key sees the models that it may use, and not where they go', async t => {
+    const page = await open('/models', { key: KEYS['web-app'] })
+    await page.getByText('gpt-5-mini').first().waitFor()
+    const text = await page.locator('main').innerText()
+    t.notMatch(text, /gemini-3-pro|openai|anthropic/)
+    await go(page, '/routes')
+    await page.waitForURL('**/console/')
+  })
+})

@@ -1,0 +1,96 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import t from 'tap'
+import { problems } from '../config/loading.ts'
+import { KEY } from '../support/gateway.ts'
+import { bodyOf, startUpstream } from '../support/upstream.ts'
+import { PASSWORD, SECOND_KEY, YAML, startConsole } from './console.ts'
+
+const OPS = { name: 'ops', password: PASSWORD }
+const CHAT = '/playground/v1/chat/completions'
+const body = { model: 'demo', messages: [{ role: 'user', content: 'hello' }] }
+
+t.test('a request that is tried out goes through the pipeline, under the name of the user', async t => {
+  const gateway = await startConsole(t, `${YAML}\nlimits: { requests_per_minute: 1 }\n`)
+  const admin = await gateway.login(OPS)
+  for (const { path, ask } of [
+    { path: '/v1/chat/completions', ask: body },
+    { path: '/v1/responses', ask: { model: 'demo', input: 'hello' } },
+    { path: '/v1/messages', ask: { ...body, max_tokens: 5 } },
+    { path: '/v1beta/models/demo:generateContent', ask: { contents: [{ parts: [{ text: 'hello' }] }] } },
+  ]) {
+    const answer = await admin.ask(`/playground${path}`, { method: 'POST', body: ask })
+    t.equal(answer.status, 200, `${path}: nothing limits it`)
+    t.equal(answer.headers.get('x-gateway-upstream'), 'sim')
+    const line = await gateway.waitForLog(({ request }) => request === answer.headers.get('x-gateway-request-id'))
+    t.match(line, { key: 'console:ops', path, model: 'demo', status: 200 })
+  }
+})
+
+t.test('the holder of a key tries out what the key may, within its limits', async t => {
+  const gateway = await startConsole(t, YAML.replace('models: [demo] }', 'models: [demo], limits: { requests_per_minute: 1 } }'))
+  const holder = await gateway.login({ key: SECOND_KEY })
+  t.equal((await holder.ask(CHAT, { method: 'POST', body: { ...body, model: 'sim' } })).status, 403)
+  const answer = await holder.ask(CHAT, { method: 'POST', body })
+  t.equal(answer.status, 200)
+  const line = await gateway.waitForLog(({ request }) => request === answer.headers.get('x-gateway-request-id'))
+  t.match(line, { key: 'second' })
+  t.equal((await holder.ask(CHAT, { method: 'POST', body })).status, 429)
+  const elsewhere = { method: 'POST', body, headers: { authorization: `Bearer ${KEY}` } }
+  t.equal((await holder.ask(CHAT, elsewhere)).status, 429, 'it is the session that counts')
+})
+
+t.test('who may not use it', async t => {
+  const gateway = await startConsole(t)
+  const post = { method: 'POST', body }
+  t.equal((await gateway.browser().ask(CHAT, post)).status, 401)
+  t.equal((await gateway.browser().ask(CHAT, { ...post, headers: { authorization: `Bearer ${KEY}` } })).status, 401)
+  t.equal((await (await gateway.login({ ...OPS, name: 'eye' })).ask(CHAT, post)).status, 403)
+  const admin = await gateway.login(OPS)
+  t.equal((await admin.ask(CHAT, { ...post, headers: { origin: 'https://evil.example' } })).status, 403)
+  const { csrf } = admin
+  admin.csrf = null
+  t.equal((await admin.ask(CHAT, post)).status, 403)
+  admin.csrf = csrf
+  for (const path of ['/playground/console/api/session', '/playground/api/status', '/playground/', '/playground/..%2fv1/models']) {
+    t.equal((await admin.ask(path, post)).status, 404, path)
+  }
+  t.equal((await admin.ask(CHAT)).status, 404, 'only POST')
+  gateway.clock.advance(31 * 60_000)
+  t.equal((await admin.ask(CHAT, post)).status, 401)
+})
+
+t.test('what the browser tells the console does not go up', async t => {
+  const seen: IncomingHttpHeaders[] = []
+  const upstream = await startUpstream(t, (req, res) => {
+    seen.push(req.headers)
+    void bodyOf(req).then(sent => res.writeHead(200, { 'content-type': 'application/json' }).end(sent))
+  })
+  const gateway = await startConsole(t, YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}", auth: { bearer: up } }`))
+  const admin = await gateway.login(OPS)
+  const answer = await admin.ask(CHAT, {
+    method: 'POST', body, headers: {
+      'origin': gateway.console, 'sec-fetch-site': 'same-origin', 'referer': `${gateway.console}/console/`,
+      'x-live': '1', 'x-api-key': KEY, 'openai-beta': 'x',
+    },
+  })
+  t.equal(answer.status, 200)
+  t.same(JSON.parse(answer.text), body, 'the body goes up as it was')
+  const [headers] = seen
+  t.match(headers, { 'authorization': 'Bearer up', 'openai-beta': 'x' })
+  for (const name of ['cookie', 'x-csrf-token', 'x-live', 'origin', 'referer', 'sec-fetch-site', 'x-api-key']) {
+    t.equal(headers?.[name], undefined, name)
+  }
+})
+
+t.test('a stream comes as it is made', async t => {
+  const gateway = await startConsole(t)
+  const admin = await gateway.login(OPS)
+  const answer = await admin.ask(CHAT, { method: 'POST', body: { ...body, stream: true } })
+  t.match(answer.headers.get('content-type'), 'text/event-stream')
+  t.match(answer.text, /data: \[DONE\]\n\n$/)
+})
+
+t.test('no key can have the name of a user of the console', async t => {
+  const told = problems(t, YAML.replace('name: second', 'name: "console:ops"'))
+  t.match(told, [{ severity: 'error', message: /names that begin with "console:"/, line: /\d+/ }])
+})

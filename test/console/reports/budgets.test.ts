@@ -1,0 +1,61 @@
+import t from 'tap'
+import { row } from '../../ledger/rows.ts'
+import { DAY, filled, iso, NOW, withReports } from './filled.ts'
+
+const USD = 10n ** 12n
+
+t.test('budgets tell what was spent, and its course by days', async t => {
+  const file = filled(t.testdir(), [
+    row('a', { startedAt: NOW - 60 * DAY, key: 'x', model: 'gpt-5', costPico: 5n * USD }),
+    row('b', { startedAt: NOW - 3 * DAY, key: 'x', model: 'gpt-5', costPico: USD }),
+    row('c', { startedAt: NOW - 2 * DAY, key: 'x', model: 'claude', costPico: 2n * USD }),
+    row('d', { startedAt: NOW, key: 'x', model: null, costPico: USD / 2n }),
+    row('e', { startedAt: NOW, key: 'y', model: 'gpt-5', costPico: 100n * USD }),
+    row('f', { startedAt: NOW, key: 'x', model: 'gpt-5', costPico: null }),
+  ], 4)
+  await withReports(file, async reports => {
+    const asked = [
+      { key: 'x', model: null, per: 'day', limit_usd: '1' },
+      { key: 'x', model: null, per: 'month', limit_usd: '7' },
+      { key: 'x', model: null, per: 'total', limit_usd: '4.25' },
+      { key: 'x', model: 'gpt-*', per: 'total', limit_usd: '12' },
+      { key: 'nobody', model: null, per: 'day', limit_usd: '0' },
+    ] as const
+    const { budgets } = await reports.budgets(asked)
+    t.strictSame(budgets.map(({ spent_usd: spent, used }) => [spent, used]), [
+      ['0.5', 0.5], ['3.5', 0.5], ['8.5', 2], ['6', 0.5], ['0', 0],
+    ])
+    t.strictSame(budgets.map(({ period_from: from, period_to: to }) => [from, to]), [
+      ['2026-11-21T00:00:00.000Z', '2026-11-22T00:00:00.000Z'],
+      ['2026-11-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z'],
+      [null, null], [null, null],
+      ['2026-11-21T00:00:00.000Z', '2026-11-22T00:00:00.000Z'],
+    ])
+    t.strictSame(budgets[0]?.course, [{ day: '2026-11-21', spent_usd: '0.5' }])
+    t.equal(budgets[1]?.course.length, 21)
+    t.strictSame(budgets[1]?.course.slice(-5).map(({ spent_usd: spent }) => spent), ['0', '1', '3', '3', '3.5'])
+    const [, , total] = budgets
+    t.equal(total?.course.length, 30)
+    t.strictSame([total?.course[0]?.spent_usd, total?.course.at(-1)?.spent_usd], ['5', '8.5'])
+  })
+})
+
+t.test('each key has its figures of thirty days and its last use; filters have what occurs of late', async t => {
+  const file = filled(t.testdir(), [
+    row('a', { startedAt: NOW - 100 * DAY, key: 'old', model: 'gone' }),
+    row('b', { startedAt: NOW - 5 * DAY, key: 'x' }),
+    row('c', { startedAt: NOW - 40 * DAY, key: 'x' }),
+    row('d', { startedAt: NOW, key: 'y', model: 'new', upstream: 'fresh' }),
+    row('e', { startedAt: NOW, key: null, model: null, upstream: null }),
+  ], 3)
+  await withReports(file, async reports => {
+    const use = await reports.keyUse()
+    t.strictSame([...use].map(([name, { figures, last_used_at: last }]) => [name, figures.requests, last]), [
+      ['old', 0, iso(NOW - 100 * DAY)], ['x', 1, iso(NOW - 5 * DAY)], ['y', 1, iso(NOW)],
+    ])
+    t.strictSame(await reports.filters(null), {
+      keys: ['x', 'y'], models: ['gpt-4.1-mini', 'new'], upstreams: ['fresh', 'openai'],
+    })
+    t.strictSame(await reports.filters('y'), { keys: ['y'], models: ['new'], upstreams: [] })
+  })
+})

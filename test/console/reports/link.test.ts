@@ -1,0 +1,73 @@
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { openReports } from '../../../src/console/reports/reports.ts'
+import { row } from '../../ledger/rows.ts'
+import { filled, NOW, withReports } from './filled.ts'
+
+t.test('a ledger that is not there yet, is none, or is not configured', async t => {
+  const dir = t.testdir({ 'text.db': 'no database', 'empty.db': '' })
+  for (const [file, message] of [
+    [join(dir, 'none.db'), /no such file/], [join(dir, 'text.db'), /not a database/], [join(dir, 'empty.db'), /empty/],
+    [null, /names no ledger/],
+  ] as const) {
+    const reports = openReports({ file })
+    await t.rejects(reports.panel({}, null), { name: 'ReportError', code: 'unavailable', message })
+    await t.rejects(async () => {
+      for await (const _ of reports.logsCsv({}, null)) t.fail('there is nothing to send')
+    }, { code: 'unavailable' })
+    await reports.close()
+  }
+})
+
+t.test('a ledger that comes later, or in the place of another, is read', async t => {
+  const dir = t.testdir({ one: {}, two: {} })
+  const file = join(dir, 'gateway.db')
+  await withReports(file, async reports => {
+    await t.rejects(reports.logs({}, null), { code: 'unavailable' })
+    for (const name of ['one', 'two']) {
+      renameSync(filled(join(dir, name), [row(name, { startedAt: NOW })]), file)
+      t.strictSame((await reports.logs({}, null)).rows.map(one => one.request_id), [name])
+    }
+  })
+})
+
+t.test('a deadline passes, and the next question is answered', async t => {
+  const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
+  const reports = openReports({ file, now: () => NOW, deadline: 0 })
+  // The thread takes longer to start than that.
+  await t.rejects(reports.panel({}, null), { code: 'unavailable', message: /within 0 ms/ })
+  await reports.close()
+  await withReports(file, async again => t.equal((await again.panel({}, null)).now.figures.requests, 1))
+})
+
+t.test('what is too much at once is told to come back; what is closed says so', async t => {
+  const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
+  const reports = openReports({ file, now: () => NOW, deadline: 60_000 })
+  const asked = await Promise.allSettled(Array.from({ length: 120 }, () => reports.logs({}, null)))
+  t.equal(asked.filter(({ status }) => status === 'fulfilled').length, 100)
+  t.match(asked.at(-1), { status: 'rejected', reason: { code: 'unavailable', message: /too many/ } })
+  const open = reports.logs({}, null)
+  const closing = reports.close()
+  await t.rejects(open, { code: 'unavailable', message: /shutting down/ })
+  await closing
+  await t.rejects(reports.logs({}, null), { code: 'unavailable', message: /shutting down/ })
+  await reports.close()
+})
+
+t.test('a thread that dies takes one question with it, and is started again', async t => {
+  const threads: Worker[] = []
+  const onWorker = (worker: Worker) => threads.push(worker)
+  process.on('worker', onWorker)
+  t.teardown(() => process.off('worker', onWorker))
+  const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
+  await withReports(file, async reports => {
+    await reports.logs({}, null)
+    const [first, second] = [reports.logs({}, null), reports.logs({}, null)]
+    void threads.at(-1)?.terminate()
+    await t.rejects(first, { code: 'unavailable', message: /died/ })
+    t.equal((await second).rows.length, 1)
+    t.equal(threads.length, 2)
+  })
+})

@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  bytes, count, countShort, dayShort, duration, money, moneyShort, monthName, percent, relative, sum, timeUtc,
+} from '../../../src/console/web/src/format.ts'
+import { usd } from '../../../src/ledger/usd.ts'
+
+t.test('money keeps every digit, and has two decimals at least', async t => {
+  for (const [text, read] of [
+    ['0', '$0.00'], ['12', '$12.00'], ['1234.5', '$1,234.50'], ['1234567.000001', '$1,234,567.000001'],
+    ['0.100', '$0.10'], ['-3.5', '\u2212$3.50'], ['9007199254740993.25', '$9,007,199,254,740,993.25'],
+  ] as const) t.equal(money(text), read)
+  t.equal(money(null), '–')
+})
+
+t.test('money in headings is rounded half up, and what is small is not called nothing', async t => {
+  for (const [text, read] of [
+    ['0', '$0.00'], ['28.3281026', '$28.33'], ['1.005', '$1.01'], ['0.995', '$1.00'], ['999.999', '$1,000.00'],
+    ['0.0012345', '$0.0012'], ['0.05', '$0.05'], ['0.01999', '$0.02'], ['0.000000000001', '$0.00'], ['-1.006', '\u2212$1.01'],
+  ] as const) t.equal(moneyShort(text), read, text)
+})
+
+t.test('sums of money are exact', async t => {
+  t.equal(sum('0.1', '0.2'), '0.3')
+  t.equal(sum('1', '-0.999999999999'), '0.000000000001')
+  t.equal(sum('0.5', '-1'), '-0.5')
+  t.equal(sum(), '0')
+  fc.assert(fc.property(fc.array(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n })), picos => {
+    const total = picos.reduce((acc, pico) => acc + pico, 0n)
+    return sum(...picos.map(usd)) === usd(total)
+  }))
+})
+
+t.test('numbers, shares, sizes', async t => {
+  t.equal(count(1234567), '1,234,567')
+  t.equal(count(null), '–')
+  t.strictSame([9999, 12_345, 4_400_000].map(countShort), ['9,999', '12.3K', '4.4M'])
+  const read = (share: number) => percent(share).replace('\u202f', ' ')
+  t.strictSame([0, 0.0004, 0.012, 0.04, 0.471, 0.9996, 1, 1.03].map(read),
+    ['0 %', '<0.1 %', '1.2 %', '4 %', '47 %', '100 %', '100 %', '103 %'])
+  t.strictSame([0, 999, 1000, 99_950, 18_211, 2_500_000].map(size => bytes(size).replace('\u202f', ' ')),
+    ['0 B', '999 B', '1.0 kB', '100 kB', '18.2 kB', '2.5 MB'])
+})
+
+t.test('durations', async t => {
+  const read = (ms: number) => duration(ms).replaceAll('\u202f', ' ')
+  t.strictSame([0, 0.42, 9.96, 412.4, 1420, 12_040, 60_000, 185_000, 7_800_000, 273_600_000].map(read),
+    ['0 ms', '0.4 ms', '10 ms', '412 ms', '1.42 s', '12.0 s', '1 min', '3 min 5 s', '2 h 10 min', '3 d 4 h'])
+  t.equal(duration(null), '–')
+})
+
+t.test('times are UTC', async t => {
+  const now = Date.parse('2026-11-21T12:00:00Z')
+  t.equal(timeUtc('2026-11-21T07:18:22.999Z'), '2026-11-21 07:18:22')
+  t.equal(dayShort('2026-11-03T23:59:59Z', now), '3 Nov')
+  t.equal(dayShort('2025-12-31T23:59:59Z', now), '31 Dec 2025')
+  t.equal(monthName('2026-11'), 'November 2026')
+  const read = (moment: string) => relative(moment, now).replace('\u202f', ' ')
+  t.strictSame(['2026-11-21T11:59:58Z', '2026-11-21T11:59:20Z', '2026-11-21T11:55:00Z', '2026-11-20T12:00:00Z',
+    '2026-11-21T15:00:00Z'].map(read), ['just now', '40 s ago', '5 min ago', '1 d ago', 'in 3 h'])
+})

@@ -1,0 +1,24 @@
+import t from 'tap'
+import { changed, filterOf, pastedId } from '../../../src/console/web/src/pages/logs/filter.ts'
+
+t.test('a request id is found in what people paste', async t => {
+  const id = '0199f3c2-8a41-7cc2-b7a5-3f1c9f0d2a11'
+  for (const text of [
+    id, `  ${id}\n`, `"${id}"`, `'${id}',`, `“${id}”`, `x-gateway-request-id: ${id}`,
+      `"request_id": "${id}"}`,
+    `<${id}>.`, `request id ${id}`.replace('id ', 'id: '),
+  ]) t.equal(pastedId(text), id, text)
+  t.equal(pastedId(' "" '), '')
+})
+
+t.test('what makes no sense in an address is left out', async t => {
+  t.strictSame(filterOf(new URLSearchParams('key=a&status=abc&end=nowhere&model=')), { key: 'a' })
+  t.strictSame(filterOf(new URLSearchParams('status=5xx&end=failed&upstream=u')),
+    { status: '5xx', end: 'failed', upstream: 'u' })
+  t.strictSame(filterOf(new URLSearchParams('end=constructor')), {})
+})
+
+t.test('a change leaves the rest of the address alone', async t => {
+  t.equal(changed(new URLSearchParams('range=7d&key=a&end=failed'), { key: null, model: 'm' }).toString(),
+    'range=7d&end=failed&model=m')
+})

@@ -1,0 +1,61 @@
+import t from 'tap'
+import type { Story } from '../../../src/console/api/logs.ts'
+import { ERRORS } from '../../../src/errors.ts'
+import { adviceFor } from '../../../src/console/web/src/pages/story/advice.ts'
+import { ticks, timelineOf } from '../../../src/console/web/src/pages/story/timeline.ts'
+
+function story(row: Partial<Story['row']>, attempts: Partial<Story['attempts'][number]>[] = [],
+  running = false): Story {
+  return {
+    row: { end: 'complete', error: null, first_byte_ms: null, duration_ms: 100, ...row } as Story['row'],
+    running,
+    attempts: attempts.map(attempt =>
+      ({ outcome: 'ok', at_ms: null, ms: 1, ...attempt }) as Story['attempts'][number]),
+  } as Story
+}
+
+t.test('each attempt has its bar, and so has the time between two', async t => {
+  const { bars, span } = timelineOf(story({ first_byte_ms: 60, duration_ms: 200 }, [
+    { at_ms: 5, ms: 10, outcome: 'upstream_reset' }, { at_ms: 50, ms: 150 },
+  ]), 0)
+  t.strictSame(bars.map(({ kind, from, to, failed }) => [kind, from, to, failed]), [
+    ['gateway', 0, 5, false],
+    ['attempt', 5, 15, true],
+    ['waiting', 15, 50, false],
+    ['attempt', 50, 200, false],
+    ['answer', 60, 200, false],
+  ])
+  t.equal(span, 200)
+})
+
+t.test('what was refused has no attempt, and says so in one bar', async t => {
+  const { bars } = timelineOf(story({ end: 'refused', error: 'rate_limited', duration_ms: 0.4 }), 0)
+  t.match(bars, [{ kind: 'gateway', from: 0, to: 0.4, failed: true }])
+})
+
+t.test('an attempt of which nobody knows when it began follows the one before', async t => {
+  const { bars } = timelineOf(story({}, [{ ms: 10, outcome: 'upstream_reset' }, { ms: 20 }]), 0)
+  t.match(bars.filter(({ kind }) => kind === 'attempt'), [{ from: 0, to: 10 }, { from: 10, to: 30 }])
+})
+
+t.test('what is still running ends at the present', async t => {
+  const { bars, span } =
+    timelineOf(story({ first_byte_ms: 50, duration_ms: null }, [{ at_ms: 2, ms: 0 }], true), 4000)
+  t.match(bars.slice(-2),
+    [{ kind: 'attempt', to: 4000, open: true, failed: false }, { kind: 'answer', to: 4000, open: true }])
+  t.equal(span, 4000)
+})
+
+t.test('the scale has a few round lines', async t => {
+  t.strictSame(ticks(1000), [0, 200, 400, 600, 800, 1000])
+  t.strictSame(ticks(7321), [0, 2000, 4000, 6000])
+  t.strictSame(ticks(1), [0, 0.2, 0.4, 0.6, 0.8, 1])
+  for (const span of [1, 3.3, 17, 999, 1_800_000]) t.ok(ticks(span).length <= 6 && ticks(span).length >= 3,
+    `${span} ms`)
+})
+
+t.test('there is advice for every error, and none where nothing is wrong', async t => {
+  for (const error of Object.keys(ERRORS)) t.ok(adviceFor({ end: 'error', error })?.text, error)
+  t.equal(adviceFor({ end: 'complete', error: null }), null)
+  t.match(adviceFor({ end: 'error', error: null })?.text, /unchanged/)
+})

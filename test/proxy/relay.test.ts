@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import * as http from 'node:http'
+import * as net from 'node:net'
+import t from 'tap'
+import type { Test } from 'tap'
+import { GatewayError } from '../../src/errors.ts'
+import { Deadlines } from '../../src/proxy/deadlines.ts'
+import type { Observer } from '../../src/proxy/relay.ts'
+import { Relay } from '../../src/proxy/relay.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const TIMEOUTS = { connect: 1_000, firstByte: 2_000, idle: 60_000, total: 600_000 }
+const EVENTS = ['content-type', 'text/event-stream']
+/** More than the system takes for a client that does not read. */
+const MUCH = Buffer.alloc(32 * 1024 * 1024, ': much\n\n')
+
+/** A relay whose stream another answer may go on with, to a client that does not read yet. */
+async function startRelay(t: Test, observer: Observer | null = null) {
+  const server = http.createServer().listen(0, '127.0.0.1')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  const client = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1')
+  t.teardown(() => client.destroy())
+  client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  const [, res] = (await once(server, 'request')) as [unknown, http.ServerResponse]
+  const clock = new FakeClock()
+  const expired: GatewayError[] = []
+  const deadlines = new Deadlines(clock, TIMEOUTS, clock.monotonic(), error => expired.push(error))
+  const relay = new Relay({
+    res,
+    own: () => ({ version: '0', requestId: 'id', limits: [] }),
+    clock,
+    deadlines,
+    inspect: () => observer,
+    onFirstByte: () => {},
+    lastWords: () => '',
+    resume: () => {},
+    rescue: () => true,
+  })
+  return { relay, deadlines, clock, expired, client, res }
+}
+
+t.test('a client that reads again while another answer is waited for takes nothing off that wait', async t => {
+  const { relay, deadlines, clock, expired, client, res } = await startRelay(t)
+  deadlines.connecting()
+  deadlines.waiting()
+  relay.head(200, EVENTS, '1.1')
+  t.notOk(relay.data(MUCH), 'the client is to read first')
+  relay.broken(new GatewayError('upstream_reset', 'gone'))
+  deadlines.rest()
+  deadlines.connecting()
+  deadlines.waiting()
+  client.resume()
+  await once(res, 'drain')
+  clock.advance(TIMEOUTS.firstByte)
+  t.match(expired, [{ code: 'first_byte_timeout' }])
+})
+
+t.test('a client that does not read when the other answer comes is the one that is waited for', async t => {
+  const { relay, deadlines, clock, expired } = await startRelay(t)
+  deadlines.waiting()
+  relay.head(200, EVENTS, '1.1')
+  relay.data(MUCH)
+  relay.broken(new GatewayError('upstream_reset', 'gone'))
+  deadlines.connecting()
+  deadlines.waiting()
+  relay.head(200, EVENTS, '1.1')
+  t.notOk(relay.data(Buffer.from(': more\n\n')))
+  clock.advance(TIMEOUTS.idle)
+  t.match(expired, [{ code: 'client_stalled' }])
+})
+
+t.test('all was said, but the total timeout is up before the client took it: it gets a moment, and no more', async t => {
+  const said: Observer = { push: () => {}, end: () => {}, terminated: true, atBoundary: true, filter: null }
+  const { relay, clock, client } = await startRelay(t, said)
+  relay.head(200, EVENTS, '1.1')
+  relay.data(MUCH)
+  relay.stop(new GatewayError('total_timeout', 'too late'))
+  clock.advance(5_000)
+  t.match(await relay.done, { code: 'total_timeout' })
+  await once(client.resume(), 'close')
+})

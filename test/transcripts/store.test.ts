@@ -1,0 +1,31 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { TranscriptStore } from '../../src/transcripts/store.ts'
+import type { Transcript } from '../../src/transcripts/transcript.ts'
+
+function transcript(requestId: string, expiresAt: number, words: string): Transcript {
+  const text = { contentType: 'application/json', bytes: Buffer.from(words), total: words.length }
+  return { requestId, startedAt: 1, key: 'team-a', expiresAt, request: text, answer: text }
+}
+
+t.test('what has expired is not found, and leaves no trace in the file', async t => {
+  const file = join(t.testdir({}), 'bodies.db')
+  const store = new TranscriptStore(file)
+  store.add(transcript('one', 100, 'a secret prompt'))
+  store.add(transcript('two', 200, 'another prompt'))
+  t.equal(store.find('one', 99).length, 1)
+  t.equal(store.find('one', 100).length, 0, 'from its last moment on')
+  t.equal(store.expire(100), false)
+  t.equal(store.count(), 1)
+  t.equal(Buffer.from(store.find('two', 100)[0]?.answer.bytes ?? []).toString(), 'another prompt')
+  store.close()
+  t.notOk(readFileSync(file).includes('a secret prompt'))
+  t.equal(statSync(file).mode & 0o077, 0, 'readable by its owner alone')
+})
+
+t.test('a file of another program is refused and left as it is', async t => {
+  const file = join(t.testdir({ 'bodies.db': 'some text that is no database at all' }), 'bodies.db')
+  t.throws(() => new TranscriptStore(file))
+  t.equal(readFileSync(file, 'utf8'), 'some text that is no database at all')
+})

@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { existsSync, mkdirSync } from 'node:fs'
+import { request } from 'node:http'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { Archive } from '../../src/transcripts/archive.ts'
+import { startTestGateway } from '../support/gateway.ts'
+
+const CONFIG = `
+upstreams: { demo: { simulator: true } }
+routes: [{ to: demo }]
+ledger: { file: gateway.db }
+keys:
+  - { name: team-a, key: sk-team-a-0123456789 }
+  - { name: team-b, key: sk-team-b-0123456789 }
+log: { bodies: [{ key: "*-a", keep: 1d, limit: 1kb }] }
+`
+
+const chat = (key: string, content: string, more: object = {}) => ({
+  method: 'POST',
+  headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+  body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content }], ...more }),
+})
+
+t.test('bodies are kept for the keys that the configuration names, and for nobody else', async t => {
+  const gateway = await startTestGateway(t, CONFIG)
+  const kept = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
+  const sent = await kept.text()
+  const other = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-b-0123456789', 'Private'))
+  await other.text()
+  await gateway.close()
+
+  const archive = archiveOf(t, gateway.file)
+  const [one, ...more] = await archive.find(kept.headers.get('x-gateway-request-id') ?? '')
+  t.same(more, [])
+  t.match(one, { key: 'team-a', request: { contentType: 'application/json' }, answer: { contentType: /json/ } })
+  t.match(JSON.parse(textOf(one?.request.bytes)), { messages: [{ content: 'Hello' }] })
+  t.equal(textOf(one?.answer.bytes), sent, 'as the client was sent it')
+  t.same(await archive.find(other.headers.get('x-gateway-request-id') ?? ''), [])
+})
+
+t.test('a stream is kept up to the bound, and its real length with it', async t => {
+  const gateway = await startTestGateway(t, CONFIG)
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`,
+    chat('sk-team-a-0123456789', 'word '.repeat(1000), { stream: true, model: 'sim,tokens=100' }))
+  const sent = await answer.bytes()
+  await gateway.close()
+
+  const [one] = await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? '')
+  t.equal(one?.request.bytes.length, 1024)
+  t.ok((one?.request.total ?? 0) > 5000)
+  t.ok(sent.length > 1024, 'the stream is longer than what is kept')
+  t.equal(one?.answer.total, sent.length)
+  t.equal(textOf(one?.answer.bytes), textOf(sent.subarray(0, 1024)))
+})
+
+t.test('an answer that the client left keeps what it had been sent', async t => {
+  const gateway = await startTestGateway(t, CONFIG)
+  const { headers, body } = chat('sk-team-a-0123456789', 'slow', { stream: true, model: 'sim,pace=50ms,tokens=1000' })
+  const req = request(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers })
+  req.end(body)
+  const [res] = await once(req, 'response')
+  await once(res, 'data')
+  res.destroy()
+  await gateway.waitForLog(line => line['end'] === 'client_gone')
+  await gateway.close()
+
+  const [one] = await archiveOf(t, gateway.file).find(String(res.headers['x-gateway-request-id']))
+  t.ok(one && one.answer.total > 0)
+})
+
+t.test('the answer to a request that no upstream took is kept too', async t => {
+  const gateway = await startTestGateway(t, CONFIG.replace('simulator: true', 'url: "http://127.0.0.1:9"'))
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
+  t.equal(answer.status, 502)
+  const sent = await answer.text()
+  await gateway.close()
+  const [one] = await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? '')
+  t.equal(textOf(one?.answer.bytes), sent)
+})
+
+t.test('nothing is written where no key asks for it; a reload can ask', async t => {
+  const gateway = await startTestGateway(t, CONFIG.replace(/^log:.*$/m, ''))
+  const ask = async () => {
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
+    await answer.text()
+    return answer.headers.get('x-gateway-request-id') ?? ''
+  }
+  const before = await ask()
+  t.notOk(existsSync(join(dirname(gateway.file), 'bodies.db')))
+  t.equal((await gateway.change(CONFIG)).applied, true)
+  const after = await ask()
+  await gateway.close()
+  const archive = archiveOf(t, gateway.file)
+  t.equal((await archive.find(after)).length, 1)
+  t.equal((await archive.find(before)).length, 0)
+})
+
+t.test('a file that cannot be written costs no request, and is told', async t => {
+  const gateway = await startTestGateway(t, CONFIG)
+  mkdirSync(join(dirname(gateway.file), 'bodies.db'))
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
+  t.equal(answer.status, 200)
+  await answer.text()
+  await gateway.waitForLog(line => line['msg'] === 'bodies cannot be kept')
+})
+
+function archiveOf(t: Test, file: string): Archive {
+  const archive = new Archive({
+    file: join(dirname(file), 'bodies.db'),
+    onTrouble: ({ message }) => t.fail(message),
+  })
+  t.teardown(() => archive.close())
+  return archive
+}
+
+function textOf(bytes: Uint8Array | undefined): string {
+  return Buffer.from(bytes ?? []).toString()
+}
