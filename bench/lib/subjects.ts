@@ -17,6 +17,11 @@ export interface Subject {
   stop(): void
 }
 
+export interface StartedGateway extends Subject {
+  /** The console's port; 0 = it has none. */
+  readonly console: number
+}
+
 export const KEY = 'sk-bench-0123456789abcdef'
 const root = join(import.meta.dirname, '..', '..')
 
@@ -35,12 +40,16 @@ export interface GatewayOptions {
   readonly routes?: string
   /** Further keys of `server`, in YAML. */
   readonly server?: string
+  /** Further top-level keys, in YAML. */
+  readonly also?: string
+  /** The ledger's file; a new one unless told. */
+  readonly ledger?: string
   /** Arguments of node, before the script. */
   readonly nodeArgs?: readonly string[]
 }
 
 /** The gateway as an operator runs it: a key with limits, price, ledger, a log line for each request. */
-export async function startGateway(upstreamPort: number, options: GatewayOptions = {}): Promise<Subject> {
+export async function startGateway(upstreamPort: number, options: GatewayOptions = {}): Promise<StartedGateway> {
   const dir = temporary('gateway-bench-')
   const file = join(dir, 'gateway.yaml')
   writeFileSync(file, `
@@ -57,7 +66,8 @@ keys:
       tokens_per_minute: 100000000000
       concurrent: 10000
       budget: { usd: 1000000, per: month }
-ledger: { file: gateway.db }
+ledger: { file: ${options.ledger ?? 'gateway.db'} }
+${options.also ?? ''}
 `)
   // The log goes to a file; its first line tells the port.
   const log = join(dir, 'log')
@@ -67,8 +77,11 @@ ledger: { file: gateway.db }
   stopAtExit(child)
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the gateway ended with code ${child.exitCode}`)
-    const base = /"base":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(readFileSync(log, 'utf8'))?.[1]
-    if (base !== undefined) return subject(options.name ?? 'this gateway', Number(base), child)
+    const [base, management] = ['base', 'console'].map(listener =>
+      new RegExp(`"${listener}":"http://127\\.0\\.0\\.1:(\\d+)"`).exec(readFileSync(log, 'utf8'))?.[1])
+    if (base !== undefined) {
+      return { ...subject(options.name ?? 'this gateway', Number(base), child), console: Number(management ?? 0) }
+    }
     await pause(10)
   }
 }

@@ -17,6 +17,7 @@ export async function servePages(app: FastifyInstance): Promise<void> {
   await app.register(files, {
     root: ROOT,
     cacheControl: false,
+    preCompressed: true,
     setHeaders: (reply, path) => {
       void reply.header('cache-control', path.startsWith(join(ROOT, 'assets')) ? IMMUTABLE : 'no-cache')
     },

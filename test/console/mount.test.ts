@@ -138,3 +138,22 @@ t.test('somebody who looks at the console does not keep the gateway from ending'
     await t.rejects(fetch(`${gateway.console}/console/api/session`))
   }
 })
+
+t.test('scripts and style sheets are sent compressed, and kept by the browser', async t => {
+  const gateway = await startConsole(t)
+  const page = await (await fetch(`${gateway.console}/console/`)).text()
+  const assets = page.match(/\/console\/assets\/[\w.-]+\.(js|css)/g) ?? []
+  t.ok(assets.some(path => path.endsWith('.js')) && assets.some(path => path.endsWith('.css')), 'the pages are built')
+  for (const path of assets) {
+    const plain = await fetch(gateway.console + path, { headers: { 'accept-encoding': 'identity' } })
+    t.equal(plain.headers.get('content-encoding'), null)
+    for (const coding of ['br', 'gzip']) {
+      const answer = await fetch(gateway.console + path, { headers: { 'accept-encoding': coding } })
+      t.equal(answer.headers.get('content-encoding'), coding, path)
+      t.equal(answer.headers.get('content-type'), plain.headers.get('content-type'))
+      t.match(answer.headers.get('cache-control'), /immutable/)
+      t.ok(Number(answer.headers.get('content-length')) < Number(plain.headers.get('content-length')))
+    }
+    await plain.arrayBuffer()
+  }
+})
