@@ -42,12 +42,19 @@ export const AUDIT_SCHEMA = `
 const KEPT = 10_000
 const LONGEST = 256
 
-/** Adds an entry, in the transaction that is open if one is; the oldest of its action beyond those kept goes. */
+/** Entries between two looks for those beyond: a look goes over all that are kept. */
+const LOOK_EVERY = 100
+
+/** Adds an entry, in the transaction that is open if one is; the oldest of its action beyond those kept go now and then. */
 export function recordAudit(db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEntry): void {
-  db.prepare('INSERT INTO audit (at, actor, address, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)')
+  const { lastInsertRowid } = db
+    .prepare('INSERT INTO audit (at, actor, address, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)')
     .run(at, cut(actor), address, action, subject, detail && cut(detail))
-  db.prepare(`DELETE FROM audit WHERE action = ? AND id <=
-    (SELECT id FROM audit WHERE action = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`).run(action, action, KEPT)
+  if (Number(lastInsertRowid) % LOOK_EVERY !== 0) return
+  // Of every action: one of two that take turns may never be the one at which it is looked.
+  const trim = db.prepare(`DELETE FROM audit WHERE action = ? AND id <=
+    (SELECT id FROM audit WHERE action = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`)
+  for (const each of ACTIONS) trim.run(each, each, KEPT)
 }
 
 /**

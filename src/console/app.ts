@@ -101,6 +101,8 @@ function addOperation<N extends OperationName>(api: FastifyInstance, name: N, op
   const route = routeOf(name)
   api.route({
     ...route,
+    // All of a table would be made, to be thrown away.
+    exposeHeadRoute: response !== null,
     onRequest: guard({ roles, opens: name === 'POST /session' }),
     handler: async (request, reply) => {
       const { caller, token, session } = request.standing as Standing

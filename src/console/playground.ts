@@ -7,10 +7,10 @@ import type { Session } from './sessions.ts'
 import { guard, standingOf } from './standing.ts'
 import type { Standing } from './standing.ts'
 
-/** What a browser tells the console is not for upstreams. */
+/** What a browser tells the console is not for upstreams. The console has met what it expects. */
 const WITHHELD = new Set([
   'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
-  'sec-fetch-user', 'authorization', 'x-api-key', 'x-goog-api-key',
+  'sec-fetch-user', 'expect', 'authorization', 'x-api-key', 'x-goog-api-key',
 ])
 
 /**
@@ -21,6 +21,7 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
   // The body is the pipeline's to read.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  app.addHook('onRequest', app.rateLimit())
   app.addHook('onRequest', async request => {
     request.standing = await standingOf(context, request)
   })

@@ -78,6 +78,8 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     of.exchange = null
   }
   const run: Host['run'] = (req, res, { url, identity, withhold }) => {
+    // It took a while to find out who asks: whoever has left since has said so already.
+    if ('stream' in req ? req.stream.destroyed : req.destroyed) return
     const { gateway } = reloader
     const exchange = newExchange(gateway, withheld(req, url, withhold), res, false)
     exchange.managed = true

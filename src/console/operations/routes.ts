@@ -45,6 +45,8 @@ export function routeOperations({ host, clock, desk }: Context, workers: Workers
         models: names
           .filter(name => identity?.allows(name) ?? true)
           .map(name => modelRow(gateway, name, listed.has(name), now))
+          // What no route takes is what upstreams call a model, with its price.
+          .filter(({ listed, protocols }) => role !== 'key' || listed || protocols.length > 0)
           .map(model => (role === 'key' ? { ...model, upstream: null } : model)),
       }
     },

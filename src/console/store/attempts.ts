@@ -45,14 +45,20 @@ export class AttemptTable {
     forget.run(addressSubject(address))
     if (name === null) return
     forget.run(nameSubject(name))
+    forget.run(ownerSubject(name, address))
     this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, 0, 0, ?)').run(knownSubject(name, address), now)
   }
 
-  /** Whoever guesses a name elsewhere does not slow down its owner. */
+  /**
+   * Whoever guesses a name elsewhere does not slow down its owner. Where the owner
+   * has been it is counted for itself: others there may be right about a name of
+   * their own, which takes back what is counted of the address.
+   */
   #subjects({ name, address }: Attempt, now: number): { subject: string; longest: number }[] {
     const byAddress = { subject: addressSubject(address), longest: LONGEST.address }
-    if (name === null || this.#isKnown(name, address, now)) return [byAddress]
-    return [byAddress, { subject: nameSubject(name), longest: LONGEST.name }]
+    if (name === null) return [byAddress]
+    const subject = this.#isKnown(name, address, now) ? ownerSubject(name, address) : nameSubject(name)
+    return [byAddress, { subject, longest: LONGEST.name }]
   }
 
   #isKnown(name: string, address: string, now: number): boolean {
@@ -81,6 +87,11 @@ export class AttemptTable {
 
 function nameSubject(name: string): string {
   return `name ${name}`
+}
+
+/** A name, where its owner has logged in before. */
+function ownerSubject(name: string, address: string): string {
+  return `owner ${addressSubject(address)} ${name}`
 }
 
 function knownSubject(name: string, address: string): string {

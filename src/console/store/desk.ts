@@ -9,6 +9,7 @@ import type { Block } from '../../auth/key-reader.ts'
 import type { KeyRecord } from '../../auth/key-record.ts'
 import { maskedYaml } from '../../config/masked.ts'
 import type { Key } from '../../config/types.ts'
+import { identityOf } from '../../ledger/file.ts'
 import { AttemptTable } from './attempts.ts'
 import type { Attempt } from './attempts.ts'
 import { openConsoleFile } from './console-file.ts'
@@ -30,8 +31,6 @@ export type Changed =
   | 'unconfirmed'
   /** There is no live key of that name. */
   | 'unknown'
-  /** It was so already. */
-  | 'as_before'
 
 /** What a worker has under way, for the others to show. */
 export interface Snapshot {
@@ -53,7 +52,7 @@ export class Desk {
   readonly #db: DatabaseSync
   readonly #sessions: SessionTable
   readonly #attempts: AttemptTable
-  #keys: KeyFile | null = null
+  #keys: { readonly file: KeyFile; readonly identity: string | null } | null = null
 
   constructor(options: DeskOptions) {
     this.#options = options
@@ -132,8 +131,10 @@ export class Desk {
   async setBlocked(name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor): Promise<Changed> {
     const file = this.#keyFile()
     const key = { name, digest: Buffer.from(digest) }
-    const isNew = blocked ? file.block(key, now, by) : file.unblock(key, now, by)
-    return isNew ? published(file) : 'as_before'
+    if (blocked) file.block(key, now, by)
+    else file.unblock(key, now, by)
+    // Where it was so already, somebody may still have to confirm it.
+    return published(file)
   }
 
   /** A configuration's text for people to read: of a large one it takes a while. */
@@ -152,14 +153,22 @@ export class Desk {
   }
 
   close(): void {
-    this.#keys?.close()
+    this.#keys?.file.close()
     this.#db.close()
   }
 
   #keyFile(): KeyFile {
     const { keyFile } = this.#options
     if (keyFile === null) throw new Error('the configuration names no ledger, beside which keys are kept')
-    return this.#keys ??= new KeyFile(keyFile)
+    const identity = identityOf(keyFile)
+    // Where another file has taken the place of the one that is open, what is written to that holds nowhere.
+    if (this.#keys === null || (identity !== null && identity !== this.#keys.identity)) {
+      this.#keys?.file.close()
+      this.#keys = null
+      const file = new KeyFile(keyFile)
+      this.#keys = { file, identity: identityOf(keyFile) }
+    }
+    return this.#keys.file
   }
 }
 

@@ -19,6 +19,8 @@ export const ABSOLUTE = 12 * 60 * 60_000
 const GRAIN = 30_000
 /** Sessions at once; the one that was used least lately goes. */
 const MOST = 10_000
+/** Sessions of one user or key, for the same reason: who logs in without end ends nobody else's. */
+const MOST_OF_ONE = 100
 
 /** Who is logged in. */
 export class SessionTable {
@@ -32,6 +34,9 @@ export class SessionTable {
 
   open(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): void {
     this.#db.prepare('DELETE FROM sessions WHERE seen_at < ? OR created_at < ?').run(now - IDLE, now - ABSOLUTE)
+    this.#db.prepare(`DELETE FROM sessions WHERE digest IN
+      (SELECT digest FROM sessions WHERE kind = ? AND name = ? ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`)
+      .run(session.kind, session.name, MOST_OF_ONE - 1)
     this.#db.prepare(`DELETE FROM sessions WHERE digest IN
       (SELECT digest FROM sessions ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`).run(MOST - 1)
     this.#db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)')
