@@ -50,6 +50,8 @@ export async function handleUpgrade(
   } catch (thrown) {
     failure = asGatewayError(thrown)
     answerError(gateway, exchange, failure)
+    // Half of its connection may still be open, and nothing will come of it.
+    if (failure.code === 'client_gone') socket.destroy()
   } finally {
     await settle(gateway, exchange, failure)
     gateway.running.delete(exchange)
