@@ -95,11 +95,7 @@ export class Exchange {
   /** Collects what the client is sent; null = its bodies are not kept. */
   recording: Recording | null = null
   relay: Relay | null = null
-  /**
-   * What runs at this moment, to be torn down; set while an upstream is at work.
-   * An object: with a function in this place, Node 26 kept each exchange in memory
-   * until the next major collection, which cost a sixth of a request's CPU.
-   */
+  /** What runs at this moment, to be torn down; set while an upstream is at work. */
   underWay: Stoppable | null = null
   /** HTTP status sent; 499 when the client left before any. */
   status = 0

@@ -19,7 +19,7 @@ import type { ProxyServer } from './proxy/attempt.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { requestIds } from './request-id.ts'
 import { Health } from './routing/health.ts'
-import { Running } from './running.ts'
+import { Running, RunningShare } from './running.ts'
 import { RouteTable } from './routing/table.ts'
 import { openStoredKeys } from './stored-keys.ts'
 import type { Archive } from './transcripts/archive.ts'
@@ -45,7 +45,7 @@ export interface Gateway {
   readonly accounts: Accounts
   readonly upstreams: ReadonlyMap<string, LiveUpstream>
   /** Exchanges under way that began with it, WebSockets included. */
-  readonly running: Running
+  readonly running: RunningShare
   /** How well each model at each upstream does. */
   readonly health: Health
   /** Asks upstreams whether they are well, while the gateway is in force. */
@@ -138,7 +138,7 @@ export function buildGateway(
     proxy,
     accounts,
     upstreams,
-    running: new Running(lasting.running),
+    running: new RunningShare(lasting.running),
     health: lasting.health,
     checks: new Checks(upstreams.values(), lasting),
     bodyRules: bodyRules(config.log.bodies),

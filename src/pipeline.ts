@@ -32,7 +32,7 @@ import { record } from './transcribe.ts'
  * It never throws.
  */
 export async function handle(gateway: Gateway, exchange: Exchange): Promise<void> {
-  gateway.running.add(exchange)
+  const ticket = gateway.running.begin(exchange)
   const { res } = exchange
   const gone = () => {
     // A response that was delivered closes too; an error costs a stack, which is not for the usual case.
@@ -50,7 +50,7 @@ export async function handle(gateway: Gateway, exchange: Exchange): Promise<void
     res.off('close', gone)
     await settle(gateway, exchange, failure)
     gateway.lasting.bodies.give(exchange.bytesHeld)
-    gateway.running.delete(exchange)
+    gateway.running.end(ticket)
   }
 }
 

@@ -39,7 +39,7 @@ export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse
 export async function handleUpgrade(
   gateway: Gateway, exchange: Exchange, socket: Duplex, head: Buffer,
 ): Promise<void> {
-  gateway.running.add(exchange)
+  const ticket = gateway.running.begin(exchange)
   let failure: GatewayError | null = null
   try {
     open(gateway, exchange)
@@ -54,7 +54,7 @@ export async function handleUpgrade(
     if (failure.code === 'client_gone') socket.destroy()
   } finally {
     await settle(gateway, exchange, failure)
-    gateway.running.delete(exchange)
+    gateway.running.end(ticket)
   }
 }
 

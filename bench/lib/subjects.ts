@@ -20,6 +20,8 @@ export interface Subject {
 export interface StartedGateway extends Subject {
   /** The console's port; 0 = it has none. */
   readonly console: number
+  /** The file that its standard output goes to. */
+  readonly log: string
 }
 
 export const KEY = 'sk-bench-0123456789abcdef'
@@ -80,7 +82,7 @@ ${options.also ?? ''}
     const [base, management] = ['base', 'console'].map(listener =>
       new RegExp(`"${listener}":"http://127\\.0\\.0\\.1:(\\d+)"`).exec(readFileSync(log, 'utf8'))?.[1])
     if (base !== undefined) {
-      return { ...subject(options.name ?? 'this gateway', Number(base), child), console: Number(management ?? 0) }
+      return { ...subject(options.name ?? 'this gateway', Number(base), child), console: Number(management ?? 0), log }
     }
     await pause(10)
   }

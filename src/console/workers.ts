@@ -31,21 +31,19 @@ const NOTE = 5_000
 /** @param own the only key whose requests count; null = all do */
 export function doingOf({ lasting, health, config }: Gateway, own: string | null): Doing {
   const named = (name: string) => config.upstreams.has(name)
-  const exchanges: Live['exchanges'] = []
-  let running = 0
+  const all: Exchange[] = []
   let streams = 0
-  // In the order of their begin.
   for (const exchange of lasting.running) {
     if (exchange.classified.endpoint.name === 'status') continue
     if (own !== null && exchange.identity.key?.name !== own) continue
-    running++
+    all.push(exchange)
     if (asksForEvents(exchange)) streams++
-    if (exchanges.length < MOST) exchanges.push(shown(exchange))
   }
+  all.sort((a, b) => a.startedAt - b.startedAt)
   return {
-    running,
+    running: all.length,
     streams,
-    exchanges,
+    exchanges: all.slice(0, MOST).map(shown),
     candidates: health.conditions().map(([id, { circuit, opensIn, inFlight, firstByteMs }]) => {
       const [upstream, model] = candidateOf(id)
       const opens = opensIn === Infinity || circuit === 'closed' ? null : opensIn

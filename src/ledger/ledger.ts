@@ -103,7 +103,7 @@ class ThreadedLedger implements Ledger {
   readonly #maxWaiting: number
   readonly #link: WriterLink
   /** By start and id, in the order of their first arrival. */
-  readonly #pending = new Map<string, Pending>()
+  #pending = new Map<string, Pending>()
   readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
   readonly #told = new Map<TroubleCode, number>()
   /** A batch is many requests' affair, and in the course of none of them. */
@@ -222,10 +222,7 @@ class ThreadedLedger implements Ledger {
   #cut(): Batch {
     const drafts: Values[] = []
     const closed: Values[] = []
-    let rows = 0
-    for (const [id, pending] of this.#pending) {
-      if (++rows > BATCH) break
-      this.#pending.delete(id)
+    for (const pending of this.#take()) {
       try {
         (pending.closed ? closed : drafts).push(encode(pending.row))
       } catch (error) {
@@ -234,6 +231,23 @@ class ThreadedLedger implements Ledger {
     }
     this.#seq += 1
     return { seq: this.#seq, drafts, closed }
+  }
+
+  /** What is to go next, at most BATCH. */
+  *#take(): Generator<Pending, void, undefined> {
+    if (this.#pending.size <= BATCH) {
+      const all = this.#pending
+      // A map that was emptied and filled again would keep what was in it: see Slots.
+      this.#pending = new Map()
+      yield* all.values()
+      return
+    }
+    let rows = 0
+    for (const [id, pending] of this.#pending) {
+      if (++rows > BATCH) return
+      this.#pending.delete(id)
+      yield pending
+    }
   }
 
   #acknowledge(batch: Batch, lost: number, refused: Trouble | null): void {

@@ -55,7 +55,8 @@ export class LimitsWindow {
   readonly #limiter: LocalLimiter
   readonly #common: Common
   readonly #keys = new Map<number, LimitedKey>()
-  readonly #open = new Map<number, Reservation>()
+  /** At the ids that the worker gives them, which are small numbers. */
+  readonly #open: (Reservation | null)[] = []
 
   constructor(limiter: LocalLimiter, common: Common) {
     this.#limiter = limiter
@@ -74,8 +75,8 @@ export class LimitsWindow {
           replies.push(this.#admit(request))
           break
         case 'settle':
-          this.#open.get(request.id)?.settle(request)
-          this.#open.delete(request.id)
+          this.#open[request.id]?.settle(request)
+          this.#open[request.id] = null
           break
         case 'restore':
           this.#limiter.restoreSpend(request.rows.map(row => ({ ...row, key: this.#key(row.ref) })))
@@ -93,14 +94,13 @@ export class LimitsWindow {
    * budget is never overspent by a worker's death.
    */
   close(): void {
-    for (const reservation of this.#open.values()) reservation.settle({ tokens: null, pico: null })
-    this.#open.clear()
+    for (const reservation of this.#open.splice(0)) reservation?.settle({ tokens: null, pico: null })
   }
 
   #admit({ id, ref, model, tokens, pico }: Request & { kind: 'admit' }): Reply {
     const key = this.#key(ref)
     const admission = this.#limiter.admit({ key, model, estimate: { tokens, pico } })
-    if (admission.ok) this.#open.set(id, admission.reservation)
+    if (admission.ok) this.#open[id] = admission.reservation
     return { id, refusal: admission.ok ? null : admission.refusal, figures: this.#limiter.figures(key, model) }
   }
 

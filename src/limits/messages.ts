@@ -7,7 +7,7 @@ export type Request =
   | { readonly kind: 'key'; readonly ref: number; readonly name: string; readonly limits: Limits | null }
   | {
     readonly kind: 'admit'
-    /** The worker's number of the reservation. */
+    /** The worker's number of the reservation; given to another once this one is refused or settled. */
     readonly id: number
     readonly ref: number
     readonly model: string | null

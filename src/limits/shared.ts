@@ -1,4 +1,5 @@
 import type { Limits } from '../config/types.ts'
+import { Slots } from '../slots.ts'
 import type { Reply, Request } from './messages.ts'
 import type { Admission, Ask, Figures, LimitedKey, Limiter, Outcome, Reservation, Spend } from './types.ts'
 
@@ -21,11 +22,11 @@ export class SharedLimiter implements Limiter {
   readonly #send: (requests: readonly Request[]) => void
   #defaults: Limits | null
   #outbox: Request[] = []
-  #ids = 0
   #refs = 0
   /** One for each name: a key whose limits change keeps its number. */
   readonly #keys = new Map<string, { limits: Limits | null; ref: number }>()
-  readonly #waiting = new Map<number, { readonly ask: Ask; readonly resolve: (admission: Admission) => void }>()
+  /** What was asked, each at its id, until it is refused or settled. */
+  readonly #open = new Slots<{ readonly ask: Ask; readonly resolve: (admission: Admission) => void }>()
   readonly #figures = new Map<string, Figures>()
 
   /**
@@ -40,21 +41,26 @@ export class SharedLimiter implements Limiter {
 
   admit(ask: Ask): Admission | Promise<Admission> {
     if (this.#unlimited(ask.key)) return UNLIMITED
-    const id = ++this.#ids
     const { tokens, pico } = ask.estimate
+    const { promise, resolve } = Promise.withResolvers<Admission>()
+    const id = this.#open.add({ ask, resolve })
     this.#post({ kind: 'admit', id, ref: this.#ref(ask.key), model: ask.model, tokens, pico })
-    return new Promise(resolve => this.#waiting.set(id, { ask, resolve }))
+    return promise
   }
 
   receive(replies: readonly Reply[]): void {
     for (const { id, refusal, figures } of replies) {
-      const { ask, resolve } = this.#waiting.get(id) ?? {}
-      if (ask === undefined || resolve === undefined) continue
-      this.#waiting.delete(id)
+      const asked = this.#open.at(id)
+      if (asked === null) continue
+      const { ask, resolve } = asked
       if (this.#figures.size >= MOST_FIGURES) this.#figures.clear()
       this.#figures.set(figuresOf(ask.key, ask.model), figures)
-      if (refusal !== null) resolve({ ok: false, refusal })
-      else resolve({ ok: true, reservation: this.#reservation(id) })
+      if (refusal === null) {
+        resolve({ ok: true, reservation: this.#reservation(id) })
+        continue
+      }
+      this.#open.delete(id)
+      resolve({ ok: false, refusal })
     }
   }
 
@@ -79,6 +85,7 @@ export class SharedLimiter implements Limiter {
     const settle = ({ tokens, pico }: Outcome): void => {
       if (!isOpen) return
       isOpen = false
+      this.#open.delete(id)
       this.#post({ kind: 'settle', id, tokens, pico })
     }
     return { settle, release: () => settle({ tokens: 0, pico: 0n }) }

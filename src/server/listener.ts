@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import type { Address } from '../config/types.ts'
 import { hasBody } from '../proxy/body.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+import { Slots } from '../slots.ts'
 import { pendingResponse } from './pending.ts'
 
 /** A certificate with its chain, and its private key; PEM. */
@@ -77,15 +78,15 @@ const TURNED_AWAY = 1_000
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, leaveIdle = LEAVE_IDLE } = options
-  const state: Http1State = { leaving: false, sockets: new Set() }
+  const state: Http1State = { leaving: false, sockets: new Slots(), upgraded: new WeakSet() }
   const h1 = http1(options, headersTimeout, state)
   const h2 = http2Server(options)
-  const sockets = new Set<net.Socket>()
+  const sockets = new Slots<net.Socket>()
   const isFull = () => sockets.size > options.maxConnections()
   const hand = (socket: net.Socket, isHttp2: boolean) => {
     if (!isHttp2) {
-      state.sockets.add(socket)
-      socket.once('close', () => state.sockets.delete(socket))
+      const slot = state.sockets.add(socket)
+      socket.once('close', () => state.sockets.delete(slot))
     }
     ;(isHttp2 ? h2 : h1).emit('connection', socket)
   }
@@ -110,8 +111,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     socket.on('error', ignore)
   })
   front.prependListener('connection', (socket: net.Socket) => {
-    sockets.add(socket.setNoDelay(true))
-    socket.once('close', () => sockets.delete(socket))
+    const slot = sockets.add(socket.setNoDelay(true))
+    socket.once('close', () => sockets.delete(slot))
   })
   front.on('tlsClientError', (_error: Error, socket: tls.TLSSocket) => socket.destroy())
   const sessions = new Set<http2.ServerHttp2Session>()
@@ -142,7 +143,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       state.leaving = true
       const gone = stopListening()
       h1.keepAliveTimeout = leaveIdle
-      const quiet = leaveConnections(state.sockets, leaveIdle)
+      const quiet = leaveConnections(state, leaveIdle)
       for (const session of sessions) sendAway(session, leaveIdle)
       return gone.finally(() => clearTimeout(quiet))
     },
@@ -166,9 +167,10 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
  *
  * @returns the timer of the second part
  */
-function leaveConnections(sockets: ReadonlySet<net.Socket>, patience: number): NodeJS.Timeout {
+function leaveConnections({ sockets, upgraded }: Http1State, patience: number): NodeJS.Timeout {
   const silent = new Map<net.Socket, number>()
   for (const socket of sockets) {
+    if (upgraded.has(socket)) continue
     const pending = pendingResponse(socket)
     if (!pending) silent.set(socket, socket.bytesRead)
     else if (!pending.headersSent) pending.shouldKeepAlive = false
@@ -206,8 +208,10 @@ function endWhenIdle(session: http2.ServerHttp2Session, patience: number): void 
 
 interface Http1State {
   leaving: boolean
-  /** Connections that speak HTTP/1.1; not those that went over to something else. */
-  readonly sockets: Set<net.Socket>
+  /** Connections that began with HTTP/1.1. */
+  readonly sockets: Slots<net.Socket>
+  /** Those of them that went over to something else. */
+  readonly upgraded: WeakSet<net.Socket>
 }
 
 function http1(options: ListenerOptions, headersTimeout: number, state: Http1State): http.Server {
@@ -238,7 +242,7 @@ function http1(options: ListenerOptions, headersTimeout: number, state: Http1Sta
   const upgrade = (req: http.IncomingMessage, socket: Duplex, head: Buffer) => {
     // Pipelined behind a request that is not answered yet, or in front of a body of its own (then node hands out
     // something less than a socket): nobody does that.
-    state.sockets.delete(req.socket)
+    state.upgraded.add(req.socket)
     if (pendingResponse(req.socket) || socket !== req.socket) req.socket.destroy()
     else options.onUpgrade(req, socket, head)
   }
