@@ -44,14 +44,14 @@ t.test('some may leave while they are gone through', async t => {
 function leftBy(turn: (item: object, at: number) => void): number {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as (options?: { type: 'minor' }) => void
-  const BIG = 1_000
-  for (let i = 0; i < 32; i++) turn({ ballast: new Array(BIG).fill(i) }, i)
+  const ballast = () => Array.from({ length: 1_000 }, () => 0)
+  for (let i = 0; i < 32; i++) turn({ ballast: ballast() }, i)
   // By now the collection itself is old.
   gc()
   gc()
   const before = process.memoryUsage().heapUsed
   for (let i = 0; i < 5_000; i++) {
-    turn({ ballast: new Array(BIG).fill(i) }, i % 32)
+    turn({ ballast: ballast() }, i % 32)
     if (i % 500 === 0) gc({ type: 'minor' })
   }
   gc({ type: 'minor' })
