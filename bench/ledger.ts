@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { LedgerEntry } from '../src/ledger/entry.ts'
 import { openLedger } from '../src/ledger/ledger.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { draft, row } from '../test/ledger/rows.ts'
@@ -32,14 +33,14 @@ function openAt(directory: string, maxWaiting = 100_000): Ledger {
 
 type Target = Pick<Ledger, 'open' | 'close'>
 
-const NONE: Target = { open: () => undefined, close: () => undefined }
+const NONE: Target = { open: draft => new LedgerEntry(draft), close: () => undefined }
 
 /**
  * @param overlap requests that are in flight at any time
  * @param sample called every two ms
  */
 async function steady(overlap: number, to: Target, sample: () => void): Promise<Cost> {
-  const open: string[] = []
+  const open: { readonly id: string; readonly entry: LedgerEntry }[] = []
   const started = performance.now()
   const all = process.cpuUsage()
   const main = process.threadCpuUsage()
@@ -47,9 +48,9 @@ async function steady(overlap: number, to: Target, sample: () => void): Promise<
   for (let now = started; now - started < seconds * 1000; now = performance.now()) {
     for (const due = Math.floor((now - started) * rate / 1000); requests < due; requests += 1) {
       const id = `01JD6Z${String(requests).padStart(20, '0')}`
-      to.open(draft(id))
-      open.push(id)
-      if (open.length > overlap) to.close(row(open.shift() ?? ''))
+      open.push({ id, entry: to.open(() => draft(id)) })
+      const first = open.length > overlap ? open.shift() : undefined
+      if (first) to.close(row(first.id), first.entry)
     }
     sample()
     await new Promise(resolve => setTimeout(resolve, 2))

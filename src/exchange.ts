@@ -2,6 +2,7 @@ import type { Identity } from './auth/keyring.ts'
 import { ANONYMOUS } from './auth/keyring.ts'
 import type { Route, Target } from './config/types.ts'
 import type { GatewayError } from './errors.ts'
+import type { LedgerEntry } from './ledger/entry.ts'
 import type { Reservation } from './limits/types.ts'
 import type { QuotedPrice } from './metering/prices.ts'
 import type { Answer } from './metering/settle.ts'
@@ -81,6 +82,8 @@ export class Exchange {
   /** What the candidate's model costs; null = nobody knows. */
   quoted: QuotedPrice | null = null
   reservation: Reservation | null = null
+  /** What the ledger knows it by; null where there is no ledger, or it was never admitted. */
+  entry: LedgerEntry | null = null
   /** Tokens of the request, as estimated at admission; null = the body does not tell. */
   estimatedInput: number | null = null
   /** Answers that broke under way and were continued by another upstream: each is billed for itself. */

@@ -4,7 +4,7 @@ import { GatewayError, asGatewayError } from './errors.ts'
 import { asksForEvents } from './exchange.ts'
 import type { Exchange, Stoppable } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { draftRow, hasSpoken, tokensSoFar } from './ledger-row.ts'
+import { hasSpoken, tokensSoFar } from './ledger-row.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
@@ -161,7 +161,7 @@ class Forwarding implements Stoppable {
     this.#current = current
     if (this.#following) this.#interruption = Promise.withResolvers()
     // Should the process die, the ledger tells of every attempt that was begun.
-    if (!isFirst) this.#gateway.accounts.ledger?.progress(draftRow(exchange))
+    if (!isFirst && exchange.entry) this.#gateway.accounts.ledger?.progress(exchange.entry)
     return current
   }
 

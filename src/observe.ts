@@ -1,6 +1,5 @@
 import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { draftRow } from './ledger-row.ts'
 import type { Answer } from './metering/settle.ts'
 import { isMetered } from './metering/settle.ts'
 import { StreamFilter } from './metering/stream-filter.ts'
@@ -51,13 +50,12 @@ class StreamObserver implements Observer {
   /** Nobody has to be told of a piece: a draft waits to be written, or there is nowhere to write. */
   #isQuiet: boolean
   #isFirst = true
-  #isOver = false
 
   constructor(gateway: Gateway, exchange: Exchange, meter: StreamMeter) {
     this.#gateway = gateway
     this.#exchange = exchange
     this.#meter = meter
-    this.#isQuiet = gateway.accounts.ledger === null
+    this.#isQuiet = exchange.entry === null
     this.filter = exchange.hidesUsage ? new StreamFilter() : null
   }
 
@@ -81,15 +79,13 @@ class StreamObserver implements Observer {
   }
 
   end(): void {
-    // From here on the final row may come, and no draft after it.
-    this.#isOver = true
     this.#meter.end()
   }
 
   readonly #draft = (): void => {
-    if (this.#isOver) return
+    const { entry } = this.#exchange
     this.#isQuiet = false
-    this.#gateway.accounts.ledger?.progress(draftRow(this.#exchange))
+    if (entry) this.#gateway.accounts.ledger?.progress(entry)
   }
 }
 

@@ -75,7 +75,7 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   exchange.candidate = order[0] as Target
   const reserving = reserve(gateway, exchange, exchange.candidate)
   if (reserving) await reserving
-  gateway.accounts.ledger?.open(draftRow(exchange))
+  exchange.entry = gateway.accounts.ledger?.open(() => draftRow(exchange)) ?? null
   record(gateway, exchange)
   return forward(gateway, exchange, order)
 }

@@ -37,7 +37,7 @@ export async function settle(gateway: Gateway, exchange: Exchange, failure: Gate
   }
   // Until its end: what the settlement takes is nobody's waiting.
   const row = finalRow(exchange, failure, bill, endedAt - exchange.startedAt)
-  ledger?.close(row)
+  ledger?.close(row, exchange.entry)
   transcribe(gateway, exchange)
   const { inputTokens, outputTokens } = bill.usage
   if (!bill.billed) exchange.reservation?.release()

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { encode } from './columns.ts'
 import type { Values } from './columns.ts'
+import { LedgerEntry } from './entry.ts'
 import type { LedgerRow } from './row.ts'
 import type { Batch } from './store.ts'
 import { troubleOf } from './trouble.ts'
@@ -33,18 +34,25 @@ export interface LedgerStats {
  */
 export interface Ledger {
   /**
-   * A request was admitted. The draft is its row as it is to stand, `interrupted`,
-   * if the process dies from now on: with the estimates of what it uses. A refused
-   * request needs none.
+   * A request was admitted. A refused one needs no draft.
+   *
+   * @param draft tells its row as it is to stand, `interrupted`, if the process
+   *   dies: with the estimates of what it uses. Asked when that is written, and
+   *   again after each `progress`; never when the request has ended.
+   * @returns for what follows
    */
-  open(draft: LedgerRow): void
+  open(draft: () => LedgerRow): LedgerEntry
   /**
-   * A better draft of an open request: once it is known which upstream answers,
-   * and now and then, about once a second, while a stream runs.
+   * There is a better draft of an open request: once it is known which upstream
+   * answers, and now and then, about once a second, while a stream runs.
    */
-  progress(draft: LedgerRow): void
-  /** The request ended. Its row is not to be changed afterwards. */
-  close(row: LedgerRow): void
+  progress(entry: LedgerEntry): void
+  /**
+   * The request ended. Its row is not to be changed afterwards.
+   *
+   * @param entry none where it was never opened
+   */
+  close(row: LedgerRow, entry?: LedgerEntry | null): void
   stats(): LedgerStats
   /** Resolves when the file is open, or when the first try has failed. */
   ready(): Promise<void>
@@ -93,17 +101,12 @@ export function openLedger(options: LedgerOptions): Ledger {
   return new ThreadedLedger(options)
 }
 
-interface Pending {
-  row: LedgerRow
-  closed: boolean
-}
-
 class ThreadedLedger implements Ledger {
   readonly #options: LedgerOptions
   readonly #maxWaiting: number
   readonly #link: WriterLink
-  /** By start and id, in the order of their first arrival. */
-  #pending = new Map<string, Pending>()
+  /** In the order of their first arrival. */
+  #waiting: LedgerEntry[] = []
   readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
   readonly #told = new Map<TroubleCode, number>()
   /** A batch is many requests' affair, and in the course of none of them. */
@@ -138,22 +141,28 @@ class ThreadedLedger implements Ledger {
     })
   }
 
-  open(draft: LedgerRow): void {
-    this.#add(draft, false)
+  open(draft: () => LedgerRow): LedgerEntry {
+    const entry = new LedgerEntry(draft)
+    this.#add(entry)
+    return entry
   }
 
-  progress(draft: LedgerRow): void {
-    this.#add(draft, false)
+  progress(entry: LedgerEntry): void {
+    // After the row it would be late, and of no use.
+    if (entry.row === null) this.#add(entry)
   }
 
-  close(row: LedgerRow): void {
-    this.#add(row, true)
+  close(row: LedgerRow, entry: LedgerEntry | null = null): void {
+    const closed = entry ?? new LedgerEntry(null)
+    closed.draft = null
+    closed.row = row
+    this.#add(closed)
   }
 
   stats(): LedgerStats {
     return {
       written: this.#written,
-      waiting: this.#pending.size + this.#sentRows,
+      waiting: this.#waiting.length + this.#sentRows,
       lost: this.#lost,
       interrupted: this.#interrupted,
       healthy: this.#healthy,
@@ -166,8 +175,8 @@ class ThreadedLedger implements Ledger {
   }
 
   flush(): Promise<void> {
-    const seq = this.#seq + Math.ceil(this.#pending.size / BATCH)
-    if (this.#pending.size === 0 && this.#link.unwritten.length === 0) return Promise.resolve()
+    const seq = this.#seq + Math.ceil(this.#waiting.length / BATCH)
+    if (this.#waiting.length === 0 && this.#link.unwritten.length === 0) return Promise.resolve()
     this.#send()
     return this.#awaited(new Promise(resolve => this.#flushes.push({ seq, resolve })))
   }
@@ -176,25 +185,19 @@ class ThreadedLedger implements Ledger {
     return this.#ending ??= this.#end(patience)
   }
 
-  #add(row: LedgerRow, closed: boolean): void {
+  #add(entry: LedgerEntry): void {
+    if (entry.waits) return
+    const isClosed = entry.row !== null
     if (this.#ending !== null) {
-      if (closed) this.#lose(1, 'shutdown', 'a request ended after the ledger was closed')
+      if (isClosed) this.#lose(1, 'shutdown', 'a request ended after the ledger was closed')
       return
     }
-    const id = `${row.startedAt} ${row.requestId}`
-    const known = this.#pending.get(id)
-    if (known !== undefined) {
-      // A draft that comes after the row is late, and of no use.
-      if (known.closed && !closed) return
-      known.row = row
-      known.closed = closed
+    if (this.#waiting.length + this.#sentRows >= this.#maxWaiting) {
+      if (isClosed) this.#lose(1, 'overflow', `${this.#maxWaiting} rows wait: more are not kept`)
       return
     }
-    if (this.#pending.size + this.#sentRows >= this.#maxWaiting) {
-      if (closed) this.#lose(1, 'overflow', `${this.#maxWaiting} rows wait: more are not kept`)
-      return
-    }
-    this.#pending.set(id, { row, closed })
+    entry.waits = true
+    this.#waiting.push(entry)
     this.#schedule()
   }
 
@@ -211,7 +214,7 @@ class ThreadedLedger implements Ledger {
   }
 
   #send(): void {
-    while (this.#pending.size > 0 && this.#link.unwritten.length < WINDOW) {
+    while (this.#waiting.length > 0 && this.#link.unwritten.length < WINDOW) {
       const batch = this.#cut()
       this.#sentRows += batch.drafts.length + batch.closed.length
       this.#sentAt = performance.now()
@@ -222,32 +225,24 @@ class ThreadedLedger implements Ledger {
   #cut(): Batch {
     const drafts: Values[] = []
     const closed: Values[] = []
-    for (const pending of this.#take()) {
+    const hadDraft: boolean[] = []
+    for (const entry of this.#waiting.splice(0, BATCH)) {
+      entry.waits = false
+      const { row, draft } = entry
       try {
-        (pending.closed ? closed : drafts).push(encode(pending.row))
+        if (row !== null) {
+          closed.push(encode(row))
+          hadDraft.push(entry.isDrafted)
+        } else if (draft !== null) {
+          drafts.push(encode(draft()))
+          entry.isDrafted = true
+        }
       } catch (error) {
-        this.#lose(pending.closed ? 1 : 0, 'row', troubleOf(error).message)
+        this.#lose(row === null ? 0 : 1, 'row', troubleOf(error).message)
       }
     }
     this.#seq += 1
-    return { seq: this.#seq, drafts, closed }
-  }
-
-  /** What is to go next, at most BATCH. */
-  *#take(): Generator<Pending, void, undefined> {
-    if (this.#pending.size <= BATCH) {
-      const all = this.#pending
-      // A map that was emptied and filled again would keep what was in it: see Slots.
-      this.#pending = new Map()
-      yield* all.values()
-      return
-    }
-    let rows = 0
-    for (const [id, pending] of this.#pending) {
-      if (++rows > BATCH) return
-      this.#pending.delete(id)
-      yield pending
-    }
+    return { seq: this.#seq, drafts, closed, hadDraft }
   }
 
   #acknowledge(batch: Batch, lost: number, refused: Trouble | null): void {
@@ -260,7 +255,7 @@ class ThreadedLedger implements Ledger {
     }
     // Somebody waits: now rather than at the next turn.
     if (this.#flushes.length > 0) this.#send()
-    else if (this.#pending.size > 0) this.#schedule()
+    else if (this.#waiting.length > 0) this.#schedule()
   }
 
   #recover(): void {
@@ -305,9 +300,9 @@ class ThreadedLedger implements Ledger {
 
   #giveUp(): void {
     let rows = 0
-    for (const pending of this.#pending.values()) rows += pending.closed ? 1 : 0
+    for (const { row } of this.#waiting) rows += row === null ? 0 : 1
     for (const batch of this.#link.unwritten) rows += batch.closed.length
-    this.#pending.clear()
+    this.#waiting = []
     this.#sentRows = 0
     if (rows > 0) this.#lose(rows, 'shutdown', `${rows} rows could not be written before the end`)
     for (const { resolve } of this.#flushes.splice(0)) resolve()

@@ -14,6 +14,8 @@ export interface Batch {
   /** How running requests would be billed if the process died now. */
   readonly drafts: readonly Values[]
   readonly closed: readonly Values[]
+  /** Of each that is closed: may there be a draft of it? Unless told, of all. */
+  readonly hadDraft?: readonly boolean[]
 }
 
 /** Rows of a batch that SQLite will never take. */
@@ -102,10 +104,10 @@ export class Store {
           first ??= rowError(error)
         }
       }
-      for (const values of batch.closed) {
+      for (const [at, values] of batch.closed.entries()) {
         try {
           this.#enter(values)
-          this.#undraft.run(values[0] ?? null, values[1] ?? null)
+          if (batch.hadDraft?.[at] !== false) this.#undraft.run(values[0] ?? null, values[1] ?? null)
         } catch (error) {
           first ??= rowError(error)
           closed += 1

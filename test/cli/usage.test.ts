@@ -162,7 +162,7 @@ t.test('it works beside the gateway, and shows a running request on demand only'
   const dir = t.testdir({ 'gateway.yaml': `${CONFIG}ledger: { file: gateway.db }\n` })
   const config = join(dir, 'gateway.yaml')
   await using watched = watch(join(dir, 'gateway.db'))
-  watched.ledger.open(draft('running'))
+  watched.ledger.open(() => draft('running'))
   watched.ledger.close(row('ended'))
   await watched.ledger.flush()
   t.strictSame(ids((await usage('--config', config, '--json')).out), ['ended'])

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import type { LedgerEntry } from '../../src/ledger/entry.ts'
 import { openLedger } from '../../src/ledger/ledger.ts'
 import { request } from './load.ts'
 import type { Report } from './load.ts'
@@ -24,7 +25,9 @@ function report(what: Report['what'], n: number): void {
 }
 
 /** Requests in flight, with the turn in which each goes on. */
-const running: { n: number; next: number; step: 0 | 1 }[] = []
+const running: { n: number; next: number; step: 0 | 1; entry: LedgerEntry }[] = []
+/** Which draft is the latest of those that have gone on. */
+const steps = new Map<number, number>()
 let turn = 0
 let started = 0
 let ended = 0
@@ -34,21 +37,21 @@ function proceed(): void {
   for (let k = 0; k < 4 && started < most; k += 1) {
     const n = started++
     report('draft 0', n)
-    ledger.open(request(name, n).drafts[0]!)
+    const entry = ledger.open(() => request(name, n).drafts[steps.get(n) ?? 0]!)
     // One in eight goes on for long.
-    running.push({ n, next: turn + (n % 8 === 0 ? 150 : n % 13), step: 0 })
+    running.push({ n, next: turn + (n % 8 === 0 ? 150 : n % 13), step: 0, entry })
   }
   for (let at = running.length - 1; at >= 0; at -= 1) {
-    const { n, next, step } = running[at]!
+    const { n, next, step, entry } = running[at]!
     if (next > turn) continue
-    const { drafts, row } = request(name, n)
     if (step === 0 && n % 8 === 0) {
       report('draft 1', n)
-      ledger.progress(drafts[1]!)
-      running[at] = { n, next: turn + 150, step: 1 }
+      steps.set(n, 1)
+      ledger.progress(entry)
+      running[at] = { n, next: turn + 150, step: 1, entry }
     } else {
       report('row', n)
-      ledger.close(row)
+      ledger.close(request(name, n).row, entry)
       running.splice(at, 1)
       ended += 1
     }

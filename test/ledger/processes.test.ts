@@ -22,7 +22,7 @@ t.test('processes that share a file lose nothing and leave each other alone', as
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
-  ledger.open(draft('running'))
+  const entry = ledger.open(() => draft('running'))
   await ledger.flush()
   const count = 1000
   const names = ['a', 'b', 'c']
@@ -35,7 +35,7 @@ t.test('processes that share a file lose nothing and leave each other alone', as
   const wanted = names.flatMap(name => Array.from({ length: count }, (_, n) => request(name, n).row))
   t.strictSame(wanted.filter(one => byId.get(one.requestId)?.costPico !== one.costPico), [])
   t.strictSame(reader.find('running'), [{ row: draft('running'), running: true }])
-  ledger.close(row('running'))
+  ledger.close(row('running'), entry)
   await ledger.flush()
   t.strictSame(reader.find('running'), [{ row: row('running'), running: false }])
   t.strictSame(watched.told, [])

@@ -123,7 +123,7 @@ t.test('a reader sees what the writer writes meanwhile, and does not hold it up'
 t.test('find tells running requests from ended ones', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
-  watched.ledger.open(draft('a', { startedAt: MIDNIGHT + 1 }))
+  watched.ledger.open(() => draft('a', { startedAt: MIDNIGHT + 1 }))
   watched.ledger.close(row('a'))
   await watched.ledger.flush()
   using reader = openReader(file)

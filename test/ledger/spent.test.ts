@@ -25,7 +25,7 @@ t.test('what was spent is summed by key, model and UTC day, what is in flight in
     row('free', { startedAt: MIDNIGHT, key: 'team-c', costPico: 0n }),
     row('unknown', { startedAt: MIDNIGHT, key: 'team-d', costPico: null }),
   ]) ledger.close(one)
-  ledger.open(draft('running', { startedAt: MIDNIGHT + DAY + 1, costPico: 17n }))
+  ledger.open(() => draft('running', { startedAt: MIDNIGHT + DAY + 1, costPico: 17n }))
   await ledger.flush()
   const sums = spentSince(file, MIDNIGHT).toSorted((a, b) =>
     a.key.localeCompare(b.key) || a.startedAt - b.startedAt)

@@ -66,7 +66,7 @@ t.test('what several upstreams made up is billed by each; an error has its expla
 t.test('a request that still runs is told as it stands', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
-  watched.ledger.open(draft('a', { startedAt: NOW }))
+  watched.ledger.open(() => draft('a', { startedAt: NOW }))
   await watched.ledger.flush()
   await withReports(file, async reports => {
     t.match(await reports.stories('a', null), { stories: [{ running: true, end_explanation: /still running/ }] })

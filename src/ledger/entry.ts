@@ -1,0 +1,17 @@
+import type { LedgerRow } from './row.ts'
+
+/** One request on its way into the ledger; whoever opened it hands it back, and looks at nothing in it. */
+export class LedgerEntry {
+  /** Tells how the request would be billed if the process died now; null when nobody can, or it has ended. */
+  draft: (() => LedgerRow) | null
+  /** How it is billed; null while it runs. */
+  row: LedgerRow | null = null
+  /** It waits to be written. */
+  waits = false
+  /** Its draft is in the file, or on its way there. */
+  isDrafted = false
+
+  constructor(draft: (() => LedgerRow) | null) {
+    this.draft = draft
+  }
+}
