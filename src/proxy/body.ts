@@ -3,9 +3,9 @@ import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 import type { Clock } from '../clock.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
+import { BodyBytes } from './body-bytes.ts'
 import type { ClientRequest } from './client.ts'
 import { totalTimeout } from './deadlines.ts'
-import { Pieces } from './pieces.ts'
 
 export interface BodyOptions {
   /** Bytes: the most that is read, and the most that it may decompress to. */
@@ -40,7 +40,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   const declared = Number(req.headers['content-length'] ?? 0)
   if (declared > limit) return Promise.reject(tooLarge(limit))
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const pieces = new Pieces()
+  const pieces = new BodyBytes(Number.isFinite(declared) ? declared : 0)
   let lastAt = clock.monotonic()
   const endsAt = options.total?.endsAt ?? Infinity
   let timer = clock.setTimeout(check, Math.min(idle, endsAt - lastAt))
