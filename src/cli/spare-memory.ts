@@ -6,6 +6,12 @@ import type { Clock } from '../clock.ts'
 /** Milliseconds until the start has settled, and then between two looks. */
 const FIRST = 500
 const EVERY = 5_000
+/**
+ * Milliseconds without work before what a load has left is collected. V8 throws
+ * compiled code away with the shapes of objects that nobody has just then: the
+ * requests after a collection cost twice as much, for some ten thousand of them.
+ */
+const QUIET = 5 * 60_000
 /** The share of the time since the last look that was worked, below which the process counts as idle. */
 const IDLE = 0.02
 /** Milliseconds of work since the last collection, itself included, after which another is worth its time. */
@@ -23,20 +29,23 @@ export interface Process {
 }
 
 /**
- * Gives memory back that only the start or a load has needed, when there is
- * nothing to do: left to itself, V8 keeps some 20 MB of it for as long as nothing
- * makes it collect.
+ * Gives memory back that only the start has needed, or a load that is long over:
+ * left to itself, V8 keeps some 20 MB of it for as long as nothing makes it
+ * collect.
  */
 export function giveBackMemory(clock: Clock, { worked, heap, collect }: Process = thisProcess): void {
   let lookedAt = clock.monotonic()
   let workedThen = worked()
   /** What was worked at the last collection. */
   let workedBefore = -Infinity
+  /** Right after the start nothing is compiled that could be lost. */
+  let idleSince = -Infinity
   const look = (): void => {
     const now = clock.monotonic()
     const work = worked()
     const isIdle = work - workedThen < (now - lookedAt) * IDLE
-    if (isIdle && work - workedBefore > WORTH && heap() < MOST_HEAP) {
+    if (!isIdle) idleSince = now
+    if (now - idleSince >= QUIET && work - workedBefore > WORTH && heap() < MOST_HEAP) {
       collect()
       workedBefore = work
     }

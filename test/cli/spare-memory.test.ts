@@ -5,6 +5,7 @@ import { giveBackMemory, thisProcess } from '../../src/cli/spare-memory.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const MB = 1024 * 1024
+const MINUTE = 60_000
 
 /** A process that has worked 400 ms to start, and counts its collections. */
 function started() {
@@ -36,23 +37,35 @@ t.test('who does nothing afterwards is left alone', async t => {
   t.equal(state.collections, 1)
 })
 
-t.test('while there is work nothing is collected, and once after it', async t => {
+t.test('while there is work nothing is collected, and once when it is long over', async t => {
   const { clock, state } = started()
   for (let i = 0; i < 120; i++) {
     state.worked += 300
     clock.advance(500)
   }
   t.equal(state.collections, 0)
-  clock.advance(20_000)
+  clock.advance(4 * MINUTE)
+  t.equal(state.collections, 0, 'not at once: the next load would find no compiled code')
+  clock.advance(2 * MINUTE)
   t.equal(state.collections, 1)
-  clock.advance(60_000)
+  clock.advance(20 * MINUTE)
+  t.equal(state.collections, 1)
+})
+
+t.test('pauses between loads are no time to collect', async t => {
+  const { clock, state } = started()
+  clock.advance(500)
+  for (let i = 0; i < 20; i++) {
+    state.worked += 2_000
+    clock.advance(4 * MINUTE)
+  }
   t.equal(state.collections, 1)
 })
 
 t.test('a large heap is not looked through', async t => {
   const { clock, state } = started()
   state.heap = 500 * MB
-  clock.advance(60_000)
+  clock.advance(20 * MINUTE)
   t.equal(state.collections, 0)
 })
 
