@@ -12,7 +12,7 @@ export interface OpenLog {
 }
 
 /** Bytes of lines that are handed to the system together, or what there is after so many milliseconds. */
-const AT_ONCE = { minLength: 16_384, periodicFlush: 100 }
+const AT_ONCE = { minLength: 16_384, maxWrite: 32_768, periodicFlush: 100 }
 
 /**
  * The log on standard output: lines for people on a terminal, otherwise one JSON
