@@ -12,6 +12,8 @@ const EVERY = 5_000
  * requests after a collection cost twice as much, for some ten thousand of them.
  */
 const QUIET = 5 * 60_000
+/** Milliseconds of work until which hardly anything is compiled that could be lost. */
+const YOUNG = 3_000
 /** The share of the time since the last look that was worked, below which the process counts as idle. */
 const IDLE = 0.02
 /** Milliseconds of work since the last collection, itself included, after which another is worth its time. */
@@ -38,14 +40,14 @@ export function giveBackMemory(clock: Clock, { worked, heap, collect }: Process 
   let workedThen = worked()
   /** What was worked at the last collection. */
   let workedBefore = -Infinity
-  /** Right after the start nothing is compiled that could be lost. */
-  let idleSince = -Infinity
+  let idleSince = lookedAt
   const look = (): void => {
     const now = clock.monotonic()
     const work = worked()
     const isIdle = work - workedThen < (now - lookedAt) * IDLE
     if (!isIdle) idleSince = now
-    if (now - idleSince >= QUIET && work - workedBefore > WORTH && heap() < MOST_HEAP) {
+    const isTime = isIdle && (work < YOUNG || now - idleSince >= QUIET)
+    if (isTime && work - workedBefore > WORTH && heap() < MOST_HEAP) {
       collect()
       workedBefore = work
     }

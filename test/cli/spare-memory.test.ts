@@ -30,6 +30,17 @@ t.test('what the start needed is given back once it has settled', async t => {
   t.equal(state.collections, 1)
 })
 
+t.test('a start that takes longer, and brings some requests, is waited for', async t => {
+  const { clock, state } = started()
+  state.worked += 600
+  clock.advance(500)
+  state.worked += 400
+  clock.advance(5_000)
+  t.equal(state.collections, 0)
+  clock.advance(5_000)
+  t.equal(state.collections, 1)
+})
+
 t.test('who does nothing afterwards is left alone', async t => {
   const { clock, state } = started()
   clock.advance(500)
@@ -56,7 +67,7 @@ t.test('pauses between loads are no time to collect', async t => {
   const { clock, state } = started()
   clock.advance(500)
   for (let i = 0; i < 20; i++) {
-    state.worked += 2_000
+    state.worked += 5_000
     clock.advance(4 * MINUTE)
   }
   t.equal(state.collections, 1)
