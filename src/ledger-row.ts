@@ -72,7 +72,9 @@ function provisional({ answer, quoted, earlier, estimatedInput }: Exchange): [Pr
 type Ending = Pick<LedgerRow, 'end' | 'error' | 'source' | 'costPico' | 'durationMs' | 'status'> & { usage: Usage }
 
 function row(exchange: Exchange, ending: Ending): LedgerRow {
-  const { classified, candidate, quoted } = exchange
+  const { classified, quoted } = exchange
+  // One that was refused never got as far.
+  const candidate = exchange.attempts.length === 0 ? null : exchange.candidate
   const { endpoint } = classified
   return {
     requestId: exchange.id,

@@ -20,6 +20,8 @@ export async function settle(gateway: Gateway, exchange: Exchange, failure: Gate
   if (endpoint.name === 'status') return
   const { counter, ledger } = gateway.accounts
   const endedAt = gateway.clock.monotonic()
+  // To count what it used may take a while, in which its key can have another in its place.
+  exchange.reservation?.leave()
   const input = {
     endpoint: endpoint.name,
     request: exchange.body?.bytes ?? null,

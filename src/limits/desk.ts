@@ -74,6 +74,9 @@ export class LimitsWindow {
         case 'admit':
           replies.push(this.#admit(request))
           break
+        case 'leave':
+          this.#open[request.id]?.leave()
+          break
         case 'settle':
           this.#open[request.id]?.settle(request)
           this.#open[request.id] = null

@@ -9,6 +9,7 @@ import type {
   Admission, Ask, CompileGlob, Figures, LimitClock, LimitedKey, Limiter, Outcome, RateFigures, Reservation,
   Spend,
 } from './types.ts'
+import { UNLIMITED } from './unlimited.ts'
 
 /** A limiter whose state is in this process, so that it can answer at once. */
 export interface LocalLimiter extends Limiter {
@@ -43,11 +44,6 @@ interface KeyState {
 
 /** The number of states, about 10 MB of them, at which a first look for idle ones is due. */
 const FIRST_SWEEP = 16_384
-
-const UNLIMITED: Admission = Object.freeze({
-  ok: true,
-  reservation: Object.freeze({ settle() {}, release() {} }),
-})
 
 class MemoryLimiter implements LocalLimiter {
   #defaults: Limits | null
@@ -159,6 +155,7 @@ class MemoryLimiter implements LocalLimiter {
 /** What one request took, from each scope that bears on it. */
 class Claims implements Reservation {
   #claims: readonly Claim[]
+  #runs = true
   readonly #clock: LimitClock
 
   constructor(claims: readonly Claim[], clock: LimitClock) {
@@ -166,7 +163,14 @@ class Claims implements Reservation {
     this.#clock = clock
   }
 
+  leave(): void {
+    if (!this.#runs) return
+    this.#runs = false
+    for (const { scope } of this.#claims) scope.leave()
+  }
+
   settle({ tokens, pico }: Outcome): void {
+    this.leave()
     const claims = this.#claims
     this.#claims = []
     const mono = Math.floor(this.#clock.monotonic())

@@ -91,9 +91,13 @@ export class Scope {
     return { scope: this, bucket, hold, period, pico: pico ?? 0n }
   }
 
+  /** A request with a claim runs no more; once for each, before it is settled. */
+  leave(): void {
+    this.#running--
+  }
+
   /** Ends a claim; once for each. `outcome` as in Reservation.settle, its numbers whole and not negative. */
   settle({ bucket, hold, period, pico }: Claim, outcome: Outcome, mono: number): void {
-    this.#running--
     if (bucket !== null && hold !== null) bucket.settle(hold, outcome.tokens ?? hold.amount, mono)
     if (period !== null) {
       period.reserved -= pico

@@ -2,16 +2,12 @@ import type { Limits } from '../config/types.ts'
 import { Slots } from '../slots.ts'
 import type { Reply, Request } from './messages.ts'
 import type { Admission, Ask, Figures, LimitedKey, Limiter, Outcome, Reservation, Spend } from './types.ts'
+import { UNLIMITED } from './unlimited.ts'
 
 /** Figures that are kept for the headers of answers under way; beyond so many all are forgotten. */
 const MOST_FIGURES = 10_000
 
 const NO_FIGURES: Figures = Object.freeze({ requests: null, tokens: null })
-
-const UNLIMITED: Admission = Object.freeze({
-  ok: true,
-  reservation: Object.freeze({ settle() {}, release() {} }),
-})
 
 /**
  * The limiter of a worker: the limits themselves are kept in one place for all
@@ -82,13 +78,19 @@ export class SharedLimiter implements Limiter {
 
   #reservation(id: number): Reservation {
     let isOpen = true
+    let runs = true
     const settle = ({ tokens, pico }: Outcome): void => {
       if (!isOpen) return
       isOpen = false
       this.#open.delete(id)
       this.#post({ kind: 'settle', id, tokens, pico })
     }
-    return { settle, release: () => settle({ tokens: 0, pico: 0n }) }
+    const leave = (): void => {
+      if (!isOpen || !runs) return
+      runs = false
+      this.#post({ kind: 'leave', id })
+    }
+    return { leave, settle, release: () => settle({ tokens: 0, pico: 0n }) }
   }
 
   #unlimited(key: LimitedKey): boolean {

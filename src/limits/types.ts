@@ -42,8 +42,10 @@ export type Admission =
   | { readonly ok: true; readonly reservation: Reservation }
   | { readonly ok: false; readonly refusal: Refusal }
 
-/** Ends by the first call of either method; any further call does nothing. */
+/** Ends by the first call of `settle` or `release`; any further call does nothing. */
 export interface Reservation {
+  /** The request runs no more; what it used is told later, once it is counted. */
+  leave(): void
   /**
    * Replaces the estimate by what was used: gives back the rest, or charges in
    * full what went beyond it.

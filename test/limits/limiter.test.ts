@@ -78,6 +78,22 @@ t.test('estimates below zero and between whole numbers', async t => {
   t.equal(refused(limiter, team, { pico: 1n }).which, 'budget')
 })
 
+t.test('one that has ended gives its place back before it is known what it used', async t => {
+  const { limiter } = setUp()
+  const team = key(limits({ concurrent: 1, tokensPerMinute: 100 }))
+  const first = admitted(limiter, team, { tokens: 80 })
+  t.equal(refused(limiter, team).which, 'concurrent')
+  first.leave()
+  first.leave()
+  t.equal(refused(limiter, team, { tokens: 80 }).which, 'tokens', 'what it may have used stays set aside')
+  const second = admitted(limiter, team, { tokens: 10 })
+  t.equal(refused(limiter, team).which, 'concurrent')
+  first.settle({ tokens: 5, pico: 0n })
+  t.equal(refused(limiter, team).which, 'concurrent', 'the place is given back once')
+  second.release()
+  admitted(limiter, team, { tokens: 80 })
+})
+
 t.test('concurrent requests', async t => {
   const { limiter } = setUp()
   const team = key(limits({ concurrent: 2 }))

@@ -74,6 +74,20 @@ t.test('what is settled is free again, once, and for all', async t => {
   t.equal(counts(again), 1)
 })
 
+t.test('one that has ended leaves its place to another worker, and is settled later', async t => {
+  const limits = { ...NONE, concurrent: 1 }
+  const { workers: [one, two] } = office(2)
+  const first = await (one as NonNullable<typeof one>).limiter.admit(ask(limits))
+  if (!first.ok) throw new Error('refused')
+  first.reservation.leave()
+  await new Promise(setImmediate)
+  t.equal((await two?.limiter.admit(ask(limits)))?.ok, true)
+  first.reservation.settle({ tokens: 1, pico: 0n })
+  first.reservation.leave()
+  await new Promise(setImmediate)
+  t.equal((await one?.limiter.admit(ask(limits)))?.ok, false)
+})
+
 t.test('a worker that has gone frees its places, and its money counts as spent', async t => {
   const limits: Limits = { ...NONE, concurrent: 2, budget: { usd: '10', per: 'day' } }
   const { workers: [one, two] } = office(2)
