@@ -11,9 +11,9 @@ import { closedLoop, requestLoad, streamLoad } from './lib/load.ts'
 import { firstByteTimes } from './lib/open-loop.ts'
 import { pause, startGateway } from './lib/subjects.ts'
 
-const closes = Number(process.argv[2] ?? 500)
+const closes = Number(process.argv[2] ?? 1_000)
 const rate = Number(process.argv[3] ?? 1_000)
-endAfter(120)
+endAfter(180)
 
 /** An event that names the stream, so that the end of each can be told. */
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
@@ -61,7 +61,7 @@ async function leave(bytes: Buffer): Promise<number> {
   })
 }
 
-await closedLoop(gateway.port, requestLoad(), 16, 3_000)
+await closedLoop(gateway.port, requestLoad(), 16, 10_000)
 const { bytes } = streamLoad(1)
 const times: number[] = []
 const seconds = Math.ceil((closes * 10) / 1000) + 1
