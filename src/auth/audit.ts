@@ -38,23 +38,29 @@ export const AUDIT_SCHEMA = `
   ) STRICT;
   CREATE INDEX audit_by_action ON audit (action, id);`
 
-/** Entries that are kept of each action: what strangers can cause without end drives out nothing but its like. */
+/** Entries that are kept of each action and kind of actor: what somebody can cause without end drives out its like alone. */
 const KEPT = 10_000
+/** Users of the console and the command line; holders of keys, and who claims to be one; strangers at the login. */
+const KINDS = [
+  "actor NOT GLOB 'key: *' AND actor <> 'console: unknown'", "actor GLOB 'key: *'", "actor = 'console: unknown'",
+] as const
 const LONGEST = 256
 
 /** Entries between two looks for those beyond: a look goes over all that are kept. */
 const LOOK_EVERY = 100
 
-/** Adds an entry, in the transaction that is open if one is; the oldest of its action beyond those kept go now and then. */
+/** Adds an entry, in the transaction that is open if one is; the oldest of its like beyond those kept go now and then. */
 export function recordAudit(db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEntry): void {
   const { lastInsertRowid } = db
     .prepare('INSERT INTO audit (at, actor, address, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)')
     .run(at, cut(actor), address, action, subject, detail && cut(detail))
   if (Number(lastInsertRowid) % LOOK_EVERY !== 0) return
   // Of every action: one of two that take turns may never be the one at which it is looked.
-  const trim = db.prepare(`DELETE FROM audit WHERE action = ? AND id <=
-    (SELECT id FROM audit WHERE action = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`)
-  for (const each of ACTIONS) trim.run(each, each, KEPT)
+  for (const kind of KINDS) {
+    const trim = db.prepare(`DELETE FROM audit WHERE action = ? AND ${kind} AND id <=
+      (SELECT id FROM audit WHERE action = ? AND ${kind} ORDER BY id DESC LIMIT 1 OFFSET ?)`)
+    for (const each of ACTIONS) trim.run(each, each, KEPT)
+  }
 }
 
 /**

@@ -77,7 +77,9 @@ export async function unpriced(reports: Reports): Promise<Concern[]> {
     .filter(({ name, figures }) => name !== null && figures.unpriced_requests > 0)
     .map(({ name, figures: { unpriced_requests: count } }) => concern(
       'unpriced_model', 'warning',
-      `Nobody knows what ${name} costs (${count} requests of late): give it a price under models`, name,
+      `Nobody knows what ${name} costs (${count === 1 ? 'one request' : `${count} requests`} of late): ` +
+        'give it a price under models',
+      name,
     ))
 }
 

@@ -14,7 +14,8 @@ export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'desk'> {
 
 /** Puts the console together. */
 export async function loadApp({ workers, ledgerFile, ...parts }: LoadOptions): Promise<App> {
-  const reports = openReports({ file: ledgerFile, now: () => parts.clock.wall() })
+  const secret = await parts.desk.ask('secret')
+  const reports = openReports({ file: ledgerFile, now: () => parts.clock.wall(), secret })
   const context: Context = { ...parts, logins: new Logins(parts.desk), reports }
   const app = await createApp(context, createOperations(context, workers))
   return {

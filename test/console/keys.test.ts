@@ -37,6 +37,24 @@ t.test('a key is made, shown once, and let in at once', async t => {
   t.match(await admin.ask('/keys', { method: 'POST', body: { name: 'test' } }), { status: 409, json: { code: 'conflict', field: 'name' } })
 })
 
+t.test('whose a key is that turned up somewhere', async t => {
+  const gateway = await startConsole(t)
+  const admin = await gateway.login(OPS)
+  const { key } = (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const find = async (text: string) => {
+    const answer = await admin.ask('/keys/find', { method: 'POST', body: { key: text } })
+    t.equal(answer.status, 200)
+    t.notMatch(answer.text, text)
+    return (answer.json as { owner: unknown }).owner
+  }
+  t.strictSame(await find(key), { name: 'made', origin: 'store', state: 'live' })
+  t.strictSame(await find(KEY), { name: 'test', origin: 'config', state: 'live' })
+  for (const name of ['made', 'test']) t.equal((await admin.ask(`/keys/${name}`, { method: 'DELETE' })).status, 204)
+  t.strictSame(await find(key), { name: 'made', origin: 'store', state: 'revoked' })
+  t.strictSame(await find(KEY), { name: 'test', origin: 'config', state: 'blocked' })
+  t.equal(await find(key.slice(0, -1)), null)
+})
+
 t.test('other limits and models hold when the call has returned', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)

@@ -16,6 +16,7 @@ const QUERIES: Partial<Record<OperationName, string>> = { 'GET /statement': '?mo
 const BODIES: Partial<Record<OperationName, object>> = {
   'POST /session': { name: 'ops', password: PASSWORD },
   'POST /keys': { name: 'walked' },
+  'POST /keys/find': { key: KEY },
   'PATCH /keys/:name': { models: ['demo'] },
   'POST /explain': { path: '/v1/chat/completions', model: 'demo' },
 }

@@ -16,14 +16,17 @@ export const Limits = Closed({
 })
 export type Limits = Static<typeof Limits>
 
+const Origin = Word(['config', 'store'])
+const State = Word(['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here')
+
 export const KeyState = Closed({
   name: Name,
   /** Where it is from: gateway.yaml, or the store that this page and `gateway keys` change. */
-  origin: Word(['config', 'store']),
+  origin: Origin,
   /** `path:line` of a key in gateway.yaml. */
   place: Nullable(Type.String()),
-  state: Word(['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here'),
-  models: Nullable(Type.Array(Name), ),
+  state: State,
+  models: Nullable(Type.Array(Name)),
   limits: Nullable(Limits),
   created_at: Nullable(Moment),
   revoked_at: Nullable(Moment),
@@ -54,6 +57,13 @@ export const KeyChange = Closed({
   limits: Type.Optional(Nullable(Limits)),
 })
 export type KeyChange = Static<typeof KeyChange>
+
+/** A key that turned up somewhere. */
+export const FoundKey = Closed({ key: Type.String({ minLength: 1, maxLength: 4096 }) })
+
+/** null: it is no key of this gateway, and never was one that it knows of. */
+export const KeyOwner = Closed({ owner: Nullable(Closed({ name: Name, origin: Origin, state: State })) })
+export type KeyOwner = Static<typeof KeyOwner>
 
 /** The only time that the key itself is told. */
 export const MadeKey = Closed({ name: Name, key: Type.String() })

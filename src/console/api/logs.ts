@@ -45,9 +45,9 @@ export const LogQuery = Closed({
   ...LogConditions,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
   /** Where an earlier page ended: its `next`. */
-  before: Type.Optional(Type.String({ maxLength: 64 })),
+  before: Type.Optional(Type.String({ maxLength: 128 })),
   /** Where an earlier look ended: its `last`; tells what ended since. */
-  after: Type.Optional(Type.String({ maxLength: 64 })),
+  after: Type.Optional(Type.String({ maxLength: 128 })),
 })
 
 export const Logs = Closed({

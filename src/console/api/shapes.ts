@@ -36,6 +36,10 @@ export const Conditions = {
   key: Type.Optional(Name),
   model: Type.Optional(Name),
   upstream: Type.Optional(Name),
+  without: Type.Optional(Type.String({
+    pattern: '^(key|model|upstream)(,(key|model|upstream)){0,2}$',
+    description: 'Those that have no key, no model or no upstream; several are separated by commas',
+  })),
 }
 
 /** What some requests used and cost. Rates can be taken from it; averages of it mean nothing. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
 import { Billing, Budgets, GROUPS, Statement } from './billing.ts'
 import { Bodies } from './bodies.ts'
-import { Audit, KeyChange, Keys, MadeKey, NewKey, Own } from './keys.ts'
+import { Audit, FoundKey, KeyChange, KeyOwner, Keys, MadeKey, NewKey, Own } from './keys.ts'
 import { LogConditions, LogQuery, Logs, Stories } from './logs.ts'
 import { Live, Panel, Upstreams } from './panel.ts'
 import { Configuration, Explanation, Models, Question, Routes } from './routes.ts'
@@ -99,6 +99,9 @@ export const API = {
   },
   'POST /keys': {
     summary: 'Make a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: MadeKey,
+  },
+  'POST /keys/find': {
+    summary: 'Whose a key is that turned up somewhere', tag: 'keys', roles: ADMINS, body: FoundKey, response: KeyOwner,
   },
   'PATCH /keys/:name': {
     summary: "Change a stored key's models and limits", tag: 'keys', roles: ADMINS,

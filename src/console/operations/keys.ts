@@ -19,7 +19,7 @@ import { isoTime, isoTimeOrNull } from '../texts.ts'
 type KeyOperations = Pick<
   Operations,
   'GET /own' | 'GET /keys' | 'POST /keys' | 'PATCH /keys/:name' | 'DELETE /keys/:name' | 'POST /keys/:name/unblock'
-  | 'GET /audit'
+  | 'POST /keys/find' | 'GET /audit'
 >
 
 const NO_LEDGER = 'The configuration names no ledger, beside which keys are kept'
@@ -102,6 +102,19 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
         throw new ConsoleProblem('conflict', error.message, { field: 'name' })
       }
       return { name, key: made }
+    },
+
+    'POST /keys/find': async ({ body: { key } }) => {
+      const digest = hash('sha256', key, 'buffer')
+      const { keys, blocks } = await desk.ask('storedKeys')
+      const isIt = (other: { readonly digest: Uint8Array }) => digest.equals(other.digest)
+      const written = host.current().config.keys.find(isIt)
+      if (written) {
+        return { owner: { name: written.name, origin: 'config', state: blocks.some(isIt) ? 'blocked' : 'live' } }
+      }
+      const stored = keys.find(({ key }) => isIt(key))
+      const state = stored?.revokedAt === null ? 'live' : 'revoked'
+      return { owner: stored === undefined ? null : { name: stored.key.name, origin: 'store', state } }
     },
 
     'PATCH /keys/:name': async asked => {

@@ -1,25 +1,44 @@
 import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
 
+/** Of a query of the API. */
+interface Asked {
+  readonly key?: string
+  readonly model?: string
+  readonly upstream?: string
+  readonly without?: string
+  readonly by?: string
+}
+
 /**
  * What may be asked for: of the holder of a key, that key's requests alone, and
  * nothing by upstream.
  * @param own the holder's key; null for somebody who may see all
- * @throws ReportError `forbidden`
+ * @throws ReportError `forbidden`; `bad_request` for what contradicts itself
  */
-export function mine(query: Dimensions & { readonly by?: string }, own: string | null): Dimensions {
-  const { key, model, upstream, by } = query
-  const asked = {
-    ...key !== undefined && { key },
-    ...model !== undefined && { model },
-    ...upstream !== undefined && { upstream },
+export function mine(query: Asked, own: string | null): Dimensions {
+  const { key, upstream, by } = query
+  const without = query.without?.split(',') ?? []
+  if (own !== null) {
+    if (key !== undefined && key !== own) forbid('only your own key is yours to see', 'key')
+    if (without.includes('key')) forbid('only your own key is yours to see', 'without')
+    if (by === 'upstream') forbid('upstreams are not yours to see', 'by')
+    if (upstream !== undefined) forbid('upstreams are not yours to see', 'upstream')
+    if (without.includes('upstream')) forbid('upstreams are not yours to see', 'without')
   }
-  if (own === null) return asked
-  if (key !== undefined && key !== own) {
-    throw new ReportError('forbidden', 'only your own key is yours to see', 'key')
+  const asked: { -readonly [N in keyof Dimensions]: Dimensions[N] } = {}
+  for (const name of ['key', 'model', 'upstream'] as const) {
+    const wanted = query[name]
+    if (wanted !== undefined) asked[name] = wanted
+    if (!without.includes(name)) continue
+    if (wanted !== undefined) {
+      throw new ReportError('bad_request', `no request has the ${name} that is asked for and none`, 'without')
+    }
+    asked[name] = null
   }
-  if (upstream !== undefined || by === 'upstream') {
-    throw new ReportError('forbidden', 'upstreams are not yours to see', by === 'upstream' ? 'by' : 'upstream')
-  }
-  return { ...asked, key: own }
+  return own === null ? asked : { ...asked, key: own }
+}
+
+function forbid(message: string, field: string): never {
+  throw new ReportError('forbidden', message, field)
 }

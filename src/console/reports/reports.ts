@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Billing, Budgets, Statement } from '../api/billing.ts'
 import type { Logs, Stories } from '../api/logs.ts'
 import type { Panel } from '../api/panel.ts'
@@ -5,6 +6,7 @@ import type { QueryOf, ResponseOf } from '../api/table.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
 import type { BudgetAsked } from './budgets.ts'
 import { billingFields, csv, rowFields } from './csv.ts'
+import { Cursors } from './cursors.ts'
 import { ReaderLink } from './link.ts'
 import type { LogPage } from './logs.ts'
 import type { KeyUse } from './names.ts'
@@ -54,6 +56,8 @@ export interface ReportsOptions {
   readonly now?: () => number
   /** ms that a report may take, 10,000 unless told. */
   readonly deadline?: number
+  /** 32 bytes by which cursors are sealed; random ones unless told, and then no other process can open them. */
+  readonly secret?: Uint8Array
 }
 
 const DEADLINE = 10_000
@@ -61,17 +65,20 @@ const PAGE = 1000
 
 /** Starts its thread when something is asked. */
 export function openReports(options: ReportsOptions): Reports {
-  const { file, now = () => Date.now(), deadline = DEADLINE } = options
-  return file === null ? new NoReports() : new ThreadedReports(new ReaderLink({ file, now, deadline }), now)
+  const { file, now = () => Date.now(), deadline = DEADLINE, secret = randomBytes(32) } = options
+  if (file === null) return new NoReports()
+  return new ThreadedReports(new ReaderLink({ file, now, deadline }), now, new Cursors(secret))
 }
 
 class ThreadedReports implements Reports {
   readonly #link: ReaderLink
   readonly #now: () => number
+  readonly #cursors: Cursors
 
-  constructor(link: ReaderLink, now: () => number) {
+  constructor(link: ReaderLink, now: () => number, cursors: Cursors) {
     this.#link = link
     this.#now = now
+    this.#cursors = cursors
   }
 
   panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel> {
@@ -99,8 +106,13 @@ class ThreadedReports implements Reports {
     return this.#link.ask('statement', query, own)
   }
 
-  logs(query: QueryOf<'GET /logs'>, own: string | null): Promise<Logs> {
-    return this.#link.ask('logs', query, own)
+  async logs({ before, after, ...query }: QueryOf<'GET /logs'>, own: string | null): Promise<Logs> {
+    const { rows, next, last } = await this.#link.ask('logs', {
+      ...query,
+      ...before !== undefined && { before: this.#cursors.open(before, 'before') },
+      ...after !== undefined && { after: this.#cursors.open(after, 'after') },
+    }, own)
+    return { rows, next: next && this.#cursors.seal(next), last: last && this.#cursors.seal(last) }
   }
 
   logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string> {

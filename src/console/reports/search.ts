@@ -81,7 +81,7 @@ function* stretchesOf(
   view: View, period: Period, dimensions: Dimensions,
 ): Generator<Period, void, undefined> {
   const names = conditionsOf(dimensions)
-  if (names.values.length === 0 || isFarBehind(view)) return yield period
+  if (Object.keys(dimensions).length === 0 || isFarBehind(view)) return yield period
   const slots = (table: 'day' | 'hour', from: number, to: number): number[] => view.all({
     sql: `SELECT ${table} AS slot FROM ${table}s
         WHERE ${table} >= ? AND ${table} < ? AND ${names.sql} AND requests > 0

@@ -51,7 +51,7 @@ function outcome({ outcome: code, said }: AttemptRecord): string {
   if (code === 'error_answer') {
     return `It answered with an error of its own${said === undefined ? '' : `: ${said}`}.`
   }
-  return about(code) ?? code
+  return about(code) ?? 'It failed.'
 }
 
 /** @returns null for a code that an older version may have written */

@@ -6,11 +6,11 @@ import { DAY, HOUR, piecesOf, within } from './period.ts'
 import type { Period, Piece } from './period.ts'
 import type { Sql, Stored, View } from './view.ts'
 
-/** Which requests, by what they are summed by. */
+/** Which requests, by what they are summed by. null: those that have none. */
 export interface Dimensions {
-  readonly key?: string
-  readonly model?: string
-  readonly upstream?: string
+  readonly key?: string | null
+  readonly model?: string | null
+  readonly upstream?: string | null
 }
 
 /** What `Figures` are made of, exact. */
@@ -140,24 +140,29 @@ function pieceSource(piece: Piece, dimensions: Dimensions, name: Dimension | nul
 
 /** Days as far as one dimension alone matters. */
 function dimensionSource(
-  { from, to }: Period, dimension: Dimension, only: string | undefined, name: Dimension | null,
+  { from, to }: Period, dimension: Dimension, only: string | null | undefined, name: Dimension | null,
 ): Sql {
   return {
     sql: `SELECT day * ${DAY} AS at, ${name === null ? '' : `name AS ${name}, `}${FIGURES.join(', ')}
       FROM dimension_days WHERE dimension = ${DIMENSION[dimension]} AND day >= ? AND day < ?
       ${only === undefined ? '' : 'AND name = ?'}`,
-    values: [from / DAY, to / DAY, ...only === undefined ? [] : [only]],
+    // 0 stands for none.
+    values: [from / DAY, to / DAY, ...only === undefined ? [] : [only ?? 0]],
   }
 }
 
 /** For rows and sums alike. */
 export function conditionsOf(dimensions: Dimensions): Sql {
-  const wanted = (['key', 'model', 'upstream'] as const).flatMap(name =>
-    dimensions[name] === undefined ? [] : [[name, dimensions[name]] as const])
-  return {
-    sql: ['TRUE', ...wanted.map(([name]) => `${name} = ?`)].join(' AND '),
-    values: wanted.map(([, value]) => value),
+  const sql = ['TRUE']
+  const values: string[] = []
+  for (const name of ['key', 'model', 'upstream'] as const) {
+    const wanted = dimensions[name]
+    if (wanted === undefined) continue
+    // None is NULL in rows, and 0 in sums.
+    sql.push(wanted === null ? `typeof(${name}) <> 'text'` : `${name} = ?`)
+    if (wanted !== null) values.push(wanted)
   }
+  return { sql: sql.join(' AND '), values }
 }
 
 /** @param stored a name as the tables of sums have it: 0 = none */

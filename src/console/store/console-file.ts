@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,7 +11,7 @@ const APPLICATION_ID = 0x4757434e
  * PRAGMA user_version. What is in the file is worth nothing for long: a file of
  * another version is emptied.
  */
-const VERSION = 1
+const VERSION = 2
 /** ms that a statement may wait for another process */
 const PATIENCE = 5_000
 
@@ -35,11 +36,13 @@ const SCHEMA = `
     worker INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
     data TEXT NOT NULL
-  ) STRICT;`
+  ) STRICT;
+  CREATE TABLE secret (bytes BLOB NOT NULL) STRICT;`
 
 /**
  * Opens the file of what the console has to remember, which all workers share:
- * sessions, refused logins, what each worker has under way.
+ * sessions, refused logins, what each worker has under way, the secret by which
+ * cursors are sealed.
  *
  * @param file path; null = in memory, for this process alone
  * @throws node:sqlite's error; an error where the file is something else's
@@ -73,6 +76,7 @@ function prepare(db: DatabaseSync, file: string | null): void {
       for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
       // Where there is a store of keys, the audit list is there.
       db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
+      db.prepare('INSERT INTO secret VALUES (?)').run(randomBytes(32))
       db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION}`)
     }
     db.exec('COMMIT')

@@ -152,6 +152,13 @@ export class Desk {
       .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
   }
 
+  /** 32 bytes that all workers share, and nobody else knows. */
+  secret(): Uint8Array {
+    const bytes = this.#db.prepare('SELECT bytes FROM secret').get()?.['bytes']
+    if (!(bytes instanceof Uint8Array)) throw new Error('the console\'s file has lost its secret: delete console.db')
+    return bytes
+  }
+
   close(): void {
     this.#keys?.file.close()
     this.#db.close()

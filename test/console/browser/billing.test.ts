@@ -64,6 +64,16 @@ t.test('billing', async t => {
     t.equal(span(new URL(page.url())), 86_400_000, 'by keyboard')
   })
 
+  await t.test('the row of what has no key leads to those requests', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/billing?range=7d')
+    await page.getByRole('table', { name: 'Spend by key' }).getByRole('link', { name: 'without a key' }).click()
+    await page.waitForURL(/without=key/)
+    await page.getByRole('table', { name: /^Requests/ }).getByText('missing_key').first().waitFor()
+    const keys = await page.locator('tbody tr td:nth-child(2)').allInnerTexts()
+    t.strictSame([...new Set(keys)], ['none'])
+  })
+
   await t.test('the table as CSV', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=30d&by=upstream')

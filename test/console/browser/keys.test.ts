@@ -35,7 +35,7 @@ t.test('keys', async t => {
     await act(page, 'laptop of Zoë <b>', 'Change models and limits')
     await page.getByRole('textbox', { name: 'Requests a minute' }).fill('1')
     await page.getByRole('button', { name: 'Save' }).click()
-    await row.getByText('1 requests a minute').waitFor()
+    await row.getByText('1 request a minute').waitFor()
     await statusWith(key, 'gpt-5.1')
     t.equal(await statusWith(key, 'gpt-5.1'), 429, 'the limit holds from now on')
 
@@ -89,6 +89,24 @@ t.test('keys', async t => {
     await page.getByRole('button', { name: 'Unblock this key' }).click()
     await row.getByText('Live').waitFor()
     t.equal(await statusWith(KEYS['support-bot'], 'gpt-5-mini'), 200)
+  })
+
+  await t.test('a key that leaked is found by itself, and cut off', async t => {
+    const { page, faults } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'dark', width: 390 } })
+    await go(page, '/keys')
+    await page.getByRole('button', { name: 'Whose key is this?' }).click()
+    await page.getByLabel('The key', { exact: true }).fill('sk-of-somebody-else')
+    await page.keyboard.press('Enter')
+    await page.getByText('It is no key of this gateway').waitFor()
+    await page.getByLabel('The key', { exact: true }).fill(` ${KEYS['batch-nightly']} `)
+    await page.keyboard.press('Enter')
+    await page.getByText('It is the key batch-nightly, and it is let in.').waitFor()
+    t.strictSame(await barriers(page), [])
+    await page.getByRole('button', { name: 'Cut it off …' }).click()
+    await page.getByRole('button', { name: 'Block this key' }).click()
+    await page.locator('tbody tr', { hasText: 'batch-nightly' }).getByText('Blocked').waitFor()
+    t.equal(await statusWith(KEYS['batch-nightly'], 'gpt-5-mini'), 401)
+    t.strictSame(faults, [])
   })
 
   await t.test('what is wrong in the form is said beside it', async t => {

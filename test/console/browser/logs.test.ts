@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import type { Test } from 'tap'
 import { go, openBrowser, settled, visit, walk } from './browser.ts'
 import type { Page } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
@@ -9,7 +10,7 @@ t.test('logs', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin, base, requests } = await startScene(t)
-  const open = async (path: string, as: Parameters<typeof visit>[2]['as'] = ADMIN) => {
+  const open = async (t: Test, path: string, as: Parameters<typeof visit>[2]['as'] = ADMIN) => {
     const { page } = await visit(t, browser, { origin, as })
     await go(page, path)
     return page
@@ -19,9 +20,9 @@ t.test('logs', async t => {
     page => rowsOf(page).first().waitFor())
 
   await t.test('a filter stands in the address, so that others see the same', async t => {
-    const page = await open('/logs')
+    const page = await open(t, '/logs')
     await page.getByRole('combobox', { name: 'End' }).click()
-    await page.getByRole('option', { name: 'Failed, in any way' }).click()
+    await page.getByRole('option', { name: 'Any failure' }).click()
     await page.waitForURL(/end=failed/)
     await settled(page)
     const chosen = await textsOf(page)
@@ -29,14 +30,14 @@ t.test('logs', async t => {
     t.notOk(chosen.some(text => text.includes('Complete') || text.includes('Client left')))
     await page.reload()
     await rowsOf(page).first().waitFor()
-    t.equal(await page.getByRole('combobox', { name: 'End' }).inputValue(), 'Failed, in any way')
+    t.equal(await page.getByRole('combobox', { name: 'End' }).inputValue(), 'Any failure')
     t.strictSame(await textsOf(page), chosen)
     await page.getByRole('button', { name: 'Show all' }).click()
     await page.getByText('Complete').first().waitFor()
   })
 
   await t.test('links from elsewhere land on the requests that they mean', async t => {
-    const page = await open('/logs?key=research&model=house-model&range=7d')
+    const page = await open(t, '/logs?key=research&model=house-model&range=7d')
     await rowsOf(page).first().waitFor()
     t.equal(await page.getByRole('combobox', { name: 'Key' }).inputValue(), 'research')
     t.equal(await page.getByRole('combobox', { name: 'Model' }).inputValue(), 'house-model')
@@ -45,8 +46,8 @@ t.test('logs', async t => {
     t.match(texts[0], /unknown/, 'a cost that nobody knows is not called nothing')
   })
 
-  await t.test('a pasted id opens its story', async () => {
-    const page = await open('/logs')
+  await t.test('a pasted id opens its story', async t => {
+    const page = await open(t, '/logs')
     await page.getByRole('textbox', { name: 'Request id' }).fill(`  "${requests.failed}" `)
     await page.keyboard.press('Enter')
     await page.waitForURL(`**/console/logs/${requests.failed}`)
@@ -54,7 +55,7 @@ t.test('logs', async t => {
   })
 
   await t.test('older ones are loaded on demand, each once', async t => {
-    const page = await open('/logs?range=30d')
+    const page = await open(t, '/logs?range=30d')
     await rowsOf(page).nth(49).waitFor()
     await page.getByRole('button', { name: 'Load older' }).click()
     await rowsOf(page).nth(99).waitFor()
@@ -63,16 +64,84 @@ t.test('logs', async t => {
     t.equal(new Set(links).size, links.length)
   })
 
-  await t.test('what ends while one looks appears by itself', async () => {
-    const page = await open('/logs?live=1')
+  await t.test('what ends while one looks appears by itself', async t => {
+    const page = await open(t, '/logs?live=1')
     await page.getByText('Live, 0 new').waitFor()
     const id = await ask(base, KEYS.research)
     await page.locator(`a[href$="${id}"]`).waitFor()
     await page.getByText('Live, 1 new').waitFor()
   })
 
+  await t.test('the tail stands still while one reads, and then catches up', async t => {
+    const page = await open(t, '/logs?live=1')
+    await page.getByText('Live, 0 new').waitFor()
+    await page.evaluate('window.scrollTo(0, window.innerHeight)')
+    await page.getByText('Paused while you read').waitFor()
+    const shown = await textsOf(page)
+    const id = await ask(base, KEYS.research)
+    // Another page hears of it: it would be here by now.
+    const other = await open(t, '/logs?live=1')
+    await other.locator(`a[href$="${id}"]`).waitFor()
+    t.strictSame(await textsOf(page), shown)
+    await page.evaluate('window.scrollTo(0, 0)')
+    await page.locator(`a[href$="${id}"]`).waitFor()
+    await page.getByText('Live, 1 new').waitFor()
+  })
+
+  await t.test('a time that is over has no live tail', async t => {
+    const page = await open(t, '/logs?range=yesterday&live=1')
+    await rowsOf(page).first().waitFor()
+    t.ok(await page.getByRole('switch', { name: 'Live' }).isDisabled())
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+    const all = await page.locator('tbody time').all()
+    const times = await Promise.all(all.map(async time => (await time.getAttribute('datetime'))?.slice(0, 10)))
+    t.strictSame([...new Set(times)], [yesterday])
+  })
+
+  await t.test('requests without a key are found, and why each was refused', async t => {
+    const page = await open(t, '/logs')
+    await page.getByRole('combobox', { name: 'Key' }).click()
+    await page.getByRole('option', { name: 'No key' }).click()
+    await page.waitForURL(/without=key/)
+    await page.getByText('missing_key').waitFor()
+    await settled(page)
+    for (const text of await textsOf(page)) t.match(text, /401 Refused/)
+    await page.getByRole('combobox', { name: 'Model' }).click()
+    await page.getByRole('option', { name: 'No model' }).click()
+    await page.waitForURL(/without=key%2Cmodel/)
+    await page.locator('[aria-label="Any key"]').click()
+    await page.waitForURL(({ searchParams }) => searchParams.get('without') === 'model')
+  })
+
+  await t.test('the way back from a story keeps the filters, and the place in the list', async t => {
+    const page = await open(t, '/logs?range=7d&key=research')
+    await rowsOf(page).nth(40).scrollIntoViewIfNeeded()
+    const at = await page.evaluate<number>('window.scrollY')
+    t.ok(at > 0)
+    await rowsOf(page).nth(40).locator('a').click()
+    await page.getByRole('heading', { name: 'What happened' }).waitFor()
+    t.equal(await page.evaluate('window.scrollY'), 0, 'another page begins at its top')
+    await page.goBack()
+    await rowsOf(page).nth(40).waitFor()
+    await page.waitForFunction(`Math.abs(window.scrollY - ${at}) < 2`)
+    await rowsOf(page).nth(40).locator('a').click()
+    await page.getByRole('link', { name: 'Back to the list' }).click()
+    await page.waitForURL(/\/logs\?range=7d&key=research$/)
+    await rowsOf(page).first().waitFor()
+    t.equal(await page.getByRole('combobox', { name: 'Key' }).inputValue(), 'research')
+  })
+
+  await t.test('a story leads to what else was asked then', async t => {
+    const page = await open(t, `/logs/${requests.failed}`)
+    await page.getByRole('link', { name: 'Around that time' }).click()
+    await page.waitForURL(/from=.*&to=/)
+    await rowsOf(page).first().waitFor()
+    t.ok(await page.locator(`a[href$="${requests.failed}"]`).count() <= 1)
+    t.ok(await rowsOf(page).count() > 1)
+  })
+
   await t.test('the CSV is of what is shown', async t => {
-    const page = await open('/logs?key=research&model=house-model&range=7d')
+    const page = await open(t, '/logs?key=research&model=house-model&range=7d')
     const [download] =
       await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()])
     const lines = readFileSync(await download.path(), 'utf8').trimEnd().split(/\r?\n/)
@@ -81,7 +150,7 @@ t.test('logs', async t => {
   })
 
   await t.test('the holder of a key sees its own requests, and no upstream', async t => {
-    const page = await open('/logs?range=30d&key=web-app', { key: KEYS.research })
+    const page = await open(t, '/logs?range=30d&key=web-app', { key: KEYS.research })
     await rowsOf(page).first().waitFor()
     const texts = (await textsOf(page)).join('\n')
     t.match(texts, 'gemini-3-pro')

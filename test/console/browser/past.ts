@@ -1,7 +1,7 @@
 import { openLedger } from '../../../src/ledger/ledger.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { usd } from '../../../src/ledger/usd.ts'
-import { row } from '../../ledger/rows.ts'
+import { NOTHING_USED, row } from '../../ledger/rows.ts'
 
 const DAY = 86_400_000
 const DAYS = 45
@@ -71,9 +71,9 @@ function pastRow(startedAt: number, random: () => number): LedgerRow {
   })
   if (fate < 0.02) {
     return {
-      ...common, end: 'error', error: 'upstream_unavailable', status: 502, firstByteMs: null, costPico: 0n, source: 'none',
-      usage: { ...common.usage, inputTokens: null, outputTokens: null },
-      attempts: [{ upstream: use.upstream, model: use.model, outcome: 'upstream_unavailable', ms: 40, atMs: 1 }],
+      ...common, end: 'error', error: 'upstream_unreachable', status: 502, firstByteMs: null, durationMs: 42,
+      costPico: 0n, source: 'none', usage: NOTHING_USED,
+      attempts: [{ upstream: use.upstream, model: use.model, outcome: 'upstream_unreachable', ms: 40, atMs: 1 }],
     }
   }
   if (fate < 0.04) return { ...common, end: 'client_gone', source: 'estimated' }

@@ -85,6 +85,11 @@ t.test('panel, billing, statement and upstreams are the sums of the rows, at any
       const narrow = billing(view, { ...range, by: 'model', key: 'b', upstream: '0' }, null)
       deepStrictEqual(byName(narrow.groups), grouped(some, ({ model }) => model))
 
+      for (const none of ['key', 'model', 'upstream'] as const) {
+        const rest = billing(view, { ...range, by: 'model', without: none }, null)
+        deepStrictEqual(byName(rest.groups), grouped(days.filter(one => one[none] === null), ({ model }) => model))
+      }
+
       const upstreams = upstreamFigures(view, range)
       const served = grouped(now.filter(({ upstream }) => upstream !== null), ({ upstream }) => upstream)
       deepStrictEqual(byName(upstreams), served)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { changed, filterOf, pastedId } from '../../../src/console/web/src/pages/logs/filter.ts'
+import { changed, filterOf, narrowed, pastedId } from '../../../src/console/web/src/pages/logs/filter.ts'
 
 t.test('a request id is found in what people paste', async t => {
   const id = '0199f3c2-8a41-7cc2-b7a5-3f1c9f0d2a11'
@@ -16,6 +16,15 @@ t.test('what makes no sense in an address is left out', async t => {
   t.strictSame(filterOf(new URLSearchParams('status=5xx&end=failed&upstream=u')),
     { status: '5xx', end: 'failed', upstream: 'u' })
   t.strictSame(filterOf(new URLSearchParams('end=constructor')), {})
+})
+
+t.test('no name at all is a condition too, but not beside a name', async t => {
+  t.strictSame(filterOf(new URLSearchParams('without=model,key,nonsense')), { without: 'key,model' })
+  t.strictSame(filterOf(new URLSearchParams('without=key&key=a')), { key: 'a' })
+  t.strictSame(filterOf(new URLSearchParams('without=')), {})
+  t.strictSame(narrowed({ key: 'a', without: 'model' }, 'key', null), { key: null, without: 'model,key' })
+  t.strictSame(narrowed({ without: 'key,model' }, 'key', 'a'), { key: 'a', without: 'model' })
+  t.strictSame(narrowed({ without: 'key' }, 'key', undefined), { key: null, without: '' })
 })
 
 t.test('a change leaves the rest of the address alone', async t => {

@@ -7,6 +7,8 @@ const of = (search: string) => rangeOf(new URLSearchParams(search), '24h')
 t.test('what was chosen is counted back from the present', async t => {
   t.strictSame(presetRange('1h').at(NOW), { from: '2026-11-21T06:18:22.500Z', to: '2026-11-21T07:18:22.500Z' })
   t.strictSame(presetRange('month').at(NOW), { from: '2026-11-01T00:00:00.000Z', to: '2026-11-21T07:18:22.500Z' })
+  t.strictSame(presetRange('today').at(NOW), { from: '2026-11-21T00:00:00.000Z', to: '2026-11-21T07:18:22.500Z' })
+  t.strictSame(presetRange('yesterday').at(NOW), { from: '2026-11-20T00:00:00.000Z', to: '2026-11-21T00:00:00.000Z' })
   t.strictSame(presetRange('last-month').at(Date.parse('2026-01-05T00:00:00Z')),
     { from: '2025-12-01T00:00:00.000Z', to: '2026-01-01T00:00:00.000Z' })
 })

@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Story } from '../../../src/console/api/logs.ts'
 import { ERRORS } from '../../../src/errors.ts'
 import { adviceFor } from '../../../src/console/web/src/pages/story/advice.ts'
+import { partOfUpstream } from '../../../src/console/web/src/pages/story/headline.ts'
 import { ticks, timelineOf } from '../../../src/console/web/src/pages/story/timeline.ts'
 
 function story(row: Partial<Story['row']>, attempts: Partial<Story['attempts'][number]>[] = [],
@@ -31,6 +32,14 @@ t.test('each attempt has its bar, and so has the time between two', async t => {
 t.test('what was refused has no attempt, and says so in one bar', async t => {
   const { bars } = timelineOf(story({ end: 'refused', error: 'rate_limited', duration_ms: 0.4 }), 0)
   t.match(bars, [{ kind: 'gateway', from: 0, to: 0.4, failed: true }])
+})
+
+t.test('an upstream that heard nothing of a request is not said to have answered it', async t => {
+  t.equal(partOfUpstream(story({ end: 'refused', upstream: 'sim' })), 'Would have gone to')
+  t.equal(partOfUpstream(story({ end: 'refused', upstream: null })), 'Upstream')
+  t.equal(partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'upstream_unreachable', status: null }])), 'Last asked')
+  t.equal(partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'error_answer', status: 503 }])), 'Answered by')
+  t.equal(partOfUpstream(story({ upstream: 'sim' }, [{ status: 200 }])), 'Answered by')
 })
 
 t.test('an attempt of which nobody knows when it began follows the one before', async t => {

@@ -8,6 +8,13 @@ export interface LogFilter {
   readonly upstream?: string
   readonly status?: string
   readonly end?: string
+  /** Of which kinds the requests have none: `key`, `model`, `upstream`, with commas between. */
+  readonly without?: string
+}
+
+/** Of one key, model or upstream; null: those that have none. */
+export function onlyOf(kind: 'key' | 'model' | 'upstream', name: string | null): LogFilter {
+  return name === null ? { without: kind } : { [kind]: name }
 }
 
 /** The list of the requests of a time that a filter fits. */

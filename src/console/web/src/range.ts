@@ -4,6 +4,8 @@ import { useSearchParams } from 'wouter'
 export const PRESETS = {
   '1h': 'Last hour',
   '24h': 'Last 24 hours',
+  today: 'Today',
+  yesterday: 'Yesterday',
   '7d': 'Last 7 days',
   '30d': 'Last 30 days',
   month: 'This month',
@@ -12,6 +14,7 @@ export const PRESETS = {
 export type Preset = keyof typeof PRESETS
 
 const HOUR = 3_600_000
+const DAY = 24 * HOUR
 const LENGTHS = { '1h': HOUR, '24h': 24 * HOUR, '7d': 168 * HOUR, '30d': 720 * HOUR } as const
 
 export interface TimeRange {
@@ -30,6 +33,8 @@ export function presetRange(preset: Preset): TimeRange {
     preset,
     label: PRESETS[preset],
     at: now => {
+      if (preset === 'today') return written(startOfDay(now), now)
+      if (preset === 'yesterday') return written(startOfDay(now) - DAY, startOfDay(now))
       if (preset === 'month') return written(startOfMonth(now, 0), now)
       if (preset === 'last-month') return written(startOfMonth(now, -1), startOfMonth(now, 0))
       return written(now - LENGTHS[preset], now)
@@ -39,7 +44,6 @@ export function presetRange(preset: Preset): TimeRange {
 
 /** The same in whole UTC days: `the last 7 days` are today and the six before it. */
 export function wholeDays(range: TimeRange): TimeRange {
-  const DAY = 24 * HOUR
   return {
     ...range,
     id: `days of ${range.id}`,
@@ -87,6 +91,15 @@ export function useRange(fallback: Preset = '24h', drops: readonly string[] = []
     })
   }, [setSearch, drops])
   return [range, choose]
+}
+
+/** Does it go on, so that what happens next belongs to it? */
+export function isOpenEnded({ preset }: TimeRange): boolean {
+  return preset !== 'custom' && preset !== 'yesterday' && preset !== 'last-month'
+}
+
+function startOfDay(now: number): number {
+  return Math.floor(now / DAY) * DAY
 }
 
 function startOfMonth(now: number, away: number): number {

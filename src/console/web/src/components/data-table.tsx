@@ -14,7 +14,7 @@ export interface Column<T> {
   /** Makes the column one to sort by. Compares numbers as numbers and text as text. */
   readonly sort?: (row: T) => number | string
   readonly total?: ReactNode
-  /** Left out where rows are cards. */
+  /** Left out on a phone. */
   readonly deskOnly?: boolean
   /** Long text: `wrap` goes to several lines, `clip` ends in an ellipsis. */
   readonly long?: 'wrap' | 'clip'
@@ -29,6 +29,8 @@ export interface DataTableProps<T> {
   readonly id: (row: T) => string
   /** The page that a row opens, by click, Enter on its name, and the arrow keys to go from row to row. */
   readonly href?: (row: T) => string | null
+  /** What the page that a row opens is told of this one: the `state` of its entry in the browser's history. */
+  readonly state?: unknown
   /** Makes some rows look different from the others. */
   readonly rowClass?: (row: T) => string | undefined
   /** On a phone: `scroll` keeps the columns with the name in place, `cards` sets them below each other. */
@@ -44,7 +46,7 @@ interface Order {
 
 /** Rows of data. */
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { label, rows, columns, id, href, rowClass, phone = 'scroll', totalLabel } = props
+  const { label, rows, columns, id, href, state, rowClass, phone = 'scroll', totalLabel } = props
   const [order, setOrder] = useState<Order | null>(null)
   const [, navigate] = useLocation()
   const [scrolls, frame] = useScrolls()
@@ -78,13 +80,13 @@ export function DataTable<T>(props: DataTableProps<T>) {
         <tbody>
           {sorted.map(row => {
             const target = href?.(row) ?? null
-            const open = (event: MouseEvent) => { if (target !== null) openRow(event, () => { navigate(target) }) }
+            const open = (event: MouseEvent) => { if (target !== null) openRow(event, () => { navigate(target, { state }) }) }
             return (
               // The link in the first cell is the row's control; a click beside it is a convenience.
               // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions
               <tr key={id(row)} onClick={open}
                 className={`${target === null ? '' : classes.open} ${rowClass?.(row) ?? ''}`.trim() || undefined}>
-                {columns.map((column, index) => cellOf(column, row, index === 0, target))}
+                {columns.map((column, index) => cellOf(column, row, index === 0, target, state))}
               </tr>
             )
           })}
@@ -103,13 +105,13 @@ export function DataTable<T>(props: DataTableProps<T>) {
   )
 }
 
-function cellOf<T>(column: Column<T>, row: T, isFirst: boolean, target: string | null) {
+function cellOf<T>(column: Column<T>, row: T, isFirst: boolean, target: string | null, state: unknown) {
   const content = column.cell(row)
   const className = `${classNameOf(column) ?? ''} ${content === null ? classes.blank : ''}`.trim() || undefined
   if (!isFirst) return <td key={column.id} className={className} data-label={column.title}>{content}</td>
   return (
     <th key={column.id} scope="row" className={className}>
-      {target === null ? content : <Link href={target} className={classes.link} data-row>{content}</Link>}
+      {target === null ? content : <Link href={target} state={state} className={classes.link} data-row>{content}</Link>}
     </th>
   )
 }

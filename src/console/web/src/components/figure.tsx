@@ -14,7 +14,13 @@ export interface FigureProps {
   /** The value in full, where it is shortened. */
   readonly exact?: string
   /** The period before, as it is written; with both numbers the change is worked out. */
-  readonly before?: { readonly text: string; readonly now: number | null; readonly past: number | null }
+  readonly before?: {
+    readonly text: string
+    readonly now: number | null
+    readonly past: number | null
+    /** They are shares of 1: the change is told in points, and not as a share of a share. */
+    readonly areShares?: boolean
+  }
   /** What a rise means; `neither` for traffic and spend, which may grow. */
   readonly rise?: 'good' | 'bad' | 'neither'
   /** Instead of the period before, or beside it. */
@@ -29,7 +35,7 @@ export function Figure({ label, value, exact, before, rise = 'neither', note }: 
       <dd className={classes.value} title={exact}>{value}</dd>
       {(before !== undefined || note !== undefined) && (
         <dd className={classes.before}>
-          {before && <Change now={before.now} past={before.past} rise={rise} />}
+          {before && <Change {...before} rise={rise} />}
           {before && <span>{before.text} before</span>}
           {note}
         </dd>
@@ -41,22 +47,36 @@ export function Figure({ label, value, exact, before, rise = 'neither', note }: 
 interface ChangeProps {
   readonly now: number | null
   readonly past: number | null
+  readonly areShares?: boolean
   readonly rise: 'good' | 'bad' | 'neither'
 }
 
-function Change({ now, past, rise }: ChangeProps) {
-  if (now === null || past === null || past === 0 || now === past) return null
-  const share = (now - past) / past
-  const isRise = share > 0
+function Change({ now, past, areShares = false, rise }: ChangeProps) {
+  if (now === null || past === null || now === past) return null
+  if (past === 0 && !areShares) return null
+  const isRise = now > past
   const isWorse = rise !== 'neither' && (rise === 'bad') === isRise
   const Arrow = isRise ? IconArrowUpRight : IconArrowDownRight
   const tone = rise === 'neither' ? '' : isWorse ? classes.worse : classes.better
-  const text = share >= 10 ? `${Math.round(share + 1)}×` : percent(Math.abs(share))
   return (
     <span className={`${classes.change} ${tone}`}>
       <Arrow size={13} stroke={2.2} aria-hidden />
       <span className="unseen">{isRise ? 'up by' : 'down by'}</span>
-      {text}
+      {areShares ? points(Math.abs(now - past)) : relative((now - past) / past)}
     </span>
+  )
+}
+
+function relative(share: number): string {
+  return share >= 10 ? `${Math.round(share + 1)}×` : percent(Math.abs(share))
+}
+
+/** As percent() writes it, with another unit: from 2 % to 3 % is a point, and half as much again. */
+function points(share: number) {
+  return (
+    <>
+      {percent(share).replace(/\s*%$/, '')}
+      <span aria-hidden>{'\u202f'}pt</span><span className="unseen"> points</span>
+    </>
   )
 }

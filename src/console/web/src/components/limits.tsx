@@ -25,9 +25,13 @@ export function LimitLines({ limits }: { readonly limits: Limits | null }) {
 /** @returns limits in words: `60 requests a minute` */
 function linesOf({ requests_per_minute, tokens_per_minute, concurrent, budget }: Rates): string[] {
   return [
-    ...requests_per_minute === undefined ? [] : [`${count(requests_per_minute)} requests a minute`],
-    ...tokens_per_minute === undefined ? [] : [`${count(tokens_per_minute)} tokens a minute`],
+    ...requests_per_minute === undefined ? [] : [`${counted(requests_per_minute, 'request')} a minute`],
+    ...tokens_per_minute === undefined ? [] : [`${counted(tokens_per_minute, 'token')} a minute`],
     ...concurrent === undefined ? [] : [`${count(concurrent)} at a time`],
     ...budget === undefined ? [] : [`${money(budget.usd)} ${PERIODS[budget.per]}`],
   ]
+}
+
+function counted(number: number, what: string): string {
+  return `${count(number)} ${what}${number === 1 ? '' : 's'}`
 }

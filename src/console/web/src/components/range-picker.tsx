@@ -14,7 +14,7 @@ export interface RangePickerProps {
   readonly days?: boolean
 }
 
-const USUAL: readonly Preset[] = ['1h', '24h', '7d', '30d', 'month']
+const USUAL: readonly Preset[] = ['1h', '24h', 'today', 'yesterday', '7d', '30d', 'month']
 
 /** Chooses the time that a page is about. It is kept in the address, so that a link shows the same. */
 export function RangePicker({ range, choose, presets = USUAL, days = false }: RangePickerProps) {

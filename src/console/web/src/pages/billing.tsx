@@ -17,7 +17,8 @@ import { Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
 import { Answer } from '../components/states.tsx'
 import { count, countShort, money, moneyShort } from '../format.ts'
-import { logsHref } from '../links.ts'
+import { logsHref, onlyOf } from '../links.ts'
+import type { LogFilter } from '../links.ts'
 import { customRange, useRange, wholeDays } from '../range.ts'
 import type { Preset } from '../range.ts'
 import { useUser } from '../session.ts'
@@ -46,7 +47,7 @@ export default function BillingPage() {
       return next
     })
   }
-  const hrefOfDay = (day: string, more: Filter = {}) => {
+  const hrefOfDay = (day: string, more: LogFilter = {}) => {
     const from = `${day}T00:00:00.000Z`
     return logsHref(customRange(from, new Date(Date.parse(from) + DAY).toISOString()), { ...filter, ...more })
   }
@@ -73,11 +74,11 @@ export default function BillingPage() {
             <BillingFigures total={data.total} />
             <div className={classes.split}>
               <SpendChart billing={data} hrefOfDay={hrefOfDay}
-                open={(day, name) => { navigate(hrefOfDay(day, name ? { [data.by]: name } : {})) }} />
+                open={(day, name) => { navigate(hrefOfDay(day, name === undefined ? {} : onlyOf(data.by, name))) }} />
               <Certainty total={data.total} />
             </div>
-            <GroupTable billing={data} href={name => name === null ? null
-              : logsHref(customRange(data.from, data.to), { ...filter, [data.by]: name })} />
+            <GroupTable billing={data}
+              href={name => logsHref(customRange(data.from, data.to), { ...filter, ...onlyOf(data.by, name) })} />
           </Stack>
         )}
       </Answer>

@@ -1,5 +1,5 @@
 import { Button, Switch, TextInput } from '@mantine/core'
-import { IconPlus, IconSearch } from '@tabler/icons-react'
+import { IconKey, IconPlus, IconSearch } from '@tabler/icons-react'
 import { useCallback, useMemo, useState } from 'react'
 import type { Keys, KeyState } from '../../../api/keys.ts'
 import { useAsk } from '../ask.ts'
@@ -10,6 +10,7 @@ import { Answer, Empty } from '../components/states.tsx'
 import { useUser } from '../session.ts'
 import { Confirm } from './keys/confirm.tsx'
 import type { ConfirmProps } from './keys/confirm.tsx'
+import { FindKey } from './keys/find.tsx'
 import { KeyDialog } from './keys/dialog.tsx'
 import type { KeyDialogProps } from './keys/dialog.tsx'
 import classes from './keys/keys.module.css'
@@ -22,22 +23,31 @@ export default function KeysPage() {
   const keys = useAsk('GET /keys', {})
   const [edited, setEdited] = useState<KeyDialogProps['of']>(null)
   const [asked, setAsked] = useState<ConfirmProps['of']>(null)
+  const [isFinding, setFinding] = useState(false)
   const act = useCallback((deed: Deed, key: KeyState) => {
     if (deed === 'change') setEdited(key)
     else setAsked({ deed, key })
   }, [])
+  const cutOff = (name: string) => {
+    setFinding(false)
+    const key = keys.data?.keys.find(key => key.name === name && key.state === 'live')
+    if (key) setAsked({ deed: key.origin === 'config' ? 'block' : 'revoke', key })
+  }
   const canMake = isAdmin && keys.data?.store.writable === true
   return (
     <Page title="Keys" about="Who may use the gateway, and what each one used in the last 30 days."
-      actions={canMake && (
+      actions={canMake && <>
+        <Button variant="default" leftSection={<IconKey size={16} stroke={1.6} aria-hidden />}
+          onClick={() => { setFinding(true) }}>Whose key is this?</Button>
         <Button leftSection={<IconPlus size={16} aria-hidden />}
           onClick={() => { setEdited('new') }}>New key</Button>
-      )}>
+      </>}>
       <Answer of={keys} height={420}>
         {data => <KeyList keys={data} {...isAdmin && { act }} />}
       </Answer>
       <KeyDialog of={edited} close={() => { setEdited(null) }} />
       <Confirm of={asked} close={() => { setAsked(null) }} />
+      <FindKey opened={isFinding} close={() => { setFinding(false) }} cutOff={cutOff} />
     </Page>
   )
 }

@@ -1,6 +1,6 @@
 import { Alert, Button, PasswordInput, Tabs, TextInput } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { FormEvent } from 'react'
 import { ApiError } from '../api.ts'
 import type { BodyOf } from '../api.ts'
@@ -12,7 +12,11 @@ import classes from './login/login.module.css'
 
 /** By name and password, or by an API key. Without users it says how to add the first one. */
 export function Login({ session }: { readonly session: Session }) {
-  useEffect(() => { document.title = 'Log in · Model Gateway' }, [])
+  const card = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    document.title = 'Log in · Model Gateway'
+    card.current?.querySelector('input')?.focus()
+  }, [])
   return (
     <div className={classes.page}>
       <main className={classes.box}>
@@ -23,7 +27,7 @@ export function Login({ session }: { readonly session: Session }) {
             <p>Log in to the console</p>
           </div>
         </div>
-        <div className={classes.card}>
+        <div ref={card} className={classes.card}>
           <Tabs defaultValue={session.has_users ? 'password' : 'key'} keepMounted={false}>
             <Tabs.List grow>
               <Tabs.Tab value="password">Name and password</Tabs.Tab>

@@ -8,10 +8,10 @@ import { RangePicker } from '../components/range-picker.tsx'
 import { Empty, Failure, Loading } from '../components/states.tsx'
 import { count } from '../format.ts'
 import { useNow } from '../now.ts'
-import { presetRange, useRange } from '../range.ts'
+import { isOpenEnded, presetRange, useRange } from '../range.ts'
 import { useUser } from '../session.ts'
 import { changed, filterOf } from './logs/filter.ts'
-import { Filters } from './logs/filters.tsx'
+import { Filters, ShowAll } from './logs/filters.tsx'
 import classes from './logs/logs.module.css'
 import { identityOf, merged, useRequests, useTail } from './logs/requests.ts'
 import type { Tail } from './logs/requests.ts'
@@ -24,16 +24,20 @@ export default function LogsPage() {
   const [range, chooseRange] = useRange('24h')
   const text = search.toString()
   const filter = useMemo(() => {
-    const { key, upstream, ...rest } = filterOf(new URLSearchParams(text))
+    const search = new URLSearchParams(text)
     // Holders of a key see their own requests, and no upstreams: there is nothing to choose.
-    return forKey ? rest
-      : { ...rest, ...key !== undefined && { key }, ...upstream !== undefined && { upstream } }
+    if (forKey) {
+      for (const name of ['key', 'upstream']) search.delete(name)
+      if (search.get('without') !== 'model') search.delete('without')
+    }
+    return filterOf(search)
   }, [text, forKey])
   const change = useCallback((change: Record<string, string | null>) => {
     setSearch(before => changed(before, change), { replace: true })
   }, [setSearch])
   const now = useNow(60_000)
-  const isLive = search.get('live') === '1' && range.preset !== 'custom'
+  const canBeLive = isOpenEnded(range)
+  const isLive = search.get('live') === '1' && canBeLive
 
   const requests = useRequests(filter, range)
   const read = useMemo(() => requests.data?.pages.flatMap(({ rows }) => rows), [requests.data])
@@ -45,7 +49,7 @@ export default function LogsPage() {
     <Page title="Logs"
       about={forKey ? 'Every request with your key, the newest first.' : 'Every request, the newest first.'}
       actions={<>
-        <Switch label="Live" size="sm" checked={isLive} disabled={range.preset === 'custom'}
+        <Switch label="Live" size="sm" checked={isLive} disabled={!canBeLive}
           onChange={event => { change({ live: event.currentTarget.checked ? '1' : null }) }} />
         <RangePicker range={range} choose={chooseRange} />
         <Button component="a" href={csv} download variant="default" size="sm"
@@ -54,15 +58,18 @@ export default function LogsPage() {
         </Button>
       </>}>
       <Filters filter={filter} change={change} forKey={forKey} />
-      <Section title="Requests" flush actions={isLive && <LiveState tail={tail} />}>
+      <Section title="Requests" flush actions={<>
+        {isLive && <LiveState tail={tail} />}
+        <ShowAll filter={filter} change={change} />
+      </>}>
         {requests.isError && read === undefined
           ? <Failure error={requests.error} retry={() => { void requests.refetch() }} />
           : read === undefined ? <Loading height={480} />
           : rows.length === 0
             ? <Empty title={isLive ? 'Nothing yet' : 'No request fits'}>
                 {isLive ? 'Whatever ends from now on appears here.'
-                : <>In {range.label.toLowerCase()} there is none{Object.keys(filter).length > 0
-                  ? ' with these filters' : ''}.</>}
+                : <>Nothing in the chosen time{Object.keys(filter).length > 0
+                  ? ' with these filters' : ''}: {range.label.toLowerCase()}.</>}
                 {range.id !== '30d' && !isLive && (
                   <Button variant="default" size="xs" display="block" mt="sm" mx="auto"
                     onClick={() => { chooseRange(presetRange('30d')) }}>
@@ -70,7 +77,7 @@ export default function LogsPage() {
                   </Button>
                 )}
               </Empty>
-            : <RequestTable rows={rows} fresh={fresh} forKey={forKey} />}
+            : <RequestTable rows={rows} fresh={fresh} forKey={forKey} list={`/logs?${text}`} />}
         {rows.length > 0 && (
           <div className={classes.more}>
             {requests.hasNextPage

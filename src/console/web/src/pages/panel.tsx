@@ -3,7 +3,7 @@ import { useAsk } from '../ask.ts'
 import { Columns, Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
 import { Answer, Failure } from '../components/states.tsx'
-import { logsHref } from '../links.ts'
+import { logsHref, onlyOf } from '../links.ts'
 import { Concerns } from './panel/concerns.tsx'
 import { Course } from './panel/course.tsx'
 import { PanelFigures } from './panel/figures.tsx'
@@ -53,10 +53,10 @@ export default function Panel() {
         <Columns least={26}>
           {isReader && (
             <TopList title="Top keys" kind="key" rows={panel.data.top_keys} spend={panel.data.now.figures.cost_usd}
-              href={key => logsHref(range, { key })} />
+              href={key => logsHref(range, onlyOf('key', key))} />
           )}
           <TopList title="Top models" kind="model" rows={panel.data.top_models}
-            spend={panel.data.now.figures.cost_usd} href={model => logsHref(range, { model })} />
+            spend={panel.data.now.figures.cost_usd} href={model => logsHref(range, onlyOf('model', model))} />
         </Columns>
       )}
     </Page>

@@ -1,6 +1,7 @@
 import { Anchor, Button } from '@mantine/core'
 import { IconArrowLeft } from '@tabler/icons-react'
 import { Link, useParams } from 'wouter'
+import { useHistoryState } from 'wouter/use-browser-location'
 import type { Story } from '../../../api/logs.ts'
 import { useAsk } from '../ask.ts'
 import { Named } from '../components/badges.tsx'
@@ -10,31 +11,42 @@ import { Columns, Page, Section, Stack } from '../components/page.tsx'
 import { Empty, Failure, Loading } from '../components/states.tsx'
 import { Time } from '../components/time.tsx'
 import { bytes } from '../format.ts'
+import { logsHref } from '../links.ts'
 import { useNow } from '../now.ts'
+import { customRange } from '../range.ts'
 import { useUser } from '../session.ts'
 import { adviceFor } from './story/advice.ts'
 import { Bodies } from './story/bodies.tsx'
 import { Cost } from './story/cost.tsx'
-import { explainLink, headline } from './story/headline.ts'
+import { explainLink, headline, partOfUpstream } from './story/headline.ts'
 import classes from './story/story.module.css'
 import { TimelineTable } from './story/timeline-table.tsx'
 
 /** Milliseconds between two looks at a request that is under way. */
 const REFRESH = 1000
+/** Milliseconds before and after a request that are around it. */
+const AROUND = 5 * 60_000
 
 /** All that is known of one request, for somebody who answers a question about it. */
 export default function StoryPage() {
   const { id = '' } = useParams<{ id: string }>()
   const answer = useAsk('GET /logs/:id', { params: { id } })
   const stories = answer.isPlaceholderData ? undefined : answer.data?.stories
+  const began = stories?.[0]?.row.started_at
+  const list = listOf(useHistoryState<unknown>())
   return (
     <Page title="Request"
       about={<span className={classes.id}><code>{id}</code><Copy value={id} what="request id" /></span>}
       actions={
-        <Button component={Link} href="/logs" variant="default" size="sm"
-          leftSection={<IconArrowLeft size={16} stroke={1.6} aria-hidden />}>
-          All requests
-        </Button>
+        <>
+          {began !== undefined && (
+            <Button component={Link} href={aroundHref(began)} variant="default" size="sm">Around that time</Button>
+          )}
+          <Button component={Link} href={list ?? '/logs'} variant="default" size="sm"
+            leftSection={<IconArrowLeft size={16} stroke={1.6} aria-hidden />}>
+            {list === null ? 'All requests' : 'Back to the list'}
+          </Button>
+        </>
       }>
       {stories === undefined
         ? answer.isError ? <Failure error={answer.error} retry={() => { void answer.refetch() }} />
@@ -45,6 +57,18 @@ export default function StoryPage() {
       {stories?.some(({ running }) => running) && <Refresh id={id} />}
     </Page>
   )
+}
+
+/** The list that the story was opened from, with its filters; null where it was opened from elsewhere. */
+function listOf(state: unknown): string | null {
+  const list = state !== null && typeof state === 'object' && 'list' in state ? state.list : null
+  return typeof list === 'string' && list.startsWith('/logs') ? list : null
+}
+
+/** What else was asked then: minutes before and after it. */
+function aroundHref(began: string): string {
+  const at = Date.parse(began)
+  return logsHref(customRange(new Date(at - AROUND).toISOString(), new Date(at + AROUND).toISOString()), {})
 }
 
 /** Asks again while it is there. */
@@ -159,7 +183,8 @@ function lastWord({ row: { end }, attempts }: Story): string | null {
   return last.explanation.replace(/^It /, 'The upstream ')
 }
 
-function Facts({ story: { row, bytes_in, bytes_out } }: { readonly story: Story }) {
+function Facts({ story }: { readonly story: Story }) {
+  const { row, bytes_in, bytes_out } = story
   const forKey = useUser().role === 'key'
   const renamed = row.upstream_model !== null && row.upstream_model !== row.model
   return (
@@ -169,7 +194,7 @@ function Facts({ story: { row, bytes_in, bytes_out } }: { readonly story: Story 
       <div><dt>Model</dt><dd><Named kind="model" name={row.model} /></dd></div>
       {!forKey && (
         <div>
-          <dt>Answered by</dt>
+          <dt>{partOfUpstream(story)}</dt>
           <dd><Named kind="upstream" name={row.upstream} />{renamed
             && <span className="dim"> as {row.upstream_model}</span>}</dd>
         </div>

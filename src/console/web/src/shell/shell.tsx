@@ -62,15 +62,23 @@ function Brand() {
   )
 }
 
-/** Another page begins at its top, and reading goes on there. */
+/** Another page begins at its top, and reading goes on there. One that is gone back to stands where it was left. */
 function useFocusOnChange() {
   const [path] = useLocation()
   const main = useRef<HTMLElement>(null)
   const before = useRef(path)
+  const returnedTo = useRef<string | null>(null)
+  useEffect(() => {
+    const note = () => { returnedTo.current = window.location.pathname }
+    // Before the router hears of it.
+    window.addEventListener('popstate', note, { capture: true })
+    return () => { window.removeEventListener('popstate', note, { capture: true }) }
+  }, [])
   useEffect(() => {
     if (before.current === path) return
     before.current = path
-    window.scrollTo(0, 0)
+    if (returnedTo.current !== window.location.pathname) window.scrollTo(0, 0)
+    returnedTo.current = null
     main.current?.focus({ preventScroll: true })
   }, [path])
   return main

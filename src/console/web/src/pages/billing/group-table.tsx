@@ -17,8 +17,8 @@ type Figures = Billing['total']
 
 export interface GroupTableProps {
   readonly billing: Billing
-  /** The requests of a group; null where the logs cannot be narrowed to it. */
-  readonly href: (name: string | null) => string | null
+  /** The requests of a group. */
+  readonly href: (name: string | null) => string
 }
 
 /** Spend by group, with the total: the rows add up to it, to the last digit. */

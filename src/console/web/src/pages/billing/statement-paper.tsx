@@ -69,6 +69,8 @@ export function StatementPaper({ statement }: { readonly statement: Statement })
         <p>
           Prices are those in force when a request was made. Cached input is part of the input, reasoning of the
           output.
+          <span className={classes.phone}> How many tokens there were does not fit here: it is on paper, in the
+            CSV and on a wider screen.</span>
         </p>
       </footer>
     </article>
@@ -78,7 +80,7 @@ export function StatementPaper({ statement }: { readonly statement: Statement })
 function columnsOf(all: readonly Figures[], total: Figures): Column<{ readonly figures: Figures }>[] {
   const places = columnPlaces(all.map(({ cost_usd }) => cost_usd))
   const numbers = (id: 'requests' | `${'input' | 'cached_input' | 'output'}_tokens`, title: string) => ({
-    id, title, align: 'right' as const, total: count(total[id]),
+    id, title, align: 'right' as const, total: count(total[id]), deskOnly: id !== 'requests',
     cell: ({ figures }: { readonly figures: Figures }) => count(figures[id]),
   })
   return [

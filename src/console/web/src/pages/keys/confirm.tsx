@@ -17,7 +17,7 @@ const TEXTS: Readonly<Record<Exclude<Deed, 'change'>,
     title: 'Revoke a key',
     verb: 'Revoke',
     about: [
-      'Requests with it are refused from now on, with 401. Those under way are not cut off.',
+      'Requests with it are refused from now on, with 401, and those under way are ended.',
       'This cannot be undone: whoever still needs access gets a new key.',
       'What it used stays in logs and billing.',
     ],
@@ -26,7 +26,8 @@ const TEXTS: Readonly<Record<Exclude<Deed, 'change'>,
     title: 'Block a key of gateway.yaml',
     verb: 'Block',
     about: [
-      'Requests with it are refused from now on, with 401. A reload or a restart changes nothing in that.',
+      'Requests with it are refused from now on, with 401, and those under way are ended. A reload or a restart ' +
+        'changes nothing in that.',
       'It stays in gateway.yaml. Take it out there when it is to be gone for good. You can unblock it here.',
     ],
   },

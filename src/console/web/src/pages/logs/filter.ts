@@ -9,11 +9,14 @@ export interface LogFilter {
   /** 503, a class such as 5xx, or none. */
   readonly status?: string
   readonly end?: End | 'failed'
+  /** Of which names the requests have none, with commas between. */
+  readonly without?: string
 }
 
 const NAMES = ['key', 'model', 'upstream'] as const
+export type NameFilter = (typeof NAMES)[number]
 const STATUS = /^([1-5]xx|[1-5]\d\d|none)$/
-export const FILTERS = [...NAMES, 'status', 'end'] as const
+export const FILTERS = [...NAMES, 'status', 'end', 'without'] as const
 
 /** @returns what the address asks for; what makes no sense there is left out */
 export function filterOf(search: URLSearchParams): LogFilter {
@@ -22,11 +25,27 @@ export function filterOf(search: URLSearchParams): LogFilter {
     const value = search.get(name)
     if (value !== null && value !== '') filter[name] = value
   }
+  const without = withoutOf(search.get('without')).filter(name => filter[name] === undefined)
+  if (without.length > 0) filter.without = without.join(',')
   const status = search.get('status')
   if (status !== null && STATUS.test(status)) filter.status = status
   const end = search.get('end')
   if (end !== null && (end === 'failed' || Object.hasOwn(END_WORDS, end))) filter.end = end as End
   return filter
+}
+
+/** The names that requests are to have none of. */
+export function withoutOf(text: string | null | undefined): NameFilter[] {
+  const asked = new Set(text?.split(','))
+  return NAMES.filter(name => asked.has(name))
+}
+
+/** Requests with that name alone; null: with none, undefined: with any. */
+export function narrowed(
+  filter: LogFilter, name: NameFilter, to: string | null | undefined,
+): Record<string, string | null> {
+  const others = withoutOf(filter.without).filter(each => each !== name)
+  return { [name]: to ?? null, without: (to === null ? [...others, name] : others).join(',') }
 }
 
 /** @returns the address with some conditions changed; null takes one away */

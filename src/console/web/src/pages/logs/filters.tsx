@@ -5,8 +5,8 @@ import type { FormEvent } from 'react'
 import { useLocation } from 'wouter'
 import { useAsk } from '../../ask.ts'
 import { END_WORDS } from '../../ends.ts'
-import { FILTERS, pastedId } from './filter.ts'
-import type { LogFilter } from './filter.ts'
+import { FILTERS, narrowed, pastedId, withoutOf } from './filter.ts'
+import type { LogFilter, NameFilter } from './filter.ts'
 import classes from './logs.module.css'
 
 export interface FiltersProps {
@@ -30,54 +30,75 @@ const STATUSES = [
 ]
 
 const ENDS = [
-  { value: 'failed', label: 'Failed, in any way' },
+  { value: 'failed', label: 'Any failure' },
   ...Object.entries(END_WORDS).map(([value, label]) => ({ value, label })),
 ]
 
 /** Chooses which requests are shown, or opens one by its id. */
 export function Filters({ filter, change, forKey }: FiltersProps) {
   const names = useAsk('GET /filters', {}).data
-  const isFiltered = FILTERS.some(name => filter[name] !== undefined)
   return (
     <div className={classes.filters}>
       <FindById />
-      {!forKey && <Choice label="Key" name="key" filter={filter} change={change} data={plain(names?.keys)} />}
-      <Choice label="Model" name="model" filter={filter} change={change} data={plain(names?.models)} />
-      {!forKey && <Choice label="Upstream" name="upstream" filter={filter} change={change}
-        data={plain(names?.upstreams)} />}
-      <Choice label="Status" name="status" filter={filter} change={change} data={STATUSES} />
-      <Choice label="End" name="end" filter={filter} change={change} data={ENDS} />
-      {isFiltered && (
-        <Button variant="subtle" color="gray" size="sm" leftSection={<IconFilterOff size={16} stroke={1.6} />}
-          onClick={() => { change(Object.fromEntries(FILTERS.map(name => [name, null]))) }}>
-          Show all
-        </Button>
-      )}
+      {!forKey && <NameChoice label="Key" name="key" filter={filter} change={change} names={names?.keys} />}
+      <NameChoice label="Model" name="model" filter={filter} change={change} names={names?.models} />
+      {!forKey && <NameChoice label="Upstream" name="upstream" filter={filter} change={change}
+        names={names?.upstreams} />}
+      <Choice label="Status" value={filter.status} choose={status => { change({ status }) }} data={STATUSES} />
+      <Choice label="End" value={filter.end} choose={end => { change({ end }) }} data={ENDS} />
     </div>
   )
 }
 
-function plain(names: readonly string[] | undefined) {
-  return (names ?? []).map(name => ({ value: name, label: name }))
+/** Takes all conditions away; nothing where there are none. */
+export function ShowAll({ filter, change }: Pick<FiltersProps, 'filter' | 'change'>) {
+  if (FILTERS.every(name => filter[name] === undefined)) return null
+  return (
+    <Button variant="default" size="xs" leftSection={<IconFilterOff size={15} stroke={1.6} aria-hidden />}
+      onClick={() => { change(Object.fromEntries(FILTERS.map(name => [name, null]))) }}>
+      Show all
+    </Button>
+  )
 }
 
-interface ChoiceProps extends Pick<FiltersProps, 'filter' | 'change'> {
+interface NameChoiceProps extends Pick<FiltersProps, 'filter' | 'change'> {
   readonly label: string
-  readonly name: (typeof FILTERS)[number]
+  readonly name: NameFilter
+  readonly names: readonly string[] | undefined
+}
+
+/** Stands for none among names, of which none begins so. */
+const NONE = '\0none'
+
+function NameChoice({ label, name, filter, change, names }: NameChoiceProps) {
+  const data = [
+    { value: NONE, label: `No ${name}` },
+    ...(names ?? []).map(each => ({ value: each, label: each })),
+  ]
+  return (
+    <Choice label={label} data={data} value={withoutOf(filter.without).includes(name) ? NONE : filter[name]}
+      choose={chosen => { change(narrowed(filter, name, chosen === NONE ? null : chosen ?? undefined)) }} />
+  )
+}
+
+interface ChoiceProps {
+  readonly label: string
+  readonly value: string | undefined
+  /** null: any. */
+  readonly choose: (value: string | null) => void
   readonly data: readonly { readonly value: string; readonly label: string }[]
 }
 
 /** One condition. What stands in the address can be chosen too,
   whether the ledger knows it of late or not. */
-function Choice({ label, name, filter, change, data }: ChoiceProps) {
-  const value = filter[name] ?? null
-  const options = value === null || data.some(option => option.value === value) ? data
+function Choice({ label, value, choose, data }: ChoiceProps) {
+  const options = value === undefined || data.some(option => option.value === value) ? data
     : [...data, { value, label: value }]
   return (
     <Select label={label} size="sm" className={classes.choice} placeholder="Any" searchable clearable
-      data={options} value={value} nothingFoundMessage="Nothing of that name" maxDropdownHeight={320}
+      data={options} value={value ?? null} nothingFoundMessage="Nothing of that name" maxDropdownHeight={320}
       clearButtonProps={{ 'aria-label': `Any ${label.toLowerCase()}` }}
-      onChange={chosen => { change({ [name]: chosen }) }} />
+      onChange={choose} />
   )
 }
 

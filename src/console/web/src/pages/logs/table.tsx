@@ -14,16 +14,19 @@ export interface RequestTableProps {
   readonly fresh: ReadonlySet<string>
   /** Holders of a key see their own requests alone, and no upstreams. */
   readonly forKey: boolean
+  /** The address of this list, for the way back from a story. */
+  readonly list: string
 }
 
 /** Requests; each opens its story. */
-export function RequestTable({ rows, fresh, forKey }: RequestTableProps) {
+export function RequestTable({ rows, fresh, forKey, list }: RequestTableProps) {
   const year = timeUtc(useNow(60_000)).slice(0, 4)
   const columns = useMemo(() => columnsAt(year, forKey), [year, forKey])
   return (
     <div className={classes.table}>
       <DataTable label="Requests, the newest first" rows={rows} columns={columns} id={identityOf}
         phone="cards"
+        state={{ list }}
         href={({ request_id }) => `/logs/${encodeURIComponent(request_id)}`}
         rowClass={row => (fresh.has(identityOf(row)) ? classes.fresh : undefined)} />
     </div>
@@ -53,7 +56,7 @@ function columnsAt(year: string, forKey: boolean): readonly Column<Row>[] {
     {
       id: 'end', title: 'Status and end',
       cell: ({ status, end, error }) => (
-        <span className={classes.pair} title={error ?? undefined}>
+        <span className={classes.end}>
           <EndMark end={end} status={status} />
           {error !== null && error !== end && <code className={classes.code}>{error}</code>}
         </span>

@@ -15,7 +15,7 @@ export function PanelFigures({ panel }: { readonly panel: Panel }) {
       <Figure label="Requests" value={countShort(now.figures.requests)} exact={count(now.figures.requests)}
         before={compared(now.figures.requests, before.figures.requests, countShort)} />
       <Figure label="Errors" value={percent(share)} exact={`${count(now.figures.errors)} requests`} rise="bad"
-        before={compared(share, shareBefore, percent)} />
+        before={{ ...compared(share, shareBefore, percent), areShares: true }} />
       <Figure label="Tokens" value={countShort(tokens)}
         exact={`${count(now.figures.input_tokens)} in, ${count(now.figures.output_tokens)} out`}
         before={compared(tokens, tokensBefore, countShort)} />

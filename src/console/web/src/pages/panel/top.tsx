@@ -1,10 +1,9 @@
 import type { ResponseOf } from '../../api.ts'
 import { Named } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { Share } from '../../components/meter.tsx'
 import { Section } from '../../components/page.tsx'
 import { Empty } from '../../components/states.tsx'
-import { approximate, countShort, moneyShort } from '../../format.ts'
+import { approximate, countShort, moneyShort, percent } from '../../format.ts'
 
 type Top = ResponseOf<'GET /panel'>['top_keys']
 
@@ -14,7 +13,7 @@ export interface TopProps {
   readonly rows: Top
   /** Of all together: the shares are parts of it. */
   readonly spend: string
-  readonly href: (name: string) => string
+  readonly href: (name: string | null) => string
 }
 
 /** The dearest keys or models. */
@@ -25,7 +24,7 @@ export function TopList({ title, kind, rows, spend, href }: TopProps) {
       {rows.length === 0
         ? <Empty title="No requests in this time" />
         : <DataTable label={title} rows={rows} id={row => `${row.name}`} phone="scroll"
-            href={row => row.name === null ? null : href(row.name)}
+            href={row => href(row.name)}
             columns={[
               {
                 id: 'name', title: kind === 'key' ? 'Key' : 'Model', long: 'clip',
@@ -33,13 +32,13 @@ export function TopList({ title, kind, rows, spend, href }: TopProps) {
               },
               { id: 'requests', title: 'Requests', align: 'right', cell: row => countShort(row.figures.requests) },
               {
-                id: 'tokens', title: 'Tokens', align: 'right',
+                id: 'tokens', title: 'Tokens', align: 'right', deskOnly: true,
                 cell: row => countShort(row.figures.input_tokens + row.figures.output_tokens),
               },
               { id: 'spend', title: 'Spend', align: 'right', cell: row => moneyShort(row.figures.cost_usd) },
               {
-                id: 'share', title: 'Share',
-                cell: row => <Share of={whole === 0 ? 0 : approximate(row.figures.cost_usd) / whole} />,
+                id: 'share', title: 'Share', align: 'right',
+                cell: row => percent(whole === 0 ? 0 : approximate(row.figures.cost_usd) / whole),
               },
             ]} />}
     </Section>

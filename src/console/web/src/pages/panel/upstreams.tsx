@@ -15,7 +15,7 @@ const HEALTH: Readonly<Record<Upstream['health'], { tone: Tone; text: string }>>
   well: { tone: 'good', text: 'Well' },
   failing: { tone: 'warn', text: 'Failing' },
   down: { tone: 'bad', text: 'Down' },
-  unknown: { tone: 'plain', text: 'Not used yet' },
+  unknown: { tone: 'plain', text: 'Not asked since the start' },
 }
 
 const COLUMNS: readonly Column<Upstream>[] = [

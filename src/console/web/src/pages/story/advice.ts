@@ -34,6 +34,7 @@ export function adviceFor({ end, error }: Pick<Row, 'end' | 'error'>): Advice | 
 }
 
 const SEND_AGAIN = 'Send it again; the client libraries do so by themselves.'
+const OF_KEY = 'on the Keys page, or in gateway.yaml where the key stands there'
 const MORE_TARGETS = 'If it happens often, give the route a second target, so that another upstream takes over.'
 
 const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
@@ -66,7 +67,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
     'Use another key: this one was revoked or blocked, and what it had under way was ended.',
   ),
   model_not_allowed: operator(
-    'Use a model that the key may use, or let the key use this one on the Keys page.',
+    `Use a model that the key may use, or let the key use this one ${OF_KEY}.`,
   ),
   model_unpriced: operator(
     'Give the model a price under models in gateway.yaml; a budget cannot be held without one.',
@@ -78,9 +79,9 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   method_not_allowed: client('Use the method that the answer\'s allow header names.'),
   upgrade_required: client('Nothing: clients fall back to plain HTTP by themselves after this answer.'),
   rate_limited: operator(
-    'Send fewer requests at once and wait as long as retry-after says, or raise the limit on the Keys page.',
+    `Send fewer requests at once and wait as long as retry-after says, or raise the limit ${OF_KEY}.`,
   ),
-  budget_spent: operator('Wait until the budget\'s period ends, or raise the budget on the Keys page.'),
+  budget_spent: operator(`Wait until the budget's period ends, or raise the budget ${OF_KEY}.`),
   client_gone: client(
     'If that was not on purpose, raise the timeout of the client. What was generated until then is billed.',
   ),

@@ -51,6 +51,13 @@ function whatItCost({ row: { cost_usd, source, end } }: Story): string {
   return `${what} ${money(cost_usd)}${sure}.`
 }
 
+/** What the upstream that a request's row names has to do with it. */
+export function partOfUpstream({ attempts, running, row: { upstream } }: Story): string {
+  const last = attempts.at(-1)
+  if (last === undefined) return running || upstream === null ? 'Upstream' : 'Would have gone to'
+  return last.outcome === 'ok' || last.status !== null ? 'Answered by' : 'Last asked'
+}
+
 /** Paths under which an endpoint is reached, for the explain form. */
 const PATHS: Readonly<Record<string, string>> = {
   'chat.completions': '/v1/chat/completions',

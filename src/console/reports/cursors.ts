@@ -1,0 +1,52 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { ReportError } from './report-error.ts'
+
+const ALGORITHM = 'aes-256-gcm'
+const IV = 12
+const TAG = 16
+/** Characters: two numbers of 16 digits, and what stands between them. */
+const LENGTH = 33
+
+/**
+ * Cursors as they are told. The ids of rows in them are of all keys together: to
+ * somebody who sees one key they would tell how much the others are used, and so
+ * would their length, or two that are the same.
+ */
+export class Cursors {
+  readonly #secret: Uint8Array
+
+  /** @param secret 32 bytes, the same for all who answer */
+  constructor(secret: Uint8Array) {
+    this.#secret = secret
+  }
+
+  /** @param cursor at most 33 characters, without spaces */
+  seal(cursor: string): string {
+    const iv = randomBytes(IV)
+    const cipher = createCipheriv(ALGORITHM, this.#secret, iv)
+    const text = cipher.update(cursor.padEnd(LENGTH), 'latin1')
+    return Buffer.concat([iv, text, cipher.final(), cipher.getAuthTag()]).toString('base64url')
+  }
+
+  /**
+   * @param field of the query, for the error
+   * @throws ReportError `bad_request` where `seal` did not make it
+   */
+  open(sealed: string, field: 'before' | 'after'): string {
+    const bytes = Buffer.from(sealed, 'base64url')
+    if (bytes.length !== IV + LENGTH + TAG) throw unknown(field)
+    const decipher = createDecipheriv(ALGORITHM, this.#secret, bytes.subarray(0, IV), { authTagLength: TAG })
+    decipher.setAuthTag(bytes.subarray(-TAG))
+    const text = decipher.update(bytes.subarray(IV, -TAG), undefined, 'latin1')
+    try {
+      return (text + decipher.final('latin1')).trimEnd()
+    } catch {
+      // Another secret made it, or somebody changed it.
+      throw unknown(field)
+    }
+  }
+}
+
+function unknown(field: string): ReportError {
+  return new ReportError('bad_request', 'no answer of this gateway ended there: ask again without it', field)
+}
