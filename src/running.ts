@@ -2,7 +2,7 @@ import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { Slots } from './slots.ts'
 
-/** How many exchanges are under way. */
+/** How many exchanges are under way, and who waits until none is. */
 class Count {
   #size = 0
   readonly #waiting: (() => void)[] = []
@@ -11,29 +11,35 @@ class Count {
     return this.#size
   }
 
-  up(): void {
-    this.#size++
-  }
-
-  down(): void {
-    this.#size--
-    if (this.#size === 0) for (const tell of this.#waiting.splice(0)) tell()
-  }
-
   /** Calls back once, when nothing runs: at once if that is now. */
   whenIdle(callback: () => void): void {
     if (this.#size === 0) callback()
     else this.#waiting.push(callback)
   }
+
+  protected up(): void {
+    this.#size++
+  }
+
+  protected down(): void {
+    this.#size--
+    if (this.#size === 0) for (const tell of this.#waiting.splice(0)) tell()
+  }
 }
 
 /** All exchanges under way. */
-export class Running {
+export class Running extends Count {
   readonly #exchanges = new Slots<Exchange>()
-  readonly #count = new Count()
 
-  get size(): number {
-    return this.#count.size
+  /** @returns what tells it again when it ends */
+  begin(exchange: Exchange): number {
+    this.up()
+    return this.#exchanges.add(exchange)
+  }
+
+  end(ticket: number): void {
+    this.#exchanges.delete(ticket)
+    this.down()
   }
 
   /** In no order. */
@@ -41,50 +47,29 @@ export class Running {
     return this.#exchanges[Symbol.iterator]()
   }
 
-  /** @returns what tells it again when it ends */
-  begin(exchange: Exchange): number {
-    this.#count.up()
-    return this.#exchanges.add(exchange)
-  }
-
-  end(ticket: number): void {
-    this.#exchanges.delete(ticket)
-    this.#count.down()
-  }
-
   /** Ends all of them from outside. */
   stopAll(reason: GatewayError): void {
     for (const exchange of this.#exchanges) exchange.stop(reason)
   }
-
-  /** Calls back once, when nothing runs: at once if that is now. */
-  whenIdle(callback: () => void): void {
-    this.#count.whenIdle(callback)
-  }
 }
 
 /** Those of them that began with one configuration. */
-export class RunningShare {
+export class RunningShare extends Count {
   readonly #all: Running
-  readonly #count = new Count()
 
   constructor(all: Running) {
+    super()
     this.#all = all
   }
 
   /** @returns what tells it again when it ends */
   begin(exchange: Exchange): number {
-    this.#count.up()
+    this.up()
     return this.#all.begin(exchange)
   }
 
   end(ticket: number): void {
     this.#all.end(ticket)
-    this.#count.down()
-  }
-
-  /** Calls back once, when nothing runs: at once if that is now. */
-  whenIdle(callback: () => void): void {
-    this.#count.whenIdle(callback)
+    this.down()
   }
 }

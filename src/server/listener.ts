@@ -79,7 +79,7 @@ const TURNED_AWAY = 1_000
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, leaveIdle = LEAVE_IDLE } = options
   const state: Http1State = { leaving: false, sockets: new Slots(), upgraded: new WeakSet() }
-  const h1 = http1(options, headersTimeout, state)
+  const h1 = http1(options, { headersTimeout, keepAlive }, state)
   const h2 = http2Server(options)
   const sockets = new Slots<net.Socket>()
   const isFull = () => sockets.size > options.maxConnections()
@@ -214,13 +214,15 @@ interface Http1State {
   readonly upgraded: WeakSet<net.Socket>
 }
 
-function http1(options: ListenerOptions, headersTimeout: number, state: Http1State): http.Server {
+function http1(
+  options: ListenerOptions, { headersTimeout, keepAlive }: { headersTimeout: number; keepAlive: number }, state: Http1State,
+): http.Server {
   const server = http.createServer({
     // The exchange has its own deadlines, and an upload may take as long as they say.
     requestTimeout: 0,
     headersTimeout,
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
-    keepAliveTimeout: options.keepAlive ?? KEEP_ALIVE,
+    keepAliveTimeout: keepAlive,
     maxHeaderSize: MAX_HEADER_BYTES,
     // A missing Host is answered like every other error, not by node.
     requireHostHeader: false,

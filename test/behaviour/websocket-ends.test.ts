@@ -22,32 +22,25 @@ function websocketTo(url: string): string {
   return `upstreams: { up: { url: "${url}", websocket: true } }\nroutes: [{ to: up }]\n`
 }
 
-t.test('a client that leaves while the upstream thinks over the handshake takes the upstream with it', async t => {
-  const { promise: asked, resolve } = Promise.withResolvers<Socket>()
-  const { url } = await startRawUpstream(t, socket => socket.once('data', () => resolve(socket)))
-  const gateway = await startTestGateway(t, websocketTo(url))
-  const client = await connect(t, gateway.url)
-  client.send(HANDSHAKE)
-  const upstream = await asked
-  const gone = once(upstream.resume(), 'close')
-  client.socket.destroy()
-  await gone
-  t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone', status: 499 })
-})
-
-t.test('a client that has only finished writing its handshake loses its connection, too', async t => {
-  const { promise: asked, resolve } = Promise.withResolvers<Socket>()
-  const { url } = await startRawUpstream(t, socket => socket.once('data', () => resolve(socket)))
-  const gateway = await startTestGateway(t, websocketTo(url))
-  const client = await connect(t, gateway.url)
-  client.send(HANDSHAKE)
-  const upstream = await asked
-  const gone = once(upstream.resume(), 'close')
-  client.socket.end()
-  await gone
-  await client.ended
-  t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone', status: 499 })
-})
+const LEAVING = {
+  'leaves while the upstream thinks over the handshake takes the upstream with it': (socket: Socket) => socket.destroy(),
+  'has only finished writing its handshake loses its connection, too': (socket: Socket) => socket.end(),
+}
+for (const [what, leave] of Object.entries(LEAVING)) {
+  t.test(`a client that ${what}`, async t => {
+    const { promise: asked, resolve } = Promise.withResolvers<Socket>()
+    const { url } = await startRawUpstream(t, socket => socket.once('data', () => resolve(socket)))
+    const gateway = await startTestGateway(t, websocketTo(url))
+    const client = await connect(t, gateway.url)
+    client.send(HANDSHAKE)
+    const upstream = await asked
+    const gone = once(upstream.resume(), 'close')
+    leave(client.socket)
+    await gone
+    await client.ended
+    t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone', status: 499 })
+  })
+}
 
 t.test('what is open when the gateway is closed ends at once, and is settled as cut off', async t => {
   const { url } = await startRawUpstream(t, socket => {
