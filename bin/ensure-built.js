@@ -1,29 +1,36 @@
-// Run by npm before start, and as part of the build: builds the static pages
-// (the console's and the documentation) that are missing or older than their
-// sources. The gateway starts without them too, so that a build that fails is
-// told and no more, unless --strict says otherwise. Plain JavaScript for
-// whatever Node npm itself runs on; the builds run with the pinned one, which
-// npm puts first on PATH.
+// Run by npm before start, and as part of the build: builds what is missing or
+// older than its sources (the gateway's bundle, the static pages of the console
+// and of the documentation), or of that only the scripts that are named. The
+// gateway starts without them too, so that a build that fails is told and no
+// more, unless --strict says otherwise. Plain JavaScript for whatever Node npm
+// itself runs on; the builds run with the pinned one, which npm puts first on
+// PATH.
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const STRICT = process.argv.includes('--strict')
+const named = process.argv.slice(2).filter(argument => !argument.startsWith('--'))
 
 /** What is built by which script, where it ends, and what it is made from. */
 const PARTS = [
   {
+    script: 'build:gateway',
+    built: 'dist/gateway/main.js',
+    sources: ['src', 'rolldown.config.js', 'package-lock.json'],
+  },
+  {
     script: 'build:console',
-    page: 'dist/console/web/index.html',
+    built: 'dist/console/web/index.html',
     sources: ['src/console/web', 'src/console/api', 'package-lock.json'],
   },
   {
     script: 'build:docs',
-    page: 'dist/docs/index.html',
+    built: 'dist/docs/index.html',
     sources: ['docs', 'bench/README.md', 'SECURITY.md', 'CHANGELOG.md', 'package-lock.json'],
   },
 ]
@@ -31,12 +38,17 @@ const PARTS = [
 const STAMPS = join(root, 'dist', 'built.json')
 
 const { scripts = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-for (const { script, page, sources } of PARTS) {
-  // An installed package brings the pages, and not what they are made from.
+for (const { script, built, sources } of PARTS) {
+  if (named.length > 0 && !named.includes(script)) continue
+  // An installed package brings what is built, and not what it is made from.
   if (scripts[script] === undefined || !existsSync(join(root, sources[0]))) continue
   const stamp = digest(sources)
-  if (existsSync(join(root, page)) && stamps()[script] === stamp) continue
-  process.stderr.write(`Building ${dirname(page)} (npm run ${script})\n`)
+  if (existsSync(join(root, built)) && stamps()[script] === stamp) {
+    // By content it is new; by time too, which is what bin/gateway.js looks at.
+    utimesSync(join(root, built), new Date(), new Date())
+    continue
+  }
+  process.stderr.write(`Building ${dirname(built)} (npm run ${script})\n`)
   const failure = build(script)
   if (failure === null) keep(script, stamp)
   else fail(script, failure)

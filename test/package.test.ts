@@ -4,6 +4,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
+import { Browser } from './console/console.ts'
 
 const root = join(import.meta.dirname, '..')
 // The runtime of the tests comes first on PATH, as it would on a machine that has it.
@@ -31,12 +32,13 @@ t.test('the packed package, installed into an empty prefix, serves', async t => 
   const child = spawn('env', [...PLAIN, gateway, 'serve'], { cwd: join(dir, 'work'), env, stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   let base = ''
+  let consoleBase = ''
   for await (const line of createInterface(child.stdout)) {
-    const { msg, base: address } = JSON.parse(line) as { msg: string; base: string }
-    if (msg === 'listening') {
-      base = address
-      break
-    }
+    const told = JSON.parse(line) as { msg: string; base: string; console: string }
+    if (told.msg !== 'listening') continue
+    base = told.base
+    consoleBase = told.console
+    break
   }
   const answer = await fetch(`${base}/v1/chat/completions`, {
     method: 'POST',
@@ -45,7 +47,12 @@ t.test('the packed package, installed into an empty prefix, serves', async t => 
   })
   t.equal(answer.status, 200)
   t.match(await answer.json(), { object: 'chat.completion' })
+
+  const browser = new Browser(consoleBase)
+  t.match(await browser.login({ key: 'demo-key-not-a-secret' }), { status: 201 })
+  t.match(await browser.ask('/panel'), { status: 200 }, 'the threads behind the console are in the package')
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 0)
+  t.match(run('usage', '--json').trim().split('\n').length, 1, 'the ledger has its row')
 })

@@ -1,6 +1,5 @@
 import pino from 'pino'
 import type { Logger } from 'pino'
-import pretty from 'pino-pretty'
 import type { LogLevel } from '../config/types.ts'
 
 export interface OpenLog {
@@ -18,7 +17,7 @@ const AT_ONCE = { minLength: 16_384, maxWrite: 32_768, periodicFlush: 100 }
  * The log on standard output: lines for people on a terminal, otherwise one JSON
  * object a line, written without waiting.
  */
-export function openLog(level: LogLevel): OpenLog {
+export async function openLog(level: LogLevel): Promise<OpenLog> {
   const options = {
     level,
     base: null, // whoever collects the lines knows the host and the process
@@ -27,6 +26,7 @@ export function openLog(level: LogLevel): OpenLog {
   }
   if (process.stdout.isTTY) {
     const shape = { colorize: process.stdout.hasColors(), translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
+    const { default: pretty } = await import('pino-pretty')
     const log = pino(options, pretty({ ...shape, sync: true }))
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }

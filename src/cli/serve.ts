@@ -59,7 +59,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = loadOrFail(file, command)
   watched?.watch(filesOf(loaded.config))
-  const opened = openLog(loaded.config.log.level)
+  const opened = await openLog(loaded.config.log.level)
   const log = line === null ? opened.log : opened.log.child({ worker: line.worker })
   if (line === null) for (const problem of loaded.warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
   const { workers } = loaded.config.server

@@ -32,7 +32,7 @@ export function simulateCommand(): Command {
 async function simulate({ listen }: { listen: string }, command: Command): Promise<void> {
   const address = addressOf(listen, command)
   const { createSimulator } = await import('../simulator/index.ts')
-  const { log, flush } = openLog('info')
+  const { log, flush } = await openLog('info')
   const server = createSimulator({ log })
   await listenOn(server, address, command)
   const { address: host, port } = server.address() as AddressInfo

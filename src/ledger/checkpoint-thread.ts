@@ -7,7 +7,8 @@ import { parentPort, workerData } from 'node:worker_threads'
  * for the disk (fsync), which must not keep a request's row waiting. As a side
  * effect a power failure costs about a second of rows, not more.
  *
- * workerData is the ledger's path; any message ends the thread.
+ * workerData is the ledger's path; any message ends the thread,
+ * with a last checkpoint.
  */
 
 const EVERY = 1000
@@ -34,5 +35,6 @@ const timer = setInterval(() => {
 
 parentPort?.once('message', () => {
   clearInterval(timer)
+  passive.get()
   db.close()
 })

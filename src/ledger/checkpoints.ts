@@ -1,27 +1,33 @@
 import { Worker } from 'node:worker_threads'
-import { sibling } from './thread.ts'
+import { threadUrl } from '../thread-url.ts'
 
-/** ms from a first write to the start of the thread, which takes its time and is in no hurry. */
-const START = 1000
-/** ms without a write after which the thread, which takes 9 MB, ends; its last checkpoint is long made. */
-const IDLE = 10_000
+export interface CheckpointTimes {
+  /** ms from a first write to the start of the thread, which takes its time and is in no hurry. */
+  readonly start: number
+  /** ms without a write after which the thread, which takes 9 MB, ends with a last checkpoint. */
+  readonly idle: number
+}
+
+const TIMES: CheckpointTimes = { start: 1000, idle: 3000 }
 
 /** The checkpoint thread, while there is something for it to copy. */
 export class Checkpoints {
   readonly #file: string
+  readonly #times: CheckpointTimes
   #thread: Worker | null = null
   #timer: NodeJS.Timeout | null = null
   #writtenAt = 0
 
   /** @param file the ledger's path */
-  constructor(file: string) {
+  constructor(file: string, times = TIMES) {
     this.#file = file
+    this.#times = times
   }
 
   /** Something was written. */
   written(): void {
     this.#writtenAt = performance.now()
-    this.#timer ??= setTimeout(() => this.#start(), START)
+    this.#timer ??= setTimeout(() => this.#start(), this.#times.start)
   }
 
   stop(): void {
@@ -32,15 +38,21 @@ export class Checkpoints {
   }
 
   #start(): void {
-    this.#thread = new Worker(sibling('checkpoint-thread', import.meta.url), {
+    this.#thread = new Worker(threadUrl('checkpoint-thread', import.meta.url), {
       name: 'ledger checkpoints',
       workerData: this.#file,
       execArgv: [],
     })
     // Without it the writer makes the checkpoints itself, later.
     this.#thread.on('error', () => undefined)
-    this.#timer = setInterval(() => {
-      if (performance.now() - this.#writtenAt > IDLE) this.stop()
-    }, IDLE)
+    this.#watch(this.#times.idle)
+  }
+
+  #watch(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const left = this.#writtenAt + this.#times.idle - performance.now()
+      if (left > 0) this.#watch(left)
+      else this.stop()
+    }, ms)
   }
 }

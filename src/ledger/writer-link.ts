@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
+import { threadUrl } from '../thread-url.ts'
 import type { FromWriter, ToWriter, WriterOptions } from './messages.ts'
 import type { Batch } from './store.ts'
-import { sibling } from './thread.ts'
 import type { Trouble } from './trouble.ts'
 
 const FIRST_RESTART = 50
@@ -79,7 +79,7 @@ export class WriterLink {
 
   #start(): void {
     this.#restart = null
-    const worker = new Worker(sibling('writer-thread', import.meta.url), {
+    const worker = new Worker(threadUrl('writer-thread', import.meta.url), {
       name: 'ledger',
       workerData: this.#options,
       // What the process was started with (loaders, inspectors) is not for it.

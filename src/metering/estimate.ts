@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../clock.ts'
 import { systemClock } from '../clock.ts'
 import type { EndpointName } from '../protocols/names.ts'
+import { threadUrl } from '../thread-url.ts'
 import type { Generated, KeptRun, TextKind } from './kept.ts'
 import { BYTES_PER_TOKEN, MEDIA_TOKENS, roughTokens, surveyStrings } from './request.ts'
 
@@ -83,9 +84,7 @@ class ThreadCounter implements TokenCounter {
     this.#clock = clock
     this.#queue = queue
     this.#patience = patience
-    // Beside this file, in the sources and in the build alike.
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-    this.#script = script ?? new URL(`./count-worker.${extension}`, import.meta.url)
+    this.#script = script ?? threadUrl('count-thread', import.meta.url)
   }
 
   async generated({ runs, kept, came }: Generated): Promise<Record<TextKind, number>> {

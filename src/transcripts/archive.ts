@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { threadUrl } from '../thread-url.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
 import type { Transcript } from './transcript.ts'
 
@@ -89,7 +89,7 @@ export class Archive {
   }
 
   #start(): Worker {
-    const script = new URL(`./archive-thread${extname(import.meta.url)}`, import.meta.url)
+    const script = threadUrl('archive-thread', import.meta.url)
     const worker = new Worker(script, { name: 'transcripts', workerData: this.#options.file, execArgv: [] })
     worker.unref()
     let cause = 'the thread has ended'

@@ -24,7 +24,7 @@ t.test('a checkout runs its build while that is newer than all of its sources', 
   t.equal(runs(), 'sources', 'there is no build')
 
   settle(1_000)
-  write('dist/cli/main.js', 'console.log("build")\n', 2_000)
+  write('dist/gateway/main.js', 'console.log("build")\n', 2_000)
   t.equal(runs(), 'build')
 
   write('src/proxy/relay.ts', '', 3_000)

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { sibling } from '../../ledger/thread.ts'
+import { threadUrl } from '../../thread-url.ts'
 import type { AnswerOf, AskedOf, FromReader, Question, Subject, ToReader } from './answers.ts'
 import { ReportError } from './report-error.ts'
 
@@ -85,7 +85,7 @@ export class ReaderLink {
   }
 
   #start(): Worker {
-    const worker = new Worker(sibling('thread', import.meta.url), {
+    const worker = new Worker(threadUrl('report-thread', import.meta.url), {
       name: 'reports',
       workerData: this.#options.file,
       execArgv: [],

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { threadUrl } from '../../thread-url.ts'
 import type { Desk, DeskOptions } from './desk.ts'
 import type { Answer, Question, Remote } from './messages.ts'
 
@@ -67,8 +68,7 @@ export class DeskLink {
 
   #thread(): Worker {
     if (this.#worker !== null) return this.#worker
-    const { url } = import.meta
-    const worker = new Worker(new URL(`./desk-thread${url.slice(url.lastIndexOf('.'))}`, url), {
+    const worker = new Worker(threadUrl('desk-thread', import.meta.url), {
       name: 'console',
       workerData: this.#options,
       // What the process was started with (loaders, inspectors) is not for it.

@@ -1,0 +1,74 @@
+// Bundles the gateway for the package: of its 265 modules and the 400 that they
+// load from libraries a start would read each by itself, which takes longer than
+// all that it does afterwards (bench/README.md, start.ts). Names are kept, so
+// that a stack trace still tells where it was.
+
+import { globSync, readFileSync, readdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
+
+/** As deep as the sources, which name files of the package by `../../`. */
+const FOLDER = 'dist/gateway'
+
+const threads = globSync('src/**/*-thread.ts').map(file => [basename(file, '.ts'), file])
+
+export default {
+  input: { main: 'src/cli/main.ts', ...Object.fromEntries(threads) },
+  platform: 'node',
+  // Tables of some MB, which are read when they are first asked.
+  external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, 'bufferutil', 'utf-8-validate'],
+  plugins: [undiciInPart(), licences()],
+  output: {
+    dir: FOLDER,
+    cleanDir: true,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+    comments: false,
+    // One character that takes more than a byte makes V8 keep a whole file at two bytes a character.
+    charset: 'ascii',
+  },
+}
+
+/**
+ * What src/proxy/transport.ts has of undici, without what comes with its index
+ * (fetch, WebSockets, caches, mocks): 4 MB of memory that nobody would use. A
+ * name that is missing here fails the build.
+ */
+function undiciInPart() {
+  return {
+    name: 'undici-in-part',
+    resolveId: { filter: { id: /^undici$/ }, handler: id => `\0${id}` },
+    load: {
+      filter: { id: /^\0undici$/ },
+      handler: () => [
+        "export { default as Pool } from 'undici/lib/dispatcher/pool.js'",
+        "export { default as buildConnector } from 'undici/lib/core/connect.js'",
+      ].join('\n'),
+    },
+  }
+}
+
+/** The terms under which the libraries inside the bundle may be passed on: their own texts. */
+function licences() {
+  return {
+    name: 'licences',
+    generateBundle(_, bundle) {
+      const modules = Object.values(bundle).flatMap(chunk => chunk.moduleIds ?? [])
+      const packages = new Set(modules.flatMap(id => packageOf(id) ?? []))
+      const source = [...packages].sort().map(licence).join(`\n${'-'.repeat(80)}\n\n`)
+      this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })
+    },
+  }
+}
+
+/** The folder of the library that a module belongs to. */
+function packageOf(id) {
+  return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0]
+}
+
+function licence(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const file = readdirSync(folder).find(entry => /^licen[cs]e/i.test(entry))
+  if (file === undefined) return `${name} ${version}: ${license}\n`
+  return `${name} ${version}: ${license}\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
+}
