@@ -1,6 +1,7 @@
 import pino from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from '../config/types.ts'
+import { writeLinesWhole } from './log-line.ts'
 
 export interface OpenLog {
   readonly log: Logger
@@ -33,8 +34,10 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
   const destination = pino.destination({ dest: process.stdout.fd, sync: false, ...AT_ONCE })
   // A log that cannot be written, as on a full disk, is no reason to serve nobody.
   destination.on('error', () => undefined)
+  const log = pino(options, destination)
+  writeLinesWhole(log)
   return {
-    log: pino(options, destination),
+    log,
     flush: () => new Promise(resolve => destination.flush(() => resolve())),
     flushSync: () => destination.flushSync(),
   }
