@@ -24,7 +24,7 @@ const MOST_TOKENS = 1_000_000_000
 
 const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'maxOutputTokens']
 const CHOICES = ['n', 'best_of', 'candidateCount']
-const KEYS = new Map([...BOUNDS, ...CHOICES].map(name => [name, Buffer.from(name)]))
+const KEYS = [...BOUNDS, ...CHOICES].map(name => ({ name, bytes: Buffer.from(name) }))
 const GENERATION_CONFIG = [Buffer.from('generationConfig'), Buffer.from('generation_config')]
 
 /**
@@ -147,6 +147,7 @@ function generates(endpoint: EndpointName): boolean {
 function readBound(cursor: JsonCursor): number | null {
   const found = new Map<string, number>()
   readMembers(cursor, found, true)
+  if (found.size === 0) return null
   const bounds = BOUNDS.flatMap(name => found.get(name) ?? [])
   if (bounds.length === 0) return null
   const choices = Math.max(1, ...CHOICES.flatMap(name => found.get(name) ?? []))
@@ -168,10 +169,7 @@ function readMembers(cursor: JsonCursor, found: Map<string, number>, top: boolea
 }
 
 function wantedKey(cursor: JsonCursor): string | null {
-  for (const [name, bytes] of KEYS) {
-    if (cursor.keyIs(bytes)) return name
-  }
-  return null
+  return KEYS.find(({ bytes }) => cursor.keyIs(bytes))?.name ?? null
 }
 
 function codePoints(text: string): number {

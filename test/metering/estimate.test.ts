@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
@@ -179,6 +181,26 @@ t.test('a thread that died is started again', async t => {
   clock.advance(5)
   t.equal(await first, roughTokens(PROMPT))
   t.equal(await counter.prompt('chat.completions', PROMPT), 3 + 4 + count('Hello world, how are you?'))
+})
+
+t.test('a thread without work for a minute ends, and the next count starts another', async t => {
+  const clock = new HandClock()
+  const counter = counterFor(t, { clock })
+  const tokens = 3 + 4 + count('Hello world, how are you?')
+  const ask = async () => {
+    const started = once(process, 'worker') as Promise<[Worker]>
+    t.equal(await counter.prompt('chat.completions', PROMPT), tokens)
+    return (await started)[0]
+  }
+  const first = await ask()
+  const ended = once(first, 'exit')
+  clock.advance(50_000)
+  t.equal(await counter.prompt('chat.completions', PROMPT), tokens)
+  clock.advance(50_000)
+  t.equal(await counter.prompt('chat.completions', PROMPT), tokens, 'it was needed meanwhile')
+  clock.advance(60_000)
+  await ended
+  t.not(await ask(), first)
 })
 
 t.test('closing waits for what is being counted', async t => {
