@@ -88,15 +88,18 @@ export interface FirstBytes {
   readonly counts: Histogram
 }
 
+interface HourSums extends Sums {
+  readonly firstBytes: Histogram
+}
+
 /** What many rows change in the sums, gathered in memory so that SQL is asked once for each sum. */
 export class Contributions {
-  readonly #hours = new Map<string, Sums>()
-  readonly #firstBytes = new Map<string, FirstBytes>()
+  readonly #hours = new Map<string, HourSums>()
 
   /** @param sign 1 for a row that is entered, -1 for one that is taken back */
   add(row: Counted, sign: 1 | -1): void {
     const hour = Math.floor(row.startedAt / HOUR)
-    const { figures } = this.#sumsOf(hour, row)
+    const { figures, firstBytes } = this.#sumsOf(hour, row)
     const isEstimated = row.source === 'estimated' || row.source === 'mixed'
     figures[0]! += sign
     if (row.end !== 'complete' && row.end !== 'client_gone') figures[1]! += sign
@@ -114,11 +117,12 @@ export class Contributions {
       figures[16]! += sign * (row.costHigh ?? 0)
       figures[17]! += sign * (row.costLow ?? 0)
     }
-    if (row.firstByteMs === null) return
-    const bucket = bucketOf(row.firstByteMs)
-    this.#countFirstByte(hour, SCOPE.all, '', bucket, sign)
-    if (row.upstream !== null) this.#countFirstByte(hour, SCOPE.upstream, row.upstream, bucket, sign)
-    if (row.key !== null) this.#countFirstByte(hour, SCOPE.key, row.key, bucket, sign)
+    if (row.firstByteMs !== null) countIn(firstBytes, bucketOf(row.firstByteMs), sign)
+  }
+
+  /** How many sums of an hour. */
+  get size(): number {
+    return this.#hours.size
   }
 
   hours(): Iterable<Sums> {
@@ -149,10 +153,21 @@ export class Contributions {
   }
 
   firstBytes(): Iterable<FirstBytes> {
-    return this.#firstBytes.values()
+    const all = new Map<string, FirstBytes>()
+    for (const { slot: hour, upstream, key, firstBytes } of this.#hours.values()) {
+      if (firstBytes.size === 0) continue
+      for (const [scope, name] of [[SCOPE.all, ''], [SCOPE.upstream, upstream], [SCOPE.key, key]] as const) {
+        if (name === null) continue
+        const id = `${hour} ${scope} ${name}`
+        let known = all.get(id)
+        if (known === undefined) all.set(id, known = { hour, scope, name, counts: new Map() })
+        for (const [bucket, times] of firstBytes) countIn(known.counts, bucket, times)
+      }
+    }
+    return all.values()
   }
 
-  #sumsOf(slot: number, row: Counted): Sums {
+  #sumsOf(slot: number, row: Counted): HourSums {
     const id = identity(slot, row)
     const known = this.#hours.get(id)
     if (known !== undefined) {
@@ -160,16 +175,10 @@ export class Contributions {
       return known
     }
     const { key, model, upstream, startedAt } = row
-    const sums = { slot, key, model, upstream, figures: FIGURES.map(() => 0), lastAt: startedAt }
+    const figures = FIGURES.map(() => 0)
+    const sums: HourSums = { slot, key, model, upstream, figures, lastAt: startedAt, firstBytes: new Map() }
     this.#hours.set(id, sums)
     return sums
-  }
-
-  #countFirstByte(hour: number, scope: number, name: string, bucket: number, sign: 1 | -1): void {
-    const id = `${hour} ${scope} ${name}`
-    let known = this.#firstBytes.get(id)
-    if (known === undefined) this.#firstBytes.set(id, known = { hour, scope, name, counts: new Map() })
-    countIn(known.counts, bucket, sign)
   }
 }
 

@@ -1,7 +1,9 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { Values } from './columns.ts'
 import { Contributions, DIMENSION, FIGURES, HOUR, PART } from './contributions.ts'
 import type { Counted, FirstBytes, Sums } from './contributions.ts'
 import { addStored, stored } from './first-byte.ts'
+import { Fresh } from './fresh.ts'
 
 /*
  * The sums that are kept beside the rows, so that nobody has to read ten million
@@ -10,7 +12,8 @@ import { addStored, stored } from './first-byte.ts'
  * histograms of the time to the first byte. Days outlive the rows that are deleted.
  *
  * Rows are entered in the order of their ids, many at a time, which costs a row
- * less than its own transaction could; `summed` says up to which id. Whoever reads
+ * less than its own transaction could; `summed` says up to which id. Those that this
+ * process wrote are mostly still known, and not read again (fresh.ts). Whoever reads
  * the sums adds the rows beyond: then they are exact, whatever crashed when, and
  * whoever wrote the rows, be it an older version.
  */
@@ -71,7 +74,9 @@ function counted(read: readonly SQLOutputValue[]): Counted {
 
 /** The tables of sums, for the writer. All calls block, and those that write are to be in its transaction. */
 export class Rollups {
+  readonly #fresh = new Fresh()
   readonly #rest: StatementSync
+  readonly #newest: StatementSync
   readonly #next: StatementSync
   readonly #known: StatementSync
   readonly #advance: StatementSync
@@ -91,6 +96,8 @@ export class Rollups {
 
   constructor(db: DatabaseSync) {
     this.#rest = db.prepare('SELECT max(id) > (SELECT up_to FROM summed) AS rest FROM requests')
+    this.#newest = db.prepare(
+      'SELECT up_to, id, request_id, started_at FROM summed, requests ORDER BY id DESC LIMIT 1')
     this.#next = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
       WHERE id > (SELECT up_to FROM summed) ORDER BY id LIMIT ${MANY}`)
     this.#known = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
@@ -126,6 +133,13 @@ export class Rollups {
    * @returns whether there may be more
    */
   sum(): boolean {
+    const { up_to: upTo, id, request_id: requestId, started_at: startedAt } = this.#newest.get() ?? {}
+    const fresh = this.#fresh.take(upTo, { id, requestId, startedAt })
+    if (fresh !== null) {
+      this.#write(fresh)
+      this.#advance.run(id ?? null)
+      return false
+    }
     const rows = arrays(this.#next.all())
     const last = rows.at(-1)?.[0]
     if (last === undefined) return false
@@ -134,6 +148,15 @@ export class Rollups {
     this.#write(contributions)
     this.#advance.run(last)
     return rows.length === MANY
+  }
+
+  /**
+   * Rows were written, by a transaction that has ended; none replaced another.
+   * @param rows in the order of their ids, which have no gaps
+   * @param last the id of the last
+   */
+  entered(rows: readonly Values[], last: number): void {
+    this.#fresh.add(rows, last)
   }
 
   /** A row is about to be replaced: if it is in the sums, it is taken out. */

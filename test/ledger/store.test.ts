@@ -2,8 +2,9 @@ import { rmSync, statSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { encode } from '../../src/ledger/columns.ts'
+import { COLUMNS, encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/query.ts'
+import type { LedgerRow } from '../../src/ledger/row.ts'
 import { Store } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, row } from './rows.ts'
 import { watch } from './watched.ts'
@@ -47,6 +48,28 @@ t.test('a row that is refused leaves its draft', async t => {
   store.close()
   using reader = openReader(file)
   t.strictSame([...reader.rows({})], [draft('a')])
+})
+
+t.test('a row that is refused, or there already, is not the affair of those around it', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new Store(file, 'one')
+  const names = Array.from({ length: 30 }, (_, n) => `r${n}`)
+  const drafts = names.map(name => encode(draft(name)))
+  store.write({ seq: 1, drafts, closed: [encode(row('r3', { bytesIn: 1 }))] })
+  const dear = { costPico: 2n ** 70n }
+  const closed = names.map(name => encode(row(name, name === 'r12' || name === 'r29' ? dear : {})))
+  const unknown = encode(row('r21'))
+  unknown[COLUMNS.indexOf('end')] = null
+  closed[21] = unknown
+  t.match(store.write({ seq: 2, drafts: [], closed }), { closed: 3, error: Error })
+  using reader = openReader(file)
+  const rest = names.filter(name => !['r12', 'r21', 'r29'].includes(name))
+  const sorted = (rows: readonly LedgerRow[]) =>
+    [...rows].sort((a, b) => (a.requestId < b.requestId ? -1 : 1))
+  t.strictSame(sorted([...reader.rows({})]), sorted(rest.map(name => row(name))))
+  t.equal(reader.find('r12')[0]?.running, true, 'its draft stays')
+  t.equal(reader.find('r11')[0]?.running, false)
+  store.close()
 })
 
 t.test('only what a dead process had in flight is interrupted', async t => {

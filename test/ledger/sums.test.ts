@@ -113,8 +113,8 @@ const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(v
 const name = maybe(fc.constantFrom('', 'a', 'b', '0', ' a', '1:a', '-', "x'y"))
 const tokens = maybe(fc.oneof(fc.nat(5000), fc.nat(Number.MAX_SAFE_INTEGER)))
 const rows: fc.Arbitrary<LedgerRow> = fc.record({
-  // Few, so that rows meet.
-  id: fc.nat(7),
+  // Few, so that rows meet, and many, so that they do not.
+  id: fc.oneof(fc.nat(7), fc.nat(1_000_000)),
   startedAt: fc.nat(3).map(n => MIDNIGHT - HOUR + n * (HOUR / 2)),
   changes: fc.record({
     key: name,
@@ -136,11 +136,12 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
 }).map(({ id, startedAt, changes }) =>
   row(`r${id}`, { ...changes, startedAt, usage: { ...NOTHING_USED, ...changes.usage } }) as LedgerRow)
 
-/** What happens to a ledger, in any order. */
+/** What happens to a ledger to which one process, or another beside it, writes; in any order. */
+const isOther = fc.nat(3).map(n => n === 0)
 const events = fc.array(fc.oneof(
-  fc.record({ what: fc.constant('ended' as const), rows: fc.array(rows, { maxLength: 12 }) }),
+  fc.record({ what: fc.constant('ended' as const), isOther, rows: fc.array(rows, { maxLength: 20 }) }),
   fc.record({ what: fc.constant('began' as const), rows: fc.array(rows, { maxLength: 4 }) }),
-  fc.constant({ what: 'summed' as const }),
+  fc.record({ what: fc.constant('summed' as const), isOther }),
   fc.constant({ what: 'died' as const }),
 ), { maxLength: 25 })
 
@@ -155,11 +156,13 @@ t.test('sums are those of the rows: replaced ones, interrupted ones, whatever th
     const ended = new Map<string, LedgerRow>()
     let running = new Map<string, LedgerRow>()
     let store = new Store(path, '0')
+    const other = new Store(path, 'other')
+    const by = ({ isOther }: { readonly isOther: boolean }) => (isOther ? other : store)
     let seq = 0
     all.forEach((event, n) => {
       switch (event.what) {
         case 'ended':
-          store.write({ seq: seq += 1, drafts: [], closed: event.rows.map(encode) })
+          by(event).write({ seq: seq += 1, drafts: [], closed: event.rows.map(encode) })
           for (const one of event.rows) {
             ended.set(identity(one), one)
             running.delete(identity(one))
@@ -170,7 +173,7 @@ t.test('sums are those of the rows: replaced ones, interrupted ones, whatever th
           for (const one of event.rows) running.set(identity(one), one)
           break
         case 'summed':
-          store.sum()
+          by(event).sum()
           break
         case 'died':
           // The next process enters what was in flight.
@@ -185,6 +188,7 @@ t.test('sums are those of the rows: replaced ones, interrupted ones, whatever th
     })
     store.sum()
     store.abandon()
+    other.abandon()
     check(path, [...ended.values()])
     for (const part of ['', '-wal', '-shm']) rmSync(path + part, { force: true })
   })
@@ -195,7 +199,7 @@ t.test('more rows than are entered at once', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new Store(file, 'one')
   const many = Array.from({ length: 11_000 }, (_, n) =>
-    row(`r${n}`, { startedAt: MIDNIGHT + n * 20_000, key: `key-${n % 7}`, costPico: BigInt(n) }))
+    row(`r${n}`, { startedAt: MIDNIGHT + n * 20_000, key: `key-${n}`, costPico: BigInt(n) }))
   store.write({ seq: 1, drafts: [], closed: many.map(encode) })
   let pieces = 1
   while (store.sum()) pieces += 1
@@ -203,6 +207,69 @@ t.test('more rows than are entered at once', async t => {
   t.equal(store.sum(), false)
   store.close()
   t.doesNotThrow(() => check(file, many))
+})
+
+t.test('rows are in the sums once, whether they are read again or not', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const stores = [new Store(file, 'one'), new Store(file, 'two')] as const
+  const all = Array.from({ length: 60 }, (_, n) =>
+    row(`r${n}`, { startedAt: MIDNIGHT + n, key: `key-${n % 3}`, costPico: 2n ** 62n + BigInt(n) }))
+  const write = (by: 0 | 1, from: number, to: number) =>
+    stores[by].write({ seq: to, drafts: [], closed: all.slice(from, to).map(encode) })
+  const summed = (to: number) => t.doesNotThrow(() => check(file, all.slice(0, to)))
+  write(0, 0, 10)
+  write(0, 10, 20)
+  stores[0].sum()
+  summed(20)
+  // Rows of another before them, behind them, and sums of another.
+  write(1, 20, 25)
+  write(0, 25, 35)
+  stores[0].sum()
+  summed(35)
+  write(0, 35, 45)
+  write(1, 45, 46)
+  stores[0].sum()
+  summed(46)
+  write(0, 46, 55)
+  stores[1].sum()
+  write(0, 55, 60)
+  stores[0].sum()
+  summed(60)
+  for (const store of stores) store.close()
+})
+
+t.test('rows that were replaced or refused are not in the sums', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const stores = [new Store(file, 'one'), new Store(file, 'two')] as const
+  const one = (name: string, costPico = 1n) => row(name, { costPico })
+  const write = (by: 0 | 1, ...rows: LedgerRow[]) =>
+    stores[by].write({ seq: 1, drafts: [], closed: rows.map(encode) })
+  write(0, one('a'), one('b'))
+  write(0, one('b', 2n))
+  stores[0].sum()
+  t.doesNotThrow(() => check(file, [one('a'), one('b', 2n)]), 'later')
+  write(0, one('c'), one('c', 2n), one('d'))
+  stores[0].sum()
+  const all = [one('a'), one('b', 2n), one('c', 2n), one('d')]
+  t.doesNotThrow(() => check(file, all), 'in the same batch')
+  write(1, one('e', 5n))
+  write(0, one('f'), one('g', 2n ** 70n), one('h'))
+  stores[0].sum()
+  t.doesNotThrow(() => check(file, [...all, one('e', 5n), one('f'), one('h')]), 'refused')
+  for (const store of stores) store.close()
+})
+
+t.test('ids that another process gives again are not those of the rows before', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const stores = [new Store(file, 'one'), new Store(file, 'two')] as const
+  const all = Array.from({ length: 4 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + n, key: `key-${n}` }))
+  stores[0].write({ seq: 1, drafts: [], closed: all.slice(0, 2).map(encode) })
+  stores[1].sum()
+  stores[1].expire(MIDNIGHT + 2, MIDNIGHT)
+  stores[1].write({ seq: 1, drafts: [], closed: all.slice(2).map(encode) })
+  stores[0].sum()
+  for (const store of stores) store.close()
+  t.doesNotThrow(() => check(file, all))
 })
 
 t.test('several processes may enter rows in the sums', async t => {

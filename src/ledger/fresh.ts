@@ -1,0 +1,94 @@
+import { COLUMNS } from './columns.ts'
+import type { Values } from './columns.ts'
+import { Contributions, PART } from './contributions.ts'
+import type { Counted } from './contributions.ts'
+
+type Place = (typeof COLUMNS)[number]
+
+const AT = Object.fromEntries(COLUMNS.map((name, at) => [name, at])) as Readonly<Record<Place, number>>
+const COST_PART = BigInt(PART)
+
+/** Sums that are entered in one transaction: as many as the rows that are read for one can have. */
+const MOST = 2500
+
+/** The row with the highest id in the table. */
+export interface Newest {
+  readonly id: unknown
+  readonly requestId: unknown
+  readonly startedAt: unknown
+}
+
+/**
+ * What the rows beyond the sums add to them, gathered as they were written: they
+ * need not be read again, which is most of what summing costs. That holds only
+ * while nobody else writes; where somebody did, they are read.
+ */
+export class Fresh {
+  #rows: {
+    /** The id before the first. */
+    readonly after: number
+    /** The last, and its id. */
+    last: number
+    row: Values
+    readonly contributions: Contributions
+  } | null = null
+
+  /**
+   * Rows were written, by a transaction that has ended.
+   * @param rows in the order of their ids, which have no gaps
+   * @param last the id of the last
+   */
+  add(rows: readonly Values[], last: number): void {
+    const row = rows.at(-1)
+    if (row === undefined) return
+    const after = last - rows.length
+    if (this.#rows?.last !== after) this.#rows = { after, last, row, contributions: new Contributions() }
+    const { contributions } = this.#rows
+    for (const values of rows) contributions.add(counted(values), 1)
+    this.#rows.last = last
+    this.#rows.row = row
+    // In pieces, then, which are read.
+    if (contributions.size > MOST) this.#rows = null
+  }
+
+  /**
+   * Takes the rows out, to be summed or, should that fail, to be read.
+   *
+   * That the last one stands where it was written tells that no row was written or
+   * replaced since, which takes a higher id, and that no id was given twice.
+   * @param upTo the id up to which rows are in the sums
+   * @returns null where they are not all that is beyond
+   */
+  take(upTo: unknown, newest: Newest): Contributions | null {
+    const rows = this.#rows
+    this.#rows = null
+    if (rows === null) return null
+    const { after, last, row, contributions } = rows
+    const isSame = row[AT.request_id] === newest.requestId && row[AT.started_at] === newest.startedAt
+    return isSame && after === upTo && last === newest.id ? contributions : null
+  }
+}
+
+/** @param values of a row that was written */
+function counted(values: Values): Counted {
+  const number = (column: Place) => values[AT[column]] as number | null
+  const text = (column: Place) => values[AT[column]] as string | null
+  const cost = values[AT.cost_pico_usd] as bigint | null
+  return {
+    startedAt: number('started_at') ?? 0,
+    key: text('key'),
+    model: text('model'),
+    upstream: text('upstream'),
+    end: text('end') ?? '',
+    source: text('source') ?? '',
+    firstByteMs: number('first_byte_ms'),
+    inputTokens: number('input_tokens'),
+    cachedInputTokens: number('cached_input_tokens'),
+    cacheWrite5mTokens: number('cache_write_5m_tokens'),
+    cacheWrite1hTokens: number('cache_write_1h_tokens'),
+    outputTokens: number('output_tokens'),
+    reasoningTokens: number('reasoning_tokens'),
+    costHigh: cost === null ? null : Number(cost / COST_PART),
+    costLow: cost === null ? null : Number(cost % COST_PART),
+  }
+}
