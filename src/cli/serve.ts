@@ -19,7 +19,7 @@ import { listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail } from './problems.ts'
 import { onStopSignals } from './signals.ts'
-import { giveBackMemory } from './spare-memory.ts'
+import { giveBackMemory, leaveIdleAlone } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
 import { openSite } from './site.ts'
 import { packageVersion } from './version.ts'
@@ -61,7 +61,9 @@ async function serve(options: Options, command: Command): Promise<void> {
   watched?.watch(filesOf(loaded.config))
   const opened = await openLog(loaded.config.log.level)
   const log = line === null ? opened.log : opened.log.child({ worker: line.worker })
-  if (line === null) for (const problem of loaded.warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
+  if (line === null) {
+    for (const problem of loaded.warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
+  }
   const { workers } = loaded.config.server
   if (line === null && workers > 1) {
     watched?.close()
@@ -80,6 +82,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   if (line === null) announce(loaded, gateway, log)
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
   reload.resolve(reloadNow)
+  leaveIdleAlone()
   giveBackMemory(systemClock)
   const cut = await stopped
   watched?.close()

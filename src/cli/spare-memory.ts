@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { Session } from 'node:inspector'
-import { getHeapStatistics } from 'node:v8'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import type { Clock } from '../clock.ts'
 
 /** Milliseconds until the start has settled, and then between two looks. */
@@ -12,8 +12,8 @@ const EVERY = 5_000
  * requests after a collection cost twice as much, for some ten thousand of them.
  */
 const QUIET = 5 * 60_000
-/** Milliseconds of work until which hardly anything is compiled that could be lost. */
-const YOUNG = 3_000
+/** Milliseconds of work since the start until which hardly anything is compiled that could be lost. */
+const YOUNG = 250
 /** The share of the time since the last look that was worked, below which the process counts as idle. */
 const IDLE = 0.02
 /** Milliseconds of work since the last collection, itself included, after which another is worth its time. */
@@ -37,7 +37,8 @@ export interface Process {
  */
 export function giveBackMemory(clock: Clock, { worked, heap, collect }: Process = thisProcess): void {
   let lookedAt = clock.monotonic()
-  let workedThen = worked()
+  const started = worked()
+  let workedThen = started
   /** What was worked at the last collection. */
   let workedBefore = -Infinity
   let idleSince = lookedAt
@@ -46,7 +47,7 @@ export function giveBackMemory(clock: Clock, { worked, heap, collect }: Process 
     const work = worked()
     const isIdle = work - workedThen < (now - lookedAt) * IDLE
     if (!isIdle) idleSince = now
-    const isTime = isIdle && (work < YOUNG || now - idleSince >= QUIET)
+    const isTime = isIdle && (work - started < YOUNG || now - idleSince >= QUIET)
     if (isTime && work - workedBefore > WORTH && heap() < MOST_HEAP) {
       collect()
       workedBefore = work
@@ -57,6 +58,17 @@ export function giveBackMemory(clock: Clock, { worked, heap, collect }: Process 
   }
   clock.setTimeout(look, FIRST)
 }
+
+/**
+ * Keeps V8 from collecting by itself when it finds itself idle, half a minute
+ * after it had to collect: with the same price, and in whatever pause that is.
+ */
+export function leaveIdleAlone(): void {
+  setFlagsFromString(`--${REDUCER_DELAY}=${2 ** 31 - 1}`)
+}
+
+/** V8's flag: milliseconds from a collection to the beginning of its memory reducer, read each time. */
+export const REDUCER_DELAY = 'gc-memory-reducer-start-delay-ms'
 
 /** This process, in earnest. */
 export const thisProcess: Process = {

@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import type { Process } from '../../src/cli/spare-memory.ts'
-import { giveBackMemory, thisProcess } from '../../src/cli/spare-memory.ts'
+import { REDUCER_DELAY, giveBackMemory, thisProcess } from '../../src/cli/spare-memory.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const MB = 1024 * 1024
@@ -32,9 +33,9 @@ t.test('what the start needed is given back once it has settled', async t => {
 
 t.test('a start that takes longer, and brings some requests, is waited for', async t => {
   const { clock, state } = started()
-  state.worked += 600
+  state.worked += 100
   clock.advance(500)
-  state.worked += 400
+  state.worked += 140
   clock.advance(5_000)
   t.equal(state.collections, 0)
   clock.advance(5_000)
@@ -61,6 +62,21 @@ t.test('while there is work nothing is collected, and once when it is long over'
   t.equal(state.collections, 1)
   clock.advance(20 * MINUTE)
   t.equal(state.collections, 1)
+})
+
+t.test('a load that comes right after the start is followed by no collection either', async t => {
+  const { clock, state } = started()
+  state.worked += 400
+  clock.advance(500)
+  clock.advance(4 * MINUTE)
+  t.equal(state.collections, 0)
+  clock.advance(2 * MINUTE)
+  t.equal(state.collections, 1)
+})
+
+t.test('the flag that keeps V8 from collecting is one that it knows', async t => {
+  const known = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' })
+  t.match(known, new RegExp(`--${REDUCER_DELAY} .*\\n *type: int`))
 })
 
 t.test('pauses between loads are no time to collect', async t => {
