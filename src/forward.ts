@@ -13,15 +13,18 @@ import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
 import { Relay, codingOf } from './proxy/relay.ts'
 import type { AnswerHead, Observer, RelayEnd } from './proxy/relay.ts'
-import { afterFailure, isOperatorsFault, retryAfter } from './proxy/retry.ts'
+import { afterFailure, isOperatorsFault } from './proxy/retry.ts'
 import { limitHeaders, quote } from './reserve.ts'
 import { Rescue, createRescue } from './rescue.ts'
+import { isAccident } from './routing/accident.ts'
+import { candidateId } from './routing/candidate.ts'
 import { Course } from './routing/course.ts'
 import type { Moment, Step } from './routing/course.ts'
+import type { Condition } from './routing/health.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { Try } from './try.ts'
 import type { Failure } from './try.ts'
-import { isCredentialRefused, ownWords, untold } from './upstream-errors.ts'
+import { askedFor, isCredentialRefused, ownWords, untold } from './upstream-errors.ts'
 
 /**
  * Sends the exchange to its candidates, one after the other, until one answers,
@@ -74,7 +77,8 @@ class Forwarding implements Stoppable {
     const timeouts = route?.timeouts ?? gateway.config.timeouts
     this.#gateway = gateway
     this.#exchange = exchange
-    this.#course = new Course(order, route?.retries ?? 0)
+    const isIll = (target: Target) => this.#condition(target).circuit !== 'closed'
+    this.#course = new Course(order, route?.retries ?? 0, isIll)
     this.#elsewhere = route ? elsewhere(route) : NOWHERE
     this.#deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, error => this.#expired(error))
     this.#relay = new Relay({
@@ -186,17 +190,26 @@ class Forwarding implements Stoppable {
     if (answer && !isCredentialRefused(answer.status) && this.#broke === null) this.#kept = { answer, candidate }
   }
 
-  #next({ error, status, headers, reason }: Failure): Step | null {
+  #next({ error, status, headers, answer, reason }: Failure): Step | null {
     if (reason !== null) {
       const target = this.#elsewhere.get(reason) as Target
       this.#elsewhere.delete(reason)
       return this.#course.redirect(target)
     }
-    const setback = { ...afterFailure(error, status), retryAfterMs: this.#retryAfter(headers) }
-    if (this.#broke === null) return this.#course.next(setback, this.#moment)
+    const retryAfterMs = askedFor(headers, answer, this.#gateway.clock.wall())
+    const { retryable, again } = afterFailure(error, status)
+    if (this.#broke === null) {
+      const { consecutiveFailures } = this.#condition(this.#course.current)
+      const soon = isAccident(status, retryAfterMs, consecutiveFailures)
+      return this.#course.next({ retryable, again, soon, retryAfterMs }, this.#moment)
+    }
     // Whatever keeps one from going on, another may.
-    const again = setback.retryable && setback.again
-    return this.#course.next({ ...setback, retryable: true, again }, this.#moment, this.#suits)
+    const setback = { retryable: true, again: retryable && again, soon: false, retryAfterMs }
+    return this.#course.next(setback, this.#moment, this.#suits)
+  }
+
+  #condition(target: Target): Condition {
+    return this.#gateway.health.condition(candidateId(target, this.#exchange.model))
   }
 
   get #moment(): Moment {
@@ -236,7 +249,8 @@ class Forwarding implements Stoppable {
       return false
     }
     const { again } = afterFailure(error, null)
-    const step = this.#course.next({ retryable: true, again, retryAfterMs: null }, this.#moment, this.#suits)
+    const setback = { retryable: true, again, soon: false, retryAfterMs: null }
+    const step = this.#course.next(setback, this.#moment, this.#suits)
     if (step === null) return false
     this.#broke = error
     this.#partly(current, error)
@@ -309,10 +323,6 @@ class Forwarding implements Stoppable {
       limits: limitHeaders(this.#gateway, this.#exchange),
       served: { upstream: (candidate as Target).upstream.name, attempts: attempts.length },
     }
-  }
-
-  #retryAfter(headers: RawHeaders): number | null {
-    return retryAfter(headers, this.#gateway.clock.wall())
   }
 
   /** A deadline has passed: of an attempt, which others may follow, or of the exchange. */

@@ -55,19 +55,27 @@ export interface Demands {
  *
  * @returns null when the answer may go to the client as it is
  */
-export function judgeOf(exchange: Exchange, head: AnswerHead, { reasons, whole, begun }: Demands): Judge | null {
+export function judgeOf(
+  exchange: Exchange, head: AnswerHead, { reasons, whole, begun }: Demands,
+): Judge | null {
   const { status } = head
   if (isRetryableStatus(status)) return new Refusal(true, head, reasons)
   if (REFUSALS.has(status) && reasons.size > 0) return new Refusal(false, head, reasons)
   const endpoint = exchange.classified.endpoint.name
   const type = head.contentType.toLowerCase()
   const isEvents = type.startsWith('text/event-stream')
-  if (begun() && (status !== 200 || !isEvents || codingOf(head) !== null)) return new Refusal(true, head, reasons)
+  if (begun() && (status !== 200 || !isEvents || codingOf(head) !== null)) {
+    return new Refusal(true, head, reasons)
+  }
   if (status < 200 || status > 299) return null
-  if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && codingOf(head) === null) return new Whole(endpoint, head)
+  if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && codingOf(head) === null) {
+    return new Whole(endpoint, head)
+  }
   if (!SPEAKS_JSON.has(endpoint)) return new AnyByte()
   if (!type.startsWith('text/event-stream')) {
-    return endpoint === 'generate.stream' && codingOf(head) === null ? new FirstElement(head) : new WholeBody(head)
+    return endpoint === 'generate.stream' && codingOf(head) === null
+      ? new FirstElement(head)
+      : new WholeBody(head)
   }
   // Compressed against our asking, its events pass unread.
   return codingOf(head) === null ? new FirstEvent() : new AnyByte()
@@ -98,7 +106,8 @@ export class Refusal implements Judge {
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     if (whole && this.#reasons.size > 0 && REFUSALS.has(this.#head.status)) {
-      const reason = refusalReason(decoded(body, codingOf(this.#head)) ?? body)
+      const plain = decoded(body, codingOf(this.#head))
+      const reason = refusalReason(plain === null || plain === 'broken' ? body : plain)
       if (reason !== null && this.#reasons.has(reason)) this.reason = reason
     }
     return this.#isFailure || this.reason !== null ? 'bad' : 'good'
@@ -138,12 +147,17 @@ class WholeBody implements Judge {
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
-    // The beginning of something compressed shows nothing, and a coding unknown here may be the client's wish.
+    // The beginning of something compressed shows nothing, and a coding
+    // unknown here may be the client's wish.
     const plain = this.#encoding === null ? body : whole ? decoded(body, this.#encoding) : null
     if (plain === null) return 'good'
-    if (isErrorAnswer(plain)) return 'bad'
-    if (whole ? isJson(plain) : /^\s*[[{]/.test(plain.toString('latin1', 0, 64))) return 'good'
-    this.fault = new GatewayError('upstream_invalid', 'the upstream answered with something that is no answer')
+    if (plain !== 'broken') {
+      if (isErrorAnswer(plain)) return 'bad'
+      if (whole ? isJson(plain) : /^\s*[[{]/.test(plain.toString('latin1', 0, 64))) return 'good'
+    }
+    this.fault = new GatewayError(
+      'upstream_invalid', 'the upstream answered with something that is no answer',
+    )
     return 'bad'
   }
 }
@@ -241,7 +255,9 @@ class Whole implements Judge {
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     if (!whole) {
       const most = MOST_WHOLE >> 20
-      this.fault = new GatewayError('answer_too_large', `the answer is larger than the ${most} MB that are held`)
+      this.fault = new GatewayError(
+        'answer_too_large', `the answer is larger than the ${most} MB that are held`,
+      )
       return 'bad'
     }
     if (this.#body) return this.#wholeBody(body)
@@ -259,7 +275,10 @@ class Whole implements Judge {
   }
 }
 
-/** `{"error": ...}`, or the same as the first element of a list: a generate stream that is no stream of events. */
+/**
+ * `{"error": ...}`, or the same as the first element of a list: a
+ * generate stream that is no stream of events.
+ */
 function isErrorAnswer(body: Buffer): boolean {
   const text = body.toString('latin1', 0, 64).trimStart()
   if (!text.startsWith('[')) return isErrorBody(body)
@@ -267,12 +286,17 @@ function isErrorAnswer(body: Buffer): boolean {
   return Array.isArray(value) && isThere(member(value[0], 'error'))
 }
 
+/** An object or an array: no answer is a bare value. */
 function isJson(body: Buffer): boolean {
-  return parsed(body.toString('utf8')) !== undefined
+  const value = parsed(body.toString('utf8'))
+  return typeof value === 'object' && value !== null
 }
 
-/** A small body, decompressed at once; null where that cannot be done. */
-function decoded(body: Buffer, encoding: string | null): Buffer | null {
+/**
+ * A small body, decompressed at once; null where that is not tried to its end, as
+ * its coding is not known here, or it is beyond reason.
+ */
+function decoded(body: Buffer, encoding: string | null): Buffer | 'broken' | null {
   const options = { maxOutputLength: 8 * MOST_REFUSAL }
   try {
     switch (encoding) {
@@ -290,8 +314,7 @@ function decoded(body: Buffer, encoding: string | null): Buffer | null {
       default:
         return null
     }
-  } catch {
-    // Not what it says, or beyond reason: nothing is read out of it.
-    return null
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? null : 'broken'
   }
 }

@@ -19,6 +19,7 @@ import type { AnswerHead, RelayEnd } from './proxy/relay.ts'
 import { isFailure, isRetryableStatus, retryAfter } from './proxy/retry.ts'
 import { candidateId } from './routing/candidate.ts'
 import type { Trial } from './routing/health.ts'
+import { askedFor } from './upstream-errors.ts'
 
 /** How a try failed of which the client has seen nothing. */
 export interface Failure {
@@ -108,7 +109,7 @@ export class Try {
     if (word) this.record.said = word
     // What is wrong with the request is nobody's fault there.
     const isFault = error ? error.source === 'upstream' : reason === null && status !== null && isFailure(status)
-    if (isFault) this.#trial.failed(retryAfter(headers, this.#gateway.clock.wall()))
+    if (isFault) this.#trial.failed(askedFor(headers, answer, this.#gateway.clock.wall()))
     else this.#trial.abandoned()
   }
 

@@ -1,8 +1,11 @@
 import { GatewayError } from './errors.ts'
 import { errorEvent } from './protocols/keep-alive.ts'
 import type { ProtocolName } from './protocols/names.ts'
+import { retryDelay } from './protocols/refusal.ts'
 import { headerValue } from './proxy/headers.ts'
+import type { RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
+import { retryAfter } from './proxy/retry.ts'
 
 /** An upstream's own error as an event; null where it cannot be one. */
 export function ownWords({ headers, body }: KeptAnswer, protocol: ProtocolName): string | null {
@@ -32,4 +35,15 @@ export function untold(status: number | null): GatewayError {
     `the upstream answered ${status} to the gateway's own credential; the operator has to mend it`,
     { headers: { 'x-should-retry': 'false' } },
   )
+}
+
+/**
+ * How long the upstream asks to be left alone, in its headers or in its words.
+ *
+ * @param answer null where not all of it is there
+ * @param nowMs milliseconds since 1970
+ * @returns milliseconds, or null where it does not say
+ */
+export function askedFor(headers: RawHeaders, answer: KeptAnswer | null, nowMs: number): number | null {
+  return retryAfter(headers, nowMs) ?? (answer && retryDelay(answer.body))
 }

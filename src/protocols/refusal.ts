@@ -63,6 +63,23 @@ export function errorWord(body: Buffer): string | null {
   return words.find((word): word is string => typeof word === 'string' && WORD.test(word)) ?? null
 }
 
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
+
+/**
+ * How long an error answer asks to be left alone: Gemini says so in its body
+ * alone. Source: google.rpc.RetryInfo, whose `retryDelay` is a Duration in JSON.
+ *
+ * @param body the whole answer, decompressed
+ * @returns milliseconds, or null when it does not say
+ */
+export function retryDelay(body: Buffer): number | null {
+  const details = errorOf(parse(body))?.['details']
+  const info = Array.isArray(details) ? details.map(record).find(each => each?.['@type'] === RETRY_INFO) : undefined
+  const text = info?.['retryDelay']
+  const seconds = typeof text === 'string' ? /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(text)?.[1] : undefined
+  return seconds === undefined ? null : Number(seconds) * 1000
+}
+
 /** `{error:{...}}`, the same in an array (generate streams), or the error's members at the top. */
 function errorOf(value: unknown): Record<string, unknown> | null {
   const top = record(Array.isArray(value) ? value[0] : value)

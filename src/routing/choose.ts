@@ -32,7 +32,9 @@ export function chooseOrder(route: Pick<Route, 'targets' | 'strategy'>, options:
   return [...well, ...ill]
 }
 
-function byStrategy({ targets, strategy }: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions): Target[] {
+function byStrategy(
+  { targets, strategy }: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions,
+): Target[] {
   const condition = (target: Target) => options.health.condition(candidateId(target, options.model))
   switch (strategy) {
     case 'ordered':
@@ -66,7 +68,9 @@ function shuffled(targets: readonly Target[], random: () => number): Target[] {
  * do not stampede to one winner. Source: M. Mitzenmacher, "The power of two
  * choices in randomized load balancing", 2001.
  */
-function fastest(targets: readonly Target[], condition: (target: Target) => Condition, random: () => number): Target[] {
+function fastest(
+  targets: readonly Target[], condition: (target: Target) => Condition, random: () => number,
+): Target[] {
   const score = (target: Target) => {
     const { expectedMs, inFlight } = condition(target)
     // One that has not answered yet is worth a try.

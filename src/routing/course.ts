@@ -6,6 +6,8 @@ export interface Setback {
   readonly retryable: boolean
   /** So may one at the same candidate: it was not silent, and nothing is wrong with its credential. */
   readonly again: boolean
+  /** And soon, whoever else is left: it was an accident, or has told when to come back. */
+  readonly soon: boolean
   /** Milliseconds for which it asked to be left alone, or null. */
   readonly retryAfterMs: number | null
 }
@@ -27,6 +29,8 @@ export interface Moment {
 
 /** Milliseconds that are waited for a candidate which asks for it, when there is no other. */
 const SHORT_WAIT = 5_000
+/** The same when there are others. */
+const SHORTER_WAIT = 3_000
 const FIRST_BACKOFF = 100
 const LONGEST_BACKOFF = 2_000
 
@@ -35,13 +39,16 @@ interface Stop {
   tries: number
   /** On the monotonic clock: not to be asked before. */
   notBefore: number
+  /** It was not well before this request: it is not asked twice. */
+  readonly isIll: boolean
   excluded: boolean
 }
 
 /**
  * The way of one request along its candidates: each of them once, in their order;
  * then, while attempts are left, again those for which that can help, the one
- * that may be asked soonest first.
+ * that may be asked soonest first. Where there are more attempts than candidates,
+ * one that failed by accident is asked once more before the next.
  */
 export class Course {
   #stops: Stop[]
@@ -51,9 +58,13 @@ export class Course {
   /**
    * @param order at least one
    * @param retries attempts after the first
+   * @param isIll which of them are known to fail: each is asked once, so that
+   *   retries do not multiply an outage
    */
-  constructor(order: readonly Target[], retries: number) {
-    this.#stops = order.map(stop)
+  constructor(order: readonly Target[], retries: number, isIll: (target: Target) => boolean = noTarget) {
+    // Where none can be asked twice, nobody has to know.
+    const isSpare = retries >= order.length
+    this.#stops = order.map(target => stop(target, isSpare && isIll(target)))
     this.#current = this.#stops[0] as Stop
     this.#current.tries = 1
     this.#attemptsLeft = retries
@@ -78,12 +89,16 @@ export class Course {
     setback: Setback, { now, timeLeft, random }: Moment, suits: (target: Target) => boolean = anyTarget,
   ): Step | null {
     const failed = this.#current
-    if (!setback.again) failed.excluded = true
-    failed.notBefore = now + (setback.retryAfterMs ?? backoff(failed.tries, random))
+    if (!setback.again || failed.isIll) failed.excluded = true
+    // Who says "at once" is not taken at the word.
+    failed.notBefore = now + (setback.retryAfterMs || backoff(failed.tries, random))
     if (!setback.retryable || this.#attemptsLeft <= 0) return null
     const left = this.#stops.filter(({ target, excluded }) => !excluded && suits(target))
-    const fresh = left.find(({ tries }) => tries === 0)
-    if (fresh) return this.#go(fresh, 0)
+    const fresh = left.filter(({ tries }) => tries === 0)
+    const wait = failed.notBefore - now
+    const isSpare = this.#attemptsLeft > fresh.length && failed.tries === 1 && left.includes(failed)
+    if (setback.soon && isSpare && wait <= SHORTER_WAIT && wait < timeLeft) return this.#go(failed, wait)
+    if (fresh[0]) return this.#go(fresh[0], 0)
     const [soonest] = left.sort((a, b) => a.notBefore - b.notBefore)
     if (!soonest) return null
     const delayMs = Math.max(0, soonest.notBefore - now)
@@ -92,7 +107,7 @@ export class Course {
 
   /** From now on there is no other candidate than this one; going there is no retry. */
   redirect(target: Target): Step {
-    this.#stops = [stop(target)]
+    this.#stops = [stop(target, false)]
     this.#attemptsLeft++
     return this.#go(this.#stops[0] as Stop, 0)
   }
@@ -105,12 +120,16 @@ export class Course {
   }
 }
 
-function stop(target: Target): Stop {
-  return { target, tries: 0, notBefore: 0, excluded: false }
+function stop(target: Target, isIll: boolean): Stop {
+  return { target, tries: 0, notBefore: 0, isIll, excluded: false }
 }
 
 function anyTarget(): boolean {
   return true
+}
+
+function noTarget(): boolean {
+  return false
 }
 
 /** Exponential, between half and all of it. */

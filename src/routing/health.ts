@@ -47,7 +47,10 @@ const CHECKS = 2
 /** Or: this share of failures among the latest outcomes, once there are enough of them. */
 const RATE = 0.5
 const WINDOW = 20
-/** Milliseconds that a circuit stays open the first time, and at most: a recovered primary is back within seconds. */
+/**
+ * Milliseconds that a circuit stays open the first time, and at
+ * most: a recovered primary is back within seconds.
+ */
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 5_000
 /** What a candidate may ask for at most with Retry-After. */
@@ -56,7 +59,10 @@ const LONGEST_COOL = 60_000
 const NEWEST = 0.2
 /** Milliseconds in which an average that nobody renews loses half of its weight. */
 const HALF_LIFE = 30_000
-/** Candidates that are remembered though they are well; clients choose the names of models, and there is no end of names. */
+/**
+ * Candidates that are remembered though they are well; clients
+ * choose the names of models, and there is no end of names.
+ */
 const REMEMBERED = 4_096
 
 /**
@@ -89,7 +95,9 @@ export class Health {
       opensIn: circuit === 'open' ? opensIn : 0,
       inFlight: record.inFlight,
       firstByteMs: record.firstByteMs,
-      expectedMs: record.firstByteMs === null ? null : record.firstByteMs * 2 ** ((record.measuredAt - now) / HALF_LIFE),
+      expectedMs: record.firstByteMs === null
+        ? null
+        : record.firstByteMs * 2 ** ((record.measuredAt - now) / HALF_LIFE),
       consecutiveFailures: record.consecutive,
     }
   }
@@ -218,7 +226,10 @@ class CandidateRecord {
   firstByteMs: number | null = null
   /** On the monotonic clock. */
   measuredAt = 0
-  /** Failures since the last answer that came to its end: one that always breaks off in the middle is not well. */
+  /**
+   * Failures since the last answer that came to its end: one that
+   * always breaks off in the middle is not well.
+   */
   consecutive = 0
   #openings = 0
   /** The latest outcomes, oldest first; true = failed. */

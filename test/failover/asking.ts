@@ -33,7 +33,9 @@ export const DIALECTS: readonly Dialect[] = [
   {
     name: 'messages',
     path: () => '/v1/messages',
-    body: (model, stream) => ({ model, stream, max_tokens: 100, messages: [{ role: 'user', content: PROMPT }] }),
+    body: (model, stream) => ({
+      model, stream, max_tokens: 100, messages: [{ role: 'user', content: PROMPT }],
+    }),
     text: answer => JSON.parse(answer).content[0].text,
     streamed: answer => gather(parseEvents(answer), 'delta', 'text'),
     isWhole: answer => /event: message_stop\ndata: .*\n\n$/.test(answer),
@@ -41,7 +43,8 @@ export const DIALECTS: readonly Dialect[] = [
   },
   {
     name: 'generate',
-    path: (model, stream) => `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    path: (model, stream) =>
+      `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
     body: () => ({ contents: [{ role: 'user', parts: [{ text: PROMPT }] }] }),
     text: answer => JSON.parse(answer).candidates[0].content.parts[0].text,
     streamed: answer => gather(parseEvents(answer), 'candidates', 0, 'content', 'parts', 0, 'text'),
@@ -90,7 +93,10 @@ export async function ask(
   } catch {
     whole = false
   }
-  return { status: answer.status, headers: answer.headers, body: text, whole, text: textOf(dialect, answer, stream, text) }
+  return {
+    status: answer.status, headers: answer.headers, body: text, whole,
+    text: textOf(dialect, answer, stream, text),
+  }
 }
 
 function textOf(dialect: Dialect, { ok }: Response, stream: boolean, body: string): string {
@@ -104,7 +110,8 @@ function textOf(dialect: Dialect, { ok }: Response, stream: boolean, body: strin
 
 /** Each dialect, whole and streamed, as a test of its own. */
 export function everyWay(
-  t: Test, what: string, test: (t: Test, dialect: Dialect, stream: boolean) => Promise<void>, streams = [false, true],
+  t: Test, what: string, test: (t: Test, dialect: Dialect, stream: boolean) => Promise<void>,
+  streams = [false, true],
 ): void {
   for (const dialect of DIALECTS) {
     for (const stream of streams) {

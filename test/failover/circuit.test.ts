@@ -48,6 +48,17 @@ t.test('when none is well, they are tried all the same', async t => {
   t.equal(simulator.stats.requests, 16)
 })
 
+t.test('nor do retries multiply an outage: once its circuit is open each request asks it once', async t => {
+  const { url, simulator } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: { upstream: a, model: "sim,status=503" }, retries: 2 }]
+`)
+  t.equal((await ask(gateway, CHAT!)).headers.get('x-gateway-attempts'), '3')
+  for (let n = 0; n < 8; n++) t.equal((await ask(gateway, CHAT!)).headers.get('x-gateway-attempts'), '1')
+  t.equal(simulator.stats.requests, 11)
+})
+
 everyWay(t, 'streams that are cut in the middle count', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,close_after=8', 'sim'))

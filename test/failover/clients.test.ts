@@ -22,7 +22,9 @@ routes:
       t.test('openai', async t => {
         const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY, maxRetries: 0 })
         const final = await client.chat.completions
-          .stream({ model: 'm', messages: [{ role: 'user', content: 'x' }], stream_options: { include_usage: true } })
+          .stream({
+            model: 'm', messages: [{ role: 'user', content: 'x' }], stream_options: { include_usage: true },
+          })
           .finalChatCompletion()
         t.equal(final.choices.length, 1)
         t.match(final.choices[0], { message: { role: 'assistant', content: WORDS }, finish_reason: 'stop' })
@@ -34,7 +36,9 @@ routes:
         const final = await client.messages
           .stream({ model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'x' }] })
           .finalMessage()
-        t.match(final, { role: 'assistant', stop_reason: 'end_turn', content: [{ type: 'text', text: WORDS }] })
+        t.match(final, {
+          role: 'assistant', stop_reason: 'end_turn', content: [{ type: 'text', text: WORDS }],
+        })
         t.equal(final.content.length, 1)
         t.ok(final.usage.output_tokens > 1)
       })

@@ -20,7 +20,8 @@ ${rest}
 }
 
 for (const fault of [
-  'close_after=8', 'reset_after=8', 'cut_after=8', 'error_event_after=8', 'stall_after=8', 'close_after=8,split=5',
+  'close_after=8', 'reset_after=8', 'cut_after=8',
+  'error_event_after=8', 'stall_after=8', 'close_after=8,split=5',
   'close_after=5', 'error_event_after=6,split=3', 'close_after=9,crlf', 'close_after=8,comments',
   'malformed_after=8', 'malformed_after=8,split=17',
 ]) {
@@ -38,7 +39,8 @@ for (const fault of [
   }, [true])
 }
 
-everyWay(t, 'the joined stream is one answer: one id, one role, one set of indices, one finish', async (t, dialect) => {
+everyWay(t, 'the joined stream is one answer: one id, one role, ' +
+  'one set of indices, one finish', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,close_after=8', 'sim']))
   const answer = await ask(gateway, dialect, { stream: true })
@@ -52,7 +54,9 @@ everyWay(t, 'the joined stream is one answer: one id, one role, one set of indic
     t.equal(every('usage').length, 0, 'the client did not ask for usage')
   } else if (dialect.name === 'messages') {
     const types = every('type')
-    for (const once of ['message_start', 'content_block_start', 'content_block_stop', 'message_delta', 'message_stop']) {
+    for (const once of [
+      'message_start', 'content_block_start', 'content_block_stop', 'message_delta', 'message_stop',
+    ]) {
       t.equal(types.filter(type => type === once).length, 1, once)
     }
     t.strictSame(every('index'), [], 'there is no other block than the first')
@@ -66,10 +70,14 @@ everyWay(t, 'the usage of both parts is summed, for the client and in the ledger
   const { url } = await start(t)
   const models = ['sim,input=100,close_after=8', 'sim,input=120,output=11'] as const
   const books = await openBooks(t, `${continued(url, models)}\n${priced(...models)}`)
-  const answer = await ask(books.gateway, dialect, { stream: true, body: dialect.name === 'chat' ? { stream_options: { include_usage: true } } : {} })
+  const answer = await ask(books.gateway, dialect, {
+    stream: true, body: dialect.name === 'chat' ? { stream_options: { include_usage: true } } : {},
+  })
   const id = answer.headers.get('x-gateway-request-id') as string
   const row = (await books.close()).get(id)
-  const { stdout: story } = await run(['usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id])
+  const { stdout: story } = await run([
+    'usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id,
+  ])
   t.match(row, {
     end: 'complete', status: 200, upstream: 'u1', source: dialect.name === 'generate' ? 'reported' : 'mixed',
     attempts: [
@@ -83,29 +91,43 @@ everyWay(t, 'the usage of both parts is summed, for the client and in the ledger
   t.equal(used.output, (first?.outputTokens ?? 0) + (second?.outputTokens ?? 0))
   t.ok((first?.outputTokens ?? 0) > 0)
   t.equal(row?.costPico, costOf(used))
-  t.match(story, /attempt 1: u0.*upstream_cut, status 200, after [\d.,]+ ms \([\d.,]+ tokens in, \d+ out, [\d.]+ USD\)/)
+  t.match(
+    story,
+    /attempt 1: u0.*upstream_cut, status 200, after [\d.,]+ ms \([\d.,]+ tokens in, \d+ out, [\d.]+ USD\)/,
+  )
   t.match(story, /\n {2}attempt 1 +[\d.]+\n {2}attempt 2 +[\d.]+\n {2}total +[\d.]+ USD/)
-  const told = [...answer.body.matchAll(/"(?:completion_tokens|output_tokens|candidatesTokenCount)":(\d+)/g)].at(-1)
+  const told =
+    [...answer.body.matchAll(/"(?:completion_tokens|output_tokens|candidatesTokenCount)":(\d+)/g)].at(-1)
   t.ok(Number(told?.[1]) > 11, 'the client is told of both parts')
 }, [true])
 
-everyWay(t, 'a prefill that is rejected is not what the client sees: the next is asked', async (t, dialect) => {
+everyWay(t, 'a prefill that is rejected is not what the ' +
+  'client sees: the next is asked', async (t, dialect) => {
   const { url } = await start(t)
-  const gateway = await startTestGateway(t, continued(url, ['sim,close_after=8', 'sim,reject_prefill', 'sim']))
+  const gateway = await startTestGateway(t, continued(url, [
+    'sim,close_after=8', 'sim,reject_prefill', 'sim',
+  ]))
   const answer = await ask(gateway, dialect, { stream: true })
   t.match(answer, { status: 200, text: WORDS, whole: true })
-  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { end: 'complete', upstream: 'u2', attempts: 3 })
+  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), {
+    end: 'complete', upstream: 'u2', attempts: 3,
+  })
 }, [true])
 
 everyWay(t, 'the second breaks as well: the third goes on with both', async (t, dialect) => {
   const { url } = await start(t)
-  const gateway = await startTestGateway(t, continued(url, ['sim,close_after=6', 'sim,error_event_after=6', 'sim']))
+  const gateway = await startTestGateway(t, continued(url, [
+    'sim,close_after=6', 'sim,error_event_after=6', 'sim',
+  ]))
   const answer = await ask(gateway, dialect, { stream: true })
   t.match(answer, { status: 200, text: WORDS, whole: true })
   t.ok(dialect.isWhole(answer.body))
 }, [true])
 
-for (const fault of ['status=503', 'reset', 'first_event_error', 'headers_delay=60s', 'status=400', 'error_200', 'reject_prefill']) {
+for (const fault of [
+  'status=503', 'reset', 'first_event_error', 'headers_delay=60s',
+  'status=400', 'error_200', 'reject_prefill',
+]) {
   everyWay(t, `nobody can go on (${fault}): the honest error, and an abrupt end`, async (t, dialect) => {
     const { url } = await start(t)
     const timeouts = fault.startsWith('headers') ? '    timeouts: { first_byte: 1s }' : ''
@@ -116,20 +138,25 @@ for (const fault of ['status=503', 'reset', 'first_event_error', 'headers_delay=
     t.ok(dialect.tellsError(answer.body), answer.body)
     t.ok(answer.text.startsWith('w1 w2'))
     t.notMatch(answer.body, /prefill/i)
-    t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { end: 'upstream_cut', error: 'upstream_cut', attempts: 2 })
+    t.match(await gateway.waitForLog(each => each.msg === 'exchange'), {
+      end: 'upstream_cut', error: 'upstream_cut', attempts: 2,
+    })
   }, [true])
 }
 
 everyWay(t, 'no target takes a prefill: the honest error', async (t, dialect) => {
   const { url, simulator } = await start(t)
-  const gateway = await startTestGateway(t, continued(url, ['sim,close_after=8', 'sim']).replaceAll('prefill: true', 'prefill: false'))
+  const gateway = await startTestGateway(
+    t, continued(url, ['sim,close_after=8', 'sim']).replaceAll('prefill: true', 'prefill: false'),
+  )
   const answer = await ask(gateway, dialect, { stream: true })
   t.notOk(answer.whole)
   t.ok(dialect.tellsError(answer.body))
   t.equal(simulator.stats.requests, 1)
 }, [true])
 
-everyWay(t, 'an error of the upstream\'s own, and nobody to go on: the client sees that error', async (t, dialect) => {
+everyWay(t, 'an error of the upstream\'s own, and nobody to go on: ' +
+  'the client sees that error', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,error_event_after=8', 'sim,status=500']))
   const answer = await ask(gateway, dialect, { stream: true })
@@ -206,7 +233,9 @@ t.test('half an event never reaches the client, and the rest of the stream is by
   const seen = Promise.withResolvers<string>()
   const second = await startWireUpstream(t, async wire => {
     seen.resolve((await wire.request()).body)
-    wire.send(STREAM_HEAD + chunk('data: {"id":"2","choices":[{"index":0,"delta":{"content":" two"},"finish_reason":"stop"}]}\n\n'))
+    wire.send(STREAM_HEAD + chunk(
+      'data: {"id":"2","choices":[{"index":0,"delta":{"content":" two"},"finish_reason":"stop"}]}\n\n',
+    ))
     wire.send(`${chunk('data: [DONE]\n\n')}0\r\n\r\n`)
   })
   const gateway = await startTestGateway(t, `
@@ -214,20 +243,25 @@ upstreams: { a: { url: "${first.url}", usage: as_is }, b: { url: "${second.url}"
 routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
 `)
   const client = await connect(t, gateway.url)
-  client.send(post('/v1/chat/completions', { model: 'm', stream: true, messages: [{ role: 'user', content: 'count' }], max_tokens: 10 }))
+  client.send(post('/v1/chat/completions', {
+    model: 'm', stream: true, messages: [{ role: 'user', content: 'count' }], max_tokens: 10,
+  }))
   const text = await client.until(/0\r\n\r\n$/)
   const body = text.slice(text.indexOf('\r\n\r\n') + 4).replaceAll(/[0-9a-f]+\r\n([^]*?)\r\n/g, '$1')
   t.ok(body.startsWith(events.join('')))
   t.notMatch(body, '"del\r')
   t.match(body, /"id":"1"[^\n]*" two"/)
   t.match(JSON.parse(await seen.promise), {
-    model: 'm', messages: [{ role: 'user', content: 'count' }, { role: 'assistant', content: 'one' }], max_tokens: 9,
+    model: 'm', messages: [{ role: 'user', content: 'count' }, { role: 'assistant', content: 'one' }],
+    max_tokens: 9,
   })
 })
 
 t.test('a client that leaves while another is asked to go on: nobody else is asked', async t => {
   const { url, simulator } = await start(t)
-  const gateway = await startTestGateway(t, continued(url, ['sim,close_after=8', 'sim,headers_delay=60s', 'sim']))
+  const gateway = await startTestGateway(t, continued(url, [
+    'sim,close_after=8', 'sim,headers_delay=60s', 'sim',
+  ]))
   const leaving = new AbortController()
   const asked = ask(gateway, DIALECTS[0]!, { stream: true, signal: leaving.signal })
   await gateway.waitForLog(each => each.msg === 'attempt failed')

@@ -17,12 +17,15 @@ async function closedPort(): Promise<string> {
 
 /** What the first candidate does, by the simulator's behaviours, and whether it does so to streams alone. */
 const FAULTS: readonly (readonly [string, 'any' | 'stream' | 'whole'])[] = [
-  ['status=401', 'any'], ['status=402', 'any'], ['status=403', 'any'], ['status=408', 'any'], ['status=429', 'any'],
+  ['status=401', 'any'], ['status=402', 'any'], ['status=403', 'any'],
+  ['status=408', 'any'], ['status=429', 'any'],
   ['status=429,retry_after=60', 'any'], ['status=500', 'any'], ['status=502', 'any'],
   ['status=503,retry_after_date=60', 'any'], ['status=504', 'any'], ['status=529', 'any'],
-  ['reset', 'any'], ['close', 'any'], ['reset_after=0', 'any'], ['close_after=0', 'any'], ['cut_after=0', 'any'],
+  ['reset', 'any'], ['close', 'any'], ['reset_after=0', 'any'],
+  ['close_after=0', 'any'], ['cut_after=0', 'any'],
   ['error_200', 'any'], ['first_event_error', 'stream'], ['error_event_after=0', 'stream'],
-  ['malformed_after=0', 'stream'], ['error_200,gzip', 'whole'], ['close_after=4', 'whole'], ['reset_after=4', 'whole'],
+  ['malformed_after=0', 'stream'], ['error_200,gzip', 'whole'], ['close_after=4', 'whole'],
+  ['reset_after=4', 'whole'],
   ['headers_delay=60s', 'any'], ['first_delay=60s', 'any'], ['stall_after=0', 'any'],
   ['comments,first_event_error', 'stream'], ['status=503,gzip', 'any'],
 ]

@@ -3,9 +3,10 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
-import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
+import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
 
 const CHAT = { model: 'm', stream: true, messages: [] }
 const EVENT = 'data: {"choices":[{"delta":{"content":"one"}}]}\n\n'
@@ -46,7 +47,9 @@ t.test('without a candidate left the head is sent at once', async t => {
     wire.send(STREAM_HEAD)
     await wire.ended
   })
-  const gateway = await startTestGateway(t, twoTargets(upstream.url, upstream.url, 'x', 'y', '    retries: 0'))
+  const gateway = await startTestGateway(
+    t, twoTargets(upstream.url, upstream.url, 'x', 'y', '    retries: 0'),
+  )
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', CHAT))
   t.match(await client.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /)
@@ -68,7 +71,8 @@ t.test('the last attempt\'s head is sent at once', async t => {
 })
 
 for (const keepAlive of [': ping\n\n', 'event: ping\ndata: {"type": "ping"}\n\n', 'data:\n\n', '\n\n']) {
-  t.test(`${JSON.stringify(keepAlive)} is no first event: after first_byte the next candidate is asked`, async t => {
+  t.test(`${JSON.stringify(keepAlive)} is no first event: after first_byte ` +
+    'the next candidate is asked', async t => {
     const { client } = await playing(t, async wire => {
       await wire.request()
       wire.send(STREAM_HEAD)
@@ -140,12 +144,31 @@ t.test('a 200 whose body is no JSON is no answer', async t => {
   }
 })
 
+everyWay(t, 'nor is a bare value, or a body that is not compressed as it says', async (t, dialect, stream) => {
+  const bodies: readonly (readonly [string, string?])[] = [
+    ['null'], ['"down"'], ['7'], ['{"choices":[]', 'gzip'], ['x', 'br'],
+  ]
+  const { url } = await start(t)
+  for (const [body, encoding] of bodies) {
+    const sick = await startUpstream(t, (_req, res) => {
+      res.writeHead(200, { 'content-type': 'application/json', ...(encoding && { 'content-encoding': encoding }) })
+      res.end(body)
+    })
+    const gateway = await startTestGateway(t, twoTargets(sick.url, url, 'x', 'sim'))
+    t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true }, body)
+  }
+})
+
 t.test('an error in the body of a 200, compressed or not, large or small', async t => {
   const padding = 'x'.repeat(600_000)
-  for (const body of ['{"error":{"code":502}}', '  {"id":"1","error":{"message":"no"}}', `{"error":{"message":"${padding}"}}`]) {
+  for (const body of [
+    '{"error":{"code":502}}', '  {"id":"1","error":{"message":"no"}}', `{"error":{"message":"${padding}"}}`,
+  ]) {
     const { client } = await playing(t, async wire => {
       await wire.request()
-      wire.send(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+      wire.send(
+        `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      )
       await wire.ended
     })
     client.send(post('/v1/chat/completions', { model: 'm', messages: [] }))
@@ -162,7 +185,9 @@ t.test('a generate stream that is one array: its first element decides', async t
   ] as const) {
     const first = await startWireUpstream(t, async wire => {
       await wire.request()
-      wire.send(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+      wire.send(
+        `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      )
       await wire.ended
     })
     const { url } = await start(t)
@@ -176,7 +201,9 @@ t.test('a generate stream that is one array: its first element decides', async t
 t.test('sound passes with its first byte', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
-    wire.send(`HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nTransfer-Encoding: chunked\r\n\r\n${chunk('ID3')}`)
+    wire.send(
+      `HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nTransfer-Encoding: chunked\r\n\r\n${chunk('ID3')}`,
+    )
     await wire.ended
   })
   client.send(post('/v1/audio/speech', { model: 'm', input: 'x', voice: 'y' }))
@@ -220,7 +247,9 @@ t.test('the client does not read: the upstream is held back behind what was kept
   await taken.promise
 })
 
-t.test('an upstream that shows nothing but that it is alive: after a while so does the gateway', { timeout: 60_000 }, async t => {
+t.test('an upstream that shows nothing but that it is alive: after a while so does the gateway', {
+  timeout: 60_000,
+}, async t => {
   for (const goesOn of [true, false]) {
     t.test(goesOn ? 'and then it answers' : 'and then it fails, and the next one answers', async t => {
       const { promise: seen, resolve: see } = Promise.withResolvers<void>()

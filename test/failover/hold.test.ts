@@ -12,7 +12,8 @@ for (const fault of [
   'status=503', 'first_event_error', 'close_after=0', 'wrong_length,cut_after=3',
   'malformed_after=0', 'malformed_after=8',
 ]) {
-  everyWay(t, `a stream with ${fault} is asked for again, and the client sees a whole one`, async (t, dialect) => {
+  everyWay(t, `a stream with ${fault} is asked for again, ` +
+    'and the client sees a whole one', async (t, dialect) => {
     const { url } = await start(t)
     const timeouts = fault.startsWith('stall') ? '\n    timeouts: { idle: 1s }' : ''
     const gateway = await startTestGateway(t, twoTargets(url, url, `sim,${fault}`, 'sim', HOLD + timeouts))
@@ -43,9 +44,12 @@ routes: [{ to: { upstream: a, model: "sim,close_after=4,first=1" }, retries: 1, 
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
 })
 
-everyWay(t, 'when every stream is cut the client gets a proper error, and no half of an answer', async (t, dialect) => {
+everyWay(t, 'when every stream is cut the client gets a proper ' +
+  'error, and no half of an answer', async (t, dialect) => {
   const { url } = await start(t)
-  const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,close_after=8', 'sim,cut_after=4', HOLD))
+  const gateway = await startTestGateway(
+    t, twoTargets(url, url, 'sim,close_after=8', 'sim,cut_after=4', HOLD),
+  )
   const answer = await ask(gateway, dialect, { stream: true })
   t.equal(answer.status, 502)
   t.match(answer.headers.get('content-type'), /json/)
@@ -77,7 +81,9 @@ t.test('a client that leaves meanwhile: the upstream is told', async t => {
   t.equal(simulator.stats.requests, 1)
 })
 
-/** The three ways in which a long wait can end, beside each other: it takes ten seconds before the first sign. */
+/**
+ * The three ways in which a long wait can end, beside each other: it takes ten seconds before the first sign.
+ */
 t.test('a client that has to wait long gets signs of life', { timeout: 60_000 }, async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
@@ -90,7 +96,9 @@ routes:
   - { model: late, to: { upstream: a, model: "sim,headers_delay=30s" }, resume: hold, timeouts: { total: 12s } }
 `)
   await Promise.all(DIALECTS.map(async dialect => {
-    const sign = dialect.name === 'messages' ? /^event: ping\ndata: \{"type": "ping"\}\n\n/ : /^: keep-alive\n\n/
+    const sign = dialect.name === 'messages'
+      ? /^event: ping\ndata: \{"type": "ping"\}\n\n/
+      : /^: keep-alive\n\n/
     const [good, bad, cut, refused, late] = await Promise.all(
       ['good', 'bad', 'cut', 'refused', 'late'].map(model => ask(gateway, dialect, { model, stream: true })),
     )
@@ -116,7 +124,9 @@ t.test('nothing of a stream goes out before its end', async t => {
     wire.send(STREAM_HEAD + chunk('data: {"choices":[]}\n\n'))
     await wire.ended
   })
-  const gateway = await startTestGateway(t, twoTargets(upstream.url, upstream.url, 'x', 'y', `${HOLD}\n    retries: 0`))
+  const gateway = await startTestGateway(
+    t, twoTargets(upstream.url, upstream.url, 'x', 'y', `${HOLD}\n    retries: 0`),
+  )
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', { model: 'm', stream: true, messages: [] }))
   for (let n = 0; n < 2; n++) await fetch(`${gateway.url}/v1/models`)
@@ -125,7 +135,8 @@ t.test('nothing of a stream goes out before its end', async t => {
   t.match(await gateway.waitForLog(each => each.endpoint === 'chat.completions'), { end: 'client_gone' })
 })
 
-t.test('answers that are kept back share the memory of the request bodies, and beyond it are refused', async t => {
+t.test('answers that are kept back share the memory of the request bodies, ' +
+  'and beyond it are refused', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0, body_limit: 16kb, body_memory: 64kb }

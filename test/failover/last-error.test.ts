@@ -4,7 +4,8 @@ import { startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
 
-const OWN_ERROR = '{ "error" : {"message":"overloaded, says the provider","type":"x","code":"y","odd":[1, 2]} }\n'
+const OWN_ERROR =
+  '{ "error" : {"message":"overloaded, says the provider","type":"x","code":"y","odd":[1, 2]} }\n'
 
 everyWay(t, 'every candidate fails: the last one\'s own error, unmodified', async (t, dialect, stream) => {
   const asked: string[] = []
@@ -31,7 +32,9 @@ everyWay(t, 'every candidate fails: the last one\'s own error, unmodified', asyn
 
 everyWay(t, 'the last one cannot be reached: the own error of the one before', async (t, dialect, stream) => {
   const { url } = await start(t)
-  const gateway = await startTestGateway(t, twoTargets(url, 'http://no-such-host.invalid', 'sim,status=429,retry_after=30', 'sim'))
+  const gateway = await startTestGateway(
+    t, twoTargets(url, 'http://no-such-host.invalid', 'sim,status=429,retry_after=30', 'sim'),
+  )
   const answer = await ask(gateway, dialect, { stream })
   t.equal(answer.status, 429)
   t.equal(answer.headers.get('retry-after'), '30')
@@ -42,14 +45,19 @@ everyWay(t, 'the last one cannot be reached: the own error of the one before', a
 })
 
 everyWay(t, 'none can be reached: 502, in the protocol\'s shape', async (t, dialect, stream) => {
-  const gateway = await startTestGateway(t, twoTargets('http://no-such-host.invalid', 'http://127.0.0.1:1', 'x', 'y'))
+  const gateway = await startTestGateway(
+    t, twoTargets('http://no-such-host.invalid', 'http://127.0.0.1:1', 'x', 'y'),
+  )
   const answer = await ask(gateway, dialect, { stream })
   t.equal(answer.status, 502)
   t.match(JSON.parse(answer.body), { error: {} })
-  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { error: 'upstream_unreachable', attempts: 2 })
+  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), {
+    error: 'upstream_unreachable', attempts: 2,
+  })
 })
 
-everyWay(t, 'every candidate refuses the operator\'s credential: 502, and a loud log', async (t, dialect, stream) => {
+everyWay(t, 'every candidate refuses the operator\'s ' +
+  'credential: 502, and a loud log', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=401', 'sim,status=403'))
   const answer = await ask(gateway, dialect, { stream })
@@ -66,9 +74,12 @@ everyWay(t, 'an own error beats a refused credential', async (t, dialect, stream
   t.equal((await ask(gateway, dialect, { stream })).status, 503)
 })
 
-everyWay(t, 'a stream that is only an error, from all of them: the client gets it as it is', async (t, dialect, stream) => {
+everyWay(t, 'a stream that is only an error, from all of them: ' +
+  'the client gets it as it is', async (t, dialect, stream) => {
   const { url } = await start(t)
-  const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,first_event_error', 'sim,first_event_error'))
+  const gateway = await startTestGateway(
+    t, twoTargets(url, url, 'sim,first_event_error', 'sim,first_event_error'),
+  )
   const answer = await ask(gateway, dialect, { stream })
   t.equal(answer.status, 200)
   t.ok(dialect.tellsError(answer.body))

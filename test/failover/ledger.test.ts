@@ -7,7 +7,8 @@ import { ask, everyWay, twoTargets } from './asking.ts'
 
 const USED = 'input=100,output=20'
 
-everyWay(t, 'every attempt is in the ledger, and the one that answered is billed, at its own price', async (t, dialect, stream) => {
+everyWay(t, 'every attempt is in the ledger, and the one that answered ' +
+  'is billed, at its own price', async (t, dialect, stream) => {
   const { url } = await start(t)
   const [first, second] = [`sim,status=503,${USED}`, `sim,${USED}`]
   const books = await openBooks(t, `${twoTargets(url, url, first, second)}
@@ -17,7 +18,9 @@ ${priced(second).replace('models:\n', '')}`)
   const answer = await ask(books.gateway, dialect, { stream })
   const id = answer.headers.get('x-gateway-request-id') as string
   const row = (await books.close()).get(id)
-  const { stdout: story } = await run(['usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id])
+  const { stdout: story } = await run([
+    'usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id,
+  ])
   t.match(row, {
     upstream: 'b', upstreamModel: second, status: 200, end: 'complete', source: 'reported',
     usage: { inputTokens: 100, outputTokens: 20 },
@@ -33,12 +36,15 @@ ${priced(second).replace('models:\n', '')}`)
   t.match(story, /answered by +b/)
 })
 
-everyWay(t, 'the word with which an error names itself is kept, and nothing else of it', async (t, dialect, stream) => {
+everyWay(t, 'the word with which an error names itself is ' +
+  'kept, and nothing else of it', async (t, dialect, stream) => {
   const words = { chat: 'rate_limit_exceeded', messages: 'rate_limit_error', generate: 'RESOURCE_EXHAUSTED' }
   for (const [models, count] of [[['sim,status=429'], 1], [['sim,status=429', 'sim'], 2]] as const) {
     const { url } = await start(t)
     const targets = models.map(model => `{ upstream: a, model: "${model}" }`).join(', ')
-    const books = await openBooks(t, `upstreams: { a: { url: "${url}" } }\nroutes: [{ to: [${targets}], retries: ${count - 1} }]`)
+    const books = await openBooks(
+      t, `upstreams: { a: { url: "${url}" } }\nroutes: [{ to: [${targets}], retries: ${count - 1} }]`,
+    )
     await ask(books.gateway, dialect, { stream })
     const [row] = [...(await books.close()).values()]
     t.equal(row?.attempts.length, count)
@@ -65,7 +71,8 @@ everyWay(t, 'all fail: nobody pays, and both attempts are told', async (t, diale
   }
 })
 
-everyWay(t, 'an attempt that failed after it had generated something is not billed', async (t, dialect, stream) => {
+everyWay(t, 'an attempt that failed after it had ' +
+  'generated something is not billed', async (t, dialect, stream) => {
   const { url } = await start(t)
   const fault = stream ? 'error_event_after=0' : 'close_after=4'
   const models = [`sim,${fault},${USED}`, `sim,${USED}`] as const

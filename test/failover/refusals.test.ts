@@ -1,5 +1,5 @@
 import t from 'tap'
-import { refusalReason } from '../../src/protocols/refusal.ts'
+import { refusalReason, retryDelay } from '../../src/protocols/refusal.ts'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -59,6 +59,19 @@ t.test('other refusals are none of these, and neither is what cannot be read', t
     '{"error":{"code":"constructor","type":"__proto__"}}', '{"error":null}', '{"error":7}', '{"error":{"message":{}}}',
     '[]', '[null]', 'null', '7', '""', '', '<html>prompt is too long</html>', '{"error":{"message":"prompt is too lo',
   ]) t.equal(refusalReason(Buffer.from(body)), null, body)
+  t.end()
+})
+
+t.test('how long an error asks to be left alone, where it says so in the way of Gemini', t => {
+  const said = (retryDelay: unknown) => Buffer.from(JSON.stringify({
+    error: { code: 429, details: [null, { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }] },
+  }))
+  for (const [text, ms] of [['34s', 34_000], ['0.5s', 500], ['1.5', null], ['-1s', null], ['s', null], [3, null]] as const) {
+    t.equal(retryDelay(said(text)), ms, String(text))
+  }
+  for (const body of ['', '{}', '{"error":{"details":{}}}', '{"error":{"details":["34s"]}}']) {
+    t.equal(retryDelay(Buffer.from(body)), null, body)
+  }
   t.end()
 })
 

@@ -4,7 +4,7 @@ import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { DIALECTS, WORDS, ask, everyWay } from './asking.ts'
 
-const [CHAT] = DIALECTS
+const [CHAT, , GENERATE] = DIALECTS
 
 /** One target, with further keys of its route. */
 function oneTarget(url: string, model: string, rest: string): string {
@@ -57,6 +57,22 @@ t.test('a short Retry-After is waited for', async t => {
   })
   const gateway = await startTestGateway(t, oneTarget(upstream.url, 'x', 'retries: 1'))
   t.equal((await ask(gateway, CHAT!)).status, 200)
+  t.ok((times[1] as number) - (times[0] as number) >= 299)
+})
+
+t.test('one that stands in the body alone, in the way of Gemini, is as well', async t => {
+  const times: number[] = []
+  const details = [
+    { '@type': 'type.googleapis.com/google.rpc.Help' },
+    { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '0.3s' },
+  ]
+  const upstream = await startUpstream(t, (_req, res) => {
+    times.push(performance.now())
+    if (times.length === 1) res.writeHead(429).end(JSON.stringify([{ error: { code: 429, details } }]))
+    else res.writeHead(200, { 'content-type': 'application/json' }).end('{"candidates":[]}')
+  })
+  const gateway = await startTestGateway(t, oneTarget(upstream.url, 'x', 'retries: 1'))
+  t.equal((await ask(gateway, GENERATE!)).status, 200)
   t.ok((times[1] as number) - (times[0] as number) >= 299)
 })
 

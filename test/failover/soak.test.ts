@@ -5,9 +5,12 @@ import { DIALECTS, WORDS, ask } from './asking.ts'
 import type { Asked, Dialect } from './asking.ts'
 
 const FAULTS = [
-  '', '', '', 'status=503', 'status=429,retry_after_ms=20', 'status=401', 'status=400', 'reset', 'close', 'error_200',
-  'first_event_error', 'close_after=0', 'close_after=3', 'reset_after=7', 'cut_after=6', 'error_event_after=5',
-  'stall_after=4', 'headers_delay=2s', 'first_delay=2s', 'malformed_after=0', 'no_terminator', 'split=9', 'comments,split=13',
+  '', '', '', 'status=503', 'status=429,retry_after_ms=20',
+  'status=401', 'status=400', 'reset', 'close', 'error_200',
+  'first_event_error', 'close_after=0', 'close_after=3',
+  'reset_after=7', 'cut_after=6', 'error_event_after=5',
+  'stall_after=4', 'headers_delay=2s', 'first_delay=2s',
+  'malformed_after=0', 'no_terminator', 'split=9', 'comments,split=13',
   'tool_call,close_after=2', 'reject_prefill', 'gzip', 'usage=huge', 'tokens=16,pace=5ms',
 ]
 const REQUESTS = 400
@@ -22,7 +25,9 @@ function dice(seed: number): (below: number) => number {
   }
 }
 
-/** A whole answer, an error, or a part of an answer that cannot be taken for all of it: nothing else may come. */
+/**
+ * A whole answer, an error, or a part of an answer that cannot be taken for all of it: nothing else may come.
+ */
 function isHonest(dialect: Dialect, stream: boolean, { status, whole, text, body }: Asked): boolean {
   // Compressed against all asking: it passes unread.
   const isPacked = body.startsWith('\u001f')
@@ -30,10 +35,13 @@ function isHonest(dialect: Dialect, stream: boolean, { status, whole, text, body
   if (status >= 400) return body.length > 0
   if (body.includes('"error"')) return true
   if (!stream) return text === WORDS || /tool|functionCall/.test(body)
-  return dialect.tellsError(body) || (dialect.isWhole(body) && (text === WORDS || /tool|functionCall/.test(body)))
+  return dialect.tellsError(body)
+    || (dialect.isWhole(body) && (text === WORDS || /tool|functionCall/.test(body)))
 }
 
-t.test('faults at random: each request ends in an answer or a clear error, and is in the ledger once', { timeout: 110_000 }, async t => {
+t.test('faults at random: each request ends in an answer or a clear error, and is in the ledger once', {
+  timeout: 110_000,
+}, async t => {
   const { url } = await start(t)
   const seed = Date.now() % 1_000_000
   t.comment(`seed ${seed}`)
@@ -70,7 +78,9 @@ ${priced('sim')}`)
       try {
         const answer = await ask(gateway, dialect, { model, stream, ...leaves ? { signal: leaves } : {} })
         if (!leaves && !isHonest(dialect, stream, answer)) {
-          t.fail(`${dialect.name} ${model} ${stream}: ${answer.status} ${answer.whole} ${answer.body.slice(-400)}`)
+          t.fail(
+            `${dialect.name} ${model} ${stream}: ${answer.status} ${answer.whole} ${answer.body.slice(-400)}`,
+          )
         }
       } catch (error) {
         if (!leaves) t.fail(`${dialect.name} ${model} ${stream}: ${String(error)}`)
@@ -91,7 +101,9 @@ ${priced('sim')}`)
   t.strictSame(last, { running: 0, inFlight: 0 }, 'nothing is left over')
   t.equal(gateway.logged.filter(line => line.error === 'internal').length, 0)
   const rows = [...(await books.close()).values()]
-  const ended = new Map(gateway.logged.filter(line => line.msg === 'exchange').map(line => [line.request, line]))
+  const ended = new Map(
+    gateway.logged.filter(line => line.msg === 'exchange').map(line => [line.request, line]),
+  )
   t.ok(ended.size >= REQUESTS * 0.9)
   t.equal(rows.length, ended.size)
   for (const row of rows) {

@@ -12,10 +12,16 @@ const CREATE = JSON.stringify({ type: 'session.update', session: {} })
 /** What the first candidate does with a handshake. */
 const TROUBLES: readonly [string, (t: Test) => Promise<string>][] = [
   ['cannot be reached', () => Promise.resolve('http://127.0.0.1:1')],
-  ['resets', async t => (await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))).url],
+  [
+    'resets',
+    async t => (await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))).url,
+  ],
   ['closes', async t => (await startRawUpstream(t, socket => socket.once('data', () => socket.end()))).url],
   ['answers 503', async t => (await startUpstream(t, (_req, res) => res.writeHead(503).end())).url],
-  ['refuses the credential', async t => (await startUpstream(t, (_req, res) => res.writeHead(401).end())).url],
+  [
+    'refuses the credential',
+    async t => (await startUpstream(t, (_req, res) => res.writeHead(401).end())).url,
+  ],
   ['says nothing', async t => (await startRawUpstream(t, () => {})).url],
 ]
 
@@ -62,7 +68,8 @@ routes: [{ to: [a, b] }]
   const client = await connect(t, gateway.url)
   client.send([
     'GET /v1/realtime?model=m HTTP/1.1', 'Host: x', `Authorization: Bearer ${KEY}`, 'Connection: Upgrade',
-    'Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13', '', 'behind',
+    'Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Version: 13', '', 'behind',
   ].join('\r\n'))
   await client.until(/101 Switching/)
   client.send('end')
@@ -79,5 +86,7 @@ routes: [{ to: [a, b] }]
   })
   const [, answer] = await once(client, 'unexpected-response')
   t.equal(answer.statusCode, 502)
-  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { error: 'upstream_unreachable', attempts: 2 })
+  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), {
+    error: 'upstream_unreachable', attempts: 2,
+  })
 })

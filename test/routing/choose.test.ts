@@ -26,7 +26,9 @@ function setUp(targets: readonly Target[], strategy: Strategy, random = dice()) 
   clock.advance(1_000)
   const health = new Health({ clock, random: () => 1 })
   const order = (affinity: string | null = null) =>
-    chooseOrder({ targets, strategy }, { health, random, model: 'm', affinity }).map(each => each.upstream.name)
+    chooseOrder({ targets, strategy }, { health, random, model: 'm', affinity }).map(
+      each => each.upstream.name,
+    )
   const id = (name: string) => candidateId(targets.find(each => each.upstream.name === name) as Target, 'm')
   const firsts = (times: number, affinity?: (n: number) => string) => {
     const counts: Record<string, number> = {}
@@ -143,7 +145,9 @@ t.test('every order has every target once', t => {
     fc.constantFrom<Strategy>('ordered', 'weighted', 'least_busy', 'fastest'),
     fc.integer({ min: 1, max: 1_000 }), fc.option(fc.string()), fc.nat(), fc.array(fc.nat(7)),
     (names, strategy, weight, affinity, seed, broken) => {
-      const { order, open } = setUp(names.map((name, n) => target(name, n === 0 ? weight : 1)), strategy, dice(seed))
+      const { order, open } = setUp(
+        names.map((name, n) => target(name, n === 0 ? weight : 1)), strategy, dice(seed),
+      )
       for (const n of broken) if (n < names.length) open(names[n] as string)
       return order(affinity).toSorted().join() === names.toSorted().join()
     },

@@ -3,7 +3,7 @@ import { Course } from '../../src/routing/course.ts'
 
 const [A, B, C] = ['a', 'b', 'c'].map(name => ({ upstream: { name } })) as never[]
 const MOMENT = { now: 1_000, timeLeft: 60_000, random: 0 }
-const PLAIN = { retryable: true, again: true, retryAfterMs: null }
+const PLAIN = { retryable: true, again: true, soon: false, retryAfterMs: null }
 
 t.test('each candidate once, in order; then again, the one that may be asked soonest', t => {
   const course = new Course([A!, B!, C!], 6)
@@ -40,5 +40,36 @@ t.test('a redirection is no retry, and leaves no other candidate', t => {
   t.equal(course.current, C)
   t.equal(course.attemptsLeft, 0)
   t.equal(course.next(PLAIN, MOMENT), null)
+  t.end()
+})
+
+t.test('after an accident the same one is asked once more, where attempts are left for all the others', t => {
+  const accident = { ...PLAIN, soon: true }
+  const course = new Course([A!, B!], 3)
+  t.match(course.next(accident, MOMENT), { target: A, delayMs: 50 })
+  t.match(course.next(accident, MOMENT), { target: B, delayMs: 0 }, 'and no third time in a row')
+  t.match(course.next(PLAIN, MOMENT), { target: B, delayMs: 50 })
+  t.match(new Course([A!, B!], 1).next(accident, MOMENT), { target: B, delayMs: 0 }, 'no attempt is left over')
+  t.match(new Course([A!, B!], 2).next({ ...accident, again: false }, MOMENT), { target: B, delayMs: 0 })
+  t.end()
+})
+
+t.test('a short time that it asked for is waited, a long one is not while there are others', t => {
+  const asked = (retryAfterMs: number, timeLeft = 60_000) =>
+    new Course([A!, B!], 2).next({ ...PLAIN, soon: true, retryAfterMs }, { ...MOMENT, timeLeft })
+  t.match(asked(3_000), { target: A, delayMs: 3_000 })
+  t.match(asked(0), { target: A, delayMs: 50 }, 'no tight loop')
+  t.match(asked(3_001), { target: B, delayMs: 0 })
+  t.match(asked(2_000, 2_000), { target: B, delayMs: 0 }, 'the time would be up')
+  t.end()
+})
+
+t.test('one that was ill before is asked once', t => {
+  const isIll = (target: unknown) => target === B
+  const course = new Course([A!, B!], 4, isIll)
+  t.match(course.next(PLAIN, MOMENT), { target: B })
+  t.match(course.next({ ...PLAIN, soon: true }, MOMENT), { target: A })
+  t.match(course.next(PLAIN, MOMENT), { target: A })
+  t.equal(new Course([B!], 5, isIll).next(PLAIN, MOMENT), null)
   t.end()
 })

@@ -14,7 +14,9 @@ function table(...routes: [path: string | null, models: string[] | null][]) {
 const at = (found: Route | null) => found?.index ?? null
 
 t.test('the first route whose path and model match wins', async t => {
-  const routes = table(['/v1/messages*', ['claude-*']], [null, ['fast', 'gpt-*']], ['/v1/*', null], [null, ['*']])
+  const routes = table(
+    ['/v1/messages*', ['claude-*']], [null, ['fast', 'gpt-*']], ['/v1/*', null], [null, ['*']],
+  )
   for (const [path, model, expected] of [
     ['/v1/messages', 'claude-haiku', 0],
     ['/v1/messages/count_tokens', 'claude-haiku', 0],
@@ -75,7 +77,11 @@ t.test('match and trace never disagree', async () => {
   const glob = fc.stringMatching(/^[ab*/]{1,4}$/)
   const text = fc.stringMatching(/^[ab/]{0,4}$/)
   fc.assert(fc.property(
-    fc.array(fc.tuple(fc.option(glob), fc.option(fc.array(glob, { minLength: 1, maxLength: 2 }))), { maxLength: 5 }), text, fc.option(text),
+    fc.array(
+      fc.tuple(fc.option(glob), fc.option(fc.array(glob, { minLength: 1, maxLength: 2 }))), { maxLength: 5 },
+    ),
+    text,
+    fc.option(text),
     (list, path, model) => {
       const routes = table(...list)
       const last = routes.trace(path, model).at(-1)

@@ -1,0 +1,115 @@
+import t from 'tap'
+import { costOf, openBooks, priced } from '../billing/books.ts'
+import { DIALECTS } from './asking.ts'
+import { call } from './wall-clients.ts'
+import { ANSWER, startWall } from './wall.ts'
+
+/** One of the sixteen scenarios of the Failover Bench: how the caller and the provider are to fare. */
+interface Scenario {
+  readonly model: string
+  /** Who answers in the end: the one that broke, the other, or nobody. */
+  readonly by: 'primary' | 'fallback' | 'both' | 'nobody'
+  /** How often the one that breaks is asked. */
+  readonly asked: number
+  /** Milliseconds that have to lie between the first two attempts there. */
+  readonly gap?: number
+  /** Where an answer in one piece fares otherwise than a stream. */
+  readonly whole?: Pick<Scenario, 'by'>
+}
+
+const SCENARIOS: readonly Scenario[] = [
+  { model: 'fb-s01-429-retry-after', by: 'primary', asked: 2, gap: 1_000 },
+  { model: 'fb-s02-429-persistent', by: 'fallback', asked: 1 },
+  { model: 'fb-s03-500-then-200', by: 'primary', asked: 2 },
+  { model: 'fb-s04-503-persistent', by: 'fallback', asked: 1 },
+  { model: 'fb-s05-reset', by: 'fallback', asked: 1 },
+  { model: 'fb-s06-no-response', by: 'fallback', asked: 1 },
+  { model: 'fb-s07-slow-ttft', by: 'fallback', asked: 1 },
+  { model: 'fb-s08-stream-cut', by: 'both', asked: 1, whole: { by: 'fallback' } },
+  { model: 'fb-s09-stream-stall', by: 'both', asked: 1, whole: { by: 'fallback' } },
+  { model: 'fb-s10-malformed-chunk', by: 'both', asked: 1, whole: { by: 'fallback' } },
+  { model: 'fb-s11-no-done', by: 'primary', asked: 1 },
+  { model: 'fb-s12-context-length', by: 'fallback', asked: 1 },
+  { model: 'fb-s13-content-filter', by: 'nobody', asked: 1 },
+  { model: 'fb-s14-stream-cut', by: 'fallback', asked: 1 },
+  { model: 'fb-s16-503-persistent', by: 'fallback', asked: 1 },
+]
+const FLAP = 'fb-s15-flap'
+
+/** Two retries and one fallback: the budget that the bench gives to everybody. */
+function configuration(url: string): string {
+  return `
+upstreams: { wall: { url: "${url}" } }
+timeouts: { first_byte: 3s, idle: 3s }
+routes:
+  - model: fb-s14-*
+    to: [wall, { upstream: wall, model: fb-ok-noprefill }]
+    retries: 2
+    resume: hold
+  - model: fb-s*
+    to: [wall, { upstream: wall, model: fb-ok, prefill: true }]
+    retries: 2
+    resume: continue
+    on: { context_length: { upstream: wall, model: fb-ok } }
+${priced(...SCENARIOS.map(({ model }) => model), FLAP, 'fb-ok', 'fb-ok-noprefill')}`
+}
+
+for (const { name } of DIALECTS) {
+  for (const stream of [true, false]) {
+    t.test(`the wall: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
+      const wall = await startWall(t)
+      const books = await openBooks(t, configuration(wall.url))
+      const outcomes = await Promise.all(SCENARIOS.map(({ model }) => call(books.gateway.url, name, model, stream)))
+      const rows = [...(await books.close()).values()]
+      for (const [index, scenario] of SCENARIOS.entries()) {
+        const { model, asked, gap = 0 } = scenario
+        const by = stream ? scenario.by : scenario.whole?.by ?? scenario.by
+        const [outcome, row] = [outcomes[index], rows.find(each => each.model === model)]
+        const fallback = model.startsWith('fb-s14') ? 'fb-ok-noprefill' : 'fb-ok'
+        const seen = wall.seen.filter(each => each.model === model)
+        t.test(model, t => {
+          t.equal(outcome?.text, by === 'nobody' ? null : ANSWER, outcome?.error ?? '')
+          t.equal(seen.length, asked)
+          t.ok((seen[1]?.at ?? Infinity) - (seen[0]?.at ?? 0) >= gap)
+          t.equal(row?.attempts.length, asked + (by === 'fallback' || by === 'both' ? 1 : 0))
+          switch (by) {
+            case 'nobody':
+              t.equal(row?.costPico, 0n)
+              t.match(outcome?.error, /content_policy_violation/, 'in the words of the provider')
+              break
+            case 'both':
+              // The client's stream keeps the name that it began with, and what both have said is counted.
+              t.match(outcome, { model })
+              t.ok((outcome?.outputTokens ?? 0) > 60)
+              t.ok((row?.usage.outputTokens ?? 0) > 60)
+              break
+            default:
+              t.match(outcome, { model: by === 'primary' ? model : fallback, outputTokens: 60 })
+              t.match(row, { usage: { inputTokens: 20, outputTokens: 60 } })
+              t.equal(row?.costPico, costOf({ input: 20, output: 60 }), 'one answer is billed, once')
+          }
+          t.end()
+        })
+      }
+      t.equal(rows.length, SCENARIOS.length)
+      t.equal(wall.seen.filter(each => each.model === 'fb-ok-noprefill' && each.prefill).length, 0)
+    })
+
+    t.test(`a provider that is down for a while: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
+      const wall = await startWall(t)
+      const books = await openBooks(t, configuration(wall.url))
+      const began = performance.now()
+      let served = ''
+      let requests = 0
+      for (; served !== FLAP && performance.now() - began < 30_000; requests++) {
+        const outcome = await call(books.gateway.url, name, FLAP, stream)
+        t.equal(outcome.text, ANSWER, outcome.error ?? '')
+        served = outcome.model ?? ''
+      }
+      t.equal(served, FLAP, 'traffic comes back')
+      const refused = wall.seen.filter(each => each.model === FLAP && !each.served).length
+      // Three failures open the circuit; then one probe for each pause of half a second at least.
+      t.ok(refused <= 3 + wall.times.down / 500, `${refused} of ${requests} requests met the outage`)
+    })
+  }
+}
