@@ -1,6 +1,8 @@
 /** Bytes that exchanges hold in memory, all together: what one of them may take depends on what the others have. */
 export class HeldBytes {
   #held = 0
+  /** The last that has or waits for its turn. */
+  #turn: Promise<unknown> = Promise.resolve()
 
   get held(): number {
     return this.#held
@@ -16,4 +18,13 @@ export class HeldBytes {
   give(bytes: number): void {
     this.#held -= bytes
   }
+
+  /** For work that has to be done though there is no room for what it holds: one after the other. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.then(noop, noop)
+    return done
+  }
 }
+
+function noop(): void {}

@@ -51,39 +51,37 @@ export class Rescue {
     const events = new WholeEvents()
     this.#events = events
     return new Followed(inner, events, this.#onFlaw, this.#before
-      ? joined(this.#resumption.join(this.#before))
+      ? this.#resumption.join(this.#before)
       : noted(this.#resumption))
   }
 }
 
 export type OnFlaw = (kind: 'error' | 'malformed') => void
 
-type Show = (events: Buffer) => Buffer
+const NOTHING = Buffer.alloc(0)
 
-/** A first answer: it passes as it is. */
-function noted(resumption: Resumption): Show {
-  return events => {
-    if (events.length > 0) resumption.sent(events)
-    return events
+/** A first answer passes as it is; one that goes on with another is translated. */
+function noted(resumption: Resumption): Joiner {
+  return {
+    push: events => {
+      resumption.sent(events)
+      return events
+    },
+    end: () => NOTHING,
   }
-}
-
-/** An answer that goes on with another: it is translated. */
-function joined(joiner: Joiner): Show {
-  return events => (events.length > 0 ? joiner.push(events) : events)
 }
 
 class Followed implements Observer {
   readonly #inner: Observer
   readonly #events: WholeEvents
   readonly #onFlaw: OnFlaw
-  readonly #show: Show
+  readonly #joiner: Joiner
 
-  constructor(inner: Observer, events: WholeEvents, onFlaw: OnFlaw, show: Show) {
+  constructor(inner: Observer, events: WholeEvents, onFlaw: OnFlaw, joiner: Joiner) {
     this.#inner = inner
     this.#events = events
     this.#onFlaw = onFlaw
-    this.#show = show
+    this.#joiner = joiner
   }
 
   readonly filter = {
@@ -97,8 +95,8 @@ class Followed implements Observer {
     },
     end: (): Buffer => {
       const rest = this.#pass(this.#events.end())
-      const late = this.#inner.filter?.end()
-      return late ? Buffer.concat([rest, this.#show(late)]) : rest
+      const late = this.#show(this.#inner.filter?.end() ?? NOTHING)
+      return Buffer.concat([rest, late, this.#joiner.end()])
     },
   }
 
@@ -120,6 +118,10 @@ class Followed implements Observer {
 
   #pass(events: Buffer): Buffer {
     return this.#show(this.#inner.filter?.push(events) ?? events)
+  }
+
+  #show(events: Buffer): Buffer {
+    return events.length > 0 ? this.#joiner.push(events) : events
   }
 }
 

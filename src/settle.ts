@@ -8,8 +8,8 @@ import type { LedgerRow } from './ledger/row.ts'
 import { formatUsd } from './metering/cost.ts'
 import { settleUsage } from './metering/settle.ts'
 import type { Answer } from './metering/settle.ts'
-import { decodeBody } from './proxy/body.ts'
 import { transcribe } from './transcribe.ts'
+import { withUnpacked } from './unpacked.ts'
 
 /**
  * The last phase: usage to price to ledger, the reservation to its real cost, and
@@ -28,7 +28,7 @@ export async function settle(gateway: Gateway, exchange: Exchange, failure: Gate
     abandoned: gateway.config.billing.abandoned,
   }
   const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
-  const last = await settleUsage({ ...input, end, answer: await decoded(exchange) }, counter)
+  const last = await unpacked(gateway, exchange, answer => settleUsage({ ...input, end, answer }, counter))
   let bill = billFor(last, exchange.quoted)
   if (exchange.earlier.length > 0) {
     const parts: Part[] = []
@@ -50,19 +50,16 @@ export async function settle(gateway: Gateway, exchange: Exchange, failure: Gate
   logLine(gateway, exchange, failure, row, bill.suspect, endedAt)
 }
 
-/** An answer that came compressed, decompressed: its usage stands inside. */
-async function decoded(exchange: Exchange): Promise<Answer | null> {
+/** An answer that came compressed is read unpacked: its usage stands inside. Half of the room is left to requests. */
+function unpacked<T>(gateway: Gateway, exchange: Exchange, read: (answer: Answer | null) => Promise<T>): Promise<T> {
   const { answer, answerEncoding } = exchange
-  if (answer?.kind !== 'body' || answerEncoding === null) return answer
-  try {
-    return { kind: 'body', body: await decodeBody(answer.body, answerEncoding, MOST_DECODED) }
-  } catch {
-    // Cut in the middle, or not what it says: that it came is all that is known.
-    return { kind: 'none', delivered: answer.body.length > 0 }
-  }
+  if (answer?.kind !== 'body' || answerEncoding === null) return read(answer)
+  const { config, lasting: { bodies } } = gateway
+  return withUnpacked(bodies, config.server.bodyMemory / 2, answer.body, answerEncoding, body => read(body === null
+    // That it came is all that is known.
+    ? { kind: 'none', delivered: answer.body.length > 0 }
+    : { kind: 'body', body }))
 }
-
-const MOST_DECODED = 64 * 1024 * 1024
 
 function logLine(
   gateway: Gateway, exchange: Exchange, failure: GatewayError | null, row: LedgerRow, suspect: boolean, endedAt: number,

@@ -1,6 +1,7 @@
 import { SseReader } from './metering/sse.ts'
+import type { SseEvent } from './metering/sse.ts'
 import { Pieces } from './proxy/pieces.ts'
-import { kindOf, looksLikeData } from './stream-event.ts'
+import { kindOf, looksLikeData, parsed } from './stream-event.ts'
 
 /** Bytes of one event that are waited for. */
 const MOST_EVENT = 16 * 1024 * 1024
@@ -26,8 +27,11 @@ export class WholeEvents {
   /** Where in the stream the held bytes begin, and where the flaw stands. */
   #offset = 0
   #found: Found | null = null
+  /** The end of the stream has cut an event in two. */
+  #isHalf = false
   readonly #reader = new SseReader(event => {
-    if (this.#found !== null || looksLikeData(event)) return
+    if (!event.terminated) this.#isHalf = !isWhole(event)
+    if (this.#isHalf || this.#found !== null || looksLikeData(event)) return
     const { start, end } = event
     const kind = kindOf(event)
     if (kind === 'error' || kind === 'malformed') this.#found = { kind, start, end }
@@ -73,8 +77,16 @@ export class WholeEvents {
     return whole
   }
 
-  /** The stream has come to its proper end. @returns what stood behind the last whole event */
+  /** No more will come. @returns what stood behind the last whole event, unless it is half of one */
   end(): Buffer {
-    return this.#take(NOTHING)
+    if (!this.overflowed && this.flaw === null) this.#reader.end()
+    const rest = this.#take(NOTHING)
+    return this.#isHalf ? NOTHING : rest
   }
+}
+
+/** Does it lack no more than its blank line? */
+function isWhole({ buf, dataStart, dataEnd, oversize }: SseEvent): boolean {
+  const data = buf.toString('utf8', dataStart, dataEnd).trim()
+  return oversize || data === '[DONE]' || parsed(data) !== undefined
 }

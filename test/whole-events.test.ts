@@ -20,8 +20,10 @@ function feed(text: string, cuts: readonly number[]) {
 }
 
 const EVENTS = [
-  'data: {"a":1}\n\n', ': ping\n\n', 'event: x\r\ndata: {"b":"\u4e2d\u6587"}\r\n\r\n', 'data: {"c":\ndata: 2}\n\n', 'data:\n\n', 'event: ping\ndata: x\n\n', '\n',
-  'data: [DONE]\n\n', 'event: content_block_delta\ndata: {"type":"x","delta":{"text":"an \\"error\\": of mine"}}\n\n',
+  'data: {"a":1}\n\n', ': ping\n\n', 'event: x\r\ndata: {"b":"\u4e2d\u6587"}\r\n\r\n',
+  'data: {"c":\ndata: 2}\n\n', 'data:\n\n', 'event: ping\ndata: x\n\n', '\n',
+  'data: [DONE]\n\n',
+  'event: content_block_delta\ndata: {"type":"x","delta":{"text":"an \\"error\\": of mine"}}\n\n',
   'data: {"error":null,"choices":[]}\n\n',
 ]
 const MALFORMED = ['data: {"choices":[{"del\n\n', 'event: x\ndata: {"b":1\r\n\r\n', 'data: what?\n\n']
@@ -32,11 +34,19 @@ const ERRORS = [
 const cuts = fc.array(fc.nat(4_000), { maxLength: 40 })
 const events = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
 
-t.test('whole events pass, however they are cut; half of one is held', t => {
-  fc.assert(fc.property(events, cuts, (list, cuts) => {
+t.test('whole events pass, however they are cut; half of one is held, and nobody gets it', t => {
+  fc.assert(fc.property(events, fc.constantFrom('data: {"ha', 'data: {"a":{}\n'), cuts, (list, half, cuts) => {
     const whole = list.join('')
-    const { gate, passed } = feed(`${whole}data: {"ha`, cuts)
-    return passed === whole && gate.flaw === null && gate.end().toString() === 'data: {"ha'
+    const { gate, passed } = feed(whole + half, cuts)
+    return passed === whole && gate.flaw === null && gate.end().length === 0
+  }))
+  t.end()
+})
+
+t.test('an event that lacks its blank line at the end is whole', t => {
+  fc.assert(fc.property(events, fc.constantFrom('data: {"a":1}\n', 'data: [DONE]', ': bye'), cuts, (list, last, cuts) => {
+    const { gate, passed } = feed(list.join('') + last, cuts)
+    return passed === list.join('') && gate.end().toString() === last
   }))
   t.end()
 })

@@ -2,11 +2,12 @@ import type { Clock } from '../clock.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { AnswerSink } from './attempt.ts'
 import { frameChunks } from './chunks.ts'
-import { abort, destroyNow, end, isHttp2, write, writeHead } from './client.ts'
+import { abort, destroyNow, isHttp2, writeHead } from './client.ts'
 import type { ClientResponse } from './client.ts'
 import type { Deadlines } from './deadlines.ts'
 import { appendVia, headerValue, headersDown, ownHeaders } from './headers.ts'
 import type { OwnHeaders, RawHeaders } from './headers.ts'
+import { Outflow } from './outflow.ts'
 
 /** What looks on while an answer passes. All of it is synchronous and cheap. */
 export interface Observer {
@@ -97,6 +98,7 @@ export class Relay implements AnswerSink {
   delivered = false
   readonly #options: RelayOptions
   readonly #finish: (end: RelayEnd) => void
+  readonly #out: Outflow
   #observer: Observer | null = null
   #stream = false
   /** The head told the length of the body. */
@@ -104,13 +106,13 @@ export class Relay implements AnswerSink {
   /** The head is out, and the stream stands where another answer can go on. */
   #open = false
   #over = false
-  #blocked = false
 
   constructor(options: RelayOptions) {
     this.#options = options
     const { promise, resolve } = Promise.withResolvers<RelayEnd>()
     this.done = promise
     this.#finish = resolve
+    this.#out = new Outflow(options.res, () => this.#moved())
   }
 
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
@@ -157,7 +159,7 @@ export class Relay implements AnswerSink {
 
   /** Sends events of the gateway's own while no answer is on its way. */
   say(events: string): void {
-    if (this.waits && !this.#blocked) this.#write(Buffer.from(events))
+    if (this.waits && !this.#out.blocked) this.#write(Buffer.from(events))
   }
 
   /** Another answer goes on where the client's stream stands. */
@@ -175,7 +177,7 @@ export class Relay implements AnswerSink {
   data(chunk: Buffer): boolean {
     if (this.#over) return true
     const { deadlines } = this.#options
-    if (this.#blocked) deadlines.clientBlocked()
+    if (this.#out.blocked) deadlines.clientBlocked()
     else deadlines.upstreamActive()
     if (this.firstByteAt === 0) this.#begin()
     this.#observer?.push(chunk)
@@ -191,21 +193,22 @@ export class Relay implements AnswerSink {
     if (bytes.length === 0) return true
     this.bytes += bytes.length
     this.#options.onSent?.(bytes)
-    if (write(this.#options.res, bytes)) return true
-    if (!this.#blocked) {
-      this.#blocked = true
-      // While another answer is waited for, that wait is the one that counts.
-      if (!this.#open) this.#options.deadlines.clientBlocked()
-      this.#options.res.once('drain', this.#drained)
-    }
+    const wasBlocked = this.#out.blocked
+    if (this.#out.write(bytes)) return true
+    // While another answer is waited for, that wait is the one that counts.
+    if (!wasBlocked && !this.#open) this.#options.deadlines.clientBlocked()
     return false
   }
 
-  readonly #drained = (): void => {
-    this.#blocked = false
-    if (this.#over) return
-    if (!this.#open) this.#options.deadlines.clientActive()
-    this.#options.resume()
+  /** The client has read: all that was written, or a part of it. */
+  #moved(): void {
+    const { deadlines, resume } = this.#options
+    if (this.#over || this.#out.blocked) {
+      if (!this.#open) deadlines.clientBlocked()
+      return
+    }
+    if (!this.#open) deadlines.clientActive()
+    resume()
   }
 
   end(): void {
@@ -231,8 +234,8 @@ export class Relay implements AnswerSink {
     })
     // All of a body whose length was told is out by now; what remains is bookkeeping, which has
     // time until everybody else got what came for them in this turn.
-    if (this.#sized && this.bytes > 0 && !isHttp2(res)) setImmediate(() => end(res))
-    else end(res)
+    if (this.#sized && this.bytes > 0 && !isHttp2(res)) setImmediate(() => this.#out.end())
+    else this.#out.end()
   }
 
   broken(error: GatewayError): void {
@@ -263,7 +266,8 @@ export class Relay implements AnswerSink {
     if (gone) {
       destroyNow(res)
     } else {
-      const speak = this.#stream && !this.#blocked && !this.#sized && atBoundary
+      const speak = this.#stream && !this.#out.blocked && !this.#sized && atBoundary
+      this.#out.flush()
       abort(res, clock, { lastWords: speak ? this.#options.lastWords(error) : null, sized: this.#sized })
     }
     this.#close(fault ?? error)
@@ -298,7 +302,7 @@ export class Relay implements AnswerSink {
   }
 
   #close(end: RelayEnd): void {
-    this.#options.res.off('drain', this.#drained)
+    this.#out.stop()
     this.#finish(end)
   }
 }

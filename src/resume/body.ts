@@ -23,12 +23,17 @@ export function appended(body: Buffer, list: Field | undefined, value: unknown):
   return [{ start: at, end: at, bytes: Buffer.from(`${isEmpty ? '' : ','}${JSON.stringify(value)}`) }]
 }
 
-/** Takes tokens off a limit; at least one stays. */
+/**
+ * Takes tokens off a limit; at least one stays. What is no count of tokens stays as
+ * the client wrote it: `-1` and `0` mean something else, and of a number beyond
+ * 2^53, let alone one that reads as infinite, so few tokens take nothing.
+ */
 export function lessened(body: Buffer, limits: readonly (Field | undefined)[], spent: number): Edit[] {
   if (spent === 0) return []
   return limits.flatMap(limit => {
     if (limit?.type !== 'number') return []
-    const left = Math.max(1, Math.floor(Number(body.toString('utf8', limit.start, limit.end))) - spent)
-    return replaceValues([limit], Buffer.from(String(left)))
+    const count = Math.floor(Number(body.toString('utf8', limit.start, limit.end)))
+    if (!Number.isSafeInteger(count) || count < 1) return []
+    return replaceValues([limit], Buffer.from(String(Math.max(1, count - spent))))
   })
 }

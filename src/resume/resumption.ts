@@ -25,6 +25,8 @@ export interface Before {
 export interface Joiner {
   /** @param events whole events, none of them an error */
   push(events: Buffer): Buffer
+  /** No more will come: what the last event was, if it lacked its blank line. */
+  end(): Buffer
 }
 
 /** What a protocol has to know to be continued; one for each request. */
@@ -117,12 +119,19 @@ export class Resumption {
         out.push(joined.render(each))
       }
     }, { maxEvent: MOST_EVENT })
+    const joinedSoFar = (): Buffer => {
+      const bytes = Buffer.from(out.join(''))
+      out = []
+      return bytes
+    }
     return {
       push: events => {
         reader.push(events)
-        const bytes = Buffer.from(out.join(''))
-        out = []
-        return bytes
+        return joinedSoFar()
+      },
+      end: () => {
+        reader.end()
+        return joinedSoFar()
       },
     }
   }

@@ -107,7 +107,9 @@ function counted({ texts }: Recording, events: number): { tokens: number; reason
 function expected({ recording, reported }: Case, events: number, clientLeft: boolean): Bill | null {
   const told = reported(events)
   const { tokens, reasoning } = counted(recording, events)
-  const called = /content_block_start[^]*tool_use|"tool_calls"/.test(recording.events.slice(0, events).join(''))
+  const called = /content_block_start[^]*tool_use|"tool_calls"/.test(
+    recording.events.slice(0, events).join(''),
+  )
   const generated = tokens > 0 || called
   if (!generated && !clientLeft) return null
   const output = told?.output ?? tokens

@@ -26,7 +26,9 @@ for (const { name, options, usage, asked, seen } of ASKING) {
     let wasAsked: unknown
     const upstream = await startUpstream(t, (req, res) => {
       void bodyOf(req).then(body => {
-        const { stream_options: told } = JSON.parse(body.toString()) as { stream_options?: { include_usage?: boolean } }
+        const { stream_options: told } = JSON.parse(body.toString()) as {
+          stream_options?: { include_usage?: boolean }
+        }
         wasAsked = told?.include_usage === true
         res.writeHead(200, { 'content-type': 'text/event-stream' })
         res.end(CONTENT + (wasAsked === true ? USAGE : '') + DONE)
@@ -45,7 +47,9 @@ ${priced('m')}`)
     t.equal(wasAsked, asked)
     const [row] = [...(await books.close()).values()]
     const [input, output] = asked ? [70, 7] : [8, 1]
-    t.match(row, { end: 'complete', source: asked ? 'reported' : 'estimated', costPico: costOf({ input, output }) })
+    t.match(row, {
+      end: 'complete', source: asked ? 'reported' : 'estimated', costPico: costOf({ input, output }),
+    })
   })
 }
 
@@ -71,7 +75,8 @@ ${priced('m')}`)
     const paid = abandoned === 'prompt'
     t.equal(rows.length, 1)
     t.match(rows[0], {
-      end: 'client_gone', source: paid ? 'estimated' : 'none', costPico: costOf({ input: paid ? 8 : 0, output: 0 }),
+      end: 'client_gone', source: paid ? 'estimated' : 'none',
+      costPico: costOf({ input: paid ? 8 : 0, output: 0 }),
     })
     t.equal(rows[0]?.usage.inputTokens, paid ? 8 : null)
   })

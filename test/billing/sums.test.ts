@@ -113,7 +113,9 @@ const KINDS: Record<string, Kind> = {
     path: '/v1/messages',
     stream: false,
     tell: withoutReasoning,
-    answer: figures => ({ type: 'message', content: [{ type: 'text', text: 'hi' }], usage: messagesUsage(figures) }),
+    answer: figures => ({
+      type: 'message', content: [{ type: 'text', text: 'hi' }], usage: messagesUsage(figures),
+    }),
   },
   'messages stream': {
     path: '/v1/messages',
@@ -148,7 +150,9 @@ const KINDS: Record<string, Kind> = {
 
 /** Answers that nobody pays for, whatever they say. */
 const FREE: Record<string, { status: number; body: unknown }> = {
-  'a 400 with usage': { status: 400, body: { error: { message: 'no' }, usage: { prompt_tokens: 9, completion_tokens: 9 } } },
+  'a 400 with usage': {
+    status: 400, body: { error: { message: 'no' }, usage: { prompt_tokens: 9, completion_tokens: 9 } },
+  },
   'a 429': { status: 429, body: { error: { message: 'slow down' } } },
   'a 500 in JSON': { status: 500, body: { error: { message: 'oops' } } },
   'a 503 that is no JSON': { status: 503, body: 'busy' },
@@ -214,7 +218,9 @@ ${priced('m')}`)
       wanted.set(id, kind.tell(figuresOf(n)))
     })
     const refused = [{}, { authorization: 'Bearer wrong' }].map(async headers => {
-      wanted.set(await ask('/v1/chat/completions', n % 2 ? '{' : '{"model":"other","messages":[]}', headers), null)
+      wanted.set(
+        await ask('/v1/chat/completions', n % 2 ? '{' : '{"model":"other","messages":[]}', headers), null,
+      )
     })
     const free = Object.keys(FREE).map(async name => {
       const kind = Object.values(KINDS)[n % 9] as Kind
@@ -228,7 +234,8 @@ ${priced('m')}`)
   let sum = 0n
   for (const [id, figures] of wanted) {
     const row = rows.get(id) as LedgerRow
-    const { fresh, cached, write, writeHour, said, reasoning } = figures ?? onlyInput({ ...figuresOf(0), fresh: 0 })
+    const { fresh, cached, write, writeHour, said, reasoning } = figures
+      ?? onlyInput({ ...figuresOf(0), fresh: 0 })
     const [input, output] = [fresh + cached + write + writeHour, said + reasoning]
     const used = { input, output, cached, write, writeHour, reasoning }
     const cost = costOf(used)
@@ -248,17 +255,28 @@ t.test('figures that cannot be are counted instead, and never billed', async t =
       const value = nonsense[Number(req.headers['x-n'])]
       const usage = { prompt_tokens: value, completion_tokens: value, total_tokens: value }
       const stream = req.headers['x-stream'] === 'yes'
-      const choice = { index: 0, [stream ? 'delta' : 'message']: { role: 'assistant', content: 'hello there' } }
-      send(res, stream ? [{ choices: [choice] }, { choices: [], usage }, '[DONE]'] : { choices: [choice], usage }, stream)
+      const choice = {
+        index: 0, [stream ? 'delta' : 'message']: { role: 'assistant', content: 'hello there' },
+      }
+      send(
+        res,
+        stream ? [{ choices: [choice] }, { choices: [], usage }, '[DONE]'] : { choices: [choice], usage },
+        stream,
+      )
     })
   })
-  const books = await openBooks(t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n${priced('m')}`)
+  const books = await openBooks(
+    t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n${priced('m')}`,
+  )
   for (const n of nonsense.keys()) {
     for (const stream of [false, true]) {
       await (await fetch(`${books.gateway.url}/v1/chat/completions`, {
         method: 'POST',
         body: JSON.stringify({ model: 'm', stream, messages: [{ role: 'user', content: 'hello' }] }),
-        headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', 'x-n': String(n), 'x-stream': stream ? 'yes' : 'no' },
+        headers: {
+          'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', 'x-n': String(n),
+          'x-stream': stream ? 'yes' : 'no',
+        },
       })).text()
     }
   }

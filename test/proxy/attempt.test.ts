@@ -51,7 +51,9 @@ async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void) {
     await wire.ended
     torn.resolve()
   })
-  const transport = createTransport({ origin: upstream.url, socketPath: null, connectTimeout: 5_000, ca: null })
+  const transport = createTransport({
+    origin: upstream.url, socketPath: null, connectTimeout: 5_000, ca: null,
+  })
   t.teardown(() => transport.destroy())
   const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
   const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => attempt.abort(error))
@@ -125,9 +127,12 @@ t.test('an attempt that is aborted before it has a connection asks nothing', asy
 
 t.test('a request that cannot be put on the wire is refused, and the process lives', async t => {
   for (const bad of [
-    { headers: ['x a', '1'] }, { headers: ['x-a', 'a\nb'] }, { path: '/a b' }, { path: '/\u4e2d' }, { method: 'G T' },
+    { headers: ['x a', '1'] }, { headers: ['x-a', 'a\nb'] },
+    { path: '/a b' }, { path: '/\u4e2d' }, { method: 'G T' },
   ]) {
-    const transport = createTransport({ origin: 'http://127.0.0.1:9', socketPath: null, connectTimeout: 5_000, ca: null })
+    const transport = createTransport({
+      origin: 'http://127.0.0.1:9', socketPath: null, connectTimeout: 5_000, ca: null,
+    })
     t.teardown(() => transport.destroy())
     const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})

@@ -41,7 +41,10 @@ t.test('a body in pieces is the same body, and each piece is seen as it comes', 
 
 for (const [what, request] of [
   ['its declared length', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n'],
-  ['what came of it', `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'x'.repeat(1001)}\r\n`],
+  [
+    'what came of it',
+    `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'x'.repeat(1001)}\r\n`,
+  ],
 ]) {
   t.test(`a body too large is refused by ${what}, before its end`, async t => {
     const { url, outcomes } = await reading(t, {})
@@ -92,7 +95,9 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
   t.test(`${coding}: a bomb is refused without being unpacked, garbage and a cut body too`, async t => {
     const bomb = compress(Buffer.alloc(50_000_000))
     await t.rejects(decodeBody(bomb, coding, 1_000_000), { code: 'body_too_large' })
-    await t.rejects(decodeBody(Buffer.from('no such thing'), coding, 1_000), { code: 'wrong_content_encoding' })
+    await t.rejects(
+      decodeBody(Buffer.from('no such thing'), coding, 1_000), { code: 'wrong_content_encoding' },
+    )
     await t.rejects(decodeBody(compress(Buffer.from('x'.repeat(999))).subarray(0, -3), coding, 1_000), {
       code: 'wrong_content_encoding',
     })

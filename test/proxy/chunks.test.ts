@@ -73,7 +73,8 @@ t.test('an answer that is not chunked is left alone', async t => {
     res.end(req.url === '/sized' ? 'ok' : undefined)
   })
   for (const [method, path] of [['GET', '/sized'], ['GET', '/empty'], ['HEAD', '/']] as const) {
-    const [res] = (await once(request({ port, host: '127.0.0.1', method, path }).end(), 'response')) as [IncomingMessage]
+    const [res] =
+      (await once(request({ port, host: '127.0.0.1', method, path }).end(), 'response')) as [IncomingMessage]
     t.equal((await bodyOf(res)).toString(), path === '/sized' ? 'ok' : '')
   }
 })

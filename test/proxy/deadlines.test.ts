@@ -15,10 +15,16 @@ function setUp(timeouts = TIMEOUTS, startedAt = 0) {
   return { clock, expired, deadlines, codes: () => expired.map(error => error.code) }
 }
 
-t.test('the defaults: thirty minutes for the first byte, between bytes and for all, ten seconds to connect', async t => {
-  const file = `${t.testdir({ 'gateway.yaml': 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n' })}/gateway.yaml`
+t.test('the defaults: thirty minutes for the first byte, between bytes and for ' +
+  'all, ten seconds to connect', async t => {
+  const dir = t.testdir({
+    'gateway.yaml': 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n',
+  })
+  const file = `${dir}/gateway.yaml`
   const { timeouts } = loadConfig(file, {}).config
-  t.strictSame({ ...timeouts }, { connect: 10_000, firstByte: 30 * MINUTE, idle: 30 * MINUTE, total: 30 * MINUTE })
+  t.strictSame({ ...timeouts }, {
+    connect: 10_000, firstByte: 30 * MINUTE, idle: 30 * MINUTE, total: 30 * MINUTE,
+  })
   for (const [begin, limit, code] of [
     [(deadlines: Deadlines) => deadlines.connecting(), 10_000, 'connect_timeout'],
     [(deadlines: Deadlines) => deadlines.waiting(), 30 * MINUTE, 'first_byte_timeout'],

@@ -5,7 +5,8 @@ import { appendVia, headerValue, headersDown, headersUp } from '../../src/proxy/
 import type { UpHeaders } from '../../src/proxy/headers.ts'
 
 const UPSTREAM: Upstream = {
-  name: 'up', url: null, simulator: false, auth: { header: 'x-up-key', value: 'secret' }, headers: { 'x-default': 'd' },
+  name: 'up', url: null, simulator: false, auth: { header: 'x-up-key', value: 'secret' },
+  headers: { 'x-default': 'd' },
   websocket: false, versionHeader: 'anthropic-version', usage: 'ask', ca: null, health: null,
 }
 const OPTIONS: UpHeaders = {
@@ -13,7 +14,9 @@ const OPTIONS: UpHeaders = {
   dropContentEncoding: false, contentLength: null,
 }
 const OWN = { version: '1.2.3', requestId: 'id-1', limits: [] }
-const FIXED = ['x-up-key', 'secret', 'x-default', 'd', 'x-gateway-request-id', 'id-1', 'via', '1.1 model-gateway']
+const FIXED = [
+  'x-up-key', 'secret', 'x-default', 'd', 'x-gateway-request-id', 'id-1', 'via', '1.1 model-gateway',
+]
 
 function up(raw: readonly string[], options: Partial<UpHeaders> = {}): string[] {
   return headersUp(raw, { ...OPTIONS, ...options })
@@ -24,7 +27,9 @@ t.test('up: order, spelling and repetition are kept', async t => {
 })
 
 t.test('up: what Connection names stays here, in any case and however it is spaced', async t => {
-  const raw = ['Connection', 'close , X-One,x-TWO', 'X-One', '1', 'x-two', '2', 'X-Three', '3', 'Connection', 'x-three']
+  const raw = [
+    'Connection', 'close , X-One,x-TWO', 'X-One', '1', 'x-two', '2', 'X-Three', '3', 'Connection', 'x-three',
+  ]
   t.strictSame(up(raw), FIXED)
 })
 
@@ -45,7 +50,10 @@ t.test('up: the length is the gateway\'s own, and so is what it accepts when it 
 })
 
 t.test('up: via is appended, however often it came', async t => {
-  t.equal(headerValue(up(['Via', '1.0 a', 'via', '2.0 b'], { httpVersion: '2.0' }), 'via'), '1.0 a, 2.0 b, 2.0 model-gateway')
+  t.equal(
+    headerValue(up(['Via', '1.0 a', 'via', '2.0 b'], { httpVersion: '2.0' }), 'via'),
+    '1.0 a, 2.0 b, 2.0 model-gateway',
+  )
 })
 
 t.test('up: a default yields to the client, the credential does not', async t => {
@@ -55,22 +63,29 @@ t.test('up: a default yields to the client, the credential does not', async t =>
 })
 
 t.test('up: forwarding headers come from a trusted peer alone', async t => {
-  const raw = ['X-Forwarded-For', '9.9.9.9', 'X-Forwarded-Proto', 'https', 'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9']
+  const raw = [
+    'X-Forwarded-For', '9.9.9.9', 'X-Forwarded-Proto', 'https',
+    'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9',
+  ]
   t.strictSame(up(raw), FIXED)
   t.strictSame(up(raw, { trustedPeer: '10.0.0.1' }), [
-    'X-Forwarded-For', '9.9.9.9, 10.0.0.1', 'X-Forwarded-Proto', 'https', 'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9',
+    'X-Forwarded-For', '9.9.9.9, 10.0.0.1', 'X-Forwarded-Proto',
+    'https', 'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9',
     ...FIXED,
   ])
 })
 
 const FORBIDDEN_UP = [
-  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer',
-  'transfer-encoding', 'upgrade', 'http2-settings', 'host', 'expect', 'authorization', 'x-api-key', 'x-goog-api-key',
+  'connection', 'keep-alive', 'proxy-authenticate',
+  'proxy-authorization', 'proxy-connection', 'te', 'trailer',
+  'transfer-encoding', 'upgrade', 'http2-settings', 'host',
+  'expect', 'authorization', 'x-api-key', 'x-goog-api-key',
   'cookie', 'forwarded', 'x-forwarded-for', 'x-real-ip',
 ]
 /** What has rules of its own. */
 const SEEN_TO = new Set([
-  'via', 'content-length', 'content-type', 'x-up-key', 'x-gateway-request-id', 'anthropic-version', 'vendorb-version',
+  'via', 'content-length', 'content-type', 'x-up-key',
+  'x-gateway-request-id', 'anthropic-version', 'vendorb-version',
   'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'cookie2', 'proxy-authentication-info',
 ])
 const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/)
@@ -93,7 +108,8 @@ t.test('up: nothing forbidden gets through in any spelling, and nothing else is 
 
 t.test('down: hop-by-hop and Connection-named headers stay here, the identity is the gateway\'s', async t => {
   const raw = [
-    'Connection', 'close, x-hop', 'X-Hop', '1', 'Upgrade', 'h2', 'Alt-Svc', 'h3', 'Via', '1.1 edge', 'X-Gateway-Version', 'forged',
+    'Connection', 'close, x-hop', 'X-Hop', '1', 'Upgrade', 'h2', 'Alt-Svc', 'h3', 'Via', '1.1 edge',
+    'X-Gateway-Version', 'forged',
     ':status', '200', 'X-Kept', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b', 'Content-Length', '2',
   ]
   const out = headersDown(raw, { own: OWN, httpVersion: '1.1', filtered: false })

@@ -3,11 +3,14 @@ import t from 'tap'
 import { Pieces } from '../../src/proxy/pieces.ts'
 
 t.test('what went in comes out, in its order, however it was cut', async t => {
-  fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 5 }), { maxLength: 5_000, size: 'max' }), parts => {
+  fc.assert(fc.property(fc.array(
+    fc.uint8Array({ maxLength: 5 }), { maxLength: 5_000, size: 'max' },
+  ), parts => {
     const pieces = new Pieces()
     for (const part of parts) pieces.push(Buffer.from(part))
     const all = Buffer.concat(parts)
-    return pieces.whole().equals(all) && Buffer.concat([...pieces.list]).equals(all) && pieces.size === all.length
+    return pieces.whole().equals(all) && Buffer.concat([...pieces.list]).equals(all)
+      && pieces.size === all.length
   }), { numRuns: 50 })
   t.pass()
 })

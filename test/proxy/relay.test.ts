@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import * as http from 'node:http'
 import * as net from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import { GatewayError } from '../../src/errors.ts'
@@ -81,5 +82,66 @@ t.test('all was said, but the total timeout is up before the client took it: it 
   relay.stop(new GatewayError('total_timeout', 'too late'))
   clock.advance(5_000)
   t.match(await relay.done, { code: 'total_timeout' })
+  await once(client.resume(), 'close')
+})
+
+/** More than the system holds for a client: who has taken so much has let the gateway write. */
+const STEP = 40 * 1024 * 1024
+const PIECE = MUCH.subarray(0, 1024 * 1024)
+
+/** An answer of so many bytes that is there at once. */
+async function startWhole(t: Test, total: number) {
+  const started = await startRelay(t)
+  const { relay, deadlines, client } = started
+  deadlines.waiting()
+  relay.head(200, ['content-type', 'application/json', 'content-length', String(total)], '1.1')
+  for (let sent = 0; sent < total; sent += PIECE.length) relay.data(PIECE)
+  let came = 0
+  let due = 0
+  const taken = async (bytes: number) => {
+    due += bytes
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const count = (piece: Buffer) => {
+      came += piece.length
+      if (came < due) return
+      client.off('data', count).pause()
+      resolve()
+    }
+    client.on('data', count).resume()
+    await promise
+  }
+  return { ...started, taken }
+}
+
+t.test('a client that takes a large answer slowly does read, though all of it was there at once', async t => {
+  const { relay, clock, expired, taken } = await startWhole(t, 3 * STEP)
+  relay.end()
+  for (let step = 0; step < 3; step++) {
+    await taken(STEP)
+    clock.advance(TIMEOUTS.idle * 0.6)
+    t.strictSame(expired, [])
+  }
+  t.equal(await relay.done, null)
+})
+
+t.test('a client that stops in the middle of a large answer is waited for from there', async t => {
+  const { relay, clock, expired, taken } = await startWhole(t, 2 * STEP)
+  relay.end()
+  clock.advance(TIMEOUTS.idle - 1)
+  await taken(STEP)
+  clock.advance(TIMEOUTS.idle / 2)
+  t.strictSame(expired, [])
+  while (expired.length === 0) {
+    clock.advance(TIMEOUTS.idle)
+    await setImmediate()
+  }
+  t.match(expired, [{ code: 'client_stalled' }])
+})
+
+t.test('what waits for a slow client goes out before the break', async t => {
+  const { relay, taken, client } = await startWhole(t, 2 * STEP)
+  relay.broken(new GatewayError('upstream_cut', 'cut'))
+  t.match(await relay.done, { code: 'upstream_cut' })
+  await taken(2 * STEP)
   await once(client.resume(), 'close')
 })

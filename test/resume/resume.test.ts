@@ -54,7 +54,9 @@ const CHAT: Protocol = {
   },
   head: 1,
   tail: 3,
-  sdks: Object.fromEntries([['openai', OpenAI], ['openai6', OpenAI6 as unknown as typeof OpenAI]].map(([name, Sdk]) => [
+  sdks: Object.fromEntries([
+    ['openai', OpenAI], ['openai6', OpenAI6 as unknown as typeof OpenAI],
+  ].map(([name, Sdk]) => [
     name as string,
     async (baseURL: string) => {
       const client = new (Sdk as typeof OpenAI)({ baseURL, apiKey: 'x', maxRetries: 0 })
@@ -62,7 +64,9 @@ const CHAT: Protocol = {
       const { id, model, created, choices, usage } = await stream.finalChatCompletion()
       const [choice] = choices
       const { role, content } = choice?.message ?? {}
-      return { id, model, created, count: choices.length, role, content, finish: choice?.finish_reason, usage }
+      return {
+        id, model, created, count: choices.length, role, content, finish: choice?.finish_reason, usage,
+      }
     },
   ])),
   expected: ({ input, output }) => ({
@@ -75,7 +79,8 @@ const MESSAGES: Protocol = {
   endpoint: 'messages',
   body: { ...messagesBody, stream: true },
   events: (words, id) => {
-    const event = (type: string, more: Json = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+    const event = (type: string, more: Json = {}) =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
     const message = {
       id, type: 'message', role: 'assistant', model: id, content: [], stop_reason: null, stop_sequence: null,
       usage: { input_tokens: 10, output_tokens: 1 },
@@ -85,20 +90,28 @@ const MESSAGES: Protocol = {
       event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
       ...words.map(text => event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } })),
       event('content_block_stop', { index: 0 }),
-      event('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 3 } }),
+      event('message_delta', {
+        delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 3 },
+      }),
       event('message_stop'),
     ]
   },
   head: 2,
   tail: 3,
-  sdks: Object.fromEntries([['anthropic', Anthropic], ['anthropic0', Anthropic0 as unknown as typeof Anthropic]]
+  sdks: Object.fromEntries([
+    ['anthropic', Anthropic], ['anthropic0', Anthropic0 as unknown as typeof Anthropic],
+  ]
     .map(([name, Sdk]) => [
       name as string,
       async (baseURL: string) => {
         const client = new (Sdk as typeof Anthropic)({ baseURL, apiKey: 'x', maxRetries: 0 })
-        const { id, model, content, stop_reason, usage } = await client.messages.stream(messagesBody).finalMessage()
+        const { id, model, content, stop_reason, usage } = await client.messages.stream(messagesBody)
+          .finalMessage()
         const { input_tokens, output_tokens } = usage
-        return { id, model, content: content.map(({ type, ...rest }) => [type, 'text' in rest ? rest.text : '']), stop_reason, input_tokens, output_tokens }
+        return {
+          id, model, content: content.map(({ type, ...rest }) => [type, 'text' in rest ? rest.text : '']),
+          stop_reason, input_tokens, output_tokens,
+        }
       },
     ])),
   expected: ({ input, output }) => ({
@@ -109,7 +122,9 @@ const MESSAGES: Protocol = {
 
 const GENERATE: Protocol = {
   endpoint: 'generate.stream',
-  body: { contents: [{ role: 'user', parts: [{ text: 'Sky?' }] }], generationConfig: { maxOutputTokens: 100 } },
+  body: {
+    contents: [{ role: 'user', parts: [{ text: 'Sky?' }] }], generationConfig: { maxOutputTokens: 100 },
+  },
   events: (words, id) => {
     const chunk = (text: string, more: Json, output: number) => `data: ${JSON.stringify({
       candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0, ...more }],
@@ -125,8 +140,12 @@ const GENERATE: Protocol = {
       name as string,
       async (baseUrl: string) => {
         const client = new (Sdk as typeof GoogleGenAI)({ apiKey: 'x', httpOptions: { baseUrl } })
-        const seen = { ids: new Set<unknown>(), versions: new Set<unknown>(), text: '', finish: [] as unknown[], usage: {} }
-        for await (const part of await client.models.generateContentStream({ model: 'm', contents: 'Sky?' })) {
+        const seen = {
+          ids: new Set<unknown>(), versions: new Set<unknown>(), text: '', finish: [] as unknown[], usage: {},
+        }
+        for await (
+          const part of await client.models.generateContentStream({ model: 'm', contents: 'Sky?' })
+        ) {
           seen.ids.add(part.responseId)
           seen.versions.add(part.modelVersion)
           seen.text += part.text ?? ''
@@ -203,7 +222,8 @@ for (const protocol of PROTOCOLS) {
           ? { role: 'model', parts: [{ text: said }] }
           : { role: 'assistant', content: said })
       }
-      const limit = asked['max_tokens'] ?? (asked['generationConfig'] as Json | undefined)?.['maxOutputTokens']
+      const limit = asked['max_tokens']
+        ?? (asked['generationConfig'] as Json | undefined)?.['maxOutputTokens']
       if (limit !== undefined) t.equal(limit, 100 - Math.ceil(Buffer.byteLength(said) / 4))
     }
   })
@@ -225,7 +245,8 @@ for (const protocol of PROTOCOLS) {
 
   t.test(`${endpoint}: it can break again and again, cut anywhere`, async () => {
     await fc.assert(fc.asyncProperty(
-      fc.array(fc.nat(3), { maxLength: 4 }), fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
+      fc.array(fc.nat(3), { maxLength: 4 }),
+      fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
       async (breaks, sizes) => {
         const prepared = prepare(endpoint, body)
         let at = 0
@@ -253,7 +274,9 @@ for (const protocol of PROTOCOLS) {
 
 /** All words in a stream of any of the protocols. */
 function textOf(stream: string): string {
-  return [...stream.matchAll(/"(?:content|text)":("(?:[^"\\]|\\.)*")/g)].map(([, word]) => JSON.parse(word as string) as string).join('')
+  return [
+    ...stream.matchAll(/"(?:content|text)":("(?:[^"\\]|\\.)*")/g),
+  ].map(([, word]) => JSON.parse(word as string) as string).join('')
 }
 
 t.test('white space at the end is not sent, and not said twice', async t => {
@@ -267,9 +290,12 @@ t.test('white space at the end is not sent, and not said twice', async t => {
 })
 
 t.test('what is under way and cannot be continued is not', async t => {
-  const chunk = (delta: Json, more: Json = {}) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, ...more }] })}\n\n`
-  const block = (type: string) => `event: content_block_start\ndata: ${JSON.stringify({ type: 'content_block_start', index: 1, content_block: { type } })}\n\n`
-  const part = (value: Json) => `data: ${JSON.stringify({ candidates: [{ content: { parts: [value] } }] })}\n\n`
+  const chunk = (delta: Json, more: Json = {}) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta, ...more }] })}\n\n`
+  const block = (type: string) => 'event: content_block_start\n' +
+    `data: ${JSON.stringify({ type: 'content_block_start', index: 1, content_block: { type } })}\n\n`
+  const part = (value: Json) =>
+    `data: ${JSON.stringify({ candidates: [{ content: { parts: [value] } }] })}\n\n`
   for (const [{ endpoint, body }, event, reason] of [
     [CHAT, chunk({ tool_calls: [{ index: 0 }] }), /tool call/],
     [CHAT, chunk({ reasoning_content: 'Hm' }), /reasoning/],
@@ -287,10 +313,16 @@ t.test('what is under way and cannot be continued is not', async t => {
   for (const [endpoint, body, reason] of [
     ['chat.completions', { ...chatBody, n: 2 }, /several/],
     ['chat.completions', { ...chatBody, response_format: { type: 'json_object' } }, /structured/],
-    ['chat.completions', { ...chatBody, messages: [{ role: 'assistant', content: 'I' }] }, /assistant itself/],
+    [
+      'chat.completions', { ...chatBody, messages: [{ role: 'assistant', content: 'I' }] },
+      /assistant itself/,
+    ],
     ['messages', { ...messagesBody, thinking: { type: 'enabled', budget_tokens: 1 } }, /thinking/],
     ['messages', { ...messagesBody, output_config: { format: { type: 'json_schema' } } }, /structured/],
-    ['generate.stream', { contents: [], generationConfig: { responseMimeType: 'application/json' } }, /structured/],
+    [
+      'generate.stream',
+      { contents: [], generationConfig: { responseMimeType: 'application/json' } }, /structured/,
+    ],
     ['generate.stream', { contents: [], generationConfig: { candidateCount: 2 } }, /several/],
     ['responses', { input: 'x' }, /endpoint/],
   ] as const) {
@@ -301,13 +333,18 @@ t.test('what is under way and cannot be continued is not', async t => {
 t.test('a message whose next upstream begins with something other than text', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.sent(Buffer.from(MESSAGES.events(['One'], 'first').slice(0, 3).join('')))
-  const event = (type: string, more: Json = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+  const event = (type: string, more: Json = {}) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
   const out = prepared.join(BEFORE).push(Buffer.from([
     event('message_start', { message: { usage: { input_tokens: 1 } } }),
-    event('content_block_start', { index: 0, content_block: { type: 'tool_use', id: 't', name: 'f', input: {} } }),
+    event('content_block_start', {
+      index: 0, content_block: { type: 'tool_use', id: 't', name: 'f', input: {} },
+    }),
     event('content_block_stop', { index: 0 }),
   ].join(''))).toString()
-  t.strictSame([...out.matchAll(/"type":"(content_block_\w+)","index":(\d)/g)].map(([, type, index]) => [type, index]), [
+  t.strictSame([...out.matchAll(/"type":"(content_block_\w+)","index":(\d)/g)].map(
+    ([, type, index]) => [type, index],
+  ), [
     ['content_block_stop', '0'], ['content_block_start', '1'], ['content_block_stop', '1'],
   ])
   t.match(prepared.standing, { can: 'nothing' })
@@ -315,7 +352,8 @@ t.test('a message whose next upstream begins with something other than text', as
 
 const chunkOf = (delta: Json, more: Json = {}, top: Json = {}) =>
   `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta, finish_reason: null, ...more }], ...top })}\n\n`
-const eventOf = (type: string, more: Json = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+const eventOf = (type: string, more: Json = {}) =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
 const textBlock = (index: number, text = '') =>
   eventOf('content_block_start', { index, content_block: { type: 'text', text } })
 const words = (index: number, text: string) =>
@@ -329,7 +367,9 @@ t.test('chat content that is a list of parts cannot be continued', async t => {
 
 t.test('an obstacle does not hide that all was said, and several answers are never all', async t => {
   const tool = prepare('chat.completions', CHAT.body)
-  tool.sent(Buffer.from(chunkOf({ tool_calls: [{ index: 0 }] }) + chunkOf({}, { finish_reason: 'tool_calls' })))
+  tool.sent(
+    Buffer.from(chunkOf({ tool_calls: [{ index: 0 }] }) + chunkOf({}, { finish_reason: 'tool_calls' })),
+  )
   t.match(tool.standing, { can: 'finish', rest: Buffer.from('data: [DONE]\n\n') })
   const several = prepare('chat.completions', CHAT.body)
   several.sent(Buffer.from(chunkOf({}, { finish_reason: 'stop' }) + chunkOf({ content: 'x' }, { index: 1 })))
@@ -340,7 +380,9 @@ t.test('a first chunk with empty names names nothing', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.sent(Buffer.from(chunkOf({}, {}, { id: '', model: '', created: 0 })))
   prepared.sent(Buffer.from(chunkOf({ content: 'One' }, {}, { id: 'real', model: 'm', created: 5 })))
-  const out = prepared.join(BEFORE).push(Buffer.from(chunkOf({ content: ' two' }, {}, { id: 'b', model: 'n', created: 6 })))
+  const out = prepared.join(BEFORE).push(
+    Buffer.from(chunkOf({ content: ' two' }, {}, { id: 'b', model: 'n', created: 6 })),
+  )
   t.match(JSON.parse(out.toString().slice(6)), { id: 'real', model: 'm', created: 5 })
 })
 
@@ -348,37 +390,77 @@ t.test('one finish and one end, however often the second upstream says them', as
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.sent(Buffer.from(chunkOf({ content: 'One' })))
   const stop = chunkOf({}, { finish_reason: 'stop' })
-  const out = prepared.join(BEFORE).push(Buffer.from(`${stop}${stop}data: [DONE]\n\ndata: [DONE]\n\n`)).toString()
+  const out =
+    prepared.join(BEFORE).push(Buffer.from(`${stop}${stop}data: [DONE]\n\ndata: [DONE]\n\n`)).toString()
   t.equal(out.match(/"finish_reason":"stop"/g)?.length, 1)
   t.equal(out.match(/\[DONE\]/g)?.length, 1)
 })
 
 t.test('generate: generation_config is read like generationConfig', async t => {
-  const json = Buffer.from(JSON.stringify({ contents: [], generation_config: { response_mime_type: 'application/json' } }))
+  const json = Buffer.from(JSON.stringify({
+    contents: [], generation_config: { response_mime_type: 'application/json' },
+  }))
   t.match(resumption('generate.stream', json), /structured/)
   const body = { contents: [], generation_config: { max_output_tokens: 100 } }
   const prepared = prepare('generate.stream', body)
   prepared.sent(Buffer.from(GENERATE.events(['12345678'], 'a').slice(0, 1).join('')))
   const bytes = Buffer.from(JSON.stringify(body))
-  t.match(JSON.parse(spliceBytes(bytes, prepared.edits(bytes)).toString()), { generation_config: { max_output_tokens: 98 } })
+  t.match(JSON.parse(spliceBytes(bytes, prepared.edits(bytes)).toString()), {
+    generation_config: { max_output_tokens: 98 },
+  })
 })
 
 t.test('messages: a second answer that has nothing to say closes the block that is open', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'All.')))
   const end = eventOf('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 0 } })
-  const out = prepared.join(BEFORE).push(Buffer.from(eventOf('message_start', { message: {} }) + end)).toString()
-  t.strictSame([...out.matchAll(/^event: (\w+)/gm)].map(([, type]) => type), ['content_block_stop', 'message_delta'])
+  const out =
+    prepared.join(BEFORE).push(Buffer.from(eventOf('message_start', { message: {} }) + end)).toString()
+  t.strictSame(
+    [...out.matchAll(/^event: (\w+)/gm)].map(([, type]) => type), ['content_block_stop', 'message_delta'],
+  )
 })
 
-t.test('messages: behind a closed block an empty one is left out, and one with words is the next', async t => {
+t.test('messages: behind a closed block an empty one is left out, ' +
+  'and one with words is the next', async t => {
   const first = eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One.')
     + eventOf('content_block_stop', { index: 0 })
   for (const [text, blocks] of [['', []], ['Two.', ['1', '1', '1']]] as const) {
     const prepared = prepare('messages', MESSAGES.body)
     prepared.sent(Buffer.from(first))
-    const second = textBlock(0) + (text === '' ? '' : words(0, text)) + eventOf('content_block_stop', { index: 0 })
+    const second = textBlock(0) + (text === '' ? '' : words(0, text)) + eventOf(
+      'content_block_stop', { index: 0 },
+    )
     const out = prepared.join(BEFORE).push(Buffer.from(second)).toString()
     t.strictSame([...out.matchAll(/"index":(\d)/g)].map(([, index]) => index), blocks)
+  }
+})
+
+const LIMITS: readonly [EndpointName, (limit: string) => string][] = [
+  ['chat.completions', limit => `{"messages":[{"role":"user","content":"?"}],"max_tokens":${limit}}`],
+  ['chat.completions', limit => `{"max_completion_tokens":${limit},"messages":[{"role":"user","content":"?"}]}`],
+  ['messages', limit => `{"messages":[{"role":"user","content":"?"}],"max_tokens":${limit}}`],
+  ['generate.stream', limit => `{"contents":[{}],"generationConfig":{"maxOutputTokens":${limit}}}`],
+]
+
+t.test('a limit that is no count of tokens stays as the client wrote it, and what is asked is JSON', async t => {
+  const rest = (endpoint: EndpointName, text: string) => {
+    const body = Buffer.from(text)
+    const prepared = resumption(endpoint, body) as Resumption
+    prepared.sent(Buffer.from({
+      'chat.completions': chunkOf({ content: 'x'.repeat(40) }),
+      'messages': textBlock(0) + words(0, 'x'.repeat(40)),
+    }[endpoint as string] ?? `data: {"candidates":[{"content":{"parts":[{"text":"${'x'.repeat(40)}"}]}}]}\n\n`))
+    return spliceBytes(body, prepared.edits(body)).toString()
+  }
+  for (const [endpoint, body] of LIMITS) {
+    for (const [limit, left] of [
+      ['1e400', '1e400'], ['-1e400', '-1e400'], ['1e300', '1e300'], ['9007199254740993', '9007199254740993'],
+      ['-1', '-1'], ['0', '0'], ['-0', '-0'], ['100', '90'], ['1e2', '90'], ['100.0', '90'], ['10', '1'], ['3', '1'],
+    ] as const) {
+      const asked = rest(endpoint, body(limit))
+      t.equal(JSON.stringify(/tokens":([^,}]+)/i.exec(asked)?.[1]), JSON.stringify(left), `${endpoint}: ${limit}`)
+      t.doesNotThrow(() => JSON.parse(asked) as unknown)
+    }
   }
 })
