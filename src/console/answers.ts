@@ -6,7 +6,9 @@ import { ReportError } from './reports/reports.ts'
 import { DeskError } from './store/link.ts'
 
 /** What is wrong with the question is found out before the first byte is sent. */
-export async function sendCsv(reply: FastifyReply, url: string, pieces: AsyncIterable<string>): Promise<FastifyReply> {
+export async function sendCsv(
+  reply: FastifyReply, url: string, pieces: AsyncIterable<string>,
+): Promise<FastifyReply> {
   const iterator = pieces[Symbol.asyncIterator]()
   const first = await iterator.next()
   async function* all() {
@@ -19,8 +21,12 @@ export async function sendCsv(reply: FastifyReply, url: string, pieces: AsyncIte
     .send(Readable.from(all()))
 }
 
-/** Tells of what went wrong, in the API's shape; the gateway's log is told what the operator has to look at. */
-export function tell(host: Host, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/**
+ * Tells of what went wrong, in the API's shape; the gateway's log is told what the operator has to look at.
+ */
+export function tell(
+  host: Host, thrown: unknown, request: FastifyRequest, reply: FastifyReply,
+): FastifyReply {
   const problem = problemOf(thrown)
   const { log, accounts } = host.current()
   const isFault = problem.code === 'internal' || (problem.code === 'unavailable' && accounts.ledger !== null)
@@ -29,16 +35,22 @@ export function tell(host: Host, thrown: unknown, request: FastifyRequest, reply
   if (problem.retryAfter !== null) void reply.header('retry-after', String(problem.retryAfter))
   const { statusCode } = thrown as Partial<FastifyError>
   const status = problem.code === 'bad_request' && statusCode !== undefined ? statusCode : problem.status
-  return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(problem.body)
+  return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(
+    problem.body,
+  )
 }
 
 function problemOf(thrown: unknown): ConsoleProblem {
   if (thrown instanceof ConsoleProblem) return thrown
   if (thrown instanceof ReportError) {
-    return new ConsoleProblem(thrown.code, thrown.message, thrown.field === null ? {} : { field: thrown.field })
+    return new ConsoleProblem(
+      thrown.code, thrown.message, thrown.field === null ? {} : { field: thrown.field },
+    )
   }
   if (thrown instanceof DeskError) {
-    return new ConsoleProblem('unavailable', 'what the console keeps cannot be read or written; the log says why')
+    return new ConsoleProblem(
+      'unavailable', 'what the console keeps cannot be read or written; the log says why',
+    )
   }
   const { statusCode, message } = thrown as Partial<FastifyError>
   if (statusCode !== undefined && statusCode < 500) {

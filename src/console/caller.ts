@@ -45,6 +45,8 @@ export function checkSite(req: ClientRequest, { secure, host }: Caller): void {
   if (origin === undefined || reads) return
   const wanted = `${secure ? 'https' : 'http'}://${host}`
   if (origin.toLowerCase() === wanted.toLowerCase()) return
-  throw new ConsoleProblem('forbidden', `the request comes from ${origin}, and the console is at ${wanted}. ` +
-    'If a proxy stands between, it has to pass on Host and X-Forwarded-Proto, and be named in server.trusted_proxies')
+  throw new ConsoleProblem('forbidden',
+    `the request comes from ${origin}, and the console is at ${wanted}. ` +
+    'If a proxy stands between, it has to pass on Host and X-Forwarded-Proto, ' +
+    'and be named in server.trusted_proxies')
 }

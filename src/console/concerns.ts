@@ -20,7 +20,9 @@ export function ownConcerns(gateway: Gateway, all: readonly Doing[], now: number
 function keys({ config, keyStore, lasting }: Gateway): Concern[] {
   const concerns: Concern[] = []
   if (config.auth === 'keys' && config.keys.length === 0 && (keyStore?.keys().length ?? 0) === 0) {
-    concerns.push(concern('no_keys', 'error', 'There is no key, so that nobody gets in: make one on the page Keys'))
+    concerns.push(
+      concern('no_keys', 'error', 'There is no key, so that nobody gets in: make one on the page Keys'),
+    )
   }
   const trouble = keyStore?.trouble ?? null
   if (trouble !== null) {
@@ -30,7 +32,8 @@ function keys({ config, keyStore, lasting }: Gateway): Concern[] {
   const { loadedAt, failure, pending } = lasting.reloads
   if (failure !== null) return concerns
   if (pending.length > 0) {
-    const what = `${pending.join(', ')} ${pending.length === 1 ? 'has' : 'have'} changed: that takes a restart`
+    const what =
+      `${pending.join(', ')} ${pending.length === 1 ? 'has' : 'have'} changed: that takes a restart`
     concerns.push(concern('restart_needed', 'warning', what, null, loadedAt))
   }
   return concerns
@@ -47,10 +50,14 @@ function configuration({ lasting: { reloads: { failure } } }: Gateway): Concern[
 
 function ledger({ accounts: { ledger } }: Gateway): Concern[] {
   if (ledger === null) {
-    return [concern('ledger', 'warning', 'There is no ledger, so that nothing is known of the past: set ledger.file')]
+    return [concern(
+      'ledger', 'warning', 'There is no ledger, so that nothing is known of the past: set ledger.file',
+    )]
   }
   if (ledger.stats().healthy) return []
-  return [concern('ledger', 'error', 'The ledger cannot be written: look at its disk, and at the log for the reason')]
+  return [concern(
+    'ledger', 'error', 'The ledger cannot be written: look at its disk, and at the log for the reason',
+  )]
 }
 
 function upstreams(all: readonly Doing[], now: number): Concern[] {
@@ -85,7 +92,8 @@ export async function unpriced(reports: Reports): Promise<Concern[]> {
 
 export function spentBudgets({ budgets }: Budgets): Concern[] {
   return budgets.filter(({ used }) => used >= NEAR).map(({ key, model, per, limit_usd: limit, used }) => {
-    const which = `The budget of ${key}${model === null ? '' : ` for ${model}`}, ${limit} USD ${perText(per)},`
+    const which =
+      `The budget of ${key}${model === null ? '' : ` for ${model}`}, ${limit} USD ${perText(per)},`
     const message = `${which} is ${used >= 1 ? 'spent' : `used to ${Math.floor(used * 100)} %`}`
     return concern('budget', used >= 1 ? 'error' : 'warning', message, key)
   })

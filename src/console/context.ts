@@ -44,6 +44,8 @@ export function ownKey({ session }: { readonly session: Session | null }): strin
 
 /** Of an operation that is not for anybody. */
 export function sessionIn({ session }: { readonly session: Session | null }): Session {
-  if (session === null) throw new Error('an operation for those who are logged in was reached by somebody else')
+  if (session === null) {
+    throw new Error('an operation for those who are logged in was reached by somebody else')
+  }
   return session
 }

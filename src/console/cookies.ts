@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from './caller.ts'
 
-/** Under TLS the browser takes it from this host alone, and gives it to nothing else (RFC 6265bis, `__Host-`). */
+/**
+ * Under TLS the browser takes it from this host alone, and gives it to nothing else (RFC 6265bis, `__Host-`).
+ */
 const SECURE = { name: '__Host-gateway_console', path: '/' } as const
 /** It does not go along with requests of the API, which are none of its business. */
 const PLAIN = { name: 'gateway_console', path: '/console/' } as const

@@ -16,7 +16,9 @@ const HSTS = 'max-age=31536000'
  *
  * @param isSecure whether a request came by TLS
  */
-export async function secureHeaders(app: FastifyInstance, isSecure: (request: object) => boolean): Promise<void> {
+export async function secureHeaders(
+  app: FastifyInstance, isSecure: (request: object) => boolean,
+): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,

@@ -51,7 +51,9 @@ export function plainOf(limits: Limits | null): PlainLimits | null {
   return limits === null ? null : plainLimits(limits)
 }
 
-function figuresOf({ requests_per_minute, tokens_per_minute, concurrent, budget }: PlainFigures, at: string): Figures {
+function figuresOf(
+  { requests_per_minute, tokens_per_minute, concurrent, budget }: PlainFigures, at: string,
+): Figures {
   const count = (value: number | undefined, name: string): number | null => {
     if (value === undefined) return null
     if (value >= 1 && value <= MOST_COUNT) return value

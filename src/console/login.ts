@@ -37,12 +37,16 @@ export class Logins {
     return proof
   }
 
-  async #byPassword(gateway: Gateway, { name, password }: { name: string; password: string }): Promise<Proof | null> {
+  async #byPassword(
+    gateway: Gateway, { name, password }: { name: string; password: string },
+  ): Promise<Proof | null> {
     const users = gateway.config.console?.users ?? []
     const user = users.find(user => user.name === name)
     // Where there is nobody of the name, the time goes by all the same, as it would for one of the others.
     const kept = user ?? users[hash('sha256', name, 'buffer').readUInt32LE() % users.length]
-    const right = await this.#inTurn(() => isPassword(password, kept ? parsePasswordHash(kept.password) : DUMMY))
+    const right = await this.#inTurn(
+      () => isPassword(password, kept ? parsePasswordHash(kept.password) : DUMMY),
+    )
     return user !== undefined && right ? { user } : null
   }
 

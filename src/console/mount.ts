@@ -43,7 +43,9 @@ class Console implements Mount {
     this.#ledgerFile = ledger?.file ?? null
     this.#clock = clock
     this.#desk = new DeskLink({ consoleFile: file, keyFile: ledger && keyFileOf(ledger.file) })
-    this.#workers = new Workers({ current: () => host.current(), worker: worker ?? null, file, desk: this.#desk })
+    this.#workers = new Workers({
+      current: () => host.current(), worker: worker ?? null, file, desk: this.#desk,
+    })
   }
 
   takes({ url = '', method }: ClientRequest): boolean {
@@ -81,7 +83,8 @@ class Console implements Mount {
   async #load(): Promise<App> {
     const { loadApp } = await import('./load.ts')
     return loadApp({
-      host: this.#host, clock: this.#clock, desk: this.#desk, workers: this.#workers, ledgerFile: this.#ledgerFile,
+      host: this.#host, clock: this.#clock, desk: this.#desk, workers: this.#workers,
+      ledgerFile: this.#ledgerFile,
     })
   }
 

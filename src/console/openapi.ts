@@ -17,13 +17,17 @@ export interface Route {
 
 const INFO = {
   title: 'Model Gateway: console',
-  description: 'What the pages of the management console ask for, on console.listen. POST /session answers with a ' +
-    'cookie, which has to come with every request after it, and with a token, which has to come as x-csrf-token with ' +
+  description: 'What the pages of the management console ask for, on console.listen. ' +
+    'POST /session answers with a ' +
+    'cookie, which has to come with every request after it, and with a token, ' +
+    'which has to come as x-csrf-token with ' +
     'those that change something.',
 }
 
 const SECURITY = {
-  session: { type: 'apiKey', in: 'cookie', name: 'gateway_console', description: 'With TLS: __Host-gateway_console' },
+  session: {
+    type: 'apiKey', in: 'cookie', name: 'gateway_console', description: 'With TLS: __Host-gateway_console',
+  },
   csrf: { type: 'apiKey', in: 'header', name: 'x-csrf-token', description: 'As GET /session tells it too' },
 } as const
 
@@ -40,7 +44,9 @@ export function routeOf(name: OperationName): Route {
     schema: {
       summary,
       description: roles === null ? 'For anybody.' : `For ${roles.map(role => ROLES[role]).join(', ')}.`,
-      operationId: method.toLowerCase() + url.replace(/[^a-z]+([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      operationId: method.toLowerCase() + url.replace(
+        /[^a-z]+([a-z])/g, (_, letter: string) => letter.toUpperCase(),
+      ),
       tags: [tag],
       security: roles === null && !changes ? [] : [{ session: [], ...changes && { csrf: [] } }],
       ...params && { params },
@@ -76,7 +82,9 @@ export async function consoleOpenApi(version: string): Promise<object> {
     openapi: { openapi: '3.1.0', info: { ...INFO, version }, components: { securitySchemes: SECURITY } },
   })
   await app.register(async api => {
-    for (const name of Object.keys(API) as OperationName[]) api.route({ ...routeOf(name), handler: () => null })
+    for (const name of Object.keys(API) as OperationName[]) {
+      api.route({ ...routeOf(name), handler: () => null })
+    }
   }, { prefix: PREFIX })
   await app.ready()
   return app.swagger()

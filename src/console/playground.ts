@@ -9,7 +9,8 @@ import type { Standing } from './standing.ts'
 
 /** What a browser tells the console is not for upstreams. The console has met what it expects. */
 const WITHHELD = new Set([
-  'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
+  'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer',
+  'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
   'sec-fetch-user', 'expect', 'authorization', 'x-api-key', 'x-goog-api-key',
 ])
 
@@ -29,7 +30,9 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
     const { session } = request.standing as Standing
     const url = (request.raw.url ?? '').slice(app.prefix.length)
     if (session === null || !url.startsWith('/v1')) {
-      throw new ConsoleProblem('not_found', 'the playground takes paths of the API, such as /v1/chat/completions')
+      throw new ConsoleProblem(
+        'not_found', 'the playground takes paths of the API, such as /v1/chat/completions',
+      )
     }
     const identity = identityOf(session)
     void reply.hijack()

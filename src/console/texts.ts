@@ -1,3 +1,5 @@
+import type { Address } from '../config/types.ts'
+
 /** @param ms since 1970 */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
@@ -6,4 +8,15 @@ export function isoTime(ms: number): string {
 /** As isoTime; null stays null. */
 export function isoTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms)
+}
+
+/**
+ * Where something listens, as a URL: `http://0.0.0.0:8080`.
+ *
+ * @returns null where the system chooses the port, or hands the socket over
+ */
+export function urlOf({ host, port, fd }: Address, isSecure: boolean): string | null {
+  if (port === 0 || fd !== undefined) return null
+  const name = host === '' ? '0.0.0.0' : host
+  return `${isSecure ? 'https' : 'http'}://${name.includes(':') ? `[${name}]` : name}:${port}`
 }

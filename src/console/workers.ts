@@ -17,7 +17,9 @@ export interface Doing {
   readonly rejections: readonly (readonly [upstream: string, rejection: Rejection])[]
 }
 
-/** ms between two looks whether somebody looks at the console, and between two snapshots while somebody does. */
+/**
+ * ms between two looks whether somebody looks at the console, and between two snapshots while somebody does.
+ */
 const EVERY = 1_500
 /** ms for which a look at the console lasts. */
 const LOOKED = 60_000

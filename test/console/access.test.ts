@@ -35,7 +35,8 @@ t.test('the holder of a key sees nothing of another\'s, whatever they ask for', 
   const paths = [
     ...readings(idOf(foreign)),
     ...['/panel', '/billing', '/billing.csv', '/logs', '/logs.csv'].flatMap(path => [
-      `${path}?key=test`, `${path}?key=*`, `${path}?key=second&key=test`, `${path}?model=sim-foreign`, `${path}?upstream=sim`,
+      `${path}?key=test`, `${path}?key=*`, `${path}?key=second&key=test`,
+      `${path}?model=sim-foreign`, `${path}?upstream=sim`,
       `${path}?from=2020-01-01T00:00:00Z&to=2030-01-01T00:00:00Z`,
     ]),
     '/billing?by=key', '/billing?by=upstream', '/billing.csv?by=upstream',
@@ -65,7 +66,8 @@ upstreams:
     url: "${upstream.url}"
     auth: { header: x-api-key, value: "\${UP}" }
     headers: { x-one: "\${HEADER}", x-two: SECRET-WRITTEN-OUT, x-three: "\${NONE:-SECRET-DEFAULT}" }
-`).replace('routes: [', 'routes: [{ model: up, to: up }, ').replace('keys: [', 'keys: [{ name: team, key: "${TEAM}" }, ')}
+`).replace('routes: [', 'routes: [{ model: up, to: up }, ')
+  .replace('keys: [', 'keys: [{ name: team, key: "${TEAM}" }, ')}
 # SECRET-IN-A-COMMENT
 `, SECRETS)
   await chat(gateway, SECRETS.TEAM, 'up')
@@ -78,7 +80,8 @@ upstreams:
   await gateway.change(`${YAML}\nupstream: { x: { auth: { bearer: SECRET-IN-A-BROKEN-FILE } } }`)
 
   const forbidden = [
-    KEY, SECOND_KEY, made.key, PASSWORD, HASH, HASH.split(':').at(-1) as string, admin.cookie?.split('=')[1] as string,
+    KEY, SECOND_KEY, made.key, PASSWORD, HASH, HASH.split(':').at(-1) as string,
+    admin.cookie?.split('=')[1] as string,
     'SECRET',
   ]
   const people = [
@@ -91,15 +94,21 @@ upstreams:
     const answers = [
       ...await everything(browser, id),
       await browser.ask('/openapi.json'),
-      await browser.ask('/explain', { method: 'POST', body: { path: '/v1/chat/completions', model: 'up', key: 'team' } }),
+      await browser.ask('/explain', {
+        method: 'POST', body: { path: '/v1/chat/completions', model: 'up', key: 'team' },
+      }),
     ]
     for (const { text, headers } of answers) {
       const all = text + JSON.stringify([...headers])
-      for (const secret of forbidden) t.notOk(all.includes(secret), `${secret.slice(0, 12)} in ${text.slice(0, 80)}`)
+      for (const secret of forbidden) {
+        t.notOk(all.includes(secret), `${secret.slice(0, 12)} in ${text.slice(0, 80)}`)
+      }
     }
   }
   const { text } = await admin.ask('/configuration')
   for (const name of ['${UP}', '${HEADER}', '${TEAM}', '${NONE:-***}']) t.match(text, name)
-  t.match((await admin.ask('/live')).json, { concerns: [{ kind: 'reload_failed' }, { kind: 'upstream_key_rejected' }] })
+  t.match((await admin.ask('/live')).json, {
+    concerns: [{ kind: 'reload_failed' }, { kind: 'upstream_key_rejected' }],
+  })
   t.notMatch(JSON.stringify(gateway.logged), /SECRET-(?!OF-ANSWER)/)
 })

@@ -13,7 +13,9 @@ t.test('who logs in and out for ever does not fill the disk', async t => {
     recordAudit(db, { ...entry, action: 'logout' })
   }
   db.exec('COMMIT')
-  for (const { action, kept } of db.prepare('SELECT action, count(*) AS kept FROM audit GROUP BY action').all()) {
+  for (
+    const { action, kept } of db.prepare('SELECT action, count(*) AS kept FROM audit GROUP BY action').all()
+  ) {
     t.ok(Number(kept) <= 10_100, `${String(action)}: ${String(kept)}`)
   }
 })
@@ -34,5 +36,7 @@ t.test('holders of keys and strangers drive out no entry of an administrator', a
   db.exec('COMMIT')
   const kept = db.prepare('SELECT actor, action, count(*) AS kept FROM audit GROUP BY 1, 2').all()
   t.equal(kept.filter(({ actor }) => actor === 'console: ops').length, 2)
-  for (const { actor, kept: count } of kept) t.ok(Number(count) <= 10_100, `${String(actor)}: ${String(count)}`)
+  for (const { actor, kept: count } of kept) {
+    t.ok(Number(count) <= 10_100, `${String(actor)}: ${String(count)}`)
+  }
 })

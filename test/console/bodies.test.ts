@@ -22,7 +22,9 @@ t.test('kept bodies are shown to administrators and to the key\'s holder, and to
       answer: { content_type: /json/, coding: 'text', content: /"choices"/ },
     }] })
   }
-  t.match((await admin.ask('/audit')).json, { entries: [{ action: 'bodies.read', actor: 'console: ops', subject: 'test', detail: id }] })
+  t.match((await admin.ask('/audit')).json, {
+    entries: [{ action: 'bodies.read', actor: 'console: ops', subject: 'test', detail: id }],
+  })
 
   const viewer = await gateway.login({ name: 'eye', password: PASSWORD })
   t.match((await viewer.ask(`/logs/${id}`)).json, { has_bodies: false })

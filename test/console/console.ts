@@ -43,7 +43,9 @@ export interface TestConsole extends TestGateway {
 }
 
 /** A gateway with its console; it is closed when the test ends. */
-export async function startConsole(t: Test, yaml = YAML, env: Record<string, string> = {}): Promise<TestConsole> {
+export async function startConsole(
+  t: Test, yaml = YAML, env: Record<string, string> = {},
+): Promise<TestConsole> {
   const clock = new FakeClock()
   clock.advance(Date.now() - clock.wall())
   const gateway = await startTestGateway(t, yaml, env, { mount: openConsole({ clock }) })

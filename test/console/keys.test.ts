@@ -17,30 +17,45 @@ async function keysOf(browser: Browser) {
 
 async function actions(browser: Browser): Promise<string[]> {
   const { entries } = (await browser.ask('/audit')).json as { entries: Record<string, unknown>[] }
-  return entries.map(({ action, subject, detail, actor }) => [action, subject, detail, actor].filter(Boolean).join(' | '))
+  return entries.map(
+    ({ action, subject, detail, actor }) => [action, subject, detail, actor].filter(Boolean).join(' | '),
+  )
 }
 
 t.test('a key is made, shown once, and let in at once', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
-  const limits = { requests_per_minute: 60, budget: { usd: '0.5', per: 'day' }, models: { demo: { concurrent: 2 } } }
-  const answer = await admin.ask('/keys', { method: 'POST', body: { name: 'made', models: ['demo', 'sim*'], limits } })
+  const limits = {
+    requests_per_minute: 60, budget: { usd: '0.5', per: 'day' }, models: { demo: { concurrent: 2 } },
+  }
+  const answer = await admin.ask('/keys', {
+    method: 'POST', body: { name: 'made', models: ['demo', 'sim*'], limits },
+  })
   t.match(answer, { status: 201, json: { name: 'made', key: /^mgw_\w{38}$/ } })
   const { key } = answer.json as { key: string }
   t.equal((await chat(gateway, key)).status, 200)
   t.equal((await chat(gateway, key, 'other-model')).status, 403)
   const listed = await keysOf(admin)
-  t.match(listed.get('made'), { origin: 'store', place: null, state: 'live', models: ['demo', 'sim*'], limits, revoked_at: null })
-  t.match(listed.get('test'), { origin: 'config', place: /gateway\.yaml:\d+$/, state: 'live', created_at: null })
+  t.match(listed.get('made'), {
+    origin: 'store', place: null, state: 'live', models: ['demo', 'sim*'], limits, revoked_at: null,
+  })
+  t.match(listed.get('test'), {
+    origin: 'config', place: /gateway\.yaml:\d+$/, state: 'live', created_at: null,
+  })
   t.notMatch(JSON.stringify([...listed]), key.slice(4))
-  t.match(await admin.ask('/keys', { method: 'POST', body: { name: 'made' } }), { status: 409, json: { code: 'conflict', field: 'name' } })
-  t.match(await admin.ask('/keys', { method: 'POST', body: { name: 'test' } }), { status: 409, json: { code: 'conflict', field: 'name' } })
+  t.match(await admin.ask('/keys', { method: 'POST', body: { name: 'made' } }), {
+    status: 409, json: { code: 'conflict', field: 'name' },
+  })
+  t.match(await admin.ask('/keys', { method: 'POST', body: { name: 'test' } }), {
+    status: 409, json: { code: 'conflict', field: 'name' },
+  })
 })
 
 t.test('whose a key is that turned up somewhere', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
-  const { key } = (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const { key } =
+    (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
   const find = async (text: string) => {
     const answer = await admin.ask('/keys/find', { method: 'POST', body: { key: text } })
     t.equal(answer.status, 200)
@@ -49,7 +64,9 @@ t.test('whose a key is that turned up somewhere', async t => {
   }
   t.strictSame(await find(key), { name: 'made', origin: 'store', state: 'live' })
   t.strictSame(await find(KEY), { name: 'test', origin: 'config', state: 'live' })
-  for (const name of ['made', 'test']) t.equal((await admin.ask(`/keys/${name}`, { method: 'DELETE' })).status, 204)
+  for (const name of ['made', 'test']) {
+    t.equal((await admin.ask(`/keys/${name}`, { method: 'DELETE' })).status, 204)
+  }
   t.strictSame(await find(key), { name: 'made', origin: 'store', state: 'revoked' })
   t.strictSame(await find(KEY), { name: 'test', origin: 'config', state: 'blocked' })
   t.equal(await find(key.slice(0, -1)), null)
@@ -58,14 +75,19 @@ t.test('whose a key is that turned up somewhere', async t => {
 t.test('other limits and models hold when the call has returned', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
-  const { key } = (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const { key } =
+    (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
   const change = (body: object) => admin.ask('/keys/made', { method: 'PATCH', body })
   t.equal((await chat(gateway, key, 'sim')).status, 200)
   t.equal((await change({ models: ['demo'] })).status, 204)
   t.equal((await chat(gateway, key, 'sim')).status, 403)
   t.equal((await change({ limits: { requests_per_minute: 1 } })).status, 204)
   t.same([(await chat(gateway, key)).status, (await chat(gateway, key)).status], [200, 429])
-  t.match((await keysOf(admin)).get('made'), { models: ['demo'], limits: { requests_per_minute: 1 } }, 'what was not named stays')
+  t.match(
+    (await keysOf(admin)).get('made'),
+    { models: ['demo'], limits: { requests_per_minute: 1 } },
+    'what was not named stays',
+  )
   t.equal((await change({ models: null, limits: null })).status, 204)
   t.equal((await chat(gateway, key, 'sim')).status, 200)
   t.equal((await change({})).status, 204)
@@ -75,13 +97,16 @@ t.test('other limits and models hold when the call has returned', async t => {
     /models: demo/,
   ])
   t.match(await admin.ask('/keys/nobody', { method: 'PATCH', body: {} }), { status: 404 })
-  t.match(await admin.ask('/keys/test', { method: 'PATCH', body: { models: null } }), { status: 409, json: { message: /gateway\.yaml/ } })
+  t.match(await admin.ask('/keys/test', { method: 'PATCH', body: { models: null } }), {
+    status: 409, json: { message: /gateway\.yaml/ },
+  })
 })
 
 t.test('a key that is taken away is refused, and what it has under way ends', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
-  const { key } = (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const { key } =
+    (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
   const stream = async (credential: string) => {
     const wire = await connect(t, gateway.url)
     const body = { model: 'sim,stall_after=2', stream: true, messages: [] }
@@ -90,7 +115,9 @@ t.test('a key that is taken away is refused, and what it has under way ends', as
     return wire
   }
   const [made, other] = [await stream(key), await stream(KEY)]
-  t.match((await admin.ask('/live')).json, { running: 2, exchanges: [{ key: 'made', stream: true }, { key: 'test' }] })
+  t.match((await admin.ask('/live')).json, {
+    running: 2, exchanges: [{ key: 'made', stream: true }, { key: 'test' }],
+  })
   t.equal((await admin.ask('/keys/made', { method: 'DELETE' })).status, 204)
   await made.ended
   t.match(made.text, /key_revoked/)
@@ -162,8 +189,12 @@ t.test('the command line does the same, and both are in one list', async t => {
 t.test('without a ledger there is no store, and the console says so', async t => {
   const gateway = await startConsole(t, YAML.replace(/^ledger.*$/m, ''))
   const admin = await gateway.login(OPS)
-  t.match((await admin.ask('/keys')).json, { store: { writable: false, reason: /ledger/ }, keys: [{ name: 'test' }, { name: 'second' }] })
-  for (const [method, path] of [['POST', '/keys'], ['DELETE', '/keys/test'], ['PATCH', '/keys/test']] as const) {
+  t.match((await admin.ask('/keys')).json, {
+    store: { writable: false, reason: /ledger/ }, keys: [{ name: 'test' }, { name: 'second' }],
+  })
+  for (
+    const [method, path] of [['POST', '/keys'], ['DELETE', '/keys/test'], ['PATCH', '/keys/test']] as const
+  ) {
     const answer = await admin.ask(path, { method, ...method !== 'DELETE' && { body: { name: 'x' } } })
     t.match(answer.status, method === 'PATCH' ? 400 : 409, `${method} ${path}`)
   }
@@ -182,7 +213,10 @@ t.test('the list of what was done is read page by page', async t => {
   }
   const first = (await admin.ask('/audit')).json as { entries: { id: number }[]; next: number }
   t.equal(first.entries.length, 100)
-  const second = (await admin.ask(`/audit?before=${first.next}`)).json as { entries: { id: number; action: string }[]; next: null }
+  const second = (await admin.ask(`/audit?before=${first.next}`)).json as {
+    entries: { id: number; action: string }[]
+    next: null
+  }
   t.equal(second.entries.length, 3)
   t.equal(second.next, null)
   t.equal(second.entries.at(-1)?.action, 'login')

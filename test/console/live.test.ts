@@ -24,39 +24,56 @@ t.test('where all is well there is nothing to look at', async t => {
   const gateway = await startConsole(t)
   await chat(gateway)
   const browser = await gateway.login(OPS)
-  t.match((await browser.ask('/live')).json, { status: 'ok', running: 0, running_streams: 0, exchanges: [], concerns: [] })
+  t.match((await browser.ask('/live')).json, {
+    status: 'ok', running: 0, running_streams: 0, exchanges: [], concerns: [],
+  })
 })
 
 t.test('an upstream that refuses the operator\'s credential, and one that does not answer', async t => {
   let status = 401
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(status).end())
-  const gateway = await startConsole(t, YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}" }`))
+  const gateway = await startConsole(
+    t, YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}" }`),
+  )
   await chat(gateway)
-  t.match(await concernsOf(gateway), [{ kind: 'upstream_key_rejected', severity: 'error', subject: 'sim', message: /401.*upstreams\.sim\.auth/ }])
+  t.match(await concernsOf(gateway), [{
+    kind: 'upstream_key_rejected', severity: 'error', subject: 'sim', message: /401.*upstreams\.sim\.auth/,
+  }])
   status = 500
   for (let i = 0; i < 3; i++) await chat(gateway)
   const kinds = (await concernsOf(gateway)).map(({ kind }) => kind)
   t.same(kinds, ['upstream_key_rejected', 'circuit_open'])
   const browser = await gateway.login(OPS)
   t.match((await browser.ask('/upstreams')).json, {
-    upstreams: [{ name: 'sim', health: 'down', url: `${upstream.url}/`, candidates: [{ model: 'demo', circuit: 'open', in_flight: 0 }] }],
+    upstreams: [{ name: 'sim', health: 'down', url: `${upstream.url}/`, candidates: [
+      { model: 'demo', circuit: 'open', in_flight: 0 },
+    ] }],
   })
-  t.match((await browser.ask('/routes')).json, { routes: [{ index: 0, line: /\d/, targets: [{ upstream: 'sim', circuit: 'unknown' }] }, {}] })
+  t.match((await browser.ask('/routes')).json, {
+    routes: [{ index: 0, line: /\d/, targets: [{ upstream: 'sim', circuit: 'unknown' }] }, {}],
+  })
   gateway.clock.advance(16 * 60_000)
-  t.notMatch((await concernsOf(gateway)).map(({ kind }) => kind), ['upstream_key_rejected'], 'a quarter of an hour later it is history')
+  t.notMatch(
+    (await concernsOf(gateway)).map(({ kind }) => kind), ['upstream_key_rejected'],
+    'a quarter of an hour later it is history',
+  )
 })
 
 t.test('a configuration that was not taken, and one that waits for a restart', async t => {
   const gateway = await startConsole(t)
   t.match(await gateway.change(YAML.replace('routes:', 'rautes:')), { applied: false })
-  t.match(await concernsOf(gateway), [{ kind: 'reload_failed', message: /gateway\.yaml:\d+:\d+: .*did you mean "routes"/ }])
+  t.match(await concernsOf(gateway), [
+    { kind: 'reload_failed', message: /gateway\.yaml:\d+:\d+: .*did you mean "routes"/ },
+  ])
   const browser = await gateway.login(OPS)
   const { json } = await browser.ask('/configuration')
   t.match(json, { failure: { problems: [{ severity: 'error', place: /gateway\.yaml:\d+:\d+/ }] } })
   t.match((json as { text: string }).text, 'routes:', 'what is in force is shown, not what the file says now')
   t.notMatch((json as { text: string }).text, 'rautes')
   t.match(await gateway.change(YAML.replace('ledger: {', 'ledger: { keep: 30d,')), { applied: true })
-  t.match(await concernsOf(gateway), [{ kind: 'restart_needed', severity: 'warning', message: /ledger\.keep/ }])
+  t.match(await concernsOf(gateway), [
+    { kind: 'restart_needed', severity: 'warning', message: /ledger\.keep/ },
+  ])
   t.match((await browser.ask('/configuration')).json, { failure: null, restart_needed: ['ledger.keep'] })
 })
 
@@ -73,7 +90,9 @@ t.test('nobody can get in, and the store of keys is in trouble', async t => {
 })
 
 t.test('a budget near its end, and a model without a price', async t => {
-  const yaml = YAML.replace('models: [demo] }', 'models: [demo], limits: { budget: { usd: 0.00004, per: day } } }')
+  const yaml = YAML.replace(
+    'models: [demo] }', 'models: [demo], limits: { budget: { usd: 0.00004, per: day } } }',
+  )
     .replace('input: 1, output: 2', 'input: 0, output: 0, per_request: 0.000038')
   const gateway = await startConsole(t, yaml)
   await chat(gateway, KEY, 'sim')
@@ -83,13 +102,17 @@ t.test('a budget near its end, and a model without a price', async t => {
   const seen = async () => ((await admin.ask('/logs')).json as { rows: unknown[] }).rows.length
   while (await seen() < 2) await new Promise(resolve => setImmediate(resolve))
   const concerns = await concernsOf(gateway)
-  t.match(concerns.map(({ kind, subject }) => [kind, subject]).sort(), [['budget', 'second'], ['unpriced_model', 'sim']])
+  t.match(concerns.map(({ kind, subject }) => [kind, subject]).sort(), [
+    ['budget', 'second'], ['unpriced_model', 'sim'],
+  ])
   t.match(await concernsOf(gateway, { key: holder }), [{ kind: 'budget', subject: 'second' }])
   t.match(await concernsOf(gateway, { key: KEY }), [])
 })
 
 t.test('the present limits of the own key', async t => {
-  const gateway = await startConsole(t, `${YAML}\nlimits: { requests_per_minute: 10, models: { "sim*": { concurrent: 1 } } }\n`)
+  const gateway = await startConsole(
+    t, `${YAML}\nlimits: { requests_per_minute: 10, models: { "sim*": { concurrent: 1 } } }\n`,
+  )
   await chat(gateway)
   const holder = await gateway.login({ key: KEY })
   t.match((await holder.ask('/own')).json, {

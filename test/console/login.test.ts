@@ -3,7 +3,9 @@ import { KEY } from '../support/gateway.ts'
 import { PASSWORD, YAML, startConsole } from './console.ts'
 import type { Answer } from './console.ts'
 
-const BEHIND_PROXY = YAML.replace('listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, trusted_proxies: [127.0.0.1] }')
+const BEHIND_PROXY = YAML.replace(
+  'listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, trusted_proxies: [127.0.0.1] }',
+)
 const from = (address: string) => ({ 'x-forwarded-for': address })
 const WRONG = { name: 'ops', password: 'wrong' }
 
@@ -50,8 +52,13 @@ t.test('a name that is guessed from many addresses gets slow, but for its owner'
   t.equal((await login({ name: 'ops', password: PASSWORD }, '192.0.2.1')).status, 201)
   for (let i = 1; i <= 5; i++) t.equal((await login(WRONG, `198.51.100.${i}`)).status, 401)
   t.equal((await login(WRONG, '198.51.100.99')).status, 429)
-  t.equal((await login({ ...WRONG, name: 'eye' }, '198.51.100.99')).status, 401, 'other names are not concerned')
-  t.equal((await login({ name: 'ops', password: PASSWORD }, '192.0.2.1')).status, 201, 'where it has logged in before')
+  t.equal(
+    (await login({ ...WRONG, name: 'eye' }, '198.51.100.99')).status, 401, 'other names are not concerned',
+  )
+  t.equal(
+    (await login({ name: 'ops', password: PASSWORD }, '192.0.2.1')).status, 201,
+    'where it has logged in before',
+  )
   for (let i = 0; i < 20; i++) {
     const wait = Number((await login(WRONG, `203.0.113.${i}`)).headers.get('retry-after') ?? 0)
     t.ok(wait <= 30, 'whoever else has the name waits half a minute at most')
@@ -94,25 +101,35 @@ t.test('logins and logouts are in the audit list, without what was sent', async 
 
 t.test('behind a proxy that speaks TLS the cookie is for TLS alone, and for this host', async t => {
   const { browser } = await startConsole(t, BEHIND_PROXY)
-  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example', ...from('192.0.2.1') }
+  const headers = {
+    'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example', ...from('192.0.2.1'),
+  }
   const asking = browser()
   const body = { name: 'ops', password: PASSWORD }
   const answer = await asking.ask('/session', {
     method: 'POST', body, headers: { ...headers, origin: 'https://console.example' },
   })
   t.equal(answer.status, 201)
-  t.match(answer.headers.get('set-cookie'), /^__Host-gateway_console=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Strict$/)
+  t.match(
+    answer.headers.get('set-cookie'),
+    /^__Host-gateway_console=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Strict$/,
+  )
   t.match(answer.headers.get('strict-transport-security'), 'max-age=')
   t.equal((await asking.ask('/panel', { headers })).status, 200)
   t.equal((await asking.ask('/panel')).status, 401, 'without TLS it is not looked at')
   for (const origin of ['http://console.example', 'https://evil.example']) {
-    t.equal((await browser().ask('/session', { method: 'POST', body, headers: { ...headers, origin } })).status, 403, origin)
+    t.equal(
+      (await browser().ask('/session', { method: 'POST', body, headers: { ...headers, origin } })).status,
+      403, origin,
+    )
   }
 })
 
 t.test('what a stranger says of a proxy is not believed', async t => {
   const { browser } = await startConsole(t)
-  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example', 'origin': 'https://evil.example' }
+  const headers = {
+    'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example', 'origin': 'https://evil.example',
+  }
   const body = { name: 'ops', password: PASSWORD }
   t.equal((await browser().ask('/session', { method: 'POST', body, headers })).status, 403)
   const { headers: told } = await browser().ask('/session', { headers: { 'x-forwarded-proto': 'https' } })

@@ -34,11 +34,15 @@ t.test('the API of the gateway is there too', async t => {
 })
 
 t.test('a route that names the path has it', async t => {
-  const gateway = await startConsole(t, YAML.replace('routes: [', 'routes: [{ path: /, to: sim }, { path: /console, to: sim }, '))
+  const gateway = await startConsole(
+    t, YAML.replace('routes: [', 'routes: [{ path: /, to: sim }, { path: /console, to: sim }, '),
+  )
   for (const path of ['/', '/console']) {
     t.not((await fetch(gateway.console + path, { redirect: 'manual' })).status, 302, path)
   }
-  t.match((await fetch(`${gateway.console}/console/api/session`)).status, 200, 'what is below is the console\'s')
+  t.match(
+    (await fetch(`${gateway.console}/console/api/session`)).status, 200, 'what is below is the console\'s',
+  )
 })
 
 t.test('nothing of the console is opened before somebody looks', async t => {
@@ -46,7 +50,9 @@ t.test('nothing of the console is opened before somebody looks', async t => {
   const file = join(gateway.file, '..', 'data', 'console.db')
   await fetch(`${gateway.console}/api/status`)
   t.notOk(existsSync(file))
-  const [first, second] = await Promise.all([gateway.browser().ask('/session'), gateway.browser().login({ key: KEY })])
+  const [first, second] = await Promise.all([
+    gateway.browser().ask('/session'), gateway.browser().login({ key: KEY }),
+  ])
   t.equal(first.status, 200, 'who comes first waits')
   t.equal(second.status, 201)
   t.ok(existsSync(file))
@@ -54,15 +60,20 @@ t.test('nothing of the console is opened before somebody looks', async t => {
 
 t.test('pages may load nothing from elsewhere, and be framed by nobody', async t => {
   const gateway = await startConsole(t)
-  for (const path of ['/console/', '/console/logs', '/console/api/session', '/console/api/nothing', '/console/assets/none.js']) {
+  for (const path of [
+    '/console/', '/console/logs', '/console/api/session', '/console/api/nothing', '/console/assets/none.js',
+  ]) {
     const { headers } = await gateway.browser().ask(path)
     const csp = headers.get('content-security-policy') ?? ''
-    for (const directive of [`default-src 'none'`, `script-src 'self'`, `frame-ancestors 'none'`, `base-uri 'none'`]) {
+    for (const directive of [
+      `default-src 'none'`, `script-src 'self'`, `frame-ancestors 'none'`, `base-uri 'none'`,
+    ]) {
       t.match(csp, directive, path)
     }
     t.notMatch(csp, /unsafe|http:|https:|\*/, path)
     t.match(Object.fromEntries(headers), {
-      'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'permissions-policy': /camera=\(\)/,
+      'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer',
+      'permissions-policy': /camera=\(\)/,
       'cross-origin-opener-policy': 'same-origin', 'cross-origin-resource-policy': 'same-origin',
     }, path)
     t.equal(headers.get('strict-transport-security'), null, 'plain HTTP')
@@ -71,13 +82,17 @@ t.test('pages may load nothing from elsewhere, and be framed by nobody', async t
 
 t.test('every path below the console is a page, but for files that are not there', async t => {
   const gateway = await startConsole(t)
-  const pages = await Promise.all(['/console/', '/console/logs/some-id'].map(path => gateway.browser().ask(path)))
+  const pages = await Promise.all(
+    ['/console/', '/console/logs/some-id'].map(path => gateway.browser().ask(path)),
+  )
   for (const { status, headers, text } of pages) {
     if (status === 503) t.match(text, 'npm run build:console')
     else t.match(headers.get('content-type'), 'text/html')
     t.equal(headers.get('cache-control'), 'no-cache')
   }
-  for (const path of ['/console/assets/none.js', '/console/assets/../../../package.json', '/console/..%2f..%2fpackage.json']) {
+  for (const path of [
+    '/console/assets/none.js', '/console/assets/../../../package.json', '/console/..%2f..%2fpackage.json',
+  ]) {
     const { text } = await gateway.browser().ask(path)
     t.notMatch(text, '"name": "model-gateway"', path)
   }
@@ -104,7 +119,9 @@ t.test('over HTTP/2 it is all the same', async t => {
   t.equal((await panel.head)[':status'], 200)
   await panel.closed
   t.match(JSON.parse(panel.text), { now: { figures: { requests: 0 } } })
-  const foreign = new H2Request(session, 'DELETE', '/console/api/session', { cookie, 'x-csrf-token': csrf, 'origin': 'http://evil' })
+  const foreign = new H2Request(session, 'DELETE', '/console/api/session', {
+    cookie, 'x-csrf-token': csrf, 'origin': 'http://evil',
+  })
   t.equal((await foreign.head)[':status'], 403)
   const tried = new H2Request(session, 'POST', '/console/api/playground/v1/chat/completions', {
     cookie, 'x-csrf-token': csrf, 'content-type': 'application/json',
@@ -117,7 +134,8 @@ t.test('a client that holds its body back is told to go on', async t => {
   const gateway = await startConsole(t)
   const wire = await connect(t, gateway.console)
   const body = JSON.stringify({ key: KEY })
-  wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-type: application/json\r\n' +
+  wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n' +
+    'content-type: application/json\r\n' +
     `content-length: ${body.length}\r\n\r\n`)
   await wire.until(/^HTTP\/1\.1 100 /)
   wire.send(body)
@@ -126,7 +144,9 @@ t.test('a client that holds its body back is told to go on', async t => {
 
 t.test('somebody who looks at the console does not keep the gateway from ending', async t => {
   for (const handsOver of [false, true]) {
-    const gateway = await startConsole(t, YAML.replace('listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, drain: 10m }'))
+    const gateway = await startConsole(
+      t, YAML.replace('listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, drain: 10m }'),
+    )
     const asking = await gateway.login({ name: 'ops', password: PASSWORD })
     t.equal((await asking.ask('/live')).status, 200)
     const wire = await connect(t, gateway.console)
@@ -143,7 +163,10 @@ t.test('scripts and style sheets are sent compressed, and kept by the browser', 
   const gateway = await startConsole(t)
   const page = await (await fetch(`${gateway.console}/console/`)).text()
   const assets = page.match(/\/console\/assets\/[\w.-]+\.(js|css)/g) ?? []
-  t.ok(assets.some(path => path.endsWith('.js')) && assets.some(path => path.endsWith('.css')), 'the pages are built')
+  t.ok(
+    assets.some(path => path.endsWith('.js')) && assets.some(path => path.endsWith('.css')),
+    'the pages are built',
+  )
   for (const path of assets) {
     const plain = await fetch(gateway.console + path, { headers: { 'accept-encoding': 'identity' } })
     t.equal(plain.headers.get('content-encoding'), null)

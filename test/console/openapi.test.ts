@@ -15,20 +15,33 @@ interface Described {
 interface DescribedOperation {
   readonly operationId: string
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema: object }[]
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required?: boolean
+    readonly schema: object
+  }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> }
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Readonly<Record<string, { readonly schema: object }>> }>>
+  readonly responses: Readonly<Record<string, {
+    readonly description: string
+    readonly content?: Readonly<Record<string, { readonly schema: object }>>
+  }>>
 }
 
 const described = await consoleOpenApi('1') as Described
 const operations = Object.entries(described.paths).flatMap(([path, item]) =>
-  Object.entries(item).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation })))
+  Object.entries(item).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`, path, operation,
+  })))
 
 t.test('every operation of the table is described, and nothing else', async t => {
   t.equal(described.openapi, '3.1.0')
   const wanted = Object.keys(TABLE).map(name => name.replace(' ', ' /console/api').replace(/:(\w+)/, '{$1}'))
   t.same(operations.map(({ name }) => name).sort(), wanted.sort())
-  t.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, operations.length, 'ids are unique')
+  t.equal(
+    new Set(operations.map(({ operation }) => operation.operationId)).size,
+    operations.length, 'ids are unique',
+  )
 })
 
 t.test('the description is whole', async t => {
@@ -41,13 +54,18 @@ t.test('the description is whole', async t => {
     }
     const schemas = [
       ...parameters.map(({ schema }) => schema),
-      ...[requestBody, ...Object.values(responses)].flatMap(part => Object.values(part?.content ?? {}).map(({ schema }) => schema)),
+      ...[requestBody, ...Object.values(responses)].flatMap(
+        part => Object.values(part?.content ?? {}).map(({ schema }) => schema),
+      ),
     ]
     for (const schema of schemas) t.doesNotThrow(() => ajv.compile(schema), name)
     for (const { description } of Object.values(responses)) t.ok(description, name)
     t.match(Object.keys(responses), [/^2\d\d$/, '4XX', '5XX'], name)
-    for (const scheme of security.flatMap(Object.keys)) t.ok(described.components.securitySchemes[scheme], `${name}: ${scheme}`)
-    const { roles }: Operation = TABLE[name.replace(' /console/api', ' ').replace(/\{(\w+)\}/, ':$1') as keyof typeof TABLE]
+    for (const scheme of security.flatMap(Object.keys)) {
+      t.ok(described.components.securitySchemes[scheme], `${name}: ${scheme}`)
+    }
+    const { roles }: Operation =
+      TABLE[name.replace(' /console/api', ' ').replace(/\{(\w+)\}/, ':$1') as keyof typeof TABLE]
     if (roles !== null) t.ok(security.some(({ session }) => session), `${name} needs a session`)
   }
 })

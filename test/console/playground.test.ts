@@ -21,18 +21,24 @@ t.test('a request that is tried out goes through the pipeline, under the name of
     const answer = await admin.ask(`/playground${path}`, { method: 'POST', body: ask })
     t.equal(answer.status, 200, `${path}: nothing limits it`)
     t.equal(answer.headers.get('x-gateway-upstream'), 'sim')
-    const line = await gateway.waitForLog(({ request }) => request === answer.headers.get('x-gateway-request-id'))
+    const line = await gateway.waitForLog(
+      ({ request }) => request === answer.headers.get('x-gateway-request-id'),
+    )
     t.match(line, { key: 'console:ops', path, model: 'demo', status: 200 })
   }
 })
 
 t.test('the holder of a key tries out what the key may, within its limits', async t => {
-  const gateway = await startConsole(t, YAML.replace('models: [demo] }', 'models: [demo], limits: { requests_per_minute: 1 } }'))
+  const gateway = await startConsole(
+    t, YAML.replace('models: [demo] }', 'models: [demo], limits: { requests_per_minute: 1 } }'),
+  )
   const holder = await gateway.login({ key: SECOND_KEY })
   t.equal((await holder.ask(CHAT, { method: 'POST', body: { ...body, model: 'sim' } })).status, 403)
   const answer = await holder.ask(CHAT, { method: 'POST', body })
   t.equal(answer.status, 200)
-  const line = await gateway.waitForLog(({ request }) => request === answer.headers.get('x-gateway-request-id'))
+  const line = await gateway.waitForLog(
+    ({ request }) => request === answer.headers.get('x-gateway-request-id'),
+  )
   t.match(line, { key: 'second' })
   t.equal((await holder.ask(CHAT, { method: 'POST', body })).status, 429)
   const elsewhere = { method: 'POST', body, headers: { authorization: `Bearer ${KEY}` } }
@@ -43,7 +49,9 @@ t.test('who may not use it', async t => {
   const gateway = await startConsole(t)
   const post = { method: 'POST', body }
   t.equal((await gateway.browser().ask(CHAT, post)).status, 401)
-  t.equal((await gateway.browser().ask(CHAT, { ...post, headers: { authorization: `Bearer ${KEY}` } })).status, 401)
+  t.equal(
+    (await gateway.browser().ask(CHAT, { ...post, headers: { authorization: `Bearer ${KEY}` } })).status, 401,
+  )
   t.equal((await (await gateway.login({ ...OPS, name: 'eye' })).ask(CHAT, post)).status, 403)
   const admin = await gateway.login(OPS)
   t.equal((await admin.ask(CHAT, { ...post, headers: { origin: 'https://evil.example' } })).status, 403)
@@ -51,7 +59,9 @@ t.test('who may not use it', async t => {
   admin.csrf = null
   t.equal((await admin.ask(CHAT, post)).status, 403)
   admin.csrf = csrf
-  for (const path of ['/playground/console/api/session', '/playground/api/status', '/playground/', '/playground/..%2fv1/models']) {
+  for (const path of [
+    '/playground/console/api/session', '/playground/api/status', '/playground/', '/playground/..%2fv1/models',
+  ]) {
     t.equal((await admin.ask(path, post)).status, 404, path)
   }
   t.equal((await admin.ask(CHAT)).status, 404, 'only POST')
@@ -65,7 +75,9 @@ t.test('what the browser tells the console does not go up', async t => {
     seen.push(req.headers)
     void bodyOf(req).then(sent => res.writeHead(200, { 'content-type': 'application/json' }).end(sent))
   })
-  const gateway = await startConsole(t, YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}", auth: { bearer: up } }`))
+  const gateway = await startConsole(
+    t, YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}", auth: { bearer: up } }`),
+  )
   const admin = await gateway.login(OPS)
   const answer = await admin.ask(CHAT, {
     method: 'POST', body, headers: {
@@ -77,7 +89,9 @@ t.test('what the browser tells the console does not go up', async t => {
   t.same(JSON.parse(answer.text), body, 'the body goes up as it was')
   const [headers] = seen
   t.match(headers, { 'authorization': 'Bearer up', 'openai-beta': 'x' })
-  for (const name of ['cookie', 'x-csrf-token', 'x-live', 'origin', 'referer', 'sec-fetch-site', 'x-api-key']) {
+  for (
+    const name of ['cookie', 'x-csrf-token', 'x-live', 'origin', 'referer', 'sec-fetch-site', 'x-api-key']
+  ) {
     t.equal(headers?.[name], undefined, name)
   }
 })

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import t from 'tap'
 import { PASSWORD, SECOND_KEY, YAML, cheapHash, chat, startConsole } from './console.ts'
+import type { Browser } from './console.ts'
 import { KEY } from '../support/gateway.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
@@ -16,9 +17,27 @@ t.test('a login is kept in a cookie that no script can read', async t => {
   const answer = await asking.login(OPS)
   t.equal(answer.status, 201)
   t.match(answer.json, { user: { name: 'ops', role: 'admin' }, csrf: /^[\w-]{43}$/ })
-  t.match(answer.headers.get('set-cookie'), /^gateway_console=[\w-]{43}; Path=\/console\/; HttpOnly; SameSite=Strict$/)
+  t.match(
+    answer.headers.get('set-cookie'),
+    /^gateway_console=[\w-]{43}; Path=\/console\/; HttpOnly; SameSite=Strict$/,
+  )
   t.match((await asking.ask('/session')).json, { user: { name: 'ops', role: 'admin' }, csrf: asking.csrf })
   t.equal((await asking.ask('/panel')).status, 200)
+})
+
+t.test('where the documentation is, is told to everybody who is logged in', async t => {
+  const gateway = await startConsole(t, `${YAML}docs: { listen: 0.0.0.0:8082 }\n`)
+  const urlFor = async (asking: Browser) => (await asking.ask('/session')).json
+  t.match(await urlFor(gateway.browser()), { docs_url: null })
+  for (const body of [OPS, { key: SECOND_KEY }]) {
+    const asking = gateway.browser()
+    t.match((await asking.login(body)).json, { docs_url: 'http://0.0.0.0:8082' })
+    t.match(await urlFor(asking), { docs_url: 'http://0.0.0.0:8082' })
+  }
+  await gateway.change(`${YAML}docs: { listen: 127.0.0.1:8083 }\n`)
+  t.match(await urlFor(await gateway.login(OPS)), { docs_url: null }, 'it is there only after a restart')
+  const without = await startConsole(t)
+  t.match(await urlFor(await without.login(OPS)), { docs_url: null })
 })
 
 t.test('wrong names, passwords and keys are all refused alike', async t => {
@@ -34,7 +53,9 @@ t.test('wrong names, passwords and keys are all refused alike', async t => {
     t.equal(headers.get('set-cookie'), null)
   }
   t.match(await browser().login({ key: 'sk-unknown' }), { status: 401, json: { code: 'not_logged_in' } })
-  for (const body of [{}, { name: 'ops' }, { name: 'ops', password: PASSWORD, key: KEY }, [], { name: 1, password: 2 }]) {
+  for (const body of [
+    {}, { name: 'ops' }, { name: 'ops', password: PASSWORD, key: KEY }, [], { name: 1, password: 2 },
+  ]) {
     t.match(await browser().login(body), { status: 400, json: { code: 'bad_request' } }, JSON.stringify(body))
   }
 })
@@ -43,12 +64,16 @@ t.test('the holder of a key logs in with it', async t => {
   const { login } = await startConsole(t)
   const holder = await login({ key: SECOND_KEY })
   t.match((await holder.ask('/session')).json, { user: { name: 'second', role: 'key' } })
-  t.match((await holder.ask('/own')).json, { name: 'second', models: ['demo'], limits: null, requests: null, tokens: null })
+  t.match((await holder.ask('/own')).json, {
+    name: 'second', models: ['demo'], limits: null, requests: null, tokens: null,
+  })
   t.equal((await holder.ask('/keys')).status, 403)
 })
 
 t.test('without users the login says so, and keys can log in; nobody is anonymous', async t => {
-  const { browser, login } = await startConsole(t, `${YAML.replace(/ {2}users:\n(.*\n){2}/, '')}\nauth: open\n`)
+  const { browser, login } = await startConsole(
+    t, `${YAML.replace(/ {2}users:\n(.*\n){2}/, '')}\nauth: open\n`,
+  )
   t.match((await browser().ask('/session')).json, { has_users: false, user: null })
   t.equal((await browser().login(OPS)).status, 401)
   t.equal((await browser().login({ key: '' })).status, 401)
@@ -79,7 +104,8 @@ t.test('a logout ends the session for everybody who has its cookie', async t => 
   t.match((await asking.ask('/session')).json, { user: null })
 })
 
-t.test('thirty minutes without a request end a session; what the pages ask by themselves is none', async t => {
+t.test('thirty minutes without a request end a session; what the pages ' +
+  'ask by themselves is none', async t => {
   const { login, clock } = await startConsole(t)
   const asking = await login(OPS)
   clock.advance(29 * MINUTE)
@@ -123,7 +149,9 @@ t.test('a key that is blocked, revoked or removed ends the sessions of its holde
   const gateway = await startConsole(t)
   const ops = await gateway.login(OPS)
   const made = (await ops.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
-  const [holder, configured] = [await gateway.login({ key: made.key }), await gateway.login({ key: SECOND_KEY })]
+  const [holder, configured] = [
+    await gateway.login({ key: made.key }), await gateway.login({ key: SECOND_KEY }),
+  ]
   t.equal((await holder.ask('/own')).status, 200)
   t.equal((await ops.ask('/keys/made', { method: 'DELETE' })).status, 204)
   t.equal((await holder.ask('/own')).status, 401)

@@ -59,9 +59,15 @@ for (const [name, { roles, status = 200, response }] of OPERATIONS) {
       const browser = await people[role]()
       const answer = await send(browser, name)
       if (roles === null || roles.includes(role)) {
-        t.ok(answer.status === status || answer.status === ALSO[name], `${role}: ${answer.status} ${answer.text.slice(0, 200)}`)
+        t.ok(
+          answer.status === status || answer.status === ALSO[name],
+          `${role}: ${answer.status} ${answer.text.slice(0, 200)}`,
+        )
         if (answer.status === 200 && response !== null) {
-          t.ok(ajv.validate(response, answer.json), `${role}: the answer is as the table says: ${ajv.errorsText()}`)
+          t.ok(
+            ajv.validate(response, answer.json),
+            `${role}: the answer is as the table says: ${ajv.errorsText()}`,
+          )
         }
       } else {
         t.match(answer, { status: 403, json: { code: 'forbidden' } }, role)
@@ -86,8 +92,14 @@ for (const [name, { roles, status = 200, response }] of OPERATIONS) {
         }
       }
       allowed.csrf = csrf
-      for (const origin of ['https://evil.example', 'null', gateway.console.replace('http:', 'https:'), `${gateway.console}.evil.example`]) {
-        t.match(await send(allowed, name, { origin }), { status: 403, json: { code: 'forbidden' } }, `origin ${origin}`)
+      for (const origin of [
+        'https://evil.example', 'null', gateway.console.replace('http:', 'https:'),
+        `${gateway.console}.evil.example`,
+      ]) {
+        t.match(
+          await send(allowed, name, { origin }),
+          { status: 403, json: { code: 'forbidden' } }, `origin ${origin}`,
+        )
       }
     }
     for (const site of ['cross-site', 'same-site']) {
@@ -100,8 +112,14 @@ for (const [name, { roles, status = 200, response }] of OPERATIONS) {
 
 t.test('what the API does not have is not there, for nobody', async t => {
   const admin = await people.admin()
-  for (const [method, path] of [['GET', '/nothing'], ['PUT', '/keys'], ['DELETE', '/panel'], ['GET', '/']] as const) {
-    t.match(await admin.ask(path, { method }), { status: 404, json: { code: 'not_found' } }, `${method} ${path}`)
+  for (
+    const [method, path] of [
+      ['GET', '/nothing'], ['PUT', '/keys'], ['DELETE', '/panel'], ['GET', '/'],
+    ] as const
+  ) {
+    t.match(
+      await admin.ask(path, { method }), { status: 404, json: { code: 'not_found' } }, `${method} ${path}`,
+    )
   }
 })
 
@@ -133,10 +151,18 @@ t.test('a wrong question is refused, and the answer names the member', async t =
     [{ name: 'a', models: [''] }, 'models'],
   ] as const) {
     const answer = await admin.ask('/keys', { method: 'POST', body })
-    t.match(answer, { status: 400, json: { code: 'bad_request', ...field !== undefined && { field } } }, JSON.stringify(body))
+    t.match(
+      answer,
+      { status: 400, json: { code: 'bad_request', ...field !== undefined && { field } } },
+      JSON.stringify(body),
+    )
   }
   const large = { name: 'x', models: Array.from({ length: 1000 }, () => 'y'.repeat(200)) }
-  t.match(await admin.ask('/keys', { method: 'POST', body: large }), { status: 413, json: { code: 'bad_request' } })
-  t.match(await admin.ask('/keys', { method: 'POST', body: { name: 'x' }, headers: { 'content-type': 'text/plain' } }),
+  t.match(await admin.ask('/keys', { method: 'POST', body: large }), {
+    status: 413, json: { code: 'bad_request' },
+  })
+  t.match(await admin.ask('/keys', {
+    method: 'POST', body: { name: 'x' }, headers: { 'content-type': 'text/plain' },
+  }),
     { status: 415, json: { code: 'bad_request' } })
 })

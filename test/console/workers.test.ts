@@ -8,7 +8,9 @@ import { Browser, PASSWORD, YAML } from './console.ts'
 const STREAM = { model: 'sim,stall_after=3', stream: true, messages: [] }
 
 async function startWorkers(t: Test, workers: number) {
-  const dir = t.testdir({ 'gateway.yaml': YAML.replace('listen: 127.0.0.1:0 }', `listen: 127.0.0.1:0, workers: ${workers} }`) })
+  const dir = t.testdir({
+    'gateway.yaml': YAML.replace('listen: 127.0.0.1:0 }', `listen: 127.0.0.1:0, workers: ${workers} }`),
+  })
   const running = await listening(t, ['serve', '--config', `${dir}/gateway.yaml`])
   const line = running.lines.find(({ msg }) => msg === 'listening')
   return { ...running, console: String(line?.['console']) }
@@ -46,7 +48,9 @@ t.test('all workers know a session, and each tells of what all of them do', asyn
 
   const holder = new Browser(gateway.console)
   await holder.login({ key: KEY })
-  t.match((await holder.ask('/live', ALONE)).json, { running: 4, exchanges: [{ key: 'test', upstream: null }] })
+  t.match((await holder.ask('/live', ALONE)).json, {
+    running: 4, exchanges: [{ key: 'test', upstream: null }],
+  })
 })
 
 t.test('a login that one worker throttles, all do', async t => {

@@ -17,7 +17,9 @@ export const Limits = Closed({
 export type Limits = Static<typeof Limits>
 
 const Origin = Word(['config', 'store'])
-const State = Word(['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here')
+const State = Word(
+  ['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here',
+)
 
 export const KeyState = Closed({
   name: Name,
@@ -78,7 +80,8 @@ export const Audit = Closed({
     actor: Type.String(),
     address: Nullable(Type.String()),
     action: Word([
-      'key.created', 'key.changed', 'key.revoked', 'key.blocked', 'key.unblocked', 'login', 'login.refused', 'logout',
+      'key.created', 'key.changed', 'key.revoked', 'key.blocked',
+      'key.unblocked', 'login', 'login.refused', 'logout',
       'bodies.read',
     ]),
     subject: Nullable(Name),

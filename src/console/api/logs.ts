@@ -36,7 +36,8 @@ export type Row = Static<typeof Row>
 export const LogConditions = {
   ...Conditions,
   status: Type.Optional(Type.String({
-    pattern: '^([1-5]xx|[1-5]\\d\\d|none)$', description: '503, a class such as 5xx, or none: nothing was sent',
+    pattern: '^([1-5]xx|[1-5]\\d\\d|none)$',
+    description: '503, a class such as 5xx, or none: nothing was sent',
   })),
   end: Type.Optional(Word([...ENDS, 'failed'], 'failed: every end but complete and client_gone')),
 }
@@ -90,7 +91,9 @@ export const Story = Closed({
   end_explanation: Type.String(),
   error_explanation: Nullable(Type.String()),
   source_explanation: Type.String(),
-  route: Nullable(Type.String({ description: 'The route that took it, as it read then; null for what none took' })),
+  route: Nullable(Type.String({
+    description: 'The route that took it, as it read then; null for what none took',
+  })),
   attempts: Type.Array(Attempt),
   counts: Type.Array(Closed({ label: Type.String(), value: Type.Number() })),
   price_version: Nullable(Type.String()),

@@ -52,7 +52,8 @@ export type Upstreams = Static<typeof Upstreams>
 /** Something that somebody should look at. */
 export const Concern = Closed({
   kind: Word([
-    'unpriced_model', 'upstream_key_rejected', 'circuit_open', 'reload_failed', 'restart_needed', 'ledger', 'budget',
+    'unpriced_model', 'upstream_key_rejected', 'circuit_open',
+    'reload_failed', 'restart_needed', 'ledger', 'budget',
     'no_keys', 'key_store',
   ]),
   severity: Word(['error', 'warning']),
@@ -79,6 +80,8 @@ export const Live = Closed({
     stream: Type.Boolean(),
     bytes_out: Count,
   })),
-  concerns: Type.Array(Concern, { description: 'The worst first; for key holders those that concern their key' }),
+  concerns: Type.Array(Concern, {
+    description: 'The worst first; for key holders those that concern their key',
+  }),
 })
 export type Live = Static<typeof Live>

@@ -29,16 +29,39 @@ export type RouteRow = Static<typeof RouteRow>
 export const Routes = Closed({ file: Type.String(), routes: Type.Array(RouteRow) })
 export type Routes = Static<typeof Routes>
 
+/** Those that the playground offers. */
+const Protocols = Type.Array(Word(['chat', 'responses', 'messages', 'generate']))
+
+const Priced = {
+  price: Nullable(Type.Record(Type.String(), Type.String())),
+  price_source: Nullable(Type.String({ description: 'config, or the catalogue with its version' })),
+}
+
+/** Where requests for a model can go, and what they cost there. */
+const ModelTarget = Closed({
+  upstream: Name,
+  model: Nullable(Name),
+  protocols: Protocols,
+  after: Nullable(
+    Word(['context_length', 'content_filter'], 'Asked only when others refused a request for that'),
+  ),
+  ...Priced,
+})
+
 /** A model that some route serves by name, or that has a price. */
 export const Model = Closed({
   name: Name,
   listed: Type.Boolean({ description: 'In GET /v1/models' }),
-  /** Protocols in which a request for it can be sent; those that the playground offers. */
-  protocols: Type.Array(Word(['chat', 'responses', 'messages', 'generate'])),
-  price: Nullable(Type.Record(Type.String(), Type.String())),
-  price_source: Nullable(Type.String({ description: 'config, or the catalogue with its version' })),
+  /** Protocols in which a request for it can be sent. */
+  protocols: Protocols,
+  /** At the first target. */
+  ...Priced,
+  price_varies: Type.Boolean({
+    description: 'Not all targets cost the same: billed is the one that answers',
+  }),
   /** Where a chat request for it would go; null for key holders. */
   upstream: Nullable(Name),
+  targets: Type.Array(ModelTarget, { description: 'In their order; empty for key holders' }),
 })
 export type Model = Static<typeof Model>
 
@@ -75,7 +98,9 @@ export const Explanation = Closed({
     upstream: Name,
     model: Nullable(Name),
     url: Type.String(),
-    headers: Type.Array(Closed({ name: Type.String(), value: Type.String({ description: 'Credentials are masked' }) })),
+    headers: Type.Array(Closed({
+      name: Type.String(), value: Type.String({ description: 'Credentials are masked' }),
+    })),
   })),
 })
 export type Explanation = Static<typeof Explanation>
@@ -88,7 +113,9 @@ export const Configuration = Closed({
   /** Of the last attempt to change it; null = it was taken. */
   failure: Nullable(Closed({
     at: Moment,
-    problems: Type.Array(Closed({ place: Type.String(), severity: Word(['error', 'warning']), message: Type.String() })),
+    problems: Type.Array(Closed({
+      place: Type.String(), severity: Word(['error', 'warning']), message: Type.String(),
+    })),
   })),
   restart_needed: Type.Array(Type.String(), { description: 'Keys that differ and wait for the next start' }),
 })

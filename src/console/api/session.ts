@@ -10,7 +10,13 @@ export const Session = Closed({
     role: Word(ROLES),
     expires_at: Moment,
   })),
-  csrf: Nullable(Type.String({ description: 'To be sent as x-csrf-token with every request that changes something' })),
+  docs_url: Nullable(Type.String({
+    description: 'Where the documentation is served, as far as the configuration ' +
+      'tells: `http://0.0.0.0:8082`',
+  })),
+  csrf: Nullable(Type.String({
+    description: 'To be sent as x-csrf-token with every request that changes something',
+  })),
 })
 export type Session = Static<typeof Session>
 

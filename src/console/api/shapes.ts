@@ -5,7 +5,9 @@ import type { Static, TProperties, TSchema } from 'typebox'
 
 /** An object that says nothing beyond its members: what is not declared is not sent. */
 export function Closed<T extends TProperties>(properties: T, description?: string) {
-  return Type.Object(properties, { additionalProperties: false, ...description !== undefined && { description } })
+  return Type.Object(properties, {
+    additionalProperties: false, ...description !== undefined && { description },
+  })
 }
 
 export function Nullable<T extends TSchema>(schema: T) {
@@ -14,7 +16,9 @@ export function Nullable<T extends TSchema>(schema: T) {
 
 /** One of some words. */
 export function Word<const T extends readonly string[]>(words: T, description?: string) {
-  return Type.Unsafe<T[number]>({ type: 'string', enum: [...words], ...description !== undefined && { description } })
+  return Type.Unsafe<T[number]>({
+    type: 'string', enum: [...words], ...description !== undefined && { description },
+  })
 }
 
 export const Moment = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' })
@@ -45,16 +49,22 @@ export const Conditions = {
 /** What some requests used and cost. Rates can be taken from it; averages of it mean nothing. */
 export const Figures = Closed({
   requests: Count,
-  errors: Type.Integer({ minimum: 0, description: 'Requests whose end was none of complete and client_gone' }),
+  errors: Type.Integer({
+    minimum: 0, description: 'Requests whose end was none of complete and client_gone',
+  }),
   input_tokens: Count,
   cached_input_tokens: Count,
   cache_write_tokens: Count,
   output_tokens: Count,
   reasoning_tokens: Count,
   cost_usd: Usd,
-  estimated_requests: Type.Integer({ minimum: 0, description: 'Whose usage the gateway estimated, in whole or in part' }),
+  estimated_requests: Type.Integer({
+    minimum: 0, description: 'Whose usage the gateway estimated, in whole or in part',
+  }),
   estimated_cost_usd: Usd,
-  unpriced_requests: Type.Integer({ minimum: 0, description: 'Whose cost nobody knows: they are not in cost_usd' }),
+  unpriced_requests: Type.Integer({
+    minimum: 0, description: 'Whose cost nobody knows: they are not in cost_usd',
+  }),
 })
 export type Figures = Static<typeof Figures>
 
@@ -64,7 +74,10 @@ export type FirstByte = Static<typeof FirstByte>
 
 /** What was asked for is refused or impossible. */
 export const Problem = Closed({
-  code: Word(['bad_request', 'not_logged_in', 'forbidden', 'not_found', 'conflict', 'too_many', 'unavailable', 'internal']),
+  code: Word([
+    'bad_request', 'not_logged_in', 'forbidden', 'not_found',
+    'conflict', 'too_many', 'unavailable', 'internal',
+  ]),
   message: Type.String({ description: 'For people: what to change' }),
   field: Type.Optional(Type.String({ description: 'The member of the request that is wrong' })),
 })

@@ -84,7 +84,8 @@ export const API = {
     params: Closed({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Stories,
   },
   'GET /logs/:id/bodies': {
-    summary: 'What log.bodies has kept of one request; who looks is in the audit list', tag: 'logs', roles: ['admin', 'key'],
+    summary: 'What log.bodies has kept of one request; who looks is in the audit list',
+    tag: 'logs', roles: ['admin', 'key'],
     params: Closed({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Bodies,
   },
   'GET /filters': {
@@ -101,7 +102,8 @@ export const API = {
     summary: 'Make a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: MadeKey,
   },
   'POST /keys/find': {
-    summary: 'Whose a key is that turned up somewhere', tag: 'keys', roles: ADMINS, body: FoundKey, response: KeyOwner,
+    summary: 'Whose a key is that turned up somewhere',
+    tag: 'keys', roles: ADMINS, body: FoundKey, response: KeyOwner,
   },
   'PATCH /keys/:name': {
     summary: "Change a stored key's models and limits", tag: 'keys', roles: ADMINS,
@@ -127,7 +129,8 @@ export const API = {
     response: Models,
   },
   'POST /explain': {
-    summary: 'Where a request would go, and why', tag: 'routes', roles: READERS, body: Question, response: Explanation,
+    summary: 'Where a request would go, and why', tag: 'routes',
+    roles: READERS, body: Question, response: Explanation,
   },
   'GET /configuration': {
     summary: 'What is in force, secrets masked', tag: 'routes', roles: READERS, response: Configuration,

@@ -6,8 +6,13 @@ import type { Context, Operations } from '../context.ts'
 import { ConsoleProblem } from '../problem.ts'
 import { isoTime } from '../texts.ts'
 
-/** Whether there is something to see is told those who may see it; who looks at somebody else's is written down. */
-export function bodyOperations({ host, reports, desk, clock }: Context): Pick<Operations, 'GET /logs/:id' | 'GET /logs/:id/bodies'> {
+/**
+ * Whether there is something to see is told those who may see it;
+ * who looks at somebody else's is written down.
+ */
+export function bodyOperations(
+  { host, reports, desk, clock }: Context,
+): Pick<Operations, 'GET /logs/:id' | 'GET /logs/:id/bodies'> {
   const kept = async (id: string, own: string | null): Promise<readonly Transcript[]> => {
     const found = await host.current().lasting.archive?.find(id) ?? []
     return found.filter(({ key }) => own === null || key === own)
@@ -27,11 +32,15 @@ export function bodyOperations({ host, reports, desk, clock }: Context): Pick<Op
       const own = ownKey(asked)
       const { id } = asked.params
       const transcripts = await kept(id, own)
-      if (transcripts.length === 0) throw new ConsoleProblem('not_found', 'no bodies of this request are kept')
+      if (transcripts.length === 0) {
+        throw new ConsoleProblem('not_found', 'no bodies of this request are kept')
+      }
       if (own === null) {
         const { name } = sessionIn(asked)
         for (const subject of new Set(transcripts.map(({ key }) => key))) {
-          const entry = { at: clock.wall(), actor: `console: ${name}`, address: asked.caller.address, subject }
+          const entry = {
+            at: clock.wall(), actor: `console: ${name}`, address: asked.caller.address, subject,
+          }
           await desk.ask('note', { ...entry, action: 'bodies.read', detail: id })
         }
       }
@@ -40,7 +49,9 @@ export function bodyOperations({ host, reports, desk, clock }: Context): Pick<Op
   }
 }
 
-function told({ requestId, startedAt, key, expiresAt, request, answer }: Transcript): Bodies['transcripts'][number] {
+function told(
+  { requestId, startedAt, key, expiresAt, request, answer }: Transcript,
+): Bodies['transcripts'][number] {
   return {
     request_id: requestId,
     started_at: isoTime(startedAt),

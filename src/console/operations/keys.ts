@@ -18,8 +18,8 @@ import { isoTime, isoTimeOrNull } from '../texts.ts'
 
 type KeyOperations = Pick<
   Operations,
-  'GET /own' | 'GET /keys' | 'POST /keys' | 'PATCH /keys/:name' | 'DELETE /keys/:name' | 'POST /keys/:name/unblock'
-  | 'POST /keys/find' | 'GET /audit'
+  'GET /own' | 'GET /keys' | 'POST /keys' | 'PATCH /keys/:name' | 'DELETE /keys/:name'
+  | 'POST /keys/:name/unblock' | 'POST /keys/find' | 'GET /audit'
 >
 
 const NO_LEDGER = 'The configuration names no ledger, beside which keys are kept'
@@ -27,9 +27,13 @@ const AUDIT_PAGE = 100
 
 /** Keys: those of gateway.yaml, which can be shut out here, and those that are made here. */
 export function keyOperations({ host, clock, desk, reports }: Context): KeyOperations {
-  const configured = (name: string): Key | undefined => host.current().config.keys.find(key => key.name === name)
+  const configured = (name: string): Key | undefined => host.current().config.keys.find(
+    key => key.name === name,
+  )
   const writable = (): void => {
-    if (host.current().keyStore === null) throw new ConsoleProblem('conflict', `${NO_LEDGER}: set ledger.file`)
+    if (host.current().keyStore === null) {
+      throw new ConsoleProblem('conflict', `${NO_LEDGER}: set ledger.file`)
+    }
   }
 
   return {
@@ -39,7 +43,8 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
       const key = identity?.key ?? ANONYMOUS_KEY
       const figures = accounts.limiter.figures(key, null)
       const rate = (rate: typeof figures.requests) =>
-        rate && { limit: rate.limit, remaining: Math.max(0, Math.floor(rate.remaining)), reset_ms: rate.resetMs }
+        rate
+          && { limit: rate.limit, remaining: Math.max(0, Math.floor(rate.remaining)), reset_ms: rate.resetMs }
       return {
         name,
         models: identity?.key?.models ? [...identity.key.models] : null,
@@ -57,7 +62,9 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
         hasLedger ? reports.keyUse() : new Map<string, KeyUse>(),
       ])
       const blocked = new Set(blocks.map(({ digest }) => Buffer.from(digest).toString('hex')))
-      const stateOf = (key: Key, origin: KeyState['origin'], createdAt: number | null, revokedAt: number | null) => {
+      const stateOf = (
+        key: Key, origin: KeyState['origin'], createdAt: number | null, revokedAt: number | null,
+      ) => {
         const used = use.get(key.name)
         const isBlocked = blocked.has(Buffer.from(key.digest).toString('hex'))
         return {
@@ -87,7 +94,9 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
       writable()
       const { name, models, limits } = asked.body
       checkName(name)
-      if (configured(name)) throw new ConsoleProblem('conflict', 'gateway.yaml has a key of that name', { field: 'name' })
+      if (configured(name)) {
+        throw new ConsoleProblem('conflict', 'gateway.yaml has a key of that name', { field: 'name' })
+      }
       const made = generate(randomBytes)
       const key = {
         name,
@@ -110,7 +119,9 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
       const isIt = (other: { readonly digest: Uint8Array }) => digest.equals(other.digest)
       const written = host.current().config.keys.find(isIt)
       if (written) {
-        return { owner: { name: written.name, origin: 'config', state: blocks.some(isIt) ? 'blocked' : 'live' } }
+        return {
+          owner: { name: written.name, origin: 'config', state: blocks.some(isIt) ? 'blocked' : 'live' },
+        }
       }
       const stored = keys.find(({ key }) => isIt(key))
       const state = stored?.revokedAt === null ? 'live' : 'revoked'

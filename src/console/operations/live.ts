@@ -20,7 +20,9 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
   const ofLedger = remembered(async () => {
     const gateway = host.current()
     if (gateway.accounts.ledger === null) return { unpriced: [], budgets: [] }
-    const [models, { budgets }] = await Promise.all([unpriced(reports), reports.budgets(budgetsOf(gateway, null))])
+    const [models, { budgets }] = await Promise.all([
+      unpriced(reports), reports.budgets(budgetsOf(gateway, null)),
+    ])
     return { unpriced: models, budgets: spentBudgets({ budgets }) }
   }, REMEMBERED, () => clock.wall())
 

@@ -1,29 +1,21 @@
-import type { Affinity, Config, Key, Price, Route, Target } from '../../config/types.ts'
+import type { Affinity, Config, Key, Route, Target } from '../../config/types.ts'
 import { placeOf } from '../../config/problem.ts'
 import { GatewayError } from '../../errors.ts'
 import { WHY, explain } from '../../explain.ts'
 import type { Gateway } from '../../gateway.ts'
 import { listedModels } from '../../own-endpoints.ts'
-import type { Model, RouteRow } from '../api/routes.ts'
+import type { RouteRow } from '../api/routes.ts'
 import { candidateStates } from '../candidates.ts'
 import type { CandidateState } from '../candidates.ts'
 import { sessionIn } from '../context.ts'
 import type { Context, Operations } from '../context.ts'
+import { modelRow, withoutTargets } from '../model-rows.ts'
 import { ConsoleProblem } from '../problem.ts'
-import { isoTime } from '../texts.ts'
+import { isoTime, urlOf } from '../texts.ts'
 import type { Workers } from '../workers.ts'
 
-type RouteOperations = Pick<Operations, 'GET /routes' | 'GET /models' | 'POST /explain' | 'GET /configuration'>
-
-/** How a model is asked in each protocol that the playground speaks. */
-const PATHS = {
-  chat: () => '/v1/chat/completions',
-  responses: () => '/v1/responses',
-  messages: () => '/v1/messages',
-  generate: (model: string) => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
-} as const
-type Protocol = keyof typeof PATHS
-const PROTOCOLS = Object.keys(PATHS) as Protocol[]
+type RouteOperations =
+  Pick<Operations, 'GET /routes' | 'GET /models' | 'POST /explain' | 'GET /configuration'>
 
 /** What the gateway goes by: routes, models and prices, and the configuration that says so. */
 export function routeOperations({ host, clock, desk }: Context, workers: Workers): RouteOperations {
@@ -36,18 +28,19 @@ export function routeOperations({ host, clock, desk }: Context, workers: Workers
 
     'GET /models': async asked => {
       const gateway = host.current()
+      const { models, server } = gateway.config
       const { role, identity } = sessionIn(asked)
       const now = new Date(clock.wall())
       const listed = new Set(listedModels(gateway))
-      const names = [...new Set([...listed, ...gateway.config.models.keys()])]
+      const names = [...new Set([...listed, ...models.keys()])]
       return {
-        base_url: baseUrl(gateway.config),
+        base_url: urlOf(server.listen, server.tls !== null),
         models: names
           .filter(name => identity?.allows(name) ?? true)
           .map(name => modelRow(gateway, name, listed.has(name), now))
           // What no route takes is what upstreams call a model, with its price.
           .filter(({ listed, protocols }) => role !== 'key' || listed || protocols.length > 0)
-          .map(model => (role === 'key' ? { ...model, upstream: null } : model)),
+          .map(model => (role === 'key' ? withoutTargets(model) : model)),
       }
     },
 
@@ -82,17 +75,12 @@ export function routeOperations({ host, clock, desk }: Context, workers: Workers
   }
 }
 
-/** null where the system chooses the port, or hands the socket over. */
-function baseUrl({ server: { listen: { host, port, fd }, tls } }: Config): string | null {
-  if (port === 0 || fd !== undefined) return null
-  const name = host === '' ? '0.0.0.0' : host
-  return `${tls ? 'https' : 'http'}://${name.includes(':') ? `[${name}]` : name}:${port}`
-}
-
 function keyNamed({ config, keyStore }: Gateway, name: string): Key {
   const key = [...config.keys, ...keyStore?.keys() ?? []].find(key => key.name === name)
   if (key) return key
-  throw new ConsoleProblem('not_found', `there is no live key named ${JSON.stringify(name)}`, { field: 'key' })
+  throw new ConsoleProblem(
+    'not_found', `there is no live key named ${JSON.stringify(name)}`, { field: 'key' },
+  )
 }
 
 function explanation(config: Config, path: string, model: string | null, key: Key | null) {
@@ -136,7 +124,8 @@ function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateSt
       model,
       weight,
       prefill,
-      circuit: model === null ? 'unknown' : states.get(name)?.find(state => state.model === model)?.circuit ?? 'closed',
+      circuit: model === null ? 'unknown' : states.get(name)
+        ?.find(state => state.model === model)?.circuit ?? 'closed',
     })),
     strategy,
     affinity: affinity && affinityText(affinity),
@@ -159,31 +148,4 @@ function affinityText(affinity: Affinity): string {
 
 function targetText({ upstream, model }: Target): string {
   return model === null ? upstream.name : `${upstream.name}: ${model}`
-}
-
-function modelRow({ routes, accounts }: Gateway, name: string, listed: boolean, now: Date): Model {
-  const routeFor = (protocol: Protocol) => routes.match(PATHS[protocol](name), name)
-  const protocols = PROTOCOLS.filter(protocol => routeFor(protocol) !== null)
-  const target = routeFor(protocols[0] ?? 'chat')?.targets[0] ?? null
-  const quoted = accounts.prices.priceOf(target?.upstream.url ?? null, target?.model ?? name, now, name)
-  return {
-    name,
-    listed,
-    protocols,
-    price: quoted && plainPrice(quoted.price),
-    price_source: quoted?.version ?? null,
-    upstream: target?.upstream.name ?? null,
-  }
-}
-
-/** By the names of gateway.yaml; of tiers, what is paid above so many tokens. */
-function plainPrice({ tiers = [], ...rates }: Price): Record<string, string> {
-  const entries = (price: Omit<Price, 'tiers'>, suffix: string) =>
-    Object.entries(price).map(([name, usd]) => [snakeCase(name) + suffix, usd] as const)
-  const above = tiers.flatMap(({ above, price }) => entries(price, ` > ${above}`))
-  return Object.fromEntries([...entries(rates, ''), ...above])
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]|\d+/g, part => `_${part.toLowerCase()}`)
 }

@@ -5,7 +5,7 @@ import { ConsoleProblem } from '../problem.ts'
 import { digestOf, newToken, recordOf, sessionOf } from '../sessions.ts'
 import type { Session } from '../sessions.ts'
 import type { SessionRecord } from '../store/sessions.ts'
-import { isoTime } from '../texts.ts'
+import { isoTime, urlOf } from '../texts.ts'
 
 type SessionOperations = Pick<Operations, 'GET /session' | 'POST /session' | 'DELETE /session'>
 
@@ -18,6 +18,7 @@ export function sessionOperations(context: Context): SessionOperations {
       version,
       has_users: (config.console?.users.length ?? 0) > 0,
       user: session && { name: session.name, role: session.role, expires_at: isoTime(session.expiresAt) },
+      docs_url: session && docsUrl(host.current()),
       csrf: session?.csrf ?? null,
     }
   }
@@ -30,7 +31,9 @@ export function sessionOperations(context: Context): SessionOperations {
     if (proof === null) {
       const actor = nobody(gateway, body)
       gateway.log.warn({ client: address, actor }, 'a login to the console was refused')
-      await desk.ask('note', { actor, at: now, address, action: 'login.refused', subject: null, detail: null })
+      await desk.ask('note', {
+        actor, at: now, address, action: 'login.refused', subject: null, detail: null,
+      })
       const what = 'key' in body ? 'the key is not known here' : 'the name or the password is wrong'
       throw new ConsoleProblem('not_logged_in', what)
     }
@@ -39,7 +42,9 @@ export function sessionOperations(context: Context): SessionOperations {
     const fresh = newToken()
     const record = recordOf(proof)
     await desk.ask('openSession', digestOf(fresh), record, now)
-    await desk.ask('note', { actor: actorOf(record), at: now, address, action: 'login', subject: null, detail: null })
+    await desk.ask('note', {
+      actor: actorOf(record), at: now, address, action: 'login', subject: null, detail: null,
+    })
     const session = sessionOf(gateway, fresh, { ...record, createdAt: now, seenAt: now })
     setToken(fresh)
     return answer(session)
@@ -53,7 +58,9 @@ export function sessionOperations(context: Context): SessionOperations {
       if (session !== null) {
         const actor = actorOf({ kind: session.role === 'key' ? 'key' : 'user', name: session.name })
         const { address } = caller
-        await desk.ask('note', { at: clock.wall(), actor, address, action: 'logout', subject: null, detail: null })
+        await desk.ask('note', {
+          at: clock.wall(), actor, address, action: 'logout', subject: null, detail: null,
+        })
       }
       setToken(null)
       return null
@@ -61,11 +68,20 @@ export function sessionOperations(context: Context): SessionOperations {
   }
 }
 
+/**
+ * null where it is not served, nobody here knows at which port, or another address waits for the next start.
+ */
+function docsUrl({ config: { docs }, lasting: { reloads } }: Gateway): string | null {
+  return docs === null || reloads.pending.includes('docs.listen') ? null : urlOf(docs.listen, false)
+}
+
 function actorOf({ kind, name }: Pick<SessionRecord, 'kind' | 'name'>): string {
   return `${kind === 'key' ? 'key' : 'console'}: ${name}`
 }
 
-/** Whose login was refused. What stands in the wrong field may be a password: only names of users are told. */
+/**
+ * Whose login was refused. What stands in the wrong field may be a password: only names of users are told.
+ */
 function nobody({ config }: Gateway, body: Login): string {
   if ('key' in body) return 'key: unknown'
   const isKnown = config.console?.users.some(({ name }) => name === body.name)

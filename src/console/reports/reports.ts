@@ -56,7 +56,9 @@ export interface ReportsOptions {
   readonly now?: () => number
   /** ms that a report may take, 10,000 unless told. */
   readonly deadline?: number
-  /** 32 bytes by which cursors are sealed; random ones unless told, and then no other process can open them. */
+  /**
+   * 32 bytes by which cursors are sealed; random ones unless told, and then no other process can open them.
+   */
   readonly secret?: Uint8Array
 }
 

@@ -10,7 +10,9 @@ import type { View } from './view.ts'
 
 export function statement(view: View, query: QueryOf<'GET /statement'>, own: string | null): Statement {
   const { key } = mine(query, own)
-  if (typeof key !== 'string') throw new ReportError('bad_request', 'a statement is of one key: say which', 'key')
+  if (typeof key !== 'string') {
+    throw new ReportError('bad_request', 'a statement is of one key: say which', 'key')
+  }
   const month = monthOf(query.month)
   const dimensions = { key }
   const lines = dearest(sumsBy(view, month, dimensions, 'model') as Map<string | null, Totals>)

@@ -63,7 +63,9 @@ function about(code: string): string | null {
 function bill(row: LedgerRow): Story['bill'] {
   if (row.costPico === null || row.costPico === 0n) return []
   const shares = row.attempts.flatMap(({ costUsd: cost }, n) => (
-    cost === undefined ? [] : [{ item: `attempt ${n + 1}`, quantity: 1, price: cost, per: 1, cost_usd: cost }]))
+    cost === undefined
+      ? []
+      : [{ item: `attempt ${n + 1}`, quantity: 1, price: cost, per: 1, cost_usd: cost }]))
   if (shares.length > 0) return shares
   return explainCost(row.usage, row.price).map(({ item, quantity, price, per, cost }) => ({
     item, quantity, price, per, cost_usd: cost,

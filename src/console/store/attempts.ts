@@ -46,7 +46,9 @@ export class AttemptTable {
     if (name === null) return
     forget.run(nameSubject(name))
     forget.run(ownerSubject(name, address))
-    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, 0, 0, ?)').run(knownSubject(name, address), now)
+    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, 0, 0, ?)').run(
+      knownSubject(name, address), now,
+    )
   }
 
   /**
@@ -67,14 +69,19 @@ export class AttemptTable {
   }
 
   #until(subject: string): number {
-    return Number(this.#db.prepare('SELECT until FROM attempts WHERE subject = ?').get(subject)?.['until'] ?? 0)
+    return Number(
+      this.#db.prepare('SELECT until FROM attempts WHERE subject = ?').get(subject)?.['until'] ?? 0,
+    )
   }
 
   #count(subject: string, longest: number, now: number): void {
-    const before = this.#db.prepare('SELECT failures FROM attempts WHERE subject = ?').get(subject)?.['failures']
+    const before = this.#db.prepare('SELECT failures FROM attempts WHERE subject = ?')
+      .get(subject)?.['failures']
     const failures = Number(before ?? 0) + 1
     const delay = failures <= FREE ? 0 : Math.min(longest, FIRST * 2 ** (failures - FREE - 1))
-    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?)').run(subject, failures, now + delay, now)
+    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?)').run(
+      subject, failures, now + delay, now,
+    )
   }
 
   #sweep(now: number): void {
@@ -104,6 +111,7 @@ function addressSubject(address: string): string {
   const [head = '', tail = ''] = address.split('::')
   const groups = head === '' ? [] : head.split(':')
   const rest = address.includes('::') && tail !== '' ? tail.split(':') : []
-  const zeros = address.includes('::') ? Array<string>(Math.max(0, 8 - groups.length - rest.length)).fill('0') : []
+  const lack = address.includes('::') ? Math.max(0, 8 - groups.length - rest.length) : 0
+  const zeros = Array<string>(lack).fill('0')
   return `address ${[...groups, ...zeros, ...rest].slice(0, 4).join(':')}::/64`
 }

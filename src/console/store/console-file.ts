@@ -72,7 +72,9 @@ function prepare(db: DatabaseSync, file: string | null): void {
     if (id !== APPLICATION_ID || version !== VERSION) {
       const tables = db
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
-      if (id !== APPLICATION_ID && tables.length > 0) throw new Error(`${file} is a database of something else`)
+      if (id !== APPLICATION_ID && tables.length > 0) {
+        throw new Error(`${file} is a database of something else`)
+      }
       for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
       // Where there is a store of keys, the audit list is there.
       db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)

@@ -61,7 +61,9 @@ export class Desk {
     this.#attempts = new AttemptTable(this.#db)
   }
 
-  openSession(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): void {
+  openSession(
+    digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number,
+  ): void {
     this.#sessions.open(digest, session, now)
   }
 
@@ -128,7 +130,9 @@ export class Desk {
     return published(file)
   }
 
-  async setBlocked(name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor): Promise<Changed> {
+  async setBlocked(
+    name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor,
+  ): Promise<Changed> {
     const file = this.#keyFile()
     const key = { name, digest: Buffer.from(digest) }
     if (blocked) file.block(key, now, by)
@@ -155,7 +159,9 @@ export class Desk {
   /** 32 bytes that all workers share, and nobody else knows. */
   secret(): Uint8Array {
     const bytes = this.#db.prepare('SELECT bytes FROM secret').get()?.['bytes']
-    if (!(bytes instanceof Uint8Array)) throw new Error('the console\'s file has lost its secret: delete console.db')
+    if (!(bytes instanceof Uint8Array)) {
+      throw new Error('the console\'s file has lost its secret: delete console.db')
+    }
     return bytes
   }
 

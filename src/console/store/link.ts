@@ -95,7 +95,9 @@ export class DeskLink {
   }
 
   #fail(cause: string): void {
-    for (const { reject } of this.#waiting.values()) reject(new DeskError('down', `the store cannot be used: ${cause}`))
+    for (const { reject } of this.#waiting.values()) {
+      reject(new DeskError('down', `the store cannot be used: ${cause}`))
+    }
     this.#waiting.clear()
   }
 }

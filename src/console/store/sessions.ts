@@ -29,11 +29,15 @@ export class SessionTable {
 
   constructor(db: DatabaseSync) {
     this.#db = db
-    this.#find = db.prepare('SELECT kind, name, credential, created_at, seen_at FROM sessions WHERE digest = ?')
+    this.#find = db.prepare(
+      'SELECT kind, name, credential, created_at, seen_at FROM sessions WHERE digest = ?',
+    )
   }
 
   open(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): void {
-    this.#db.prepare('DELETE FROM sessions WHERE seen_at < ? OR created_at < ?').run(now - IDLE, now - ABSOLUTE)
+    this.#db.prepare('DELETE FROM sessions WHERE seen_at < ? OR created_at < ?').run(
+      now - IDLE, now - ABSOLUTE,
+    )
     this.#db.prepare(`DELETE FROM sessions WHERE digest IN
       (SELECT digest FROM sessions WHERE kind = ? AND name = ? ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`)
       .run(session.kind, session.name, MOST_OF_ONE - 1)

@@ -5,7 +5,10 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import type { Plugin } from 'vite'
 
-/** Beside each script and style sheet its compressed forms, for the server to send: a third, and a fifth of the bytes. */
+/**
+ * Beside each script and style sheet its compressed forms, for the
+ * server to send: a third, and a fifth of the bytes.
+ */
 const compressed: Plugin = {
   name: 'compressed',
   writeBundle({ dir = '' }, bundle) {

@@ -13,7 +13,9 @@ t.test('billing', async t => {
   if (browser === null) return
   const { origin } = await startScene(t)
 
-  await walk(t, browser, { origin, as: ADMIN, path: '/billing?range=30d', shot: 'billing', shots: LOOKS }, async page => {
+  await walk(t, browser, {
+    origin, as: ADMIN, path: '/billing?range=30d', shot: 'billing', shots: LOOKS,
+  }, async page => {
     await page.getByRole('table', { name: 'Spend by key' }).waitFor()
     await page.getByRole('heading', { name: 'Budgets' }).waitFor()
   })
@@ -41,7 +43,8 @@ t.test('billing', async t => {
   await t.test('a row, a bar and a day lead to the requests behind them', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=7d&by=model')
-    await page.getByRole('table', { name: 'Spend by model' }).getByRole('link', { name: 'gemini-3-pro' }).click()
+    await page.getByRole('table', { name: 'Spend by model' }).getByRole('link', { name: 'gemini-3-pro' })
+      .click()
     const ofRow = new URL(page.url())
     t.equal(ofRow.pathname, '/console/logs')
     t.equal(ofRow.searchParams.get('model'), 'gemini-3-pro')
@@ -67,7 +70,8 @@ t.test('billing', async t => {
   await t.test('the row of what has no key leads to those requests', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=7d')
-    await page.getByRole('table', { name: 'Spend by key' }).getByRole('link', { name: 'without a key' }).click()
+    await page.getByRole('table', { name: 'Spend by key' }).getByRole('link', { name: 'without a key' })
+      .click()
     await page.waitForURL(/without=key/)
     await page.getByRole('table', { name: /^Requests/ }).getByText('missing_key').first().waitFor()
     const keys = await page.locator('tbody tr td:nth-child(2)').allInnerTexts()
@@ -78,7 +82,9 @@ t.test('billing', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=30d&by=upstream')
     await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()])
+    const [download] = await Promise.all([
+      page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click(),
+    ])
     const [head = '', ...lines] = readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)
     t.match(head, 'cost_usd')
     t.ok(lines.some(line => line.startsWith('anthropic,')), lines.join('\n'))

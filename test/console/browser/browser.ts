@@ -12,11 +12,14 @@ export type { Page } from 'playwright-core'
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** With SCREENSHOTS=1 the run writes those of the documentation. */
-const SHOTS = process.env['SCREENSHOTS'] ? fileURLToPath(new URL('../../../docs/public/screenshots', import.meta.url)) : null
+const SHOTS = process.env['SCREENSHOTS']
+  ? fileURLToPath(new URL('../../../docs/public/screenshots', import.meta.url))
+  : null
 
 /** A browser, closed when the test ends; null where there is none, or nothing to look at, which is said. */
 export async function openBrowser(t: Test): Promise<Browser | null> {
-  const lack = !existsSync(CHROMIUM) ? `no Chromium at ${CHROMIUM}: install it, or set CHROMIUM to where it is`
+  const lack = !existsSync(CHROMIUM)
+    ? `no Chromium at ${CHROMIUM}: install it, or set CHROMIUM to where it is`
     : !IS_BUILT ? 'the pages are not built: npm run build:console'
     : null
   if (lack !== null) {
@@ -72,13 +75,18 @@ export async function visit(t: Test, browser: Browser, options: VisitOptions): P
   const page = await context.newPage()
   page.on('pageerror', error => { faults.push(`error: ${error.message}`) })
   page.on('console', message => {
-    // What the CSP refuses is told as an error too. An answer that the page expects to be one is no fault of it.
+    // What the CSP refuses is told as an error too. An answer that the
+    // page expects to be one is no fault of it.
     const isExpected = message.text().includes('the server responded with a status of')
-    if (['error', 'warning'].includes(message.type()) && !isExpected) faults.push(`console: ${message.text()}`)
+    if (['error', 'warning'].includes(message.type()) && !isExpected) {
+      faults.push(`console: ${message.text()}`)
+    }
   })
   page.on('request', request => {
     const url = request.url()
-    if (!url.startsWith(`${origin}/`) && !url.startsWith('blob:') && !url.startsWith('data:')) faults.push(`request: ${url}`)
+    if (!url.startsWith(`${origin}/`) && !url.startsWith('blob:') && !url.startsWith('data:')) {
+      faults.push(`request: ${url}`)
+    }
   })
   if (as) {
     const answer = await context.request.post('/console/api/session', { data: as })
@@ -104,22 +112,28 @@ export async function barriers(page: Page): Promise<string[]> {
   // In a world of its own, where the page's CSP does not reach; as an extension would be.
   const session = await page.context().newCDPSession(page)
   const { frameTree } = await session.send('Page.getFrameTree')
-  const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id })
+  const { executionContextId } = await session.send(
+    'Page.createIsolatedWorld', { frameId: frameTree.frame.id },
+  )
   const evaluate = (expression: string) => session.send('Runtime.evaluate', {
     expression, contextId: executionContextId, awaitPromise: true, returnByValue: true,
   })
   await evaluate(AXE)
   const { result, exceptionDetails } = await evaluate(`axe.run().then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ' ' + failureSummary)))`)
+    .flatMap(({ id, nodes }) => nodes.map(each => id + ' ' + each.target + ' ' + each.failureSummary)))`)
   await session.detach()
-  if (exceptionDetails) throw new Error(`axe-core: ${exceptionDetails.exception?.description ?? exceptionDetails.text}`)
+  if (exceptionDetails) {
+    throw new Error(`axe-core: ${exceptionDetails.exception?.description ?? exceptionDetails.text}`)
+  }
   return result.value as string[]
 }
 
 /** By how many px the page is wider than the screen. */
 export function overflow(page: Page): Promise<number> {
-  return page.evaluate<number>('Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)')
+  return page.evaluate<number>(
+    'Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)',
+  )
 }
 
 export interface WalkOptions extends Omit<VisitOptions, 'look'> {
@@ -130,7 +144,10 @@ export interface WalkOptions extends Omit<VisitOptions, 'look'> {
   readonly shots?: readonly Look[]
 }
 
-/** Looks at one page in every way in which people look at it. @param ready - what to do before it is looked at */
+/**
+ * Looks at one page in every way in which people look at it.
+ * @param ready - what to do before it is looked at
+ */
 export async function walk(
   t: Test, browser: Browser, options: WalkOptions,
   ready: (page: Page) => Promise<void> = () => Promise.resolve(),

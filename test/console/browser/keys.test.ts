@@ -92,7 +92,9 @@ t.test('keys', async t => {
   })
 
   await t.test('a key that leaked is found by itself, and cut off', async t => {
-    const { page, faults } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'dark', width: 390 } })
+    const { page, faults } = await visit(t, browser, {
+      origin, as: ADMIN, look: { scheme: 'dark', width: 390 },
+    })
     await go(page, '/keys')
     await page.getByRole('button', { name: 'Whose key is this?' }).click()
     await page.getByLabel('The key', { exact: true }).fill('sk-of-somebody-else')

@@ -21,7 +21,10 @@ t.test('logging in', async t => {
     await page.getByLabel('Password', { exact: true }).fill('not it')
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('alert').getByText(/./).first().waitFor()
-    t.equal(await page.getByRole('heading', { name: 'Billing' }).count(), 0, 'a wrong password does not open the door')
+    t.equal(
+      await page.getByRole('heading', { name: 'Billing' }).count(), 0,
+      'a wrong password does not open the door',
+    )
 
     await page.getByLabel('Password', { exact: true }).fill(ADMIN.password)
     await page.getByLabel('Password', { exact: true }).press('Enter')
@@ -45,7 +48,10 @@ t.test('logging in', async t => {
     await page.getByRole('heading', { name: 'Panel' }).waitFor()
     const pages = page.getByRole('navigation', { name: 'Pages' })
     t.equal(await pages.getByRole('link', { name: 'My key' }).count(), 1)
-    t.equal(await pages.getByRole('link', { name: 'Keys', exact: true }).count(), 0, 'other keys are none of its holder\'s')
+    t.equal(
+      await pages.getByRole('link', { name: 'Keys', exact: true }).count(), 0,
+      'other keys are none of its holder\'s',
+    )
   })
 
   await t.test('a session that ends gives way to the login, on the same page', async t => {

@@ -94,7 +94,9 @@ t.test('logs', async t => {
     t.ok(await page.getByRole('switch', { name: 'Live' }).isDisabled())
     const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
     const all = await page.locator('tbody time').all()
-    const times = await Promise.all(all.map(async time => (await time.getAttribute('datetime'))?.slice(0, 10)))
+    const times = await Promise.all(
+      all.map(async time => (await time.getAttribute('datetime'))?.slice(0, 10)),
+    )
     t.strictSame([...new Set(times)], [yesterday])
   })
 

@@ -13,5 +13,7 @@ t.test('the other pages', async t => {
     keys: '/keys', audit: '/audit', models: '/models', routes: '/routes', configuration: '/configuration',
     playground: '/playground', logs: '/logs', story: `/logs/${requests.rescued}`,
   }
-  for (const [shot, path] of Object.entries(ofReaders)) await walk(t, browser, { origin, as: ADMIN, path, shot })
+  for (const [shot, path] of Object.entries(ofReaders)) {
+    await walk(t, browser, { origin, as: ADMIN, path, shot })
+  }
 })

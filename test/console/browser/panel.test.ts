@@ -37,7 +37,9 @@ t.test('panel', async t => {
         authorization: `Bearer ${KEYS['support-bot']}`, 'content-type': 'application/json',
         'x-simulate': 'tokens=100000,pace=100ms',
       },
-      body: JSON.stringify({ model: 'gpt-5-mini', stream: true, messages: [{ role: 'user', content: 'hello' }] }),
+      body: JSON.stringify({
+        model: 'gpt-5-mini', stream: true, messages: [{ role: 'user', content: 'hello' }],
+      }),
       signal: leaving.signal,
     })
     await page.getByText('3 running, 3 of them streams').first().waitFor()
@@ -60,8 +62,13 @@ t.test('panel', async t => {
     await go(page, '/')
     await page.getByRole('combobox', { name: 'Time, UTC' }).click()
     await page.getByRole('option', { name: 'Custom …' }).click()
-    await page.getByLabel('From, UTC').fill('2026-01-01T00:00')
-    await page.getByLabel('To, UTC').fill('2026-01-03T12:30')
+    const [from, to] = [page.getByLabel('From, UTC'), page.getByLabel('To, UTC')]
+    t.match(await from.inputValue(), /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$/)
+    await from.fill('01/01/2026, 12:00 AM')
+    await to.fill('2026-01-03 12:30')
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByText('Write it as 2026-11-21 07:18').waitFor()
+    await from.fill('2026-01-01 00:00')
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     await page.waitForURL(({ searchParams }) => searchParams.get('from') === '2026-01-01T00:00:00.000Z')
     t.equal(new URL(page.url()).searchParams.get('to'), '2026-01-03T12:30:00.000Z')

@@ -7,13 +7,20 @@ const DAY = 86_400_000
 const DAYS = 45
 const PER_DAY = 260
 
-/** What was used, by whom, how much of all it is, and its price per million tokens in and out, in USD cents. */
+/**
+ * What was used, by whom, how much of all it is, and its price per million tokens in and out, in USD cents.
+ */
 const USES = [
   { key: 'web-app', model: 'gpt-5.1', upstream: 'openai', weight: 9, input: 125n, output: 1000n },
   { key: 'web-app', model: 'gpt-5-mini', upstream: 'openai', weight: 8, input: 25n, output: 200n },
-  { key: 'batch-nightly', model: 'claude-sonnet-4.5', upstream: 'anthropic', weight: 4, input: 300n, output: 1500n },
+  {
+    key: 'batch-nightly', model: 'claude-sonnet-4.5',
+    upstream: 'anthropic', weight: 4, input: 300n, output: 1500n,
+  },
   { key: 'research', model: 'gemini-3-pro', upstream: 'google', weight: 3, input: 200n, output: 1200n },
-  { key: 'research', model: 'claude-sonnet-4.5', upstream: 'anthropic', weight: 3, input: 300n, output: 1500n },
+  {
+    key: 'research', model: 'claude-sonnet-4.5', upstream: 'anthropic', weight: 3, input: 300n, output: 1500n,
+  },
   { key: 'support-bot', model: 'gpt-5-mini', upstream: 'openai', weight: 5, input: 25n, output: 200n },
 ] as const
 
@@ -58,7 +65,9 @@ function pastRow(startedAt: number, random: () => number): LedgerRow {
     startedAt, firstByteMs,
     durationMs: firstByteMs + outputTokens / 2,
     key: use.key, model: use.model, upstream: use.upstream, upstreamModel: use.model,
-    attempts: [{ upstream: use.upstream, model: use.model, outcome: 'ok', ms: firstByteMs, atMs: 1, status: 200 }],
+    attempts: [
+      { upstream: use.upstream, model: use.model, outcome: 'ok', ms: firstByteMs, atMs: 1, status: 200 },
+    ],
     usage: {
       ...row('').usage, inputTokens, outputTokens,
       // Without a price of their own, both are priced as their kin.
@@ -73,7 +82,9 @@ function pastRow(startedAt: number, random: () => number): LedgerRow {
     return {
       ...common, end: 'error', error: 'upstream_unreachable', status: 502, firstByteMs: null, durationMs: 42,
       costPico: 0n, source: 'none', usage: NOTHING_USED,
-      attempts: [{ upstream: use.upstream, model: use.model, outcome: 'upstream_unreachable', ms: 40, atMs: 1 }],
+      attempts: [
+        { upstream: use.upstream, model: use.model, outcome: 'upstream_unreachable', ms: 40, atMs: 1 },
+      ],
     }
   }
   if (fate < 0.04) return { ...common, end: 'client_gone', source: 'estimated' }

@@ -22,6 +22,17 @@ t.test('models, routes, configuration', async t => {
   await walk(t, browser, { origin, as: ADMIN, path: '/configuration', shot: 'configuration' }, page =>
     page.getByText('upstreams:').waitFor())
 
+  await t.test('what a model costs at each target that it goes to, and which is billed', async t => {
+    const page = await open('/models')
+    const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: /^steady/ }) })
+    const targets = await row.getByRole('listitem').allInnerTexts()
+    t.equal(targets.length, 2)
+    t.match(targets[0], /openai[^]*input[^]*\$1\.25[^]*output[^]*\$10\.00/)
+    t.match(targets[1], /anthropic[^]*claude-sonnet-4\.5[^]*input[^]*\$3\.00[^]*output[^]*\$15\.00/)
+    t.match(await row.innerText(), 'billed at that of the target that answers it')
+    t.match(await row.innerText(), 'or 1 other')
+  })
+
   await t.test('it is explained which route takes a request, and why the others do not', async t => {
     const page = await open('/routes')
     await page.getByRole('combobox', { name: 'Path' }).fill('/v1/messages')

@@ -67,15 +67,19 @@ function configuration(hash: string | null): string {
   return `server: { listen: 127.0.0.1:0 }
 console:
   listen: 127.0.0.1:0${users}
+docs: { listen: 127.0.0.1:8082 }               # linked to; not served in these tests
 upstreams:
   openai: { simulator: true }
   anthropic: { simulator: true }
   google: { simulator: true }
   azure-eu: { url: "http://127.0.0.1:9" }     # nobody listens there
 routes:
-  - { model: "gpt-5.1-eu", to: [{ upstream: azure-eu, model: gpt-5.1 }, { upstream: openai, model: gpt-5.1 }] }
+  - model: gpt-5.1-eu
+    to: [{ upstream: azure-eu, model: gpt-5.1 }, { upstream: openai, model: gpt-5.1 }]
   - model: steady                                # the first answer to a request is cut
-    to: [{ upstream: openai, model: "gpt-5.1,cut_after=6,first=1" }, { upstream: anthropic, model: claude-sonnet-4.5, prefill: true }]
+    to:
+      - { upstream: openai, model: "gpt-5.1,cut_after=6,first=1" }
+      - { upstream: anthropic, model: claude-sonnet-4.5, prefill: true }
     resume: continue
   - { model: ["gpt-*", "text-embedding-*", house-model], to: openai }
   - { model: "claude-*", to: anthropic }

@@ -57,6 +57,16 @@ t.test('what is around every page', async t => {
     t.equal(await page.evaluate<string>(scheme), 'dark')
   })
 
+  await t.test('everybody finds the documentation, in a tab of its own', async t => {
+    for (const as of [ADMIN, { key: KEYS.research }]) {
+      const { page } = await visit(t, browser, { origin, as })
+      await go(page, '/')
+      const link = page.getByRole('link', { name: 'Documentation' })
+      t.equal(await link.getAttribute('href'), 'http://127.0.0.1:8082/')
+      t.equal(await link.getAttribute('target'), '_blank')
+    }
+  })
+
   await t.test('on a phone the pages are in a drawer', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'light', width: 390 } })
     await go(page, '/')

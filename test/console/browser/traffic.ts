@@ -21,12 +21,17 @@ export async function makeTraffic(t: Test, base: string): Promise<Scene['request
     await response.arrayBuffer()
     return idOf(response)
   }
-  const answered = await finish({ key: 'web-app', model: 'gpt-5.1', how: 'input=4200,tokens=180,cached=1200' })
+  const answered = await finish({
+    key: 'web-app', model: 'gpt-5.1', how: 'input=4200,tokens=180,cached=1200',
+  })
   for (let index = 0; index < 6; index++) {
     await Promise.all([
-      finish({ key: 'web-app', model: 'gpt-5-mini', how: `input=${900 + index * 70},tokens=60`, stream: true }),
       finish({
-        key: 'batch-nightly', model: 'claude-sonnet-4.5', path: '/v1/messages', how: `input=${3000 + index},tokens=90`,
+        key: 'web-app', model: 'gpt-5-mini', how: `input=${900 + index * 70},tokens=60`, stream: true,
+      }),
+      finish({
+        key: 'batch-nightly', model: 'claude-sonnet-4.5', path: '/v1/messages',
+        how: `input=${3000 + index},tokens=90`,
       }),
       finish({ key: 'research', model: 'gemini-3-pro', how: `input=${2100 + index},tokens=120` }),
       finish({ key: 'support-bot', model: 'gpt-5-mini', how: 'tokens=24,usage=none', stream: true }),
@@ -39,7 +44,9 @@ export async function makeTraffic(t: Test, base: string): Promise<Scene['request
   await finish({ key: 'research', model: 'house-model', how: 'tokens=40' }) // without a price
   let rescued = ''
   // Often enough for the circuit of the upstream that does not answer to open.
-  for (let index = 0; index < 8; index++) rescued = await finish({ key: 'research', model: 'gpt-5.1-eu', how: 'tokens=30' })
+  for (let index = 0; index < 8; index++) {
+    rescued = await finish({ key: 'research', model: 'gpt-5.1-eu', how: 'tokens=30' })
+  }
   const continued = await finish({ key: 'research', model: 'steady', stream: true })
   const gone = await leave(send)
   await keepRunning(t, send)
@@ -51,7 +58,9 @@ type Send = (wanted: Wanted, signal?: AbortSignal) => Promise<Response>
 /** A client that goes away in the middle of an answer. */
 async function leave(send: Send): Promise<string> {
   const leaving = new AbortController()
-  const response = await send({ key: 'web-app', model: 'gpt-5.1', how: 'tokens=5000,pace=20ms', stream: true }, leaving.signal)
+  const response = await send(
+    { key: 'web-app', model: 'gpt-5.1', how: 'tokens=5000,pace=20ms', stream: true }, leaving.signal,
+  )
   await response.body?.getReader().read()
   leaving.abort()
   return idOf(response)
@@ -68,7 +77,10 @@ async function keepRunning(t: Test, send: Send): Promise<void> {
   }
 }
 
-function request(base: string, { key, model, how, stream = false, path = '/v1/chat/completions' }: Wanted, signal?: AbortSignal) {
+function request(
+  base: string, { key, model, how, stream = false, path = '/v1/chat/completions' }: Wanted,
+  signal?: AbortSignal,
+) {
   return fetch(`${base}${path}`, {
     method: 'POST',
     headers: {
@@ -76,7 +88,9 @@ function request(base: string, { key, model, how, stream = false, path = '/v1/ch
       ...key !== null && { authorization: `Bearer ${KEYS[key]}` },
       ...how !== undefined && { 'x-simulate': how },
     },
-    body: JSON.stringify({ model, max_tokens: 20_000, stream, messages: [{ role: 'user', content: 'Hello there.' }] }),
+    body: JSON.stringify({
+      model, max_tokens: 20_000, stream, messages: [{ role: 'user', content: 'Hello there.' }],
+    }),
     ...signal && { signal },
   })
 }

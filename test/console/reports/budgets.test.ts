@@ -33,14 +33,17 @@ t.test('budgets tell what was spent, and its course by days', async t => {
     ])
     t.strictSame(budgets[0]?.course, [{ day: '2026-11-21', spent_usd: '0.5' }])
     t.equal(budgets[1]?.course.length, 21)
-    t.strictSame(budgets[1]?.course.slice(-5).map(({ spent_usd: spent }) => spent), ['0', '1', '3', '3', '3.5'])
+    t.strictSame(
+      budgets[1]?.course.slice(-5).map(({ spent_usd: spent }) => spent), ['0', '1', '3', '3', '3.5'],
+    )
     const [, , total] = budgets
     t.equal(total?.course.length, 30)
     t.strictSame([total?.course[0]?.spent_usd, total?.course.at(-1)?.spent_usd], ['5', '8.5'])
   })
 })
 
-t.test('each key has its figures of thirty days and its last use; filters have what occurs of late', async t => {
+t.test('each key has its figures of thirty days and its last use; ' +
+  'filters have what occurs of late', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: NOW - 100 * DAY, key: 'old', model: 'gone' }),
     row('b', { startedAt: NOW - 5 * DAY, key: 'x' }),

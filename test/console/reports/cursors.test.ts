@@ -27,7 +27,9 @@ t.test('what was not sealed here is refused', async t => {
     if (Buffer.from(changed, 'base64url').equals(Buffer.from(sealed, 'base64url'))) continue
     t.throws(() => cursors.open(changed, 'after'), { code: 'bad_request', field: 'after' })
   }
-  t.throws(() => new Cursors(randomBytes(32)).open(sealed, 'before'), { code: 'bad_request', field: 'before' })
+  t.throws(
+    () => new Cursors(randomBytes(32)).open(sealed, 'before'), { code: 'bad_request', field: 'before' },
+  )
   for (const text of ['', '9858', '1795259767137-9858', '*'.repeat(82)]) {
     t.throws(() => cursors.open(text, 'before'), { code: 'bad_request' })
   }
@@ -40,7 +42,9 @@ t.test('the holder of a key is not told by cursors how much the others do', asyn
   await withReports(file, async reports => {
     const first = await reports.logs({ limit: 2 }, 'mine')
     const store = new Store(file, 'more')
-    const theirs = Array.from({ length: 30 }, (_, n) => encode(row(`t${n}`, { startedAt: NOW - n, key: 'theirs' })))
+    const theirs = Array.from(
+      { length: 30 }, (_, n) => encode(row(`t${n}`, { startedAt: NOW - n, key: 'theirs' })),
+    )
     store.write({ seq: 1, drafts: [], closed: theirs })
     const later = await reports.logs({ after: first.last ?? '' }, 'mine')
     t.strictSame(later.rows, [])

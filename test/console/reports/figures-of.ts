@@ -4,8 +4,12 @@ import { usd } from '../../../src/ledger/usd.ts'
 
 /** As the contract says, from rows one by one. */
 export function figuresOf(rows: readonly LedgerRow[]): Figures {
-  const sum = (value: (one: LedgerRow) => number | null) => rows.reduce((all, one) => all + (value(one) ?? 0), 0)
-  const cost = (some: readonly LedgerRow[]) => usd(some.reduce((all, { costPico }) => all + (costPico ?? 0n), 0n))
+  const sum = (value: (one: LedgerRow) => number | null) => rows.reduce(
+    (all, one) => all + (value(one) ?? 0), 0,
+  )
+  const cost = (some: readonly LedgerRow[]) => usd(
+    some.reduce((all, { costPico }) => all + (costPico ?? 0n), 0n),
+  )
   const estimated = rows.filter(({ source }) => source === 'estimated' || source === 'mixed')
   return {
     requests: rows.length,

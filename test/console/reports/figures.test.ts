@@ -18,7 +18,9 @@ const between = (rows: readonly LedgerRow[], from: number, to: number) =>
 const byName = (groups: readonly { name: string | null; figures: Figures }[]) =>
   new Map(groups.map(group => [group.name, group.figures]))
 
-function grouped(rows: readonly LedgerRow[], name: (one: LedgerRow) => string | null): Map<string | null, Figures> {
+function grouped(
+  rows: readonly LedgerRow[], name: (one: LedgerRow) => string | null,
+): Map<string | null, Figures> {
   return new Map([...Map.groupBy(rows, name)].map(([group, some]) => [group, figuresOf(some)]))
 }
 
@@ -67,7 +69,9 @@ t.test('panel, billing, statement and upstreams are the sums of the rows, at any
       deepStrictEqual(byName(told.top_keys), grouped(now, ({ key }) => key))
       deepStrictEqual(byName(told.top_models), grouped(now, ({ model }) => model))
       deepStrictEqual(told.slices.map(slice => slice.requests).reduce((a, b) => a + b, 0), now.length)
-      deepStrictEqual(told.slices.map(slice => slice.at), slotsOf(from, to, told.slice === 'day' ? DAY : HOUR))
+      deepStrictEqual(
+        told.slices.map(slice => slice.at), slotsOf(from, to, told.slice === 'day' ? DAY : HOUR),
+      )
       const own = panel(view, range, 'a')
       deepStrictEqual(own.now.figures, figuresOf(now.filter(({ key }) => key === 'a')))
 
@@ -87,7 +91,9 @@ t.test('panel, billing, statement and upstreams are the sums of the rows, at any
 
       for (const none of ['key', 'model', 'upstream'] as const) {
         const rest = billing(view, { ...range, by: 'model', without: none }, null)
-        deepStrictEqual(byName(rest.groups), grouped(days.filter(one => one[none] === null), ({ model }) => model))
+        deepStrictEqual(
+          byName(rest.groups), grouped(days.filter(one => one[none] === null), ({ model }) => model),
+        )
       }
 
       const upstreams = upstreamFigures(view, range)
@@ -97,7 +103,9 @@ t.test('panel, billing, statement and upstreams are the sums of the rows, at any
       const month = all.filter(({ key, startedAt }) => key === 'a' && iso(startedAt).startsWith('2026-11'))
       const paper = statement(view, { month: '2026-11' }, 'a')
       deepStrictEqual(paper.total, figuresOf(month))
-      deepStrictEqual(new Map(paper.lines.map(line => [line.model, line.figures])), grouped(month, one => one.model))
+      deepStrictEqual(
+        new Map(paper.lines.map(line => [line.model, line.figures])), grouped(month, one => one.model),
+      )
     })
     open.close()
     for (const part of ['', '-wal', '-shm']) rmSync(file + part, { force: true })

@@ -14,7 +14,9 @@ import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 type Conditions = QueryOf<'GET /logs.csv'>
 
 function fits(one: LedgerRow, { from, to, key, model, upstream, without, status, end }: Conditions): boolean {
-  if (one.startedAt < Date.parse(from ?? '') || (to !== undefined && one.startedAt >= Date.parse(to))) return false
+  if (one.startedAt < Date.parse(from ?? '') || (to !== undefined && one.startedAt >= Date.parse(to))) {
+    return false
+  }
   if (key !== undefined && one.key !== key) return false
   if (model !== undefined && one.model !== model) return false
   if (upstream !== undefined && one.upstream !== upstream) return false
@@ -104,7 +106,9 @@ t.test('who looks on hears of each request once it has ended, however early it b
     t.strictSame(await look(), ['long'])
     const many = Array.from({ length: 5 }, (_, n) => encode(row(`m${n}`, { startedAt: NOW + n })))
     store.write({ seq: 3, drafts: [], closed: many })
-    t.strictSame([await look(2), await look(2), await look(2), await look(2)], [['m1', 'm0'], ['m3', 'm2'], ['m4'], []])
+    t.strictSame(
+      [await look(2), await look(2), await look(2), await look(2)], [['m1', 'm0'], ['m3', 'm2'], ['m4'], []],
+    )
   })
   const open = openView(file)
   const again = open.read(NOW, view => logs(view, { after: '999999' }, null))
@@ -130,8 +134,14 @@ t.test('what is no page is refused', async t => {
     t.match(await reports.logs({}, null), { rows: [], next: null, last: String })
     await t.rejects(reports.logs({ before: 'x' }, null), { code: 'bad_request', field: 'before' })
     await t.rejects(reports.logs({ after: '1; DROP' }, null), { code: 'bad_request', field: 'after' })
-    await t.rejects(reports.logs({ key: 'a', without: 'model,key' }, null), { code: 'bad_request', field: 'without' })
-    await t.rejects(reports.logs({ from: iso(NOW), to: iso(NOW) }, null), { code: 'bad_request', field: 'to' })
-    await t.rejects(reports.logs({ from: '2026-13-45T00:00:00Z' }, null), { code: 'bad_request', field: 'from' })
+    await t.rejects(
+      reports.logs({ key: 'a', without: 'model,key' }, null), { code: 'bad_request', field: 'without' },
+    )
+    await t.rejects(
+      reports.logs({ from: iso(NOW), to: iso(NOW) }, null), { code: 'bad_request', field: 'to' },
+    )
+    await t.rejects(
+      reports.logs({ from: '2026-13-45T00:00:00Z' }, null), { code: 'bad_request', field: 'from' },
+    )
   })
 })

@@ -8,7 +8,9 @@ const SECRETS = ['theirs', 'secret-upstream', 'secret-model', 'their-model', 'ro
 const hidden = {
   upstream: 'secret-upstream',
   upstreamModel: 'secret-model',
-  attempts: [{ upstream: 'secret-upstream', model: 'secret-model', outcome: 'ok', ms: 1, costUsd: '0.00066' }],
+  attempts: [
+    { upstream: 'secret-upstream', model: 'secret-model', outcome: 'ok', ms: 1, costUsd: '0.00066' },
+  ],
   route: 'routes[0], line 3: everything -> secret-upstream: secret-model (ordered)',
 }
 
@@ -44,10 +46,14 @@ t.test('what must not be known is refused, not answered with nothing', async t =
   await withReports(filled(t.testdir(), ROWS), async reports => {
     await t.rejects(reports.billing({ key: 'theirs' }, 'mine'), { code: 'forbidden', field: 'key' })
     await t.rejects(reports.billing({ by: 'upstream' }, 'mine'), { code: 'forbidden', field: 'by' })
-    await t.rejects(reports.logs({ upstream: 'secret-upstream' }, 'mine'), { code: 'forbidden', field: 'upstream' })
+    await t.rejects(
+      reports.logs({ upstream: 'secret-upstream' }, 'mine'), { code: 'forbidden', field: 'upstream' },
+    )
     await t.rejects(reports.logs({ key: 'theirs' }, 'mine'), { code: 'forbidden', field: 'key' })
     await t.rejects(reports.logs({ without: 'key' }, 'mine'), { code: 'forbidden', field: 'without' })
-    await t.rejects(reports.billing({ without: 'model,upstream' }, 'mine'), { code: 'forbidden', field: 'without' })
+    await t.rejects(
+      reports.billing({ without: 'model,upstream' }, 'mine'), { code: 'forbidden', field: 'without' },
+    )
     await t.rejects(reports.statement({ key: 'theirs', month: '2026-11' }, 'mine'), { code: 'forbidden' })
     await t.rejects(reports.statement({ month: '2026-11' }, null), { code: 'bad_request', field: 'key' })
     t.equal((await reports.logs({ key: 'mine' }, 'mine')).rows.length, 1)

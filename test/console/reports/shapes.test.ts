@@ -10,7 +10,9 @@ import { DAY, filled, iso, NOW, withReports } from './filled.ts'
 t.test('every report has the shape that the API declares, for operators and for holders of keys', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: NOW - 1000 }),
-    row('b', { startedAt: NOW - 2000, key: null, model: null, upstream: null, upstreamModel: null, attempts: [] }),
+    row('b', {
+      startedAt: NOW - 2000, key: null, model: null, upstream: null, upstreamModel: null, attempts: [],
+    }),
     row('c', {
       startedAt: NOW - DAY,
       usage: NOTHING_USED,
@@ -39,7 +41,11 @@ t.test('every report has the shape that the API declares, for operators and for 
       fits(API['GET /panel'].response, await reports.panel({}, own), 'panel')
       fits(API['GET /panel'].response, await reports.panel(all, own), 'panel of long')
       fits(API['GET /billing'].response, await reports.billing(all, own), 'billing')
-      fits(API['GET /statement'].response, await reports.statement({ key: 'team-a', month: '2026-11' }, own), 'statement')
+      fits(
+        API['GET /statement'].response,
+        await reports.statement({ key: 'team-a', month: '2026-11' }, own),
+        'statement',
+      )
       const logs = await reports.logs({ ...all, limit: 2 }, own)
       fits(API['GET /logs'].response, logs, 'logs')
       fits(API['GET /logs'].response, await reports.logs({ after: logs.last ?? '' }, own), 'logs since')

@@ -69,7 +69,9 @@ t.test('a request that still runs is told as it stands', async t => {
   watched.ledger.open(() => draft('a', { startedAt: NOW }))
   await watched.ledger.flush()
   await withReports(file, async reports => {
-    t.match(await reports.stories('a', null), { stories: [{ running: true, end_explanation: /still running/ }] })
+    t.match(await reports.stories('a', null), {
+      stories: [{ running: true, end_explanation: /still running/ }],
+    })
     t.match(await reports.stories('a', 'team-a'), { stories: [{ running: true, route: null }] })
     t.equal((await reports.logs({}, null)).rows.length, 0)
     const statement = await reports.statement({ key: 'team-a', month: '2026-11' }, null)

@@ -15,8 +15,10 @@ t.test('money keeps every digit, and has two decimals at least', async t => {
 
 t.test('money in headings is rounded half up, and what is small is not called nothing', async t => {
   for (const [text, read] of [
-    ['0', '$0.00'], ['28.3281026', '$28.33'], ['1.005', '$1.01'], ['0.995', '$1.00'], ['999.999', '$1,000.00'],
-    ['0.0012345', '$0.0012'], ['0.05', '$0.05'], ['0.01999', '$0.02'], ['0.000000000001', '$0.00'], ['-1.006', '\u2212$1.01'],
+    ['0', '$0.00'], ['28.3281026', '$28.33'], ['1.005', '$1.01'], ['0.995', '$1.00'],
+    ['999.999', '$1,000.00'],
+    ['0.0012345', '$0.0012'], ['0.05', '$0.05'], ['0.01999', '$0.02'], ['0.000000000001', '$0.00'],
+    ['-1.006', '\u2212$1.01'],
   ] as const) t.equal(moneyShort(text), read, text)
 })
 
@@ -56,6 +58,7 @@ t.test('times are UTC', async t => {
   t.equal(dayShort('2025-12-31T23:59:59Z', now), '31 Dec 2025')
   t.equal(monthName('2026-11'), 'November 2026')
   const read = (moment: string) => relative(moment, now).replace('\u202f', ' ')
-  t.strictSame(['2026-11-21T11:59:58Z', '2026-11-21T11:59:20Z', '2026-11-21T11:55:00Z', '2026-11-20T12:00:00Z',
+  t.strictSame(['2026-11-21T11:59:58Z',
+    '2026-11-21T11:59:20Z', '2026-11-21T11:55:00Z', '2026-11-20T12:00:00Z',
     '2026-11-21T15:00:00Z'].map(read), ['just now', '40 s ago', '5 min ago', '1 d ago', 'in 3 h'])
 })

@@ -37,8 +37,13 @@ t.test('what was refused has no attempt, and says so in one bar', async t => {
 t.test('an upstream that heard nothing of a request is not said to have answered it', async t => {
   t.equal(partOfUpstream(story({ end: 'refused', upstream: 'sim' })), 'Would have gone to')
   t.equal(partOfUpstream(story({ end: 'refused', upstream: null })), 'Upstream')
-  t.equal(partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'upstream_unreachable', status: null }])), 'Last asked')
-  t.equal(partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'error_answer', status: 503 }])), 'Answered by')
+  t.equal(
+    partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'upstream_unreachable', status: null }])),
+    'Last asked',
+  )
+  t.equal(
+    partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'error_answer', status: 503 }])), 'Answered by',
+  )
   t.equal(partOfUpstream(story({ upstream: 'sim' }, [{ status: 200 }])), 'Answered by')
 })
 

@@ -24,7 +24,14 @@ export interface Manner {
 }
 
 export type ProblemCode =
-  | 'bad_request' | 'not_logged_in' | 'forbidden' | 'not_found' | 'conflict' | 'too_many' | 'unavailable' | 'internal'
+  | 'bad_request'
+    | 'not_logged_in'
+    | 'forbidden'
+    | 'not_found'
+    | 'conflict'
+    | 'too_many'
+    | 'unavailable'
+    | 'internal'
   /** The gateway did not answer, or something between did. */
   | 'unreachable'
 
@@ -52,7 +59,9 @@ export class ApiError extends Error {
  * @returns the answer, in the shape that the table says
  * @throws {ApiError} when it is refused or there is no answer
  */
-export async function send<N extends OperationName>(name: N, ask: Ask<N>, manner: Manner = {}): Promise<ResponseOf<N>> {
+export async function send<N extends OperationName>(
+  name: N, ask: Ask<N>, manner: Manner = {},
+): Promise<ResponseOf<N>> {
   const parts = ask as Parts
   const [method] = splitName(name)
   const response = await reach(addressOf(name, ask), {
@@ -82,7 +91,9 @@ export async function send<N extends OperationName>(name: N, ask: Ask<N>, manner
 export function addressOf<N extends OperationName>(name: N, ask: Ask<N>): string {
   const parts = ask as Parts
   const [, template] = splitName(name)
-  const path = template.replaceAll(/:(\w+)/g, (_, param: string) => encodeURIComponent(parts.params?.[param] ?? ''))
+  const path = template.replaceAll(
+    /:(\w+)/g, (_, param: string) => encodeURIComponent(parts.params?.[param] ?? ''),
+  )
   const query = new URLSearchParams()
   for (const [member, value] of Object.entries(parts.query ?? {})) {
     if (value !== undefined && value !== null) query.set(member, String(value))
@@ -112,7 +123,9 @@ async function problemOf(response: Response): Promise<ApiError> {
   } catch {
     return new ApiError('unreachable', fallback, response.status) // a proxy's page, not the console's answer
   }
-  const { code, message, field } = typeof body === 'object' && body !== null ? body as Record<string, unknown> : {}
+  const { code, message, field } = typeof body === 'object' && body !== null
+    ? body as Record<string, unknown>
+    : {}
   return new ApiError(
     typeof code === 'string' ? code as ProblemCode : 'internal',
     typeof message === 'string' ? message : fallback,

@@ -22,7 +22,8 @@ export function createQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 5_000,
-        retry: (count, error) => count < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 500),
+        retry: (count, error) => count < 2 && error instanceof ApiError
+          && (error.status === 0 || error.status >= 500),
       },
     },
   })
@@ -48,7 +49,9 @@ UseQueryResult<ResponseOf<N>, Error> {
     queryKey: [name, ask, range?.id ?? null],
     queryFn: ({ signal }) => {
       const { query } = ask as { query?: Record<string, unknown> }
-      const asked = range ? { ...(ask as object), query: { ...query, ...range.at(Date.now()) } } as Ask<N> : ask
+      const asked = range
+        ? { ...(ask as object), query: { ...query, ...range.at(Date.now()) } } as Ask<N>
+        : ask
       return send(name, asked, { signal, live: every !== undefined })
     },
     placeholderData: keepPreviousData,

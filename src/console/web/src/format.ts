@@ -110,7 +110,8 @@ export function bytes(value: number): string {
     amount /= 1000
     unit += 1
   }
-  return `${unit === 0 || amount >= 99.5 ? Math.round(amount) : amount.toFixed(1)}${NARROW}${BYTE_UNITS[unit]}`
+  const figure = unit === 0 || amount >= 99.5 ? Math.round(amount) : amount.toFixed(1)
+  return `${figure}${NARROW}${BYTE_UNITS[unit]}`
 }
 
 /** `2026-11-21 07:18:22`, UTC. */

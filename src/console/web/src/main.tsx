@@ -14,8 +14,9 @@ if (root === null) throw new Error('index.html has no #root')
 
 createRoot(root).render(
   <StrictMode>
-    {/* No style elements: the Content-Security-Policy does not admit them, and theme.css has what they would say. */}
-    <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false} withGlobalClasses={false}>
+    {/* No style elements: the Content-Security-Policy admits none; theme.css has what they would say. */}
+    <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false}
+      withGlobalClasses={false}>
       <QueryClientProvider client={createQueryClient()}>
         <App />
       </QueryClientProvider>

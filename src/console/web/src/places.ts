@@ -1,5 +1,6 @@
 import {
-  IconBox, IconChartHistogram, IconGauge, IconHistory, IconKey, IconListDetails, IconReceipt, IconRoute, IconSettings,
+  IconBox, IconChartHistogram, IconGauge, IconHistory, IconKey,
+  IconListDetails, IconReceipt, IconRoute, IconSettings,
   IconTerminal2, IconUserCircle,
 } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
@@ -29,7 +30,10 @@ export const PLACES: readonly Place[] = [
   { path: '/keys', title: 'Keys', icon: IconKey, letter: 'k', group: 'Manage', roles: READERS },
   { path: '/models', title: 'Models', icon: IconBox, letter: 'm', group: 'Manage', roles: ALL },
   { path: '/routes', title: 'Routes', icon: IconRoute, letter: 'r', group: 'Manage', roles: READERS },
-  { path: '/configuration', title: 'Configuration', icon: IconSettings, letter: 'c', group: 'Manage', roles: READERS },
+  {
+    path: '/configuration', title: 'Configuration',
+    icon: IconSettings, letter: 'c', group: 'Manage', roles: READERS,
+  },
   { path: '/audit', title: 'Audit', icon: IconHistory, letter: 'a', group: 'Manage', roles: READERS },
   { path: '/playground', title: 'Playground', icon: IconTerminal2, letter: 'y', group: 'Try', roles: ALL },
 ]

@@ -17,7 +17,10 @@ export function useUser(): User {
 }
 
 /** Logging in and out; what was read for one user is forgotten before the next. */
-export function useLogin(): { login: (body: BodyOf<'POST /session'>) => Promise<void>; logout: () => Promise<void> } {
+export function useLogin(): {
+  login: (body: BodyOf<'POST /session'>) => Promise<void>
+  logout: () => Promise<void>
+} {
   const client = useQueryClient()
   const login = useCallback(async (body: BodyOf<'POST /session'>) => {
     const before = client.getQueryData<Session>(SESSION)

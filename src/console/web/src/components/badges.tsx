@@ -1,6 +1,9 @@
-import { IconAlertTriangle, IconBox, IconCircleCheck, IconCircleX, IconKey, IconServer } from '@tabler/icons-react'
+import {
+  IconAlertTriangle, IconBox, IconCircleCheck, IconCircleX, IconKey, IconServer,
+} from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import classes from './badges.module.css'
+import tones from './tones.module.css'
 
 const ICONS = { key: IconKey, model: IconBox, upstream: IconServer } as const
 const NOBODY = { key: 'without a key', model: 'without a model', upstream: 'no upstream' } as const
@@ -21,13 +24,15 @@ export function Named({ kind, name }: { readonly kind: Kind; readonly name: stri
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain' | 'accent'
 
-const SIGNS = { good: IconCircleCheck, warn: IconAlertTriangle, bad: IconCircleX, plain: null, accent: null } as const
+const SIGNS = {
+  good: IconCircleCheck, warn: IconAlertTriangle, bad: IconCircleX, plain: null, accent: null,
+} as const
 
 /** A state in a word. Its sign says what the colour says. */
 export function Mark({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   const Sign = SIGNS[tone]
   return (
-    <span className={`${classes.mark} ${classes[tone]}`}>
+    <span className={`${classes.mark} ${tones[tone]}`}>
       {Sign && <Sign size={13} stroke={2} aria-hidden />}
       {children}
     </span>

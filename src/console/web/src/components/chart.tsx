@@ -29,7 +29,11 @@ export interface BarsProps {
   /** What stands at the axis, shortened. */
   readonly scale: (value: number) => string
   /** What is told of a bar that is pointed at: every part with its value in full. */
-  readonly tip: (point: Point) => { title: string; parts: readonly { series: Series; text: string }[]; total?: string }
+  readonly tip: (point: Point) => {
+    title: string
+    parts: readonly { series: Series; text: string }[]
+    total?: string
+  }
   /** A click on a part of a bar. For those without a mouse the table beside it has the same links. */
   readonly open?: (point: Point, series: Series) => void
   /** Bars of charts with the same name are pointed at together. */
@@ -48,9 +52,12 @@ export function Bars({ points, series, height, tick, scale, tip, open, sync }: B
       <BarChart
         h={height} data={data} dataKey="id" type="stacked"
         series={series.map(({ id, label, colour }) => ({ name: id, label, color: colour }))}
-        gridAxis="x" tickLine="none" strokeDasharray="0" gridColor="var(--chart-grid)" textColor="var(--ink-dim)"
+        gridAxis="x" tickLine="none" strokeDasharray="0" gridColor="var(--chart-grid)"
+        textColor="var(--ink-dim)"
         cursorFill="var(--chart-cursor)" maxBarWidth={44}
-        barChartProps={{ accessibilityLayer: false, barCategoryGap: '18%', ...sync !== undefined && { syncId: sync } }}
+        barChartProps={{
+          accessibilityLayer: false, barCategoryGap: '18%', ...sync !== undefined && { syncId: sync },
+        }}
         barProps={({ name }) => ({
           isAnimationActive: false,
           onClick: bar => {
@@ -58,7 +65,10 @@ export function Bars({ points, series, height, tick, scale, tip, open, sync }: B
             if (part) open?.((bar.payload as Datum).point, part)
           },
         })}
-        xAxisProps={{ tickFormatter: tick, minTickGap: 28, interval: 'equidistantPreserveStart', tickMargin: 6, height: 26 }}
+        xAxisProps={{
+          tickFormatter: tick, minTickGap: 28,
+          interval: 'equidistantPreserveStart', tickMargin: 6, height: 26,
+        }}
         yAxisProps={{ tickFormatter: scale, width: 46, tickCount: 4, allowDecimals: true }}
         tooltipProps={{
           isAnimationActive: false,
@@ -78,7 +88,9 @@ function Tip({ title, parts, total }: ReturnType<BarsProps['tip']>) {
     <div className={classes.tip}>
       <strong>{title}</strong>
       {parts.map(({ series, text }) => (
-        <div key={series.id}><Swatch colour={series.colour} /><span>{series.label}</span><span>{text}</span></div>
+        <div key={series.id}>
+          <Swatch colour={series.colour} /><span>{series.label}</span><span>{text}</span>
+        </div>
       ))}
       {total !== undefined && <div><span /><span>Total</span><span>{total}</span></div>}
     </div>

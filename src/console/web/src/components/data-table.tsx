@@ -29,7 +29,9 @@ export interface DataTableProps<T> {
   readonly id: (row: T) => string
   /** The page that a row opens, by click, Enter on its name, and the arrow keys to go from row to row. */
   readonly href?: (row: T) => string | null
-  /** What the page that a row opens is told of this one: the `state` of its entry in the browser's history. */
+  /**
+   * What the page that a row opens is told of this one: the `state` of its entry in the browser's history.
+   */
   readonly state?: unknown
   /** Makes some rows look different from the others. */
   readonly rowClass?: (row: T) => string | undefined
@@ -50,14 +52,20 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const [order, setOrder] = useState<Order | null>(null)
   const [, navigate] = useLocation()
   const [scrolls, frame] = useScrolls()
-  const sorted = order === null ? rows : sortedBy(rows, columns.find(column => column.id === order.column), order.down)
+  const sorted = order === null
+    ? rows
+    : sortedBy(rows, columns.find(column => column.id === order.column), order.down)
   const turn = (column: string) => {
-    setOrder(before => before?.column !== column ? { column, down: true } : before.down ? { column, down: false } : null)
+    setOrder(before => {
+      if (before?.column !== column) return { column, down: true }
+      return before.down ? { column, down: false } : null
+    })
   }
   return (
     // What scrolls has to be reachable by keyboard.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex, jsx-a11y/prefer-tag-over-role
-    <div ref={frame} className={classes.frame} role="group" aria-label={label} tabIndex={scrolls ? 0 : undefined}>
+    <div tabIndex={scrolls ? 0 : undefined} ref={frame} className={classes.frame} role="group"
+      aria-label={label}>
       {/* The arrow keys go between the links in it. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <table className={`${classes.table} ${classes[phone]}`} onKeyDown={moveBetweenRows}>
@@ -65,7 +73,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
         <thead>
           <tr>
             {columns.map(column => (
-              <th key={column.id} scope="col" className={classNameOf(column)} aria-sort={sortOf(column, order)}>
+              <th key={column.id} scope="col" className={classNameOf(column)}
+                aria-sort={sortOf(column, order)}>
                 {column.sort
                   ? <button type="button" className={classes.sort} onClick={() => { turn(column.id) }}>
                       {column.title}
@@ -80,12 +89,15 @@ export function DataTable<T>(props: DataTableProps<T>) {
         <tbody>
           {sorted.map(row => {
             const target = href?.(row) ?? null
-            const open = (event: MouseEvent) => { if (target !== null) openRow(event, () => { navigate(target, { state }) }) }
+            const open = (event: MouseEvent) => {
+              if (target !== null) openRow(event, () => { navigate(target, { state }) })
+            }
             return (
               // The link in the first cell is the row's control; a click beside it is a convenience.
               // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions
               <tr key={id(row)} onClick={open}
-                className={`${target === null ? '' : classes.open} ${rowClass?.(row) ?? ''}`.trim() || undefined}>
+                className={`${target === null ? '' : classes.open} ${rowClass?.(row) ?? ''}`.trim()
+                  || undefined}>
                 {columns.map((column, index) => cellOf(column, row, index === 0, target, state))}
               </tr>
             )
@@ -96,7 +108,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
             <tr>
               {columns.map((column, index) => index === 0
                 ? <th key={column.id} scope="row">{totalLabel}</th>
-                : <td key={column.id} className={classNameOf(column)} data-label={column.title}>{column.total}</td>)}
+                : <td key={column.id} className={classNameOf(column)}
+                  data-label={column.title}>{column.total}</td>)}
             </tr>
           </tfoot>
         )}
@@ -107,17 +120,22 @@ export function DataTable<T>(props: DataTableProps<T>) {
 
 function cellOf<T>(column: Column<T>, row: T, isFirst: boolean, target: string | null, state: unknown) {
   const content = column.cell(row)
-  const className = `${classNameOf(column) ?? ''} ${content === null ? classes.blank : ''}`.trim() || undefined
+  const className = `${classNameOf(column) ?? ''} ${content === null ? classes.blank : ''}`.trim()
+    || undefined
   if (!isFirst) return <td key={column.id} className={className} data-label={column.title}>{content}</td>
   return (
     <th key={column.id} scope="row" className={className}>
-      {target === null ? content : <Link href={target} state={state} className={classes.link} data-row>{content}</Link>}
+      {target === null
+        ? content
+        : <Link href={target} state={state} className={classes.link} data-row>{content}</Link>}
     </th>
   )
 }
 
 function classNameOf<T>({ align, long, deskOnly }: Column<T>): string | undefined {
-  return [align === 'right' ? classes.right : '', long ? classes[long] : '', deskOnly ? classes.desk : ''].join(' ').trim() || undefined
+  return [
+    align === 'right' ? classes.right : '', long ? classes[long] : '', deskOnly ? classes.desk : '',
+  ].join(' ').trim() || undefined
 }
 
 function sortOf<T>(column: Column<T>, order: Order | null) {
@@ -132,14 +150,16 @@ function sortedBy<T>(rows: readonly T[], column: Column<T> | undefined, down: bo
   const sign = down ? -1 : 1
   return rows.toSorted((one, other) => {
     const [a, b] = [sort(one), sort(other)]
-    const difference = typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b))
+    const areNumbers = typeof a === 'number' && typeof b === 'number'
+    const difference = areNumbers ? a - b : String(a).localeCompare(String(b))
     return sign * difference
   })
 }
 
 /** A click on what is itself a control, or with which text is selected, is not meant for the row. */
 function openRow(event: MouseEvent, open: () => void): void {
-  const isControl = event.target instanceof Element && event.target.closest('a, button, input, label, [role="menu"]')
+  const isControl = event.target instanceof Element
+    && event.target.closest('a, button, input, label, [role="menu"]')
   if (event.defaultPrevented || isControl || window.getSelection()?.isCollapsed === false) return
   open()
 }

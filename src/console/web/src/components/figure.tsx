@@ -5,7 +5,9 @@ import classes from './figure.module.css'
 
 /** Figures side by side, the most looked at first. @param columns - how many there are: 4 or 6 */
 export function Figures({ columns, children }: { readonly columns: 4 | 6; readonly children: ReactNode }) {
-  return <dl className={classes.figures} style={{ '--wide': columns, '--middle': columns / 2 }}>{children}</dl>
+  return <dl className={classes.figures} style={{
+    '--wide': columns, '--middle': columns / 2,
+  }}>{children}</dl>
 }
 
 export interface FigureProps {

@@ -1,8 +1,9 @@
 import { IconAlertTriangle, IconCircleX, IconInfoCircle } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import classes from './notice.module.css'
+import tones from './tones.module.css'
 
-const SIGNS = { warn: IconAlertTriangle, bad: IconCircleX, plain: IconInfoCircle } as const
+const SIGNS = { warn: IconAlertTriangle, bad: IconCircleX, accent: IconInfoCircle } as const
 
 /** Something to know about the whole page. */
 export function Notice({ tone, title, children }: {
@@ -12,7 +13,7 @@ export function Notice({ tone, title, children }: {
 }) {
   const Sign = SIGNS[tone]
   return (
-    <div className={`${classes.notice} ${classes[tone]}`}>
+    <div className={`${classes.notice} ${tones[tone]}`}>
       <Sign size={18} stroke={1.8} aria-hidden />
       <div>
         {title !== undefined && <strong>{title}</strong>}

@@ -54,7 +54,10 @@ export function Section({ title, about, actions, flush = false, children }: Sect
   )
 }
 
-/** Parts side by side where there is room for them. @param least - the width below which one goes under, in rem */
+/**
+ * Parts side by side where there is room for them.
+ * @param least - the width below which one goes under, in rem
+ */
 export function Columns({ least, children }: { readonly least: number; readonly children: ReactNode }) {
   return <div className={classes.columns} style={{ '--least': `${least}rem` }}>{children}</div>
 }

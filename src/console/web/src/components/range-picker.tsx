@@ -1,8 +1,10 @@
 import { Button, Popover, Select, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
-import { PRESETS, customRange, presetRange } from '../range.ts'
+import { PRESETS, presetRange } from '../range.ts'
 import type { Preset, TimeRange } from '../range.ts'
+import { readRange, writtenRange } from '../written-range.ts'
+import type { RangeFaults } from '../written-range.ts'
 import classes from './range-picker.module.css'
 
 export interface RangePickerProps {
@@ -27,7 +29,8 @@ export function RangePicker({ range, choose, presets = USUAL, days = false }: Ra
     <Popover opened={isOpen} onChange={setOpen} position="bottom-end" trapFocus withRoles={false} shadow="md">
       <Popover.Target>
         <div className={classes.picker}>
-          <Select aria-label="Time, UTC" size="sm" w={range.preset === 'custom' && !days ? 300 : 220} data={data}
+          <Select aria-label="Time, UTC" size="sm" w={range.preset === 'custom' && !days ? 300 : 220}
+            data={data}
             value={range.preset} maxDropdownHeight={320} comboboxProps={{ position: 'bottom-end' }}
             rightSectionWidth={26}
             onOptionSubmit={value => {
@@ -46,44 +49,31 @@ export function RangePicker({ range, choose, presets = USUAL, days = false }: Ra
   )
 }
 
-function CustomRange({ range, choose, days }: Pick<RangePickerProps, 'range' | 'choose'> & { readonly days: boolean }) {
-  const [start, setStart] = useState(() => written(range.at(Date.now()).from, days))
-  const [end, setEnd] = useState(() => lastOf(range.at(Date.now()).to, days))
-  const [problem, setProblem] = useState<string | null>(null)
-  const type = days ? 'date' : 'datetime-local'
+interface CustomRangeProps extends Pick<RangePickerProps, 'range' | 'choose'> {
+  readonly days: boolean
+}
+
+function CustomRange({ range, choose, days }: CustomRangeProps) {
+  const [written, setWritten] = useState(() => writtenRange(range.at(Date.now()), days))
+  const [faults, setFaults] = useState<RangeFaults>({})
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const [first, last] = [momentOf(start), momentOf(end)]
-    if (first === null || last === null) {
-      setProblem('Give both')
-      return
-    }
-    const beyond = days ? new Date(Date.parse(last) + 86_400_000).toISOString() : last
-    if (first >= beyond) setProblem('The end has to be after the start')
-    else choose(customRange(first, beyond))
+    const read = readRange(written, days)
+    if ('range' in read) choose(read.range)
+    else setFaults(read.faults)
   }
+  const field = (end: 'from' | 'to', label: string) => (
+    <TextInput label={`${label}, UTC`} placeholder={days ? 'YYYY-MM-DD' : 'YYYY-MM-DD HH:mm'}
+      className="numbers"
+      spellCheck={false} autoComplete="off" value={written[end]} error={faults[end]}
+      data-autofocus={end === 'from' || undefined}
+      onChange={({ currentTarget: { value } }) => { setWritten(before => ({ ...before, [end]: value })) }} />
+  )
   return (
     <form onSubmit={submit} className={classes.form}>
-      <TextInput type={type} label={days ? 'First day, UTC' : 'From, UTC'} value={start} data-autofocus
-        onChange={event => { setStart(event.currentTarget.value) }} />
-      <TextInput type={type} label={days ? 'Last day, UTC' : 'To, UTC'} value={end} error={problem}
-        onChange={event => { setEnd(event.currentTarget.value) }} />
+      {field('from', days ? 'First day' : 'From')}
+      {field('to', days ? 'Last day' : 'To')}
       <Button type="submit">Show</Button>
     </form>
   )
-}
-
-/** The end, as it is asked for: of whole days, the last one. */
-function lastOf(to: string, days: boolean): string {
-  return written(days ? new Date(Date.parse(to) - 1).toISOString() : to, days)
-}
-
-/** As an input of the browser wants it. */
-function written(moment: string, days: boolean): string {
-  return moment.slice(0, days ? 10 : 16)
-}
-
-function momentOf(text: string): string | null {
-  const time = Date.parse(text.length === 10 ? `${text}T00:00:00Z` : `${text}Z`)
-  return Number.isNaN(time) ? null : new Date(time).toISOString()
 }

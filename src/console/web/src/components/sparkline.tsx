@@ -16,7 +16,8 @@ export function Sparkline({ values, colour }: SparklineProps) {
   const points = values.map((value, index) =>
     `${(index * step).toFixed(1)},${(HEIGHT - 1.5 - Math.max(0, value) / most * (HEIGHT - 3)).toFixed(1)}`)
   return (
-    <svg className={classes.sparkline} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden
+    <svg className={classes.sparkline} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none"
+      aria-hidden
       style={{ '--colour': colour }}>
       <polygon points={`0,${HEIGHT} ${points.join(' ')} ${WIDTH},${HEIGHT}`} />
       <polyline points={points.join(' ')} />

@@ -37,7 +37,9 @@ export default function BillingPage() {
   const [, navigate] = useLocation()
   const by = groupOf(search.get('by'), role === 'key')
   const filter = filterOf(search, role === 'key')
-  const billing = useAsk('GET /billing', { query: { by, ...filter } }, { range: wholeDays(range), every: 60_000 })
+  const billing = useAsk(
+    'GET /billing', { query: { by, ...filter } }, { range: wholeDays(range), every: 60_000 },
+  )
   const budgets = useAsk('GET /budgets', {}, { every: 60_000 })
   const set = (name: string, value: string | null) => {
     setSearch(before => {
@@ -60,7 +62,8 @@ export default function BillingPage() {
               onChange={value => { set('by', value) }} />
           )}
           <RangePicker range={range} choose={choose} presets={PRESETS} days />
-          <Button component="a" variant="default" leftSection={<IconDownload size={16} stroke={1.6} />} download
+          <Button component="a" variant="default" leftSection={<IconDownload size={16} stroke={1.6} />}
+            download
             href={billing.data && addressOf('GET /billing.csv', { query: askedOf(billing.data, filter) })}
             disabled={billing.data === undefined}>
             CSV
@@ -74,11 +77,15 @@ export default function BillingPage() {
             <BillingFigures total={data.total} />
             <div className={classes.split}>
               <SpendChart billing={data} hrefOfDay={hrefOfDay}
-                open={(day, name) => { navigate(hrefOfDay(day, name === undefined ? {} : onlyOf(data.by, name))) }} />
+                open={(day, name) => {
+                  navigate(hrefOfDay(day, name === undefined ? {} : onlyOf(data.by, name)))
+                }} />
               <Certainty total={data.total} />
             </div>
             <GroupTable billing={data}
-              href={name => logsHref(customRange(data.from, data.to), { ...filter, ...onlyOf(data.by, name) })} />
+              href={name => logsHref(
+                customRange(data.from, data.to), { ...filter, ...onlyOf(data.by, name) },
+              )} />
           </Stack>
         )}
       </Answer>
@@ -93,7 +100,8 @@ export default function BillingPage() {
 function BillingFigures({ total }: { readonly total: Billing['total'] }) {
   return (
     <Figures columns={4}>
-      <Figure label="Spend" value={moneyShort(total.cost_usd)} note={<span>exactly {money(total.cost_usd)}</span>} />
+      <Figure label="Spend" value={moneyShort(total.cost_usd)}
+        note={<span>exactly {money(total.cost_usd)}</span>} />
       <Figure label="Requests" value={countShort(total.requests)} exact={count(total.requests)}
         note={<span>{count(total.errors)} of them failed</span>} />
       <Figure label="Input tokens" value={countShort(total.input_tokens)} exact={count(total.input_tokens)}

@@ -68,9 +68,9 @@ function KeyList({ keys: { keys, store, default_limits }, act }: KeyListProps) {
   return (
     <Stack>
       {!store.writable
-        && <Notice
-        tone="warn">Keys cannot be made or changed here: {store.reason
-        ?? 'the store is not to be had'}.</Notice>}
+        && <Notice tone="warn">
+          Keys cannot be made or changed here: {store.reason ?? 'the store is not to be had'}.
+        </Notice>}
       <Section title="Keys of this gateway" flush actions={
         <div className={classes.tools}>
           {revoked > 0 && <Switch size="sm" label={`Revoked too (${revoked})`} checked={withRevoked}

@@ -78,7 +78,8 @@ function ByPassword() {
     <form className={classes.form} onSubmit={submit}>
       <TextInput label="Name" required withAsterisk={false} autoComplete="username" autoCapitalize="none"
         spellCheck={false} value={name} onChange={event => { setName(event.currentTarget.value) }} />
-      <PasswordInput label="Password" required withAsterisk={false} autoComplete="current-password" value={password}
+      <PasswordInput label="Password" required withAsterisk={false} autoComplete="current-password"
+        value={password}
         onChange={event => { setPassword(event.currentTarget.value) }}
         visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }} />
       <Refusal text={problem} />
@@ -96,7 +97,8 @@ function ByKey() {
   }
   return (
     <form className={classes.form} onSubmit={submit}>
-      <PasswordInput label="API key" required withAsterisk={false} autoComplete="off" value={key} spellCheck={false}
+      <PasswordInput label="API key" required withAsterisk={false} autoComplete="off" value={key}
+        spellCheck={false}
         description="You see what this key used, and nothing else"
         onChange={event => { setKey(event.currentTarget.value) }}
         visibilityToggleButtonProps={{ 'aria-label': 'Show the key' }} />
@@ -132,8 +134,8 @@ function FirstUser() {
         <Copy value={COMMAND} what="command" />
       </div>
       <p>
-        Add it to gateway.yaml, then send the gateway a SIGHUP or start it again; one that runs with <code>--watch</code>{' '}
-        reads the file by itself.
+        Add it to gateway.yaml, then send the gateway a SIGHUP or start it again; one that runs
+        with <code>--watch</code> reads the file by itself.
       </p>
       <div className={classes.block}>
         <pre className={classes.code}>{YAML}</pre>

@@ -4,14 +4,14 @@ import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import type { Model } from '../../../api/routes.ts'
 import { useAsk } from '../ask.ts'
-import { Mark, Named } from '../components/badges.tsx'
+import { Named } from '../components/badges.tsx'
 import { DataTable } from '../components/data-table.tsx'
 import type { Column } from '../components/data-table.tsx'
 import { Page, Section } from '../components/page.tsx'
 import { Answer, Empty } from '../components/states.tsx'
-import { money } from '../format.ts'
 import { useUser } from '../session.ts'
 import classes from './models/models.module.css'
+import { Prices, sourcesOf } from './models/prices.tsx'
 
 /** Models, what they cost and where they go. */
 export default function ModelsPage() {
@@ -60,13 +60,10 @@ const COLUMNS: readonly Column<Model>[] = [
       </span>
     ),
   },
-  {
-    id: 'price', title: 'Price', long: 'wrap',
-    cell: ({ price }) => (price === null ? <Mark tone="warn">No price</Mark> : <Price price={price} />),
-  },
+  { id: 'price', title: 'Price', long: 'wrap', cell: model => <Prices model={model} /> },
   {
     id: 'source', title: 'Price from', long: 'wrap',
-    cell: ({ price_source }) => price_source ?? <span className="dim">–</span>,
+    cell: model => sourcesOf(model).join(', ') || <span className="dim">–</span>,
   },
   {
     id: 'protocols', title: 'Protocols', long: 'wrap',
@@ -75,8 +72,12 @@ const COLUMNS: readonly Column<Model>[] = [
   },
   {
     id: 'upstream', title: 'A chat goes to', sort: ({ upstream }) => upstream ?? '',
-    cell: ({ upstream }) =>
-      (upstream === null ? <span className="dim">–</span> : <Named kind="upstream" name={upstream} />),
+    cell: ({ upstream, targets }) => (upstream === null ? <span className="dim">–</span> : (
+      <span className={classes.name}>
+        <Named kind="upstream" name={upstream} />
+        {targets.length > 1 && <small className="dim">{othersText(targets.length - 1)}</small>}
+      </span>
+    )),
   },
   {
     id: 'try', title: '', align: 'right',
@@ -89,16 +90,6 @@ const COLUMNS: readonly Column<Model>[] = [
   },
 ]
 
-/** `cache_write_5m` -> `cache write 5m` */
-function Price({ price }: { readonly price: Readonly<Record<string, string>> }) {
-  return (
-    <dl className={classes.price}>
-      {Object.entries(price).map(([name, usd]) => (
-        <div key={name}>
-          <dt>{name.replaceAll(/[_.]/g, ' ')}</dt>
-          <dd>{/^\d+(\.\d+)?$/.test(usd) ? money(usd) : usd}</dd>
-        </div>
-      ))}
-    </dl>
-  )
+function othersText(others: number): string {
+  return others === 1 ? 'or 1 other' : `or ${others} others`
 }

@@ -52,7 +52,8 @@ export default function Panel() {
       {panel.data && (
         <Columns least={26}>
           {isReader && (
-            <TopList title="Top keys" kind="key" rows={panel.data.top_keys} spend={panel.data.now.figures.cost_usd}
+            <TopList title="Top keys" kind="key" rows={panel.data.top_keys}
+              spend={panel.data.now.figures.cost_usd}
               href={key => logsHref(range, onlyOf('key', key))} />
           )}
           <TopList title="Top models" kind="model" rows={panel.data.top_models}

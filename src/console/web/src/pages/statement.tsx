@@ -50,7 +50,8 @@ export default function StatementPage() {
           <Select aria-label="Month, UTC" w={170} value={month}
             data={[...new Set([...months, month])].map(value => ({ value, label: monthName(value) }))}
             onChange={value => { if (value !== null) set('month', value) }} />
-          <Button component="a" variant="default" leftSection={<IconDownload size={16} stroke={1.6} />} download
+          <Button component="a" variant="default" leftSection={<IconDownload size={16} stroke={1.6} />}
+            download
             href={statement.data && addressOf('GET /billing.csv', { query: {
               from: statement.data.from, to: statement.data.to, by: 'model',
               ...isReader && { key: statement.data.key },

@@ -10,6 +10,7 @@ import { EndMark } from '../components/end-mark.tsx'
 import { Columns, Page, Section, Stack } from '../components/page.tsx'
 import { Empty, Failure, Loading } from '../components/states.tsx'
 import { Time } from '../components/time.tsx'
+import tones from '../components/tones.module.css'
 import { bytes } from '../format.ts'
 import { logsHref } from '../links.ts'
 import { useNow } from '../now.ts'
@@ -40,7 +41,9 @@ export default function StoryPage() {
       actions={
         <>
           {began !== undefined && (
-            <Button component={Link} href={aroundHref(began)} variant="default" size="sm">Around that time</Button>
+            <Button component={Link} href={aroundHref(began)} variant="default" size="sm">
+              Around that time
+            </Button>
           )}
           <Button component={Link} href={list ?? '/logs'} variant="default" size="sm"
             leftSection={<IconArrowLeft size={16} stroke={1.6} aria-hidden />}>
@@ -165,7 +168,7 @@ function Advised({ story }: { readonly story: Story }) {
   const advice = adviceFor(row)
   if (advice === null) return null
   return (
-    <div className={classes.advice}>
+    <div className={`${classes.advice} ${tones.warn}`}>
       <p>
         <strong>Why:</strong> {error_explanation ?? lastWord(story)
           ?? `${end_explanation.charAt(0).toUpperCase()}${end_explanation.slice(1)}.`}

@@ -1,9 +1,10 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
-import { IconKeyboard, IconLogout, IconSearch } from '@tabler/icons-react'
+import { IconBook, IconExternalLink, IconKeyboard, IconLogout, IconSearch } from '@tabler/icons-react'
 import { Link, useRoute } from 'wouter'
 import { placesOf } from '../places.ts'
 import type { Place } from '../places.ts'
 import type { Session } from '../ask.ts'
+import { reachable } from '../reach.ts'
 import { useLogin, useUser } from '../session.ts'
 import classes from './navigation.module.css'
 import { SchemeSwitch } from './scheme-switch.tsx'
@@ -39,6 +40,7 @@ export function Navigation({ session, search, help, chosen }: NavigationProps) {
             </ul>
           </div>
         ))}
+        <Documentation url={session.docs_url} />
       </nav>
       <div className={classes.foot}>
         <div className={classes.user}>
@@ -75,9 +77,30 @@ function PlaceLink({ place, chosen }: { readonly place: Place; readonly chosen: 
   const [isHere] = useRoute(place.path === '/' ? '/' : `${place.path}/*?`)
   const { icon: Icon } = place
   return (
-    <Link href={place.path} className={classes.link} aria-current={isHere ? 'page' : undefined} onClick={chosen}>
+    <Link href={place.path} className={classes.link} aria-current={isHere ? 'page' : undefined}
+      onClick={chosen}>
       <Icon size={18} stroke={1.6} aria-hidden />
       {place.title}
     </Link>
+  )
+}
+
+/** Where it is served, and to be reached from here. */
+function Documentation({ url }: { readonly url: string | null }) {
+  const href = reachable(url, window.location)
+  if (href === null) return null
+  return (
+    <div>
+      <div id="nav-Learn" className={classes.group}>Learn</div>
+      <ul aria-labelledby="nav-Learn">
+        <li>
+          <a href={`${href}/`} target="_blank" rel="noreferrer" className={classes.link}>
+            <IconBook size={18} stroke={1.6} aria-hidden />
+            Documentation
+            <IconExternalLink size={14} stroke={1.6} className={classes.leaves} aria-label="in a new tab" />
+          </a>
+        </li>
+      </ul>
+    </div>
   )
 }

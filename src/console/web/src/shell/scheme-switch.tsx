@@ -15,7 +15,9 @@ export function SchemeSwitch() {
     <Menu position="top-end" shadow="md">
       <Menu.Target>
         <Tooltip label="Colours">
-          <ActionIcon variant="subtle" color="gray" aria-label="Colours"><Current size={17} stroke={1.6} /></ActionIcon>
+          <ActionIcon variant="subtle" color="gray" aria-label="Colours">
+            <Current size={17} stroke={1.6} />
+          </ActionIcon>
         </Tooltip>
       </Menu.Target>
       <Menu.Dropdown>

@@ -18,7 +18,8 @@ export function Search({ opened, close }: { readonly opened: boolean; readonly c
   return (
     <Modal opened={opened} onClose={close} title="Find a request">
       <form onSubmit={submit}>
-        <TextInput label="Request id" description="The x-gateway-request-id of its answer" data-autofocus value={id}
+        <TextInput label="Request id" description="The x-gateway-request-id of its answer" data-autofocus
+          value={id}
           spellCheck={false} autoComplete="off" onChange={event => { setId(event.currentTarget.value) }} />
         <Button type="submit" mt="md" fullWidth>Open</Button>
       </form>

@@ -25,7 +25,8 @@ export function Shell({ session, children }: { readonly session: Session; readon
       <a href="#main" className={classes.skip}>Skip to the content</a>
       <div className={classes.shell}>
         <header className={classes.bar}>
-          <Burger opened={open === 'drawer'} onClick={() => { setOpen('drawer') }} size="sm" aria-label="Pages" />
+          <Burger opened={open === 'drawer'} onClick={() => { setOpen('drawer') }} size="sm"
+            aria-label="Pages" />
           <Brand />
           <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Find a request" onClick={search}>
             <IconSearch size={19} stroke={1.6} />
@@ -62,7 +63,10 @@ function Brand() {
   )
 }
 
-/** Another page begins at its top, and reading goes on there. One that is gone back to stands where it was left. */
+/**
+ * Another page begins at its top, and reading goes on there. One
+ * that is gone back to stands where it was left.
+ */
 function useFocusOnChange() {
   const [path] = useLocation()
   const main = useRef<HTMLElement>(null)

@@ -15,7 +15,9 @@ export function useShortcuts(search: () => void, help: () => void): void {
   const goneAt = useRef(-Infinity)
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isWriting(event.target)) return
+      if (
+        event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isWriting(event.target)
+      ) return
       const isAfterG = event.timeStamp - goneAt.current < PATIENCE
       goneAt.current = -Infinity
       const place = isAfterG ? placesOf(role).find(({ letter }) => letter === event.key) : undefined
@@ -34,7 +36,8 @@ export function useShortcuts(search: () => void, help: () => void): void {
 /** In a field the keys are text; in a dialog or a menu they are its own. */
 function isWriting(target: EventTarget | null): boolean {
   return target instanceof HTMLElement
-    && (target.isContentEditable || target.closest('input, textarea, select, [role="dialog"], [role="menu"]') !== null)
+    && (target.isContentEditable || target.closest('input, textarea, select, ' +
+      '[role="dialog"], [role="menu"]') !== null)
 }
 
 export function ShortcutList({ opened, close }: { readonly opened: boolean; readonly close: () => void }) {
@@ -44,7 +47,9 @@ export function ShortcutList({ opened, close }: { readonly opened: boolean; read
       <dl className={classes.list}>
         <div><dt><Kbd>/</Kbd></dt><dd>Find a request by its id</dd></div>
         <div><dt><Kbd>?</Kbd></dt><dd>This list</dd></div>
-        <div><dt><Kbd>↑</Kbd> <Kbd>↓</Kbd> <Kbd>Enter</Kbd></dt><dd>Go through the rows of a table, open one</dd></div>
+        <div>
+          <dt><Kbd>↑</Kbd> <Kbd>↓</Kbd> <Kbd>Enter</Kbd></dt><dd>Go through the rows of a table, open one</dd>
+        </div>
         {placesOf(role).map(({ path, title, letter }) => (
           <div key={path}><dt><Kbd>g</Kbd> <Kbd>{letter}</Kbd></dt><dd>{title}</dd></div>
         ))}

@@ -15,7 +15,9 @@ const COLOURS = { accent: 'var(--chart-1)', warn: 'var(--chart-3)', bad: 'var(--
 const PER = { day: 'a day', month: 'a month', total: 'in all' } as const
 
 /** Every budget: what of it is used, its course, and when it begins anew. The fullest first. */
-export function Budgets({ budgets, about }: { readonly budgets: readonly Budget[]; readonly about?: string }) {
+export function Budgets(
+  { budgets, about }: { readonly budgets: readonly Budget[]; readonly about?: string },
+) {
   const now = useNow(60_000)
   return (
     <Section title="Budgets" about={about}>
@@ -38,7 +40,9 @@ function BudgetCard({ budget, now }: { readonly budget: Budget; readonly now: nu
     <>
       <div className={classes.head}>
         <Named kind="key" name={budget.key} />
-        {tone === 'bad' ? <Mark tone="bad">used up</Mark> : tone === 'warn' ? <Mark tone="warn">near its end</Mark> : null}
+        {tone === 'bad'
+          ? <Mark tone="bad">used up</Mark>
+          : tone === 'warn' ? <Mark tone="warn">near its end</Mark> : null}
       </div>
       <div className={classes.amounts}>
         <strong title={money(budget.spent_usd)}>{moneyShort(budget.spent_usd)}</strong>
@@ -46,10 +50,13 @@ function BudgetCard({ budget, now }: { readonly budget: Budget; readonly now: nu
       </div>
       <Meter share={budget.used} tone={tone} />
       {budget.course.length > 1 && (
-        <Sparkline values={budget.course.map(({ spent_usd }) => approximate(spent_usd))} colour={COLOURS[tone]} />
+        <Sparkline values={budget.course.map(({ spent_usd }) => approximate(spent_usd))}
+          colour={COLOURS[tone]} />
       )}
       <div className={classes.foot}>
-        <span>{percent(budget.used)} used{budget.model !== null && <>, for <code>{budget.model}</code></>}</span>
+        <span>
+          {percent(budget.used)} used{budget.model !== null && <>, for <code>{budget.model}</code></>}
+        </span>
         <span>{budget.period_to === null
           ? 'does not renew'
           : `renews ${dayShort(budget.period_to, now)}, ${relative(budget.period_to, now)}`}</span>

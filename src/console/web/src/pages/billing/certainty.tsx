@@ -18,7 +18,8 @@ export function Certainty({ total }: { readonly total: Figures }) {
   return (
     <Section title="How sure this is">
       <div className={classes.bar} aria-hidden>
-        {share < 1 && <span style={{ '--share': 1 - share, '--colour': whole === 0 ? UNPRICED : REPORTED }} />}
+        {share < 1
+          && <span style={{ '--share': 1 - share, '--colour': whole === 0 ? UNPRICED : REPORTED }} />}
         {share > 0 && <span style={{ '--share': share, '--colour': ESTIMATED }} />}
       </div>
       <dl className={classes.list}>

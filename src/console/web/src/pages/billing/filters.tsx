@@ -14,7 +14,8 @@ export function Filters({ filter, drop }: { readonly filter: Filter; readonly dr
       {entries.map(([kind, name]) => (
         <li key={kind} className={classes.chip}>
           <Named kind={kind} name={name} />
-          <CloseButton size="xs" radius="xl" aria-label={`Not only ${kind} ${name}`} onClick={() => { drop(kind) }} />
+          <CloseButton size="xs" radius="xl" aria-label={`Not only ${kind} ${name}`}
+            onClick={() => { drop(kind) }} />
         </li>
       ))}
     </ul>

@@ -44,7 +44,9 @@ function columnsOf(title: string, { by, groups, total }: Billing): Column<Row>[]
     total.estimated_cost_usd, ...groups.map(({ figures }) => figures.estimated_cost_usd),
   ])
   const whole = approximate(total.cost_usd)
-  const numbers = (id: keyof Figures & `${string}${'requests' | 'tokens'}`, heading: string): Column<Row> => ({
+  const numbers = (
+    id: keyof Figures & `${string}${'requests' | 'tokens'}`, heading: string,
+  ): Column<Row> => ({
     id, title: heading, align: 'right', total: count(total[id]),
     cell: ({ figures }) => count(figures[id]), sort: ({ figures }) => figures[id],
   })
@@ -52,7 +54,9 @@ function columnsOf(title: string, { by, groups, total }: Billing): Column<Row>[]
     {
       id: 'name', title, long: 'clip', sort: ({ name }) => nameOf(by, name),
       cell: ({ name, rank }) => (
-        <span className={classes.name}><Swatch colour={colourOf(rank)} /><span>{nameOf(by, name)}</span></span>
+        <span className={classes.name}>
+          <Swatch colour={colourOf(rank)} /><span>{nameOf(by, name)}</span>
+        </span>
       ),
     },
     {

@@ -58,7 +58,9 @@ export function SpendChart({ billing, open, hrefOfDay }: SpendChartProps) {
         ? <Empty title="Nothing was spent in this time" />
         : <>
             <Legend series={all} />
-            <Bars height={260} series={all} tick={day => dayShort(day, now)} scale={value => moneyShort(String(value))}
+            <Bars height={260} series={all} tick={day => dayShort(day, now)} scale={value => moneyShort(
+              String(value),
+            )}
               tip={tip}
               points={days.map(day => ({
                 id: day.day,
@@ -72,7 +74,9 @@ export function SpendChart({ billing, open, hrefOfDay }: SpendChartProps) {
   )
 }
 
-function DayTable({ days, hrefOfDay }: { readonly days: readonly Day[]; readonly hrefOfDay: (day: string) => string }) {
+function DayTable(
+  { days, hrefOfDay }: { readonly days: readonly Day[]; readonly hrefOfDay: (day: string) => string },
+) {
   const places = columnPlaces(days.map(({ cost_usd }) => cost_usd))
   return (
     <DataTable label="Spend by day" rows={days} id={({ day }) => day} href={({ day }) => hrefOfDay(day)}

@@ -14,7 +14,9 @@ type Figures = Statement['total']
 export function StatementPaper({ statement }: { readonly statement: Statement }) {
   const { key, month, from, to, final, made_at, lines, days, total } = statement
   const lastDay = dayUtc(Date.parse(to) - 1)
-  const figures = columnsOf([total, ...lines.map(line => line.figures), ...days.map(day => day.figures)], total)
+  const figures = columnsOf(
+    [total, ...lines.map(line => line.figures), ...days.map(day => day.figures)], total,
+  )
   const used = days.filter(day => day.figures.requests > 0)
   return (
     <article className={`${classes.paper} paper`}>
@@ -59,18 +61,21 @@ export function StatementPaper({ statement }: { readonly statement: Statement })
         {!final && <p>The month is not over, or a request of it still runs: the sums can still grow.</p>}
         {total.estimated_requests > 0 && (
           <p>
-            The use of {count(total.estimated_requests)} requests was estimated by the gateway, in whole or in part:{' '}
-            {money(total.estimated_cost_usd)} of the total.
+            The use of {count(total.estimated_requests)} requests was estimated by the gateway, in whole or in
+            part: {money(total.estimated_cost_usd)} of the total.
           </p>
         )}
         {total.unpriced_requests > 0 && (
-          <p>{count(total.unpriced_requests)} requests were of models without a price. They are not in the total.</p>
+          <p>
+            {count(total.unpriced_requests)} requests were of models without a price. They are not in the
+            total.
+          </p>
         )}
         <p>
-          Prices are those in force when a request was made. Cached input is part of the input, reasoning of the
-          output.
-          <span className={classes.phone}> How many tokens there were does not fit here: it is on paper, in the
-            CSV and on a wider screen.</span>
+          Prices are those in force when a request was made. Cached input is part of the input, reasoning of
+          the output.
+          <span className={classes.phone}> How many tokens there were does not fit here: it is on paper, in
+            the CSV and on a wider screen.</span>
         </p>
       </footer>
     </article>

@@ -4,7 +4,8 @@ export interface Token {
   readonly text: string
 }
 
-const LINE = /^(\s*(?:- +)*)((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#"'{[&*!|>-][^#:]*?|-[^\s#:][^#:]*?):(?=\s|$))?(.*)$/
+const LINE =
+  /^(\s*(?:- +)*)((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#"'{[&*!|>-][^#:]*?|-[^\s#:][^#:]*?):(?=\s|$))?(.*)$/
 
 /** Tells keys, values and comments of one line apart, well enough for colours. */
 export function tokens(line: string): Token[] {

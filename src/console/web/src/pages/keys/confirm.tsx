@@ -26,7 +26,8 @@ const TEXTS: Readonly<Record<Exclude<Deed, 'change'>,
     title: 'Block a key of gateway.yaml',
     verb: 'Block',
     about: [
-      'Requests with it are refused from now on, with 401, and those under way are ended. A reload or a restart ' +
+      'Requests with it are refused from now on, with 401, and those under way are ' +
+        'ended. A reload or a restart ' +
         'changes nothing in that.',
       'It stays in gateway.yaml. Take it out there when it is to be gone for good. You can unblock it here.',
     ],

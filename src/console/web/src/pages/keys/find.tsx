@@ -35,7 +35,8 @@ function Question({ close, cutOff }: Omit<FindProps, 'opened'>) {
   const owner = find.data?.owner
   return (
     <form className={classes.form} onSubmit={submit}>
-      <PasswordInput label="The key" description="All of it. It is compared by its SHA-256, and written down nowhere."
+      <PasswordInput label="The key"
+        description="All of it. It is compared by its SHA-256, and written down nowhere."
         required withAsterisk={false} autoComplete="off" spellCheck={false} value={key} data-autofocus
         visibilityToggleButtonProps={{ 'aria-label': 'Show the key' }}
         onChange={event => {
@@ -43,7 +44,9 @@ function Question({ close, cutOff }: Omit<FindProps, 'opened'>) {
           find.reset()
         }} />
       {find.error && <Problem error={find.error} />}
-      <output className={owner === undefined ? 'unseen' : undefined}>{owner !== undefined && told(owner)}</output>
+      <output className={owner === undefined ? 'unseen' : undefined}>
+        {owner !== undefined && told(owner)}
+      </output>
       <div className={classes.buttons}>
         <Button variant="default" onClick={close}>Close</Button>
         {owner?.state === 'live'
@@ -55,7 +58,9 @@ function Question({ close, cutOff }: Omit<FindProps, 'opened'>) {
 }
 
 function told(owner: KeyOwner['owner']): string {
-  if (owner === null) return 'It is no key of this gateway: there is nothing to cut off. Was all of it copied?'
+  if (owner === null) {
+    return 'It is no key of this gateway: there is nothing to cut off. Was all of it copied?'
+  }
   return `It is the key ${owner.name}, ${STATES[owner.state]}.`
 }
 

@@ -44,7 +44,8 @@ export function Filters({ filter, change, forKey }: FiltersProps) {
       <NameChoice label="Model" name="model" filter={filter} change={change} names={names?.models} />
       {!forKey && <NameChoice label="Upstream" name="upstream" filter={filter} change={change}
         names={names?.upstreams} />}
-      <Choice label="Status" value={filter.status} choose={status => { change({ status }) }} data={STATUSES} />
+      <Choice label="Status" value={filter.status} choose={status => { change({ status }) }}
+        data={STATUSES} />
       <Choice label="End" value={filter.end} choose={end => { change({ end }) }} data={ENDS} />
     </div>
   )

@@ -29,12 +29,15 @@ export function OwnLimits({ own }: { readonly own: Own }) {
               {limits?.concurrent !== undefined && (
                 <div className={classes.limit}>
                   <dt>At the same time</dt>
-                  <dd className={classes.value}><strong>{count(limits.concurrent)}</strong><span>requests</span></dd>
+                  <dd className={classes.value}>
+                    <strong>{count(limits.concurrent)}</strong><span>requests</span>
+                  </dd>
                 </div>
               )}
             </dl>
             {models.length > 0 && (
-              <DataTable label="Limits for some models" rows={models} id={([glob]) => glob} columns={MODEL_COLUMNS} />
+              <DataTable label="Limits for some models" rows={models} id={([glob]) => glob}
+                columns={MODEL_COLUMNS} />
             )}
           </Stack>}
     </Section>
@@ -46,7 +49,9 @@ function Rate({ label, rate }: { readonly label: string; readonly rate: NonNulla
   return (
     <div className={classes.limit}>
       <dt>{label}</dt>
-      <dd className={classes.value}><strong>{count(rate.remaining)}</strong><span>of {count(rate.limit)} left</span></dd>
+      <dd className={classes.value}>
+        <strong>{count(rate.remaining)}</strong><span>of {count(rate.limit)} left</span>
+      </dd>
       <dd><Meter share={left} tone={left < 0.1 ? 'bad' : left < 0.25 ? 'warn' : 'accent'} /></dd>
       <dd><small>{rate.reset_ms > 0 ? `full again in ${duration(rate.reset_ms)}` : 'full'}</small></dd>
     </div>
@@ -66,6 +71,8 @@ const MODEL_COLUMNS: readonly Column<ModelLimit>[] = [
   },
 ]
 
-function rateColumn(id: 'requests_per_minute' | 'tokens_per_minute' | 'concurrent', title: string): Column<ModelLimit> {
+function rateColumn(
+  id: 'requests_per_minute' | 'tokens_per_minute' | 'concurrent', title: string,
+): Column<ModelLimit> {
   return { id, title, align: 'right', cell: ([, rates]) => count(rates[id] ?? null) }
 }

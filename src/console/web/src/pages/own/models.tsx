@@ -23,11 +23,14 @@ export function OwnModels({ models, allowed }: OwnModelsProps) {
     const text = wanted.trim().toLowerCase()
     return models.filter(({ name }) => name.toLowerCase().includes(text))
   }, [models, wanted])
-  const about = allowed === null ? 'This key may ask for every model' : `This key may ask for ${allowed.join(', ')}`
+  const about = allowed === null
+    ? 'This key may ask for every model'
+    : `This key may ask for ${allowed.join(', ')}`
   return (
     <Section title="Models" about={about} flush
       actions={
-        <TextInput size="xs" w={180} type="search" aria-label="Find a model" placeholder="Find a model" value={wanted}
+        <TextInput size="xs" w={180} type="search" aria-label="Find a model" placeholder="Find a model"
+          value={wanted}
           onChange={event => { setWanted(event.currentTarget.value) }} />
       }>
       {shown.length === 0
@@ -35,11 +38,18 @@ export function OwnModels({ models, allowed }: OwnModelsProps) {
         : <DataTable label="Models" rows={shown.slice(0, 200)} id={({ name }) => name} columns={[
             {
               id: 'name', title: 'Model', sort: ({ name }) => name,
-              cell: ({ name }) => <span className={classes.name}><span>{name}</span><Copy value={name} what="name" /></span>,
+              cell: ({ name }) =>
+                <span className={classes.name}><span>{name}</span><Copy value={name} what="name" /></span>,
             },
             { id: 'protocols', title: 'Protocols', cell: ({ protocols }) => protocols.join(', ') },
-            { id: 'input', title: 'Input, per million', align: 'right', cell: model => priceOf(model, 'input') },
-            { id: 'output', title: 'Output, per million', align: 'right', cell: model => priceOf(model, 'output') },
+            {
+              id: 'input', title: 'Input, per million', align: 'right',
+              cell: model => priceOf(model, 'input'),
+            },
+            {
+              id: 'output', title: 'Output, per million', align: 'right',
+              cell: model => priceOf(model, 'output'),
+            },
           ]} />}
     </Section>
   )

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import type { ResponseOf } from '../../api.ts'
 import { Prose } from '../../components/prose.tsx'
 import { Time } from '../../components/time.tsx'
+import tones from '../../components/tones.module.css'
 import { placesOf } from '../../places.ts'
 import { useUser } from '../../session.ts'
 import classes from './concerns.module.css'
@@ -22,6 +23,8 @@ const PLACES: Readonly<Record<Concern['kind'], readonly { path: string; text: st
   key_store: [{ path: '/keys', text: 'Keys' }],
 }
 
+const TONES: Readonly<Record<Concern['severity'], 'bad' | 'warn'>> = { error: 'bad', warning: 'warn' }
+
 /** What somebody should look at, the worst first. Nothing where all is well. */
 export function Concerns({ concerns }: { readonly concerns: readonly Concern[] }) {
   const { role } = useUser()
@@ -36,7 +39,7 @@ export function Concerns({ concerns }: { readonly concerns: readonly Concern[] }
           const place = PLACES[concern.kind].find(({ path }) => seen.some(each => each.path === path))
           return (
             <li key={`${concern.kind} ${concern.subject} ${concern.message}`}
-              className={`${classes.concern} ${classes[concern.severity]}`}>
+              className={`${classes.concern} ${tones[TONES[concern.severity]]}`}>
               <Icon size={18} stroke={1.8} aria-label={concern.severity} />
               <div>
                 <p><Prose text={concern.message} /></p>

@@ -4,7 +4,9 @@ import type { Point, Series } from '../../components/chart.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Columns } from '../../components/page.tsx'
-import { approximate, count, countShort, dayShort, dayUtc, hourUtc, money, moneyShort, percent } from '../../format.ts'
+import {
+  approximate, count, countShort, dayShort, dayUtc, hourUtc, money, moneyShort, percent,
+} from '../../format.ts'
 
 type Panel = ResponseOf<'GET /panel'>
 type Slice = Panel['slices'][number]
@@ -27,7 +29,8 @@ export function Course({ panel, open }: CourseProps) {
   const { slices, slice } = panel
   const bySlice = new Map(slices.map(each => [each.at, each]))
   const now = Date.parse(panel.now.to)
-  const ofPoint = ({ id }: Point) => bySlice.get(id) ?? { at: id, requests: 0, errors: 0, tokens: 0, cost_usd: '0' }
+  const ofPoint = ({ id }: Point) => bySlice.get(id)
+    ?? { at: id, requests: 0, errors: 0, tokens: 0, cost_usd: '0' }
   const title = ({ id }: Point) => slice === 'hour' ? `${dayUtc(id)} ${hourUtc(id)} UTC` : `${dayUtc(id)} UTC`
   const isDay = slices.length <= 26 && slice === 'hour'
   const tick = (id: string) => isDay ? hourUtc(id) : dayShort(id, now)
@@ -39,9 +42,12 @@ export function Course({ panel, open }: CourseProps) {
   const about = `Per ${slice}, UTC`
   return (
     <Columns least={17}>
-      <ChartSection title="Requests and errors" about={about} table={<SliceTable slices={slices} slice={slice} />}>
+      <ChartSection title="Requests and errors" about={about}
+        table={<SliceTable slices={slices} slice={slice} />}>
         <Bars {...common} series={[OK, ERRORS]} scale={countShort}
-          points={slices.map(({ at, requests, errors }) => ({ id: at, values: { ok: requests - errors, errors } }))}
+          points={slices.map(({ at, requests, errors }) => ({
+            id: at, values: { ok: requests - errors, errors },
+          }))}
           tip={point => {
             const { requests, errors } = ofPoint(point)
             const share = requests === 0 ? 0 : errors / requests
@@ -58,12 +64,16 @@ export function Course({ panel, open }: CourseProps) {
       <ChartSection title="Tokens" about={about} table={<SliceTable slices={slices} slice={slice} />}>
         <Bars {...common} series={[TOKENS]} scale={countShort}
           points={slices.map(({ at, tokens }) => ({ id: at, values: { tokens } }))}
-          tip={point => ({ title: title(point), parts: [{ series: TOKENS, text: count(ofPoint(point).tokens) }] })} />
+          tip={point => ({
+            title: title(point), parts: [{ series: TOKENS, text: count(ofPoint(point).tokens) }],
+          })} />
       </ChartSection>
       <ChartSection title="Spend" about={about} table={<SliceTable slices={slices} slice={slice} />}>
         <Bars {...common} series={[SPEND]} scale={value => moneyShort(String(value))}
           points={slices.map(({ at, cost_usd }) => ({ id: at, values: { spend: approximate(cost_usd) } }))}
-          tip={point => ({ title: title(point), parts: [{ series: SPEND, text: money(ofPoint(point).cost_usd) }] })} />
+          tip={point => ({
+            title: title(point), parts: [{ series: SPEND, text: money(ofPoint(point).cost_usd) }],
+          })} />
       </ChartSection>
     </Columns>
   )
@@ -81,5 +91,6 @@ function SliceTable({ slices, slice }: Pick<Panel, 'slices' | 'slice'>) {
     id: 'at', title: slice === 'hour' ? 'Hour, UTC' : 'Day, UTC',
     cell: row => slice === 'hour' ? `${dayUtc(row.at)} ${hourUtc(row.at)}` : dayUtc(row.at),
   }
-  return <DataTable label={`Course by ${slice}`} rows={slices} columns={[at, ...COLUMNS]} id={row => row.at} />
+  return <DataTable label={`Course by ${slice}`} rows={slices} columns={[at, ...COLUMNS]}
+    id={row => row.at} />
 }

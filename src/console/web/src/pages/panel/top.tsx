@@ -30,7 +30,10 @@ export function TopList({ title, kind, rows, spend, href }: TopProps) {
                 id: 'name', title: kind === 'key' ? 'Key' : 'Model', long: 'clip',
                 cell: row => <Named kind={kind} name={row.name} />,
               },
-              { id: 'requests', title: 'Requests', align: 'right', cell: row => countShort(row.figures.requests) },
+              {
+                id: 'requests', title: 'Requests', align: 'right',
+                cell: row => countShort(row.figures.requests),
+              },
               {
                 id: 'tokens', title: 'Tokens', align: 'right', deskOnly: true,
                 cell: row => countShort(row.figures.input_tokens + row.figures.output_tokens),

@@ -21,7 +21,8 @@ const HEALTH: Readonly<Record<Upstream['health'], { tone: Tone; text: string }>>
 const COLUMNS: readonly Column<Upstream>[] = [
   {
     id: 'name', title: 'Upstream', long: 'clip', sort: row => row.name,
-    cell: row => <>{row.name}<small className={classes.where}>{row.url ?? 'simulator, in the process'}</small></>,
+    cell: row =>
+      <>{row.name}<small className={classes.where}>{row.url ?? 'simulator, in the process'}</small></>,
   },
   {
     id: 'health', title: 'Health and circuits', sort: row => row.health,
@@ -67,7 +68,8 @@ export interface UpstreamsProps {
 /** Each upstream: how it is, and what it did in the chosen time. */
 export function Upstreams({ upstreams, href }: UpstreamsProps) {
   return (
-    <Section title="Upstreams" about="Health is of now; the figures are of the chosen time, latency to the first byte"
+    <Section title="Upstreams"
+      about="Health is of now; the figures are of the chosen time, latency to the first byte"
       flush>
       {upstreams.length === 0
         ? <Empty title="No upstreams">Nothing is configured that a request could go to.</Empty>
@@ -81,12 +83,16 @@ function Circuits({ upstream }: { readonly upstream: Upstream }) {
   const troubled = upstream.candidates.filter(({ circuit }) => circuit !== 'closed')
   const total = upstream.candidates.length
   if (total === 0) return null
-  if (troubled.length === 0) return <small>{total === 1 ? 'circuit closed' : `${total} circuits closed`}</small>
+  if (troubled.length === 0) {
+    return <small>{total === 1 ? 'circuit closed' : `${total} circuits closed`}</small>
+  }
   return (
     <>
       {troubled.slice(0, 3).map(({ model, circuit, opens_in_ms }) => (
         <small key={model}>
-          <b>{circuit}</b> for {model ?? 'any model'}{opens_in_ms !== null && `, tried in ${duration(opens_in_ms)}`}
+          <b>
+            {circuit}
+          </b> for {model ?? 'any model'}{opens_in_ms !== null && `, tried in ${duration(opens_in_ms)}`}
         </small>
       ))}
       {total > troubled.length && <small>{total - troubled.length} of {total} circuits closed</small>}

@@ -1,11 +1,5 @@
-const EVERY = new Set(['0.0.0.0', '[::]'])
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
-
-/** As of `window.location`. */
-interface Here {
-  readonly origin: string
-  readonly hostname: string
-}
+import { reachable } from '../../reach.ts'
+import type { Here } from '../../reach.ts'
 
 /**
  * Where clients send what the playground sends.
@@ -15,12 +9,5 @@ interface Here {
  * @returns without a slash at its end
  */
 export function baseUrlFor(told: string | null, here: Here): string {
-  const url = told === null ? null : URL.parse(told)
-  if (url === null) return here.origin
-  const host = here.hostname.includes(':') && !here.hostname.startsWith('[') ? `[${here.hostname}]`
-    : here.hostname
-  if (EVERY.has(url.hostname)) url.hostname = host
-  // From elsewhere nobody reaches it there: some proxy stands between.
-  else if (LOOPBACK.test(url.hostname) && !LOOPBACK.test(host)) return here.origin
-  return url.origin
+  return reachable(told, here) ?? here.origin
 }

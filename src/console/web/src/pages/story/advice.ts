@@ -35,7 +35,8 @@ export function adviceFor({ end, error }: Pick<Row, 'end' | 'error'>): Advice | 
 
 const SEND_AGAIN = 'Send it again; the client libraries do so by themselves.'
 const OF_KEY = 'on the Keys page, or in gateway.yaml where the key stands there'
-const MORE_TARGETS = 'If it happens often, give the route a second target, so that another upstream takes over.'
+const MORE_TARGETS =
+  'If it happens often, give the route a second target, so that another upstream takes over.'
 
 const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   bad_request_target: client(

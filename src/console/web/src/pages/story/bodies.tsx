@@ -17,7 +17,8 @@ export function Bodies({ id }: { readonly id: string }) {
   const { role } = useUser()
   if (isOpen) return <Opened id={id} />
   return (
-    <Section title="Bodies" about={role === 'key' ? undefined : 'That you looked at them is written into the audit list.'}
+    <Section title="Bodies"
+      about={role === 'key' ? undefined : 'That you looked at them is written into the audit list.'}
       actions={
         <Button variant="default" size="xs" leftSection={<IconEye size={16} stroke={1.6} aria-hidden />}
           onClick={() => setOpen(true)}>
@@ -32,12 +33,18 @@ export function Bodies({ id }: { readonly id: string }) {
 function Opened({ id }: { readonly id: string }) {
   const answer = useAsk('GET /logs/:id/bodies', { params: { id } })
   if (answer.data !== undefined && !answer.isPlaceholderData) {
-    return <Stack>{answer.data.transcripts.map(each => <Transcript key={each.started_at} transcript={each} />)}</Stack>
+    return <Stack>{answer.data.transcripts.map(
+      each => <Transcript key={each.started_at} transcript={each} />,
+    )}</Stack>
   }
-  return answer.isError ? <Failure error={answer.error} retry={() => { void answer.refetch() }} /> : <Loading height={320} />
+  return answer.isError
+    ? <Failure error={answer.error} retry={() => { void answer.refetch() }} />
+    : <Loading height={320} />
 }
 
-function Transcript({ transcript: { request, answer, expires_at } }: { readonly transcript: Kept['transcripts'][number] }) {
+function Transcript(
+  { transcript: { request, answer, expires_at } }: { readonly transcript: Kept['transcripts'][number] },
+) {
   const about = `Kept until ${timeUtc(expires_at)} UTC`
   return (
     <Columns least={24}>
@@ -53,7 +60,10 @@ function Transcript({ transcript: { request, answer, expires_at } }: { readonly 
 
 function Shown({ body, label }: { readonly body: Body; readonly label: string }) {
   const { content_type, bytes: size, is_cut, coding } = body
-  const facts = [content_type ?? 'no content type', bytes(size), ...is_cut ? ['the beginning is kept'] : [], ...coding === 'base64' ? ['in base64'] : []]
+  const facts = [
+    content_type ?? 'no content type', bytes(size), ...is_cut ? ['the beginning is kept'] : [],
+    ...coding === 'base64' ? ['in base64'] : [],
+  ]
   return (
     <>
       <p className={classes.sure}>{facts.join(', ')}</p>

@@ -1,0 +1,87 @@
+import type { Price, Target } from '../config/types.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Model } from './api/routes.ts'
+
+/** How a model is asked in each protocol that the playground speaks. */
+const PATHS = {
+  chat: () => '/v1/chat/completions',
+  responses: () => '/v1/responses',
+  messages: () => '/v1/messages',
+  generate: (model: string) => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
+} as const
+type Protocol = keyof typeof PATHS
+const PROTOCOLS = Object.keys(PATHS) as Protocol[]
+
+type ModelTarget = Model['targets'][number]
+
+/**
+ * What is known of a model: in which protocols it can be asked,
+ * where such requests go, and what they cost there.
+ *
+ * @param listed whether GET /v1/models has it
+ * @param now prices can change with the date or the hour
+ */
+export function modelRow(gateway: Gateway, name: string, listed: boolean, now: Date): Model {
+  const { routes } = gateway
+  const protocols = PROTOCOLS.filter(protocol => routes.match(PATHS[protocol](name), name) !== null)
+  const targets = targetsOf(gateway, name, protocols, now)
+  const [first] = targets
+  // What no route takes is what upstreams call a model.
+  const { price, price_source } = first ?? quote(gateway, null, name, now)
+  return {
+    name,
+    listed,
+    protocols,
+    price,
+    price_source,
+    price_varies: new Set(targets.map(target => JSON.stringify(target.price))).size > 1,
+    upstream: first?.upstream ?? null,
+    targets,
+  }
+}
+
+/** The same for the holder of a key, who is told what it costs, but not where it goes. */
+export function withoutTargets(model: Model): Model {
+  return { ...model, upstream: null, targets: [] }
+}
+
+/** In the order of the protocols and of each route; what several protocols share stands once. */
+function targetsOf(gateway: Gateway, name: string, protocols: readonly Protocol[], now: Date): ModelTarget[] {
+  const found = new Map<string, ModelTarget>()
+  for (const protocol of protocols) {
+    const route = gateway.routes.match(PATHS[protocol](name), name)
+    if (route === null) continue
+    const { targets, on: { contextLength, contentFilter } } = route
+    const add = (target: Target, after: ModelTarget['after']) => {
+      const id = JSON.stringify([target.upstream.name, target.model ?? name])
+      const known = found.get(id)
+      if (known === undefined) {
+        const { upstream, model } = target
+        const priced = quote(gateway, target, name, now)
+        found.set(id, { upstream: upstream.name, model, protocols: [protocol], after, ...priced })
+      } else if (!known.protocols.includes(protocol)) known.protocols.push(protocol)
+    }
+    for (const target of targets) add(target, null)
+    if (contextLength !== null) add(contextLength, 'context_length')
+    if (contentFilter !== null) add(contentFilter, 'content_filter')
+  }
+  return [...found.values()]
+}
+
+/** As the reservation asks for it, and so the bill. */
+function quote({ accounts }: Gateway, target: Target | null, name: string, now: Date) {
+  const quoted = accounts.prices.priceOf(target?.upstream.url ?? null, target?.model ?? name, now, name)
+  return { price: quoted && plainPrice(quoted.price), price_source: quoted?.version ?? null }
+}
+
+/** By the names of gateway.yaml; of tiers, what is paid above so many tokens. */
+function plainPrice({ tiers = [], ...rates }: Price): Record<string, string> {
+  const entries = (price: Omit<Price, 'tiers'>, suffix: string) =>
+    Object.entries(price).map(([name, usd]) => [snakeCase(name) + suffix, usd] as const)
+  const above = tiers.flatMap(({ above, price }) => entries(price, ` > ${above}`))
+  return Object.fromEntries([...entries(rates, ''), ...above])
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]|\d+/g, part => `_${part.toLowerCase()}`)
+}

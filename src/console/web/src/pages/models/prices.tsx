@@ -1,0 +1,66 @@
+import type { Model } from '../../../../api/routes.ts'
+import { Mark, Named } from '../../components/badges.tsx'
+import { money } from '../../format.ts'
+import classes from './models.module.css'
+
+type Target = Model['targets'][number]
+
+const AFTER = {
+  context_length: 'for what is too long for the others', content_filter: 'for what a filter refused',
+} as const
+
+/** What a model costs: once, or for each target where they differ. */
+export function Prices({ model }: { readonly model: Model }) {
+  const { price, price_varies, targets } = model
+  if (!price_varies) return <Price price={price} />
+  return (
+    <div className={classes.prices}>
+      {targets.length === 0 ? <Price price={price} /> : (
+        <ul>
+          {targets.map(target => (
+            <li key={`${target.upstream} ${target.model}`}>
+              <TargetName target={target} model={model} />
+              <Price price={target.price} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <small className="dim">{targets.length === 0
+        ? 'Some requests are answered at another price: each is billed at that of the model that answered it.'
+        : 'Prices differ: a request is billed at that of the target that answers it.'}</small>
+    </div>
+  )
+}
+
+/** Where the prices are from, each source once. */
+export function sourcesOf({ price_source, price_varies, targets }: Model): string[] {
+  const all = price_varies && targets.length > 0 ? targets.map(target => target.price_source) : [price_source]
+  return [...new Set(all.filter(source => source !== null))]
+}
+
+function TargetName({ target, model }: { readonly target: Target; readonly model: Model }) {
+  const isOfSome = target.protocols.length < model.protocols.length
+  return (
+    <span className={classes.target}>
+      <Named kind="upstream" name={target.upstream} />
+      {target.model !== null && <code>{target.model}</code>}
+      {isOfSome && <span className="dim">{target.protocols.join(', ')} only</span>}
+      {target.after !== null && <span className="dim">{AFTER[target.after]}</span>}
+    </span>
+  )
+}
+
+/** `cache_write_5m` -> `cache write 5m` */
+function Price({ price }: Pick<Model, 'price'>) {
+  if (price === null) return <Mark tone="warn">No price</Mark>
+  return (
+    <dl className={classes.price}>
+      {Object.entries(price).map(([name, usd]) => (
+        <div key={name}>
+          <dt>{name.replaceAll(/[_.]/g, ' ')}</dt>
+          <dd>{/^\d+(\.\d+)?$/.test(usd) ? money(usd) : usd}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

@@ -1,0 +1,27 @@
+const EVERY = new Set(['0.0.0.0', '[::]'])
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
+
+/** As of `window.location`. */
+export interface Here {
+  readonly origin: string
+  readonly hostname: string
+}
+
+/**
+ * Where this browser reaches what the gateway listens on.
+ *
+ * @param told - the address as the configuration has it; null = nobody knows
+ * @param here - the console's own address
+ * @returns an origin, without a slash at its end; null where it is not to be reached from here
+ */
+export function reachable(told: string | null, here: Here): string | null {
+  const url = told === null ? null : URL.parse(told)
+  if (url === null) return null
+  const host = here.hostname.includes(':') && !here.hostname.startsWith('[')
+    ? `[${here.hostname}]`
+    : here.hostname
+  if (EVERY.has(url.hostname)) url.hostname = host
+  // From elsewhere nobody reaches it there: some proxy stands between.
+  else if (LOOPBACK.test(url.hostname) && !LOOPBACK.test(host)) return null
+  return url.origin
+}
