@@ -32,12 +32,16 @@ const pid = gateway.pid as number
 const image = 'A'.repeat(megabytes * 1024 * 1024)
 const body = Buffer.from(JSON.stringify({
   model: 'm',
-  messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } }] }],
+  messages: [
+    { role: 'user', content: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } }] },
+  ],
 }))
 const post = () => new Promise<void>((resolve, reject) => {
   const req = http.request({
     port: gateway.port, host: '127.0.0.1', path: '/v1/chat/completions', method: 'POST', agent: false,
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'content-length': body.length },
+    headers: {
+      authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'content-length': body.length,
+    },
   }, res => {
     res.on('error', reject)
     res.resume().on('end', () => {
@@ -58,9 +62,11 @@ await Promise.all(Array.from({ length: bodies }, post))
 const took = performance.now() - began
 process.kill(pid, 'SIGUSR2')
 await pause(200)
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${bodies} bodies of ${megabytes} MB ` +
+console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
+  `${bodies} bodies of ${megabytes} MB ` +
   `at once: all answered after ${took.toFixed(0)} ms; memory ${before.toFixed(0)} MB before, at most ` +
-  `${memory(pid, 'VmHWM').toFixed(0)} MB (${((memory(pid, 'VmHWM') - before) / (bodies * megabytes)).toFixed(2)} x the bodies)`)
+  `${memory(pid, 'VmHWM').toFixed(0)} MB ` +
+  `(${((memory(pid, 'VmHWM') - before) / (bodies * megabytes)).toFixed(2)} x the bodies)`)
 gateway.stop()
 warm.stop()
 upstream.close()

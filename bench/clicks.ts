@@ -34,7 +34,8 @@ endAfter(120 + rounds * 3 * (seconds + 2))
 const upstream = await startScript('direct', 'upstream.ts')
 const gateway = await startGateway(upstream.port, {
   ...ledger !== undefined && { ledger },
-  also: `console: { listen: 127.0.0.1:0, users: [{ name: ${NAME}, role: admin, password: "${hashOf(PASSWORD)}" }] }`,
+  also: `console: { listen: 127.0.0.1:0, users: [{ name: ${NAME}, role: admin, password: ` +
+    `"${hashOf(PASSWORD)}" }] }`,
 })
 const api = `http://127.0.0.1:${gateway.console}/console/api`
 const headers = await login()
@@ -50,10 +51,14 @@ for (let round = 0; round < rounds; round++) {
     each.pages += await watching?.stop() ?? 0
   }
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rate} requests/s, ${rounds} rounds of ${seconds} s`)
+console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rate} requests/s, ` +
+  `${rounds} rounds of ${seconds} s`)
 printTable(['first byte, ms', 'p50', 'p99', 'pages', 'rounds: p99'], times.map(({ name, all, pages }) => {
   const [p50 = [], p99 = []] = [0.5, 0.99].map(q => all.map(each => quantile(each, q)))
-  return [name, median(p50).toFixed(2), median(p99).toFixed(2), String(pages), p99.map(ms => ms.toFixed(1)).join(' ')]
+  return [
+    name, median(p50).toFixed(2), median(p99).toFixed(2), String(pages),
+    p99.map(ms => ms.toFixed(1)).join(' '),
+  ]
 }))
 gateway.stop()
 upstream.stop()
@@ -79,7 +84,9 @@ function watch(pace: number) {
 
 async function open(page: string): Promise<void> {
   const answer = await fetch(api + page, { headers })
-  if (answer.status !== 200) throw new Error(`${page} was answered with ${answer.status}: ${await answer.text()}`)
+  if (answer.status !== 200) {
+    throw new Error(`${page} was answered with ${answer.status}: ${await answer.text()}`)
+  }
   await answer.arrayBuffer()
 }
 
@@ -89,7 +96,9 @@ async function login(): Promise<Record<string, string>> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ name: NAME, password: PASSWORD }),
   })
-  if (answer.status !== 201) throw new Error(`the login was answered with ${answer.status}: ${await answer.text()}`)
+  if (answer.status !== 201) {
+    throw new Error(`the login was answered with ${answer.status}: ${await answer.text()}`)
+  }
   return { cookie: answer.headers.getSetCookie().map(cookie => cookie.split(';')[0]).join('; ') }
 }
 

@@ -34,7 +34,8 @@ const upstream = net.createServer({ noDelay: true }, socket => {
       socket.write(`${HEAD}data: {"choices":[{"index":0,"delta":{"content":"#${id}#"}}]}\n\n`)
       socket.once('close', () => closedAt.get(id)?.())
     } else {
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${answer.length}\r\n\r\n${answer}`)
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n' +
+        `content-length: ${answer.length}\r\n\r\n${answer}`)
     }
     seen = ''
   })
@@ -71,8 +72,10 @@ for (let i = 0; i < closes; i++) {
   await pause(5)
 }
 await background
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rate} requests/s beside: client's close ` +
-  `to upstream's, ${closes} times: p50 ${quantile(times, 0.5).toFixed(2)} ms, p99 ${quantile(times, 0.99).toFixed(2)} ms ` +
+console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
+  `${rate} requests/s beside: client's close ` +
+  `to upstream's, ${closes} times: p50 ${quantile(times, 0.5).toFixed(2)} ms, ` +
+  `p99 ${quantile(times, 0.99).toFixed(2)} ms ` +
   '(target 5)')
 gateway.stop()
 upstream.close()

@@ -35,15 +35,17 @@ function fill(db: DatabaseSync): void {
     WITH RECURSIVE n(n) AS (SELECT CAST(? AS INTEGER) UNION ALL SELECT n + 1 FROM n LIMIT ${MANY}),
     dice AS MATERIALIZED (SELECT n, abs(random() % 100000) / 100000.0 AS k, abs(random() >> 8) AS a,
       abs(random() >> 8) AS b, abs(random() >> 8) AS c, abs(random() >> 8) AS d FROM n),
-    made AS MATERIALIZED (SELECT n, CAST(200 * k * k * k AS INTEGER) AS k, a % 6 AS m, c % 1000 < 30 AS failed,
-      a, b, c, d FROM dice)
+    made AS MATERIALIZED (SELECT n, CAST(200 * k * k * k AS INTEGER) AS k, a % 6 AS m,
+      c % 1000 < 30 AS failed, a, b, c, d FROM dice)
     INSERT INTO requests (request_id, started_at, first_byte_ms, duration_ms, key, protocol, endpoint, model,
-      upstream, upstream_model, status, "end", error, source, input_tokens, cached_input_tokens, output_tokens,
-      reasoning_tokens, cost_pico_usd, price, price_version, attempts, bytes_in, bytes_out, route)
+      upstream, upstream_model, status, "end", error, source, input_tokens, cached_input_tokens,
+      output_tokens, reasoning_tokens, cost_pico_usd, price, price_version, attempts, bytes_in, bytes_out,
+      route)
     SELECT printf('01990000-0000-7000-8000-%012d', n), ${started} + n * ${DAYS * DAY} / ${rows},
       iif(failed, NULL, 20 + d % 1000 * (c % 997) / 250), 40 + d % 20000 / 10.0,
       printf('team-%03d', k), 'chat', 'chat.completions', printf('model-%02d', (k * 7 + m) % 24),
-      iif(failed AND c % 7 = 0, NULL, printf('upstream-%d', (k * 7 + m) % 4)), printf('model-%02d', (k * 7 + m) % 24),
+      iif(failed AND c % 7 = 0, NULL, printf('upstream-%d', (k * 7 + m) % 4)),
+      printf('model-%02d', (k * 7 + m) % 24),
       CASE WHEN NOT failed THEN 200 WHEN c % 7 = 0 THEN 429 WHEN c % 5 = 0 THEN NULL ELSE 503 END,
       CASE WHEN NOT failed THEN 'complete' WHEN c % 7 = 0 THEN 'refused' WHEN c % 5 = 0 THEN 'client_gone'
         ELSE 'error' END,
@@ -64,7 +66,9 @@ function make(file: string): void {
   fill(db)
   const filled = performance.now()
   while (store.sum()) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
-  console.log(`${rows} rows in ${seconds(filled - begun)}, their sums in ${seconds(performance.now() - filled)}`)
+  console.log(
+    `${rows} rows in ${seconds(filled - begun)}, their sums in ${seconds(performance.now() - filled)}`,
+  )
   for (const table of ['hours', 'days', 'dimension_days', 'first_byte_hours']) {
     console.log(`${table}: ${db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n']} rows`)
   }

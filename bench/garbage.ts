@@ -49,14 +49,18 @@ for (let round = 0; round <= rounds; round++) {
   const { units } = await closedLoop(gateway.port, requestLoad(), CONNECTIONS, seconds * 1000)
   const all = collections()
   const minor = all.filter(({ gc }) => gc === 's')
-  const each = (field: 'pause' | 'allocated' | 'promoted') => minor.reduce((sum, row) => sum + row[field], 0) / units
+  const each = (field: 'pause' | 'allocated' | 'promoted') =>
+    minor.reduce((sum, row) => sum + row[field], 0) / units
   const promoted = each('promoted') / 1024
   // Round 0 has the start in it.
   if (round > 0) worst = Math.max(worst, promoted)
-  const figures = [(each('allocated') / 1024).toFixed(1), promoted.toFixed(2), (each('pause') * 1000).toFixed(1)]
+  const figures = [
+    (each('allocated') / 1024).toFixed(1), promoted.toFixed(2), (each('pause') * 1000).toFixed(1),
+  ]
   rows.push([String(round), String(units), ...figures, String(all.length - minor.length)])
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${CONNECTIONS} connections, ${seconds} s a round`)
+console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
+  `${CONNECTIONS} connections, ${seconds} s a round`)
 printTable(['round', 'requests', 'allocated, kB', 'promoted, kB', 'pause, us', 'major collections'], rows)
 if (!(worst <= TARGET)) {
   console.log(`\na request has ${worst.toFixed(2)} kB promoted, above ${TARGET}`)

@@ -5,9 +5,9 @@
  *     node bench/keys.ts [rounds] [requests]      # 20 rounds of 1,500 requests unless told
  *
  * Each subject is a gateway of its own, with the in-process simulator behind it.
- * They take turns, in short rounds and in changing order, so that each round is a pair; every request presents another of the keys. CPU is user and
- * system time of the gateway's process, all its threads, from /proc/PID/stat. A
- * start is from the process's beginning to the line that says that it listens.
+ * They take turns, in short rounds and in changing order, so that each round is a pair; every request
+ * presents another of the keys. CPU is user and system time of the gateway's process, all its threads, from
+ * /proc/PID/stat. A start is from the process's beginning to the line that says that it listens.
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -46,7 +46,9 @@ interface Subject {
 
 async function start(source: Source, count: number, dir: string): Promise<Subject> {
   const keys = Array.from({ length: count }, () => generate(randomBytes))
-  const listed = source === 'yaml' ? keys.map((key, i) => `  - { name: key-${i}, sha256: ${hash('sha256', key)} }\n`) : []
+  const listed = source === 'yaml'
+    ? keys.map((key, i) => `  - { name: key-${i}, sha256: ${hash('sha256', key)} }\n`)
+    : []
   writeFileSync(join(dir, 'gateway.yaml'), `server: { listen: 127.0.0.1:0 }
 upstreams: { demo: { simulator: true } }
 routes: [{ model: demo, to: demo }]
@@ -56,11 +58,17 @@ keys:${listed.length === 0 ? ' []\n' : `\n${listed.join('')}`}`)
   if (source === 'store') {
     using store = new KeyFile(join(dir, 'keys.db'))
     for (const [i, key] of keys.entries()) {
-      store.create({ name: `key-${i}`, digest: hash('sha256', key, 'buffer'), models: null, limits: null }, i, { actor: 'bench', address: null })
+      store.create(
+        { name: `key-${i}`, digest: hash('sha256', key, 'buffer'), models: null, limits: null },
+        i,
+        { actor: 'bench', address: null },
+      )
     }
   }
   const began = performance.now()
-  const child = spawn(process.execPath, [GATEWAY, 'serve'], { cwd: dir, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [GATEWAY, 'serve'], {
+    cwd: dir, stdio: ['ignore', 'pipe', 'inherit'],
+  })
   for await (const line of createInterface(child.stdout)) {
     const { msg, base } = JSON.parse(line) as { msg: string; base?: string }
     if (msg !== 'listening' || base === undefined) continue

@@ -35,7 +35,9 @@ console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, 
 const figures = {
   'first byte': (port: number) => firstByteTimes(port, request, rate, seconds),
   chunk: (port: number) =>
-    chunkDelays(port, streamLoad((seconds * 1000) / EVERY_MS, '', { everyMs: EVERY_MS, stamped: true }), STREAMS),
+    chunkDelays(
+      port, streamLoad((seconds * 1000) / EVERY_MS, '', { everyMs: EVERY_MS, stamped: true }), STREAMS,
+    ),
 }
 for (const [what, measure] of Object.entries(figures)) {
   const p50 = new Map<string, number[]>(subjects.map(({ name }) => [name, []]))

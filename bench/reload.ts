@@ -49,7 +49,8 @@ async function soak(name: string, times: number, ways: readonly Way[], change: C
 function rowsOf(folder: string): string {
   using db = new DatabaseSync(join(folder, 'gateway.db'), { readOnly: true })
   const rows = db.prepare(`
-    SELECT count(*) AS rows, count(DISTINCT request_id) AS requests, sum("end" = 'complete') AS complete FROM requests`)
+    SELECT count(*) AS rows, count(DISTINCT request_id) AS requests, sum("end" = 'complete') AS complete
+    FROM requests`)
   const { rows: all, requests, complete } = rows.get() ?? {}
   return `${all} rows, ${requests} requests, ${complete} complete`
 }
@@ -65,5 +66,6 @@ function migrates(): string {
 await soak('reloads', reloads, ['kept', 'fresh', 'http2'], gateways => gateways.reload())
 await soak('restarts on a shared port', restarts, ['kept', 'http2'], gateways => gateways.restart())
 await soak(
-  `restarts on a shared port, tcp_migrate_req ${migrates()}`, restarts, ['fresh'], gateways => gateways.restart(),
+  `restarts on a shared port, tcp_migrate_req ${migrates()}`, restarts, ['fresh'],
+  gateways => gateways.restart(),
 )

@@ -14,7 +14,9 @@ const seconds = Number(process.argv[3] ?? 1)
 endAfter(90 + rounds * 2 * (seconds + 2))
 const upstream = await startScript('upstream', 'upstream.ts')
 const route = (model: string) => `  - { path: /v1/*, model: ${model}, to: up }`
-const many = Array.from({ length: 999 }, (_, i) => route(i % 2 === 0 ? `"vendor-${i}-*"` : `[model-${i}, other-${i}]`))
+const many = Array.from(
+  { length: 999 }, (_, i) => route(i % 2 === 0 ? `"vendor-${i}-*"` : `[model-${i}, other-${i}]`),
+)
 const subjects = [
   await startGateway(upstream.port, { name: 'one route' }),
   await startGateway(upstream.port, { name: 'a thousand', routes: [...many, route('"*"')].join('\n') }),
@@ -29,7 +31,9 @@ for (let round = 0; round < rounds; round++) {
     figures.get(name)?.push(((cpuSeconds(pid as number) - before) * 1e6) / units)
   }
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rounds} rounds of ${seconds} s`)
+console.log(
+  `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rounds} rounds of ${seconds} s`,
+)
 printTable(['routes', 'us CPU per request'], [...figures].map(([name, values]) => [name, spread(values)]))
 const [one = [], thousand = []] = figures.values()
 console.log(`\na thousand routes take ${percent(excess(one, thousand))} more, with 95 % certainty`)

@@ -7,13 +7,16 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
 const ALL = [
-  'start', 'bodies', 'close', 'garbage', 'keys', 'routes', 'limits', 'ledger', 'meter', 'scan', 'sse', 'latency', 'clicks', 'proxy',
+  'start', 'bodies', 'close', 'garbage', 'keys', 'routes', 'limits', 'ledger', 'meter', 'scan', 'sse',
+  'latency', 'clicks', 'proxy',
   'streams', 'workers',
 ]
 const names = process.argv.length > 2 ? process.argv.slice(2) : ALL
 const failed = names.filter(name => {
   console.log(`\n## ${name}\n`)
-  return spawnSync(process.execPath, [join(import.meta.dirname, `${name}.ts`)], { stdio: 'inherit' }).status !== 0
+  return spawnSync(
+    process.execPath, [join(import.meta.dirname, `${name}.ts`)], { stdio: 'inherit' },
+  ).status !== 0
 })
 if (failed.length > 0) {
   console.log(`\nfailed, or beyond its target: ${failed.join(', ')}`)

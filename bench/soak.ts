@@ -27,7 +27,8 @@ const WORDS = 16
 /** Milliseconds, generously, that a row waits for its batch to be written. */
 const BATCH = 250
 const FAULTS = [
-  '', '', '', ',status=503,every=2', ',status=429,retry_after_ms=20,every=2', ',status=401,every=3', ',status=400',
+  '', '', '', ',status=503,every=2', ',status=429,retry_after_ms=20,every=2',
+  ',status=401,every=3', ',status=400',
   ',reset,every=2', ',close,every=2', ',error_200', ',first_event_error', ',close_after=0', ',close_after=3',
   ',reset_after=7', ',cut_after=6', ',error_event_after=5', ',stall_after=4', ',headers_delay=3s,every=4',
   ',malformed_after=3', ',split=9', ',pace=5ms',
@@ -64,7 +65,9 @@ interface Command {
 }
 
 async function start(args: readonly string[]): Promise<Command> {
-  const child = spawn(process.execPath, [join(root, 'bin/gateway.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(
+    process.execPath, [join(root, 'bin/gateway.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
   stopAtExit(child)
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   createInterface(child.stdout as Readable).on('line', line => {
@@ -95,7 +98,8 @@ log: { level: warn }
 async function client(): Promise<void> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   while (performance.now() < endsAt) {
-    const name = `${['off', 'continue', 'hold'][Math.floor(Math.random() * 3)]}-${Math.floor(Math.random() * FAULTS.length)}`
+    const resume = ['off', 'continue', 'hold'][Math.floor(Math.random() * 3)]
+    const name = `${resume}-${Math.floor(Math.random() * FAULTS.length)}`
     await ask(agent, name, Math.random() < 0.5)
   }
   agent.destroy()
@@ -176,7 +180,8 @@ async function sampling(): Promise<void> {
 /** Megabytes an hour by which memory grew, over the samples since the last kill: least squares. */
 function slope(): number {
   const samples = rss.filter(({ minute }) => minute > lastKill)
-  const mean = (of: (sample: typeof rss[number]) => number) => samples.reduce((sum, each) => sum + of(each), 0) / samples.length
+  const mean = (of: (sample: typeof rss[number]) => number) =>
+    samples.reduce((sum, each) => sum + of(each), 0) / samples.length
   const x = mean(({ minute }) => minute)
   const y = mean(({ mb }) => mb)
   const over = samples.reduce((sum, { minute, mb }) => sum + (minute - x) * (mb - y), 0)
@@ -186,17 +191,25 @@ function slope(): number {
 function report(): void {
   using db = new DatabaseSync(join(folder, 'gateway.db'), { readOnly: true })
   const ends = db.prepare('SELECT "end", count(*) AS n FROM requests GROUP BY "end"').all()
-  const known = new Set(db.prepare('SELECT request_id FROM requests').all().map(row => String(row['request_id'])))
-  const twice = db.prepare('SELECT request_id FROM requests GROUP BY request_id HAVING count(*) > 1').all().length
+  const known = new Set(
+    db.prepare('SELECT request_id FROM requests').all().map(row => String(row['request_id'])),
+  )
+  const twice = db.prepare('SELECT request_id FROM requests GROUP BY request_id HAVING count(*) > 1')
+    .all().length
   const missing = [...tally.ids].filter(([id]) => !known.has(id))
   // Rows are written in batches: those of the last moments die with the process.
   const lost = missing.filter(([, at]) => !killTimes.some(kill => at > kill - BATCH)).length
-  console.log(`${new Date().toISOString().slice(0, 10)}, ${minutes} min, ${clients} clients, ${changes - 1} reloads, ${kills} kills`)
-  console.log(`requests: ${tally.whole} whole, ${tally.errors} clear errors, ${tally.cut} cut, ${tally.lost} unanswered at a kill`)
+  console.log(`${new Date().toISOString().slice(0, 10)}, ${minutes} min, ${clients} clients, ` +
+    `${changes - 1} reloads, ${kills} kills`)
+  console.log(`requests: ${tally.whole} whole, ${tally.errors} clear errors, ${tally.cut} cut, ` +
+    `${tally.lost} unanswered at a kill`)
   console.log(`wrong: ${tally.wrong.length} ${tally.wrong.slice(0, 5).join(' | ')}`)
-  console.log(`ledger: ${ends.map(row => `${row['n']} ${row['end']}`).join(', ')}; twice ${twice}, missing ${lost}, and of the last ${BATCH} ms before a kill ${missing.length - lost}`)
+  console.log(`ledger: ${ends.map(row => `${row['n']} ${row['end']}`).join(', ')}; twice ${twice}, ` +
+    `missing ${lost}, and of the last ${BATCH} ms before a kill ${missing.length - lost}`)
   console.log(`memory since the last kill: ${slope().toFixed(0)} MB an hour`)
-  console.log(`memory (MB): ${rss.map(({ minute, mb }) => `${minute.toFixed(1)} min ${mb.toFixed(0)}`).join(', ')}`)
+  console.log(
+    `memory (MB): ${rss.map(({ minute, mb }) => `${minute.toFixed(1)} min ${mb.toFixed(0)}`).join(', ')}`,
+  )
   process.exitCode = tally.wrong.length + twice + lost > 0 ? 1 : 0
   simulator.child.kill()
 }

@@ -37,7 +37,8 @@ for (let round = 0; round <= rounds; round++) {
     figures.get(name)?.rates.push(units / seconds)
   }
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} cores, ` +
+console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
+  `${availableParallelism()} cores, ` +
   `${rounds} rounds of ${seconds} s`)
 printTable(
   ['', 'us CPU per request', 'requests/s'],

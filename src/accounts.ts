@@ -48,7 +48,8 @@ export interface AccountsOptions {
 /** Opens the accounts, and tells the budgets what was spent before. */
 export function openAccounts(config: Config, options: AccountsOptions): Accounts {
   const { clock, log, stored = [], openLimiter } = options
-  const limiter = openLimiter?.(config.limits) ?? createLimiter({ defaults: config.limits, compileGlob, clock })
+  const limiter = openLimiter?.(config.limits)
+    ?? createLimiter({ defaults: config.limits, compileGlob, clock })
   const restore = (keys: readonly Key[], defaults: Limits | null, isFew: boolean): void => {
     if (!config.ledger) return
     const { file } = config.ledger
@@ -87,7 +88,10 @@ interface Budgeting {
   readonly limits: Limits | null
 }
 
-/** The keys that have a budget over a period over which they had none before: nobody has counted what it counts. */
+/**
+ * The keys that have a budget over a period over which they had none
+ * before: nobody has counted what it counts.
+ */
 export function newlyBudgeted(before: Budgeting, after: Budgeting): Key[] {
   const known = new Map(before.keys.map(key => [key.name, periodsOf(key.limits, before.limits)]))
   return after.keys.filter(({ name, limits }) => {
@@ -100,13 +104,17 @@ export function newlyBudgeted(before: Budgeting, after: Budgeting): Key[] {
 function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
   if (own === null && defaults === null) return []
   const { whole, models } = plan(own, defaults)
-  return [['', whole] as const, ...models].flatMap(([glob, { budget }]) => (budget ? [`${budget.per} ${glob}`] : []))
+  return [['', whole] as const, ...models].flatMap(
+    ([glob, { budget }]) => (budget ? [`${budget.per} ${glob}`] : []),
+  )
 }
 
 function watchedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledger {
   return openLedger({
     ...config,
-    onTrouble: (trouble, stats) => log.error({ ledger: config.file, trouble, stats }, 'the ledger is in trouble'),
+    onTrouble: (trouble, stats) => log.error(
+      { ledger: config.file, trouble, stats }, 'the ledger is in trouble',
+    ),
     onRecovered: stats => log.warn({ ledger: config.file, stats }, 'the ledger is written again'),
   })
 }

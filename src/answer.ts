@@ -17,7 +17,8 @@ const LINGER_IDLE = 5_000
 
 /** An answer of the gateway's own, in JSON. */
 export function answerJson(
-  gateway: Gateway, exchange: Exchange, status: number, body: string, headers: Readonly<Record<string, string>> = {},
+  gateway: Gateway, exchange: Exchange, status: number, body: string,
+  headers: Readonly<Record<string, string>> = {},
 ): void {
   const { req, res } = exchange
   exchange.status = status
@@ -28,7 +29,9 @@ export function answerJson(
     'content-type', 'application/json',
     'content-length', String(bytes.length),
     ...Object.entries(headers).flat(),
-    ...ownHeaders({ version: gateway.version, requestId: exchange.id, limits: limitHeaders(gateway, exchange) }),
+    ...ownHeaders({
+      version: gateway.version, requestId: exchange.id, limits: limitHeaders(gateway, exchange),
+    }),
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
@@ -57,7 +60,10 @@ export function answerJson(
   }
 }
 
-/** Tells the client of an error, in its protocol's shape; the exchange takes the error's status. It never throws. */
+/**
+ * Tells the client of an error, in its protocol's shape; the
+ * exchange takes the error's status. It never throws.
+ */
 export function answerError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
   const { res } = exchange
   exchange.status = error.status

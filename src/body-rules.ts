@@ -4,7 +4,10 @@ import { compileGlob } from './config/glob.ts'
 import type { BodyRule, Config } from './config/types.ts'
 import { Archive } from './transcripts/archive.ts'
 
-/** Where bodies are kept; null without a ledger. What was kept before still expires there when nobody's are any more. */
+/**
+ * Where bodies are kept; null without a ledger. What was kept before
+ * still expires there when nobody's are any more.
+ */
 export function openArchive({ ledger }: Config, log: Logger): Archive | null {
   if (ledger === null) return null
   const file = join(dirname(ledger.file), 'bodies.db')

@@ -1,7 +1,9 @@
 import { GatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody } from './protocols/inspect.ts'
+import {
+  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
+} from './protocols/inspect.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
 import { queryModel } from './protocols/query.ts'
 import { decodeBody, hasBody, readBody } from './proxy/body.ts'

@@ -18,7 +18,10 @@ import type { Recording } from './transcripts/recording.ts'
 export interface AttemptRecord {
   readonly upstream: string
   readonly model: string | null
-  /** `ok`, the code of the error that ended it, or `error_answer`: the upstream answered with an error of its own. */
+  /**
+   * `ok`, the code of the error that ended it, or `error_answer`: the
+   * upstream answered with an error of its own.
+   */
   outcome: string
   /** Milliseconds that it took. */
   ms: number
@@ -28,7 +31,10 @@ export interface AttemptRecord {
   status?: number
   /** The word with which the upstream's error named itself, where it was one: `rate_limit_exceeded`. */
   said?: string
-  /** Where several attempts made up the answer: what this one used, and what that cost in USD; absent = unknown. */
+  /**
+   * Where several attempts made up the answer: what this one used, and
+   * what that cost in USD; absent = unknown.
+   */
   inputTokens?: number
   outputTokens?: number
   costUsd?: string

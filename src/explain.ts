@@ -57,13 +57,18 @@ export function explain(config: Config, question: Question): Explanation {
   const target = parseTarget(question.path)
   const classified = classifyPath(target.path)
   const query = new URLSearchParams(target.query)
-  const model = classified.pathModel ?? question.model ?? (classified.endpoint.modelIn === 'query' ? query.get('model') : null)
-  if (isOwn(classified.endpoint)) return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
+  const model = classified.pathModel ?? question.model
+    ?? (classified.endpoint.modelIn === 'query' ? query.get('model') : null)
+  if (isOwn(classified.endpoint)) {
+    return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
+  }
   const routes = new RouteTable(config.routes, compileGlobs)
   const steps = routes.trace(target.path, model)
   const route = steps.at(-1)?.miss === null ? (steps.at(-1)?.route ?? null) : null
   const refusal = refuse(classified, question.key, model, route)
-  const candidates = (route?.targets ?? []).map(each => destination(each, classified, target.path, target.query, model))
+  const candidates = (route?.targets ?? []).map(
+    each => destination(each, classified, target.path, target.query, model),
+  )
   return { classified, model, own: false, refusal, steps, candidates }
 }
 

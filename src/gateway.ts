@@ -70,13 +70,19 @@ export interface GatewayParts {
   readonly openLimiter?: (defaults: Limits | null) => Limiter
 }
 
-/** What the configuration that is in force stands for, and what is to be said of the last attempt to change it. */
+/**
+ * What the configuration that is in force stands for, and what is to
+ * be said of the last attempt to change it.
+ */
 export interface Reloads {
   /** Milliseconds since 1970. */
   loadedAt: number
   /** Why the last attempt failed; null = it did not. */
   failure: { readonly at: number; readonly problems: readonly Problem[] } | null
-  /** Keys of the configuration that differ from what the process was started with, and wait for the next start. */
+  /**
+   * Keys of the configuration that differ from what the process was
+   * started with, and wait for the next start.
+   */
   pending: readonly string[]
 }
 
@@ -104,7 +110,10 @@ export interface Lasting extends GatewayParts {
   newId(): string
   /** No new exchanges are taken. */
   draining: boolean
-  /** Another process has the address: what comes on open connections is served to the end, and nothing else comes. */
+  /**
+   * Another process has the address: what comes on open connections is
+   * served to the end, and nothing else comes.
+   */
   handingOver: boolean
 }
 
@@ -132,7 +141,9 @@ export function buildGateway(
     version,
     clock,
     log,
-    keyring: new Keyring(config.keys, compileGlobs, { keys: stored ?? [], blocked: keyStore?.blocked() ?? [] }),
+    keyring: new Keyring(config.keys, compileGlobs, {
+      keys: stored ?? [], blocked: keyStore?.blocked() ?? [],
+    }),
     keyStore,
     routes: new RouteTable(config.routes, compileGlobs),
     proxy,
@@ -178,7 +189,9 @@ export function enforce(gateway: Gateway, before: Gateway | null): void {
 /** Who takes a key away wants it to do nothing more: what it has under way ends. */
 function cutOff(running: Running, { added, removed, blocked }: KeyChange): void {
   const changed = new Set(added.map(({ digest }) => digest.toString('latin1')))
-  const gone = new Set([...removed.map(({ digest }) => digest), ...blocked].map(digest => digest.toString('latin1')))
+  const gone = new Set(
+    [...removed.map(({ digest }) => digest), ...blocked].map(digest => digest.toString('latin1')),
+  )
   for (const exchange of running) {
     const at = exchange.identity.key?.digest.toString('latin1')
     if (at === undefined || !gone.has(at) || changed.has(at)) continue
@@ -198,7 +211,9 @@ function passOnHealth(gateway: Gateway, before: Gateway): void {
   before.checks.stop(heirs)
 }
 
-/** Keys with a budget of which the gateway before has counted nothing: the ledger has to tell what was spent. */
+/**
+ * Keys with a budget of which the gateway before has counted nothing: the ledger has to tell what was spent.
+ */
 export function newBudgets(config: Config, before: Gateway): Key[] {
   const stored = before.keyStore?.keys() ?? []
   return newlyBudgeted(

@@ -116,7 +116,9 @@ class BodyCollector implements Observer {
   }
 }
 
-/** Reads the word with which an upstream's error names itself, for those who ask later why the request failed. */
+/**
+ * Reads the word with which an upstream's error names itself, for those who ask later why the request failed.
+ */
 class ErrorReader implements Observer {
   readonly filter = null
   readonly terminated = null

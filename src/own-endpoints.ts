@@ -65,9 +65,9 @@ export function answerModels(gateway: Gateway, exchange: Exchange): void {
   }
   const asked = classified.pathModel as string
   if (!models.includes(asked)) {
-    throw new GatewayError('model_not_found', `the model '${asked}' does not exist or the key may not use it`, {
-      param: 'model',
-    })
+    throw new GatewayError(
+      'model_not_found', `the model '${asked}' does not exist or the key may not use it`, { param: 'model' },
+    )
   }
   answerJson(gateway, exchange, 200, modelCard(shape, asked))
 }

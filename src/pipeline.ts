@@ -134,16 +134,19 @@ function checkMethod(exchange: Exchange): void {
   const { req, classified } = exchange
   const { methods, name } = classified.endpoint
   const method = req.method ?? ''
-  if (name === 'realtime' || (name === 'responses' && method === 'GET' && req.headers.upgrade !== undefined)) {
+  if (
+    name === 'realtime' || (name === 'responses' && method === 'GET' && req.headers.upgrade !== undefined)
+  ) {
     throw new GatewayError('upgrade_required', 'no WebSocket is served here; use plain HTTP', {
       headers: { upgrade: 'websocket' },
     })
   }
   if (methods.includes(method)) return
   const allow = methods.join(', ')
-  throw new GatewayError('method_not_allowed', `${method} is not allowed on ${exchange.target.path}; use ${allow}`, {
-    headers: { allow },
-  })
+  throw new GatewayError(
+    'method_not_allowed', `${method} is not allowed on ${exchange.target.path}; use ${allow}`,
+    { headers: { allow } },
+  )
 }
 
 /** @throws GatewayError model_not_allowed */
@@ -151,7 +154,9 @@ export function admit(exchange: Exchange): void {
   const { identity, model } = exchange
   if (model === null) {
     if (!identity.restricted) return
-    throw new GatewayError('model_not_allowed', 'the key is limited to some models, and the request names none')
+    throw new GatewayError(
+      'model_not_allowed', 'the key is limited to some models, and the request names none',
+    )
   }
   if (identity.allows(model)) return
   throw new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param: 'model' })

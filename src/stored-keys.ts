@@ -16,13 +16,18 @@ export function openStoredKeys({ ledger, keys }: Config, clock: Clock, log: Logg
   const store = new KeyStore({
     file,
     clock,
-    onTrouble: error => log.error({ err: error, file }, 'stored keys cannot be read: those known so far stay in force'),
+    onTrouble: error => log.error(
+      { err: error, file }, 'stored keys cannot be read: those known so far stay in force',
+    ),
     onRecovered: () => log.warn({ file }, 'the stored keys can be read again'),
   })
   const configured = new Set(keys.map(({ name }) => name))
   for (const { name } of store.keys()) {
     if (configured.has(name)) {
-      log.warn({ key: name, file }, 'a stored key has the name of a configured one: they share what their limits count')
+      log.warn(
+        { key: name, file },
+        'a stored key has the name of a configured one: they share what their limits count',
+      )
     }
   }
   return store

@@ -13,7 +13,9 @@ export type EventKind =
   | 'data'
 
 /** Reads enough of an event to tell what it is. */
-export function kindOf({ buf, dataStart, dataEnd, nameStart, nameEnd, terminated, oversize }: SseEvent): EventKind {
+export function kindOf(
+  { buf, dataStart, dataEnd, nameStart, nameEnd, terminated, oversize }: SseEvent,
+): EventKind {
   // Nothing that is so large is an error.
   if (oversize) return 'data'
   if (!terminated) return 'malformed'

@@ -62,7 +62,9 @@ async function tunnel(
   gateway: Gateway, exchange: Exchange, socket: Duplex, head: Buffer,
 ): Promise<GatewayError | null> {
   if (exchange.req.method !== 'GET') {
-    throw new GatewayError('method_not_allowed', 'CONNECT is not allowed', { headers: { allow: 'GET, POST' } })
+    throw new GatewayError(
+      'method_not_allowed', 'CONNECT is not allowed', { headers: { allow: 'GET, POST' } },
+    )
   }
   identify(gateway, exchange)
   exchange.model = queryModel(exchange.target.query)
@@ -110,7 +112,9 @@ async function openTunnel(
   const running = new Tunnel({
     socket,
     head,
-    path: upstream.prefix + target.path + (renamed === null ? target.query : renameQuery(target.query, renamed)),
+    path: upstream.prefix + target.path + (
+      renamed === null ? target.query : renameQuery(target.query, renamed)
+    ),
     headers: headersUp(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,

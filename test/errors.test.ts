@@ -6,7 +6,8 @@ t.test('docs/errors.md lists every error, with its status, source and meaning', 
   const docs = readFileSync(new URL('../docs/errors.md', import.meta.url), 'utf8')
   const rows = docs.split('\n').filter(line => line.startsWith('| `'))
   const expected = Object.entries(ERRORS).map(
-    ([code, { status, source, retryable, about }]) => `| \`${code}\` | ${status} | ${source} | ${retryable ? 'yes' : 'no'} | ${about} |`,
+    ([code, { status, source, retryable, about }]) =>
+      `| \`${code}\` | ${status} | ${source} | ${retryable ? 'yes' : 'no'} | ${about} |`,
   )
   t.strictSame(rows, expected)
 })

@@ -15,12 +15,15 @@ const PLAIN = ['-u', 'NODE_OPTIONS']
 
 t.test('the packed package, installed into an empty prefix, serves', async t => {
   const dir = t.testdir({ pack: {}, prefix: {}, work: {} })
-  const npm = (...args: string[]) => execFileSync('env', [...PLAIN, 'npm', ...args], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const npm = (...args: string[]) => execFileSync('env', [...PLAIN, 'npm', ...args], {
+    cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'],
+  })
   npm('pack', '--pack-destination', join(dir, 'pack'))
   const [tarball] = readdirSync(join(dir, 'pack')) as [string]
   npm('install', '--global', '--prefix', join(dir, 'prefix'), '--prefer-offline', join(dir, 'pack', tarball))
   const gateway = join(dir, 'prefix', 'bin', 'gateway')
-  const run = (...args: string[]) => execFileSync('env', [...PLAIN, gateway, ...args], { cwd: join(dir, 'work'), env }).toString()
+  const run = (...args: string[]) =>
+    execFileSync('env', [...PLAIN, gateway, ...args], { cwd: join(dir, 'work'), env }).toString()
 
   t.match(run('--version'), /^\d+\.\d+\.\d+\n$/)
   run('init')
@@ -29,7 +32,9 @@ t.test('the packed package, installed into an empty prefix, serves', async t => 
   const file = join(dir, 'work', 'gateway.yaml')
   writeFileSync(file, readFileSync(file, 'utf8').replace(/127\.0\.0\.1:808\d/g, '127.0.0.1:0'))
 
-  const child = spawn('env', [...PLAIN, gateway, 'serve'], { cwd: join(dir, 'work'), env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn('env', [...PLAIN, gateway, 'serve'], {
+    cwd: join(dir, 'work'), env, stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.teardown(() => child.kill('SIGKILL'))
   let base = ''
   let consoleBase = ''

@@ -46,7 +46,10 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   const widths = head.map((_, i) => Math.max(...lines.map(line => (line[i] ?? '').length)))
   console.log()
   for (const line of lines) {
-    console.log(line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join('  '))
+    console.log(
+      line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+        .join('  '),
+    )
   }
 }
 

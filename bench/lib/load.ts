@@ -3,7 +3,8 @@ import { KEY } from './subjects.ts'
 
 const JSON_BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x'.repeat(840) }] })
 const STREAMED_BODY = JSON.stringify({
-  model: 'm', stream: true, stream_options: { include_usage: true }, messages: [{ role: 'user', content: 'Say x.' }],
+  model: 'm', stream: true, stream_options: { include_usage: true },
+  messages: [{ role: 'user', content: 'Say x.' }],
 })
 
 /** What one connection sends, again and again. */

@@ -8,7 +8,9 @@ import { pause } from './subjects.ts'
  * @param rate requests per second
  * @returns milliseconds from when each was due to its first byte
  */
-export async function firstByteTimes(port: number, load: Load, rate: number, seconds: number): Promise<number[]> {
+export async function firstByteTimes(
+  port: number, load: Load, rate: number, seconds: number,
+): Promise<number[]> {
   const times: number[] = []
   const free: Connection[] = []
   const open = new Set<Connection>()
@@ -44,7 +46,9 @@ class Connection {
     this.#end = end
     this.#socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     this.#socket.on('error', error => this.#answered?.reject(error))
-    this.#socket.on('close', () => this.#answered?.reject(new Error('the connection ended before the answer')))
+    this.#socket.on(
+      'close', () => this.#answered?.reject(new Error('the connection ended before the answer')),
+    )
     this.#socket.on('data', data => {
       if (this.#firstByteAt === 0) this.#firstByteAt = performance.now()
       this.#tail = (this.#tail + data.toString('latin1')).slice(-this.#end.length)

@@ -92,7 +92,8 @@ export function portkeyHeaders(upstreamPort: number): string {
 
 /** As nginx calls itself, such as `nginx/1.22.1`. */
 export function nginxVersion(): string {
-  return /nginx\/[\d.]+/.exec(spawnSync('nginx', ['-v'], { encoding: 'utf8' }).stderr ?? '')?.[0] ?? 'no nginx'
+  return /nginx\/[\d.]+/.exec(spawnSync('nginx', ['-v'], { encoding: 'utf8' }).stderr ?? '')?.[0]
+    ?? 'no nginx'
 }
 
 async function listening(port: number): Promise<void> {

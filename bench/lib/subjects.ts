@@ -51,7 +51,9 @@ export interface GatewayOptions {
 }
 
 /** The gateway as an operator runs it: a key with limits, price, ledger, a log line for each request. */
-export async function startGateway(upstreamPort: number, options: GatewayOptions = {}): Promise<StartedGateway> {
+export async function startGateway(
+  upstreamPort: number, options: GatewayOptions = {},
+): Promise<StartedGateway> {
   const dir = temporary('gateway-bench-')
   const file = join(dir, 'gateway.yaml')
   writeFileSync(file, `
@@ -82,7 +84,10 @@ ${options.also ?? ''}
     const [base, management] = ['base', 'console'].map(listener =>
       new RegExp(`"${listener}":"http://127\\.0\\.0\\.1:(\\d+)"`).exec(readFileSync(log, 'utf8'))?.[1])
     if (base !== undefined) {
-      return { ...subject(options.name ?? 'this gateway', Number(base), child), console: Number(management ?? 0), log }
+      return {
+        ...subject(options.name ?? 'this gateway', Number(base), child),
+        console: Number(management ?? 0), log,
+      }
     }
     await pause(10)
   }
@@ -97,7 +102,9 @@ export function cpuSeconds(pid: number): number {
 
 /** Megabytes of memory of a process: now (`VmRSS`), or the most so far (`VmHWM`). */
 export function memory(pid: number, which: 'VmRSS' | 'VmHWM'): number {
-  return Number(new RegExp(`${which}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+  return Number(
+    new RegExp(`${which}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1],
+  ) / 1024
 }
 
 export function subject(name: string, port: number, child: ChildProcess): Subject {

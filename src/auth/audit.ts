@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 
 export const ACTIONS = [
-  'key.created', 'key.changed', 'key.revoked', 'key.blocked', 'key.unblocked', 'login', 'login.refused', 'logout',
+  'key.created', 'key.changed', 'key.revoked', 'key.blocked',
+  'key.unblocked', 'login', 'login.refused', 'logout',
   'bodies.read',
 ] as const
 
@@ -38,19 +39,31 @@ export const AUDIT_SCHEMA = `
   ) STRICT;
   CREATE INDEX audit_by_action ON audit (action, id);`
 
-/** Entries that are kept of each action and kind of actor: what somebody can cause without end drives out its like alone. */
+/**
+ * Entries that are kept of each action and kind of actor: what
+ * somebody can cause without end drives out its like alone.
+ */
 const KEPT = 10_000
-/** Users of the console and the command line; holders of keys, and who claims to be one; strangers at the login. */
+/**
+ * Users of the console and the command line; holders of keys, and
+ * who claims to be one; strangers at the login.
+ */
 const KINDS = [
-  "actor NOT GLOB 'key: *' AND actor <> 'console: unknown'", "actor GLOB 'key: *'", "actor = 'console: unknown'",
+  "actor NOT GLOB 'key: *' AND actor <> 'console: unknown'", "actor GLOB 'key: *'",
+  "actor = 'console: unknown'",
 ] as const
 const LONGEST = 256
 
 /** Entries between two looks for those beyond: a look goes over all that are kept. */
 const LOOK_EVERY = 100
 
-/** Adds an entry, in the transaction that is open if one is; the oldest of its like beyond those kept go now and then. */
-export function recordAudit(db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEntry): void {
+/**
+ * Adds an entry, in the transaction that is open if one is; the
+ * oldest of its like beyond those kept go now and then.
+ */
+export function recordAudit(
+  db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEntry,
+): void {
   const { lastInsertRowid } = db
     .prepare('INSERT INTO audit (at, actor, address, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)')
     .run(at, cut(actor), address, action, subject, detail && cut(detail))

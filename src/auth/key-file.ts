@@ -48,7 +48,9 @@ export class KeyFile {
       migrate(this.#db)
       const { journal_mode: mode } = this.#db.prepare('PRAGMA journal_mode = WAL').get() ?? {}
       if (mode !== 'wal') {
-        throw new KeyStoreError('unshared', 'the file system cannot share a file between processes as WAL needs')
+        throw new KeyStoreError(
+          'unshared', 'the file system cannot share a file between processes as WAL needs',
+        )
       }
     } catch (error) {
       this.#db.close()
@@ -82,7 +84,8 @@ export class KeyFile {
    * @param now ms since 1970
    */
   change(
-    { id, name }: FoundKey, { models, limits }: Pick<Key, 'models' | 'limits'>, detail: string, now: number, by: Actor,
+    { id, name }: FoundKey, { models, limits }: Pick<Key, 'models' | 'limits'>,
+    detail: string, now: number, by: Actor,
   ): void {
     this.#audited({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
       this.#db.prepare('UPDATE keys SET models = ?, limits = ? WHERE id = ? AND revoked_at IS NULL')
@@ -112,7 +115,10 @@ export class KeyFile {
     })
   }
 
-  /** Shuts a key out, wherever it comes from, until it is let in again. @returns false where it is shut out already */
+  /**
+   * Shuts a key out, wherever it comes from, until it is let in again.
+   * @returns false where it is shut out already
+   */
   block({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (this.isBlocked(digest)) return false
     this.#audited({ at: now, ...by, action: 'key.blocked', subject: name, detail: null }, () => {
@@ -133,7 +139,8 @@ export class KeyFile {
   }
 
   isBlocked(digest: Buffer): boolean {
-    const found = this.#db.prepare('SELECT 1 FROM blocks WHERE digest = ? AND blocked_at IS NOT NULL').get(digest)
+    const found = this.#db.prepare('SELECT 1 FROM blocks WHERE digest = ? AND blocked_at IS NOT NULL')
+      .get(digest)
     return found !== undefined
   }
 
@@ -205,7 +212,9 @@ export class KeyFile {
   }
 }
 
-function columnsOf(models: Key['models'], limits: Key['limits']): [models: string | null, limits: string | null] {
+function columnsOf(
+  models: Key['models'], limits: Key['limits'],
+): [models: string | null, limits: string | null] {
   return [models && JSON.stringify(models), limits && JSON.stringify(plainLimits(limits))]
 }
 

@@ -28,7 +28,10 @@ export function generate(randomBytes: (size: number) => Uint8Array): string {
   return PREFIX + digits + checksum(PREFIX + digits)
 }
 
-/** Whether a text has the form of a generated key, checksum included. It says nothing of whether there is such a key. */
+/**
+ * Whether a text has the form of a generated key, checksum included.
+ * It says nothing of whether there is such a key.
+ */
 export function isWellFormed(text: string): boolean {
   return FORM.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }

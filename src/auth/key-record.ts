@@ -83,7 +83,9 @@ function readLimits(value: unknown): Limits {
   const byGlob = Object.entries(members(models ?? {}, 'its limits of models'))
   return {
     ...readFigures(figures),
-    models: new Map(byGlob.map(([glob, limits]) => [glob, readFigures(members(limits, `its limits of ${glob}`))])),
+    models: new Map(byGlob.map(([glob, limits]) => [
+      glob, readFigures(members(limits, `its limits of ${glob}`)),
+    ])),
   }
 }
 
@@ -91,7 +93,9 @@ function readFigures(plain: Record<string, unknown>): Figures {
   const { requests_per_minute: requests, tokens_per_minute: tokens, concurrent, budget, ...others } = plain
   // A limit that this version does not know must not be taken for none.
   const [unknown] = Object.keys(others)
-  if (unknown !== undefined) throw new TypeError(`it has a limit of an unknown kind, ${JSON.stringify(unknown)}`)
+  if (unknown !== undefined) {
+    throw new TypeError(`it has a limit of an unknown kind, ${JSON.stringify(unknown)}`)
+  }
   return {
     requestsPerMinute: readCount(requests),
     tokensPerMinute: readCount(tokens),
@@ -113,6 +117,8 @@ function readBudget({ usd, per }: Record<string, unknown>): Budget {
 }
 
 function members(value: unknown, what: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>
+  }
   throw new TypeError(`${what} cannot be told`)
 }

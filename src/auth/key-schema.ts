@@ -63,7 +63,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER keys_kept BEFORE DELETE ON keys BEGIN
     SELECT raise(ABORT, 'keys are revoked, not deleted');
   END;`,
-  // Keys that are shut out wherever they come from (blocked_at is null for one that is let in again); who did what.
+  // Keys that are shut out wherever they come from (blocked_at is null
+  // for one that is let in again); who did what.
   `CREATE TABLE blocks (
     digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
     name TEXT NOT NULL,

@@ -68,7 +68,10 @@ export class KeyStore {
   /** The message of the trouble that was told last; null = all is well. */
   #trouble: string | null = null
 
-  /** Reads the store, which is made where it is missing. A store that cannot be read is told, and has no keys yet. */
+  /**
+   * Reads the store, which is made where it is missing. A store that
+   * cannot be read is told, and has no keys yet.
+   */
   constructor(options: KeyStoreOptions) {
     this.#options = options
     this.#attempt(() => {
@@ -201,7 +204,9 @@ export class KeyStore {
   }
 
   #block(blocks: readonly Block[], complete: boolean): Pick<KeyChange, 'blocked' | 'unblocked'> {
-    const shut = new Map(blocks.filter(({ blockedAt }) => blockedAt !== null).map(block => [hex(block), block.digest]))
+    const shut = new Map(
+      blocks.filter(({ blockedAt }) => blockedAt !== null).map(block => [hex(block), block.digest]),
+    )
     const blocked = [...shut].filter(([at]) => !this.#blocked.has(at))
     const changed = complete ? [...this.#blocked.keys()] : blocks.map(hex)
     const unblocked = changed.filter(at => this.#blocked.has(at) && !shut.has(at))

@@ -38,14 +38,18 @@ export class PasswordHashError extends Error {
   override readonly name = 'PasswordHashError'
 }
 
-/** @throws PasswordHashError for what was not made by `gateway password`, or asks for too much or too little */
+/**
+ * @throws PasswordHashError for what was not made by `gateway password`, or asks for too much or too little
+ */
 export function parsePasswordHash(text: string): PasswordHash {
   const [, N, r, p, salt, hash] = FORM.exec(text) ?? []
   if (salt === undefined || hash === undefined) throw new PasswordHashError('is not whole')
   const cost = { N: Number(N), r: Number(r), p: Number(p) }
   checkCost(cost)
   const bytes = { salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
-  if (bytes.salt.length < LEAST_SALT || bytes.hash.length < LEAST_HASH) throw new PasswordHashError('is not whole')
+  if (bytes.salt.length < LEAST_SALT || bytes.hash.length < LEAST_HASH) {
+    throw new PasswordHashError('is not whole')
+  }
   if (bytes.salt.length > LONGEST || bytes.hash.length > LONGEST) throw new PasswordHashError('is too long')
   return { cost, ...bytes }
 }
@@ -68,9 +72,13 @@ export function formatPasswordHash({ cost: { N, r, p }, salt, hash }: PasswordHa
  *
  * @param randomBytes so many unpredictable bytes, as node:crypto's
  */
-export async function hashPassword(password: string, randomBytes: (size: number) => Buffer): Promise<PasswordHash> {
+export async function hashPassword(
+  password: string, randomBytes: (size: number) => Buffer,
+): Promise<PasswordHash> {
   const salt = randomBytes(LEAST_SALT)
-  return { cost: COST, salt, hash: await derive(password, { cost: COST, salt, hash: Buffer.alloc(LEAST_HASH) }) }
+  return {
+    cost: COST, salt, hash: await derive(password, { cost: COST, salt, hash: Buffer.alloc(LEAST_HASH) }),
+  }
 }
 
 /** Is it the password that the hash was made of? Takes as long for a wrong one as for the right one. */
@@ -79,7 +87,9 @@ export async function isPassword(password: string, kept: PasswordHash): Promise<
 }
 
 const run = promisify(scrypt) as
-  (password: string, salt: Buffer, length: number, options: ScryptCost & { maxmem: number }) => Promise<Buffer>
+  (
+    password: string, salt: Buffer, length: number, options: ScryptCost & { maxmem: number }
+  ) => Promise<Buffer>
 
 /** Composed and decomposed letters look the same, and are the same. */
 function derive(password: string, { cost, salt, hash }: PasswordHash): Promise<Buffer> {

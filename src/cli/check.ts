@@ -61,7 +61,8 @@ function unpriced(config: Config, file: string): Problem[] {
       const id = JSON.stringify([upstream.name, used])
       if (seen.has(id) || prices.priceOf(upstream.url, used, now, alias) !== null) return []
       seen.add(id)
-      const message = `the model "${used}" at ${upstream.name} has no price: its cost is unknown (null), and keys ` +
+      const message =
+        `the model "${used}" at ${upstream.name} has no price: its cost is unknown (null), and keys ` +
         `with a budget are refused it; give it one: models: { "${used}": { price: ... } }`
       return [{ severity: 'warning', file, line, column: 1, message, excerpt: null }]
     })

@@ -58,7 +58,9 @@ function run(options: Options, command: Command): void {
   }
   process.stdout.write(`${lines(explanation, config).join('\n')}\n`)
   const { refusal } = explanation
-  if (refusal) command.error(`error: refused with ${refusal.status} ${refusal.code}`, { exitCode: EXIT.failed })
+  if (refusal) {
+    command.error(`error: refused with ${refusal.status} ${refusal.code}`, { exitCode: EXIT.failed })
+  }
 }
 
 function keyNamed(config: Config, name: string, command: Command): Key {
@@ -80,7 +82,9 @@ function storedKeys({ ledger }: Config, command: Command): Key[] {
   }
 }
 
-function lines({ classified, model, own, refusal, steps, candidates }: Explanation, config: Config): string[] {
+function lines(
+  { classified, model, own, refusal, steps, candidates }: Explanation, config: Config,
+): string[] {
   const { name, protocol } = classified.endpoint
   const out = [`endpoint  ${name} (${protocol} family)`, `model     ${model ?? 'none'}`]
   if (own) return [...out, 'answered  by the gateway itself']
@@ -97,9 +101,13 @@ function lines({ classified, model, own, refusal, steps, candidates }: Explanati
   ])]
 }
 
-/** How one of several targets is chosen, and what follows when it fails; nothing for what is as everywhere. */
+/**
+ * How one of several targets is chosen, and what follows when it fails; nothing for what is as everywhere.
+ */
 function manner({ targets, strategy, affinity, retries, on, resume }: Route): string[] {
-  const order = affinity === null ? ORDER[strategy] : `one target for ${affinity.by === 'key' ? 'each key' : `each value of ${affinity.name}`}`
+  const order = affinity === null
+    ? ORDER[strategy]
+    : `one target for ${affinity.by === 'key' ? 'each key' : `each value of ${affinity.name}`}`
   return [
     ...targets.length > 1 ? [`order     ${order}; those that are not well last`] : [],
     ...retries > 0 ? [`retries   ${retries} after the first attempt`] : [],

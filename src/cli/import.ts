@@ -60,7 +60,9 @@ function write(output: string, yaml: string, command: Command): void {
 
 function report(file: string, { notes, variables }: Imported): string {
   const lines = notes.map(({ place, setting, text }) => `${file}:${place}: ${setting}: ${text}`)
-  const heading = notes.length === 0 ? 'Everything has an equal.' : `${plural(notes.length, 'setting')} without an equal:`
+  const heading = notes.length === 0
+    ? 'Everything has an equal.'
+    : `${plural(notes.length, 'setting')} without an equal:`
   const needs = variables.length === 0 ? [] : [`Needs in the environment: ${variables.join(', ')}`]
   return `${[heading, ...lines, ...needs].join('\n')}\n`
 }

@@ -58,7 +58,9 @@ export function parseModels(text: string, before: readonly string[] = []): strin
  * @param text NAME=VALUE, or GLOB:NAME=VALUE for the models that the glob matches
  * @throws InvalidArgumentError
  */
-export function parseLimit(text: string, before: GivenLimits = { ...noFigures(), models: new Map() }): GivenLimits {
+export function parseLimit(
+  text: string, before: GivenLimits = { ...noFigures(), models: new Map() },
+): GivenLimits {
   const [, glob, name, value] = /^(?:(.+):)?([^:=]+)=(.*)$/s.exec(text) ?? []
   if (name === undefined || value === undefined) {
     throw new InvalidArgumentError(`A limit is NAME=VALUE, where NAME is ${NAMES.join(', ')}.`)
@@ -76,7 +78,9 @@ export function parseLimit(text: string, before: GivenLimits = { ...noFigures(),
     once(figures[figure], text)
     figures[figure] = parseCount(value)
   } else {
-    throw new InvalidArgumentError(`There is no limit "${name}"${didYouMean(name, NAMES) || `; there is ${NAMES.join(', ')}`}`)
+    throw new InvalidArgumentError(
+      `There is no limit "${name}"${didYouMean(name, NAMES) || `; there is ${NAMES.join(', ')}`}`,
+    )
   }
   return before
 }
@@ -86,7 +90,9 @@ function noFigures(): Figures {
 }
 
 function once(before: unknown, text: string): void {
-  if (before !== null) throw new InvalidArgumentError(`${text.slice(0, text.lastIndexOf('='))} is given twice.`)
+  if (before !== null) {
+    throw new InvalidArgumentError(`${text.slice(0, text.lastIndexOf('='))} is given twice.`)
+  }
 }
 
 function parseCount(text: string): number {

@@ -7,7 +7,10 @@ import type { Config } from '../config/types.ts'
 import { EXIT } from './exit.ts'
 import { loadForLedger } from './problems.ts'
 
-/** Milliseconds that running gateways have to take a change over; they look at the store every second at least. */
+/**
+ * Milliseconds that running gateways have to take a change over;
+ * they look at the store every second at least.
+ */
 export const PUBLISHING = 2_500
 
 /** Who runs the command, for the audit list. */
@@ -26,7 +29,9 @@ function userName(): string {
 
 /** A command on the store of keys, which the configuration leads to. */
 export function storeCommand(name: string): Command {
-  return new Command(name).option('-c, --config <file>', 'the configuration, which names the ledger', 'gateway.yaml')
+  return new Command(name).option(
+    '-c, --config <file>', 'the configuration, which names the ledger', 'gateway.yaml',
+  )
 }
 
 /** Ends the command, with exit code 2, where there is no ledger that keys could be kept beside. */
@@ -38,7 +43,10 @@ export function storeOf(from: string, command: Command): { config: Config; file:
   })
 }
 
-/** Runs what works on the store; what the store or the system says against it ends the command, with exit code 1. */
+/**
+ * Runs what works on the store; what the store or the system says
+ * against it ends the command, with exit code 1.
+ */
 export function guarded<T>(file: string, command: Command, work: () => T): T {
   try {
     return work()

@@ -6,7 +6,9 @@ import { visible } from '../ledger/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
 
-const CODES = EXIT_CODES.replace('failed while running', 'there is no such key, or a running gateway did not confirm')
+const CODES = EXIT_CODES.replace(
+  'failed while running', 'there is no such key, or a running gateway did not confirm',
+)
 
 const BLOCK_HELP = `
 For a key of gateway.yaml that has leaked: when the command has returned, the key is refused, and
@@ -57,7 +59,9 @@ function change({ config: from, name }: Options, blocks: boolean, command: Comma
   guarded(file, command, () => {
     if (!blocks && !existsSync(file)) return fail(`"${name}" is not blocked`, command)
     using store = new KeyFile(file)
-    const isNew = blocks ? store.block(key, Date.now(), operator()) : store.unblock(key, Date.now(), operator())
+    const isNew = blocks
+      ? store.block(key, Date.now(), operator())
+      : store.unblock(key, Date.now(), operator())
     if (!isNew && !blocks) return fail(`"${name}" is not blocked`, command)
     const done = `${blocks ? 'Blocked' : 'Unblocked'} the key "${name}".`
     process.stdout.write(`${isNew ? done : `The key "${name}" was blocked already.`}\n`)

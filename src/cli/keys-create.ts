@@ -39,7 +39,9 @@ export function keysCreateCommand(): Command {
   return storeCommand('create')
     .description('Create a key and print it, this once.')
     .requiredOption('-n, --name <name>', 'what the log and the ledger call it', parseName)
-    .option('-m, --models <globs>', 'the models that it may use, separated by commas; absent: all', parseModels)
+    .option(
+      '-m, --models <globs>', 'the models that it may use, separated by commas; absent: all', parseModels,
+    )
     .option('-l, --limit <limit>', 'a limit, as NAME=VALUE; may be repeated', parseLimit)
     .addHelpText('after', HELP)
     .action(create)
@@ -49,19 +51,24 @@ function create(options: Options, command: Command): void {
   const { name, models = null, limit: limits = null } = options
   const { config, file } = storeOf(options.config, command)
   if (config.keys.some(key => key.name === name)) {
-    command.error(`error: ${options.config} has a key named "${name}"; choose another name`, { exitCode: EXIT.failed })
+    command.error(
+      `error: ${options.config} has a key named "${name}"; choose another name`, { exitCode: EXIT.failed },
+    )
   }
   for (const warning of unserved(config, models ?? [])) process.stderr.write(`warning: ${warning}\n`)
   guarded(file, command, () => {
     using store = new KeyFile(file)
     const key = generate(randomBytes)
     store.create({ name, digest: hash('sha256', key, 'buffer'), models, limits }, Date.now(), operator())
-    process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ${limitsText(limits)}).\n` +
+    process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ` +
+      `${limitsText(limits)}).\n` +
       'It is shown this once:\n')
     // Before anything else can fail: nobody could ever learn it afterwards.
     process.stdout.write(`${key}\n`)
     if (store.published(PUBLISHING)) return
-    process.stderr.write('warning: a running gateway has not taken it over yet, and may refuse it for a while\n')
+    process.stderr.write(
+      'warning: a running gateway has not taken it over yet, and may refuse it for a while\n',
+    )
   })
 }
 

@@ -39,7 +39,9 @@ export function keysListCommand(): Command {
 
 function list({ config: from, json }: { config: string; json?: true }, command: Command): void {
   const { config, file } = storeOf(from, command)
-  const { stored, blocks } = guarded(file, command, () => ({ stored: readKeys(file), blocks: readBlocks(file) }))
+  const { stored, blocks } = guarded(file, command, () => ({
+    stored: readKeys(file), blocks: readBlocks(file),
+  }))
   const blockedAt = ({ digest }: Key) => blocks.find(block => block.digest.equals(digest))?.blockedAt ?? null
   const keys = [
     ...config.keys.map((key): ListedKey =>

@@ -39,14 +39,20 @@ function revoke(which: string, { config: from }: { config: string }, command: Co
     const configured = config.keys.find(key => (digest ? key.digest.equals(digest) : key.name === which))
     const isLive = found !== null && found.revokedAt === null
     if (configured && !isLive) {
-      fail(`"${configured.name}" is a key of ${from}: remove it there, or: gateway keys block --name ...`, command)
+      fail(
+        `"${configured.name}" is a key of ${from}: remove it there, or: gateway keys block --name ...`,
+        command,
+      )
     }
     if (store === null || found === null) return fail(unknown(which, digest !== null, config, file), command)
     store.revoke(found, Date.now(), operator())
     process.stdout.write(`${told(found)}\n`)
     warnOfTwin(found, config, from)
     if (store.published(PUBLISHING)) return
-    fail('a running gateway has not confirmed it, and may still let the key in; try again, or stop that gateway', command)
+    fail(
+      'a running gateway has not confirmed it, and may still let the key in; try again, or stop that gateway',
+      command,
+    )
   })
 }
 

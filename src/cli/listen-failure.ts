@@ -13,7 +13,8 @@ export function listenFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   const { code = '', syscall, address, port = 0, hostname } = error as ListenError
   if (syscall === 'listen' && address === null) {
-    return `cannot listen on the descriptor: nobody has handed over an open socket under that number (${code})`
+    return 'cannot listen on the descriptor: nobody has handed over an open socket ' +
+      `under that number (${code})`
   }
   const reason = REASONS[code]
   const host = address ?? hostname

@@ -30,11 +30,15 @@ export function passwordCommand(): Command {
     .description("Hash a password for the console's users.")
     .addHelpText('after', HELP)
     .action(async (_options: unknown, command: Command) => {
-      const password = await (process.stdin.isTTY ? askTwice(process.stdin, command) : firstLine(process.stdin))
+      const password = await (
+        process.stdin.isTTY ? askTwice(process.stdin, command) : firstLine(process.stdin)
+      )
       const fault = faultOf(password)
       if (fault !== null) command.error(`error: ${fault}`, { exitCode: EXIT.usage })
       if ([...password].length < SHORT) {
-        process.stderr.write(`warning: fewer than ${SHORT} characters can be guessed; a sentence is a good password\n`)
+        process.stderr.write(
+          `warning: fewer than ${SHORT} characters can be guessed; a sentence is a good password\n`,
+        )
       }
       process.stdout.write(`${formatPasswordHash(await hashPassword(password, randomBytes))}\n`)
     })

@@ -42,7 +42,9 @@ export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
     }
     const models = modelGlobs(key.models, [...path, 'models'], findings)
     const limits = buildLimits(key.limits, [...path, 'limits'], findings)
-    return name === undefined || digest === null ? [] : [{ name, digest, models, limits, line: findings.line(path) }]
+    return name === undefined || digest === null
+      ? []
+      : [{ name, digest, models, limits, line: findings.line(path) }]
   })
 }
 

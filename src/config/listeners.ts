@@ -48,7 +48,9 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
   const bodyMemory = sizeOf('body_memory', raw.body_memory, BODIES_IN_MEMORY * bodyLimit, findings)
   if (bodyMemory < bodyLimit) {
     const path = ['server', raw.body_memory === undefined ? 'body_limit' : 'body_memory']
-    findings.error(path, 'server.body_memory must be at least server.body_limit, or no body of that size is taken')
+    findings.error(
+      path, 'server.body_memory must be at least server.body_limit, or no body of that size is taken',
+    )
   }
   return {
     listen: addressOf(raw.listen, ['server', 'listen'], findings) ?? DEFAULT_LISTEN,
@@ -67,7 +69,9 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
 function workersOf({ workers = 1, reuse_port: sharesPort = false }: RawServer, findings: Findings): number {
   const count = workers === 'auto' ? availableParallelism() : workers
   if (count > 1 && sharesPort) {
-    findings.error(['server', 'workers'], 'server.workers and server.reuse_port cannot be combined; remove one of them')
+    findings.error(
+      ['server', 'workers'], 'server.workers and server.reuse_port cannot be combined; remove one of them',
+    )
   }
   return count
 }

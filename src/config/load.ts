@@ -36,8 +36,9 @@ export interface Loaded {
  * Reads, checks and resolves a configuration file. The files that it names
  * (certificates) are read too; nothing else of the world is looked at.
  * @param file as the operator named it; problems show it so
- * @param needs the top-level key that all is wanted of, for who reads a configuration without serving by it: a
- *   variable that is not set elsewhere leaves its value out, and a key whose value is not known has an empty digest
+ * @param needs the top-level key that all is wanted of, for who reads a
+ *   configuration without serving by it: a variable that is not set elsewhere
+ *   leaves its value out, and a key whose value is not known has an empty digest
  * @throws ConfigError with every problem at once
  */
 export function loadConfig(file: string, env: Environment, needs: keyof RawConfig | null = null): Loaded {

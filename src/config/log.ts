@@ -12,7 +12,9 @@ const MOST_LIMIT = 16 * 1024 * 1024
 export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
   const rules = raw.log?.bodies ?? []
   if (rules.length > 0 && raw.ledger?.file === undefined) {
-    findings.error(['log', 'bodies'], 'bodies are kept beside the ledger; add ledger: { file: data/gateway.db }')
+    findings.error(
+      ['log', 'bodies'], 'bodies are kept beside the ledger; add ledger: { file: data/gateway.db }',
+    )
   }
   const bodies = rules.flatMap((rule, index): BodyRule[] => {
     if (rule?.key === undefined || rule.keep === undefined) return []

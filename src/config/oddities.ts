@@ -17,7 +17,8 @@ export function warnOfOddities(config: Config, findings: Findings): void {
 
 function loginsOfOneWorker({ console, ledger, server: { workers } }: Config, findings: Findings): void {
   if (workers === 1 || ledger !== null || console === null || console.users.length === 0) return
-  const message = 'logins are kept beside the ledger: without one, each of the workers asks for a login of its own'
+  const message =
+    'logins are kept beside the ledger: without one, each of the workers asks for a login of its own'
   findings.warn(['console', 'users'], message, 'key')
 }
 
@@ -41,7 +42,9 @@ function hiddenRoutes(routes: readonly Route[], findings: Findings): void {
 function resumedByNobody(routes: readonly Route[], findings: Findings): void {
   for (const { index, resume, targets } of routes) {
     if (resume !== 'continue' || targets.some(target => target.prefill)) continue
-    findings.warn(['routes', index, 'resume'], 'no target of this route has prefill: true, so none continues a stream')
+    findings.warn(
+      ['routes', index, 'resume'], 'no target of this route has prefill: true, so none continues a stream',
+    )
   }
 }
 

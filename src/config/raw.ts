@@ -26,7 +26,10 @@ export interface RawConfig {
   limits?: RawLimits
   ledger?: { file?: string, keep?: string }
   billing?: { abandoned?: 'prompt' | 'none'; assumed_output?: number }
-  log?: { level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'; bodies?: (RawBodyRule | undefined)[] }
+  log?: {
+    level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+    bodies?: (RawBodyRule | undefined)[]
+  }
 }
 
 export interface RawBodyRule {

@@ -108,7 +108,9 @@ function entryOf(schemas: readonly JsonSchema[], name: string, top: JsonSchema):
 }
 
 function matches(text: string, pattern: RegExp): Range[] {
-  const rangeOf = ({ 0: found, index: start }: RegExpExecArray): Range => ({ start, end: start + found.length })
+  const rangeOf = ({ 0: found, index: start }: RegExpExecArray): Range => (
+    { start, end: start + found.length }
+  )
   return Array.from(text.matchAll(pattern), rangeOf)
 }
 

@@ -137,7 +137,10 @@ export interface Route {
   readonly retries: number
   /** Where a request goes that its target refuses for that reason; null = the refusal goes to the client. */
   readonly on: { readonly contextLength: Target | null; readonly contentFilter: Target | null }
-  /** What becomes of a stream that dies under way: told as it is, continued by another, or kept back until it is whole. */
+  /**
+   * What becomes of a stream that dies under way: told as it is,
+   * continued by another, or kept back until it is whole.
+   */
   readonly resume: 'off' | 'continue' | 'hold'
   /** The defaults with the route's own laid over them. */
   readonly timeouts: Timeouts
@@ -226,6 +229,9 @@ export interface BillingConfig {
    * `prompt` bills the estimated prompt, `none` nothing.
    */
   readonly abandoned: 'prompt' | 'none'
-  /** Output tokens that a request is taken to want that names no bound, when its budget and limits are reserved. */
+  /**
+   * Output tokens that a request is taken to want that names no bound,
+   * when its budget and limits are reserved.
+   */
   readonly assumedOutput: number
 }

@@ -119,7 +119,9 @@ function buildHealth({ health }: RawUpstream, path: Path, findings: Findings): U
 }
 
 /** Names a header, lower-case; an error where it is no name, or not one that may be set or read here. */
-export function headerName(text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): string {
+export function headerName(
+  text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value',
+): string {
   const name = text.toLowerCase()
   if (!HEADER_NAME.test(name)) findings.error(path, 'this is not a header name such as x-api-key', at)
   if (RESERVED.has(name)) findings.error(path, 'this header is for the gateway itself to set', at)

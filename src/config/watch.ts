@@ -37,7 +37,9 @@ export class FileWatch {
     const known = this.#known
     this.#known = new Map(paths.map(path => [path, known.get(path) ?? stateOf(path)]))
     for (const watcher of this.#watchers) watcher.close()
-    this.#watchers = [...new Set(paths.map(path => dirname(path)))].flatMap(directory => this.#listen(directory))
+    this.#watchers = [...new Set(paths.map(path => dirname(path)))].flatMap(
+      directory => this.#listen(directory),
+    )
     this.#lookIn(LOOK_EVERY)
   }
 

@@ -62,7 +62,9 @@ class ModelList {
     const params = [...path, 'litellm_params']
     const group = this.#source.text([...path, 'model_name'])
     const written = this.#source.text([...params, 'model'])
-    if (group === null || written === null) return this.#skip(path, 'an entry needs model_name and litellm_params.model')
+    if (group === null || written === null) {
+      return this.#skip(path, 'an entry needs model_name and litellm_params.model')
+    }
     const named = providerOf(written)
     const custom = this.#source.text([...params, 'custom_llm_provider'])
     const provider = custom ?? named.provider
@@ -71,7 +73,9 @@ class ModelList {
     const url = this.#url(params, provider, found)
     if (url === null) return this.#skip(path, 'an entry of this provider needs api_base')
     const model = upstreamModel(group, named.model)
-    if (model === undefined) return this.#skip(path, `a pattern keeps the model's name: ${group} cannot become another`)
+    if (model === undefined) {
+      return this.#skip(path, `a pattern keeps the model's name: ${group} cannot become another`)
+    }
     this.#readPrice(path, named.model)
     return {
       group,
@@ -101,7 +105,9 @@ class ModelList {
     if (written === null) return url
     const base = reference(written)
     if (base.startsWith('${')) {
-      this.#note(path, "the variable must hold the address without /v1, which is in the client's path already")
+      this.#note(
+        path, "the variable must hold the address without /v1, which is in the client's path already",
+      )
       return base
     }
     const plain = base.replace(/\/+$/, '')
@@ -119,7 +125,9 @@ class ModelList {
   #credential(params: Path, provider: string, found: Provider): Omit<Upstream, 'url'> {
     const headers = { ...found.headers, ...this.#headers(params) }
     const secret = this.#secret([...params, 'api_key'], provider, found.variable)
-    const auth = found.auth === 'bearer' ? { bearer: secret ?? '' } : { header: found.auth, value: secret ?? '' }
+    const auth = found.auth === 'bearer'
+      ? { bearer: secret ?? '' }
+      : { header: found.auth, value: secret ?? '' }
     return { ...secret !== null && { auth }, ...Object.keys(headers).length > 0 && { headers } }
   }
 

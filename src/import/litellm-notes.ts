@@ -25,8 +25,14 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^model_list\.litellm_params\.rpm$/, SHARE],
   [/^model_list\.litellm_params\.(tpm|max_parallel_requests|max_budget|budget_duration)$/, KEYS],
   [/^model_list\.litellm_params\.(aws_|vertex_|azure_ad|tenant_id|client_)/, EXPIRING],
-  [/^model_list\.litellm_params\.(max_tokens|temperature|drop_params|additional_drop_params|extra_body)/, NO_TRANSLATION],
-  [/^model_list\.litellm_params\.mock_/, 'the simulator answers without a provider: upstreams.NAME.simulator'],
+  [
+    /^model_list\.litellm_params\.(max_tokens|temperature|drop_params|additional_drop_params|extra_body)/,
+    NO_TRANSLATION,
+  ],
+  [
+    /^model_list\.litellm_params\.mock_/,
+    'the simulator answers without a provider: upstreams.NAME.simulator',
+  ],
   [/^model_list\.model_info/, "it describes the model for LiteLLM's own pages"],
   [/^router_settings\.(allowed_fails|cooldown_time|disable_cooldowns|retry_policy|enable_pre_call)/, CIRCUIT],
   [/^router_settings\.(redis_|cache_)/, ONE_PROCESS],

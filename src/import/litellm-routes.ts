@@ -92,7 +92,9 @@ class Router {
       milder: this.#fallbacks('content_policy_fallbacks'),
     }
     // A pattern takes what no name before it has taken.
-    const names = [...this.#groups.keys()].toSorted((a, b) => Number(a.includes('*')) - Number(b.includes('*')))
+    const names = [...this.#groups.keys()].toSorted(
+      (a, b) => Number(a.includes('*')) - Number(b.includes('*')),
+    )
     return { routes: names.flatMap(name => this.#routesOf(name, settings)), notes: this.#notes }
   }
 
@@ -141,7 +143,9 @@ class Router {
     return names.filter(other => other !== name).flatMap(other => {
       const found = this.#groups.get(other) ?? []
       const alike = found.filter(each => each.protocol === protocol)
-      if (alike.length === 0) this.#note(path, `${other} speaks another protocol than ${name}: it was left out`)
+      if (alike.length === 0) {
+        this.#note(path, `${other} speaks another protocol than ${name}: it was left out`)
+      }
       return alike
     })
   }
@@ -150,7 +154,9 @@ class Router {
     const name = this.#source.text(STRATEGY) ?? 'simple-shuffle'
     const strategy = STRATEGIES[name]
     if (strategy === undefined) this.#note(STRATEGY, `there is no ${name}: the targets are asked in order`)
-    else if (name.startsWith('usage')) this.#note(STRATEGY, 'there is no routing by usage: least_busy is nearest')
+    else if (name.startsWith('usage')) this.#note(
+      STRATEGY, 'there is no routing by usage: least_busy is nearest',
+    )
     return strategy ?? 'ordered'
   }
 
@@ -202,7 +208,9 @@ function targets(
   if (isOrdered) {
     const last = Number.MAX_SAFE_INTEGER
     const inOrder = group.toSorted((a, b) => (a.order ?? last) - (b.order ?? last))
-    return { to: [...inOrder.map(each => target(each, null)), ...spare.map(each => target(each, null, true))] }
+    return {
+      to: [...inOrder.map(each => target(each, null)), ...spare.map(each => target(each, null, true))],
+    }
   }
   if (spare.length === 0 && strategy !== 'weighted') {
     return { to: group.map(each => target(each, null)), strategy }
@@ -219,7 +227,9 @@ function targets(
 
 /** Whole weights in the same ratios; far above 1 where fallbacks stand beside them. */
 function wholeWeights(shares: readonly number[], beside: boolean): number[] {
-  const whole = shares.map(share => Math.max(1, Math.round(share * (shares.every(Number.isInteger) ? 1 : 100))))
+  const whole = shares.map(
+    share => Math.max(1, Math.round(share * (shares.every(Number.isInteger) ? 1 : 100))),
+  )
   const unit = whole.reduce(commonDivisor)
   const factor = beside ? RARELY : 1
   const fit = Math.min(1, LARGEST_WEIGHT / (Math.max(...whole) / unit * factor))

@@ -110,7 +110,9 @@ function isSmall(map: YAMLMap): boolean {
 
 /** What clients have to know of a route that LiteLLM served otherwise. */
 function explanation({ model, path, to, strategy }: Route, deployments: readonly Deployment[]): string {
-  const protocols = new Set(deployments.filter(({ group }) => group === model).map(({ protocol }) => protocol))
+  const protocols = new Set(
+    deployments.filter(({ group }) => group === model).map(({ protocol }) => protocol),
+  )
   const lines: string[] = []
   if (path === undefined && protocols.size === 1) {
     if (protocols.has('messages')) lines.push(' Requests are not translated: call it by /v1/messages.')
@@ -118,7 +120,9 @@ function explanation({ model, path, to, strategy }: Route, deployments: readonly
   }
   const hasFallbacks = strategy === 'weighted' && to.some(({ weight = 1 }) => weight === 1)
     && to.some(({ weight = 1 }) => weight >= RARELY)
-  if (hasFallbacks) lines.push(' Targets without a weight are fallbacks: asked when the others fail, hardly ever first.')
+  if (hasFallbacks) {
+    lines.push(' Targets without a weight are fallbacks: asked when the others fail, hardly ever first.')
+  }
   return lines.join('\n')
 }
 

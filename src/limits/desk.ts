@@ -104,7 +104,9 @@ export class LimitsWindow {
     const key = this.#key(ref)
     const admission = this.#limiter.admit({ key, model, estimate: { tokens, pico } })
     if (admission.ok) this.#open[id] = admission.reservation
-    return { id, refusal: admission.ok ? null : admission.refusal, figures: this.#limiter.figures(key, model) }
+    return {
+      id, refusal: admission.ok ? null : admission.refusal, figures: this.#limiter.figures(key, model),
+    }
   }
 
   #key(ref: number): LimitedKey {

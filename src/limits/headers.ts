@@ -65,7 +65,8 @@ export function anthropicRateHeaders(figures: Figures, nowMs: number): string[] 
     if (figure === null) continue
     const { limit, remaining, reset } = ANTHROPIC[rate]
     headers.push(
-      limit, String(figure.limit), remaining, String(figure.remaining), reset, instant(nowMs + figure.resetMs),
+      limit, String(figure.limit), remaining, String(figure.remaining), reset,
+      instant(nowMs + figure.resetMs),
     )
   }
   return headers

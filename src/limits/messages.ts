@@ -15,7 +15,12 @@ export type Request =
     readonly pico: bigint | null
   }
   | { readonly kind: 'leave'; readonly id: number }
-  | { readonly kind: 'settle'; readonly id: number; readonly tokens: number | null; readonly pico: bigint | null }
+  | {
+    readonly kind: 'settle'
+    readonly id: number
+    readonly tokens: number | null
+    readonly pico: bigint | null
+  }
   | { readonly kind: 'restore'; readonly rows: readonly SharedSpend[] }
   | { readonly kind: 'defaults'; readonly limits: Limits | null }
 

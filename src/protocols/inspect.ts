@@ -64,7 +64,9 @@ export function jsonInspection(): JsonScan {
  * @param scan has seen all of `bytes`
  * @throws GatewayError invalid_json, bad model
  */
-export function inspectJson(scan: JsonScan, bytes: Buffer, wire: Buffer | null, mustBeObject: boolean): InspectedBody {
+export function inspectJson(
+  scan: JsonScan, bytes: Buffer, wire: Buffer | null, mustBeObject: boolean,
+): InspectedBody {
   const json = scan.end()
   if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
   if (mustBeObject && json.root !== 'object') {
@@ -119,7 +121,9 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
   return oneModel(names)
 }
 
-/** Where a name is given twice, two parsers can read two different ones: then nobody knows which is allowed. */
+/**
+ * Where a name is given twice, two parsers can read two different ones: then nobody knows which is allowed.
+ */
 function oneModel(names: readonly string[]): string | null {
   const name = names[0]
   if (name === undefined || name === '') return null

@@ -1,6 +1,8 @@
 import type { ProtocolName } from './names.ts'
 
-/** What keeps a stream of events alive that has nothing to say, and is passed over by the protocol's clients. */
+/**
+ * What keeps a stream of events alive that has nothing to say, and is passed over by the protocol's clients.
+ */
 export function keepAlive(protocol: ProtocolName): string {
   return protocol === 'messages' ? 'event: ping\ndata: {"type": "ping"}\n\n' : ': keep-alive\n\n'
 }

@@ -17,15 +17,17 @@ export function renamePath(classified: Classified, path: string, model: string):
 }
 
 /**
- * The edits that put another model's name where the body has the client's. The generate family names the model in the path, and a second time in
- * parts of some bodies, as `models/NAME`: there both must agree.
+ * The edits that put another model's name where the body has the client's. The generate family names the
+ * model in the path, and a second time in parts of some bodies, as `models/NAME`: there both must agree.
  */
 export function renameEdits(classified: Classified, body: InspectedBody, model: string): Edit[] {
   const edits: Edit[] = []
   if (classified.endpoint.modelIn === 'path') {
     renameNested(body, classified.pathModel as string, model, edits)
   } else {
-    edits.push(...body.json ? modelEdits(body.json.fields, model) : replaceValues(body.modelFields, Buffer.from(model)))
+    edits.push(...body.json ? modelEdits(body.json.fields, model) : replaceValues(
+      body.modelFields, Buffer.from(model),
+    ))
   }
   return edits
 }
@@ -37,7 +39,9 @@ function renameNested(body: InspectedBody, from: string, to: string, edits: Edit
       const start = base + field.start
       const end = base + field.end
       const name: unknown = JSON.parse(body.bytes.toString('utf8', start, end))
-      if (name === `models/${from}`) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(`models/${to}`)) })
+      if (name === `models/${from}`) edits.push({
+        start, end, bytes: Buffer.from(JSON.stringify(`models/${to}`)),
+      })
       else if (name === from) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(to)) })
     }
   }

@@ -65,7 +65,9 @@ const KEEP_ALIVE = 75_000
 const MAX_HEADER_BYTES = 64 * 1024
 /** Requests that wait on one connection behind the one that is under way. */
 const MOST_PIPELINED = 100
-/** Milliseconds; many clients give up their idle connections before, and the others have to cope at any time. */
+/**
+ * Milliseconds; many clients give up their idle connections before, and the others have to cope at any time.
+ */
 const LEAVE_IDLE = 10_000
 /** Milliseconds in which a client that was turned away may read why. */
 const TURNED_AWAY = 1_000
@@ -123,7 +125,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     if (state.leaving) sendAway(session, leaveIdle)
   })
 
-  // Node watches over slow heads from this event on; this server is handed its connections by the one in front.
+  // Node watches over slow heads from this event on; this server is
+  // handed its connections by the one in front.
   h1.emit('listening')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   front.once('error', reject)
@@ -193,7 +196,10 @@ function sendAway(session: http2.ServerHttp2Session, patience: number): void {
   session.once('close', () => clearTimeout(timer))
 }
 
-/** Node watches over the idle connections of HTTP/1.1 alone: a peer that is gone without a word would stay for ever. */
+/**
+ * Node watches over the idle connections of HTTP/1.1 alone: a peer
+ * that is gone without a word would stay for ever.
+ */
 function endWhenIdle(session: http2.ServerHttp2Session, patience: number): void {
   let open = 0
   session.on('stream', stream => {
@@ -215,7 +221,8 @@ interface Http1State {
 }
 
 function http1(
-  options: ListenerOptions, { headersTimeout, keepAlive }: { headersTimeout: number; keepAlive: number }, state: Http1State,
+  options: ListenerOptions,
+  { headersTimeout, keepAlive }: { headersTimeout: number; keepAlive: number }, state: Http1State,
 ): http.Server {
   const server = http.createServer({
     // The exchange has its own deadlines, and an upload may take as long as they say.
@@ -242,8 +249,8 @@ function http1(
   server.on('checkContinue', (req, res) => take(req, res, true))
   server.on('checkExpectation', (req, res) => take(req, res, false))
   const upgrade = (req: http.IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Pipelined behind a request that is not answered yet, or in front of a body of its own (then node hands out
-    // something less than a socket): nobody does that.
+    // Pipelined behind a request that is not answered yet, or in front of a body of its own (then node hands
+    // out something less than a socket): nobody does that.
     state.upgraded.add(req.socket)
     if (pendingResponse(req.socket) || socket !== req.socket) req.socket.destroy()
     else options.onUpgrade(req, socket, head)
@@ -258,7 +265,8 @@ function http2Server(options: ListenerOptions): http2.Http2Server {
     settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: MAX_HEADER_BYTES },
     // As over HTTP/1.1, the size is the limit; node's own would be 128 headers.
     maxHeaderListPairs: MAX_HEADER_BYTES / 32,
-    // An upstream may say twice what is to be said once: over HTTP/1.1 that passes, and here node would throw.
+    // An upstream may say twice what is to be said once: over HTTP/1.1
+    // that passes, and here node would throw.
     strictSingleValueFields: false,
   })
   server.on('request', (req, res) => options.onRequest(req, res, false))
@@ -276,7 +284,8 @@ function http2Server(options: ListenerOptions): http2.Http2Server {
  * @param waiting how many there are on each connection
  */
 function inTurn(
-  { socket }: http.IncomingMessage, res: http.ServerResponse, waiting: WeakMap<net.Socket, number>, begin: () => void,
+  { socket }: http.IncomingMessage, res: http.ServerResponse,
+  waiting: WeakMap<net.Socket, number>, begin: () => void,
 ): void {
   if (res.socket) {
     begin()
@@ -310,7 +319,9 @@ function isWebSocket(req: http.IncomingMessage): boolean {
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
 /** Looks at the first bytes of a plain connection: HTTP/2's preface, or anything else. */
-function sniff(socket: net.Socket, patience: number, hand: (socket: net.Socket, isHttp2: boolean) => void): void {
+function sniff(
+  socket: net.Socket, patience: number, hand: (socket: net.Socket, isHttp2: boolean) => void,
+): void {
   let seen: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => socket.destroy(), patience)
   socket.once('close', () => clearTimeout(timer))

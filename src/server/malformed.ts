@@ -34,7 +34,9 @@ export function answerMalformed(gateway: Gateway, error: NodeJS.ErrnoException, 
   socket.once('finish', () => socket.destroy())
 }
 
-/** Answers on a connection of which no request was read: in the chat family's shape, and as the last answer. */
+/**
+ * Answers on a connection of which no request was read: in the chat family's shape, and as the last answer.
+ */
 export function answerRaw(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
   const requestId = gateway.newId()
   const body = PROTOCOLS.chat.errorBody(refusal, requestId)

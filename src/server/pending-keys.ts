@@ -13,7 +13,9 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   'ledger.keep': ({ ledger }) => ledger?.keep ?? null,
 }
 
-/** The keys that take a restart in which a configuration differs from that with which the process was started. */
+/**
+ * The keys that take a restart in which a configuration differs from that with which the process was started.
+ */
 export function pendingKeys(started: Config, config: Config): string[] {
   return Object.entries(AT_START)
     .filter(([, valueOf]) => JSON.stringify(valueOf(started)) !== JSON.stringify(valueOf(config)))

@@ -12,7 +12,8 @@ const SETTING = '/proc/sys/net/ipv4/tcp_migrate_req'
 export function warnOfResets(log: Logger): void {
   if (readSetting() !== '0') return
   log.warn(
-    'server.reuse_port: connections that arrive at the very moment at which a gateway hands over may be reset; '
+    'server.reuse_port: connections that arrive at the very moment at which a gateway ' +
+      'hands over may be reset; '
     + 'sysctl net.ipv4.tcp_migrate_req=1 prevents that',
   )
 }

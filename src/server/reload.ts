@@ -88,7 +88,9 @@ export class Reloader {
       return this.#failed(error)
     }
     const { pending } = lasting.reloads
-    for (const key of pending) log.warn({ key }, `${key} has changed: that takes a restart; the rest is in force`)
+    for (const key of pending) {
+      log.warn({ key }, `${key} has changed: that takes a restart; the rest is in force`)
+    }
     log.info({ pending }, 'configuration reloaded')
     return { applied: true, pending }
   }

@@ -86,7 +86,9 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     exchange.vouched = identity
     void follow(exchange, () => handle(gateway, exchange))
   }
-  const host: Host = { current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run }
+  const host: Host = {
+    current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run,
+  }
   const mounted = config.console === null ? null : openMount?.(host) ?? null
   const open = async (address: Address, tls: Certificate | null, mount: Mount | null, managed: boolean) => {
     const listener = await listen({

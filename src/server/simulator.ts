@@ -12,7 +12,9 @@ export interface RunningSimulator {
 export async function startSimulator(): Promise<RunningSimulator> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
   const socketPath =
-    process.platform === 'win32' ? `\\\\.\\pipe\\${folder.replaceAll(/[^\w-]/g, '-')}` : join(folder, 'simulator')
+    process.platform === 'win32'
+      ? `\\\\.\\pipe\\${folder.replaceAll(/[^\w-]/g, '-')}`
+      : join(folder, 'simulator')
   const server = createSimulator()
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once('error', reject)

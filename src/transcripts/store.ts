@@ -87,7 +87,9 @@ export class TranscriptStore {
   #open(): void {
     const id = Number(this.#db.prepare('PRAGMA application_id').get()?.['application_id'])
     const tables = Number(this.#db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'])
-    if (id !== APPLICATION_ID && (id !== 0 || tables !== 0)) throw new Error('the file is a database of another program')
+    if (id !== APPLICATION_ID && (id !== 0 || tables !== 0)) {
+      throw new Error('the file is a database of another program')
+    }
     const version = Number(this.#db.prepare('PRAGMA user_version').get()?.['user_version'])
     if (version > VERSION) throw new Error(`the file is of a later version (${version}) than this gateway's`)
     // auto_vacuum has effect before the first table alone.

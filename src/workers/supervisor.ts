@@ -91,7 +91,9 @@ export function supervise(count: number, log: Logger): Supervisor {
       }
       const next = performance.now() - startedAt > WORKED ? FIRST_DELAY : patience
       const { pid } = worker.process
-      log.error({ worker: worker.id, pid, code, signal, again_ms: next }, 'a worker has ended: another is started')
+      log.error(
+        { worker: worker.id, pid, code, signal, again_ms: next }, 'a worker has ended: another is started',
+      )
       const delay = setTimeout(() => {
         delays.delete(delay)
         start(Math.min(LAST_DELAY, next * 2))

@@ -49,6 +49,8 @@ export function lineToSupervisor(): Line | null {
     },
     listening: listening => report({ kind: 'listening', listening }),
     letGo: () => process.channel?.unref(),
-    openLimiter: defaults => (limiter = new SharedLimiter(defaults, requests => report({ kind: 'limits', requests }))),
+    openLimiter: defaults => (
+      limiter = new SharedLimiter(defaults, requests => report({ kind: 'limits', requests }))
+    ),
   }
 }

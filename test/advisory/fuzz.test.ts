@@ -50,21 +50,29 @@ async function stillServes(url = gateway.url): Promise<void> {
 
 const latin1 = fc.uint8Array({ maxLength: 300 }).map(bytes => Buffer.from(bytes).toString('latin1'))
 const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}$/)
-const common = fc.constantFrom('', 'chunked', 'close', '0', '5', '100-continue', 'gzip', 'websocket', 'x'.repeat(5_000))
+const common = fc.constantFrom(
+  '', 'chunked', 'close', '0', '5', '100-continue', 'gzip', 'websocket', 'x'.repeat(5_000),
+)
 const headerName = fc.constantFrom(
-  'Content-Length', 'Transfer-Encoding', 'Connection', 'Upgrade', 'Expect', 'Content-Encoding', 'Content-Type', 'TE',
-  'Trailer', 'Host', 'X-Forwarded-For', 'Sec-WebSocket-Key', 'Sec-WebSocket-Version', 'HTTP2-Settings', 'Cookie', 'Via',
+  'Content-Length', 'Transfer-Encoding', 'Connection',
+  'Upgrade', 'Expect', 'Content-Encoding', 'Content-Type', 'TE',
+  'Trailer', 'Host', 'X-Forwarded-For', 'Sec-WebSocket-Key',
+  'Sec-WebSocket-Version', 'HTTP2-Settings', 'Cookie', 'Via',
 )
 // Most of what comes is well-formed as far as it goes, so that it gets far.
-const value = fc.oneof({ weight: 1, arbitrary: latin1 }, { weight: 4, arbitrary: common }, { weight: 8, arbitrary: token })
+const value = fc.oneof(
+  { weight: 1, arbitrary: latin1 }, { weight: 4, arbitrary: common }, { weight: 8, arbitrary: token },
+)
 const name = fc.oneof({ weight: 3, arbitrary: token }, { weight: 1, arbitrary: headerName })
 const verbs = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'PATCH')
 const method = fc.oneof(
-  { weight: 8, arbitrary: verbs }, { weight: 2, arbitrary: fc.constantFrom('OPTIONS', 'TRACE', 'CONNECT', 'PRI') },
+  { weight: 8, arbitrary: verbs },
+  { weight: 2, arbitrary: fc.constantFrom('OPTIONS', 'TRACE', 'CONNECT', 'PRI') },
   { weight: 1, arbitrary: token },
 )
 const known = fc.constantFrom(
-  '/v1/chat/completions', '/v1/files', '/v1/files/x?a=1', '/v1/messages', '/v1/models', '/v1beta/models/m:generateContent',
+  '/v1/chat/completions', '/v1/files', '/v1/files/x?a=1', '/v1/messages', '/v1/models',
+  '/v1beta/models/m:generateContent',
   '/api/status', '*', '/v1/realtime', '//v1//files',
 )
 const path = fc.oneof(
@@ -76,25 +84,32 @@ const path = fc.oneof(
 const auth = `Host: x\r\nAuthorization: Bearer ${KEY}\r\n`
 const JSON_BODY = '{"model":"m","messages":[]}'
 const JSON_HEAD = `Content-Type: application/json\r\nContent-Length: ${JSON_BODY.length}\r\n`
-const offer = fc.constantFrom('', '', '', 'Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n')
+const offer = fc.constantFrom(
+  '', '', '', 'Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n',
+)
 const request = fc.tuple(
   method, path, fc.array(fc.tuple(name, value), { maxLength: 12 }), fc.option(latin1), offer,
 ).map(
   ([verb, target, headers, body, upgrade]) => {
     const lines = headers.map(([key, text]) => `${key}: ${text}\r\n`).join('')
-    return `${verb} ${target} HTTP/1.1\r\n${auth}${upgrade}${body === null ? JSON_HEAD : ''}${lines}\r\n${body ?? JSON_BODY}`
+    return `${verb} ${target} HTTP/1.1\r\n${auth}${upgrade}${body === null ? JSON_HEAD : ''}${lines}\r\n` +
+      `${body ?? JSON_BODY}`
   },
 )
 
 t.test('any bytes', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 4 }), async pieces => {
+  await fc.assert(fc.asyncProperty(fc.array(
+    fc.uint8Array({ maxLength: 400 }), { maxLength: 4 },
+  ), async pieces => {
     await feed(...pieces.map(piece => Buffer.from(piece)))
     await stillServes()
   }), { numRuns: 100 })
 })
 
 t.test('what is almost a request, cut anywhere', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 3 }), fc.nat(), async (requests, where) => {
+  await fc.assert(fc.asyncProperty(fc.array(
+    request, { minLength: 1, maxLength: 3 },
+  ), fc.nat(), async (requests, where) => {
     const bytes = Buffer.from(requests.join(''), 'latin1')
     const at = where % (bytes.length + 1)
     await feed(bytes.subarray(0, at), bytes.subarray(at))
@@ -111,8 +126,11 @@ t.test('any target', async () => {
 })
 
 t.test('any headers, and very many', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(fc.tuple(name, latin1), { minLength: 1, maxLength: 500 }), async headers => {
-    const lines = headers.map(([key, text]) => `${key}: ${text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '')}\r\n`).join('')
+  await fc.assert(fc.asyncProperty(fc.array(
+    fc.tuple(name, latin1), { minLength: 1, maxLength: 500 },
+  ), async headers => {
+    const lines =
+      headers.map(([key, text]) => `${key}: ${text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '')}\r\n`).join('')
     await feed(Buffer.from(`POST /v1/files HTTP/1.1\r\n${auth}${lines}\r\n`, 'latin1'))
     await stillServes()
   }), { numRuns: 60 })
@@ -126,7 +144,8 @@ t.test('any headers over HTTP/2', async () => {
     async (verb, target, fields, end, body) => {
       await feed(frames.opening(), Buffer.concat([
         frames.request(1, [
-          [':method', verb], [':scheme', 'http'], [':path', target], [':authority', 'x'], ['x-api-key', KEY], ...fields,
+          [':method', verb], [':scheme', 'http'], [':path', target],
+          [':authority', 'x'], ['x-api-key', KEY], ...fields,
         ], end),
         ...end ? [] : [frames.frame(frames.DATA, frames.END_STREAM, 1, Buffer.from(body, 'latin1'))],
       ]))
@@ -137,10 +156,17 @@ t.test('any headers over HTTP/2', async () => {
 
 t.test('any frames', async () => {
   const anyFrame = fc.tuple(
-    fc.oneof(fc.nat(9), fc.nat(255)), fc.nat(255), fc.oneof(fc.nat(5), fc.nat(0x7fffffff)), fc.uint8Array({ maxLength: 200 }),
+    fc.oneof(fc.nat(9), fc.nat(255)),
+    fc.nat(255),
+    fc.oneof(fc.nat(5), fc.nat(0x7fffffff)),
+    fc.uint8Array({ maxLength: 200 }),
   ).map(([type, flags, stream, payload]) => frames.frame(type, flags, stream, Buffer.from(payload)))
-  const whole = frames.request(1, [[':method', 'POST'], [':scheme', 'http'], [':path', '/v1/files'], ['x-api-key', KEY]], false)
-  await fc.assert(fc.asyncProperty(fc.array(fc.oneof(anyFrame, fc.constant(whole)), { maxLength: 12 }), async list => {
+  const whole = frames.request(
+    1, [[':method', 'POST'], [':scheme', 'http'], [':path', '/v1/files'], ['x-api-key', KEY]], false,
+  )
+  await fc.assert(fc.asyncProperty(fc.array(
+    fc.oneof(anyFrame, fc.constant(whole)), { maxLength: 12 },
+  ), async list => {
     await feed(frames.opening(), ...list)
     await stillServes()
   }), { numRuns: 150 })
@@ -151,7 +177,9 @@ t.test('any answer of an upstream', async t => {
   const hostile = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.end(answer))
   })
-  const behind = await startTestGateway(t, `upstreams: { up: { url: "${hostile.url}" } }\nroutes: [{ to: up }]\n`)
+  const behind = await startTestGateway(
+    t, `upstreams: { up: { url: "${hostile.url}" } }\nroutes: [{ to: up }]\n`,
+  )
   const session = await openSession(t, behind.url)
   const line = fc.tuple(
     fc.oneof(name, headerName),
@@ -163,7 +191,8 @@ t.test('any answer of an upstream', async t => {
   const statuses = fc.constantFrom('200', '204', '304', '429', '500', '101', '103', '999')
   const whole = fc.tuple(
     fc.oneof({ weight: 8, arbitrary: statuses }, { weight: 1, arbitrary: latin1 }),
-    fc.array(line, { maxLength: 8 }), fc.oneof(latin1, chunked, fc.constant('data: {"choices":[]}\n\ndata: [DONE]\n\n')),
+    fc.array(line, { maxLength: 8 }),
+    fc.oneof(latin1, chunked, fc.constant('data: {"choices":[]}\n\ndata: [DONE]\n\n')),
   ).map(([status, lines, body]) =>
     `HTTP/1.1 ${status} X\r\n${lines.map(([key, text]) => `${key}: ${text}\r\n`).join('')}\r\n${body}`)
   await fc.assert(fc.asyncProperty(fc.oneof(whole, latin1), fc.boolean(), async (text, stream) => {

@@ -44,7 +44,8 @@ t.test("hazard: a client's Connection: close is its own, and not the upstream's"
   t.strictSame(connections, ['keep-alive'])
 })
 
-t.test('hazard: X-Forwarded-* cannot be spoofed, and is not doubled when an attempt is made again', async t => {
+t.test('hazard: X-Forwarded-* cannot be spoofed, and is not doubled ' +
+  'when an attempt is made again', async t => {
   const heads: string[] = []
   const upstream = await startWireUpstream(t, async wire => {
     for (;;) {
@@ -109,7 +110,8 @@ t.test('hazard: a timeout does not surface as a plain reset', async t => {
   t.match(await answer.json(), { error: { code: 'first_byte_timeout' } })
 })
 
-t.test('hazard: the fetch option has no total timeout of its own: a stream may outlast any single wait', async t => {
+t.test('hazard: the fetch option has no total timeout of its own: a stream ' +
+  'may outlast any single wait', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD)
@@ -119,7 +121,9 @@ t.test('hazard: the fetch option has no total timeout of its own: a stream may o
     }
     wire.send('0\r\n\r\n')
   })
-  const gateway = await startTestGateway(t, `timeouts: { first_byte: 150ms, idle: 150ms }\n${proxyTo(upstream.url)}`)
+  const gateway = await startTestGateway(
+    t, `timeouts: { first_byte: 150ms, idle: 150ms }\n${proxyTo(upstream.url)}`,
+  )
   const answer = await fetch(`${gateway.url}/v1/other`, { headers: { 'x-api-key': KEY } })
   t.equal((await answer.text()).match(/data/g)?.length, 10)
 })
@@ -168,15 +172,20 @@ t.test('hazard: FORCE_FETCH_PATH in the environment changes nothing', async t =>
   t.teardown(() => delete process.env.FORCE_FETCH_PATH)
   for (const value of ['true', 'false', '']) {
     process.env.FORCE_FETCH_PATH = value
-    const answer = await fetch(`${gateway.url}/v1/files`, { method: 'POST', body: 'x', headers: { 'x-api-key': KEY } })
+    const answer = await fetch(`${gateway.url}/v1/files`, {
+      method: 'POST', body: 'x', headers: { 'x-api-key': KEY },
+    })
     t.equal(await answer.text(), 'POST /v1/files x')
   }
 })
 
-t.test('hazard: /v1/messages?beta=true is matched without its query, which is forwarded, and anthropic-beta passes', async t => {
+t.test('hazard: /v1/messages?beta=true is matched without its query, which is forwarded, ' +
+  'and anthropic-beta passes', async t => {
   const seen: { url: string | undefined; beta: unknown; version: unknown }[] = []
   const upstream = await startUpstream(t, (req, res) => {
-    seen.push({ url: req.url, beta: req.headers['anthropic-beta'], version: req.headers['anthropic-version'] })
+    seen.push({
+      url: req.url, beta: req.headers['anthropic-beta'], version: req.headers['anthropic-version'],
+    })
     req.resume()
     res.end('{}')
   })
@@ -199,13 +208,19 @@ routes: [{ path: /v1/messages, to: up }, { path: /v1/messages/count_tokens, to: 
 })
 
 t.test('hazard: the shape of GET /v1/models depends on the caller', async t => {
-  const gateway = await startTestGateway(t, 'upstreams: { demo: { simulator: true } }\nroutes: [{ model: [a, b], to: demo }]\n')
+  const gateway = await startTestGateway(
+    t, 'upstreams: { demo: { simulator: true } }\nroutes: [{ model: [a, b], to: demo }]\n',
+  )
   const ask = async (path: string, headers: Record<string, string>) =>
     (await fetch(gateway.url + path, { headers: { authorization: `Bearer ${KEY}`, ...headers } })).json()
   t.match(await ask('/v1/models', {}), { object: 'list', data: [{ id: 'a', object: 'model' }, { id: 'b' }] })
-  t.match(await ask('/v1/models', { 'anthropic-version': 'x' }), { data: [{ type: 'model', id: 'a' }, { id: 'b' }], has_more: false })
+  t.match(await ask('/v1/models', { 'anthropic-version': 'x' }), {
+    data: [{ type: 'model', id: 'a' }, { id: 'b' }], has_more: false,
+  })
   t.match(await ask('/v1/models', { 'vendorb-version': 'x' }), { data: [{ type: 'model' }, {}] })
-  t.match(await ask('/v1/models', { 'x-goog-api-key': KEY }), { models: [{ name: 'models/a' }, { name: 'models/b' }] })
+  t.match(await ask('/v1/models', { 'x-goog-api-key': KEY }), {
+    models: [{ name: 'models/a' }, { name: 'models/b' }],
+  })
   t.match(await ask(`/v1/models?key=${KEY}`, {}), { models: [{}, {}] })
   t.match(await ask('/v1beta/models', {}), { models: [{}, {}] })
 })
@@ -216,15 +231,21 @@ t.test('hazard: a compressed stream is neither mangled nor mislabelled', async t
   const upstream = await startUpstream(t, (req, res) => {
     asked = req.headers['accept-encoding']
     req.resume()
-    res.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip', 'content-length': packed.length })
+    res.writeHead(200, {
+      'content-type': 'text/event-stream', 'content-encoding': 'gzip', 'content-length': packed.length,
+    })
     res.end(packed)
   })
-  const gateway = await startTestGateway(t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n`)
+  const gateway = await startTestGateway(
+    t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n`,
+  )
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST', body: '{"model":"m","stream":true}',
     headers: { 'x-api-key': KEY, 'content-type': 'application/json', 'accept-encoding': 'gzip' },
   })
   t.equal(asked, 'identity', 'it asks for what it can read')
   t.equal(answer.headers.get('content-encoding'), 'gzip')
-  t.match(await answer.text(), /^data: [^]*\[DONE\]\n\n$/, 'an upstream that does not care is passed on as it is')
+  t.match(
+    await answer.text(), /^data: [^]*\[DONE\]\n\n$/, 'an upstream that does not care is passed on as it is',
+  )
 })

@@ -129,7 +129,9 @@ upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 `)
   const answer = await fetch(`${gateway.url}/v1/files`, {
-    headers: { 'x-api-key': KEY, 'x-gateway-request-id': 'edge-00000001', 'x-forwarded-for': '9.9.9.9, 1.2.3.4' },
+    headers: {
+      'x-api-key': KEY, 'x-gateway-request-id': 'edge-00000001', 'x-forwarded-for': '9.9.9.9, 1.2.3.4',
+    },
   })
   await answer.text()
   t.equal(answer.headers.get('x-gateway-request-id'), 'edge-00000001')
@@ -170,7 +172,9 @@ t.test('headers that must not come down do not, and everything else does', async
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 `)
-  const answer = await rawRequest(gateway.url, `GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${KEY}\r\nConnection: close\r\n\r\n`)
+  const answer = await rawRequest(
+    gateway.url, `GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${KEY}\r\nConnection: close\r\n\r\n`,
+  )
   const [head = '', body] = answer.split('\r\n\r\n')
   t.equal(body, '{}')
   for (const name of ['x-hop', 'proxy-authenticate', 'trailer', 'upgrade', 'alt-svc']) {
@@ -198,7 +202,8 @@ routes: [{ to: up }]
   const { hostname, port } = new URL(gateway.url)
   const socket = net.connect(Number(port), hostname)
   t.teardown(() => socket.destroy())
-  socket.write(`POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
+  socket.write(`POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+    'Expect: 100-continue\r\nContent-Length: 2\r\n\r\n')
   const [interim] = (await once(socket, 'data')) as [Buffer]
   t.match(interim.toString(), /^HTTP\/1\.1 100 /)
   socket.write('hi')
@@ -213,7 +218,8 @@ t.test('hazard: a refused client does not have to send its body first', async t 
 upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]
 `)
-  const answer = await rawRequest(gateway.url, 'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n')
+  const answer = await rawRequest(gateway.url, 'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n' +
+    'Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n')
   t.match(answer, /^HTTP\/1\.1 401 /)
   t.match(answer, /connection: close/i)
 })

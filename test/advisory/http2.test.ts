@@ -33,7 +33,8 @@ async function serves(t: Test, url: string): Promise<void> {
   t.equal((await new H2Request(session, 'GET', '/v1/files').head)[':status'], 200, 'it still serves')
 }
 
-t.test('CVE-2024-27983 and its kin: a CONTINUATION flood ends its connection, and holds no memory', async t => {
+t.test('CVE-2024-27983 and its kin: a CONTINUATION flood ends its ' +
+  'connection, and holds no memory', async t => {
   const { gateway, requests } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.socket.write(Buffer.concat([
@@ -69,7 +70,9 @@ t.test('CVE-2023-44487: rapid reset asks nothing of the upstream that is not wan
     if (!client.socket.write(both)) await drained(client)
   }
   await client.ended
-  const ended = frames.parseFrames(Buffer.from(client.text, 'latin1')).some(each => each.type === frames.GOAWAY)
+  const ended = frames.parseFrames(Buffer.from(client.text, 'latin1')).some(
+    each => each.type === frames.GOAWAY,
+  )
   t.ok(ended, 'GOAWAY')
   t.ok(most < 1_500, `${most} upstream connections at most`)
   const status = await fetch(`${gateway.url}/api/status`)
@@ -97,7 +100,9 @@ t.test('headers above the limit are refused, five hundred small ones are not', a
   const parts = [frames.frame(frames.HEADERS, frames.END_STREAM, 1, block.subarray(0, 16_000))]
   for (let at = 16_000; at < block.length; at += 16_000) {
     const last = at + 16_000 >= block.length
-    parts.push(frames.frame(frames.CONTINUATION, last ? frames.END_HEADERS : 0, 1, block.subarray(at, at + 16_000)))
+    parts.push(
+      frames.frame(frames.CONTINUATION, last ? frames.END_HEADERS : 0, 1, block.subarray(at, at + 16_000)),
+    )
   }
   client.socket.write(Buffer.concat([frames.opening(), ...parts]))
   client.socket.end()
@@ -135,7 +140,9 @@ const REFUSED: [string, [string, string][]][] = [
   ['two paths', [...FIELDS.slice(0, 4), [':path', '/v1/other'], ...FIELDS.slice(4)]],
   ['a pseudo-header behind the others', [...FIELDS, [':authority', 'y']]],
   ['a request line in the method', [[':method', 'GET /v1/hidden HTTP/1.1\r\nX: '], ...FIELDS.slice(1)]],
-  ['a request line in the path', FIELDS.map(([name, value]) => [name, name === ':path' ? '/v1/files HTTP/1.1\r\nX: 1' : value])],
+  ['a request line in the path', FIELDS.map(([name, value]) => [
+    name, name === ':path' ? '/v1/files HTTP/1.1\r\nX: 1' : value,
+  ])],
   ['a wrong content-length', [...FIELDS, ['content-length', '5']]],
 ]
 for (const [what, fields] of REFUSED) {
@@ -172,7 +179,8 @@ for (const [what, field] of [
   })
 }
 
-t.test('an upstream that sends GOAWAY is left when its streams have ended, and connected to again', async t => {
+t.test('an upstream that sends GOAWAY is left when its streams have ' +
+  'ended, and connected to again', async t => {
   const certificate = certificateFiles(t)
   let sessions = 0
   const upstream = await startHttp2Upstream(t, certificate, stream => {

@@ -32,7 +32,9 @@ async function serves(t: Test, url: string): Promise<void> {
 const UPGRADE = 'GET /v1/realtime HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n'
 const AUTH = `Host: x\r\nX-Api-Key: ${KEY}\r\n`
 
-for (const first of ['GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n', `GET /v1/files HTTP/1.1\r\n${AUTH}\r\n`]) {
+for (
+  const first of ['GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n', `GET /v1/files HTTP/1.1\r\n${AUTH}\r\n`]
+) {
   for (const second of [`${UPGRADE}\r\n`, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n']) {
     t.test(`${second.split(' ')[0]} pipelined behind ${first.split(' ')[1]}`, async t => {
       const { gateway } = await setUp(t)
@@ -65,7 +67,8 @@ t.test('an upgrade with a body that turns out malformed', async t => {
 t.test('framing headers behind two thousand others, and then a malformed body', async t => {
   const { gateway, asked } = await setUp(t)
   const client = await connect(t, gateway.url)
-  client.send(`POST /v1/files HTTP/1.1\r\n${AUTH}${'a: b\r\n'.repeat(2_500)}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`)
+  client.send(`POST /v1/files HTTP/1.1\r\n${AUTH}${'a: b\r\n'.repeat(2_500)}Transfer-Encoding: chunked\r\n` +
+    '\r\n2\r\n{}\r\n')
   const answer = client.until(/^HTTP\/1\.1 400 /)
   client.send('zz\r\n')
   await Promise.race([asked, answer])
@@ -95,10 +98,13 @@ t.test('HTTP/2: an answer with an Upgrade header of the gateway\'s own', async t
 t.test('hazard: HTTP/2: an Upgrade header in an answer of the upstream', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
-    wire.send('HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nUpgrade: h2,h2c\r\nHTTP2-Settings: x\r\nContent-Length: 2\r\n\r\n{}')
+    wire.send('HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nUpgrade: h2,h2c\r\nHTTP2-Settings: x\r\n' +
+      'Content-Length: 2\r\n\r\n{}')
     await wire.ended
   })
-  const gateway = await startTestGateway(t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n`)
+  const gateway = await startTestGateway(
+    t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n`,
+  )
   const session = await openSession(t, gateway.url)
   const request = new H2Request(session, 'GET', '/v1/files')
   t.equal((await request.head)[':status'], 200)
@@ -108,7 +114,9 @@ t.test('hazard: HTTP/2: an Upgrade header in an answer of the upstream', async t
 
 t.test('a link-local address with a zone in X-Forwarded-For', async t => {
   const { gateway } = await setUp(t, ', trusted_proxies: [127.0.0.0/8, "fe80::/10"]')
-  for (const hops of ['fe80::1%eth0', 'fe80::1%, 9.9.9.9%x', '%', ',,,', '::ffff:127.0.0.1, 1.2.3.4, fe80::2%lo']) {
+  for (
+    const hops of ['fe80::1%eth0', 'fe80::1%, 9.9.9.9%x', '%', ',,,', '::ffff:127.0.0.1, 1.2.3.4, fe80::2%lo']
+  ) {
     const answer = await fetch(`${gateway.url}/v1/nothing`, { headers: { 'x-forwarded-for': hops } })
     t.equal(answer.status, 401)
     const line = await gateway.waitForLog(each => each.request === answer.headers.get('x-gateway-request-id'))
@@ -137,7 +145,8 @@ t.test('HTTP/2: hundreds of requests of which each is reset in the same packet',
   const bytes = [frames.opening()]
   for (let i = 0; i < 300; i++) {
     bytes.push(frames.request(2 * i + 1, [
-      [':method', 'GET'], [':scheme', 'http'], [':path', '/v1/files'], [':authority', 'x'], ['x-api-key', KEY],
+      [':method', 'GET'], [':scheme', 'http'], [':path', '/v1/files'],
+      [':authority', 'x'], ['x-api-key', KEY],
     ], true), frames.reset(2 * i + 1))
   }
   client.socket.write(Buffer.concat(bytes))

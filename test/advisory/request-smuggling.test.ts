@@ -27,7 +27,8 @@ for (const method of ['DELETE', 'OPTIONS', 'GET', 'POST', 'PUT', 'PATCH']) {
     const body = `${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\n\r\n`
     const answer = await rawRequest(
       gateway.url,
-      `${method} /v1/files/x HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n${body}`,
+      `${method} /v1/files/x HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n` +
+        `${body}`,
     )
     if (method === 'OPTIONS') t.match(answer, /^HTTP\/1\.1 405 /)
     else t.match(answer, /^HTTP\/1\.1 200 /)
@@ -42,19 +43,32 @@ for (const method of ['DELETE', 'OPTIONS', 'GET', 'POST', 'PUT', 'PATCH']) {
 
 const refused: [string, string][] = [
   ['Content-Length and Transfer-Encoding together',
-    `POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${HIDDEN}`],
+    `POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n` +
+      `${HIDDEN}`],
   ['two different Content-Lengths',
     `POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`],
   ['a list of Content-Lengths', `POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length: 5, 5\r\n\r\nhello`],
   ['a signed Content-Length', `POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length: +5\r\n\r\nhello`],
-  ['an unknown transfer coding', `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: xchunked\r\n\r\nhello`],
-  ['chunked not last', `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
+  [
+    'an unknown transfer coding',
+    `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: xchunked\r\n\r\nhello`,
+  ],
+  [
+    'chunked not last',
+    `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
+  ],
   ['space before the colon', `POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length : 5\r\n\r\nhello`],
-  ['obs-fold', `POST /v1/files HTTP/1.1\r\n${AUTH}X-A: b\r\n Content-Length: 5\r\nContent-Length: 0\r\n\r\nhello`],
+  [
+    'obs-fold',
+    `POST /v1/files HTTP/1.1\r\n${AUTH}X-A: b\r\n Content-Length: 5\r\nContent-Length: 0\r\n\r\nhello`,
+  ],
   ['a bare CR in a header', `GET /v1/files HTTP/1.1\r\n${AUTH}X-A: a\rX-B: b\r\n\r\n`],
   ['a bare LF as a line end', `GET /v1/files HTTP/1.1\nHost: x\nAuthorization: Bearer ${KEY}\n\n`],
   ['a NUL in a header', `GET /v1/files HTTP/1.1\r\n${AUTH}X-A: a\0b\r\n\r\n`],
-  ['a bad chunk size', `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n`],
+  [
+    'a bad chunk size',
+    `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n`,
+  ],
   ['a chunk longer than it says',
     `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n`],
 ]
@@ -74,7 +88,8 @@ t.test('framing: chunk extensions and trailers are read and not passed on', asyn
   const { seen, gateway } = await setUp(t)
   const answer = await rawRequest(
     gateway.url,
-    `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\nTrailer: X-T\r\nConnection: close\r\n\r\n` +
+    `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\nTrailer: X-T\r\nConnection: close\r\n` +
+      '\r\n' +
       '5;ext=1;q="a"\r\nhello\r\n0\r\nX-T: 1\r\n\r\n',
   )
   t.match(answer, /^HTTP\/1\.1 200 /)
@@ -94,14 +109,18 @@ t.test('framing: pipelined requests are answered in order', async t => {
 
 t.test('framing: the absolute form is taken for its path', async t => {
   const { seen, gateway } = await setUp(t)
-  const answer = await rawRequest(gateway.url, `GET http://other.example/v1/files?a=1 HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`)
+  const answer = await rawRequest(
+    gateway.url, `GET http://other.example/v1/files?a=1 HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`,
+  )
   t.match(answer, /^HTTP\/1\.1 200 /)
   t.equal(seen[0]?.line, 'GET /v1/files?a=1')
 })
 
-for (const target of ['http://[/', 'http://', 'http://a:99999/', 'ftp://a/v1/x', '*', 'v1/files', '/v1/%2e%2e/x',
+for (const target of ['http://[/',
+  'http://', 'http://a:99999/', 'ftp://a/v1/x', '*', 'v1/files', '/v1/%2e%2e/x',
   '/v1/a/../b', '/v1/a\\..\\b', '/v1/%', '/v1/%zz', '/v1/%00', '/v1/x#y', '/v1/%c3%28', '/v1/a%5c..%5cb']) {
-  t.test(`hazard: the request target ${target} does not kill the process, nor become another path`, async t => {
+  t.test(`hazard: the request target ${target} does not kill the ` +
+    'process, nor become another path', async t => {
     const { seen, gateway } = await setUp(t)
     const answer = await rawRequest(gateway.url, `GET ${target} HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`)
     t.match(answer, /^HTTP\/1\.1 40[04] /)
@@ -128,5 +147,6 @@ t.test('CONNECT and TRACE are refused', async t => {
 
 t.test('a request without Host is refused', async t => {
   const { gateway } = await setUp(t)
-  t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/1.1\r\nAuthorization: Bearer ${KEY}\r\nConnection: close\r\n\r\n`), /^HTTP\/1\.1 400 /)
+  t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/1.1\r\nAuthorization: Bearer ${KEY}\r\n` +
+    'Connection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
 })

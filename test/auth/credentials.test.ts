@@ -16,7 +16,9 @@ t.test('the scheme is Bearer in any case, and nothing else', async t => {
   for (const value of ['Bearer k', 'bearer k', 'BEARER   k', 'Bearer\tk ', 'bEaReR k']) {
     t.strictSame(presentedKeys({ authorization: value }, null), ['k'], value)
   }
-  for (const value of ['', 'k', 'Bearer', 'Bearer ', 'Basic k', 'Bearer a b', 'Bearerk', ' Bearer k', 'Bearer a, Bearer b']) {
+  for (const value of [
+    '', 'k', 'Bearer', 'Bearer ', 'Basic k', 'Bearer a b', 'Bearerk', ' Bearer k', 'Bearer a, Bearer b',
+  ]) {
     t.strictSame(presentedKeys({ authorization: value }, null), [], value)
   }
 })

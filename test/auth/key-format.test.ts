@@ -20,7 +20,9 @@ t.test('no digit is favoured: bytes that would are thrown away', async t => {
 t.test('what is made is well formed', async t => {
   t.doesNotThrow(() => fc.assert(fc.property(fc.uint8Array({ minLength: 64, maxLength: 64 }), bytes => {
     let at = 0
-    return isWellFormed(generate(size => Buffer.from(Array.from({ length: size }, () => (bytes[at++ % 64]! + at) % 256))))
+    return isWellFormed(
+      generate(size => Buffer.from(Array.from({ length: size }, () => (bytes[at++ % 64]! + at) % 256))),
+    )
   })))
 })
 
@@ -30,7 +32,9 @@ t.test('one wrong character, one too few or one too many is noticed', async t =>
     const other = key[at] === 'x' ? 'y' : 'x'
     t.notOk(isWellFormed(key.slice(0, at) + other + key.slice(at + 1)), `at ${at}`)
   }
-  for (const text of ['', key.slice(1), key.slice(0, -1), `${key}0`, ` ${key}`, `${key}\n`, key.toLowerCase()]) {
+  for (
+    const text of ['', key.slice(1), key.slice(0, -1), `${key}0`, ` ${key}`, `${key}\n`, key.toLowerCase()]
+  ) {
     t.notOk(isWellFormed(text), JSON.stringify(text))
   }
 })

@@ -17,7 +17,9 @@ const LIMITS: Limits = {
   tokensPerMinute: null,
   concurrent: 3,
   budget: { usd: '0.10', per: 'month' },
-  models: new Map([['gpt-*', { requestsPerMinute: null, tokensPerMinute: 5, concurrent: null, budget: null }]]),
+  models: new Map([
+    ['gpt-*', { requestsPerMinute: null, tokensPerMinute: 5, concurrent: null, budget: null }],
+  ]),
 }
 
 const BY = { actor: 'test', address: null }
@@ -47,7 +49,9 @@ function open(t: Test, file: string) {
   t.teardown(() => store.close())
   store.follow(change => changes.push(change))
   const names = () => store.keys().map(({ name }) => name).sort().join(' ')
-  return { store, names, clock, troubles, changes, recoveries: () => recoveries, look: () => clock.advance(1_000) }
+  return {
+    store, names, clock, troubles, changes, recoveries: () => recoveries, look: () => clock.advance(1_000),
+  }
 }
 
 t.test('the store is beside the ledger, and its owner\'s alone', async t => {
@@ -57,7 +61,9 @@ t.test('the store is beside the ledger, and its owner\'s alone', async t => {
   t.teardown(() => process.umask(before))
   using store = new KeyFile(file)
   store.create(key('a'), 1, BY)
-  for (const part of ['', '-wal', '-shm']) t.equal(statSync(file + part).mode & 0o777, 0o600, `keys.db${part}`)
+  for (const part of ['', '-wal', '-shm']) {
+    t.equal(statSync(file + part).mode & 0o777, 0o600, `keys.db${part}`)
+  }
 })
 
 t.test('what is written is read again, all of it', async t => {
@@ -110,7 +116,9 @@ t.test('a running store takes changes up, and tells them once', async t => {
   running.look()
   running.look()
   t.equal(running.names(), 'b')
-  t.strictSame(running.changes.map(({ added, removed }) => [added.map(k => k.name), removed.map(k => k.name)]), [
+  t.strictSame(running.changes.map(({ added, removed }) => [
+    added.map(k => k.name), removed.map(k => k.name),
+  ]), [
     [['a'], []],
     [['b'], ['a']],
   ])
@@ -211,7 +219,9 @@ t.test('a row that cannot be read stands in nobody else\'s way', async t => {
   other.create(key('a'), 1, BY)
   other.create(key('odd'), 2, BY)
   using db = new DatabaseSync(file)
-  for (const limits of ['{"requests_per_hour":1}', '{"concurrent":-1}', '{"budget":{"usd":5,"per":"day"}}', '[]', '"x"']) {
+  for (const limits of [
+    '{"requests_per_hour":1}', '{"concurrent":-1}', '{"budget":{"usd":5,"per":"day"}}', '[]', '"x"',
+  ]) {
     db.prepare("UPDATE keys SET limits = ? WHERE name = 'odd'").run(limits)
     const running = open(t, file)
     t.equal(running.names(), 'a', limits)
@@ -260,7 +270,10 @@ t.test('blocks are taken up like other changes, and each is told once', async t 
   t.same(changes.at(-1)?.unblocked, [one.digest])
   other.create(key('three'), 6, BY)
   look()
-  t.match(changes.at(-1), { added: [{ name: 'three' }], blocked: [], unblocked: [] }, 'numbers of changes are one row')
+  t.match(
+    changes.at(-1), { added: [{ name: 'three' }], blocked: [], unblocked: [] },
+    'numbers of changes are one row',
+  )
   t.equal(other.published(0), true)
   t.same(readBlocks(file).map(({ name, blockedAt }) => [name, blockedAt]), [['two', 5]])
   t.equal(clock.pending > 0, true)
@@ -279,21 +292,30 @@ t.test('a change takes another place than the key that it changes, and the list 
   other.change(found, { models: ['gpt-*'], limits: LIMITS }, 'models: gpt-*', 2, BY)
   look()
   t.match(store.keys(), [{ name: 'a', models: ['gpt-*'], limits: { concurrent: 3 } }])
-  t.match(changes.at(-1), { added: [{ name: 'a', models: ['gpt-*'] }], removed: [{ name: 'a', models: null }] })
+  t.match(changes.at(-1), {
+    added: [{ name: 'a', models: ['gpt-*'] }], removed: [{ name: 'a', models: null }],
+  })
   t.match(other.audit(null, 10), [
-    { action: 'key.changed', subject: 'a', detail: 'models: gpt-*', at: 2 }, { action: 'key.created', subject: 'a', at: 1 },
+    { action: 'key.changed', subject: 'a', detail: 'models: gpt-*', at: 2 },
+    { action: 'key.created', subject: 'a', at: 1 },
   ])
 })
 
-t.test('of each action the last ten thousand are kept; there is a look for older ones at every hundredth entry', async t => {
+t.test('of each action the last ten thousand are kept; there is a look for older ' +
+  'ones at every hundredth entry', async t => {
   using store = new KeyFile(join(t.testdir({}), 'keys.db'))
   store.create(key('a'), 1, BY)
   const db = new DatabaseSync(join(t.testdirName, 'keys.db'))
   db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10098)
     INSERT INTO audit (at, actor, action) SELECT i, 'console: unknown', 'login.refused' FROM n`)
   // The 10,100th entry: the key's own was the first.
-  store.note({ at: 20_000, actor: 'console: unknown', address: null, action: 'login.refused', subject: null, detail: null })
-  const counts = db.prepare('SELECT action, count(*) AS n, min(at) AS first FROM audit GROUP BY action ORDER BY action').all()
+  store.note({
+    at: 20_000, actor: 'console: unknown', address: null,
+    action: 'login.refused', subject: null, detail: null,
+  })
+  const counts = db.prepare(
+    'SELECT action, count(*) AS n, min(at) AS first FROM audit GROUP BY action ORDER BY action',
+  ).all()
   db.close()
   t.match(counts, [{ action: 'key.created', n: 1 }, { action: 'login.refused', n: 10_000, first: 100 }])
 })

@@ -11,13 +11,18 @@ t.test('a key is found by what it is, and by nothing like it', async t => {
   const ring = new Keyring([key('a', 'sk-a'), key('b', 'sk-b', ['gpt-*'])], compileGlobs)
   t.equal(ring.find('sk-a')?.key?.name, 'a')
   t.equal(ring.find('sk-b')?.key?.name, 'b')
-  for (const wrong of ['', 'sk-', 'sk-a ', ' sk-a', 'SK-A', 'sk-ab', 'sk-a\0', hash('sha256', 'sk-a', 'hex'), hash('sha256', 'sk-a', 'latin1' as 'hex')]) {
+  for (const wrong of [
+    '', 'sk-', 'sk-a ', ' sk-a', 'SK-A', 'sk-ab', 'sk-a\0', hash('sha256', 'sk-a', 'hex'),
+    hash('sha256', 'sk-a', 'latin1' as 'hex'),
+  ]) {
     t.equal(ring.find(wrong), null, JSON.stringify(wrong))
   }
 })
 
 t.test('what a key may use', async t => {
-  const ring = new Keyring([key('all', '1'), key('some', '2', ['gpt-*', 'fast']), key('none', '3', [])], compileGlobs)
+  const ring = new Keyring(
+    [key('all', '1'), key('some', '2', ['gpt-*', 'fast']), key('none', '3', [])], compileGlobs,
+  )
   t.ok(ring.find('1')?.allows('anything'))
   t.equal(ring.find('1')?.restricted, false)
   const some = ring.find('2')
@@ -36,7 +41,9 @@ t.test('an empty ring lets nobody in', async t => {
 })
 
 t.test('ten thousand keys are as good as one', async t => {
-  const ring = new Keyring(Array.from({ length: 10_000 }, (_each, i) => key(`k${i}`, `sk-${i}`)), compileGlobs)
+  const ring = new Keyring(
+    Array.from({ length: 10_000 }, (_each, i) => key(`k${i}`, `sk-${i}`)), compileGlobs,
+  )
   t.equal(ring.find('sk-9999')?.key?.name, 'k9999')
   t.equal(ring.find('sk-10000'), null)
 })

@@ -27,7 +27,8 @@ t.test('what is no hash, too cheap, or would hang the process is refused before 
   for (const text of [
     '', 'scrypt:', 'hunter2', hashOf('N=16384:r=8'), hashOf('N=16384,r=8,p=1'), hashOf('N=16383:r=8:p=1'),
     hashOf('N=0:r=8:p=1'), hashOf('N=1:r=8:p=1'), hashOf('N=16384:r=0:p=1'), hashOf('N=16384:r=8:p=0'),
-    hashOf('N=8192:r=8:p=1'), hashOf('N=16384:r=1:p=16'), hashOf('N=1073741824:r=8:p=1'), hashOf('N=16384:r=9999:p=1'),
+    hashOf('N=8192:r=8:p=1'), hashOf('N=16384:r=1:p=16'), hashOf('N=1073741824:r=8:p=1'),
+    hashOf('N=16384:r=9999:p=1'),
     hashOf('N=16384:r=8:p=9999'), hashOf('N=99999999999:r=8:p=1'), `scrypt:N=16384:r=8:p=1:short:${HASH}`,
     `scrypt:N=16384:r=8:p=1:${SALT}:short`, `scrypt:N=16384:r=8:p=1:${SALT}:${'B'.repeat(200)}`,
     ` ${hashOf('N=16384:r=8:p=1')}`, `${hashOf('N=16384:r=8:p=1')}\n`,

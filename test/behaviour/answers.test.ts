@@ -49,7 +49,9 @@ for (const status of ['204 No Content', '304 Not Modified']) {
 }
 
 t.test('HEAD: the length of what is not sent is told, and nothing waits for it', async t => {
-  const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1234\r\n\r\n')
+  const { gateway } = await answering(
+    t, 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1234\r\n\r\n',
+  )
   const client = await connect(t, gateway.url)
   const head = GET('/v1/files/f').replace('GET', 'HEAD')
   client.send(head)
@@ -87,7 +89,9 @@ t.test('a compressed answer that the client asked for passes byte by byte', asyn
   })
   const gateway = await startTestGateway(t, proxyTo(upstream.url))
   const client = await connect(t, gateway.url)
-  client.send(post('/v1/embeddings', { model: 'm', input: 'x' }, ['Accept-Encoding: gzip, br', 'Connection: close']))
+  client.send(post('/v1/embeddings', { model: 'm', input: 'x' }, [
+    'Accept-Encoding: gzip, br', 'Connection: close',
+  ]))
   await client.ended
   t.equal(asked, 'gzip, br')
   t.match(client.text, /content-encoding: gzip/i)
@@ -102,7 +106,9 @@ t.test('an answer without a body and without a length is whole', async t => {
 })
 
 t.test('an HTTP/1.0 client gets a whole answer, delimited by the end of the connection', async t => {
-  const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n')
+  const { gateway } = await answering(
+    t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+  )
   const client = await connect(t, gateway.url)
   client.send(GET('/v1/files').replace('HTTP/1.1', 'HTTP/1.0'))
   t.equal(await client.ended, 'end')
@@ -130,7 +136,9 @@ t.test('an answer that comes while a large request body is still sent reaches th
   const upstream = await startWireUpstream(t, async wire => {
     await wire.until(/\r\n\r\n/)
     wire.socket.pause()
-    wire.send('HTTP/1.1 413 Payload Too Large\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n')
+    wire.send(
+      'HTTP/1.1 413 Payload Too Large\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n',
+    )
     wire.send('{"too":"large"}')
     await wire.ended
   })
@@ -163,7 +171,8 @@ t.test('after an early answer the half-sent request and the next one do not mix'
 })
 
 for (const status of [401, 403]) {
-  t.test(`hazard: a rejected key (${status} from the upstream) does not look like the client's bad key`, async t => {
+  t.test(`hazard: a rejected key (${status} from the upstream) does not look ` +
+    `like the client's bad key`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       res.writeHead(status, { 'content-type': 'application/json', 'www-authenticate': 'Bearer realm="up"' })
       res.end(`{"error":"Incorrect API key provided: ${req.headers.authorization}"}`)
@@ -174,7 +183,8 @@ routes: [{ to: up }]
 `)
     for (const path of ['/v1/chat/completions', '/v1/messages']) {
       const answer = await fetch(`${gateway.url}${path}`, {
-        method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/json' }, body: '{"model":"m","messages":[]}',
+        method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+        body: '{"model":"m","messages":[]}',
       })
       t.equal(answer.status, 502)
       t.equal(answer.headers.get('www-authenticate'), null)

@@ -18,7 +18,10 @@ const HEAD = (size: number) =>
  * settles when it has waited for a drain through many turns of the event loop
  * in which nothing moved.
  */
-function pump(socket: { write(text: string): boolean; once(event: 'drain', listener: () => void): unknown }, total: number) {
+function pump(
+  socket: { write(text: string): boolean; once(event: 'drain', listener: () => void): unknown },
+  total: number,
+) {
   let written = 0
   const stuck = Promise.withResolvers<number>()
   const done = Promise.withResolvers<void>()
@@ -72,7 +75,8 @@ t.test('a client that does not read makes the upstream stop; when it reads it ge
   t.pass('every byte came')
 })
 
-t.test('HTTP/2: a client that does not read makes the upstream stop; when it reads it gets every byte', async t => {
+t.test('HTTP/2: a client that does not read makes the upstream stop; ' +
+  'when it reads it gets every byte', async t => {
   const total = 40 * MB
   const { gateway, running } = await largeUpstream(t, total)
   const session = await openSession(t, gateway.url)

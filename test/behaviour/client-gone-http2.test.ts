@@ -17,18 +17,28 @@ const CHAT = { model: 'm', stream: true, messages: [] }
 const LEAVES: Record<string, (request: H2Request, session: ClientHttp2Session, tcp: Socket) => void> = {
   'sends RST_STREAM': request => request.stream.close(constants.NGHTTP2_CANCEL),
   'ends its session': (_request, session) => session.destroy(),
-  'ends its session with a fault': (_request, session) => session.destroy(new Error('x'), constants.NGHTTP2_PROTOCOL_ERROR),
+  'ends its session with a fault': (_request, session) => session.destroy(
+    new Error('x'), constants.NGHTTP2_PROTOCOL_ERROR,
+  ),
   'resets its connection': (_request, _session, tcp) => tcp.resetAndDestroy(),
   'closes its connection': (_request, _session, tcp) => tcp.destroy(),
   'half-closes its connection': (_request, _session, tcp) => tcp.end(),
 }
 
 /** The moments at which it does: what the upstream has sent by then, and what the client then waits for. */
-const MOMENTS: Record<string, { play: (wire: Wire) => void; seen: (request: H2Request) => Promise<unknown>; status: number }> = {
+const MOMENTS: Record<string, {
+  play: (wire: Wire) => void
+  seen: (request: H2Request) => Promise<unknown>
+  status: number
+}> = {
   'before the head': { play: () => {}, seen: () => Promise.resolve(), status: 499 },
-  'between the head and the first byte': { play: wire => wire.send(STREAM_HEAD), seen: request => request.head, status: 200 },
+  'between the head and the first byte': {
+    play: wire => wire.send(STREAM_HEAD), seen: request => request.head, status: 200,
+  },
   'in mid-stream': {
-    play: wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')), seen: request => request.until(/"n":1/), status: 200,
+    play: wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')),
+    seen: request => request.until(/"n":1/),
+    status: 200,
   },
 }
 
@@ -89,7 +99,8 @@ t.test('HTTP/2: a body broken off by RST_STREAM is never taken for a whole one',
   client.socket.write(Buffer.concat([
     frames.opening(),
     frames.request(1, [
-      [':method', 'POST'], [':scheme', 'http'], [':authority', 'x'], [':path', '/v1/files'], ['x-api-key', KEY],
+      [':method', 'POST'], [':scheme', 'http'], [':authority', 'x'],
+      [':path', '/v1/files'], ['x-api-key', KEY],
       ['content-type', 'application/octet-stream'],
     ], false),
     frames.frame(frames.DATA, 0, 1, Buffer.from('the first half of a file')),
@@ -125,7 +136,8 @@ t.test('HTTP/2: the other streams of the session live on', async t => {
   t.match(two.text, /\[DONE\]/)
 })
 
-t.test('a client that leaves ends its stream on a shared HTTP/2 connection upstream, and no other', async t => {
+t.test('a client that leaves ends its stream on a shared HTTP/2 ' +
+  'connection upstream, and no other', async t => {
   const certificate = certificateFiles(t)
   const streams: ServerHttp2Stream[] = []
   const both = Promise.withResolvers<void>()

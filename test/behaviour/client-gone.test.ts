@@ -18,7 +18,9 @@ const LEAVES: Record<string, (client: Wire) => void> = {
   'half-closes': client => client.socket.end(),
 }
 
-/** An upstream that plays its part, says where it has got to, and then waits for the end of its connection. */
+/**
+ * An upstream that plays its part, says where it has got to, and then waits for the end of its connection.
+ */
 async function setUp(t: Test, play: (wire: Wire) => void, listen = 'listen: 127.0.0.1:0') {
   const reached = Promise.withResolvers<void>()
   const torn = Promise.withResolvers<void>()
@@ -55,7 +57,8 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     t.equal(requests(), 1, 'no second attempt')
   })
 
-  t.test(`a client that ${leaves} between the head and the first byte tears the upstream down at once`, async t => {
+  t.test(`a client that ${leaves} between the head and the first byte tears ` +
+    'the upstream down at once', async t => {
     const { gateway, reached, torn } = await setUp(t, wire => wire.send(STREAM_HEAD))
     const client = await connect(t, gateway.url)
     client.send(post('/v1/other', CHAT))
@@ -67,7 +70,9 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
   })
 
   t.test(`a client that ${leaves} in mid-stream tears the upstream down at once`, async t => {
-    const { gateway, reached, torn } = await setUp(t, wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')))
+    const { gateway, reached, torn } = await setUp(
+      t, wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')),
+    )
     const client = await connect(t, gateway.url)
     client.send(post('/v1/other', CHAT))
     await reached
@@ -77,7 +82,8 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     await loggedAsGone(t, gateway, 200)
   })
 
-  t.test(`a client that ${leaves} in the middle of a plain answer tears the upstream down at once`, async t => {
+  t.test(`a client that ${leaves} in the middle of a plain answer tears ` +
+    'the upstream down at once', async t => {
     const { gateway, reached, torn } = await setUp(t, wire =>
       wire.send('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"half":'))
     const client = await connect(t, gateway.url)

@@ -73,7 +73,9 @@ t.test('while it drains, new requests get 503, and the status says so on both li
     t.equal(status.status, 503)
     t.match(await status.json(), { success: false, version: '0.0.0-test' })
   }
-  const messages = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers: { 'x-api-key': KEY }, body: '{}' })
+  const messages = await fetch(`${gateway.url}/v1/messages`, {
+    method: 'POST', headers: { 'x-api-key': KEY }, body: '{}',
+  })
   t.match(await messages.json(), { type: 'error', error: { type: 'overloaded_error' } })
   wires[0]?.send(END)
   await running.until(/\[DONE\][^]*0\r\n\r\n$/)

@@ -22,8 +22,12 @@ for (const [place, query, headers] of [
   ['x-goog-api-key', '', { 'x-goog-api-key': KEY }],
   ['?key=', `?a=1&key=${KEY}&b=2`, {}],
   ['?key=, escaped', `?%6bey=${KEY.replace('-', '%2D')}&a=1&b=2`, {}],
-  ['x-api-key, with something of another vendor in Authorization', '', { 'authorization': 'Bearer ey.x', 'x-api-key': KEY }],
-  ['Authorization, with a foreign x-api-key', '', { 'authorization': `Bearer ${KEY}`, 'x-api-key': 'foreign' }],
+  ['x-api-key, with something of another vendor in Authorization', '', {
+    'authorization': 'Bearer ey.x', 'x-api-key': KEY,
+  }],
+  ['Authorization, with a foreign x-api-key', '', {
+    'authorization': `Bearer ${KEY}`, 'x-api-key': 'foreign',
+  }],
 ] as const) {
   t.test(`hazard: a key in ${place} is known, and does not go up`, async t => {
     seen = null
@@ -40,7 +44,9 @@ for (const [place, query, headers] of [
 }
 
 t.test('of two valid keys the one that the specification names first counts', async t => {
-  const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'authorization': `Bearer ${KEY}`, 'x-api-key': OTHER } })
+  const answer = await fetch(`${gateway.url}/v1/files`, {
+    headers: { 'authorization': `Bearer ${KEY}`, 'x-api-key': OTHER },
+  })
   t.equal(answer.status, 200)
   const other = await fetch(`${gateway.url}/v1/files?key=${KEY}`, { headers: { 'x-api-key': OTHER } })
   t.equal(other.status, 403)
@@ -48,13 +54,19 @@ t.test('of two valid keys the one that the specification names first counts', as
 
 t.test('two keys in one kind of place are no way round a refusal', async t => {
   const client = await connect(t, gateway.url)
-  client.send(`GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Api-Key: wrong\r\nX-Api-Key: ${KEY}\r\nConnection: close\r\n\r\n`)
+  client.send(
+    `GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Api-Key: wrong\r\nX-Api-Key: ${KEY}\r\nConnection: close\r\n\r\n`,
+  )
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 401 /)
 })
 
 t.test('no keys: nobody gets in', async t => {
-  const closed = await startTestGateway(t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\nkeys: []\n`)
-  for (const headers of [{}, { 'x-api-key': KEY }, { authorization: 'Bearer' }, { authorization: 'Bearer ' }]) {
+  const closed = await startTestGateway(
+    t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\nkeys: []\n`,
+  )
+  for (
+    const headers of [{}, { 'x-api-key': KEY }, { authorization: 'Bearer' }, { authorization: 'Bearer ' }]
+  ) {
     t.equal((await fetch(`${closed.url}/v1/files`, { headers })).status, 401)
   }
   t.equal((await fetch(`${closed.url}/api/status`)).status, 200)

@@ -22,7 +22,8 @@ t.test(`${MANY} streams at the same time, and each gets its own answer`, async t
   const agent = new http.Agent({ keepAlive: false, maxSockets: Infinity })
   const answers = Array.from({ length: MANY }, async (_each, i) => {
     const request = http.request(`${gateway.url}/v1/other`, {
-      method: 'POST', agent, headers: { 'x-api-key': KEY, 'x-id': String(i), 'content-type': 'application/json' },
+      method: 'POST', agent,
+      headers: { 'x-api-key': KEY, 'x-id': String(i), 'content-type': 'application/json' },
     })
     request.end('{"stream":true}')
     const [answer] = (await once(request, 'response')) as [IncomingMessage]

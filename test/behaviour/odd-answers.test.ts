@@ -5,7 +5,8 @@ import { startWireUpstream, proxyTo } from '../support/wire.ts'
 
 const TWICE = [
   'Content-Type: application/json', 'Content-Type: application/json', 'X-Content-Type-Options: nosniff',
-  'X-Content-Type-Options: nosniff', 'Retry-After: 1', 'Retry-After: 2', 'Date: Sat, 21 Nov 2026 07:00:00 GMT',
+  'X-Content-Type-Options: nosniff', 'Retry-After: 1', 'Retry-After: 2',
+  'Date: Sat, 21 Nov 2026 07:00:00 GMT',
   'Date: Sat, 21 Nov 2026 07:00:01 GMT', 'Set-Cookie: a=1', 'Set-Cookie: b=2',
 ]
 

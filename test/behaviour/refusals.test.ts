@@ -25,7 +25,11 @@ keys:
 type Body = { type?: string; error: Record<string, unknown>; request_id?: string }
 
 /** What each protocol makes of a status and a code. */
-const SHAPES: Record<string, { path: string; error: (status: number, code: string) => object; top: (id: string) => object }> = {
+const SHAPES: Record<string, {
+  path: string
+  error: (status: number, code: string) => object
+  top: (id: string) => object
+}> = {
   chat: {
     path: '/v1/chat/completions',
     error: (status, code) => ({ message: String, type: status >= 500 ? 'server_error' : String, code }),
@@ -48,7 +52,9 @@ const SHAPES: Record<string, { path: string; error: (status: number, code: strin
 const MESSAGES_TYPES: Record<number, string> = {
   401: 'authentication_error', 403: 'permission_error', 404: 'not_found_error', 413: 'request_too_large',
 }
-const GENERATE_STATUSES: Record<number, string> = { 401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED', 404: 'NOT_FOUND' }
+const GENERATE_STATUSES: Record<number, string> = {
+  401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED', 404: 'NOT_FOUND',
+}
 /** Where the clients know a code of their own. */
 const CHAT_CODES: Record<string, string> = { missing_key: 'invalid_api_key', invalid_key: 'invalid_api_key' }
 
@@ -80,25 +86,45 @@ const REFUSALS: Refusal[] = [
   { what: 'a JSON array', status: 400, code: 'invalid_json', body: '[]' },
   { what: 'a JSON string', status: 400, code: 'invalid_json', body: '"model"' },
   { what: 'an empty body', status: 400, code: 'empty_body', body: '' },
-  { what: 'a form', status: 400, code: 'wrong_content_type', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+  { what: 'a form', status: 400, code: 'wrong_content_type', headers: {
+    'content-type': 'application/x-www-form-urlencoded',
+  } },
   { what: 'text', status: 400, code: 'wrong_content_type', headers: { 'content-type': 'text/plain' } },
-  { what: 'an unknown content coding', status: 400, code: 'wrong_content_encoding', headers: { 'content-encoding': 'compress' } },
+  {
+    what: 'an unknown content coding', status: 400, code: 'wrong_content_encoding',
+    headers: { 'content-encoding': 'compress' },
+  },
   {
     what: 'a content coding that it is not in', status: 400, code: 'wrong_content_encoding',
     headers: { 'content-encoding': 'gzip' },
   },
-  { what: 'a body above the limit', status: 413, code: 'body_too_large', body: `{"model":"m","x":"${'x'.repeat(1100)}"}` },
+  {
+    what: 'a body above the limit', status: 413, code: 'body_too_large',
+    body: `{"model":"m","x":"${'x'.repeat(1100)}"}`,
+  },
   { what: 'no model', status: 400, code: 'model_required', body: '{"messages":[]}', only: BODY_MODEL },
   { what: 'an empty model', status: 400, code: 'model_required', body: '{"model":""}', only: BODY_MODEL },
   { what: 'a null model', status: 400, code: 'model_required', body: '{"model":null}', only: BODY_MODEL },
-  { what: 'a model that is a number', status: 400, code: 'model_required', body: '{"model":1}', only: BODY_MODEL },
-  { what: 'a model that is an object', status: 400, code: 'model_required', body: '{"model":{"model":"m"}}', only: BODY_MODEL },
-  { what: 'two different models', status: 400, code: 'model_ambiguous', body: '{"model":"m","model":"gpt-4"}', only: BODY_MODEL },
+  {
+    what: 'a model that is a number', status: 400,
+    code: 'model_required', body: '{"model":1}', only: BODY_MODEL,
+  },
+  {
+    what: 'a model that is an object', status: 400, code: 'model_required',
+    body: '{"model":{"model":"m"}}', only: BODY_MODEL,
+  },
+  {
+    what: 'two different models', status: 400, code: 'model_ambiguous',
+    body: '{"model":"m","model":"gpt-4"}', only: BODY_MODEL,
+  },
   {
     what: 'two spellings of two models', status: 400, code: 'model_ambiguous',
     body: '{"model":"m","mod\\u0065l":"gpt-4"}', only: BODY_MODEL,
   },
-  { what: 'an unknown model', status: 404, code: 'model_not_found', body: '{"model":"no-such-model"}', only: BODY_MODEL },
+  {
+    what: 'an unknown model', status: 404, code: 'model_not_found',
+    body: '{"model":"no-such-model"}', only: BODY_MODEL,
+  },
   {
     what: 'an endless model', status: 404, code: 'model_not_found',
     body: `{"model":"gpt-${'x'.repeat(500)}"}`, only: BODY_MODEL,
@@ -109,8 +135,14 @@ const REFUSALS: Refusal[] = [
   },
   { what: 'no key', status: 401, code: 'missing_key', headers: { authorization: undefined } },
   { what: 'a wrong key', status: 401, code: 'invalid_key', headers: { authorization: 'Bearer sk-wrong' } },
-  { what: 'a key that only begins right', status: 401, code: 'invalid_key', headers: { authorization: `Bearer ${KEY}x` } },
-  { what: 'no key in another scheme', status: 401, code: 'missing_key', headers: { authorization: `Basic ${KEY}` } },
+  {
+    what: 'a key that only begins right', status: 401, code: 'invalid_key',
+    headers: { authorization: `Bearer ${KEY}x` },
+  },
+  {
+    what: 'no key in another scheme', status: 401, code: 'missing_key',
+    headers: { authorization: `Basic ${KEY}` },
+  },
   { what: 'a wrong method', status: 405, code: 'method_not_allowed', method: 'PUT' },
   { what: 'a method that nobody knows', status: 405, code: 'method_not_allowed', method: 'PURGE' },
 ]
@@ -122,7 +154,8 @@ for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {
       const before = heard
       const sent = { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', ...headers }
       const answer = await fetch(gateway.url + path, {
-        method, body, headers: Object.entries(sent).filter((pair): pair is [string, string] => pair[1] !== undefined),
+        method, body,
+        headers: Object.entries(sent).filter((pair): pair is [string, string] => pair[1] !== undefined),
       })
       t.equal(answer.status, status)
       t.equal(answer.headers.get('content-type'), 'application/json')
@@ -147,9 +180,12 @@ for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {
   }
 }
 
-t.test('generate: a model in the path that no route serves, that the key may not use, or that is no name', async t => {
+t.test('generate: a model in the path that no route serves, that the key may ' +
+  'not use, or that is no name', async t => {
   const endless = `gpt-${'x'.repeat(300)}`
-  for (const [model, key, status] of [['none', KEY, 404], ['gpt-4', LIMITED, 403], [endless, KEY, 404]] as const) {
+  for (
+    const [model, key, status] of [['none', KEY, 404], ['gpt-4', LIMITED, 403], [endless, KEY, 404]] as const
+  ) {
     const answer = await fetch(`${gateway.url}/v1beta/models/${model}:streamGenerateContent?alt=sse`, {
       method: 'POST', body: '{}', headers: { 'x-goog-api-key': key, 'content-type': 'application/json' },
     })
@@ -168,7 +204,9 @@ for (const [what, path, key, status] of [
   ['a restricted key on a path without a model', '/v1/files', LIMITED, 403],
 ] as const) {
   t.test(`${what}: ${status}`, async t => {
-    const answer = await fetch(gateway.url + path, { headers: key === null ? {} : { authorization: `Bearer ${key}` } })
+    const answer = await fetch(gateway.url + path, {
+      headers: key === null ? {} : { authorization: `Bearer ${key}` },
+    })
     t.equal(answer.status, status)
     t.match(await answer.json(), { error: { message: String } })
     t.equal(heard, 0)

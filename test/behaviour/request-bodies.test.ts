@@ -20,13 +20,16 @@ routes:
 `)
 const { url } = gateway
 
-const TEXT = '{ "b":1.0, "n":1e5, "big":12345678901234567890123,\t"model" : "m", "a":"\\u00e9\\/", "dup":1, "dup":2 }\r\n'
+const TEXT = '{ "b":1.0, "n":1e5, "big":12345678901234567890123,\t"model" : "m", ' +
+  '"a":"\\u00e9\\/", "dup":1, "dup":2 }\r\n'
 const CODINGS = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 
 async function send(body: Uint8Array, headers: Record<string, string> = {}, path = '/v1/embeddings') {
   seen.length = 0
   const answer = await fetch(url + path, {
-    method: 'POST', body: Buffer.from(body), headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', ...headers },
+    method: 'POST', body: Buffer.from(body), headers: {
+      'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', ...headers,
+    },
   })
   return { status: answer.status, text: await answer.text() }
 }
@@ -75,13 +78,16 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
 }
 
 t.test('what the gateway does not look into, it does not unpack', async t => {
-  const { status } = await send(Buffer.from('no gzip'), { 'content-encoding': 'gzip', 'content-type': 'video/mp4' }, '/v1/files')
+  const { status } = await send(
+    Buffer.from('no gzip'), { 'content-encoding': 'gzip', 'content-type': 'video/mp4' }, '/v1/files',
+  )
   t.equal(status, 200)
   t.equal(seen[0]?.body.toString(), 'no gzip')
   t.equal(seen[0]?.headers['content-encoding'], 'gzip')
 })
 
-const HEAD = `POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`
+const HEAD = `POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+  'Content-Type: application/json\r\n'
 
 t.test('413 by the declared length comes before the body', async t => {
   const client = await connect(t, url)
@@ -108,7 +114,9 @@ for (const framing of ['Content-Length', 'Transfer-Encoding: chunked']) {
     // It looks at the answer only when it has sent everything.
     client.socket.pause()
     const piece = Buffer.alloc(MB, 0x20)
-    client.send(HEAD + (framing === 'Content-Length' ? `Content-Length: ${60 * MB}\r\n\r\n` : `${framing}\r\n\r\n`))
+    client.send(
+      HEAD + (framing === 'Content-Length' ? `Content-Length: ${60 * MB}\r\n\r\n` : `${framing}\r\n\r\n`),
+    )
     for (let i = 0; i < 60; i++) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const written = (error?: Error | null) => (error ? reject(error) : resolve())
@@ -137,7 +145,8 @@ t.test('fetch with an endless stream gets to read the 413', async t => {
   const piece = new Uint8Array(64 * 1024).fill(0x20)
   const body = new ReadableStream<Uint8Array>({ pull: controller => controller.enqueue(piece) })
   const answer = await fetch(`${url}/v1/embeddings`, {
-    method: 'POST', body, duplex: 'half', headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+    method: 'POST', body, duplex: 'half',
+    headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
   } as RequestInit)
   t.equal(answer.status, 413)
   t.match(await answer.text(), /body_too_large/)
@@ -145,7 +154,9 @@ t.test('fetch with an endless stream gets to read the 413', async t => {
 
 t.test('HTTP/2: 413, and the stream is let go of', async t => {
   const session = await openSession(t, url)
-  const request = new H2Request(session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false)
+  const request = new H2Request(
+    session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false,
+  )
   const piece = Buffer.alloc(64 * 1024, 0x20)
   const more = () => {
     while (!request.stream.closed && !request.stream.destroyed) if (!request.stream.write(piece)) break

@@ -31,7 +31,8 @@ t.test('an upload that is slow but not idle is not cut', async t => {
   t.strictSame(bodies, [TEXT])
 })
 
-t.test('an upload that falls silent is told 408 after the idle timeout, and the upstream hears nothing', async t => {
+t.test('an upload that falls silent is told 408 after the idle timeout, ' +
+  'and the upstream hears nothing', async t => {
   const { gateway, bodies } = await setUp(t, 'idle: 150ms')
   const client = await connect(t, gateway.url)
   client.send(post('/v1/embeddings', TEXT).slice(0, -4))
@@ -42,7 +43,9 @@ t.test('an upload that falls silent is told 408 after the idle timeout, and the 
 t.test('HTTP/2: an upload that falls silent is told 408', async t => {
   const { gateway, bodies } = await setUp(t, 'idle: 150ms')
   const session = await openSession(t, gateway.url)
-  const request = new H2Request(session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false)
+  const request = new H2Request(
+    session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false,
+  )
   request.stream.write('{"model":')
   t.equal((await request.head)[':status'], 408)
   await request.closed

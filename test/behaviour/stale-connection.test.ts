@@ -34,7 +34,8 @@ for (const [how, close] of [
   ['is reset', (wire: Wire) => wire.socket.resetAndDestroy()],
   ['is closed', (wire: Wire) => wire.socket.end()],
 ] as const) {
-  t.test(`a kept-alive connection that ${how} just when it is used again is not the client's problem`, async t => {
+  t.test(`a kept-alive connection that ${how} just when it is used again ` +
+    `is not the client's problem`, async t => {
     const { client, requests } = await setUp(t, close)
     client.send(post('/v1/files', { n: 2 }))
     const all = await client.until(/\{\}[^]*\{\}$/)
@@ -74,7 +75,8 @@ t.test('a request that was begun upstream is not sent again: part of an answer c
   t.equal(requests(), 2)
 })
 
-t.test('hazard: a reset after the request was sent may have run: an upstream that took its time is not asked again', async t => {
+t.test('hazard: a reset after the request was sent may have run: an upstream that took ' +
+  'its time is not asked again', async t => {
   const { client, requests } = await setUp(t, wire => {
     // The event under test is the time that it takes.
     setTimeout(() => wire.socket.resetAndDestroy(), 1_200)
@@ -108,7 +110,8 @@ t.test('it is tried again once, not for ever', async t => {
 })
 
 for (const protocol of ['HTTP/1.1', 'HTTP/2']) {
-  t.test(`a new ${protocol} connection over TLS that breaks is not a stale one: the request went up once`, async t => {
+  t.test(`a new ${protocol} connection over TLS that breaks is not a stale ` +
+    'one: the request went up once', async t => {
     const certificate = certificateFiles(t)
     let requests = 0
     let url: string

@@ -26,7 +26,9 @@ async function acknowledgedUpstream(t: Test, events: number) {
   return { upstream, acknowledge }
 }
 
-async function streamsAtOnce(t: Test, gateway: TestGateway, acknowledge: (() => void)[], ca?: string): Promise<void> {
+async function streamsAtOnce(
+  t: Test, gateway: TestGateway, acknowledge: (() => void)[], ca?: string,
+): Promise<void> {
   const session = await openSession(t, gateway.url, ca)
   const request = postH2(session, '/v1/chat/completions', CHAT)
   for (const [i, tell] of acknowledge.entries()) {
@@ -91,7 +93,8 @@ t.test('the head arrives before the first byte of the body', async t => {
 t.test('several set-cookie headers and latin-1 values cross to HTTP/2', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
-    wire.send('HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nConnection: close\r\nKeep-Alive: timeout=1\r\n' +
+    wire.send('HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nConnection: close\r\n' +
+      'Keep-Alive: timeout=1\r\n' +
       'Upgrade: h2c\r\nContent-Length: 2\r\n\r\n{}')
   })
   const gateway = await startTestGateway(t, proxyTo(upstream.url))
@@ -125,7 +128,9 @@ routes: [{ to: up }]
   await arrived
   t.equal(upstream.sessions.size, 1, 'one connection')
   for (const [i, stream] of waiting.entries()) {
-    stream.respond({ ':status': 200, 'content-type': 'text/event-stream', 'x-n': String(i), 'set-cookie': ['a=1', 'b=2'] })
+    stream.respond({
+      ':status': 200, 'content-type': 'text/event-stream', 'x-n': String(i), 'set-cookie': ['a=1', 'b=2'],
+    })
     stream.write('data: {"first":true}\n\n')
   }
   await Promise.all(requests.map(request => request.until(/first/)))
@@ -152,7 +157,9 @@ routes: [{ to: up }]
 `)
   const session = await openSession(t, gateway.url)
   const text = JSON.stringify({ model: 'm', input: 'x'.repeat(1_000_000) })
-  const request = new H2Request(session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false)
+  const request = new H2Request(
+    session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false,
+  )
   request.stream.end(text)
   t.equal(await request.closed, 0)
   t.ok(request.text === text, 'every byte came back')

@@ -118,7 +118,8 @@ function flood(wire: Wire): void {
 }
 
 for (const version of ['HTTP/1.1', 'HTTP/2']) {
-  t.test(`idle: a client that does not read holds an upstream no longer than that, over ${version}`, async t => {
+  t.test('idle: a client that does not read holds an upstream no longer ' +
+    `than that, over ${version}`, async t => {
     const { gateway, torn } = await setUp(t, 'idle', flood)
     if (version === 'HTTP/2') {
       const request = postH2(await openSession(t, gateway.url), '/v1/files', {})

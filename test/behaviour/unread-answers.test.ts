@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import * as net from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { DATA, END_STREAM, PREFACE, RST_STREAM, SETTINGS, frame, parseFrames, request } from '../support/frames.ts'
+import {
+  DATA, END_STREAM, PREFACE, RST_STREAM, SETTINGS, frame, parseFrames, request,
+} from '../support/frames.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { connect, proxyTo } from '../support/wire.ts'
 

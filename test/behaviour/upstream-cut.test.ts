@@ -21,7 +21,8 @@ const PROTOCOLS: Record<string, { path: string; event: string; error: RegExp }> 
   },
   messages: {
     path: '/v1/messages',
-    event: 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}\n\n',
+    event: 'event: content_block_delta\n' +
+      'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}\n\n',
     error: /^event: error\ndata: \{"type":"error","error":\{"type":"api_error","message":"[^"]+"\},"request_id":"[^"]+"\}\n\n$/,
   },
   generate: {
@@ -148,7 +149,8 @@ t.test('a close-delimited stream that a reset cuts does not look complete', asyn
   await loggedAsCut(t, idIn(client.text))
 })
 
-t.test('a close-delimited plain answer that a reset cuts does not look complete, a closed one does', async t => {
+t.test('a close-delimited plain answer that a reset cuts does not look ' +
+  'complete, a closed one does', async t => {
   for (const [cut, whole] of [
     [(wire: Wire) => wire.socket.resetAndDestroy(), false], [(wire: Wire) => wire.socket.end(), true],
   ] as const) {

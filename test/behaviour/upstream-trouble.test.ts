@@ -14,7 +14,9 @@ const PLAIN = { model: 'm', messages: [] }
 async function ask(t: Test, upstreamUrl: string) {
   const gateway = await startTestGateway(t, proxyTo(upstreamUrl))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify(PLAIN),
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify(PLAIN),
   })
   const body = (await answer.json()) as { error: { code: string; message: string } }
   const line = await gateway.waitForLog(each => each.msg === 'exchange')
@@ -74,7 +76,10 @@ const TROUBLES: [string, (wire: Wire) => void, string][] = [
   ['a reset in the middle of the head', wire => {
     wire.socket.write('HTTP/1.1 200 OK\r\nContent-Ty', () => wire.socket.resetAndDestroy())
   }, 'upstream_reset'],
-  ['a close in the middle of the head', wire => wire.socket.end('HTTP/1.1 200 OK\r\nContent-Ty'), 'upstream_reset'],
+  [
+    'a close in the middle of the head',
+    wire => wire.socket.end('HTTP/1.1 200 OK\r\nContent-Ty'), 'upstream_reset',
+  ],
   ['garbage', wire => wire.socket.end('SSH-2.0-OpenSSH_9.6\r\n'), 'upstream_invalid'],
   ['an HTTP/0.9 answer', wire => wire.socket.end('{"choices":[]}'), 'upstream_invalid'],
   ['a head that is too large', wire => {
@@ -90,7 +95,10 @@ const TROUBLES: [string, (wire: Wire) => void, string][] = [
   ['an answer 101 that nobody asked for', wire => {
     wire.send('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
   }, 'upstream_invalid'],
-  ['a status of two digits', wire => wire.send('HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n'), 'upstream_invalid'],
+  [
+    'a status of two digits',
+    wire => wire.send('HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n'), 'upstream_invalid',
+  ],
   ['interim answers and then a reset', wire => {
     wire.socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n', () => wire.socket.resetAndDestroy())
   }, 'upstream_reset'],

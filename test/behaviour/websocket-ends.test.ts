@@ -23,7 +23,8 @@ function websocketTo(url: string): string {
 }
 
 const LEAVING = {
-  'leaves while the upstream thinks over the handshake takes the upstream with it': (socket: Socket) => socket.destroy(),
+  'leaves while the upstream thinks over the handshake takes the upstream with it': (socket: Socket) =>
+    socket.destroy(),
   'has only finished writing its handshake loses its connection, too': (socket: Socket) => socket.end(),
 }
 for (const [what, leave] of Object.entries(LEAVING)) {
@@ -65,8 +66,12 @@ t.test('a client that has left before its limits are known never gets as far as 
     for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
   })
   const { promise: settled, resolve: settle } = Promise.withResolvers<Record<string, unknown>>()
-  const log = pino({ level: 'info' }, { write: line => line.includes('"exchange"') && settle(JSON.parse(line)) })
-  const gateway = await startGateway(loadConfig(file, {}).config, { log, version: '0', openLimiter: () => limiter })
+  const log = pino({ level: 'info' }, {
+    write: line => line.includes('"exchange"') && settle(JSON.parse(line)),
+  })
+  const gateway = await startGateway(loadConfig(file, {}).config, {
+    log, version: '0', openLimiter: () => limiter,
+  })
   t.teardown(() => gateway.close())
   const client = await connect(t, gateway.addresses.base)
   client.send(HANDSHAKE)

@@ -17,7 +17,8 @@ t.test('a checkout runs its build while that is newer than all of its sources', 
     for (const folder of ['src', 'src/cli', 'src/proxy']) utimesSync(join(root, folder), time, time)
   }
   const { NODE_OPTIONS: _, ...env } = process.env
-  const runs = () => execFileSync(process.execPath, [join(root, 'bin', 'gateway.js')], { env, encoding: 'utf8' }).trim()
+  const runs = () =>
+    execFileSync(process.execPath, [join(root, 'bin', 'gateway.js')], { env, encoding: 'utf8' }).trim()
 
   write('src/cli/main.ts', 'const text: string = "sources"\nconsole.log(text)\n', 1_000)
   write('src/proxy/relay.ts', '', 1_000)

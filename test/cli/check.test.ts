@@ -50,7 +50,9 @@ auth: open
   const cwd = t.testdir({ 'gateway.yaml': yaml })
   const { code, stdout } = await gateway(['check'], { cwd })
   t.equal(code, 0)
-  const unpriced = [...stdout.matchAll(/^gateway.yaml:(\d+):1: warning: the model "(.*)" at openai has no price/gm)]
+  const unpriced = [
+    ...stdout.matchAll(/^gateway.yaml:(\d+):1: warning: the model "(.*)" at openai has no price/gm),
+  ]
   t.strictSame(unpriced.map(([, line, model]) => `${line} ${model}`), ['3 gpt-none', '5 nobodys'])
 })
 

@@ -44,7 +44,9 @@ function sabotaged(t: Test) {
 }
 
 /** The answer's head, once it is there. */
-async function ask(base: string, model: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
+async function ask(
+  base: string, model: string, headers: Record<string, string> = {},
+): Promise<IncomingMessage> {
   const asked = request(`${base}/v1/chat/completions`, {
     method: 'POST',
     agent: false,
@@ -62,7 +64,9 @@ t.test('an error that nobody caught ends the exchange in whose course it was, an
     const hit = await ask(base, 'sim,stall_after=2', { 'x-fault': fault })
     await t.rejects(text(hit))
   }
-  t.match(await logged('a fault of the gateway ended one exchange'), { level: 'error', err: { message: /in the course/ } })
+  t.match(await logged('a fault of the gateway ended one exchange'), {
+    level: 'error', err: { message: /in the course/ },
+  })
   t.match(await other, /data: \[DONE\]/)
   t.match(await text(await ask(base, 'sim')), /data: \[DONE\]/, 'it serves on')
   child.kill('SIGTERM')
@@ -75,7 +79,9 @@ t.test('after one in the course of none the running exchanges finish, and the pr
   const { child, base, ended, logged } = await listening(t, ['serve'], sabotaged(t))
   const running = text(await ask(base, 'sim,tokens=5,pace=100ms'))
   child.kill('SIGUSR2')
-  t.match(await logged('a fault of the gateway: draining'), { level: 'fatal', err: { message: /in the course of none/ } })
+  t.match(await logged('a fault of the gateway: draining'), {
+    level: 'fatal', err: { message: /in the course of none/ },
+  })
   t.equal((await fetch(`${base}/api/status`)).status, 503)
   child.kill('SIGUSR2')
   t.match(await running, /data: \[DONE\]/)

@@ -23,7 +23,9 @@ t.test('--output writes a file that gateway check likes, and never overwrites on
   const cwd = t.testdir({ 'config.yaml': YAML })
   const args = ['import', 'litellm', 'config.yaml', '--output', 'gateway.yaml']
   t.match(await gateway(args, { cwd }), { code: 0, stdout: '' })
-  t.match(await gateway(['check'], { cwd, env: ENV }), { code: 0, stdout: 'no problems (1 upstream, 1 route, 1 key)' })
+  t.match(await gateway(['check'], { cwd, env: ENV }), {
+    code: 0, stdout: 'no problems (1 upstream, 1 route, 1 key)',
+  })
   const before = readFileSync(join(cwd, 'gateway.yaml'), 'utf8')
   t.match(await gateway(args, { cwd }), { code: 2, stderr: 'it exists already, and is left as it is' })
   t.equal(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'), before)

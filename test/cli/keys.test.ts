@@ -40,11 +40,13 @@ t.test('a key is shown once, alone on standard output, and kept hashed', async t
   const listed = await gateway(['keys', 'list', '--json'], { cwd })
   const prefix = hash('sha256', stdout.trim()).slice(0, 8)
   t.strictSame(listed.stdout.trimEnd().split('\n').map(line => JSON.parse(line) as unknown).slice(0, 1), [
-    { id: null, name: 'team', source: 'yaml', models: ['demo'], limits: null, created_at: null, revoked_at: null,
+    { id: null,
+      name: 'team', source: 'yaml', models: ['demo'], limits: null, created_at: null, revoked_at: null,
       blocked_at: null, sha256_prefix: null },
   ])
   t.match(JSON.parse(listed.stdout.split('\n')[1] ?? ''), {
-    id: 1, name: 'a', source: 'store', models: ['demo', 'gpt-*'], limits: { budget: { usd: '50', per: 'month' } },
+    id: 1, name: 'a', source: 'store', models: ['demo', 'gpt-*'],
+    limits: { budget: { usd: '50', per: 'month' } },
     created_at: /^\d{4}-.*Z$/, revoked_at: null, sha256_prefix: prefix,
   })
   for (const name of readdirSync(join(cwd, 'data'))) {
@@ -88,7 +90,9 @@ t.test('a budget holds over a restart, and goes on with the name', async t => {
 t.test('what cannot be created', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML, 'none.yaml': YAML.replace(/^ledger.*\n/m, '') })
   const create = (...args: string[]) => gateway(['keys', 'create', ...args], { cwd })
-  t.match(await create('-n', 'team'), { code: 1, stdout: '', stderr: 'has a key named "team"; choose another name' })
+  t.match(await create('-n', 'team'), {
+    code: 1, stdout: '', stderr: 'has a key named "team"; choose another name',
+  })
   t.match(await create('-n', 'a'), { code: 0 })
   t.match(await create('-n', 'a'), { code: 1, stdout: '', stderr: 'a live key has the name "a" already' })
   t.match(await create('-n', 'b', '-c', 'none.yaml'), { code: 2, stdout: '', stderr: 'configures no ledger' })
@@ -105,7 +109,10 @@ t.test('what cannot be created', async t => {
     t.equal(code, 2, limit)
     t.match(stderr.toLowerCase(), message.toLowerCase(), limit)
   }
-  t.match(await create('-n', 'b', '-l', 'concurrent=1', '-l', 'concurrent=2'), { stdout: '', stderr: 'given twice' })
+  t.match(
+    await create('-n', 'b', '-l', 'concurrent=1', '-l', 'concurrent=2'),
+    { stdout: '', stderr: 'given twice' },
+  )
   t.match(await create('-n', 'a\nb'), { stdout: '', stderr: 'no control characters' })
   t.match(await create('-n', 'b', '-m', 'a,,b'), { stdout: '', stderr: 'separated by commas' })
 })
@@ -119,7 +126,9 @@ t.test('a key can be revoked by its name, its id or itself', async t => {
   t.match(await run('revoke', '1'), { stdout: 'Revoked the key "a".\n' })
   t.match(await run('revoke', '2'), { stdout: 'Revoked the key "2".\n' }, 'a name before an id')
   t.match(await run('revoke', 'a'), { code: 0, stdout: /^The key "a" was revoked already, on \d{4}-/ })
-  t.match(await run('revoke', 'team'), { code: 1, stderr: '"team" is a key of gateway.yaml: remove it there' })
+  t.match(await run('revoke', 'team'), {
+    code: 1, stderr: '"team" is a key of gateway.yaml: remove it there',
+  })
   t.match(await run('revoke', 'bb'), { code: 1, stderr: 'no key is named "bb"' })
   const unknown = await run('revoke', `${key.slice(0, 4)}${'0'.repeat(32)}3VDO1M`)
   t.match(unknown, { code: 1, stderr: 'no key has this value' })

@@ -41,10 +41,14 @@ t.test('the same password twice is not the same hash', async t => {
 
 t.test('what cannot be a password, and what hardly is one', async t => {
   for (const input of ['', '\n', '\r\nsecond line\n']) {
-    t.match(await password(input), { code: 2, stdout: '', stderr: 'there is no password' }, JSON.stringify(input))
+    t.match(
+      await password(input), { code: 2, stdout: '', stderr: 'there is no password' }, JSON.stringify(input),
+    )
   }
   t.match(await password(`${'x'.repeat(1025)}\n`), { code: 2, stdout: '', stderr: 'at most 1024 bytes' })
-  t.match(await password('short\n'), { code: 0, stdout: /^scrypt:/, stderr: 'warning: fewer than 12 characters' })
+  t.match(await password('short\n'), {
+    code: 0, stdout: /^scrypt:/, stderr: 'warning: fewer than 12 characters',
+  })
 })
 
 t.test('the help says where the hash belongs', async t => {

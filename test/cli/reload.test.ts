@@ -22,7 +22,9 @@ async function models({ base }: Running): Promise<string[]> {
 }
 
 /** Resolves with the line of a message that comes the nth time. */
-async function nth({ lines, logged, child }: Running, n: number, message: string): Promise<Record<string, unknown>> {
+async function nth(
+  { lines, logged, child }: Running, n: number, message: string,
+): Promise<Record<string, unknown>> {
   await logged(message)
   for (;;) {
     const line = lines.filter(({ msg }) => msg === message)[n - 1]
@@ -47,7 +49,9 @@ t.test('SIGHUP reads the file again; one with an error changes nothing', async t
 
   writeFileSync(file, yaml('three', 'log: { level: loud }'))
   running.child.kill('SIGHUP')
-  t.match(await running.logged(REFUSED), { level: 'error', problems: [/^gateway\.yaml:5:15: error: log\.level/] })
+  t.match(await running.logged(REFUSED), {
+    level: 'error', problems: [/^gateway\.yaml:5:15: error: log\.level/],
+  })
   t.same(await models(running), ['two'])
 
   for (let i = 0; i < 100; i++) running.child.kill('SIGHUP')

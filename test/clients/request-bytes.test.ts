@@ -106,7 +106,9 @@ t.test('a model that the path names is renamed in the path, and where the body r
       path: `/${version}/models/asked:countTokens`,
       body: '{"generateContentRequest":{"contents":[1.0],"model":"models/asked"}}',
     })
-    t.equal(count.body.toString(), '{"generateContentRequest":{"contents":[1.0],"model":"models/Served/größer:1"}}')
+    t.equal(
+      count.body.toString(), '{"generateContentRequest":{"contents":[1.0],"model":"models/Served/größer:1"}}',
+    )
   }
 })
 

@@ -20,7 +20,8 @@ t.test('refuses what is none, and says why', async t => {
     ['127.0.0:80', /neither an IP address/], ['256.1.1.1:80', /neither an IP address/],
     ['http://localhost:80', /brackets/], ['a b:80', /neither an IP address/],
     ['-x:80', /neither an IP address/],
-    ['host:80\n', /port is missing/], ['fd:2', /standard input/], ['fd:', /port is missing/], ['fd:x', /port is missing/],
+    ['host:80\n', /port is missing/], ['fd:2', /standard input/], ['fd:', /port is missing/],
+    ['fd:x', /port is missing/],
   ] as const) {
     t.throws(() => parseAddress(text), { name: 'RangeError', message: reason }, JSON.stringify(text))
   }

@@ -8,7 +8,8 @@ function load(t: Test, log: string, ledger = LEDGER) {
   return loadText(t, `log: ${log}\n${LEAST}${ledger}`).config.log
 }
 
-t.test('nobody\'s bodies are kept unless told; then for the named keys, for a time, up to a size', async t => {
+t.test('nobody\'s bodies are kept unless told; then for the named ' +
+  'keys, for a time, up to a size', async t => {
   t.same(load(t, '{ level: warn }'), { level: 'warn', bodies: [] })
   t.same(load(t, '{ bodies: [{ key: team-a, keep: 7d }, { key: "test-*", keep: 1h, limit: 1mb }] }').bodies, [
     { key: 'team-a', keep: 7 * 86_400_000, limit: 65_536 },
@@ -19,6 +20,10 @@ t.test('nobody\'s bodies are kept unless told; then for the named keys, for a ti
 t.test('what cannot be is told with its place', async t => {
   t.throws(() => load(t, '{ bodies: [{ key: a }] }'), /gateway\.yaml:1:\d+.*keep/s, 'for ever is not a time')
   t.throws(() => load(t, '{ bodies: [{ key: a, keep: soon }] }'), /gateway\.yaml:1:33/)
-  t.throws(() => load(t, '{ bodies: [{ key: a, keep: 1d, limit: 17mb }] }'), /gateway\.yaml:1:44.*at most 16mb/s)
-  t.throws(() => load(t, '{ bodies: [{ key: a, keep: 1d }] }', 'auth: open\n'), /gateway\.yaml:1:\d+.*ledger:/s)
+  t.throws(
+    () => load(t, '{ bodies: [{ key: a, keep: 1d, limit: 17mb }] }'), /gateway\.yaml:1:44.*at most 16mb/s,
+  )
+  t.throws(
+    () => load(t, '{ bodies: [{ key: a, keep: 1d }] }', 'auth: open\n'), /gateway\.yaml:1:\d+.*ledger:/s,
+  )
 })

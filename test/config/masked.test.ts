@@ -3,7 +3,8 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { maskedYaml } from '../../src/config/masked.ts'
 
-t.test('what was written out is masked, and what is read from the environment stands as it was written', async t => {
+t.test('what was written out is masked, and what is read from the ' +
+  'environment stands as it was written', async t => {
   const text = maskedYaml(`# SECRET in a comment
 upstreams:
   one: { url: https://one.example, auth: { bearer: "\${KEY}" }, headers: { x-a: SECRET, x-b: "pre SECRET \${X:-SECRET}" } }
@@ -23,12 +24,17 @@ console: { listen: 8081, users: [{ name: ops, password: "scrypt:SECRET", role: a
   t.notMatch(text, /SECRET|12345678/)
   t.same(parse(text), {
     upstreams: {
-      one: { url: 'https://one.example', auth: { bearer: '${KEY}' }, headers: { 'x-a': '***', 'x-b': '***${X:-***}' } },
+      one: {
+        url: 'https://one.example', auth: { bearer: '${KEY}' },
+        headers: { 'x-a': '***', 'x-b': '***${X:-***}' },
+      },
       two: { url: '${URL:-https://two.example}', auth: { header: 'x-api-key', value: '***' } },
     },
     routes: [{ model: ['a', 'b*'], to: 'one' }],
     keys: [
-      { name: 'plain', key: '***' }, { name: 'referred', key: '${TEAM}' }, { name: 'defaulted', key: '${TEAM:-***}' },
+      { name: 'plain', key: '***' },
+      { name: 'referred', key: '${TEAM}' },
+      { name: 'defaulted', key: '${TEAM:-***}' },
       { name: 'hashed', sha256: '01234567…' },
     ],
     console: { listen: 8081, users: [{ name: 'ops', password: '***', role: 'admin' }] },
@@ -44,7 +50,9 @@ upstreams:
   three: { url: https://three.example, auth: *auth }
 `)
   t.notMatch(text, 'SECRET')
-  t.match(parse(text, { merge: true }), { upstreams: { two: { auth: { bearer: '***' } }, three: { auth: { bearer: '***' } } } })
+  t.match(parse(text, { merge: true }), {
+    upstreams: { two: { auth: { bearer: '***' } }, three: { auth: { bearer: '***' } } },
+  })
 })
 
 t.test('the example is YAML that says the same', async t => {

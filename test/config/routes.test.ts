@@ -9,7 +9,9 @@ function routes(t: Test, text: string) {
 }
 
 t.test('without retries: one for each further target', t => {
-  const found = routes(t, '  - { model: x, to: a }\n  - { model: y, to: [a, b, a] }\n  - { to: [a, b], retries: 0 }')
+  const found = routes(
+    t, '  - { model: x, to: a }\n  - { model: y, to: [a, b, a] }\n  - { to: [a, b], retries: 0 }',
+  )
   t.strictSame(found.map(route => route.retries), [0, 2, 0])
   t.end()
 })
@@ -33,7 +35,10 @@ t.test('affinity, other targets, prefill and checks', t => {
   })
   t.match(found[1], {
     affinity: { by: 'header', name: 'x-session-id' },
-    on: { contextLength: { upstream: { name: 'b' }, model: null }, contentFilter: { upstream: { name: 'a' }, model: 'm' } },
+    on: {
+      contextLength: { upstream: { name: 'b' }, model: null },
+      contentFilter: { upstream: { name: 'a' }, model: 'm' },
+    },
   })
   t.end()
 })

@@ -4,7 +4,8 @@ import { loadConfig } from '../../src/config/load.ts'
 
 function load(server: string) {
   const dir = t.testdir({
-    'gateway.yaml': `server: { ${server} }\nupstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\nauth: open\n`,
+    'gateway.yaml': `server: { ${server} }\nupstreams: { demo: { simulator: true } }\n` +
+      'routes: [{ to: demo }]\nauth: open\n',
   })
   return loadConfig(`${dir}/gateway.yaml`, {}).config.server
 }
@@ -18,6 +19,9 @@ t.test('workers: one unless told, a number, or one for each core', async t => {
 })
 
 t.test('several workers share a socket of their own: not a port with other gateways', async t => {
-  t.throws(() => load('workers: 2, reuse_port: true'), /:1:20.*server\.workers and server\.reuse_port cannot be combined/)
+  t.throws(
+    () => load('workers: 2, reuse_port: true'),
+    /:1:20.*server\.workers and server\.reuse_port cannot be combined/,
+  )
   t.equal(load('workers: 1, reuse_port: true').reusePort, true)
 })

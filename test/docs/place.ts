@@ -22,7 +22,9 @@ export class Place {
     this.#dir = t.testdir({
       bin: {},
       '.curlrc': 'fail-with-body\nsilent\nshow-error\n',
-      'gateway.yaml': readFileSync(join(ROOT, 'gateway.yaml'), 'utf8').replace(/127\.0\.0\.1:808\d/g, '127.0.0.1:0'),
+      'gateway.yaml': readFileSync(join(ROOT, 'gateway.yaml'), 'utf8').replace(
+        /127\.0\.0\.1:808\d/g, '127.0.0.1:0',
+      ),
     })
     const command = `#!/bin/sh\nexec '${process.execPath}' '${GATEWAY}' "$@"\n`
     writeFileSync(join(this.#dir, 'bin', 'gateway'), command, { mode: 0o755 })

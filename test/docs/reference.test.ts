@@ -5,6 +5,8 @@ import { ROOT } from '../cli/command.ts'
 
 t.test('the generated pages are what the sources say', async t => {
   const { NODE_OPTIONS: _, ...env } = process.env
-  const check = () => execFileSync(process.execPath, [join(ROOT, 'docs', 'generate', 'index.ts'), '--check'], { env })
+  const check = () => execFileSync(
+    process.execPath, [join(ROOT, 'docs', 'generate', 'index.ts'), '--check'], { env },
+  )
   t.doesNotThrow(check, 'npm run docs:generate writes them anew')
 })

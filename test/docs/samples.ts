@@ -30,7 +30,9 @@ const BY_LANGUAGE: Readonly<Record<string, Trial>> = {
   )),
 }
 
-/** The file that a block is to be saved as, under the page's directory; before anything else is done with it. */
+/**
+ * The file that a block is to be saved as, under the page's directory; before anything else is done with it.
+ */
 export interface Saved extends Sample {
   readonly file: string | null
 }
@@ -77,7 +79,9 @@ function read(language: string, directive: string | null, line: number): Pick<Sa
   const why = /^not run: (.+)$/.exec(directive)?.[1]
   if (why !== undefined) return { trial: { how: 'none', why }, file: null }
   const file = /^file ([\w./-]+)$/.exec(directive)?.[1]
-  if (file !== undefined) return { trial: usual === RUN ? { how: 'none', why: 'saved' } : usual ?? NONE, file }
+  if (file !== undefined) {
+    return { trial: usual === RUN ? { how: 'none', why: 'saved' } : usual ?? NONE, file }
+  }
   const [, verb, quoted] = /^(prints|fails) ("(?:[^"\\]|\\.)*")$/.exec(directive) ?? []
   if (quoted === undefined) throw new Error(`line ${line}: what is '${directive}'?`)
   return { trial: { how: 'run', prints: JSON.parse(quoted) as string, fails: verb === 'fails' }, file: null }

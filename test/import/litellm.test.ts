@@ -14,7 +14,9 @@ import { ImportError } from '../../src/import/source.ts'
 function load(t: Test, { yaml, variables }: Imported): Config {
   const file = join(t.testdir({}), 'gateway.yaml')
   writeFileSync(file, yaml)
-  const values = variables.map(name => [name, /BASE|URL/.test(name) ? 'https://example.com' : `${name}-0123456789abcdef`])
+  const values = variables.map(name => [
+    name, /BASE|URL/.test(name) ? 'https://example.com' : `${name}-0123456789abcdef`,
+  ])
   return loadConfig(file, Object.fromEntries(values) as Record<string, string>).config
 }
 
@@ -67,7 +69,9 @@ t.test('an address ends before the /v1 that clients bring', async t => {
     ['https://example.com/llm/v1', 'https://example.com/llm'],
   ] as const) {
     const imported = importLitellm(stringify({
-      model_list: [{ model_name: 'm', litellm_params: { model: 'openai/m', api_base: base, api_key: 'os.environ/K' } }],
+      model_list: [
+        { model_name: 'm', litellm_params: { model: 'openai/m', api_base: base, api_key: 'os.environ/K' } },
+      ],
     }))
     t.equal(load(t, imported).upstreams.get('openai')?.url?.href, url, base)
   }
@@ -75,7 +79,8 @@ t.test('an address ends before the /v1 that clients bring', async t => {
 
 t.test('fallbacks come after the model\'s own targets, whatever the strategy', async t => {
   const list = (names: readonly string[]) => names.map(name => ({
-    model_name: name, litellm_params: { model: 'openai/x', api_base: `http://${name}:1`, api_key: 'os.environ/K' },
+    model_name: name,
+    litellm_params: { model: 'openai/x', api_base: `http://${name}:1`, api_key: 'os.environ/K' },
   }))
   const one = load(t, importLitellm(stringify({
     model_list: list(['a', 'b']), router_settings: { num_retries: 1, fallbacks: [{ a: ['b'] }] },
@@ -164,7 +169,10 @@ t.test('what cannot be imported says why and where', async t => {
     ['- a', 'not a mapping'],
     ['a: [', /^\d+:\d+: /],
     ['model_list: []', 'no model_list'],
-    ['model_list: [{ model_name: m, litellm_params: { model: bedrock/x } }]', /none of its models[^]*\n1:14: bedrock/],
+    [
+      'model_list: [{ model_name: m, litellm_params: { model: bedrock/x } }]',
+      /none of its models[^]*\n1:14: bedrock/,
+    ],
     ['a: &a [x]\nb: &b [*a, *a]\nc: *nowhere', /nowhere/],
   ] as const) {
     t.throws(() => importLitellm(text), { name: 'ImportError', message })
@@ -174,7 +182,8 @@ t.test('what cannot be imported says why and where', async t => {
 
 t.test('whatever the file says, the result is a configuration without errors', async t => {
   const word = fc.stringMatching(/^[a-z][a-z0-9.-]{0,8}$/)
-  const model = fc.tuple(fc.constantFrom('openai/', 'anthropic/', 'gemini/', 'groq/', 'azure/', ''), word).map(parts => parts.join(''))
+  const model = fc.tuple(fc.constantFrom('openai/', 'anthropic/', 'gemini/', 'groq/', 'azure/', ''), word)
+    .map(parts => parts.join(''))
   const entry = fc.record({
     model_name: fc.oneof(word, word.map(name => `${name}*`), fc.constantFrom('a', 'b', 'c')),
     litellm_params: fc.record({
@@ -191,9 +200,13 @@ t.test('whatever the file says, the result is a configuration without errors', a
   const file = fc.record({
     model_list: fc.array(entry, { minLength: 1, maxLength: 6 }),
     router_settings: fc.record({
-      routing_strategy: fc.constantFrom('simple-shuffle', 'least-busy', 'latency-based-routing', 'cost-based-routing'),
+      routing_strategy: fc.constantFrom(
+        'simple-shuffle', 'least-busy', 'latency-based-routing', 'cost-based-routing',
+      ),
       num_retries: fc.nat(200),
-      fallbacks: fc.array(fc.dictionary(fc.constantFrom('a', 'b', '*'), fc.array(fc.constantFrom('a', 'b', 'c', 'z')))),
+      fallbacks: fc.array(
+        fc.dictionary(fc.constantFrom('a', 'b', '*'), fc.array(fc.constantFrom('a', 'b', 'c', 'z'))),
+      ),
       context_window_fallbacks: fc.constant([{ a: ['b'] }]),
     }, { requiredKeys: [] }),
   }, { requiredKeys: ['model_list'] })

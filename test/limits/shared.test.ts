@@ -14,7 +14,9 @@ const clock = { monotonic: () => 0, wall: () => Date.UTC(2026, 10, 21, 12) }
 
 /** Workers with one desk; what they say to each other is copied as between processes. */
 function office(count: number, defaults: Limits | null = null) {
-  const desk = new LimitsDesk(createLimiter({ defaults: null, compileGlob: glob => model => model === glob, clock }))
+  const desk = new LimitsDesk(createLimiter({
+    defaults: null, compileGlob: glob => model => model === glob, clock,
+  }))
   let batches = 0
   const workers = Array.from({ length: count }, () => {
     const window: LimitsWindow = desk.window()
@@ -46,7 +48,8 @@ t.test('defaults limit every key, in whichever worker', async t => {
   t.equal(counts(await Promise.all(asked)), 3)
 })
 
-t.test('equal limits that are told by several workers are one, and what is asked together goes together', async t => {
+t.test('equal limits that are told by several workers are one, and what is ' +
+  'asked together goes together', async t => {
   const { workers, batches } = office(3)
   const asked = workers.flatMap(({ limiter }) => {
     const limits = { ...NONE, requestsPerMinute: 5 }
@@ -57,7 +60,10 @@ t.test('equal limits that are told by several workers are one, and what is asked
   t.equal(batches(), 3)
   const refused = admissions.find(admission => !admission.ok)
   t.match(refused, { ok: false, refusal: { which: 'requests' } })
-  t.match(workers[2]?.limiter.figures({ name: 'team', limits: NONE }, 'm'), { requests: { limit: 5, remaining: 0 } })
+  t.match(
+    workers[2]?.limiter.figures({ name: 'team', limits: NONE }, 'm'),
+    { requests: { limit: 5, remaining: 0 } },
+  )
 })
 
 t.test('what is settled is free again, once, and for all', async t => {
@@ -70,7 +76,9 @@ t.test('what is settled is free again, once, and for all', async t => {
     first.reservation.release()
   }
   await new Promise(setImmediate)
-  const again = await Promise.all([one, two].map(worker => worker?.limiter.admit(ask(limits)) as Promise<Admission>))
+  const again = await Promise.all(
+    [one, two].map(worker => worker?.limiter.admit(ask(limits)) as Promise<Admission>),
+  )
   t.equal(counts(again), 1)
 })
 
@@ -103,7 +111,9 @@ t.test('what was spent before is told by the first, and not counted again', asyn
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
   const { workers } = office(3)
   for (const { limiter } of workers) {
-    limiter.restoreSpend([{ key: { name: 'team', limits }, model: 'm', startedAt: clock.wall(), pico: 4n * PICO }])
+    limiter.restoreSpend([
+      { key: { name: 'team', limits }, model: 'm', startedAt: clock.wall(), pico: 4n * PICO },
+    ])
   }
   const asked = workers.map(({ limiter }) => limiter.admit(ask(limits, 3n * PICO)))
   t.equal(counts(await Promise.all(asked)), 2)

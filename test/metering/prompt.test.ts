@@ -26,7 +26,8 @@ t.test('chat: the count of OpenAI for its own example', async t => {
       role: 'system',
       name: 'example_user',
       content:
-        "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
+        "Let's circle back when we have more bandwidth to touch base on " +
+          "opportunities for increased leverage.",
     },
     {
       role: 'system',

@@ -50,7 +50,9 @@ t.test('pictures count flat, not by their bytes; long text counts in full', asyn
   t.ok(roughTokens(Buffer.from(JSON.stringify({ content: text }))) > 120_000)
   const letters = 'A'.repeat(600)
   for (const lure of [`${letters} ${text}`, `${letters} ${text} ${letters}`, `${letters}${text}`]) {
-    t.ok(roughTokens(Buffer.from(JSON.stringify({ content: lure }))) > 120_000, 'text behind a lure of base64')
+    t.ok(
+      roughTokens(Buffer.from(JSON.stringify({ content: lure }))) > 120_000, 'text behind a lure of base64',
+    )
   }
   const tail = `${'A'.repeat(400_000)} ${'word '.repeat(20)}`
   t.ok(roughTokens(Buffer.from(JSON.stringify({ content: tail }))) > 100_000)

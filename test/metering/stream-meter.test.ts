@@ -357,7 +357,8 @@ t.test('nonsense in a stream is not believed', async t => {
       usage,
     )
   }
-  const huge = `data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"x":"${'y'.repeat(70_000)}"}}\n\n`
+  const huge =
+    `data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"x":"${'y'.repeat(70_000)}"}}\n\n`
   t.equal(meterOf('chat.completions', [huge]).reading()?.suspect, true, 'of absurd size')
 })
 

@@ -50,12 +50,17 @@ t.test('each path is known by name', async t => {
 })
 
 t.test('another spelling that a lenient upstream takes is no way round the meter', async t => {
-  for (const path of ['/v1/Chat/Completions', '/v1/chat/completions/', '/V1/CHAT/COMPLETIONS', '/v1/chat/completions;v=1']) {
+  for (const path of [
+    '/v1/Chat/Completions', '/v1/chat/completions/', '/V1/CHAT/COMPLETIONS', '/v1/chat/completions;v=1',
+  ]) {
     t.strictSame(summary(path), ['chat.completions', 'chat', null], path)
   }
-  for (const path of ['/v1/Messages', '/v1/messages/']) t.strictSame(summary(path), ['messages', 'messages', null], path)
+  for (const path of ['/v1/Messages', '/v1/messages/']) {
+    t.strictSame(summary(path), ['messages', 'messages', null], path)
+  }
   for (const path of [
-    '/V1Beta/Models/M:GenerateContent', '/v1beta/models/M:generatecontent', '/v1beta/models/M:generateContent/',
+    '/V1Beta/Models/M:GenerateContent', '/v1beta/models/M:generatecontent',
+    '/v1beta/models/M:generateContent/',
     '/v1beta/models/M:generateContent;x=1',
   ]) {
     t.strictSame(summary(path), ['generate.content', 'generate', 'M'], path)
@@ -74,10 +79,14 @@ t.test('the model stands where it is said to stand', async () => {
 })
 
 t.test('every path gets an answer', async () => {
-  fc.assert(fc.property(fc.webPath(), path => classifyPath(path).endpoint.methods.length > 0), { numRuns: 1_000 })
+  fc.assert(
+    fc.property(fc.webPath(), path => classifyPath(path).endpoint.methods.length > 0), { numRuns: 1_000 },
+  )
 })
 
 t.test('what is behind the API prefixes is the API', async t => {
   for (const path of ['/v1/x', '/v1beta/x', '/v1/']) t.ok(isApiPath(path), path)
-  for (const path of ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/api/status', '/x/v1/y']) t.notOk(isApiPath(path), path)
+  for (const path of ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/api/status', '/x/v1/y']) {
+    t.notOk(isApiPath(path), path)
+  }
 })

@@ -35,7 +35,9 @@ t.test('two may share a port where both say so, and not where one does not', asy
   await sharing(t, gateway)
   const { port } = new URL(gateway.url)
   const rest = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'
-  await t.rejects(startTestGateway(t, `server: { listen: "127.0.0.1:${port}" }\n${rest}`), { code: 'EADDRINUSE' })
+  await t.rejects(
+    startTestGateway(t, `server: { listen: "127.0.0.1:${port}" }\n${rest}`), { code: 'EADDRINUSE' },
+  )
 })
 
 t.test('HTTP/1.1: open connections are served to their end, new ones are the successor\'s', async t => {
@@ -61,14 +63,21 @@ t.test('HTTP/1.1: open connections are served to their end, new ones are the suc
   t.equal(successor.wires.length, newcomers.length)
 
   idle.send('GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n')
-  t.match(await idle.until(/\}$/), /^HTTP\/1\.1 200 OK\r\n[^]*\r\nconnection: close\r\n[^]*"status":"handing_over"/i)
+  t.match(
+    await idle.until(/\}$/),
+    /^HTTP\/1\.1 200 OK\r\n[^]*\r\nconnection: close\r\n[^]*"status":"handing_over"/i,
+  )
   t.equal(await idle.ended, 'end')
   unused.send(post('/v1/chat/completions', CHAT))
   waiting.send(post('/v1/chat/completions', CHAT).slice(-1))
-  for (const each of [unused, waiting]) t.match(await each.until(/hi/), /200 OK\r\n[^]*\r\nconnection: close\r\n/i)
+  for (const each of [unused, waiting]) {
+    t.match(await each.until(/hi/), /200 OK\r\n[^]*\r\nconnection: close\r\n/i)
+  }
   t.equal(old.wires.length, 4)
   for (const wire of old.wires.slice(1)) wire.send(EVENT + END)
-  for (const each of [unused, waiting, streaming]) t.match(await each.until(/0\r\n\r\n$/), /hi[^]*hi[^]*\[DONE\]/)
+  for (const each of [unused, waiting, streaming]) {
+    t.match(await each.until(/0\r\n\r\n$/), /hi[^]*hi[^]*\[DONE\]/)
+  }
   for (const each of [unused, waiting]) t.equal(await each.ended, 'end')
 
   // Its head had promised to stay: one more request is served.

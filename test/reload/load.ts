@@ -9,7 +9,10 @@ export type Way = 'kept' | 'fresh' | 'http2'
 export interface Tally {
   answers: number
   streams: number
-  /** Refused by a session that was about to end before it was looked at, and sent again (RFC 9113 section 8.7). */
+  /**
+   * Refused by a session that was about to end before it was looked
+   * at, and sent again (RFC 9113 section 8.7).
+   */
   again: number
   readonly failures: string[]
 }
@@ -131,7 +134,8 @@ function http2Asker(base: string, key: string, tally: Tally): Asker {
     })
     stream.end(body)
     try {
-      const [headers] = await once(stream, 'response') as [http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader]
+      const [headers] =
+        await once(stream, 'response') as [http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader]
       const answer = await text(stream)
       if (headers[':status'] !== 200) throw new Error(`${headers[':status']}: ${answer}`)
       return answer

@@ -20,7 +20,9 @@ async function named(t: Test, name: string) {
   const sockets: Socket[] = []
   const closed = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
-    req.resume().once('end', () => res.setHeader('content-type', 'application/json').end(JSON.stringify({ name })))
+    req.resume().once(
+      'end', () => res.setHeader('content-type', 'application/json').end(JSON.stringify({ name })),
+    )
   })
   upstream.server.on('connection', (socket: Socket) => {
     sockets.push(socket)
@@ -50,7 +52,9 @@ function twoUpstreams(first: string, second: string, routes: string, rest = ''):
 
 t.test('routes and upstreams come, go and change', async t => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')]
-  const gateway = await startTestGateway(t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`)
+  const gateway = await startTestGateway(
+    t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`,
+  )
   t.match(await ask(gateway), { status: 200, name: 'one' })
   await gateway.change(twoUpstreams(one.url, two.url, '[{ model: [m], to: two }, { to: one }]'))
   t.match(await ask(gateway), { status: 200, name: 'two' })
@@ -104,12 +108,16 @@ keys: [{ name: another, key: sk-another-0123456789abcdef }]
   t.equal(await stream.closed, 0)
   t.match(stream.text, /hi[^]*hi[^]*\[DONE\]/)
   t.equal(wires.length, 3)
-  for (const wire of wires) t.equal(await wire.ended, 'end', 'the connections went when nobody needed them any more')
+  for (const wire of wires) {
+    t.equal(await wire.ended, 'end', 'the connections went when nobody needed them any more')
+  }
 })
 
 t.test('connections are kept where nothing about them changed, and closed where something did', async t => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')]
-  const gateway = await startTestGateway(t, twoUpstreams(one.url, two.url, '[{ model: one, to: one }, { to: two }]'))
+  const gateway = await startTestGateway(
+    t, twoUpstreams(one.url, two.url, '[{ model: one, to: one }, { to: two }]'),
+  )
   for (const model of ['one', 'two', 'one', 'two']) t.match(await ask(gateway, model), { name: model })
   await gateway.change(twoUpstreams(
     one.url, `${two.url}/prefix`,
@@ -126,7 +134,8 @@ t.test('connections are kept where nothing about them changed, and closed where 
 
 t.test('a configuration with an error changes nothing, and is told in the log and the status', async t => {
   const one = await named(t, 'one')
-  const good = `console: { listen: 127.0.0.1:0 }\nupstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`
+  const good =
+    `console: { listen: 127.0.0.1:0 }\nupstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`
   const gateway = await startTestGateway(t, `server: { listen: 127.0.0.1:0 }\n${good}`)
   const console = gateway.addresses.console as string
   const { loaded_at: loadedAt } = await status(gateway.url)
@@ -135,15 +144,20 @@ t.test('a configuration with an error changes nothing, and is told in the log an
 
   const secret = 'sk-secret-0123456789abcdef'
   t.same(
-    await gateway.change(`${good}log: { level: loud }\nkeys: [{ name: new, key: ${secret} }, { name: new, key: x }]\n`),
+    await gateway.change(
+      `${good}log: { level: loud }\nkeys: [{ name: new, key: ${secret} }, { name: new, key: x }]\n`,
+    ),
     { applied: false, because: 'invalid' },
   )
   t.match(await ask(gateway), { status: 200, name: 'one' })
   t.match(await ask(gateway, 'm', { authorization: `Bearer ${secret}` }), { status: 401 })
-  const { problems } = await gateway.waitForLog(({ msg }) => /not reloaded/.test(String(msg))) as { problems: string[] }
+  const { problems } =
+    await gateway.waitForLog(({ msg }) => /not reloaded/.test(String(msg))) as { problems: string[] }
   t.match(problems[0], /gateway\.yaml:5:15: error: log\.level/)
   t.notMatch(JSON.stringify(gateway.logged), secret)
-  t.match(await status(gateway.url), { loaded_at: loadedAt, error: /^gateway\.yaml:5:15\n/, failed_at: /^\d/ })
+  t.match(await status(gateway.url), {
+    loaded_at: loadedAt, error: /^gateway\.yaml:5:15\n/, failed_at: /^\d/,
+  })
   t.notMatch(await status(gateway.url), { error: /level/ }, 'names are for the operator alone')
   t.match(await status(console), { loaded_at: loadedAt, error: /^gateway\.yaml:5:15: log\.level/ })
   t.notMatch(JSON.stringify(await status(console)), secret)
@@ -220,7 +234,8 @@ ledger: { file: gateway.db }
 t.test('prices, timeouts, body limit, trusted proxies and the log level change', async t => {
   const one = await named(t, 'one')
   const yaml = (server: string, rest: string) =>
-    `server: { listen: 127.0.0.1:0${server} }\nupstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n${rest}\n`
+    `server: { listen: 127.0.0.1:0${server} }\nupstreams: { up: { url: "${one.url}" } }\n` +
+      `routes: [{ to: up }]\n${rest}\n`
   const gateway = await startTestGateway(t, yaml('', 'limits: { budget: { usd: 1, per: day } }'))
   const id = { 'x-gateway-request-id': 'given-by-a-proxy' }
   t.match(await ask(gateway), { status: 403 }, 'no price is known')
@@ -275,7 +290,9 @@ t.test('a storm of reloads is few, the last text wins, and no request fails mean
 
 t.test('a gateway that is about to end does not reload', async t => {
   const one = await named(t, 'one')
-  const gateway = await startTestGateway(t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`)
+  const gateway = await startTestGateway(
+    t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`,
+  )
   const under = gateway.change()
   await gateway.drain()
   t.same(await under, { applied: false, because: 'drain' })
@@ -284,7 +301,9 @@ t.test('a gateway that is about to end does not reload', async t => {
 
 t.test('a simulator can be added', async t => {
   const one = await named(t, 'one')
-  const gateway = await startTestGateway(t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`)
+  const gateway = await startTestGateway(
+    t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`,
+  )
   await gateway.change('upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n')
   t.match(await ask(gateway, 'sim'), { status: 200 })
   renameSync(gateway.file, `${gateway.file}.old`)
@@ -300,7 +319,8 @@ t.test('what is known of an upstream stays known, until it is at another place',
   })
   const good = await named(t, 'good')
   const yaml = (url: string, rest = '') =>
-    `upstreams: { bad: { url: "${url}" }, good: { url: "${good.url}" } }\nroutes: [{ to: [bad, good] }]\n${rest}\n`
+    `upstreams: { bad: { url: "${url}" }, good: { url: "${good.url}" } }\nroutes: [{ to: [bad, good] }]\n` +
+      `${rest}\n`
   const gateway = await startTestGateway(t, yaml(bad.url))
   for (let i = 0; i < 10; i++) t.match(await ask(gateway), { name: 'good' })
   const before = asked.bad

@@ -23,7 +23,9 @@ export class Service {
   /** @param socket what becomes descriptor 3 of the process */
   constructor(args: readonly string[], socket?: Server) {
     const inherited = socket ? [descriptorOf(socket)] : []
-    this.child = spawn(process.execPath, [GATEWAY, ...args], { stdio: ['ignore', 'pipe', 'inherit', ...inherited] })
+    this.child = spawn(process.execPath, [GATEWAY, ...args], {
+      stdio: ['ignore', 'pipe', 'inherit', ...inherited],
+    })
     createInterface(this.child.stdout as Readable).on('line', line => {
       this.lines.push(JSON.parse(line) as Record<string, unknown>)
       this.#wake()
@@ -77,7 +79,9 @@ export class Succession {
     this.#current = this.#spawn()
   }
 
-  /** @param socket a listening socket that all of them inherit; without it each opens its own on a shared port */
+  /**
+   * @param socket a listening socket that all of them inherit; without it each opens its own on a shared port
+   */
   static async start(folder: string, socket?: Server): Promise<Succession> {
     const simulator = new Service(['simulate', '--listen', '127.0.0.1:0'])
     const upstream = await simulator.listening()

@@ -19,13 +19,16 @@ async function succession(t: Test, socket?: ReturnType<typeof createServer>): Pr
 function audit(t: Test, { folder }: Succession, requests: number): void {
   using db = new DatabaseSync(join(folder, 'gateway.db'), { readOnly: true })
   const rows = db.prepare(`
-    SELECT count(*) AS rows, count(DISTINCT request_id) AS requests, sum("end" = 'complete') AS complete FROM requests`)
+    SELECT count(*) AS rows, count(DISTINCT request_id) AS requests, sum("end" = 'complete') AS complete
+    FROM requests`)
   t.match(rows.get(), { rows: requests, requests, complete: requests })
 }
 
 t.test('under constant load, reloads lose no request and cut no stream', async t => {
   const gateways = await succession(t)
-  const load = startLoad({ base: await gateways.base, key: KEY, clients: 4, ways: ['kept', 'fresh', 'http2'] })
+  const load = startLoad({
+    base: await gateways.base, key: KEY, clients: 4, ways: ['kept', 'fresh', 'http2'],
+  })
   for (let i = 0; i < 10; i++) {
     await gateways.reload()
     await load.more(20)
@@ -59,7 +62,9 @@ t.test('a listening socket that both inherit is handed over without losing a con
   t.teardown(() => successor.child.kill('SIGKILL'))
   await successor.listening()
   socket.close()
-  const load = startLoad({ base: await gateways.base, key: KEY, clients: 4, ways: ['kept', 'fresh', 'http2'] })
+  const load = startLoad({
+    base: await gateways.base, key: KEY, clients: 4, ways: ['kept', 'fresh', 'http2'],
+  })
   await load.more(100)
   const old = gateways.current
   old.child.kill('SIGTERM')

@@ -14,7 +14,8 @@ const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/j
 const CHAT = JSON.stringify({ model: 'm', messages: [] })
 
 function yaml(url: string, server: string): string {
-  return `server: { listen: 127.0.0.1:0, ${server} }\nupstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n`
+  return `server: { listen: 127.0.0.1:0, ${server} }\nupstreams: { up: { url: "${url}" } }\n` +
+    'routes: [{ to: up }]\n'
 }
 
 function heapInUse(): number {
@@ -37,7 +38,9 @@ t.test('requests in flight: one more is told to come back, and the status is sti
     void released.then(() => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
   })
   const gateway = await startTestGateway(t, yaml(upstream.url, 'max_in_flight: 2'))
-  const ask = () => fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers: HEADERS, body: CHAT })
+  const ask = () => fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST', headers: HEADERS, body: CHAT,
+  })
   const served = [ask(), ask()]
   await waiting.promise
   const refused = await ask()
@@ -45,7 +48,9 @@ t.test('requests in flight: one more is told to come back, and the status is sti
   t.equal(refused.headers.get('retry-after'), '1')
   t.match(await refused.json(), { error: { code: 'overloaded', message: /2 requests are under way/ } })
   const messages = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers: HEADERS, body: CHAT })
-  t.match([messages.status, await messages.json()], [503, { type: 'error', error: { type: 'overloaded_error' } }])
+  t.match([messages.status, await messages.json()], [
+    503, { type: 'error', error: { type: 'overloaded_error' } },
+  ])
   t.equal((await fetch(`${gateway.url}/api/status`)).status, 200)
   release()
   for (const answer of await Promise.all(served)) t.equal(answer.status, 200)
@@ -54,7 +59,8 @@ t.test('requests in flight: one more is told to come back, and the status is sti
   t.equal((await ask()).status, 200, 'there is room again')
 })
 
-t.test('bytes of bodies: what does not fit is refused while it comes, and its room is free again', async t => {
+t.test('bytes of bodies: what does not fit is refused while it comes, ' +
+  'and its room is free again', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
   })
@@ -93,7 +99,8 @@ t.test('an answer that was kept back counts until the client has taken it', asyn
     res.writeHead(200, { 'content-type': 'text/event-stream' })
     res.end(`${`data: ${part}\n\n`.repeat(400)}data: [DONE]\n\n`)
   })
-  const routes = `upstreams: { up: { url: "${upstream.url}", usage: as_is } }\nroutes: [{ to: up, resume: hold }]\n`
+  const routes =
+    `upstreams: { up: { url: "${upstream.url}", usage: as_is } }\nroutes: [{ to: up, resume: hold }]\n`
   const gateway = await startTestGateway(t, `server: { listen: 127.0.0.1:0, body_memory: 100mb }\n${routes}`)
   const { hostname, port } = new URL(gateway.url)
   const client = net.connect(Number(port), hostname)
@@ -160,6 +167,7 @@ t.test('connections: one more gets an answer and an end', async t => {
 })
 
 t.test('a memory for bodies that no body fits into is a mistake', async t => {
-  const file = `${t.testdir({ 'gateway.yaml': yaml('http://127.0.0.1:1', 'body_limit: 2mb, body_memory: 1mb') })}/gateway.yaml`
+  const dir = t.testdir({ 'gateway.yaml': yaml('http://127.0.0.1:1', 'body_limit: 2mb, body_memory: 1mb') })
+  const file = `${dir}/gateway.yaml`
   t.throws(() => loadConfig(file, {}), /body_memory must be at least server\.body_limit/)
 })

@@ -12,7 +12,9 @@ const newId = requestIds(() => Date.now())
 
 /** An exchange as it begins, for a request of which nothing is known but its peer and its headers. */
 function begin(
-  peer: string | undefined, headers: Record<string, string> = {}, trusted: readonly [string, number][] = [['10.0.0.0', 8]],
+  peer: string | undefined,
+  headers: Record<string, string> = {},
+  trusted: readonly [string, number][] = [['10.0.0.0', 8]],
 ) {
   const list = new BlockList()
   for (const [net, bits] of trusted) list.addSubnet(net, bits, net.includes(':') ? 'ipv6' : 'ipv4')

@@ -106,7 +106,9 @@ t.test('a connection that says nothing is closed', async t => {
 
 t.test('HTTP/2: a session without requests is closed, and one that waits for an answer is not', async t => {
   const asked = Promise.withResolvers<ServerResponse>()
-  const listener = await start(t, { keepAlive: 100, onRequest: (_req, res) => asked.resolve(res as ServerResponse) })
+  const listener = await start(t, {
+    keepAlive: 100, onRequest: (_req, res) => asked.resolve(res as ServerResponse),
+  })
   const { session, tcp } = await openSessionOn(t, listener.url)
   const idle = await openSessionOn(t, listener.url)
   const request = new H2Request(session, 'GET', '/x')
@@ -125,7 +127,11 @@ t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong on
   const { cert, key } = selfSigned()
   const listener = await start(t, { tls: { cert, key }, headersTimeout: 200 })
   const { port } = new URL(listener.url)
-  for (const [offer, chosen] of [[['h2'], 'h2'], [['http/1.1'], 'http/1.1'], [['h2', 'http/1.1'], 'h2'], [[], false]] as const) {
+  for (
+    const [offer, chosen] of [
+      [['h2'], 'h2'], [['http/1.1'], 'http/1.1'], [['h2', 'http/1.1'], 'h2'], [[], false],
+    ] as const
+  ) {
     const socket = tls.connect({ port: Number(port), host: '127.0.0.1', ca: cert, ALPNProtocols: [...offer] })
     await once(socket, 'secureConnect')
     t.equal(socket.alpnProtocol, chosen)
@@ -239,7 +245,8 @@ t.test('the url is one that a client can use', async t => {
   t.match((await start(t, { listen: { host: '127.0.0.1', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
-t.test('leave: silent connections end after a while, those that went over to something else do not', async t => {
+t.test('leave: silent connections end after a while, those that went ' +
+  'over to something else do not', async t => {
   const upgraded = Promise.withResolvers<Duplex>()
   const listener = await start(t, {
     leaveIdle: 100,

@@ -73,7 +73,9 @@ log: { level: error }
   const status = (await (await fetch(`${gateway.base}/api/status`)).json()) as { running: number }
   t.ok(status.running >= IDLE + SLOW, `${status.running} under way`)
   const all = memory(gateway.child.pid)
-  t.comment(`${idle.toFixed(0)} MB with ${IDLE} idle streams, ${all.toFixed(0)} MB with ${SLOW} slow readers as well`)
+  t.comment(
+    `${idle.toFixed(0)} MB with ${IDLE} idle streams, ${all.toFixed(0)} MB with ${SLOW} slow readers as well`,
+  )
   t.ok(all < MOST, `${all.toFixed(0)} MB`)
   t.equal(broken, 0, 'none was cut')
 })

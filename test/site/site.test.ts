@@ -17,7 +17,9 @@ const PAGES = {
 
 async function start(t: Test, pages: object = PAGES): Promise<string> {
   const dir = t.testdir({ 'secret.txt': 'not for everybody', root: pages as never })
-  const site = await serveSite({ listen: { host: '127.0.0.1', port: 0 }, reusePort: false, root: `${dir}/root` })
+  const site = await serveSite({
+    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, root: `${dir}/root`,
+  })
   t.teardown(() => site.close())
   return site.url
 }
@@ -44,7 +46,9 @@ t.test('what does not exist gets the site\'s own 404', async t => {
 
 t.test('nothing above the root is served', async t => {
   const url = new URL(await start(t))
-  for (const path of ['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/assets/..\\..\\secret.txt']) {
+  for (
+    const path of ['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/assets/..\\..\\secret.txt']
+  ) {
     const socket = connect(Number(url.port), url.hostname)
     socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
     const answer = await text(socket)
@@ -96,13 +100,17 @@ t.test('two processes may share the address where that is wanted', async t => {
   const options = { listen: { host: '127.0.0.1', port: 0 }, reusePort: true, root: t.testdir(PAGES) }
   const first = await serveSite(options)
   t.teardown(() => first.close())
-  const second = await serveSite({ ...options, listen: { host: '127.0.0.1', port: Number(new URL(first.url).port) } })
+  const second = await serveSite({
+    ...options, listen: { host: '127.0.0.1', port: Number(new URL(first.url).port) },
+  })
   t.teardown(() => second.close())
   t.equal(second.url, first.url)
 })
 
 t.test('closing waits for no idle connection', async t => {
-  const site = await serveSite({ listen: { host: '127.0.0.1', port: 0 }, reusePort: false, root: t.testdir(PAGES) })
+  const site = await serveSite({
+    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, root: t.testdir(PAGES),
+  })
   const { port, hostname } = new URL(site.url)
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')

@@ -17,7 +17,9 @@ export function selfSigned(): Certificate {
   const validity = sequence(tlv(0x17, Buffer.from('200101000000Z')), tlv(0x17, Buffer.from('491231235959Z')))
   const altNames = sequence(tlv(0x82, Buffer.from('localhost')), tlv(0x87, Buffer.from([127, 0, 0, 1])))
   const extensions = sequence(
-    sequence(oid('551d13'), tlv(0x01, Buffer.from([0xff])), tlv(0x04, sequence(tlv(0x01, Buffer.from([0xff]))))),
+    sequence(
+      oid('551d13'), tlv(0x01, Buffer.from([0xff])), tlv(0x04, sequence(tlv(0x01, Buffer.from([0xff])))),
+    ),
     sequence(oid('551d11'), tlv(0x04, altNames)),
   )
   const body = sequence(
@@ -50,7 +52,9 @@ export function certificateFiles(t: Test): Certificate & { certFile: string; key
 
 function tlv(tag: number, content: Buffer): Buffer {
   const { length } = content
-  const head = length < 0x80 ? [tag, length] : length < 0x100 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 0xff]
+  const head = length < 0x80
+    ? [tag, length]
+    : length < 0x100 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 0xff]
   return Buffer.concat([Buffer.from(head), content])
 }
 

@@ -14,7 +14,9 @@ export const CONTINUATION = 9
 export const END_STREAM = 1
 export const END_HEADERS = 4
 
-export function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
+export function frame(
+  type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0),
+): Buffer {
   const head = Buffer.alloc(9)
   head.writeUIntBE(payload.length, 0, 3)
   head[3] = type
@@ -34,7 +36,9 @@ export function opening(): Buffer {
 }
 
 /** A request's HEADERS frame. */
-export function request(stream: number, fields: readonly (readonly [string, string])[], end: boolean): Buffer {
+export function request(
+  stream: number, fields: readonly (readonly [string, string])[], end: boolean,
+): Buffer {
   return frame(HEADERS, END_HEADERS | (end ? END_STREAM : 0), stream, headerBlock(fields))
 }
 

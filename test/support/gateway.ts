@@ -34,7 +34,10 @@ export async function startTestGateway(
   writeFileSync(file, completed(yaml))
   const { config } = loadConfig(file, env)
   const logged: Record<string, unknown>[] = []
-  const waiting: { like: (line: Record<string, unknown>) => boolean; tell: (line: Record<string, unknown>) => void }[] = []
+  const waiting: {
+    like: (line: Record<string, unknown>) => boolean
+    tell: (line: Record<string, unknown>) => void
+  }[] = []
   const sink = new Writable({
     write(chunk: Buffer, _encoding, done) {
       for (const part of chunk.toString().split('\n')) {
@@ -46,7 +49,9 @@ export async function startTestGateway(
       done()
     },
   })
-  const gateway = await startGateway(config, { log: pino({ level: 'debug' }, sink), version: '0.0.0-test', ...parts })
+  const gateway = await startGateway(config, {
+    log: pino({ level: 'debug' }, sink), version: '0.0.0-test', ...parts,
+  })
   t.teardown(() => gateway.close())
   return {
     ...gateway,

@@ -13,7 +13,9 @@ export async function openSession(t: Test, url: string, ca?: string): Promise<ht
 }
 
 /** The same with prior knowledge, and the connection below it, which node hides. */
-export async function openSessionOn(t: Test, url: string): Promise<{ session: http2.ClientHttp2Session; tcp: net.Socket }> {
+export async function openSessionOn(
+  t: Test, url: string,
+): Promise<{ session: http2.ClientHttp2Session; tcp: net.Socket }> {
   const { hostname, port } = new URL(url)
   const tcp = net.connect(Number(port), hostname)
   tcp.on('error', () => {})
@@ -41,7 +43,8 @@ export class H2Request {
   #waiting: (() => void)[] = []
 
   constructor(
-    session: http2.ClientHttp2Session, method: string, path: string, headers: http2.OutgoingHttpHeaders = {}, end = true,
+    session: http2.ClientHttp2Session, method: string, path: string,
+    headers: http2.OutgoingHttpHeaders = {}, end = true,
   ) {
     this.stream = session.request(
       { ':method': method, ':path': path, 'x-api-key': KEY, ...headers },
@@ -63,7 +66,9 @@ export class H2Request {
   /** Resolves with everything so far once that matches; rejects when the stream ends before. */
   async until(pattern: RegExp): Promise<string> {
     while (!pattern.test(this.text)) {
-      if (this.stream.closed) throw new Error(`the stream ended before ${pattern}; it brought ${JSON.stringify(this.text)}`)
+      if (this.stream.closed) {
+        throw new Error(`the stream ended before ${pattern}; it brought ${JSON.stringify(this.text)}`)
+      }
       await new Promise<void>(resolve => this.#waiting.push(resolve))
     }
     return this.text
@@ -78,14 +83,17 @@ export class H2Request {
 export function postH2(
   session: http2.ClientHttp2Session, path: string, body: unknown, headers: http2.OutgoingHttpHeaders = {},
 ): H2Request {
-  const request = new H2Request(session, 'POST', path, { 'content-type': 'application/json', ...headers }, false)
+  const request = new H2Request(
+    session, 'POST', path, { 'content-type': 'application/json', ...headers }, false,
+  )
   request.stream.end(JSON.stringify(body))
   return request
 }
 
 /** An HTTP/2 upstream over TLS; it takes nothing but HTTP/2. It is closed when the test ends. */
 export async function startHttp2Upstream(
-  t: Test, certificate: Certificate, onStream: (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void,
+  t: Test, certificate: Certificate,
+  onStream: (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void,
 ): Promise<TestUpstream & { sessions: Set<http2.ServerHttp2Session> }> {
   const server = http2.createSecureServer({ cert: certificate.cert, key: certificate.key })
   const sessions = new Set<http2.ServerHttp2Session>()

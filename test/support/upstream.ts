@@ -9,7 +9,9 @@ export interface TestUpstream {
 }
 
 /** An upstream that answers as the test says; it is closed when the test ends. */
-export async function startUpstream(t: Test, listener: http.RequestListener): Promise<TestUpstream & { server: http.Server }> {
+export async function startUpstream(
+  t: Test, listener: http.RequestListener,
+): Promise<TestUpstream & { server: http.Server }> {
   const server = http.createServer({ requestTimeout: 0 }, listener)
   const { port } = await listening(server)
   t.teardown(() => {
@@ -20,7 +22,9 @@ export async function startUpstream(t: Test, listener: http.RequestListener): Pr
 }
 
 /** An upstream on bare sockets, for answers that no HTTP server would give. */
-export async function startRawUpstream(t: Test, onSocket: (socket: net.Socket) => void): Promise<TestUpstream> {
+export async function startRawUpstream(
+  t: Test, onSocket: (socket: net.Socket) => void,
+): Promise<TestUpstream> {
   const sockets = new Set<net.Socket>()
   const server = net.createServer(socket => {
     sockets.add(socket)

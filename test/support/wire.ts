@@ -55,7 +55,9 @@ export class Wire {
     for (;;) {
       const { text } = this
       if (pattern.test(text)) return text
-      if (this.#over) throw new Error(`the connection ended before ${pattern}; it brought ${JSON.stringify(text)}`)
+      if (this.#over) {
+        throw new Error(`the connection ended before ${pattern}; it brought ${JSON.stringify(text)}`)
+      }
       await new Promise<void>(resolve => this.#waiting.push(resolve))
     }
   }
@@ -110,7 +112,8 @@ export async function connect(t: Test, url: string, ca?: string): Promise<Wire> 
 export function post(path: string, body: unknown, headers: readonly string[] = []): string {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const lines = [
-    `POST ${path} HTTP/1.1`, 'Host: gateway', `Authorization: Bearer ${KEY}`, 'Content-Type: application/json',
+    `POST ${path} HTTP/1.1`, 'Host: gateway', `Authorization: Bearer ${KEY}`,
+    'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(text)}`, ...headers, '', '',
   ]
   return lines.join('\r\n') + Buffer.from(text).toString('latin1')

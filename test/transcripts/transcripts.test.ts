@@ -34,7 +34,9 @@ t.test('bodies are kept for the keys that the configuration names, and for nobod
   const archive = archiveOf(t, gateway.file)
   const [one, ...more] = await archive.find(kept.headers.get('x-gateway-request-id') ?? '')
   t.same(more, [])
-  t.match(one, { key: 'team-a', request: { contentType: 'application/json' }, answer: { contentType: /json/ } })
+  t.match(one, {
+    key: 'team-a', request: { contentType: 'application/json' }, answer: { contentType: /json/ },
+  })
   t.match(JSON.parse(textOf(one?.request.bytes)), { messages: [{ content: 'Hello' }] })
   t.equal(textOf(one?.answer.bytes), sent, 'as the client was sent it')
   t.same(await archive.find(other.headers.get('x-gateway-request-id') ?? ''), [])
@@ -57,7 +59,9 @@ t.test('a stream is kept up to the bound, and its real length with it', async t 
 
 t.test('an answer that the client left keeps what it had been sent', async t => {
   const gateway = await startTestGateway(t, CONFIG)
-  const { headers, body } = chat('sk-team-a-0123456789', 'slow', { stream: true, model: 'sim,pace=50ms,tokens=1000' })
+  const { headers, body } = chat('sk-team-a-0123456789', 'slow', {
+    stream: true, model: 'sim,pace=50ms,tokens=1000',
+  })
   const req = request(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers })
   req.end(body)
   const [res] = await once(req, 'response')

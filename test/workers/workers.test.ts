@@ -33,7 +33,10 @@ ledger: { file: gateway.db }
   return { ...running, url: running.base, dir }
 }
 
-/** Sends a request over a connection of its own. @returns its status, when its head and something more has come */
+/**
+ * Sends a request over a connection of its own.
+ * @returns its status, when its head and something more has come
+ */
 async function ask(t: Test, url: string, body: object): Promise<number> {
   const wire = await connect(t, url)
   wire.send(post('/v1/chat/completions', body))
@@ -84,7 +87,9 @@ t.test('a budget is one for all workers', async t => {
   t.ok(statuses.filter(status => status === 200).length <= 5, statuses.join())
 })
 
-t.test('a worker that is killed: another takes its place, and what it held is free', { skip: linux }, async t => {
+t.test('a worker that is killed: another takes its place, and what it held is free', {
+  skip: linux,
+}, async t => {
   const gateway = await startWorkers(t, 'concurrent: 4')
   const opened = await Promise.all(Array.from({ length: 4 }, () => ask(t, gateway.url, STREAM)))
   t.same(opened, [200, 200, 200, 200])
