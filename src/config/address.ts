@@ -1,5 +1,8 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Address } from './types.ts'
+
+const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 const FORMS = 'write host:port, [IPv6]:port or :port'
 
@@ -46,6 +49,17 @@ export function formatAddress({ host, port, fd }: Address): string {
   if (fd !== undefined) return `fd:${fd}`
   if (host === '') return `*:${port}`
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** An address that is listened on as a URL: `http://127.0.0.1:8080`; every interface as `0.0.0.0`. */
+export function addressUrl({ host, port }: Address, isSecure: boolean): string {
+  return `${isSecure ? 'https' : 'http'}://${formatAddress({ host: host === '' ? '0.0.0.0' : host, port })}`
+}
+
+/** Where this machine reaches a server that listens: every interface has a loopback. */
+export function localUrl({ address, port }: AddressInfo, isSecure: boolean): string {
+  const host = LOOPBACK[address] ?? address
+  return addressUrl({ host, port }, isSecure)
 }
 
 /** Would listening on both fail? Port 0 never clashes: each gets a free one. */

@@ -1,3 +1,4 @@
+import { addressUrl } from '../config/address.ts'
 import type { Address } from '../config/types.ts'
 
 /** @param ms since 1970 */
@@ -17,6 +18,5 @@ export function isoTimeOrNull(ms: number | null): string | null {
  */
 export function urlOf({ host, port, fd }: Address, isSecure: boolean): string | null {
   if (port === 0 || fd !== undefined) return null
-  const name = host === '' ? '0.0.0.0' : host
-  return `${isSecure ? 'https' : 'http'}://${name.includes(':') ? `[${name}]` : name}:${port}`
+  return addressUrl({ host, port }, isSecure)
 }

@@ -21,6 +21,41 @@ export interface Counted {
   readonly costLow: number | null
 }
 
+/** The columns that Counted is read from, but for the cost, which comes in parts. */
+export const COUNTED = [
+  'started_at', 'key', 'model', 'upstream', 'end', 'source', 'first_byte_ms', 'input_tokens',
+  'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens',
+] as const
+
+/**
+ * @param values of a row
+ * @param at where in them each column stands
+ */
+export function countedOf(
+  values: readonly unknown[], at: Readonly<Record<(typeof COUNTED)[number], number>>,
+  costHigh: number | null, costLow: number | null,
+): Counted {
+  const numbers = values as readonly (number | null)[]
+  const texts = values as readonly (string | null)[]
+  return {
+    startedAt: numbers[at.started_at] ?? 0,
+    key: texts[at.key] ?? null,
+    model: texts[at.model] ?? null,
+    upstream: texts[at.upstream] ?? null,
+    end: texts[at.end] ?? '',
+    source: texts[at.source] ?? '',
+    firstByteMs: numbers[at.first_byte_ms] ?? null,
+    inputTokens: numbers[at.input_tokens] ?? null,
+    cachedInputTokens: numbers[at.cached_input_tokens] ?? null,
+    cacheWrite5mTokens: numbers[at.cache_write_5m_tokens] ?? null,
+    cacheWrite1hTokens: numbers[at.cache_write_1h_tokens] ?? null,
+    outputTokens: numbers[at.output_tokens] ?? null,
+    reasoningTokens: numbers[at.reasoning_tokens] ?? null,
+    costHigh,
+    costLow,
+  }
+}
+
 /**
  * What is summed, in the order of Sums.figures. A 64-bit sum of the largest costs
  * and counts would overflow, so each stands in two columns: thousands of millions,

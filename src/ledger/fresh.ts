@@ -1,6 +1,6 @@
 import { COLUMNS } from './columns.ts'
 import type { Values } from './columns.ts'
-import { Contributions, PART } from './contributions.ts'
+import { Contributions, PART, countedOf } from './contributions.ts'
 import type { Counted } from './contributions.ts'
 
 type Place = (typeof COLUMNS)[number]
@@ -71,24 +71,9 @@ export class Fresh {
 
 /** @param values of a row that was written */
 function counted(values: Values): Counted {
-  const number = (column: Place) => values[AT[column]] as number | null
-  const text = (column: Place) => values[AT[column]] as string | null
   const cost = values[AT.cost_pico_usd] as bigint | null
-  return {
-    startedAt: number('started_at') ?? 0,
-    key: text('key'),
-    model: text('model'),
-    upstream: text('upstream'),
-    end: text('end') ?? '',
-    source: text('source') ?? '',
-    firstByteMs: number('first_byte_ms'),
-    inputTokens: number('input_tokens'),
-    cachedInputTokens: number('cached_input_tokens'),
-    cacheWrite5mTokens: number('cache_write_5m_tokens'),
-    cacheWrite1hTokens: number('cache_write_1h_tokens'),
-    outputTokens: number('output_tokens'),
-    reasoningTokens: number('reasoning_tokens'),
-    costHigh: cost === null ? null : Number(cost / COST_PART),
-    costLow: cost === null ? null : Number(cost % COST_PART),
-  }
+  return countedOf(
+    values, AT,
+    cost === null ? null : Number(cost / COST_PART), cost === null ? null : Number(cost % COST_PART),
+  )
 }

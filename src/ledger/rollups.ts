@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { Values } from './columns.ts'
-import { Contributions, DIMENSION, FIGURES, HOUR, PART } from './contributions.ts'
+import { COUNTED, Contributions, DIMENSION, FIGURES, HOUR, PART, countedOf } from './contributions.ts'
 import type { Counted, FirstBytes, Sums } from './contributions.ts'
 import { addStored, stored } from './first-byte.ts'
 import { Fresh } from './fresh.ts'
@@ -45,31 +45,16 @@ export const HOURS_KEPT = 92 * 24
 const MANY = 2500
 
 /** What `counted` reads of a row, in its order. */
-const COUNTED_LIST = `started_at, key, model, upstream, "end", source, first_byte_ms,
-  input_tokens, cached_input_tokens, cache_write_5m_tokens, cache_write_1h_tokens,
-  output_tokens, reasoning_tokens, cost_pico_usd / ${PART}, cost_pico_usd % ${PART}`
+const COUNTED_LIST = `${COUNTED.map(name => `"${name}"`).join(', ')},
+  cost_pico_usd / ${PART}, cost_pico_usd % ${PART}`
+/** Where it stands behind the id. */
+const AT = Object.fromEntries(COUNTED.map((name, at) => [name, at + 1])) as
+  Readonly<Record<(typeof COUNTED)[number], number>>
 
 /** @param read one row as an array: its id, then COUNTED_LIST */
 function counted(read: readonly SQLOutputValue[]): Counted {
-  const number = (at: number) => read[at] as number | null
-  const text = (at: number) => read[at] as string | null
-  return {
-    startedAt: number(1) ?? 0,
-    key: text(2),
-    model: text(3),
-    upstream: text(4),
-    end: text(5) ?? '',
-    source: text(6) ?? '',
-    firstByteMs: number(7),
-    inputTokens: number(8),
-    cachedInputTokens: number(9),
-    cacheWrite5mTokens: number(10),
-    cacheWrite1hTokens: number(11),
-    outputTokens: number(12),
-    reasoningTokens: number(13),
-    costHigh: number(14),
-    costLow: number(15),
-  }
+  const [costHigh, costLow] = read.slice(COUNTED.length + 1) as [number | null, number | null]
+  return countedOf(read, AT, costHigh, costLow)
 }
 
 /** The tables of sums, for the writer. All calls block, and those that write are to be in its transaction. */

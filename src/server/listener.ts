@@ -3,6 +3,7 @@ import * as http2 from 'node:http2'
 import * as net from 'node:net'
 import * as tls from 'node:tls'
 import type { Duplex } from 'node:stream'
+import { localUrl } from '../config/address.ts'
 import type { Address } from '../config/types.ts'
 import { hasBody } from '../proxy/body.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
@@ -138,7 +139,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   let closed: Promise<void> | null = null
   const stopListening = (): Promise<void> => closed ??= new Promise(resolve => front.close(() => resolve()))
   return {
-    url: urlOf(front.address() as net.AddressInfo, options.tls !== null),
+    url: localUrl(front.address() as net.AddressInfo, options.tls !== null),
     certify: certificate => {
       if (front instanceof tls.Server) front.setSecureContext(certificate)
     },
@@ -341,12 +342,6 @@ function sniff(
     if (!alike) socket.resume()
   }
   socket.on('data', onData).on('end', onEnd)
-}
-
-function urlOf({ address, port, family }: net.AddressInfo, secure: boolean): string {
-  const any = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '[::1]' : null
-  const host = any ?? (family === 'IPv6' ? `[${address}]` : address)
-  return `${secure ? 'https' : 'http'}://${host}:${port}`
 }
 
 function ignore(): void {}

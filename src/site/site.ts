@@ -7,6 +7,7 @@ import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import { localUrl } from '../config/address.ts'
 import type { Address } from '../config/types.ts'
 import { inlineScripts } from './inline-scripts.ts'
 
@@ -54,7 +55,7 @@ export async function serveSite({ listen, reusePort, root }: SiteOptions): Promi
     await app.close()
     throw error
   }
-  return { url: urlOf(app.server.address() as AddressInfo), built, close: () => app.close() }
+  return { url: localUrl(app.server.address() as AddressInfo, false), built, close: () => app.close() }
 }
 
 async function secure(app: FastifyInstance, scripts: readonly string[]): Promise<void> {
@@ -91,9 +92,4 @@ async function pages(app: FastifyInstance, root: string): Promise<void> {
     },
   })
   app.setNotFoundHandler((_, reply) => reply.code(404).type('text/html; charset=utf-8').send(missing))
-}
-
-function urlOf({ address, port, family }: AddressInfo): string {
-  const any = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '[::1]' : null
-  return `http://${any ?? (family === 'IPv6' ? `[${address}]` : address)}:${port}`
 }

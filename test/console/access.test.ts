@@ -3,7 +3,7 @@ import { API as TABLE } from '../../src/console/api/table.ts'
 import type { Operation } from '../../src/console/api/table.ts'
 import { KEY } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { PASSWORD, SECOND_KEY, YAML, chat, cheapHash, startConsole } from './console.ts'
+import { PASSWORD, SECOND_KEY, YAML, chat, cheapHash, makeKey, startConsole } from './console.ts'
 import type { Answer, Browser } from './console.ts'
 
 const HASH = cheapHash(PASSWORD)
@@ -74,13 +74,13 @@ upstreams:
   const response = await chat(gateway)
   const id = String(response.headers.get('x-gateway-request-id'))
   const admin = await gateway.login({ name: 'ops', password: PASSWORD })
-  const made = (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const made = await makeKey(admin, 'made')
   await gateway.browser().login({ key: 'SECRET-MISTYPED' })
   await gateway.browser().login({ name: 'SECRET-IN-THE-WRONG-FIELD', password: 'SECRET-PASSWORD' })
   await gateway.change(`${YAML}\nupstream: { x: { auth: { bearer: SECRET-IN-A-BROKEN-FILE } } }`)
 
   const forbidden = [
-    KEY, SECOND_KEY, made.key, PASSWORD, HASH, HASH.split(':').at(-1) as string,
+    KEY, SECOND_KEY, made, PASSWORD, HASH, HASH.split(':').at(-1) as string,
     admin.cookie?.split('=')[1] as string,
     'SECRET',
   ]

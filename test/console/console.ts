@@ -118,6 +118,11 @@ export class Browser {
   }
 }
 
+/** Makes a key of that name. @returns its text */
+export async function makeKey(admin: Browser, name: string): Promise<string> {
+  return ((await admin.ask('/keys', { method: 'POST', body: { name } })).json as { key: string }).key
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

@@ -5,7 +5,7 @@ import { KeyFile, keyFileOf } from '../../src/auth/key-file.ts'
 import { gateway as command } from '../cli/command.ts'
 import { KEY } from '../support/gateway.ts'
 import { connect, post } from '../support/wire.ts'
-import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from './console.ts'
+import { PASSWORD, SECOND_KEY, YAML, chat, makeKey, startConsole } from './console.ts'
 import type { Browser } from './console.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
@@ -54,8 +54,7 @@ t.test('a key is made, shown once, and let in at once', async t => {
 t.test('whose a key is that turned up somewhere', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
-  const { key } =
-    (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const key = await makeKey(admin, 'made')
   const find = async (text: string) => {
     const answer = await admin.ask('/keys/find', { method: 'POST', body: { key: text } })
     t.equal(answer.status, 200)
@@ -75,8 +74,7 @@ t.test('whose a key is that turned up somewhere', async t => {
 t.test('other limits and models hold when the call has returned', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
-  const { key } =
-    (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const key = await makeKey(admin, 'made')
   const change = (body: object) => admin.ask('/keys/made', { method: 'PATCH', body })
   t.equal((await chat(gateway, key, 'sim')).status, 200)
   t.equal((await change({ models: ['demo'] })).status, 204)
@@ -105,8 +103,7 @@ t.test('other limits and models hold when the call has returned', async t => {
 t.test('a key that is taken away is refused, and what it has under way ends', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
-  const { key } =
-    (await admin.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const key = await makeKey(admin, 'made')
   const stream = async (credential: string) => {
     const wire = await connect(t, gateway.url)
     const body = { model: 'sim,stall_after=2', stream: true, messages: [] }

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import t from 'tap'
-import { PASSWORD, SECOND_KEY, YAML, cheapHash, chat, startConsole } from './console.ts'
+import { PASSWORD, SECOND_KEY, YAML, cheapHash, chat, makeKey, startConsole } from './console.ts'
 import type { Browser } from './console.ts'
 import { KEY } from '../support/gateway.ts'
 
@@ -148,9 +148,9 @@ t.test('a reload that changes or removes a user ends their sessions, and nobody 
 t.test('a key that is blocked, revoked or removed ends the sessions of its holder', async t => {
   const gateway = await startConsole(t)
   const ops = await gateway.login(OPS)
-  const made = (await ops.ask('/keys', { method: 'POST', body: { name: 'made' } })).json as { key: string }
+  const made = await makeKey(ops, 'made')
   const [holder, configured] = [
-    await gateway.login({ key: made.key }), await gateway.login({ key: SECOND_KEY }),
+    await gateway.login({ key: made }), await gateway.login({ key: SECOND_KEY }),
   ]
   t.equal((await holder.ask('/own')).status, 200)
   t.equal((await ops.ask('/keys/made', { method: 'DELETE' })).status, 204)
