@@ -19,7 +19,7 @@ import { listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail } from './problems.ts'
 import { onStopSignals } from './signals.ts'
-import { giveBackMemory, leaveIdleAlone } from './spare-memory.ts'
+import { giveBackMemory } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
 import { openSite } from './site.ts'
 import { packageVersion } from './version.ts'
@@ -82,7 +82,6 @@ async function serve(options: Options, command: Command): Promise<void> {
   if (line === null) announce(loaded, gateway, log)
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
   reload.resolve(reloadNow)
-  leaveIdleAlone()
   giveBackMemory(systemClock)
   const cut = await stopped
   watched?.close()

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { Session } from 'node:inspector'
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { getHeapStatistics } from 'node:v8'
 import type { Clock } from '../clock.ts'
 
 /** Milliseconds until the start has settled, and then between two looks. */
@@ -58,17 +58,6 @@ export function giveBackMemory(clock: Clock, { worked, heap, collect }: Process 
   }
   clock.setTimeout(look, FIRST)
 }
-
-/**
- * Keeps V8 from collecting by itself when it finds itself idle, half a minute
- * after it had to collect: with the same price, and in whatever pause that is.
- */
-export function leaveIdleAlone(): void {
-  setFlagsFromString(`--${REDUCER_DELAY}=${2 ** 31 - 1}`)
-}
-
-/** V8's flag: milliseconds from a collection to the beginning of its memory reducer, read each time. */
-export const REDUCER_DELAY = 'gc-memory-reducer-start-delay-ms'
 
 /** This process, in earnest. */
 export const thisProcess: Process = {

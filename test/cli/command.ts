@@ -20,6 +20,8 @@ interface Surroundings {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly node?: string
+  /** Of node, not of the command. */
+  readonly flags?: readonly string[]
   /** Another copy of bin/gateway.js. */
   readonly script?: string
 }
@@ -32,12 +34,14 @@ export async function gateway(args: readonly string[], surroundings: Surrounding
   return { code, signal, stdout, stderr }
 }
 
-function start(args: readonly string[], surroundings: Surroundings) {
-  const { cwd = ROOT, env = {}, node = process.execPath, script = GATEWAY } = surroundings
+/** Starts the command, and leaves what it says and when it ends to the caller. */
+export function start(args: readonly string[], surroundings: Surroundings) {
+  const { cwd = ROOT, env = {}, node = process.execPath, flags = [], script = GATEWAY } = surroundings
   // By way of env, which leaves out what the test runner would put into the process.
   const variables = Object.entries({ PATH: process.env['PATH'], ...env })
     .map(([name, value]) => `${name}=${value}`)
-  return spawn('env', ['-i', ...variables, node, script, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const command = ['-i', ...variables, node, ...flags, script, ...args]
+  return spawn('env', command, { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 export interface Running {
