@@ -34,14 +34,19 @@ function run() {
 }
 
 /**
- * Half a minute after it had to collect, V8's memory reducer collects an idle
- * process again, and throws the compiled code away with the shapes of objects
- * that nobody has just then: the next ten thousand requests cost twice as much.
- * What it would bring, src/cli/spare-memory.ts does at better times. The first
- * collection, while modules load, starts the reducer's clock: it must find this set.
+ * V8's memory reducer collects an idle process eight seconds after it last had to
+ * collect, or half a minute after it started, and throws the compiled code away
+ * with the shapes of objects that nobody has just then: the next ten thousand
+ * requests cost twice as much. What it would bring, src/cli/spare-memory.ts does
+ * at better times. The reducer's clock is set going while modules load, or before
+ * this; each collection sets it anew, and reads these flags. An older V8 does not
+ * know the second, and says so on stderr.
  */
 function leaveIdleAlone() {
-  setFlagsFromString('--gc-memory-reducer-start-delay-ms=' + (Math.pow(2, 31) - 1))
+  if (parseInt(process.versions.node, 10) < 26) return
+  const never = Math.pow(2, 31) - 1
+  setFlagsFromString('--gc-memory-reducer-start-delay-ms=' + never)
+  setFlagsFromString('--memory-reducer-delay-ms=' + never)
 }
 
 /**
