@@ -1,6 +1,7 @@
 import pino from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from '../config/types.ts'
+import { Lines } from './lines.ts'
 import { writeLinesWhole } from './log-line.ts'
 
 export interface OpenLog {
@@ -10,9 +11,6 @@ export interface OpenLog {
   /** The same at once, for the last words of a process that fails. */
   flushSync(): void
 }
-
-/** Bytes of lines that are handed to the system together, or what there is after so many milliseconds. */
-const AT_ONCE = { minLength: 16_384, maxWrite: 32_768, periodicFlush: 100 }
 
 /**
  * The log on standard output: lines for people on a terminal, otherwise one JSON
@@ -31,16 +29,12 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
     const log = pino(options, pretty({ ...shape, sync: true }))
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
-  const destination = pino.destination({ dest: process.stdout.fd, sync: false, ...AT_ONCE })
-  // A log that cannot be written, as on a full disk, is no reason to serve nobody.
-  destination.on('error', () => undefined)
-  const log = pino(options, destination)
+  const lines = new Lines(process.stdout.fd)
+  process.once('exit', () => lines.flushSync())
+  const log = pino(options, lines)
   writeLinesWhole(log)
-  return {
-    log,
-    flush: () => new Promise(resolve => destination.flush(() => resolve())),
-    flushSync: () => destination.flushSync(),
-  }
+  lines.on('dropped', lost => log.warn({ lines: lost }, 'lines of this log were dropped: nobody took them in time'))
+  return { log, flush: () => lines.flush(), flushSync: () => lines.flushSync() }
 }
 
 /** The time of a line, as pino wants it; written out once for all lines of a millisecond. */

@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, constants, createReadStream, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+import type { Test } from 'tap'
+import { Lines } from '../../src/cli/lines.ts'
+
+const LINE = `${'x'.repeat(99)}\n`
+
+/** A pipe that holds 64 kB, open at both ends: who writes to it waits for a reader until the test ends. */
+function pipe(t: Test): { path: string; fd: number } {
+  const path = join(t.testdir(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const fd = openSync(path, constants.O_RDWR)
+  t.teardown(() => closeSync(fd))
+  return { path, fd }
+}
+
+t.test('every line arrives, in order and whole, whether few or many', async t => {
+  for (const count of [1, 1_000]) {
+    const path = join(t.testdir(), 'log')
+    const lines = new Lines(openSync(path, 'w'))
+    let expected = ''
+    for (let i = 0; i < count; i++) {
+      const line = `${i} ü\n`
+      expected += line
+      lines.write(line)
+    }
+    await lines.flush()
+    t.equal(readFileSync(path, 'utf8'), expected)
+  }
+})
+
+t.test('a line that nobody follows leaves by itself', async t => {
+  const { path, fd } = pipe(t)
+  const reader = createInterface(createReadStream(path))
+  new Lines(fd).write('alone\n')
+  t.same(await once(reader, 'line'), ['alone'])
+})
+
+t.test('last words are there at once', async t => {
+  const path = join(t.testdir(), 'log')
+  const lines = new Lines(openSync(path, 'w'))
+  lines.write('the last\n')
+  lines.flushSync()
+  t.equal(readFileSync(path, 'utf8'), 'the last\n')
+})
+
+t.test('what nobody reads does not fill the memory, and how much was lost is told', async t => {
+  const { path, fd } = pipe(t)
+  const lines = new Lines(fd, 1024 * 1024)
+  const count = 50_000
+  for (let i = 0; i < count; i++) lines.write(LINE)
+  const flushed = lines.flush()
+  const dropped = once(lines, 'dropped')
+  let read = 0
+  const reader = createReadStream(path)
+  reader.on('data', bytes => { read += bytes.length })
+  const [lost] = await dropped as [number]
+  await flushed
+  t.ok(lost > 30_000, `${lost} lines`)
+  lines.write('the end\n')
+  await lines.flush()
+  const expected = (count - lost) * LINE.length + 'the end\n'.length
+  while (read < expected) await once(reader, 'data')
+  t.equal(read, expected)
+})
+
+t.test('a reader that left is no error', async t => {
+  const dir = t.testdir()
+  const path = join(dir, 'pipe')
+  execFileSync('mkfifo', [path])
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const lines = new Lines(openSync(path, constants.O_WRONLY))
+  closeSync(reader)
+  for (let i = 0; i < 3; i++) {
+    lines.write(LINE)
+    await lines.flush()
+  }
+  lines.flushSync()
+})
