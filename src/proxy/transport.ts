@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
 import { Pool, buildConnector } from 'undici'
@@ -134,11 +134,12 @@ function connector(options: TransportOptions, state: { breaking: boolean; fresh:
  * them is in the course of one. Nothing follows later from a start or from a piece
  * of a body: to enter the context for each costs more than to pass the piece on.
  */
-class InCourse implements ResponseHandler {
+class InCourse extends AsyncResource implements ResponseHandler {
   readonly #handler: ResponseHandler
-  readonly #run = AsyncLocalStorage.snapshot()
 
   constructor(handler: ResponseHandler) {
+    // Nobody asks to hear of its end, which would be watched for otherwise.
+    super('UpstreamRequest', { requireManualDestroy: true })
     this.#handler = handler
   }
 
@@ -151,7 +152,7 @@ class InCourse implements ResponseHandler {
   }
 
   onResponseStart(...args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>): void {
-    this.#run(answered, this.#handler, args)
+    this.runInAsyncScope(answered, undefined, this.#handler, args)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
@@ -159,11 +160,11 @@ class InCourse implements ResponseHandler {
   }
 
   onResponseEnd(...args: Parameters<NonNullable<ResponseHandler['onResponseEnd']>>): void {
-    this.#run(ended, this.#handler, args)
+    this.runInAsyncScope(ended, undefined, this.#handler, args)
   }
 
   onResponseError(controller: Controller, error: Error): void {
-    this.#run(failed, this.#handler, controller, error)
+    this.runInAsyncScope(failed, undefined, this.#handler, controller, error)
   }
 }
 
