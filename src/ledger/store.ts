@@ -89,6 +89,11 @@ export class Store {
     }
   }
 
+  /** Copies what is in the log into the database, as far as no reader is in the way. Waits for the disk. */
+  checkpoint(): void {
+    this.#open.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+  }
+
   /**
    * Writes a batch, all of it or nothing, except for rows that SQLite refuses
    * for what they are.

@@ -26,7 +26,7 @@ export class Writer {
 
   constructor(options: WriterOptions, post: (message: FromWriter) => void) {
     this.#options = options
-    this.#checkpoints = new Checkpoints(options.file)
+    this.#checkpoints = new Checkpoints(options.file, () => this.#attempt(store => store.checkpoint()))
     this.#post = post
   }
 

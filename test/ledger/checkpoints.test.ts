@@ -1,18 +1,19 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
+import type { Test } from 'tap'
 import { Checkpoints } from '../../src/ledger/checkpoints.ts'
 
-t.test('what was written is in the database itself once nobody writes, and no thread is left', async t => {
+/** A database in WAL mode, and how many rows a copy of it without its log has. */
+function database(t: Test) {
   const dir = t.testdir()
   const file = join(dir, 'ledger.db')
   const db = new DatabaseSync(file)
   t.teardown(() => db.close())
   db.exec('PRAGMA journal_mode = WAL; CREATE TABLE rows (n INTEGER) STRICT')
-  /** What a copy of the database without its write-ahead log has. */
   const copied = () => {
     const copy = join(dir, 'copy.db')
     copyFileSync(file, copy)
@@ -25,7 +26,12 @@ t.test('what was written is in the database itself once nobody writes, and no th
       alone.close()
     }
   }
-  const checkpoints = new Checkpoints(file, { start: 1, idle: 1 })
+  return { file, db, copied }
+}
+
+t.test('what goes on being written is in the database itself once nobody writes, and no thread is left', async t => {
+  const { file, db, copied } = database(t)
+  const checkpoints = new Checkpoints(file, () => t.fail('a thread is to do it'), { start: 1, quiet: Infinity, idle: 1 })
   for (const round of [1, 2]) {
     db.exec(`INSERT INTO rows VALUES (${round})`)
     t.not(copied(), round, 'it is in the log only')
@@ -35,5 +41,20 @@ t.test('what was written is in the database itself once nobody writes, and no th
     const [thread] = await started
     await once(thread, 'exit')
     t.equal(copied(), round, 'a write after the end starts another thread')
+  }
+})
+
+t.test('a write that stays alone is copied without a thread, each time', async t => {
+  const { file } = database(t)
+  const onWorker = () => t.fail('no thread is worth it')
+  process.on('worker', onWorker)
+  t.teardown(() => process.removeListener('worker', onWorker))
+  const copied = new EventEmitter()
+  const checkpoints = new Checkpoints(file, () => copied.emit('copied'), { start: 1, quiet: 0, idle: 1 })
+  for (const round of [1, 2]) {
+    const done = once(copied, 'copied')
+    checkpoints.written()
+    await done
+    t.pass(`round ${round}`)
   }
 })

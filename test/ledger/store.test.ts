@@ -1,4 +1,4 @@
-import { rmSync, statSync, unwatchFile, watchFile } from 'node:fs'
+import { copyFileSync, rmSync, statSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -19,6 +19,19 @@ t.test('a batch that is sent twice is written once', async t => {
   t.strictSame([...reader.rows({})], [row('a')])
   t.strictSame(reader.find('b'), [{ row: draft('b'), running: true }])
   store.close()
+})
+
+t.test('after a checkpoint the database needs no log', async t => {
+  const dir = t.testdir()
+  const file = join(dir, 'gateway.db')
+  const alone = join(dir, 'alone.db')
+  const store = new Store(file, 'one')
+  store.write({ seq: 1, drafts: [], closed: [encode(row('a'))] })
+  store.checkpoint()
+  copyFileSync(file, alone)
+  store.close()
+  using reader = openReader(alone)
+  t.strictSame([...reader.rows({})], [row('a')])
 })
 
 t.test('a batch is written whole or not at all', async t => {
