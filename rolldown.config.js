@@ -5,6 +5,10 @@
 
 import { globSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { Ajv } from 'ajv'
+import { default as standalone } from 'ajv/dist/standalone/index.js'
+import { readSchema } from './src/config/json-schema.ts'
+import { RULES } from './src/config/validator.ts'
 
 /** As deep as the sources, which name files of the package by `../../`. */
 const FOLDER = 'dist/gateway'
@@ -16,7 +20,7 @@ export default {
   platform: 'node',
   // Tables of some MB, which are read when they are first asked.
   external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, 'bufferutil', 'utf-8-validate'],
-  plugins: [undiciInPart(), licences()],
+  plugins: [undiciInPart(), schemaCompiled(), licences()],
   output: {
     dir: FOLDER,
     cleanDir: true,
@@ -44,6 +48,23 @@ function undiciInPart() {
         "export { default as Pool } from 'undici/lib/dispatcher/pool.js'",
         "export { default as buildConnector } from 'undici/lib/core/connect.js'",
       ].join('\n'),
+    },
+  }
+}
+
+/** The validator of gateway.yaml as code, instead of the compiler that makes it at each start. */
+function schemaCompiled() {
+  const compiled = '\0gateway.schema'
+  return {
+    name: 'schema-compiled',
+    resolveId: { filter: { id: /^\0gateway\.schema$/ }, handler: id => id },
+    load: {
+      filter: { id: /^\0gateway\.schema$|\/src\/config\/validator\.ts$/ },
+      handler: id => {
+        if (id !== compiled) return `import validate from '${compiled}'\nexport const validator = () => validate`
+        const ajv = new Ajv({ ...RULES, code: { source: true } })
+        return standalone.default(ajv, ajv.compile(readSchema()))
+      },
     },
   }
 }

@@ -21,7 +21,7 @@ const PARTS = [
   {
     script: 'build:gateway',
     built: 'dist/gateway/main.js',
-    sources: ['src', 'rolldown.config.js', 'package-lock.json'],
+    sources: ['src', 'gateway.schema.json', 'rolldown.config.js', 'package-lock.json'],
   },
   {
     script: 'build:console',

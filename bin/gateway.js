@@ -58,15 +58,17 @@ function runsSources() {
   const sources = join(root, 'src')
   const built = join(root, 'dist', 'gateway', 'main.js')
   if (!existsSync(join(sources, 'cli', 'main.ts'))) return false
-  return !existsSync(built) || isAnyNewer(sources, statSync(built).mtimeMs)
+  if (!existsSync(built)) return true
+  const time = statSync(built).mtimeMs
+  const schema = join(root, 'gateway.schema.json')
+  return isAnyNewer(sources, time) || (existsSync(schema) && isAnyNewer(schema, time))
 }
 
-/** Was anything in the folder changed, added or removed after that? The console's pages are built apart. */
-function isAnyNewer(folder, time) {
-  return statSync(folder).mtimeMs > time || readdirSync(folder, { withFileTypes: true }).some(entry => {
-    const path = join(folder, entry.name)
-    return entry.isDirectory() ? entry.name !== 'web' && isAnyNewer(path, time) : statSync(path).mtimeMs > time
-  })
+/** Was the file, or anything in the folder, changed after that? The console's pages are built apart. */
+function isAnyNewer(path, time) {
+  const stats = statSync(path)
+  if (stats.mtimeMs > time) return true
+  return stats.isDirectory() && readdirSync(path).some(name => name !== 'web' && isAnyNewer(join(path, name), time))
 }
 
 function refuse() {

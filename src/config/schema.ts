@@ -1,4 +1,3 @@
-import { Ajv } from 'ajv'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
@@ -6,16 +5,16 @@ import type { Findings } from './findings.ts'
 import type { JsonSchema } from './json-schema.ts'
 import type { RawConfig } from './raw.ts'
 import { describeError, toPath } from './schema-errors.ts'
+import { validator } from './validator.ts'
 
 /**
- * Checks the values against the schema and reports all that is wrong. What comes
+ * Checks the values against the schema (gateway.schema.json) and reports all that is wrong. What comes
  * back is a copy without the wrong parts, so that the rest can be checked too:
  * each type is right, but anything may be missing, required or not.
  */
 export function applySchema(schema: JsonSchema, root: Located, findings: Findings): RawConfig {
-  const validate = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true }).compile(schema)
   const data: Data = { value: copyOf(root) }
-  const errors = validateCoercing(validate, data, root)
+  const errors = validateCoercing(validator(), data, root)
   for (const error of relevant(errors)) {
     const { path, message, at, meant } = describeError(error, schema, root)
     const isMistyped = error.keyword === 'required' && findings.has(path)

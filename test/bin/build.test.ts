@@ -40,4 +40,9 @@ t.test('a checkout runs its build while that is newer than all of its sources', 
   write('src/console/web/page.tsx', '', 3_000)
   for (const folder of ['src', 'src/console']) utimesSync(join(root, folder), 1_000, 1_000)
   t.equal(runs(), 'build', 'the pages of the console are built apart')
+
+  write('gateway.schema.json', '{}', 1_000)
+  t.equal(runs(), 'build')
+  write('gateway.schema.json', '{}', 3_000)
+  t.equal(runs(), 'sources', 'the schema of the configuration is compiled into the build')
 })
