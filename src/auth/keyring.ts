@@ -40,6 +40,9 @@ export interface Stored {
   readonly blocked: readonly Buffer[]
 }
 
+/** How a digest is written where it is looked up. */
+const FORM = 'base64'
+
 interface Entry {
   readonly digest: Buffer
   readonly identity: Identity
@@ -70,12 +73,17 @@ export class Keyring {
 
   /** The identity behind what was presented, or null. */
   find(presented: string): Identity | null {
-    return this.holder(hash('sha256', presented, 'buffer'))
+    // As text it costs a quarter of what the same takes as a buffer.
+    const at = hash('sha256', presented, FORM)
+    return this.#holder(at, Buffer.from(at, FORM))
   }
 
   /** The identity behind a digest, or null. */
   holder(digest: Buffer): Identity | null {
-    const at = digest.toString('latin1')
+    return this.#holder(digest.toString(FORM), digest)
+  }
+
+  #holder(at: string, digest: Buffer): Identity | null {
     const entry = this.#configured.get(at) ?? this.#stored.get(at)
     return entry && timingSafeEqual(entry.digest, digest) ? entry.identity : null
   }
@@ -85,7 +93,7 @@ export class Keyring {
     // Ready first, so that a list that cannot be compiled changes nothing.
     const entries = Array.from(added, key => this.#entry(key))
     for (const digest of unblocked) this.#unblock(digest)
-    for (const { digest } of removed) this.#setStored(digest.toString('latin1'), null)
+    for (const { digest } of removed) this.#setStored(digest.toString(FORM), null)
     for (const [at, entry] of entries) this.#setStored(at, entry)
     for (const digest of blocked) this.#block(digest)
   }
@@ -98,7 +106,7 @@ export class Keyring {
   }
 
   #block(digest: Buffer): void {
-    const at = digest.toString('latin1')
+    const at = digest.toString(FORM)
     if (this.#shut.has(at)) return
     this.#shut.set(at, { configured: this.#configured.get(at) ?? null, stored: this.#stored.get(at) ?? null })
     this.#configured.delete(at)
@@ -106,7 +114,7 @@ export class Keyring {
   }
 
   #unblock(digest: Buffer): void {
-    const at = digest.toString('latin1')
+    const at = digest.toString(FORM)
     const shut = this.#shut.get(at)
     this.#shut.delete(at)
     if (shut?.configured) this.#configured.set(at, shut.configured)
@@ -114,6 +122,6 @@ export class Keyring {
   }
 
   #entry(key: Key): [string, Entry] {
-    return [key.digest.toString('latin1'), { digest: key.digest, identity: identityOf(key, this.#compile) }]
+    return [key.digest.toString(FORM), { digest: key.digest, identity: identityOf(key, this.#compile) }]
   }
 }
