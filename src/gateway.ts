@@ -134,7 +134,8 @@ export function buildGateway(
   const accounts = before
     ? { ...before.accounts, prices: createPriceBook(config) }
     : openAccounts(config, { clock, log, stored, openLimiter: lasting.openLimiter })
-  const trusted = blockList(config.server.trustedProxies)
+  const { trustedProxies } = config.server
+  const trusted = trustedProxies.length === 0 ? null : blockList(trustedProxies)
   const upstreams = liveUpstreams(config, simulatorSocket, before?.upstreams.values())
   return {
     config,
@@ -155,7 +156,7 @@ export function buildGateway(
     bodyRules: bodyRules(config.log.bodies),
     lasting,
     newId,
-    trusts: address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
+    trusts: trusted === null ? () => false : address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
     get draining() {
       return lasting.draining
     },

@@ -32,8 +32,8 @@ export function writeLinesWhole(log: Logger): void {
 
 /** Nothing in it that pino would treat in a way of its own. */
 function isPlain(fields: object): boolean {
-  for (const value of Object.values(fields)) {
-    switch (typeof value) {
+  for (const name in fields) {
+    switch (typeof (fields as Record<string, unknown>)[name]) {
       case 'string':
       case 'number':
       case 'boolean':

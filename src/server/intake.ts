@@ -44,7 +44,8 @@ function peerAddress(req: ClientRequest): string {
 }
 
 function withoutZone(address: string): string {
-  return address.split('%', 1)[0] as string
+  const zone = address.indexOf('%')
+  return zone === -1 ? address : address.slice(0, zone)
 }
 
 /**
