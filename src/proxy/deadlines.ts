@@ -8,7 +8,7 @@ type Phase = 'connect' | 'first_byte' | 'idle' | 'client'
 /**
  * The deadlines of one exchange, on one timer. A byte that passes costs one clock
  * reading, and a phase that ends in time nothing: the timer is left to fire, and
- * then looks what is really due.
+ * then looks what is really due. It is set when the first phase begins.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -23,14 +23,13 @@ export class Deadlines {
   #limit = 0
   #since: number
 
-  /** @param expire called with the timeout's row of the error table: once, unless another wait begins after it */
+  /** @param expire gets the timeout's row of the error table: once, unless another wait begins after it */
   constructor(clock: Clock, timeouts: Timeouts, startedAt: number, expire: (error: GatewayError) => void) {
     this.#clock = clock
     this.#timeouts = timeouts
     this.#startedAt = startedAt
     this.#expire = expire
     this.#since = clock.monotonic()
-    this.#watch(this.#since)
   }
 
   /** Since when the exchange runs, on the monotonic clock. */
@@ -117,9 +116,10 @@ export class Deadlines {
   #check(): void {
     this.#timer = null
     const now = this.#clock.monotonic()
+    const phaseEndsAt = this.#since + this.#limit
     // Half a millisecond: timers fire on whole ones.
     if (this.#endsAt - now <= 0.5) this.#fire(totalTimeout(this.#timeouts.total))
-    else if (this.#phase !== null && this.#since + this.#limit - now <= 0.5) this.#fire(expired(this.#phase, this.#limit))
+    else if (this.#phase !== null && phaseEndsAt - now <= 0.5) this.#fire(expired(this.#phase, this.#limit))
     else this.#watch(now)
   }
 

@@ -30,7 +30,7 @@ t.test('the defaults: thirty minutes for the first byte, between bytes and for '
     [(deadlines: Deadlines) => deadlines.waiting(), 30 * MINUTE, 'first_byte_timeout'],
     [(deadlines: Deadlines) => deadlines.upstreamActive(), 30 * MINUTE, 'idle_timeout'],
     [(deadlines: Deadlines) => deadlines.clientBlocked(), 30 * MINUTE, 'client_stalled'],
-    [() => {}, 30 * MINUTE, 'total_timeout'],
+    [(deadlines: Deadlines) => deadlines.rest(), 30 * MINUTE, 'total_timeout'],
   ] as const) {
     const total = code === 'total_timeout' ? timeouts.total : timeouts.total * 2
     const { clock, deadlines, codes } = setUp({ ...timeouts, total })
