@@ -61,7 +61,9 @@ function schemaCompiled() {
     load: {
       filter: { id: /^\0gateway\.schema$|\/src\/config\/validator\.ts$/ },
       handler: id => {
-        if (id !== compiled) return `import validate from '${compiled}'\nexport const validator = () => validate`
+        if (id !== compiled) {
+          return `import validate from '${compiled}'\nexport const validator = () => validate`
+        }
         const ajv = new Ajv({ ...RULES, code: { source: true } })
         return standalone.default(ajv, ajv.compile(readSchema()))
       },

@@ -28,9 +28,10 @@ const pid = gateway.pid as number
 const figures: number[] = []
 let left = 0
 for (let minute = 0; minute < minutes; minute++) {
+  const lasting = streamLoad((BUSY * 1000) / EVERY_MS, '', { everyMs: EVERY_MS, stamped: true })
   await Promise.all([
     firstByteTimes(gateway.port, requestLoad(), rate, BUSY),
-    chunkDelays(gateway.port, streamLoad((BUSY * 1000) / EVERY_MS, '', { everyMs: EVERY_MS, stamped: true }), STREAMS),
+    chunkDelays(gateway.port, lasting, STREAMS),
     leave(streamLoad(600, '', { everyMs: EVERY_MS }), BUSY * LEAVING),
   ])
   await pause((60 - BUSY) * 1000)
@@ -53,11 +54,14 @@ const requests = minutes * BUSY * rate
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}: ${requests} requests, ` +
   `${minutes * STREAMS} streams, ${left} clients that left`)
 const part = Math.max(1, Math.floor(minutes / 6))
-const parts = Array.from({ length: Math.ceil(minutes / part) }, (_, i) => figures.slice(i * part, (i + 1) * part))
+const parts = Array.from({ length: Math.ceil(minutes / part) }, (_, i) =>
+  figures.slice(i * part, (i + 1) * part))
 printTable(['minutes', 'memory, MB'], parts.map((values, i) => [
   `${i * part + 1} - ${i * part + values.length}`, spread(values, 0),
 ]))
 const [second = [], last = []] = [parts[1], parts.at(-1)]
-console.log(`growth after the first part: ${(median(last) - median(second)).toFixed(1)} MB; peak ${memory(pid, 'VmHWM').toFixed(0)} MB`)
+const growth = median(last) - median(second)
+const peak = memory(pid, 'VmHWM')
+console.log(`growth after the first part: ${growth.toFixed(1)} MB; peak ${peak.toFixed(0)} MB`)
 gateway.stop()
 upstream.stop()

@@ -85,7 +85,9 @@ function configure(): void {
     + `to: [{ upstream: a, model: "sim${fault}" }, { upstream: b, model: sim, prefill: true }] }`))
   writeFileSync(file, `
 server: { listen: "127.0.0.1:${port}", drain: 20s }
-upstreams: { a: { url: "${simulator.base}" }, b: { url: "${simulator.base}", headers: { x-change: "${n % 2}" } } }
+upstreams:
+  a: { url: "${simulator.base}" }
+  b: { url: "${simulator.base}", headers: { x-change: "${n % 2}" } }
 timeouts: { first_byte: 1s, idle: 1s, total: 10s }
 routes:
 ${routes.join('\n')}

@@ -68,7 +68,8 @@ function runsSources() {
 function isAnyNewer(path, time) {
   const stats = statSync(path)
   if (stats.mtimeMs > time) return true
-  return stats.isDirectory() && readdirSync(path).some(name => name !== 'web' && isAnyNewer(join(path, name), time))
+  if (!stats.isDirectory()) return false
+  return readdirSync(path).some(name => name !== 'web' && isAnyNewer(join(path, name), time))
 }
 
 function refuse() {

@@ -100,7 +100,7 @@ export interface Lasting extends GatewayParts {
   readonly keyStore: KeyStore | null
   readonly proxy: ProxyServer
   readonly health: Health
-  /** Request bodies in memory. */
+  /** Bodies in memory: of requests, and of answers that are kept back or kept to be read. */
   readonly bodies: HeldBytes
   /** What `log.bodies` has kept; null without a ledger. */
   readonly archive: Archive | null
@@ -156,7 +156,9 @@ export function buildGateway(
     bodyRules: bodyRules(config.log.bodies),
     lasting,
     newId,
-    trusts: trusted === null ? () => false : address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
+    trusts: trusted === null
+      ? () => false
+      : address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
     get draining() {
       return lasting.draining
     },

@@ -25,7 +25,10 @@ export function isCredentialRefused(status: number): boolean {
   return status === 401 || status === 403
 }
 
-/** An upstream's error that the client does not get: not all of it came, or the operator's credential was refused. */
+/**
+ * An upstream's error that the client does not get: not all of it came, or the
+ * operator's credential was refused.
+ */
 export function untold(status: number | null): GatewayError {
   if (status === null || !isCredentialRefused(status)) {
     return new GatewayError('upstream_invalid', `the upstream answered ${status} and did not say why`)

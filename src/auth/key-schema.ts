@@ -57,7 +57,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER keys_created AFTER INSERT ON keys BEGIN
     UPDATE keys SET change = (SELECT max(change) + 1 FROM keys) WHERE id = NEW.id;
   END;
-  CREATE TRIGGER keys_changed AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at ON keys BEGIN
+  CREATE TRIGGER keys_changed
+  AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at ON keys BEGIN
     UPDATE keys SET change = (SELECT max(change) + 1 FROM keys) WHERE id = NEW.id;
   END;
   CREATE TRIGGER keys_kept BEFORE DELETE ON keys BEGIN
@@ -78,7 +79,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER keys_created AFTER INSERT ON keys BEGIN
     UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
   END;
-  CREATE TRIGGER keys_changed AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at ON keys BEGIN
+  CREATE TRIGGER keys_changed
+  AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at ON keys BEGIN
     UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
   END;
   CREATE TRIGGER blocks_created AFTER INSERT ON blocks BEGIN

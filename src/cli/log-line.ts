@@ -1,7 +1,9 @@
 import { symbols } from 'pino'
 import type { Logger } from 'pino'
 
-type AsJson = (this: Logger, fields: object, message: string | undefined, level: number, time: string) => string
+type AsJson = (
+  this: Logger, fields: object, message: string | undefined, level: number, time: string,
+) => string
 
 /** Those parts of a logger that a line is made of (https://getpino.io/#/docs/api?id=pino-symbols). */
 interface LineParts {

@@ -33,7 +33,9 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
   process.once('exit', () => lines.flushSync())
   const log = pino(options, lines)
   writeLinesWhole(log)
-  lines.on('dropped', lost => log.warn({ lines: lost }, 'lines of this log were dropped: nobody took them in time'))
+  lines.on('dropped', lost => {
+    log.warn({ lines: lost }, 'lines of this log were dropped: nobody took them in time')
+  })
   return { log, flush: () => lines.flush(), flushSync: () => lines.flushSync() }
 }
 

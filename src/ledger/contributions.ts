@@ -23,8 +23,9 @@ export interface Counted {
 
 /** The columns that Counted is read from, but for the cost, which comes in parts. */
 export const COUNTED = [
-  'started_at', 'key', 'model', 'upstream', 'end', 'source', 'first_byte_ms', 'input_tokens',
-  'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens',
+  'started_at', 'key', 'model', 'upstream', 'end', 'source', 'first_byte_ms',
+  'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens',
+  'output_tokens', 'reasoning_tokens',
 ] as const
 
 /**

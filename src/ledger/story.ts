@@ -141,7 +141,8 @@ function costs(row: LedgerRow, bill: readonly BillLine[]): string {
 
 /** An answer that several upstreams made up is billed by each at its own price. */
 function billOf({ attempts }: LedgerRow, bill: readonly BillLine[]) {
-  const shares = attempts.flatMap(({ costUsd }, n) => (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))
+  const shares = attempts.flatMap(({ costUsd }, n) =>
+    (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))
   if (shares.length > 0) return shares
   return bill.map(({ item, quantity, price, per, cost }) => [
     item,

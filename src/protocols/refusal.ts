@@ -23,7 +23,8 @@ const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
 const WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(prompt|input) is too long|context (window|length|limit|size)/i, 'context_length'],
   [/exceeds? the maximum number of (input )?tokens|too many (input )?tokens/i, 'context_length'],
-  [/content[ _-]?(filter|management policy|policy)|safety system|was flagged|flagged (by|as|for)/i, 'content_filter'],
+  [/content[ _-]?(filter|management policy|policy)|safety system/i, 'content_filter'],
+  [/was flagged|flagged (by|as|for)/i, 'content_filter'],
 ]
 
 /**
@@ -74,8 +75,8 @@ const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
  */
 export function retryDelay(body: Buffer): number | null {
   const details = errorOf(parse(body))?.['details']
-  const info = Array.isArray(details) ? details.map(record).find(each => each?.['@type'] === RETRY_INFO) : undefined
-  const text = info?.['retryDelay']
+  const records = Array.isArray(details) ? details.map(record) : []
+  const text = records.find(each => each?.['@type'] === RETRY_INFO)?.['retryDelay']
   const seconds = typeof text === 'string' ? /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(text)?.[1] : undefined
   return seconds === undefined ? null : Number(seconds) * 1000
 }

@@ -271,7 +271,9 @@ class SanitisedRequest extends EventEmitter {
 
 /** With `selfHandleResponse` only these are looked at. */
 const RESPONSE_OF_OUR_OWN = Object.freeze({ headersSent: true, writableEnded: true })
-const NO_RESPONSE = Object.freeze({ status: 200, statusText: '', headers: new Headers(), body: null }) as Response
+const NO_RESPONSE = Object.freeze({
+  status: 200, statusText: '', headers: new Headers(), body: null,
+}) as Response
 
 function decode(raw: readonly (Buffer | string)[]): string[] {
   // Latin-1 keeps every byte of a value (RFC 9110 section 5.5).

@@ -35,7 +35,8 @@ export class BodyBytes {
       return
     }
     this.#pieces.push(piece)
-    if (this.#place === null && this.#declared >= LARGE && this.#size * IN_EARNEST >= this.#declared) this.#settleIn()
+    const isInEarnest = this.#declared >= LARGE && this.#size * IN_EARNEST >= this.#declared
+    if (this.#place === null && isInEarnest) this.#settleIn()
   }
 
   /** All of it in one. */

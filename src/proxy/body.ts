@@ -17,7 +17,7 @@ export interface BodyOptions {
   readonly total?: { readonly endsAt: number; readonly ms: number }
   /** Called when the body is really wanted: the moment for `100 Continue`. */
   onWanted?(): void
-  /** Sees each piece as it comes, so that no long step is left for the end; what it throws ends the reading. */
+  /** Sees each piece as it comes: no long step is left for the end. What it throws ends the reading. */
   onChunk?(chunk: Buffer): void
 }
 
@@ -122,9 +122,10 @@ export async function decodeBody(
 ): Promise<Buffer> {
   const create = DECODERS.get(encoding.trim().toLowerCase())
   if (!create) {
+    const supported = [...DECODERS.keys()].join(', ')
     throw new GatewayError(
       'wrong_content_encoding',
-      `content-encoding '${encoding}' is not supported; use one of ${[...DECODERS.keys()].join(', ')}, or none`,
+      `content-encoding '${encoding}' is not supported; use one of ${supported}, or none`,
     )
   }
   const chunks: Buffer[] = []

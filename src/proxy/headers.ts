@@ -160,7 +160,8 @@ export function ownHeaders(own: OwnHeaders): string[] {
   const { version, requestId, limits, served } = own
   const headers = ['x-gateway-version', version, 'x-gateway-request-id', requestId, ...limits]
   if (served) {
-    headers.push('x-gateway-upstream', visible(served.upstream), 'x-gateway-attempts', String(served.attempts))
+    const { upstream, attempts } = served
+    headers.push('x-gateway-upstream', visible(upstream), 'x-gateway-attempts', String(attempts))
   }
   return headers
 }

@@ -101,7 +101,9 @@ export function trustedRoots(file: string): string[] {
   return [...rootCertificates, readFileSync(file, 'utf8')]
 }
 
-function connector(options: TransportOptions, state: { breaking: boolean; fresh: boolean }): buildConnector.connector {
+function connector(
+  options: TransportOptions, state: { breaking: boolean; fresh: boolean },
+): buildConnector.connector {
   const connect = buildConnector({
     timeout: options.connectTimeout,
     keepAlive: true,
@@ -174,7 +176,9 @@ function answered(
   handler.onResponseStart?.(...args)
 }
 
-function ended(handler: ResponseHandler, args: Parameters<NonNullable<ResponseHandler['onResponseEnd']>>): void {
+function ended(
+  handler: ResponseHandler, args: Parameters<NonNullable<ResponseHandler['onResponseEnd']>>,
+): void {
   handler.onResponseEnd?.(...args)
 }
 

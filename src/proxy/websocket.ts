@@ -53,7 +53,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#options = options
     this.url = options.path
     this.headers = { ...group(options.headers), ...options.handshake }
-    this.#deadlines = new Deadlines(options.clock, options.timeouts, options.startedAt, error => this.abort(error))
+    const { clock, timeouts, startedAt } = options
+    this.#deadlines = new Deadlines(clock, timeouts, startedAt, error => this.abort(error))
   }
 
   /** @returns null when it was open and ended; otherwise why it did not open, or was cut off */
@@ -116,10 +117,13 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     handshake.once('socket', (socket: Duplex) => {
       socket.once('connect', () => this.#deadlines.waiting())
     })
-    handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => this.#open(answer, upstream))
+    handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => {
+      this.#open(answer, upstream)
+    })
     // An answer that is no upgrade is ours to tell of, in the protocol's shape.
     process.nextTick(() => {
-      // Behind http-proxy-3's own listener: a reader that came before its pipe would take what came with the 101.
+      // Behind http-proxy-3's own listener: a reader that came before its pipe
+      // would take what came with the 101.
       handshake.once('upgrade', (_answer: IncomingMessage, upstream: Duplex) => this.#watch(upstream))
       handshake.removeAllListeners('response')
       handshake.once('response', (answer: IncomingMessage) => {

@@ -120,7 +120,8 @@ t.test('an upstream that offers HTTP/2 gets it, and one connection carries many 
     if (waiting.length === 20) all()
   })
   const gateway = await startTestGateway(t, `
-upstreams: { up: { url: "${upstream.url}", ca: "${certificate.certFile}", usage: as_is, auth: { bearer: up-secret } } }
+upstreams:
+  up: { url: "${upstream.url}", ca: "${certificate.certFile}", usage: as_is, auth: { bearer: up-secret } }
 routes: [{ to: up }]
 `)
   const session = await openSession(t, gateway.url)

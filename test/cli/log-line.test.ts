@@ -9,7 +9,8 @@ function pair() {
   const lines: [string[], string[]] = [[], []]
   const options = { base: null, timestamp: () => ',"time":"2026-01-01T00:00:00.000Z"' }
   const shaped = { ...options, formatters: { level: (label: string) => ({ level: label }) } }
-  const [ours, theirs] = lines.map(to => pino(shaped, { write: (line: string) => void to.push(line) })) as [Logger, Logger]
+  const [ours, theirs] = lines.map(to =>
+    pino(shaped, { write: (line: string) => void to.push(line) })) as [Logger, Logger]
   writeLinesWhole(ours)
   return { loggers: [ours, theirs] as const, lines }
 }
@@ -17,8 +18,9 @@ function pair() {
 const FIELDS = fc.dictionary(
   fc.oneof(fc.string(), fc.string({ unit: 'binary' })).filter(name => name !== '__proto__'),
   fc.oneof(
-    fc.string(), fc.string({ unit: 'binary' }), fc.integer(), fc.double(), fc.boolean(), fc.constant(undefined),
-    fc.constant(null), fc.constant(5n), fc.object(), fc.string().map(message => new Error(message)),
+    fc.string(), fc.string({ unit: 'binary' }), fc.integer(), fc.double(), fc.boolean(),
+    fc.constant(undefined), fc.constant(null), fc.constant(5n), fc.object(),
+    fc.string().map(message => new Error(message)),
   ),
 )
 
@@ -27,14 +29,17 @@ t.test('a line is what pino would have written, whatever is in it', async t => {
     (fields, message, asChild) => {
       const { loggers, lines } = pair()
       for (const log of loggers) (asChild ? log.child({ worker: 1 }) : log).warn(fields, message)
-      t.strictSame(lines[0].map(line => JSON.parse(line) as unknown), lines[1].map(line => JSON.parse(line) as unknown))
+      const [ours, theirs] = lines.map(written => written.map(line => JSON.parse(line) as unknown))
+      t.strictSame(ours, theirs)
       t.match(lines[0], [/^[^\n]+\n$/], 'one line')
     }))
 })
 
 t.test('the lines of exchanges are the same to the byte', async t => {
   const { loggers, lines } = pair()
-  const line = { request: '01a1fcb3', path: '/v1/"chat"', model: undefined, status: 200, ms: 12.5, cost_usd: '0.0001' }
+  const line = {
+    request: '01a1fcb3', path: '/v1/"chat"', model: undefined, status: 200, ms: 12.5, cost_usd: '0.0001',
+  }
   for (const log of loggers) {
     log.info(line, 'exchange')
     log.info('said')

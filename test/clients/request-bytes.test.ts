@@ -99,7 +99,8 @@ t.test('a model that the path names is renamed in the path, and where the body r
     t.equal(batch.url, `/${version}/models/${served}:batchEmbedContents`)
     t.equal(
       batch.body.toString(),
-      '{ "requests":[ {"model":"models/Served/größer:1","content":{"parts":[{"text":"models/asked"}]},"x":1.0},'
+      '{ "requests":[ '
+        + '{"model":"models/Served/größer:1","content":{"parts":[{"text":"models/asked"}]},"x":1.0},'
         + '{"content":1e5,"model" : "models/Served/größer:1"}, {"model":"models/other"} ] }',
     )
     const count = await send({
@@ -107,7 +108,8 @@ t.test('a model that the path names is renamed in the path, and where the body r
       body: '{"generateContentRequest":{"contents":[1.0],"model":"models/asked"}}',
     })
     t.equal(
-      count.body.toString(), '{"generateContentRequest":{"contents":[1.0],"model":"models/Served/größer:1"}}',
+      count.body.toString(),
+      '{"generateContentRequest":{"contents":[1.0],"model":"models/Served/größer:1"}}',
     )
   }
 })

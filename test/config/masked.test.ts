@@ -7,7 +7,8 @@ t.test('what was written out is masked, and what is read from the ' +
   'environment stands as it was written', async t => {
   const text = maskedYaml(`# SECRET in a comment
 upstreams:
-  one: { url: https://one.example, auth: { bearer: "\${KEY}" }, headers: { x-a: SECRET, x-b: "pre SECRET \${X:-SECRET}" } }
+  one: { url: https://one.example, auth: { bearer: "\${KEY}" },
+    headers: { x-a: SECRET, x-b: "pre SECRET \${X:-SECRET}" } }
   two: # SECRET
     url: \${URL:-https://two.example}
     auth:

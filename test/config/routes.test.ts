@@ -27,7 +27,8 @@ t.test('what is not said is off', t => {
 t.test('affinity, other targets, prefill and checks', t => {
   const found = routes(t, `
   - { model: x, to: [a, { upstream: b, prefill: true }], affinity: key, resume: continue }
-  - { model: y, to: a, affinity: "header:X-Session-Id", on: { context_length: b, content_filter: { upstream: a, model: m } } }
+  - { model: y, to: a, affinity: "header:X-Session-Id",
+      on: { context_length: b, content_filter: { upstream: a, model: m } } }
 `)
   t.match(found[0], {
     affinity: { by: 'key' }, resume: 'continue',

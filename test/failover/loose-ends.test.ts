@@ -7,10 +7,11 @@ const GENERATE = '/v1beta/models/m:streamGenerateContent?alt=sse'
 const ASKED = { contents: [{ role: 'user', parts: [{ text: '?' }] }] }
 
 function said(text: string, finishReason?: string): string {
-  return `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: [{ text }] }, finishReason }] })}`
+  const candidate = { content: { role: 'model', parts: [{ text }] }, finishReason }
+  return `data: ${JSON.stringify({ candidates: [candidate] })}`
 }
 
-/** What a client gets on a route that continues streams, when the upstreams play these one after the other. */
+/** What a client gets on a route that continues streams, when the upstreams play these in turn. */
 async function got(t: Test, plays: readonly { bytes: string; cut: boolean }[]): Promise<string> {
   let asked = 0
   const upstream = await startWireUpstream(t, async wire => {
@@ -40,7 +41,8 @@ t.test('the last event of a stream that goes on with another may lack its blank 
 })
 
 t.test('all was said: half of an event behind it does not reach the client', async t => {
-  const text = await got(t, [{ bytes: `${said('all', 'STOP')}\n\n${said('', 'STOP').slice(0, 30)}`, cut: true }])
+  const half = said('', 'STOP').slice(0, 30)
+  const text = await got(t, [{ bytes: `${said('all', 'STOP')}\n\n${half}`, cut: true }])
   t.match(text, /all.*STOP/s)
   t.equal(text.match(/data: /g)?.length, 1)
   t.match(text, /\r\n0\r\n\r\n$/, 'and it ends properly')

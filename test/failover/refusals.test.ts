@@ -5,22 +5,31 @@ import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { DIALECTS, WORDS, ask, everyWay } from './asking.ts'
 
+const JSON_TYPE = { 'content-type': 'application/json' }
+const TOO_LONG = '{"error":{"code":"context_length_exceeded"}}'
+
 /** As the vendors word it. */
 const REFUSALS: readonly (readonly [string, 'context_length' | 'content_filter', number, object])[] = [
   ['openai', 'context_length', 400, {
     error: {
-      message: "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.",
+      message: "This model's maximum context length is 8192 tokens. "
+        + 'However, your messages resulted in 9001 tokens.',
       type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded',
     },
   }],
   ['vllm', 'context_length', 400, {
-    object: 'error', message: "This model's maximum context length is 4096 tokens.", type: 'BadRequestError', code: 400,
+    object: 'error', message: "This model's maximum context length is 4096 tokens.",
+    type: 'BadRequestError', code: 400,
   }],
   ['llama.cpp', 'context_length', 400, {
-    error: { code: 400, message: 'the request exceeds the available context size', type: 'exceed_context_size_error' },
+    error: {
+      code: 400, message: 'the request exceeds the available context size',
+      type: 'exceed_context_size_error',
+    },
   }],
   ['anthropic', 'context_length', 400, {
-    type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' },
+    type: 'error',
+    error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' },
   }],
   ['google', 'context_length', 400, {
     error: {
@@ -30,18 +39,28 @@ const REFUSALS: readonly (readonly [string, 'context_length' | 'content_filter',
   }],
   ['azure', 'content_filter', 400, {
     error: {
-      message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+      message: 'The response was filtered due to the prompt triggering '
+        + "Azure OpenAI's content management policy.",
       type: null, param: 'prompt', code: 'content_filter', status: 400,
       innererror: { code: 'ResponsibleAIPolicyViolation' },
     },
   }],
-  ['azure, by the inner error alone', 'content_filter', 400, { error: { innererror: { code: 'ResponsibleAIPolicyViolation' } } }],
-  ['openai images', 'content_filter', 400, { error: { code: 'content_policy_violation', message: 'no', type: 'x' } }],
-  ['anthropic', 'content_filter', 400, {
-    type: 'error', error: { type: 'invalid_request_error', message: 'Output blocked by content filtering policy' },
+  ['azure, by the inner error alone', 'content_filter', 400, {
+    error: { innererror: { code: 'ResponsibleAIPolicyViolation' } },
   }],
-  ['a moderator', 'content_filter', 403, { error: { code: 403, message: 'Your input was flagged', metadata: {} } }],
-  ['a stream that is an array', 'context_length', 400, [{ error: { message: 'input is too long for this model' } }]],
+  ['openai images', 'content_filter', 400, {
+    error: { code: 'content_policy_violation', message: 'no', type: 'x' },
+  }],
+  ['anthropic', 'content_filter', 400, {
+    type: 'error',
+    error: { type: 'invalid_request_error', message: 'Output blocked by content filtering policy' },
+  }],
+  ['a moderator', 'content_filter', 403, {
+    error: { code: 403, message: 'Your input was flagged', metadata: {} },
+  }],
+  ['a stream that is an array', 'context_length', 400, [
+    { error: { message: 'input is too long for this model' } },
+  ]],
 ]
 
 for (const [whose, reason, , body] of REFUSALS) {
@@ -56,17 +75,21 @@ t.test('other refusals are none of these, and neither is what cannot be read', t
     '{"error":{"message":"Unknown model","type":"invalid_request_error","code":"model_not_found"}}',
     '{"error":{"message":"temperature must be at most 2","type":"invalid_request_error","code":null}}',
     '{"error":{"message":"max_tokens: 200000 > 8192, which is the maximum allowed number of output tokens"}}',
-    '{"error":{"code":"constructor","type":"__proto__"}}', '{"error":null}', '{"error":7}', '{"error":{"message":{}}}',
-    '[]', '[null]', 'null', '7', '""', '', '<html>prompt is too long</html>', '{"error":{"message":"prompt is too lo',
+    '{"error":{"code":"constructor","type":"__proto__"}}',
+    '{"error":null}', '{"error":7}', '{"error":{"message":{}}}', '[]', '[null]', 'null', '7', '""', '',
+    '<html>prompt is too long</html>', '{"error":{"message":"prompt is too lo',
   ]) t.equal(refusalReason(Buffer.from(body)), null, body)
   t.end()
 })
 
 t.test('how long an error asks to be left alone, where it says so in the way of Gemini', t => {
-  const said = (retryDelay: unknown) => Buffer.from(JSON.stringify({
-    error: { code: 429, details: [null, { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }] },
-  }))
-  for (const [text, ms] of [['34s', 34_000], ['0.5s', 500], ['1.5', null], ['-1s', null], ['s', null], [3, null]] as const) {
+  const said = (retryDelay: unknown) => {
+    const info = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }
+    return Buffer.from(JSON.stringify({ error: { code: 429, details: [null, info] } }))
+  }
+  for (const [text, ms] of [
+    ['34s', 34_000], ['0.5s', 500], ['1.5', null], ['-1s', null], ['s', null], [3, null],
+  ] as const) {
     t.equal(retryDelay(said(text)), ms, String(text))
   }
   for (const body of ['', '{}', '{"error":{"details":{}}}', '{"error":{"details":["34s"]}}']) {
@@ -78,12 +101,14 @@ t.test('how long an error asks to be left alone, where it says so in the way of 
 for (const [whose, reason, status, body] of REFUSALS) {
   everyWay(t, `on ${reason} (${whose}): the target that the route names`, async (t, dialect, stream) => {
     const upstream = await startUpstream(t, (_req, res) => {
-      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      res.writeHead(status, JSON_TYPE).end(JSON.stringify(body))
     })
     const { url, simulator } = await start(t)
     const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${upstream.url}" }, b: { url: "${url}" }, large: { url: "${url}" } }
-routes: [{ to: [a, { upstream: b, model: "sim,status=500" }], on: { ${reason}: { upstream: large, model: sim } } }]
+routes:
+  - to: [a, { upstream: b, model: "sim,status=500" }]
+    on: { ${reason}: { upstream: large, model: sim } }
 `)
     const answer = await ask(gateway, dialect, { stream })
     t.match(answer, { status: 200, text: WORDS })
@@ -96,14 +121,14 @@ routes: [{ to: [a, { upstream: b, model: "sim,status=500" }], on: { ${reason}: {
 t.test('for another reason it stays with the client', async t => {
   const { url, simulator } = await start(t)
   const tooLong = await startUpstream(t, (_req, res) => {
-    res.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"code":"context_length_exceeded"}}')
+    res.writeHead(400, JSON_TYPE).end(TOO_LONG)
   })
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${tooLong.url}" }, b: { url: "${url}" } }
 routes: [{ to: a, on: { content_filter: b } }]
 `)
   const answer = await ask(gateway, DIALECTS[0]!)
-  t.match(answer, { status: 400, body: '{"error":{"code":"context_length_exceeded"}}' })
+  t.match(answer, { status: 400, body: TOO_LONG })
   t.equal(simulator.stats.requests, 0)
 })
 
@@ -111,7 +136,7 @@ t.test('one that refuses for the same reason again is not asked in a circle', as
   let asked = 0
   const tooLong = await startUpstream(t, (_req, res) => {
     asked++
-    res.writeHead(400, { 'content-type': 'application/json' }).end(`{"error":{"code":"context_length_exceeded","n":${asked}}}`)
+    res.writeHead(400, JSON_TYPE).end(`{"error":{"code":"context_length_exceeded","n":${asked}}}`)
   })
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${tooLong.url}" } }
@@ -125,7 +150,7 @@ routes: [{ to: a, on: { context_length: { upstream: a, model: large } } }]
 t.test('a refusal for its length, and then one by the filter: each has its target', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     const code = req.url?.startsWith('/one') ? 'context_length_exceeded' : 'content_filter'
-    res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { code } }))
+    res.writeHead(400, JSON_TYPE).end(JSON.stringify({ error: { code } }))
   })
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
@@ -139,12 +164,14 @@ routes: [{ to: a, on: { context_length: b, content_filter: { upstream: c, model:
 
 t.test('a refusal is not the upstream\'s fault: its circuit stays closed', async t => {
   const tooLong = await startUpstream(t, (_req, res) => {
-    res.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"code":"context_length_exceeded"}}')
+    res.writeHead(400, JSON_TYPE).end(TOO_LONG)
   })
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${tooLong.url}" }, b: { url: "${url}" } }
-routes: [{ to: [a, { upstream: b, model: sim }], on: { context_length: { upstream: b, model: "sim,status=400" } } }]
+routes:
+  - to: [a, { upstream: b, model: sim }]
+    on: { context_length: { upstream: b, model: "sim,status=400" } }
 `)
   for (let n = 0; n < 8; n++) {
     const answer = await ask(gateway, DIALECTS[0]!)

@@ -8,7 +8,8 @@ const [CHAT, , GENERATE] = DIALECTS
 
 /** One target, with further keys of its route. */
 function oneTarget(url: string, model: string, rest: string): string {
-  return `upstreams: { a: { url: "${url}" } }\nroutes: [{ to: { upstream: a, model: "${model}" }, ${rest} }]\n`
+  return `upstreams: { a: { url: "${url}" } }\n`
+    + `routes: [{ to: { upstream: a, model: "${model}" }, ${rest} }]\n`
 }
 
 everyWay(t, 'a single target is asked again, as often as retries say', async (t, dialect, stream) => {
@@ -87,7 +88,8 @@ t.test('a long one is not, and the client gets to see it', async t => {
 
 everyWay(t, 'a silent upstream is not asked twice', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
-  const gateway = await startTestGateway(t, oneTarget(url, 'sim,headers_delay=60s', 'retries: 3, timeouts: { first_byte: 100ms }'))
+  const rest = 'retries: 3, timeouts: { first_byte: 100ms }'
+  const gateway = await startTestGateway(t, oneTarget(url, 'sim,headers_delay=60s', rest))
   t.equal((await ask(gateway, dialect, { stream })).status, 504)
   t.equal(simulator.stats.requests, 1)
 })

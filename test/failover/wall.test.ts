@@ -59,7 +59,8 @@ for (const { name } of DIALECTS) {
     t.test(`the wall: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
       const wall = await startWall(t)
       const books = await openBooks(t, configuration(wall.url))
-      const outcomes = await Promise.all(SCENARIOS.map(({ model }) => call(books.gateway.url, name, model, stream)))
+      const calls = SCENARIOS.map(({ model }) => call(books.gateway.url, name, model, stream))
+      const outcomes = await Promise.all(calls)
       const rows = [...(await books.close()).values()]
       for (const [index, scenario] of SCENARIOS.entries()) {
         const { model, asked, gap = 0 } = scenario

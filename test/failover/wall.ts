@@ -91,7 +91,8 @@ function read({ url = '' }: http.IncomingMessage, body: Buffer): Asked {
 }
 
 function textOf({ content, parts }: Message): string {
-  return typeof content === 'string' ? content : (content ?? parts ?? []).map(({ text }) => text ?? '').join('')
+  if (typeof content === 'string') return content
+  return (content ?? parts ?? []).map(({ text }) => text ?? '').join('')
 }
 
 type Fault =
@@ -145,7 +146,8 @@ function faultOf({ model, prefill, protocol }: Asked, attempt: number, isDown: b
 }
 
 async function answer(
-  { socket }: http.IncomingMessage, res: http.ServerResponse, asked: Asked, fault: Fault | null, times: WallTimes,
+  { socket }: http.IncomingMessage, res: http.ServerResponse, asked: Asked,
+  fault: Fault | null, times: WallTimes,
 ): Promise<void> {
   if (fault === 'reset') {
     socket.resetAndDestroy()
@@ -239,8 +241,9 @@ function script(asked: Asked, from: number): Script {
   const { model } = asked
   switch (asked.protocol) {
     case 'chat': {
-      const event = (delta: object, finish_reason: string | null) =>
-        data({ id: 'c1', object: 'chat.completion.chunk', model, choices: [{ index: 0, delta, finish_reason }] })
+      const event = (delta: object, finish_reason: string | null) => data({
+        id: 'c1', object: 'chat.completion.chunk', model, choices: [{ index: 0, delta, finish_reason }],
+      })
       const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
       return {
         opening: event({ role: 'assistant', content: '' }, null),
@@ -263,8 +266,9 @@ function script(asked: Asked, from: number): Script {
         words: texts.map(text => {
           return named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } })
         }),
-        ending: named({ type: 'content_block_stop', index: 0 })
-          + named({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: output } }),
+        ending: named({ type: 'content_block_stop', index: 0 }) + named({
+          type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: output },
+        }),
         sentinel: named({ type: 'message_stop' }),
       }
     case 'generate': {

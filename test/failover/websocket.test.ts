@@ -78,7 +78,9 @@ routes: [{ to: [a, b] }]
 
 t.test('none can be reached: one answer, the last one\'s', async t => {
   const gateway = await startTestGateway(t, `
-upstreams: { a: { url: "http://127.0.0.1:1", websocket: true }, b: { url: "http://no-such-host.invalid", websocket: true } }
+upstreams:
+  a: { url: "http://127.0.0.1:1", websocket: true }
+  b: { url: "http://no-such-host.invalid", websocket: true }
 routes: [{ to: [a, b] }]
 `)
   const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=sim`, {

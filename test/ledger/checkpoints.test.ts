@@ -29,9 +29,10 @@ function database(t: Test) {
   return { file, db, copied }
 }
 
-t.test('what goes on being written is in the database itself once nobody writes, and no thread is left', async t => {
+t.test('what goes on being written is in the database once nobody writes, and no thread is left', async t => {
   const { file, db, copied } = database(t)
-  const checkpoints = new Checkpoints(file, () => t.fail('a thread is to do it'), { start: 1, quiet: Infinity, idle: 1 })
+  const copy = () => t.fail('a thread is to do it')
+  const checkpoints = new Checkpoints(file, copy, { start: 1, quiet: Infinity, idle: 1 })
   for (const round of [1, 2]) {
     db.exec(`INSERT INTO rows VALUES (${round})`)
     t.not(copied(), round, 'it is in the log only')

@@ -84,7 +84,8 @@ t.test('thousands of rows in one turn of the event loop are all written, once ea
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const rows = Array.from({ length: 7500 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + n }))
-  const entries = rows.map(({ requestId, startedAt }) => watched.ledger.open(() => draft(requestId, { startedAt })))
+  const entries = rows.map(({ requestId, startedAt }) =>
+    watched.ledger.open(() => draft(requestId, { startedAt })))
   for (const [n, one] of rows.entries()) watched.ledger.close(one, entries[n])
   await watched.ledger.flush()
   t.strictSame(read(file), rows)

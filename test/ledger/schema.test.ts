@@ -34,7 +34,8 @@ t.test('a file of version 1 gets its sums, and so do rows that an older process 
   const file = join(t.testdir(), 'gateway.db')
   using old = new DatabaseSync(file)
   old.exec(VERSION_1)
-  const insert = old.prepare(`INSERT OR REPLACE INTO requests (request_id, started_at, "end", source, cost_pico_usd)
+  const insert = old.prepare(`
+    INSERT OR REPLACE INTO requests (request_id, started_at, "end", source, cost_pico_usd)
     VALUES (?, 1700000000000, 'error', 'none', 3)`)
   const store = new Store(file, 'new')
   const sums = () => old.prepare(

@@ -43,7 +43,9 @@ t.test('the memory for waiting rows is bounded, and what does not fit is counted
   const { ledger } = watched
   await watched.heard('unwritable')
   for (let n = 0; n < 8; n += 1) ledger.close(row(`kept${n}`, { startedAt: MIDNIGHT + n }))
-  const late = [8, 9, 10, 11].map(n => ({ n, entry: ledger.open(() => draft(`kept${n}`, { startedAt: MIDNIGHT + n })) }))
+  const late = [8, 9, 10, 11].map(n => ({
+    n, entry: ledger.open(() => draft(`kept${n}`, { startedAt: MIDNIGHT + n })),
+  }))
   t.match(ledger.stats(), { waiting: 10, lost: 0 }, 'a draft that does not fit is no loss yet')
   for (const { n, entry } of late) ledger.close(row(`kept${n}`, { startedAt: MIDNIGHT + n }), entry)
   for (let n = 0; n < 5; n += 1) ledger.close(row(`lost${n}`))

@@ -147,9 +147,8 @@ t.test('endpoints without usage', async t => {
 
 t.test('sixty megabytes of base64 are no burden: nothing of them becomes a string', async t => {
   const picture = 'A'.repeat(30 * 1024 * 1024)
-  const body = Buffer.from(
-    `{"data":[{"b64_json":"${picture}"},{"b64_json":"${picture}"}],"usage":{"input_tokens":5,"output_tokens":6}}`,
-  )
+  const usage = '{"input_tokens":5,"output_tokens":6}'
+  const body = Buffer.from(`{"data":[{"b64_json":"${picture}"},{"b64_json":"${picture}"}],"usage":${usage}}`)
   const before = process.memoryUsage()
   const reading = readBodyUsage('images.generations', body)
   const after = process.memoryUsage()

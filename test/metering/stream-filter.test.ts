@@ -6,8 +6,8 @@ import { chat } from './recordings.ts'
 
 const USAGE = '{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}'
 const HIDDEN = `data: {"id":"c1","object":"chat.completion.chunk","choices":[],"usage":${USAGE}}\n\n`
-const CONTENT =
-  'data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":null}\n\n'
+const CONTENT = 'data: {"id":"c1","object":"chat.completion.chunk",'
+  + '"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":null}\n\n'
 const DONE = 'data: [DONE]\n\n'
 
 function filter(chunks: readonly (Buffer | string)[]): string {

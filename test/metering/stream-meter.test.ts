@@ -191,8 +191,8 @@ t.test('usage on every chunk: the last one counts, and covers what came before i
 })
 
 t.test('usage together with the finish_reason', async t => {
-  const last =
-    'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}\n\n'
+  const last = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],'
+    + '"usage":{"prompt_tokens":5,"completion_tokens":2}}\n\n'
   const meter = meterOf('chat.completions', [chat.events[4]!, last, 'data: [DONE]\n\n'])
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 2 })
   t.equal(meter.terminated, true)
@@ -315,8 +315,10 @@ t.test('generate: over when each candidate has finished, or the prompt was block
 
 t.test('generate: an answer of thoughts alone is zero candidates, not none counted', async t => {
   const meter = meterOf('generate.stream', [
-    'data: {"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}],"usageMetadata":{"promptTokenCount":5,"totalTokenCount":5}}\n\n',
-    'data: {"candidates":[{"finishReason":"MAX_TOKENS"}],"usageMetadata":{"promptTokenCount":5,"thoughtsTokenCount":60,"totalTokenCount":65}}\n\n',
+    'data: {"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}],'
+      + '"usageMetadata":{"promptTokenCount":5,"totalTokenCount":5}}\n\n',
+    'data: {"candidates":[{"finishReason":"MAX_TOKENS"}],'
+      + '"usageMetadata":{"promptTokenCount":5,"thoughtsTokenCount":60,"totalTokenCount":65}}\n\n',
   ])
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 60, reasoningTokens: 60 })
 })
@@ -403,8 +405,9 @@ t.test('the text kept is bounded, and what came is counted on', async t => {
 
 t.test('events of megabytes: pictures pass, their usage is read', async t => {
   const picture = 'A'.repeat(20 * 1024 * 1024)
+  const usage = '{"input_tokens":5,"output_tokens":6}'
   const event = Buffer.from(
-    `data: {"type":"image_edit.completed","b64_json":"${picture}","usage":{"input_tokens":5,"output_tokens":6}}\n\n`,
+    `data: {"type":"image_edit.completed","b64_json":"${picture}","usage":${usage}}\n\n`,
   )
   const meter = meterOf('images.edits', chunksOfSize(event, 64 * 1024))
   t.equal(meter.terminated, true)

@@ -95,7 +95,11 @@ keys:
   - name: web-app
     key: ${KEYS['web-app']}
     models: ["gpt-*", "claude-*"]
-    limits: { requests_per_minute: 600, tokens_per_minute: 400000, concurrent: 20, budget: { usd: 400, per: month } }
+    limits:
+      requests_per_minute: 600
+      tokens_per_minute: 400000
+      concurrent: 20
+      budget: { usd: 400, per: month }
   - name: batch-nightly
     key: ${KEYS['batch-nightly']}
     limits: { budget: { usd: 60, per: month } }

@@ -29,8 +29,8 @@ t.test('billing.csv has the groups of the page, to the last digit', async t => {
   ]
   await withReports(filled(t.testdir(), rows), async reports => {
     t.equal(await text(reports.billingCsv({ by: 'key' }, null)), [
-      'key,requests,errors,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,' +
-        'cost_usd,estimated_requests,estimated_cost_usd,unpriced_requests',
+      'key,requests,errors,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,' +
+        'reasoning_tokens,cost_usd,estimated_requests,estimated_cost_usd,unpriced_requests',
       ',1,0,1200,1000,0,300,0,4611686.018427387904,1,4611686.018427387904,0',
       'x,1,0,1200,1000,0,300,0,0.000000000001,0,0,0',
       '',
