@@ -6,6 +6,7 @@ import type { LedgerEntry } from './ledger/entry.ts'
 import type { Reservation } from './limits/types.ts'
 import type { QuotedPrice } from './metering/prices.ts'
 import type { Answer } from './metering/settle.ts'
+import type { Share } from './metering/share.ts'
 import { classifyPath } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
@@ -45,6 +46,8 @@ export interface EarlierAnswer {
   readonly answer: Answer
   readonly quoted: QuotedPrice | null
   readonly record: AttemptRecord
+  /** What it used. */
+  readonly share: Share
 }
 
 /** What can be ended from outside. */
@@ -111,8 +114,10 @@ export class Exchange {
   /** On the monotonic clock, when the first byte of the answer's body came; 0 = none did. */
   firstByteAt = 0
   bytesIn = 0
-  /** Bytes of its body that it holds in memory. */
+  /** Bytes of its body that it holds in memory, and of an answer that is kept back. */
   bytesHeld = 0
+  /** Bytes of its answer that are kept to be read at the end, as far as they count. */
+  answerHeld = 0
   bytesOut = 0
   #stopped: GatewayError | null = null
 

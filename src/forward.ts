@@ -4,7 +4,8 @@ import { GatewayError, asGatewayError } from './errors.ts'
 import { asksForEvents } from './exchange.ts'
 import type { Exchange, Stoppable } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { hasSpoken, tokensSoFar } from './ledger-row.ts'
+import { hasSpoken, usedSoFar } from './ledger-row.ts'
+import { createShare } from './metering/share.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
@@ -25,6 +26,7 @@ import { SignsOfLife } from './signs-of-life.ts'
 import { Try } from './try.ts'
 import type { Failure } from './try.ts'
 import { askedFor, isCredentialRefused, ownWords, untold } from './upstream-errors.ts'
+import type { FlawKind } from './whole-events.ts'
 
 /**
  * Sends the exchange to its candidates, one after the other, until one answers,
@@ -80,7 +82,8 @@ class Forwarding implements Stoppable {
     const isIll = (target: Target) => this.#condition(target).circuit !== 'closed'
     this.#course = new Course(order, route?.retries ?? 0, isIll)
     this.#elsewhere = route ? elsewhere(route) : NOWHERE
-    this.#deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, error => this.#expired(error))
+    const expired = (error: GatewayError): void => this.#expired(error)
+    this.#deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, expired)
     this.#relay = new Relay({
       res: exchange.res,
       own: () => this.#own(),
@@ -187,7 +190,8 @@ class Forwarding implements Stoppable {
     // It went up and nothing came back: who left it waiting may have to pay for the prompt.
     exchange.answer = exchange.stopped && attempt.sent ? { kind: 'none', delivered: false } : null
     if (status !== null && isOperatorsFault(status)) this.#alarm(candidate, status)
-    if (answer && !isCredentialRefused(answer.status) && this.#broke === null) this.#kept = { answer, candidate }
+    const isKept = answer && !isCredentialRefused(answer.status) && this.#broke === null
+    if (isKept) this.#kept = { answer, candidate }
   }
 
   #next({ error, status, headers, answer, reason }: Failure): Step | null {
@@ -230,11 +234,19 @@ class Forwarding implements Stoppable {
     return interrupted ? Promise.race([this.#relay.done, interrupted]) : this.#relay.done
   }
 
-  /** The client's stream broke. @returns whether somebody goes on with it, or the end if that is all it lacks */
+  /**
+   * The client's stream broke.
+   * @returns whether somebody goes on with it, or the end if that is all it lacks
+   */
   #rescued(error: GatewayError): boolean | Buffer {
     const rescue = this.#rescue
     const current = this.#current
-    if (rescue === null || current === null || this.#gaveUp || error.source !== 'upstream') return false
+    if (current === null || this.#gaveUp || error.source !== 'upstream') return false
+    if (current.rest !== null) {
+      this.#unfinished = error
+      return current.rest
+    }
+    if (rescue === null) return false
     if (typeof rescue === 'string') {
       this.#logLost(rescue)
       return false
@@ -254,7 +266,7 @@ class Forwarding implements Stoppable {
     if (step === null) return false
     this.#broke = error
     this.#partly(current, error)
-    rescue.goOn(tokensSoFar(this.#exchange))
+    rescue.goOn(usedSoFar(this.#exchange))
     this.#interruption?.resolve({ step })
     return true
   }
@@ -262,26 +274,29 @@ class Forwarding implements Stoppable {
   /** An attempt brought the first part of an answer, and is to be billed for it. */
   #partly(current: Try, error: GatewayError): void {
     const exchange = this.#exchange
-    const { answer, quoted } = exchange
+    const { answer, quoted, estimatedInput, body, classified: { endpoint } } = exchange
     current.attempt.abort(error)
     current.broke(error, this.#relay.status)
     this.#deadlines.rest()
-    if (answer) exchange.earlier.push({ answer, quoted, record: current.record })
+    if (answer) {
+      const request = body?.bytes ?? null
+      const { counter } = this.#gateway.accounts
+      const share = createShare(counter, { endpoint: endpoint.name, request, answer, estimatedInput })
+      exchange.earlier.push({ answer, quoted, record: current.record, share })
+    }
     exchange.answer = null
   }
 
-  /** The stream had an event that tells of an error, or is not well-formed; the client does not see it. */
-  #flawed(kind: 'error' | 'malformed'): void {
+  /** The stream had an event that the client is not to see, or cannot. */
+  #flawed(kind: FlawKind): void {
     // It may have ended the stream as well by now.
     if (this.#relay.waits) return
-    const error = kind === 'error'
-      ? new GatewayError('upstream_cut', 'the upstream broke off the stream with an error')
-      : new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed')
+    const error = flawError(kind)
     this.#current?.stop(error)
     this.#relay.broken(error)
   }
 
-  /** Nothing has helped: the client gets what an upstream said itself, or else what is known of the failure. */
+  /** Nothing has helped: the client gets what an upstream said, or else what is known of the failure. */
   async #giveUp({ error, status }: Failure): Promise<GatewayError | null> {
     if (this.#broke) throw this.#broke
     const kept = this.#kept
@@ -331,8 +346,10 @@ class Forwarding implements Stoppable {
       this.#exchange.stop(error)
       return
     }
+    const { status, waits } = this.#relay
     this.#current?.stop(error)
-    if (!this.#relay.waits) this.#relay.stop(error)
+    // What was kept back and lacks no more than its end has gone there only now.
+    if (status !== 0 && !waits) this.#relay.stop(error)
   }
 
   /** The exchange is ended from outside. */
@@ -391,6 +408,17 @@ class Forwarding implements Stoppable {
 
 function recordingOf({ recording }: Exchange): ((bytes: Buffer) => void) | undefined {
   return recording ? bytes => recording.push(bytes) : undefined
+}
+
+function flawError(kind: FlawKind): GatewayError {
+  switch (kind) {
+    case 'error':
+      return new GatewayError('upstream_cut', 'the upstream broke off the stream with an error')
+    case 'malformed':
+      return new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed')
+    case 'too_long':
+      return new GatewayError('upstream_invalid', 'the upstream sent an event that is too long to be joined')
+  }
 }
 
 function unanswered(error: GatewayError): Failure {

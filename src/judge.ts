@@ -9,10 +9,11 @@ import type { StreamMeter } from './metering/stream-meter.ts'
 import type { EndpointName } from './protocols/names.ts'
 import { refusalReason } from './protocols/refusal.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
-import type { Judge, Opinion } from './proxy/prelude.ts'
+import type { Ending, Judge, Opinion } from './proxy/prelude.ts'
 import { codingOf } from './proxy/relay.ts'
 import type { AnswerHead } from './proxy/relay.ts'
 import { isRetryableStatus } from './proxy/retry.ts'
+import { endingOf } from './resume/index.ts'
 import { isThere, kindOf, member, parsed } from './stream-event.ts'
 
 /** Bytes of an error answer that are kept for the client, and milliseconds that it may take to come. */
@@ -27,6 +28,8 @@ const MOST_EVENT = 256 * 1024
 
 /** Bytes of a growing array in which its first element's first name has to stand. */
 const MOST_START = 256
+
+const NOTHING = Buffer.alloc(0)
 
 /** Endpoints whose answers are JSON, or streams of JSON: anything else is no answer of theirs. */
 const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
@@ -69,7 +72,7 @@ export function judgeOf(
   }
   if (status < 200 || status > 299) return null
   if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && codingOf(head) === null) {
-    return new Whole(endpoint, head)
+    return new Whole(exchange, head)
   }
   if (!SPEAKS_JSON.has(endpoint)) return new AnyByte()
   if (!type.startsWith('text/event-stream')) {
@@ -226,13 +229,19 @@ class Whole implements Judge {
   readonly patience = null
   readonly anyByteCounts = true
   fault: GatewayError | null = null
+  readonly #endpoint: EndpointName
+  /** The client's body; null where it is no JSON. */
+  readonly #request: Buffer | null
   readonly #meter: StreamMeter
   readonly #body: WholeBody | null
   #isMalformed = false
   readonly #reader: SseReader | null
 
-  constructor(endpoint: EndpointName, head: AnswerHead) {
+  constructor({ classified, body }: Exchange, head: AnswerHead) {
+    const endpoint = classified.endpoint.name
     const isEvents = head.contentType.toLowerCase().startsWith('text/event-stream')
+    this.#endpoint = endpoint
+    this.#request = body?.json ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType })
     this.#body = isEvents || endpoint === 'generate.stream' ? null : new WholeBody(head)
     this.#reader = isEvents && SPEAKS_JSON.has(endpoint)
@@ -266,6 +275,15 @@ class Whole implements Judge {
     if (this.#meter.terminated !== false) return 'good'
     this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before its end')
     return 'bad'
+  }
+
+  ending(body: Buffer): Ending | null {
+    if (this.#reader === null || this.#isMalformed || this.#meter.sawError) return null
+    // A generate stream is also over with one answer of several that were asked for.
+    if (this.#meter.terminated === true && this.#endpoint !== 'generate.stream') {
+      return { whole: this.#reader.blockStart, rest: NOTHING }
+    }
+    return this.#request && endingOf(this.#endpoint, this.#request, body)
   }
 
   #wholeBody(body: Buffer): 'good' | 'bad' {

@@ -41,11 +41,10 @@ export function draftRow(exchange: Exchange): LedgerRow {
   })
 }
 
-/** Tokens that the answers used which broke under way, as far as is known. */
-export function tokensSoFar(exchange: Exchange): { inputTokens: number; outputTokens: number } {
-  const [, ...earlier] = provisional(exchange)
-  const { inputTokens, outputTokens } = earlier.map(part => part.usage).reduce(add, blankUsage())
-  return { inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 }
+/** What the answers used that broke so far, for the client: to be called when it is told. */
+export function usedSoFar({ earlier }: Exchange): () => Usage {
+  const shares = earlier.map(({ share }) => share)
+  return () => shares.map(({ told }) => told.usage).reduce(add, blankUsage())
 }
 
 /** Has the client been sent anything that was generated? */
@@ -59,7 +58,7 @@ interface Provisional {
   readonly costPico: bigint | null
 }
 
-/** What is known of each answer that the client got some of: the one that is under way, and those before it. */
+/** What is known of each answer that the client got some of: the one under way, and those before it. */
 function provisional({ answer, quoted, earlier, estimatedInput }: Exchange): [Provisional, ...Provisional[]] {
   const part = (answer: Answer | null, quoted: QuotedPrice | null): Provisional => {
     const meter = answer?.kind === 'stream' ? answer.meter : null
@@ -69,7 +68,8 @@ function provisional({ answer, quoted, earlier, estimatedInput }: Exchange): [Pr
   return [part(answer, quoted), ...earlier.map(before => part(before.answer, before.quoted))]
 }
 
-type Ending = Pick<LedgerRow, 'end' | 'error' | 'source' | 'costPico' | 'durationMs' | 'status'> & { usage: Usage }
+type Ending = { usage: Usage }
+  & Pick<LedgerRow, 'end' | 'error' | 'source' | 'costPico' | 'durationMs' | 'status'>
 
 function row(exchange: Exchange, ending: Ending): LedgerRow {
   const { classified, quoted } = exchange
@@ -86,7 +86,9 @@ function row(exchange: Exchange, ending: Ending): LedgerRow {
     model: exchange.model,
     upstream: candidate?.upstream.name ?? null,
     upstreamModel: candidate ? (candidate.model ?? exchange.model) : null,
-    attempts: exchange.attempts.map(attempt => ({ ...attempt, ms: round(attempt.ms), atMs: round(attempt.atMs) })),
+    attempts: exchange.attempts.map(attempt => (
+      { ...attempt, ms: round(attempt.ms), atMs: round(attempt.atMs) }
+    )),
     price: quoted?.price ?? null,
     priceVersion: quoted?.version ?? null,
     bytesIn: exchange.bytesIn,

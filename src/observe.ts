@@ -11,6 +11,8 @@ import type { AnswerHead, Observer } from './proxy/relay.ts'
 
 /** Bytes of a whole answer that are kept to read its usage; a longer one is estimated. */
 const MOST_KEPT = 32 * 1024 * 1024
+/** Bytes of a whole answer that are kept without counting them. */
+const UNCOUNTED = 64 * 1024
 /** Bytes of an error that is read. */
 const MOST_ERROR = 64 * 1024
 
@@ -39,7 +41,7 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   if (!isMetered(endpoint)) return exchange.model === null ? null : collectNothing(exchange)
   if (!head.contentType.includes('json')) return collectNothing(exchange)
   exchange.answerEncoding = encoded ? head.contentEncoding : null
-  return new BodyCollector(exchange)
+  return new BodyCollector(gateway, exchange)
 }
 
 class StreamObserver implements Observer {
@@ -89,30 +91,52 @@ class StreamObserver implements Observer {
   }
 }
 
-/** Keeps a whole answer, within a bound. */
+/** Keeps a whole answer, as far as it and all others that are kept have room. */
 class BodyCollector implements Observer {
   readonly filter = null
   readonly terminated = null
   readonly atBoundary = false
+  readonly #gateway: Gateway
   readonly #exchange: Exchange
-  readonly #pieces = new Pieces()
+  /** null: there was no room, and it passes unread. */
+  #pieces: Pieces | null = new Pieces()
   #size = 0
 
-  constructor(exchange: Exchange) {
+  constructor(gateway: Gateway, exchange: Exchange) {
+    this.#gateway = gateway
     this.#exchange = exchange
     exchange.answer = { kind: 'none', delivered: false }
   }
 
   push(chunk: Buffer): void {
+    if (this.#pieces === null) return
     this.#size += chunk.length
-    if (this.#size <= MOST_KEPT) this.#pieces.push(chunk)
-    else this.#pieces.clear()
+    if (this.#size > UNCOUNTED && !this.#hasRoom()) this.#giveUp()
+    else this.#pieces.push(chunk)
   }
 
   end(): void {
-    this.#exchange.answer = this.#size > MOST_KEPT
-      ? { kind: 'none', delivered: true }
-      : { kind: 'body', body: this.#pieces.whole() }
+    if (this.#pieces === null) return
+    this.#exchange.answer = { kind: 'body', body: this.#pieces.whole() }
+    // Joined, it is there twice.
+    this.#pieces.clear()
+  }
+
+  /** From here on all of it counts, until the exchange is settled. */
+  #hasRoom(): boolean {
+    const { config, lasting: { bodies } } = this.#gateway
+    const more = this.#size - this.#exchange.answerHeld
+    if (this.#size > MOST_KEPT || !bodies.takeForAnswer(more, config.server.bodyMemory)) return false
+    this.#exchange.answerHeld = this.#size
+    return true
+  }
+
+  #giveUp(): void {
+    const { lasting: { bodies } } = this.#gateway
+    bodies.giveForAnswer(this.#exchange.answerHeld)
+    this.#exchange.answerHeld = 0
+    this.#exchange.answer = { kind: 'none', delivered: true }
+    this.#pieces = null
   }
 }
 

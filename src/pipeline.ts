@@ -48,9 +48,13 @@ export async function handle(gateway: Gateway, exchange: Exchange): Promise<void
     answerError(gateway, exchange, failure)
   } finally {
     res.off('close', gone)
-    await settle(gateway, exchange, failure)
-    gateway.lasting.bodies.give(exchange.bytesHeld)
-    gateway.running.end(ticket)
+    try {
+      await settle(gateway, exchange, failure)
+    } finally {
+      gateway.lasting.bodies.give(exchange.bytesHeld)
+      gateway.lasting.bodies.giveForAnswer(exchange.answerHeld)
+      gateway.running.end(ticket)
+    }
   }
 }
 

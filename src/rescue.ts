@@ -4,6 +4,7 @@ import type { Observer } from './proxy/relay.ts'
 import { resumption } from './resume/index.ts'
 import type { Before, Joiner, Resumption, Standing } from './resume/index.ts'
 import { WholeEvents } from './whole-events.ts'
+import type { FlawKind } from './whole-events.ts'
 
 /**
  * Follows a stream on its way to the client, so that another candidate can go on
@@ -13,7 +14,7 @@ export class Rescue {
   readonly #resumption: Resumption
   readonly #onFlaw: OnFlaw
   #events: WholeEvents | null = null
-  #before: Before | null = null
+  #before: (() => Before) | null = null
 
   /** @param onFlaw called soon after the stream had an event that is none, which the client does not see */
   constructor(resumption: Resumption, onFlaw: OnFlaw) {
@@ -40,15 +41,15 @@ export class Rescue {
   /**
    * What follows goes on where the client's stream stands.
    *
-   * @param before what the answers so far have used
+   * @param before what the answers so far have used; asked for when the client is to be told
    */
-  goOn(before: Before): void {
+  goOn(before: () => Before): void {
     this.#before = before
   }
 
   /** Looks on while an answer passes, the first one or one that goes on with it, and makes it fit. */
   follow(inner: Observer): Observer {
-    const events = new WholeEvents()
+    const events = new WholeEvents(this.#before !== null)
     this.#events = events
     return new Followed(inner, events, this.#onFlaw, this.#before
       ? this.#resumption.join(this.#before)
@@ -56,7 +57,7 @@ export class Rescue {
   }
 }
 
-export type OnFlaw = (kind: 'error' | 'malformed') => void
+export type OnFlaw = (kind: FlawKind) => void
 
 const NOTHING = Buffer.alloc(0)
 

@@ -15,7 +15,9 @@ import { withUnpacked } from './unpacked.ts'
  * The last phase: usage to price to ledger, the reservation to its real cost, and
  * one log line, for each exchange, refused ones included.
  */
-export async function settle(gateway: Gateway, exchange: Exchange, failure: GatewayError | null): Promise<void> {
+export async function settle(
+  gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
+): Promise<void> {
   const { endpoint } = exchange.classified
   if (endpoint.name === 'status') return
   const { counter, ledger } = gateway.accounts
@@ -32,8 +34,8 @@ export async function settle(gateway: Gateway, exchange: Exchange, failure: Gate
   let bill = billFor(last, exchange.quoted)
   if (exchange.earlier.length > 0) {
     const parts: Part[] = []
-    for (const { answer, quoted, record } of exchange.earlier) {
-      parts.push({ record, bill: billFor(await settleUsage({ ...input, end: 'other', answer }, counter), quoted) })
+    for (const { share, quoted, record } of exchange.earlier) {
+      parts.push({ record, bill: billFor(await share.settled, quoted) })
     }
     bill = joinBills([...parts, { record: exchange.attempts.at(-1), bill }])
   }
@@ -44,25 +46,33 @@ export async function settle(gateway: Gateway, exchange: Exchange, failure: Gate
   const { inputTokens, outputTokens } = bill.usage
   if (!bill.billed) exchange.reservation?.release()
   else {
-    const counted = inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0)
+    const isCounted = inputTokens !== null || outputTokens !== null
+    const counted = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
     exchange.reservation?.settle({ tokens: counted, pico: row.costPico })
   }
   logLine(gateway, exchange, failure, row, bill.suspect, endedAt)
 }
 
-/** An answer that came compressed is read unpacked: its usage stands inside. Half of the room is left to requests. */
-function unpacked<T>(gateway: Gateway, exchange: Exchange, read: (answer: Answer | null) => Promise<T>): Promise<T> {
+/**
+ * An answer that came compressed is read unpacked: its usage stands inside. Half of
+ * the room is left to requests.
+ */
+function unpacked<T>(
+  gateway: Gateway, exchange: Exchange, read: (answer: Answer | null) => Promise<T>,
+): Promise<T> {
   const { answer, answerEncoding } = exchange
   if (answer?.kind !== 'body' || answerEncoding === null) return read(answer)
   const { config, lasting: { bodies } } = gateway
-  return withUnpacked(bodies, config.server.bodyMemory / 2, answer.body, answerEncoding, body => read(body === null
+  const room = config.server.bodyMemory / 2
+  return withUnpacked(bodies, room, answer.body, answerEncoding, body => read(body === null
     // That it came is all that is known.
     ? { kind: 'none', delivered: answer.body.length > 0 }
     : { kind: 'body', body }))
 }
 
 function logLine(
-  gateway: Gateway, exchange: Exchange, failure: GatewayError | null, row: LedgerRow, suspect: boolean, endedAt: number,
+  gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
+  row: LedgerRow, suspect: boolean, endedAt: number,
 ): void {
   const { usage } = row
   const line = {
@@ -87,14 +97,15 @@ function logLine(
     cost_usd: row.costPico === null ? undefined : formatUsd(row.costPico),
   }
   if (suspect) {
-    gateway.log.warn({ request: exchange.id, upstream: row.upstream }, 'the upstream reported a usage that cannot be')
+    const which = { request: exchange.id, upstream: row.upstream }
+    gateway.log.warn(which, 'the upstream reported a usage that cannot be')
   }
   if (failure === null) gateway.log.info(line, 'exchange')
   else if (failure.source === 'client') gateway.log.info({ ...line, why: failure.message }, 'exchange')
   else gateway.log.warn({ ...line, why: failure.message, cause: causeOf(failure) }, 'exchange')
 }
 
-/** What stood behind the error: a code and a sentence for the operator; a stack only for a fault of our own. */
+/** What stood behind the error: a code and a sentence; a stack only for a fault of our own. */
 function causeOf(failure: GatewayError): string | undefined {
   const { cause } = failure
   if (!(cause instanceof Error)) return undefined

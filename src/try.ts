@@ -91,6 +91,11 @@ export class Try {
     return verdict?.then(refused => refused && { ...refused, reason: this.#refusal?.reason ?? null }) ?? null
   }
 
+  /** What its answer lacked that was kept back and went to the client though it broke; null = none did. */
+  get rest(): Buffer | null {
+    return this.#prelude?.rest ?? null
+  }
+
   /** Ends it from outside, as far as the client has seen nothing of it. */
   stop(reason: GatewayError): void {
     this.attempt.abort(reason)
@@ -108,7 +113,9 @@ export class Try {
     const word = answer && errorWord(answer.body)
     if (word) this.record.said = word
     // What is wrong with the request is nobody's fault there.
-    const isFault = error ? error.source === 'upstream' : reason === null && status !== null && isFailure(status)
+    const isFault = error
+      ? error.source === 'upstream'
+      : reason === null && status !== null && isFailure(status)
     if (isFault) this.#trial.failed(askedFor(headers, answer, this.#gateway.clock.wall()))
     else this.#trial.abandoned()
   }
@@ -155,20 +162,22 @@ export class Try {
   #createPrelude({ deadlines, sink, onAlive }: TryOptions, demands: Demands): Prelude {
     const exchange = this.#exchange
     const { config, lasting: { bodies } } = this.#gateway
+    const take = (bytes: number): boolean => {
+      const isRoom = bodies.take(bytes, config.server.bodyMemory)
+      if (isRoom) exchange.bytesHeld += bytes
+      return isRoom
+    }
     return new Prelude({
       clock: this.#gateway.clock,
       deadlines,
       sink,
       onAlive,
-      take: bytes => {
-        const isRoom = bodies.take(bytes, config.server.bodyMemory)
-        if (isRoom) exchange.bytesHeld += bytes
-        return isRoom
-      },
+      take,
       give: bytes => {
         bodies.give(bytes)
         exchange.bytesHeld -= bytes
       },
+      retake: bytes => void take(Math.max(0, bytes - exchange.answerHeld)),
       judge: (status, headers) => {
         const judge = judgeOf(exchange, answerHead(status, headers), demands)
         if (judge instanceof Refusal) this.#refusal = judge

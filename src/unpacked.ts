@@ -15,7 +15,8 @@ const MOST_DECODED = 64 * 1024 * 1024
  *   it is more, it was cut in the middle, or it is not what it says
  */
 export async function withUnpacked<T>(
-  held: HeldBytes, room: number, body: Buffer, encoding: string, read: (unpacked: Buffer | null) => Promise<T>,
+  held: HeldBytes, room: number, body: Buffer, encoding: string,
+  read: (unpacked: Buffer | null) => Promise<T>,
 ): Promise<T> {
   let taken = 0
   const take = ({ length }: Buffer): void => {
@@ -31,7 +32,9 @@ export async function withUnpacked<T>(
   return held.inTurn(async () => read(await unpack(body, encoding) as Buffer | null))
 }
 
-async function unpack(body: Buffer, encoding: string, take?: (piece: Buffer) => void): Promise<Buffer | 'no_room' | null> {
+async function unpack(
+  body: Buffer, encoding: string, take?: (piece: Buffer) => void,
+): Promise<Buffer | 'no_room' | null> {
   try {
     return await decodeBody(body, encoding, MOST_DECODED, take)
   } catch (error) {

@@ -7,8 +7,11 @@ import { kindOf, looksLikeData, parsed } from './stream-event.ts'
 const MOST_EVENT = 16 * 1024 * 1024
 const NOTHING = Buffer.alloc(0)
 
+/** Why an event is kept from the client. */
+export type FlawKind = 'error' | 'malformed' | 'too_long'
+
 interface Found {
-  readonly kind: 'error' | 'malformed'
+  readonly kind: FlawKind
   readonly start: number
   readonly end: number
 }
@@ -20,9 +23,10 @@ interface Found {
  */
 export class WholeEvents {
   /** The event that is kept from the client; null = none is. */
-  flaw: { readonly kind: 'error' | 'malformed'; readonly bytes: Buffer } | null = null
+  flaw: { readonly kind: FlawKind; readonly bytes: Buffer } | null = null
   /** An event was too long to wait for: from there on everything passes as it comes. */
   overflowed = false
+  readonly #joined: boolean
   readonly #held = new Pieces()
   /** Where in the stream the held bytes begin, and where the flaw stands. */
   #offset = 0
@@ -33,9 +37,14 @@ export class WholeEvents {
     if (!event.terminated) this.#isHalf = !isWhole(event)
     if (this.#isHalf || this.#found !== null || looksLikeData(event)) return
     const { start, end } = event
-    const kind = kindOf(event)
-    if (kind === 'error' || kind === 'malformed') this.#found = { kind, start, end }
+    const kind = event.oversize && this.#joined ? 'too_long' : kindOf(event)
+    if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
   }, { maxEvent: MOST_EVENT })
+
+  /** @param joined they go on with another stream: an event too long to be translated is a flaw */
+  constructor(joined = false) {
+    this.#joined = joined
+  }
 
   /** @returns the events that are whole by now */
   push(chunk: Buffer): Buffer {
@@ -45,6 +54,10 @@ export class WholeEvents {
     if (this.#found !== null) return this.#before(this.#found, this.#take(chunk))
     const cut = this.#reader.blockStart - this.#offset
     if (this.#held.size + chunk.length - cut > MOST_EVENT) {
+      if (this.#joined) {
+        const start = this.#offset + cut
+        return this.#before({ kind: 'too_long', start, end: start }, this.#take(chunk))
+      }
       this.overflowed = true
       return this.#take(chunk)
     }

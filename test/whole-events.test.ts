@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { SseReader } from '../src/metering/sse.ts'
 import { WholeEvents } from '../src/whole-events.ts'
 
 /** Feeds a stream in pieces that end at those places. */
@@ -71,5 +72,31 @@ t.test('an event that is too long to wait for passes as it comes', t => {
   t.ok(gate.overflowed)
   t.equal(passed, 'data: {"a":1}\n\ndata: '.length + 6 * piece.length)
   t.equal(gate.end().length, 0)
+  t.end()
+})
+
+t.test('joined to another stream, an event passes only if it can be read, however it is cut', t => {
+  const most = 16 * 1024 * 1024
+  const before = 'data: {"a":1}\n\n'
+  for (const size of [most - 1, most, most + 1, most + 2]) {
+    const event = `data: {"b":"${'x'.repeat(size - 'data: {"b":""}\n\n'.length)}"}\n\n`
+    const sizes: boolean[] = []
+    const reader = new SseReader(({ oversize }) => sizes.push(oversize), { maxEvent: most })
+    const bytes = Buffer.from(before + event)
+    reader.push(bytes)
+    for (const cuts of [[], [20], [bytes.length - 1], [bytes.length - 2], [20, bytes.length - 3]]) {
+      const gate = new WholeEvents(true)
+      let passed = 0
+      let from = 0
+      for (const to of [...cuts, bytes.length]) {
+        passed += gate.push(bytes.subarray(from, to)).length
+        from = to
+      }
+      t.equal(gate.overflowed, false)
+      t.equal(gate.flaw?.kind, sizes.at(-1) ? 'too_long' : undefined)
+      t.equal(passed, sizes.at(-1) ? before.length : bytes.length, `${size} bytes, cut at ${cuts.join(', ')}`)
+      t.equal(gate.push(Buffer.from('data: {"c":1}\n\n')).length, gate.flaw ? 0 : 15, 'nothing behind it')
+    }
+  }
   t.end()
 })

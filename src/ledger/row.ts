@@ -23,7 +23,7 @@ export interface AttemptRecord {
   readonly upstream: string
   /** The model's name there; null where none went up. */
   readonly model: string | null
-  /** `ok`, the code of the error that ended it, or `error_answer`: the upstream answered with an error of its own. */
+  /** `ok`, the code of the error that ended it, or `error_answer`: an error of the upstream's own. */
   readonly outcome: string
   /** Milliseconds that it took. */
   readonly ms: number
@@ -33,7 +33,7 @@ export interface AttemptRecord {
   readonly status?: number
   /** The word with which the upstream's error named itself, where it was one: `rate_limit_exceeded`. */
   readonly said?: string
-  /** Where several attempts made up the answer: what this one used, and what that cost in USD; absent = unknown. */
+  /** Where several attempts made up the answer: what this one used, and its cost in USD; absent = unknown. */
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly costUsd?: string
@@ -74,9 +74,10 @@ export interface LedgerRow {
   readonly price: Price | null
   /** Where it is from, with its version: `config`, `genai-prices 0.0.68`. */
   readonly priceVersion: string | null
-  /** Bytes of the request's body and of the response's. */
+  /** Bytes of the request's body. */
   readonly bytesIn: number
+  /** Bytes of the body that the client's connection was given: the last 128 kB may not have left. */
   readonly bytesOut: number
-  /** The route that took it, as it read then: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
+  /** Its route, as it read then: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
   readonly route: string | null
 }

@@ -47,7 +47,8 @@ export function explainCost(usage: Usage, price: Price | null): CostLine[] {
     const amount = amountOf(bill, i)
     if (amount === null) return []
     const quantity = bill.quantities[i] as number
-    return [{ item, quantity, price: formatDecimal(bill.rates[i] as Decimal), per, cost: formatDecimal(amount) }]
+    const price = formatDecimal(bill.rates[i] as Decimal)
+    return [{ item, quantity, price, per, cost: formatDecimal(amount) }]
   })
 }
 
@@ -87,5 +88,6 @@ function amountOf({ quantities: used, rates }: Bill, i: number): Decimal | null 
 }
 
 function decimal(quantity: number): Decimal {
-  return Number.isSafeInteger(quantity) ? { units: BigInt(quantity), scale: 0 } : parseDecimal(String(quantity))
+  if (!Number.isSafeInteger(quantity)) return parseDecimal(String(quantity))
+  return { units: BigInt(quantity), scale: 0 }
 }

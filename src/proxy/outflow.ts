@@ -16,6 +16,8 @@ export class Outflow {
   #queue: Buffer[] = []
   #next = 0
   #blocked = false
+  /** Bytes that it was not given when it was stopped. */
+  #lost = 0
   /** The end was written, and waits behind the rest. */
   #ending = false
 
@@ -28,6 +30,13 @@ export class Outflow {
   /** The client has to read before more is wanted. */
   get blocked(): boolean {
     return this.#blocked
+  }
+
+  /** Bytes that the connection was not given: not yet, or, once all is stopped, never. */
+  get unsent(): number {
+    let bytes = this.#lost
+    for (let n = this.#next; n < this.#queue.length; n++) bytes += (this.#queue[n] as Buffer).length
+    return bytes
   }
 
   /** @returns false when no more should come until the client has read */
@@ -52,6 +61,7 @@ export class Outflow {
   /** Nothing more is sent. */
   stop(): void {
     this.#res.off('drain', this.#drained)
+    this.#lost = this.unsent
     this.#queue = []
     this.#next = 0
   }

@@ -23,8 +23,22 @@ export interface Judge {
    * @param whole the answer has ended; otherwise it is longer than `most`, or takes longer than `patience`
    */
   decide(body: Buffer, whole: boolean): Exclude<Opinion, 'open'>
+  /**
+   * The answer broke.
+   *
+   * @returns null where more is missing than its end, or where that is not certain
+   */
+  ending?(body: Buffer): Ending | null
   /** What was wrong where it is not an error of the upstream's own telling; null otherwise. */
   readonly fault: GatewayError | null
+}
+
+/** An answer that lacks no more than its end. */
+export interface Ending {
+  /** How many bytes of it are whole events. */
+  readonly whole: number
+  /** What it lacks behind them; empty where that is the end of HTTP's message alone. */
+  readonly rest: Buffer
 }
 
 /** An answer that was kept back, whole. */
@@ -50,9 +64,15 @@ export interface PreludeOptions {
   readonly deadlines: Deadlines
   /** Chooses who looks at an answer; null = nobody has to. */
   judge(status: number, headers: RawHeaders): Judge | null
-  /** Memory for what is kept back, until it is given back or the exchange ends. @returns false where there is none left */
+  /**
+   * Memory for what is kept back, until it is given back or the exchange ends.
+   *
+   * @returns false where there is none left
+   */
   take(bytes: number): boolean
   give(bytes: number): void
+  /** What the sink was given is in memory still, as the client does not take it; it was given back before. */
+  retake(bytes: number): void
   /** The upstream has begun a stream in which nothing but signs of life have come so far; called once. */
   onAlive(): void
   /** Where the answer goes once it is found good. */
@@ -71,6 +91,8 @@ export interface PreludeOptions {
 export class Prelude implements AnswerSink {
   /** null: the answer is good, and has gone on to the sink. */
   readonly verdict: Promise<Refused | null>
+  /** What an answer lacked that went to the sink though it broke; null = none did. */
+  rest: Buffer | null = null
   readonly #options: PreludeOptions
   readonly #tell: (verdict: Refused | null) => void
   #status = 0
@@ -131,7 +153,7 @@ export class Prelude implements AnswerSink {
   end(): void {
     const judge = this.#judge as Judge
     if (judge.decide(this.#kept.whole(), true) === 'bad') {
-      this.#refuse(judge.fault, this.#answer())
+      this.#lost(judge.fault, this.#answer())
       return
     }
     this.#pass()
@@ -139,16 +161,34 @@ export class Prelude implements AnswerSink {
   }
 
   broken(error: GatewayError): void {
-    this.#refuse(error, null)
+    this.#lost(error, null)
   }
 
   /** Ends it from outside. */
   stop(reason: GatewayError): void {
-    if (this.#status !== 0) this.#refuse(reason, null)
+    if (this.#status !== 0) this.#lost(reason, null)
+  }
+
+  /** The answer broke. What lacks only its end goes to the sink before that is told. */
+  #lost(error: GatewayError | null, answer: KeptAnswer | null): void {
+    const judge = this.#judge
+    if (this.#decided || error?.source !== 'upstream' || !judge?.ending) {
+      this.#refuse(error, answer)
+      return
+    }
+    const body = this.#kept.whole()
+    const ending = judge.ending(body)
+    if (ending === null) {
+      this.#refuse(error, answer)
+      return
+    }
+    this.rest = ending.rest
+    this.#pass([body.subarray(0, ending.whole)])
+    if (this.#passed) this.#options.sink.broken(error)
   }
 
   /** @returns false when no more should come until the flow is resumed */
-  #pass(): boolean {
+  #pass(pieces = this.#kept.list): boolean {
     if (!this.#decide()) return true
     const { sink, handOver, abort } = this.#options
     handOver()
@@ -159,12 +199,14 @@ export class Prelude implements AnswerSink {
       this.#tell({ error: refusal, status: this.#status, headers: this.#headers, answer: null })
       return true
     }
-    let more = true
-    for (const chunk of this.#kept.list) more = sink.data(chunk)
     const { size } = this.#kept
+    // Who collects it for the settlement counts the same bytes.
+    this.#options.give(size)
+    let more = true
+    for (const piece of pieces) more = sink.data(piece)
     this.#kept.clear()
-    // What the client does not take is in memory still: it counts for as long as the exchange lasts.
-    if (more) this.#options.give(size)
+    // What the client does not take counts for as long as the exchange lasts.
+    if (!more) this.#options.retake(size)
     this.#passed = true
     this.#tell(null)
     return more
@@ -186,6 +228,8 @@ export class Prelude implements AnswerSink {
 
   #answer(): KeptAnswer | null {
     if (this.#judge?.fault) return null
-    return { status: this.#status, headers: this.#headers, httpVersion: this.#httpVersion, body: this.#kept.whole() }
+    return {
+      status: this.#status, headers: this.#headers, httpVersion: this.#httpVersion, body: this.#kept.whole(),
+    }
   }
 }

@@ -90,8 +90,6 @@ export class Relay implements AnswerSink {
   readonly done: Promise<RelayEnd>
   /** HTTP status of the answer; 0 before its head. */
   status = 0
-  /** Bytes of the body that went out. */
-  bytes = 0
   /** On the monotonic clock, when the first byte of the body came; 0 before. */
   firstByteAt = 0
   /** The answer has left, whole. */
@@ -100,6 +98,8 @@ export class Relay implements AnswerSink {
   readonly #finish: (end: RelayEnd) => void
   readonly #out: Outflow
   #observer: Observer | null = null
+  /** Bytes of the body that were written to the client, whether or not they left. */
+  #written = 0
   #stream = false
   /** The head told the length of the body. */
   #sized = false
@@ -115,10 +115,17 @@ export class Relay implements AnswerSink {
     this.#out = new Outflow(options.res, () => this.#moved())
   }
 
+  /** Bytes of the body that the client's connection was given, without those that wait for a slow one. */
+  get bytes(): number {
+    return this.#written - this.#out.unsent
+  }
+
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
     const { res } = this.#options
     if (this.#open) return this.#follow(status, headers)
-    if (status > 599) return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
+    if (status > 599) {
+      return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
+    }
     const answer = answerHead(status, headers)
     const verdict = this.#options.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
@@ -166,7 +173,9 @@ export class Relay implements AnswerSink {
   #follow(status: number, headers: RawHeaders): GatewayError | null {
     const answer = answerHead(status, headers)
     const isStream = status === 200 && answer.contentType.toLowerCase().startsWith('text/event-stream')
-    if (!isStream) return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
+    if (!isStream) {
+      return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
+    }
     const verdict = this.#options.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
     this.#open = false
@@ -191,7 +200,7 @@ export class Relay implements AnswerSink {
 
   #write(bytes: Buffer): boolean {
     if (bytes.length === 0) return true
-    this.bytes += bytes.length
+    this.#written += bytes.length
     this.#options.onSent?.(bytes)
     const wasBlocked = this.#out.blocked
     if (this.#out.write(bytes)) return true
@@ -229,12 +238,14 @@ export class Relay implements AnswerSink {
     // The exchange is over when the last byte is the client's system's, not ours.
     deadlines.clientBlocked()
     res.once('finish', () => {
+      // Over HTTP/2 it comes too when the client has reset the stream: that it left is told next.
+      if (isHttp2(res) && !res.stream.writableFinished) return
       this.delivered = true
       this.#close(null)
     })
     // All of a body whose length was told is out by now; what remains is bookkeeping, which has
     // time until everybody else got what came for them in this turn.
-    if (this.#sized && this.bytes > 0 && !isHttp2(res)) setImmediate(() => this.#out.end())
+    if (this.#sized && this.#written > 0 && !isHttp2(res)) setImmediate(() => this.#out.end())
     else this.#out.end()
   }
 

@@ -7,7 +7,9 @@ const RETRYABLE = new Set([401, 402, 403, 408, 429])
 /** Those that the same upstream would only repeat: its credential or its account is at fault. */
 const HOPELESS_HERE = new Set([401, 402, 403])
 /** An upstream that was silent is not asked twice. */
-const SILENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['first_byte_timeout', 'idle_timeout', 'connect_timeout'])
+const SILENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'first_byte_timeout', 'idle_timeout', 'connect_timeout',
+])
 
 /** Is this status a failure that another candidate could mend? */
 export function isRetryableStatus(status: number): boolean {
@@ -52,8 +54,19 @@ export function retryAfter(headers: RawHeaders, nowMs: number): number | null {
   const text = headerValue(headers, 'retry-after')
   const seconds = number(text)
   if (seconds !== null) return seconds * 1000
-  const date = text === null ? NaN : Date.parse(text)
-  return Number.isNaN(date) ? null : Math.max(0, date - nowMs)
+  const date = dateOf(text)
+  return date === null ? null : Math.max(0, date - nowMs)
+}
+
+/** A date in one of the forms of RFC 9110 section 5.6.7; `Date.parse` takes much else, even `-5`, for one. */
+const HTTP_DATE = /^[A-Z][A-Za-z]{2,8},? [A-Za-z\d -]{6,13} \d\d:\d\d:\d\d( GMT| \d{4})$/
+
+/** @returns milliseconds since 1970, or null where it is none */
+function dateOf(text: string | null): number | null {
+  if (text === null || !HTTP_DATE.test(text)) return null
+  // The oldest form does not say that it is UTC.
+  const date = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
+  return Number.isNaN(date) ? null : date
 }
 
 function number(text: string | null): number | null {

@@ -4,7 +4,9 @@ import { replaceValues } from '../protocols/splice.ts'
 import type { Edit } from '../protocols/splice.ts'
 
 /** The last value of each of the names in an object at body[start, end); parsers take the last of two. */
-export function fieldsOf(body: Buffer, names: readonly string[], start = 0, end = body.length): Map<string, Field> {
+export function fieldsOf(
+  body: Buffer, names: readonly string[], start = 0, end = body.length,
+): Map<string, Field> {
   const scanned = scanJson(body.subarray(start, end), names)
   const found = new Map<string, Field>()
   if (!scanned.ok) return found

@@ -9,10 +9,15 @@ export function chatText(chunk: Json): string {
   return typeof content === 'string' ? content : ''
 }
 
+/** Does the request ask for more than one answer? */
+export function asksForSeveralChats({ n }: Json): boolean {
+  return typeof n === 'number' && n > 1
+}
+
 /** Why the request asks for something that cannot be continued; null = it does not. */
 export function chatObstacle(request: Json): string | null {
-  const { n, logprobs, audio, messages } = request
-  if (typeof n === 'number' && n > 1) return 'several answers were asked for'
+  const { logprobs, audio, messages } = request
+  if (asksForSeveralChats(request)) return 'several answers were asked for'
   if (logprobs === true) return 'log probabilities were asked for'
   if (isObject(audio)) return 'audio was asked for'
   const format = objectIn(request, 'response_format')['type']
@@ -65,10 +70,7 @@ export class ChatDialect implements Dialect {
     ]
   }
 
-  joined({ inputTokens, outputTokens }: Before): JoinedEvents {
-    const counts = {
-      prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens,
-    }
+  joined(before: () => Before): JoinedEvents {
     // Nothing came before: the first chunk of this answer is the client's first.
     const follows = this.#begun
     return {
@@ -76,7 +78,7 @@ export class ChatDialect implements Dialect {
         // The client has its end, and its finish.
         if (this.finished && !isObject(chunk['usage'])) return []
         const whole: Json = { ...chunk, ...this.#identity }
-        if (isObject(chunk['usage'])) whole['usage'] = withBefore(chunk['usage'], counts)
+        if (isObject(chunk['usage'])) whole['usage'] = joinedUsage(chunk['usage'], before())
         const [choice] = objectsIn(chunk, 'choices')
         if (choice === undefined) return [whole]
         const delta = { ...objectIn(choice, 'delta') }
@@ -89,6 +91,19 @@ export class ChatDialect implements Dialect {
       render: chunk => `data: ${JSON.stringify(chunk)}\n\n`,
     }
   }
+}
+
+function joinedUsage(usage: Json, { inputTokens, cachedInputTokens, outputTokens }: Before): Json {
+  const sum = withBefore(usage, {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: (inputTokens ?? 0) + (outputTokens ?? 0),
+  })
+  const { prompt_tokens_details: details } = usage
+  if (isObject(details)) {
+    sum['prompt_tokens_details'] = withBefore(details, { cached_tokens: cachedInputTokens })
+  }
+  return sum
 }
 
 function identityOf({ id, created, model, object, system_fingerprint }: Json): Json {

@@ -8,24 +8,33 @@ export function generateText(chunk: Json): string {
   return partsOf(chunk).map(({ text }) => (typeof text === 'string' ? text : '')).join('')
 }
 
+/** Does the request ask for more than one answer? */
+export function asksForSeveralCandidates(request: Json): boolean {
+  return Number(wishIn(request, 'candidateCount', 'candidate_count') ?? 1) > 1
+}
+
 /** Why the request asks for something that cannot be continued; null = it does not. */
 export function generateObstacle(request: Json): string | null {
-  const wish = (name: string, old: string) => {
-    const config = { ...objectIn(request, 'generation_config'), ...objectIn(request, 'generationConfig') }
-    return config[name] ?? config[old]
-  }
+  const wish = (name: string, old: string) => wishIn(request, name, old)
   const type = wish('responseMimeType', 'response_mime_type')
   const isPlain = type === undefined || type === 'text/plain'
-  if (!isPlain || says(wish('responseSchema', 'response_schema')) || says(wish('responseJsonSchema', 'response_json_schema'))) {
+  const hasSchema = says(wish('responseSchema', 'response_schema'))
+    || says(wish('responseJsonSchema', 'response_json_schema'))
+  if (!isPlain || hasSchema) {
     return 'structured output was asked for'
   }
-  if (Number(wish('candidateCount', 'candidate_count') ?? 1) > 1) return 'several answers were asked for'
+  if (asksForSeveralCandidates(request)) return 'several answers were asked for'
   if (says(wish('responseLogprobs', 'response_logprobs'))) return 'log probabilities were asked for'
   const modalities = wish('responseModalities', 'response_modalities')
   if (Array.isArray(modalities) && modalities.some(each => String(each).toUpperCase() !== 'TEXT')) {
     return 'something other than text was asked for'
   }
   return Array.isArray(request['contents']) ? null : 'the request has no contents'
+}
+
+function wishIn(request: Json, name: string, old: string): unknown {
+  const config = { ...objectIn(request, 'generation_config'), ...objectIn(request, 'generationConfig') }
+  return config[name] ?? config[old]
 }
 
 /** The generate protocol: chunks of candidates, a finishReason, and no end of its own. */
@@ -38,7 +47,10 @@ export class GenerateDialect implements Dialect {
   read(chunk: Json): string | null {
     if (!this.#begun) {
       const { responseId, modelVersion } = chunk
-      this.#identity = { ...responseId !== undefined && { responseId }, ...modelVersion !== undefined && { modelVersion } }
+      this.#identity = {
+        ...responseId !== undefined && { responseId },
+        ...modelVersion !== undefined && { modelVersion },
+      }
       this.#begun = true
     }
     const candidates = objectsIn(chunk, 'candidates')
@@ -64,14 +76,12 @@ export class GenerateDialect implements Dialect {
     ]
   }
 
-  joined({ inputTokens, outputTokens }: Before): JoinedEvents {
-    const counts = {
-      promptTokenCount: inputTokens, candidatesTokenCount: outputTokens, totalTokenCount: inputTokens + outputTokens,
-    }
+  joined(before: () => Before): JoinedEvents {
     return {
       translate: (chunk, text) => {
         const whole: Json = { ...chunk, ...this.#identity }
-        if (isObject(chunk['usageMetadata'])) whole['usageMetadata'] = withBefore(chunk['usageMetadata'], counts)
+        const { usageMetadata } = chunk
+        if (isObject(usageMetadata)) whole['usageMetadata'] = joinedUsage(usageMetadata, before())
         const [candidate, ...others] = objectsIn(chunk, 'candidates')
         if (candidate === undefined) return [whole]
         const content = objectIn(candidate, 'content')
@@ -81,6 +91,17 @@ export class GenerateDialect implements Dialect {
       render: chunk => `data: ${JSON.stringify(chunk)}\r\n\r\n`,
     }
   }
+}
+
+/** proto3 JSON leaves zeros out, so that the second answer's may be absent. */
+function joinedUsage(metadata: Json, { inputTokens, cachedInputTokens, outputTokens }: Before): Json {
+  return withBefore(metadata, {
+    promptTokenCount: inputTokens,
+    totalTokenCount: (inputTokens ?? 0) + (outputTokens ?? 0),
+  }, {
+    ...outputTokens && { candidatesTokenCount: outputTokens },
+    ...cachedInputTokens && { cachedContentTokenCount: cachedInputTokens },
+  })
 }
 
 function withText(part: Json, text: (part: string) => string): Json {

@@ -4,6 +4,7 @@ import { GenerateDialect, generateObstacle, generateText } from './generate.ts'
 import { MessagesDialect, messagesObstacle, messagesText } from './messages.ts'
 import { Resumption, isObject } from './resumption.ts'
 
+export { endingOf } from './ending.ts'
 export type { Before, Joiner, Standing } from './resumption.ts'
 export { Resumption } from './resumption.ts'
 

@@ -15,7 +15,8 @@ export function messagesObstacle(request: Json): string | null {
     return 'structured output was asked for'
   }
   const thinking = objectIn(request, 'thinking')['type']
-  if (thinking !== undefined && thinking !== 'disabled') return 'thinking was asked for, which allows no prefill'
+  const thinks = thinking !== undefined && thinking !== 'disabled'
+  if (thinks) return 'thinking was asked for, which allows no prefill'
   return Array.isArray(request['messages']) ? null : 'the request has no messages'
 }
 
@@ -67,7 +68,7 @@ export class MessagesDialect implements Dialect {
     ]
   }
 
-  joined({ inputTokens, outputTokens }: Before): JoinedEvents {
+  joined(before: () => Before): JoinedEvents {
     const numbers = new Map<unknown, number>()
     /** What the upstream said of its input at the start; the client hears of it at the end. */
     let started: Json = {}
@@ -91,7 +92,8 @@ export class MessagesDialect implements Dialect {
       }
       const index = this.#open as number
       numbers.set(event['index'], index)
-      return first === '' ? [] : [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text: first } }]
+      if (first === '') return []
+      return [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text: first } }]
     }
 
     /** A block of its own gets the next number. */
@@ -128,11 +130,9 @@ export class MessagesDialect implements Dialect {
             if (silent.delete(event['index'])) return []
             return [{ ...event, index: numbers.get(event['index']) ?? event['index'] }]
           case 'message_delta': {
-            const usage = { ...inputOf(started), ...objectIn(event, 'usage') }
-            const counts = { input_tokens: inputTokens, output_tokens: outputTokens }
             // There was nothing more to say, and the block that the first answer had begun is still open.
             const stop = this.#open === null ? [] : [{ type: 'content_block_stop', index: this.#open }]
-            return [...stop, { ...event, usage: withBefore(usage, counts) }]
+            return [...stop, { ...event, usage: joinedUsage(started, objectIn(event, 'usage'), before()) }]
           }
           default:
             return [event]
@@ -143,8 +143,21 @@ export class MessagesDialect implements Dialect {
   }
 }
 
-function inputOf({ input_tokens }: Json): Json {
-  return typeof input_tokens === 'number' ? { input_tokens } : {}
+const INPUT_FIELDS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
+
+/** The figures at the end, which replace those that the first answer's start has told. */
+function joinedUsage(started: Json, ended: Json, before: Before): Json {
+  const usage = { ...ended }
+  for (const name of INPUT_FIELDS) {
+    const figure = ended[name] ?? started[name]
+    if (typeof figure === 'number') usage[name] = figure
+  }
+  const { inputTokens, cachedInputTokens, outputTokens } = before
+  const written = (before.cacheWrite5mTokens ?? 0) + (before.cacheWrite1hTokens ?? 0)
+  return withBefore(usage, {
+    input_tokens: (inputTokens ?? 0) - (cachedInputTokens ?? 0) - written,
+    output_tokens: outputTokens,
+  }, { cache_read_input_tokens: cachedInputTokens, cache_creation_input_tokens: written })
 }
 
 function textIn({ text }: Json): string {

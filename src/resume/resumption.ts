@@ -1,5 +1,6 @@
 import { SseReader } from '../metering/sse.ts'
 import type { SseEvent } from '../metering/sse.ts'
+import type { Usage } from '../metering/usage.ts'
 import type { Edit } from '../protocols/splice.ts'
 import { Leading } from './leading.ts'
 
@@ -15,11 +16,10 @@ export type Standing =
   /** Nothing, for the reason given. */
   | { readonly can: 'nothing'; readonly reason: string }
 
-/** What the answers before the one that is joined have used, reported or estimated. */
-export interface Before {
-  readonly inputTokens: number
-  readonly outputTokens: number
-}
+/** What the answers before the one that is joined have used, reported or counted. */
+export type Before = Readonly<Pick<
+  Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens'
+>>
 
 /** Turns the events of an answer that goes on where another broke into events for the same client. */
 export interface Joiner {
@@ -31,7 +31,10 @@ export interface Joiner {
 
 /** What a protocol has to know to be continued; one for each request. */
 export interface Dialect {
-  /** Takes in an event that the client got. @returns why the answer cannot be continued from here on; null = it can */
+  /**
+   * Takes in an event that the client got.
+   * @returns why the answer cannot be continued from here on; null = it can
+   */
   read(value: Json): string | null
   /** Everything was said, whether or not the protocol's end was. */
   readonly finished: boolean
@@ -39,8 +42,12 @@ export interface Dialect {
   readonly ending: string
   /** Edits to the client's body by which an upstream goes on behind the text. @param spent tokens of it */
   edits(body: Buffer, text: string, spent: number): Edit[]
-  /** Begins to translate another answer. */
-  joined(before: Before): JoinedEvents
+  /**
+   * Begins to translate another answer.
+   *
+   * @param before asked for when the client is to be told of the usage
+   */
+  joined(before: () => Before): JoinedEvents
 }
 
 export interface JoinedEvents {
@@ -56,7 +63,7 @@ export interface JoinedEvents {
 /** Characters that are kept; of a longer answer nobody would read the rest twice. */
 const MOST_TEXT = 1024 * 1024
 /** Bytes of an event that is looked into. */
-const MOST_EVENT = 16 * 1024 * 1024
+export const MOST_EVENT = 16 * 1024 * 1024
 /** Bytes that a token takes, roughly; the same as for estimates of running streams. */
 const BYTES_PER_TOKEN = 4
 const DONE = '[DONE]'
@@ -85,7 +92,8 @@ export class Resumption {
   }
 
   get standing(): Standing {
-    if (this.#dialect.finished) return { can: 'finish', rest: Buffer.from(this.#done ? '' : this.#dialect.ending) }
+    const { finished, ending } = this.#dialect
+    if (finished) return { can: 'finish', rest: Buffer.from(this.#done ? '' : ending) }
     return this.#obstacle === null ? { can: 'continue' } : { can: 'nothing', reason: this.#obstacle }
   }
 
@@ -100,8 +108,12 @@ export class Resumption {
     return this.#dialect.edits(body, text, Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN))
   }
 
-  /** Another answer begins, which goes on where the client's stream stands. */
-  join(before: Before): Joiner {
+  /**
+   * Another answer begins, which goes on where the client's stream stands.
+   *
+   * @param before asked for when the client is to be told of the usage
+   */
+  join(before: () => Before): Joiner {
     const joined = this.#dialect.joined(before)
     const leading = new Leading(this.#text.slice(this.#text.trimEnd().length))
     let out: string[] = []
@@ -164,11 +176,13 @@ export class Resumption {
   }
 }
 
-function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
+/** What an event says, without white space round it. */
+export function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
   return buf.toString('utf8', dataStart, dataEnd).trim()
 }
 
-function jsonObject(data: string): Json | null {
+/** The JSON object that the text is; null where it is none. */
+export function jsonObject(data: string): Json | null {
   try {
     const value: unknown = JSON.parse(data)
     return isObject(value) ? value : null
@@ -200,11 +214,19 @@ export function says(value: unknown): boolean {
   return Boolean(value)
 }
 
-/** The usage with the counts of what came before added, where it has them. */
-export function withBefore(usage: Json, counts: Readonly<Record<string, number>>): Json {
+type Counts = Readonly<Record<string, number | null>>
+
+/**
+ * The usage with the counts of what came before added.
+ *
+ * @param counts added where it has them
+ * @param also added, and told where it tells nothing of them
+ */
+export function withBefore(usage: Json, counts: Counts, also: Counts = {}): Json {
   const sum: Json = { ...usage }
-  for (const [name, more] of Object.entries(counts)) {
-    if (typeof sum[name] === 'number') sum[name] = (sum[name] as number) + more
+  for (const name of Object.keys(also)) sum[name] ??= 0
+  for (const [name, more] of Object.entries({ ...counts, ...also })) {
+    if (typeof sum[name] === 'number') sum[name] = (sum[name] as number) + (more ?? 0)
   }
   return sum
 }

@@ -1,11 +1,13 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { costOf, openBooks, priced } from '../billing/books.ts'
+import type { LedgerRow } from '../../src/ledger/row.ts'
+import { costOf, openBooks, priced, usedIn } from '../billing/books.ts'
 import { gateway as run } from '../cli/command.ts'
 import { at, parseEvents, start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../support/wire.ts'
 import { DIALECTS, WORDS, ask, everyWay } from './asking.ts'
+import type { Dialect } from './asking.ts'
 
 /** A route whose streams are continued, to the first model and then to the others, which take a prefill. */
 function continued(url: string, models: readonly string[], rest = ''): string {
@@ -100,6 +102,57 @@ everyWay(t, 'the usage of both parts is summed, for the client and in the ledger
     [...answer.body.matchAll(/"(?:completion_tokens|output_tokens|candidatesTokenCount)":(\d+)/g)].at(-1)
   t.ok(Number(told?.[1]) > 11, 'the client is told of both parts')
 }, [true])
+
+/** The last usage that the client was told of, in the ledger's words. */
+function toldIn(dialect: Dialect, body: string) {
+  const usage = parseEvents(body).flatMap(({ data }) => {
+    const found = at(data, dialect.name === 'generate' ? 'usageMetadata' : 'usage')
+    return found ? [found as Record<string, number | undefined>] : []
+  }).at(-1) ?? {}
+  const { cache_read_input_tokens: read = 0, cache_creation_input_tokens: written = 0 } = usage
+  switch (dialect.name) {
+    case 'chat':
+      return { input: usage['prompt_tokens'], output: usage['completion_tokens'], cached: 0, write: 0 }
+    case 'messages':
+      return {
+        input: Number(usage['input_tokens']) + read + written, output: usage['output_tokens'],
+        cached: read, write: written,
+      }
+    case 'generate': {
+      const { promptTokenCount, candidatesTokenCount, cachedContentTokenCount = 0 } = usage
+      return {
+        input: promptTokenCount, output: candidatesTokenCount, cached: cachedContentTokenCount, write: 0,
+      }
+    }
+  }
+}
+
+for (const [what, first, second] of [
+  ['counted', 'usage=none,close_after=8', 'input=120,output=11'],
+  ['counted in part', 'input=100,close_after=8', 'input=120,output=11'],
+  ['counted twice', 'usage=none,close_after=6', 'usage=none,close_after=6'],
+  [
+    'reported from a cache', 'input=100,cached=40,cache_write=10,close_after=8',
+    'input=120,cached=70,output=11',
+  ],
+  ['reported, and nothing was said', 'input=100,close_after=1', 'input=120,output=11'],
+] as const) {
+  everyWay(t, `the client is told what stands in the ledger: the first part ${what}`, async (t, dialect) => {
+    const { url } = await start(t)
+    const models = [`sim,${first}`, `sim,${second}`, 'sim,input=130,output=12']
+    const books = await openBooks(t, continued(url, models))
+    const answer = await ask(books.gateway, dialect, {
+      stream: true, body: dialect.name === 'chat' ? { stream_options: { include_usage: true } } : {},
+    })
+    const [row] = (await books.close()).values()
+    t.match(row, { end: 'complete' })
+    const { input, output, cached, write } = usedIn(row as LedgerRow)
+    const told = toldIn(dialect, answer.body)
+    t.strictSame({ input: told.input, output: told.output }, { input, output })
+    if (dialect.name === 'chat') return
+    t.strictSame({ cached: told.cached, write: told.write }, { cached, write })
+  }, [true])
+}
 
 everyWay(t, 'a prefill that is rejected is not what the ' +
   'client sees: the next is asked', async (t, dialect) => {

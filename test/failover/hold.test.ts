@@ -8,7 +8,7 @@ import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
 const HOLD = '    resume: hold'
 
 for (const fault of [
-  'close_after=8', 'reset_after=8', 'cut_after=8', 'no_terminator', 'error_event_after=8', 'stall_after=8',
+  'close_after=8', 'reset_after=8', 'cut_after=8', 'error_event_after=8', 'stall_after=8',
   'status=503', 'first_event_error', 'close_after=0', 'wrong_length,cut_after=3',
   'malformed_after=0', 'malformed_after=8',
 ]) {

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import t from 'tap'
 import type { Test } from 'tap'
 import { frameChunks } from '../../src/proxy/chunks.ts'
-import { writeHead } from '../../src/proxy/client.ts'
+import { end, writeHead } from '../../src/proxy/client.ts'
 import type { ClientResponse } from '../../src/proxy/client.ts'
 import { Outflow } from '../../src/proxy/outflow.ts'
 
@@ -46,7 +46,7 @@ const SIZES = [1, 65_536, 65_537, 20_000_000, 3, 200_000, 5]
 const PIECES = SIZES.map((size, n) => Buffer.alloc(size, `${n}${'abcdefgh'.repeat(9)}`))
 
 for (const version of ['h1', 'h2'] as const) {
-  t.test(`${version}: whatever the client takes and when, it gets every byte in its order, and one end`, async t => {
+  t.test(`${version}: whatever a client takes and when, it gets all bytes in order, and one end`, async t => {
     const { res, body } = await begun(t, version)
     let moves = 0
     const out = new Outflow(res, () => moves++)
@@ -71,6 +71,27 @@ for (const version of ['h1', 'h2'] as const) {
     const [bytes] = await Promise.all([read(body), once(res, 'finish')])
     t.equal(bytes.length, count * piece.length)
     t.strictSame(faults, [])
+  })
+
+  t.test(`${version}: what its connection was not given is told, and stays told`, async t => {
+    const { res, body } = await begun(t, version)
+    const out = new Outflow(res, () => {})
+    const total = Buffer.concat(PIECES).length
+    for (const piece of PIECES) out.write(piece)
+    const before = out.unsent
+    t.ok(before > 0 && before < total, `${before} of ${total}`)
+    // A part of it is taken, and then no more is sent.
+    let came = 0
+    body.on('data', (piece: Buffer) => {
+      came += piece.length
+    })
+    await once(res, 'drain')
+    out.stop()
+    const { unsent } = out
+    t.ok(unsent > 0 && unsent < before, `${unsent} of ${total}`)
+    end(res)
+    await once(body, 'end')
+    t.equal(total - unsent, came)
   })
 
   t.test(`${version}: what is flushed does not wait, and what is stopped is not sent`, async t => {

@@ -44,7 +44,7 @@ async function startRelay(t: Test, observer: Observer | null = null) {
   return { relay, deadlines, clock, expired, client, res }
 }
 
-t.test('a client that reads again while another answer is waited for takes nothing off that wait', async t => {
+t.test('a client that reads again while another answer is waited for does not shorten that wait', async t => {
   const { relay, deadlines, clock, expired, client, res } = await startRelay(t)
   deadlines.connecting()
   deadlines.waiting()
@@ -74,7 +74,7 @@ t.test('a client that does not read when the other answer comes is the one that 
   t.match(expired, [{ code: 'client_stalled' }])
 })
 
-t.test('all was said, but the total timeout is up before the client took it: it gets a moment, and no more', async t => {
+t.test('all was said, but the client has not taken it by the total timeout: one moment more', async t => {
   const said: Observer = { push: () => {}, end: () => {}, terminated: true, atBoundary: true, filter: null }
   const { relay, clock, client } = await startRelay(t, said)
   relay.head(200, EVENTS, '1.1')

@@ -10,13 +10,14 @@ import OpenAI6 from 'openai6'
 import fc from 'fast-check'
 import t from 'tap'
 import type { Test } from 'tap'
+import { blankUsage } from '../../src/metering/usage.ts'
 import type { EndpointName } from '../../src/protocols/names.ts'
 import { spliceBytes } from '../../src/protocols/splice.ts'
 import { Resumption, resumption } from '../../src/resume/index.ts'
 
 const WORDS = ['The ', 'sky ', 'is ', 'blue', '.\n\n', '„Schön“ ', '😀']
 const TEXT = WORDS.join('')
-const BEFORE = { inputTokens: 20, outputTokens: 5 }
+const BEFORE = () => ({ ...blankUsage(), inputTokens: 20, outputTokens: 5 })
 
 type Json = Record<string, unknown>
 

@@ -1,0 +1,52 @@
+import { SseReader } from '../metering/sse.ts'
+import type { EndpointName } from '../protocols/names.ts'
+import type { Ending } from '../proxy/prelude.ts'
+import { ChatDialect, asksForSeveralChats } from './chat.ts'
+import { GenerateDialect, asksForSeveralCandidates } from './generate.ts'
+import { MessagesDialect } from './messages.ts'
+import { MOST_EVENT, dataOf, isObject, jsonObject, objectIn } from './resumption.ts'
+import type { Dialect, Json } from './resumption.ts'
+
+/**
+ * What a stream lacks that broke before its client has seen any of it.
+ *
+ * @param request the client's body, decompressed JSON
+ * @param stream all that came of the events, none of them an error
+ * @returns null where more is missing than the protocol's end, or where that is not certain
+ */
+export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer): Ending | null {
+  const asked: unknown = JSON.parse(request.toString('utf8'))
+  const dialect = isObject(asked) ? dialectFor(endpoint, asked) : null
+  if (dialect === null) return null
+  const { include_usage: wantsUsage } = objectIn(asked as Json, 'stream_options')
+  let isClear = true
+  let hasUsage = false
+  const reader = new SseReader(event => {
+    const data = dataOf(event)
+    const value = jsonObject(data)
+    if (value !== null) dialect.read(value)
+    else if (event.oversize || data !== '') isClear = false
+    if (dialect.finished && isObject(value?.['usage'])) hasUsage = true
+  }, { maxEvent: MOST_EVENT })
+  reader.push(stream)
+  const whole = reader.blockStart
+  // What the stream ended in may only be a piece of what is missing.
+  const piece = stream.toString('latin1', whole).replaceAll('\r\n', '\n').trim()
+  const isAll = dialect.finished && (hasUsage || wantsUsage !== true)
+  if (!isClear || !isAll || !dialect.ending.startsWith(piece)) return null
+  return { whole, rest: Buffer.from(dialect.ending) }
+}
+
+/** Null where the protocol is not known, or where one answer may not be all. */
+function dialectFor(endpoint: EndpointName, request: Json): Dialect | null {
+  switch (endpoint) {
+    case 'chat.completions':
+      return asksForSeveralChats(request) ? null : new ChatDialect()
+    case 'messages':
+      return new MessagesDialect()
+    case 'generate.stream':
+      return asksForSeveralCandidates(request) ? null : new GenerateDialect()
+    default:
+      return null
+  }
+}

@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process'
+import { pbkdf2 } from 'node:crypto'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { Lines } from '../../src/cli/lines.ts'
+
+const MODULE = new URL('../../src/cli/lines.ts', import.meta.url)
+
+/** Keeps the threads busy that write without waiting, so that what is left to them is not there by chance. */
+function keepThreadsBusy(t: Test): void {
+  const ended = Array.from({ length: 8 }, () => {
+    return new Promise(resolve => pbkdf2('a', 'b', 200_000, 64, 'sha512', resolve))
+  })
+  t.teardown(() => Promise.all(ended))
+}
+
+/** A log at a file, and what the file has by now. */
+function logAt(t: Test) {
+  const path = join(t.testdir(), 'log')
+  const lines = new Lines(openSync(path, 'w'))
+  return { lines, written: () => readFileSync(path, 'utf8') }
+}
+
+t.test('last words are there when they are said, whatever else is being done', async t => {
+  const { lines, written } = logAt(t)
+  keepThreadsBusy(t)
+  lines.write('the last\n')
+  lines.flushSync()
+  t.equal(written(), 'the last\n')
+})
+
+t.test('last words come after what was said before', async t => {
+  const { lines, written } = logAt(t)
+  keepThreadsBusy(t)
+  const numbers = Array.from({ length: 400 }, (_, i) => String(i))
+  for (const number of numbers) lines.write(`${number} ${'x'.repeat(90)}\n`)
+  lines.flushSync()
+  await lines.flush()
+  const order = written().trimEnd().split('\n').map(line => line.replace(/ x+$/, ''))
+  t.equal(order.join(' '), numbers.join(' '))
+})
+
+t.test('a process whose last words nobody can take ends all the same', async t => {
+  const program = `
+    const { Lines } = await import(${JSON.stringify(MODULE.href)})
+    const lines = new Lines(1)
+    process.once('exit', () => lines.flushSync())
+    for (let i = 0; i < 1000; i++) lines.write('x'.repeat(99) + '\\n')
+    await lines.flush()
+    process.exit(3)`
+  const full = openSync('/dev/full', 'w')
+  t.teardown(() => closeSync(full))
+  const args = ['--input-type=module', '--eval', program]
+  const { status } = spawnSync(process.execPath, args, {
+    stdio: ['ignore', full, 'ignore'], timeout: 5_000, killSignal: 'SIGKILL',
+  })
+  t.equal(status, 3, 'on a full disk')
+})

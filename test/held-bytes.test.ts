@@ -1,0 +1,20 @@
+import t from 'tap'
+import { HeldBytes } from '../src/held-bytes.ts'
+
+t.test('answers take half of the room at most, and no more than there is', async t => {
+  const held = new HeldBytes()
+  t.notOk(held.takeForAnswer(51, 100))
+  t.ok(held.takeForAnswer(50, 100))
+  t.notOk(held.takeForAnswer(1, 100))
+  t.ok(held.take(50, 100), 'the other half is for requests')
+  t.notOk(held.take(1, 100))
+  held.giveForAnswer(50)
+  t.equal(held.held, 50)
+  t.ok(held.take(40, 100))
+  t.notOk(held.takeForAnswer(11, 100), 'requests have taken more than half')
+  t.ok(held.takeForAnswer(10, 100))
+  held.giveForAnswer(10)
+  held.give(90)
+  t.equal(held.held, 0)
+  t.ok(held.takeForAnswer(50, 100))
+})
