@@ -39,14 +39,13 @@ function run() {
  * with the shapes of objects that nobody has just then: the next ten thousand
  * requests cost twice as much. What it would bring, src/cli/spare-memory.ts does
  * at better times. The reducer's clock is set going while modules load, or before
- * this; each collection sets it anew, and reads these flags. An older V8 does not
- * know the second, and says so on stderr.
+ * this; each collection sets it anew, and reads these flags. V8 says on stderr
+ * when it does not know one: the second came with Node 26.
  */
 function leaveIdleAlone() {
-  if (parseInt(process.versions.node, 10) < 26) return
   const never = Math.pow(2, 31) - 1
   setFlagsFromString('--gc-memory-reducer-start-delay-ms=' + never)
-  setFlagsFromString('--memory-reducer-delay-ms=' + never)
+  if (parseInt(process.versions.node, 10) >= 26) setFlagsFromString('--memory-reducer-delay-ms=' + never)
 }
 
 /**

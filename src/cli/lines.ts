@@ -1,39 +1,51 @@
 import { EventEmitter } from 'node:events'
-import pino from 'pino'
+import { write, writeSync } from 'node:fs'
 
 /** Characters that are handed to the system together, or what there is after so many milliseconds. */
 const AT_ONCE = 16_384
 const AT_LATEST = 100
 /** Bytes that wait for a reader who does not read; more is dropped, and told of when he reads again. */
 const MOST = 16 * 1024 * 1024
+/** Milliseconds until a reader who was not ready is tried again. */
+const AGAIN = 50
+/** Milliseconds that the end of the process waits for a reader, and last words that nothing else comes after. */
+const PATIENCE = 5_000
+const LAST_PATIENCE = 1_000
 
 /**
- * Log lines on their way to a file descriptor, without waiting for it. They leave
- * together: pino's destination can gather them too, but it measures all that it has
- * with each line, which copies it, 9 kB a line.
+ * Log lines on their way to a file descriptor, in order, without waiting for it.
+ * They leave together. pino's own destination can gather them too; it copies all
+ * that it has with each line, and at the end waits for ever for what cannot be written.
  *
- * Emits `dropped` with the number of lines that were lost because their reader did
- * not keep up, once he does again.
+ * Emits `dropped` with the number of lines that were lost, because nobody took
+ * them in time or the disk was full, once others get through again.
  */
 export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
-  readonly #destination: ReturnType<typeof pino.destination>
+  readonly #fd: number
+  readonly #most: number
+  /** Lines that are gathered. */
   #text = ''
   #due = false
+  /** What is to be written, the first of it at this moment if `#writing`. */
+  readonly #waiting: Buffer[] = []
+  #bytes = 0
+  #writing = false
+  /** The reader was not ready. */
+  #pausing = false
   #dropped = 0
+  /** The reader has left. */
+  #over = false
+  #flushed: PromiseWithResolvers<void> | null = null
 
   constructor(fd: number, most = MOST) {
     super()
-    this.#destination = pino.destination({ dest: fd, sync: false, minLength: 1, maxLength: most })
-    // A log that cannot be written, as on a full disk, is no reason to serve nobody.
-    this.#destination.on('error', () => undefined)
-    this.#destination.on('drop', (text: string) => {
-      this.#dropped += text.split('\n').length - 1
-    })
-    this.#destination.on('drain', () => this.#tell())
+    this.#fd = fd
+    this.#most = most
   }
 
   /** @param line with its line feed */
   write(line: string): void {
+    if (this.#over) return
     this.#text += line
     if (this.#text.length >= AT_ONCE) {
       this.#handOver()
@@ -46,35 +58,112 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
     }
   }
 
-  /** Resolves when all that was written has been handed to the system, or cannot be. */
-  flush(): Promise<void> {
+  /** Resolves when all that was written has been handed to the system, cannot be, or is not taken in time. */
+  async flush(): Promise<void> {
     this.#handOver()
-    // A reader that left has ended it.
-    if (this.#isOver) return Promise.resolve()
-    return new Promise(resolve => this.#destination.flush(() => resolve()))
+    if (this.#waiting.length === 0) return
+    this.#flushed ??= Promise.withResolvers()
+    const { promise, resolve } = this.#flushed
+    const late = setTimeout(() => {
+      this.#flushed = null
+      resolve()
+    }, PATIENCE)
+    await promise
+    clearTimeout(late)
   }
 
-  /** The same at once, for the last words of a process that fails. */
+  /** The same at once, for the last words of a process that fails. What is being written may come after them. */
   flushSync(): void {
-    this.#handOver()
-    if (!this.#isOver) this.#destination.flushSync()
+    const first = this.#writing ? 1 : 0
+    const rest = Buffer.concat([...this.#waiting.slice(first), Buffer.from(this.#text)])
+    this.#text = ''
+    this.#waiting.length = first
+    this.#bytes = this.#waiting[0]?.length ?? 0
+    const until = performance.now() + LAST_PATIENCE
+    for (let at = 0; at < rest.length && !this.#over;) {
+      try {
+        at += writeSync(this.#fd, rest, at)
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > until) return
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+      }
+    }
   }
 
   #handOver(): void {
     if (this.#text === '') return
-    const text = this.#text
+    const bytes = Buffer.from(this.#text)
     this.#text = ''
-    this.#destination.write(text)
+    if (this.#bytes + bytes.length > this.#most) {
+      this.#lose(bytes)
+      return
+    }
+    this.#waiting.push(bytes)
+    this.#bytes += bytes.length
+    this.#next()
   }
 
-  get #isOver(): boolean {
-    return (this.#destination as { destroyed?: boolean }).destroyed === true
+  #next(): void {
+    if (this.#writing || this.#pausing) return
+    const [first] = this.#waiting
+    if (first === undefined) {
+      this.#flushed?.resolve()
+      this.#flushed = null
+      return
+    }
+    this.#writing = true
+    write(this.#fd, first, (error, written) => {
+      this.#writing = false
+      if (isBusy(error)) {
+        this.#pause()
+        return
+      }
+      this.#bytes -= first.length
+      this.#waiting.shift()
+      if (error) this.#fail(error, first)
+      else this.#took(first, written)
+      this.#next()
+    })
   }
 
-  #tell(): void {
-    if (this.#dropped === 0) return
-    const lines = this.#dropped
-    this.#dropped = 0
-    this.emit('dropped', lines)
+  #pause(): void {
+    this.#pausing = true
+    setTimeout(() => {
+      this.#pausing = false
+      this.#next()
+    }, AGAIN)
   }
+
+  #took(bytes: Buffer, written: number): void {
+    if (written < bytes.length) {
+      const rest = bytes.subarray(written)
+      this.#waiting.unshift(rest)
+      this.#bytes += rest.length
+    } else if (this.#dropped > 0) {
+      const lines = this.#dropped
+      this.#dropped = 0
+      this.emit('dropped', lines)
+    }
+  }
+
+  #fail(error: NodeJS.ErrnoException, bytes: Buffer): void {
+    // A log that cannot be written, as on a full disk, is no reason to serve nobody.
+    this.#lose(bytes)
+    if (error.code !== 'EPIPE') return
+    this.#over = true
+    this.#text = ''
+    this.#waiting.length = 0
+    this.#bytes = 0
+  }
+
+  #lose(bytes: Buffer): void {
+    for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) this.#dropped++
+  }
+}
+
+const LF = 0x0a
+
+function isBusy(error: unknown): boolean {
+  const { code } = (error ?? {}) as NodeJS.ErrnoException
+  return code === 'EAGAIN' || code === 'EBUSY'
 }

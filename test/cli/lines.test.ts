@@ -81,3 +81,24 @@ t.test('a reader that left is no error', async t => {
   }
   lines.flushSync()
 })
+
+t.test('a reader who is not ready gets every line when he is', async t => {
+  const path = join(t.testdir(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  // As node has its own standard output, once that is a pipe.
+  const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+  const lines = new Lines(fd)
+  const count = 5_000
+  for (let i = 0; i < count; i++) lines.write(`${i}\n${LINE}`)
+  const flushed = lines.flush()
+  let text = ''
+  for await (const chunk of createReadStream('', { fd: openSync(path, 'r'), encoding: 'utf8' })) {
+    text += chunk
+    if (text.includes(`${count - 1}\n${LINE}`)) break
+  }
+  await flushed
+  for (const each of [reader, fd]) closeSync(each)
+  const numbers = text.split('\n').filter(line => /^\d+$/.test(line)).map(Number)
+  t.same(numbers, Array.from({ length: count }, (_, i) => i))
+})
