@@ -19,7 +19,7 @@ const TIMES: CheckpointTimes = { start: 1000, quiet: 500, idle: 3000 }
  */
 export class Checkpoints {
   readonly #file: string
-  readonly #copy: () => void
+  readonly #copy: () => boolean
   readonly #times: CheckpointTimes
   #thread: Worker | null = null
   #timer: NodeJS.Timeout | null = null
@@ -27,9 +27,9 @@ export class Checkpoints {
 
   /**
    * @param file the ledger's path
-   * @param copy makes a checkpoint in this thread
+   * @param copy makes a checkpoint in this thread; false when there is more to copy
    */
-  constructor(file: string, copy: () => void, times = TIMES) {
+  constructor(file: string, copy: () => boolean, times = TIMES) {
     this.#file = file
     this.#copy = copy
     this.#times = times
@@ -50,8 +50,8 @@ export class Checkpoints {
 
   #begin(): void {
     this.#timer = null
-    if (performance.now() - this.#writtenAt >= this.#times.quiet) this.#copy()
-    else this.#start()
+    if (performance.now() - this.#writtenAt < this.#times.quiet) this.#start()
+    else if (!this.#copy()) this.#timer ??= setTimeout(() => this.#begin(), this.#times.start)
   }
 
   #start(): void {

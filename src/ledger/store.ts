@@ -89,9 +89,13 @@ export class Store {
     }
   }
 
-  /** Copies what is in the log into the database, as far as no reader is in the way. Waits for the disk. */
-  checkpoint(): void {
-    this.#open.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+  /**
+   * Copies what is in the log into the database, as far as no reader is in the way. Waits for the disk.
+   * @returns whether that was all
+   */
+  checkpoint(): boolean {
+    const { busy, log, checkpointed } = this.#open.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {}
+    return busy === 0 && log === checkpointed
   }
 
   /**

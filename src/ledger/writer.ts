@@ -26,7 +26,7 @@ export class Writer {
 
   constructor(options: WriterOptions, post: (message: FromWriter) => void) {
     this.#options = options
-    this.#checkpoints = new Checkpoints(options.file, () => this.#attempt(store => store.checkpoint()))
+    this.#checkpoints = new Checkpoints(options.file, () => this.#checkpoint())
     this.#post = post
   }
 
@@ -66,6 +66,15 @@ export class Writer {
     this.#store?.close()
     this.#store = null
     this.#closed = true
+  }
+
+  /** @returns whether all that was written is in the database itself */
+  #checkpoint(): boolean {
+    let isAll = false
+    this.#attempt(store => {
+      isAll = store.checkpoint()
+    })
+    return isAll || this.#closed
   }
 
   /**

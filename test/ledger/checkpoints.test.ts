@@ -51,11 +51,30 @@ t.test('a write that stays alone is copied without a thread, each time', async t
   process.on('worker', onWorker)
   t.teardown(() => process.removeListener('worker', onWorker))
   const copied = new EventEmitter()
-  const checkpoints = new Checkpoints(file, () => copied.emit('copied'), { start: 1, quiet: 0, idle: 1 })
+  const copy = () => copied.emit('copied')
+  const checkpoints = new Checkpoints(file, copy, { start: 1, quiet: 0, idle: 1 })
   for (const round of [1, 2]) {
     const done = once(copied, 'copied')
     checkpoints.written()
     await done
     t.pass(`round ${round}`)
   }
+})
+
+t.test('what could not be copied yet is tried again, until it is all or nobody wants it', async t => {
+  const { file } = database(t)
+  const tries = new EventEmitter()
+  let count = 0
+  const copy = () => {
+    tries.emit('try', ++count)
+    return count === 3
+  }
+  const checkpoints = new Checkpoints(file, copy, { start: 1, quiet: 0, idle: 1 })
+  const third = new Promise<void>(resolve => tries.on('try', n => { if (n === 3) resolve() }))
+  checkpoints.written()
+  await third
+  const fourth = once(tries, 'try')
+  checkpoints.written()
+  t.same(await fourth, [4], 'not before there is more')
+  checkpoints.stop()
 })
