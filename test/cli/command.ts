@@ -34,8 +34,7 @@ export async function gateway(args: readonly string[], surroundings: Surrounding
   return { code, signal, stdout, stderr }
 }
 
-/** Starts the command, and leaves what it says and when it ends to the caller. */
-export function start(args: readonly string[], surroundings: Surroundings) {
+function start(args: readonly string[], surroundings: Surroundings) {
   const { cwd = ROOT, env = {}, node = process.execPath, flags = [], script = GATEWAY } = surroundings
   // By way of env, which leaves out what the test runner would put into the process.
   const variables = Object.entries({ PATH: process.env['PATH'], ...env })

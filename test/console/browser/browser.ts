@@ -101,10 +101,12 @@ export async function go(page: Page, path: string): Promise<void> {
   await settled(page)
 }
 
-/** Waits until the page has its heading, and nothing on it is being loaded. */
+/** Waits until the page has its heading, and nothing on it is being loaded or changes its colour. */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1').waitFor()
   await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
+  await page.evaluate(`Promise.allSettled(document.getAnimations()
+    .filter(({ effect }) => effect.getTiming().iterations !== Infinity).map(({ finished }) => finished))`)
 }
 
 /** What axe-core finds that keeps people out: faults that it calls serious or critical. */
