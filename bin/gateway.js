@@ -12,13 +12,14 @@ import { fileURLToPath } from 'url'
 import { setFlagsFromString } from 'v8'
 
 const OLDEST = 24
+const major = parseInt(process.versions.node, 10)
 const RELAUNCHED = 'GATEWAY_RELAUNCHED'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const isRelaunched = process.env[RELAUNCHED] !== undefined
 delete process.env[RELAUNCHED]
 
-if (parseInt(process.versions.node, 10) >= OLDEST) {
+if (major >= OLDEST) {
   if (isRelaunched) dieWithParent()
   run()
 } else {
@@ -45,7 +46,7 @@ function run() {
 function leaveIdleAlone() {
   const never = Math.pow(2, 31) - 1
   setFlagsFromString('--gc-memory-reducer-start-delay-ms=' + never)
-  if (parseInt(process.versions.node, 10) >= 26) setFlagsFromString('--memory-reducer-delay-ms=' + never)
+  if (major >= 26) setFlagsFromString('--memory-reducer-delay-ms=' + never)
 }
 
 /**

@@ -9,7 +9,7 @@ import { errorWord } from './protocols/refusal.ts'
 import { Pieces } from './proxy/pieces.ts'
 import type { AnswerHead, Observer } from './proxy/relay.ts'
 
-/** Bytes of a whole answer that are kept to read its usage; a longer one is estimated. */
+/** Bytes of a whole answer that are kept to read its usage; a longer one passes unread. */
 const MOST_KEPT = 32 * 1024 * 1024
 /** Bytes of a whole answer that are kept without counting them. */
 const UNCOUNTED = 64 * 1024

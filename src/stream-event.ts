@@ -1,3 +1,4 @@
+import { dataOf } from './metering/sse.ts'
 import type { SseEvent } from './metering/sse.ts'
 
 /** What one event of a stream is, whatever the protocol. */
@@ -13,14 +14,13 @@ export type EventKind =
   | 'data'
 
 /** Reads enough of an event to tell what it is. */
-export function kindOf(
-  { buf, dataStart, dataEnd, nameStart, nameEnd, terminated, oversize }: SseEvent,
-): EventKind {
+export function kindOf(event: SseEvent): EventKind {
+  const { buf, nameStart, nameEnd, terminated, oversize } = event
   // Nothing that is so large is an error.
   if (oversize) return 'data'
   if (!terminated) return 'malformed'
   const name = buf.toString('utf8', nameStart, nameEnd)
-  const data = buf.toString('utf8', dataStart, dataEnd).trim()
+  const data = dataOf(event)
   if (name === 'ping' || data === '') return 'ping'
   if (data === '[DONE]') return 'done'
   const value = parsed(data)

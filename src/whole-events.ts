@@ -1,10 +1,8 @@
-import { SseReader } from './metering/sse.ts'
+import { MAX_EVENT, SseReader, dataOf } from './metering/sse.ts'
 import type { SseEvent } from './metering/sse.ts'
 import { Pieces } from './proxy/pieces.ts'
 import { kindOf, looksLikeData, parsed } from './stream-event.ts'
 
-/** Bytes of one event that are waited for. */
-const MOST_EVENT = 16 * 1024 * 1024
 const NOTHING = Buffer.alloc(0)
 
 /** Why an event is kept from the client. */
@@ -39,7 +37,7 @@ export class WholeEvents {
     const { start, end } = event
     const kind = event.oversize && this.#joined ? 'too_long' : kindOf(event)
     if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
-  }, { maxEvent: MOST_EVENT })
+  })
 
   /** @param joined they go on with another stream: an event too long to be translated is a flaw */
   constructor(joined = false) {
@@ -53,7 +51,7 @@ export class WholeEvents {
     this.#reader.push(chunk)
     if (this.#found !== null) return this.#before(this.#found, this.#take(chunk))
     const cut = this.#reader.blockStart - this.#offset
-    if (this.#held.size + chunk.length - cut > MOST_EVENT) {
+    if (this.#held.size + chunk.length - cut > MAX_EVENT) {
       if (this.#joined) {
         const start = this.#offset + cut
         return this.#before({ kind: 'too_long', start, end: start }, this.#take(chunk))
@@ -99,7 +97,7 @@ export class WholeEvents {
 }
 
 /** Does it lack no more than its blank line? */
-function isWhole({ buf, dataStart, dataEnd, oversize }: SseEvent): boolean {
-  const data = buf.toString('utf8', dataStart, dataEnd).trim()
-  return oversize || data === '[DONE]' || parsed(data) !== undefined
+function isWhole(event: SseEvent): boolean {
+  const data = dataOf(event)
+  return event.oversize || data === '[DONE]' || parsed(data) !== undefined
 }

@@ -8,9 +8,10 @@ const AT_LATEST = 100
 const MOST = 16 * 1024 * 1024
 /** Milliseconds until a reader who was not ready is tried again. */
 const AGAIN = 50
-/** Milliseconds that the end of the process waits for a reader, and last words that nothing else comes after. */
+/** Milliseconds that whoever flushes waits for a reader, and those that last words keep the process waiting. */
 const PATIENCE = 5_000
 const LAST_PATIENCE = 1_000
+const LF = 0x0a
 
 /**
  * Log lines on their way to a file descriptor, in order, without waiting for it.
@@ -28,7 +29,6 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
   #due = false
   /** What is to be written, the first of it at this moment if `#writing`. */
   readonly #waiting: Buffer[] = []
-  #bytes = 0
   #writing = false
   /** The reader was not ready. */
   #pausing = false
@@ -78,9 +78,8 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
     const rest = Buffer.concat([...this.#waiting.slice(first), Buffer.from(this.#text)])
     this.#text = ''
     this.#waiting.length = first
-    this.#bytes = this.#waiting[0]?.length ?? 0
     const until = performance.now() + LAST_PATIENCE
-    for (let at = 0; at < rest.length && !this.#over;) {
+    for (let at = 0; at < rest.length;) {
       try {
         at += writeSync(this.#fd, rest, at)
       } catch (error) {
@@ -94,12 +93,12 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
     if (this.#text === '') return
     const bytes = Buffer.from(this.#text)
     this.#text = ''
-    if (this.#bytes + bytes.length > this.#most) {
+    const waiting = this.#waiting.reduce((sum, { length }) => sum + length, 0)
+    if (waiting + bytes.length > this.#most) {
       this.#lose(bytes)
       return
     }
     this.#waiting.push(bytes)
-    this.#bytes += bytes.length
     this.#next()
   }
 
@@ -118,7 +117,6 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
         this.#pause()
         return
       }
-      this.#bytes -= first.length
       this.#waiting.shift()
       if (error) this.#fail(error, first)
       else this.#took(first, written)
@@ -136,9 +134,7 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
 
   #took(bytes: Buffer, written: number): void {
     if (written < bytes.length) {
-      const rest = bytes.subarray(written)
-      this.#waiting.unshift(rest)
-      this.#bytes += rest.length
+      this.#waiting.unshift(bytes.subarray(written))
     } else if (this.#dropped > 0) {
       const lines = this.#dropped
       this.#dropped = 0
@@ -153,15 +149,12 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
     this.#over = true
     this.#text = ''
     this.#waiting.length = 0
-    this.#bytes = 0
   }
 
   #lose(bytes: Buffer): void {
     for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) this.#dropped++
   }
 }
-
-const LF = 0x0a
 
 function isBusy(error: unknown): boolean {
   const { code } = (error ?? {}) as NodeJS.ErrnoException

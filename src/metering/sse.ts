@@ -25,6 +25,11 @@ export interface SseEvent extends StreamEvent {
   nameEnd: number
 }
 
+/** What an event says, without white space round it. */
+export function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
+  return buf.toString('utf8', dataStart, dataEnd).trim()
+}
+
 /** Bytes of the longest event that a reader keeps, unless it is told otherwise. */
 export const MAX_EVENT = 16 * 1024 * 1024
 

@@ -5,6 +5,7 @@ import { MessagesMeter } from './meter-messages.ts'
 import { OpaqueMeter } from './meter-opaque.ts'
 import { AUDIO_EVENTS, IMAGE_EVENTS, RESPONSE_EVENTS, TypedMeter } from './meter-typed.ts'
 import type { MeterLimits, StreamMeter } from './meter.ts'
+import { MAX_EVENT } from './sse.ts'
 
 export type { StreamMeter } from './meter.ts'
 
@@ -21,7 +22,6 @@ export interface StreamMeterOptions {
 }
 
 const KEEP = 256 * 1024
-const MAX_EVENT = 16 * 1024 * 1024
 // A picture of 16 megapixels as base64, and some.
 const MAX_PICTURE = 64 * 1024 * 1024
 

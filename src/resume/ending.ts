@@ -1,10 +1,10 @@
-import { SseReader } from '../metering/sse.ts'
+import { SseReader, dataOf } from '../metering/sse.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import type { Ending } from '../proxy/prelude.ts'
 import { ChatDialect, asksForSeveralChats } from './chat.ts'
 import { GenerateDialect, asksForSeveralCandidates } from './generate.ts'
 import { MessagesDialect } from './messages.ts'
-import { MOST_EVENT, dataOf, isObject, jsonObject, objectIn } from './resumption.ts'
+import { isObject, jsonObject, objectIn } from './resumption.ts'
 import type { Dialect, Json } from './resumption.ts'
 
 /**
@@ -27,7 +27,7 @@ export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer
     if (value !== null) dialect.read(value)
     else if (event.oversize || data !== '') isClear = false
     if (dialect.finished && isObject(value?.['usage'])) hasUsage = true
-  }, { maxEvent: MOST_EVENT })
+  })
   reader.push(stream)
   const whole = reader.blockStart
   // What the stream ended in may only be a piece of what is missing.

@@ -1,4 +1,4 @@
-import { SseReader } from '../metering/sse.ts'
+import { SseReader, dataOf } from '../metering/sse.ts'
 import type { SseEvent } from '../metering/sse.ts'
 import type { Usage } from '../metering/usage.ts'
 import type { Edit } from '../protocols/splice.ts'
@@ -62,8 +62,6 @@ export interface JoinedEvents {
 
 /** Characters that are kept; of a longer answer nobody would read the rest twice. */
 const MOST_TEXT = 1024 * 1024
-/** Bytes of an event that is looked into. */
-export const MOST_EVENT = 16 * 1024 * 1024
 /** Bytes that a token takes, roughly; the same as for estimates of running streams. */
 const BYTES_PER_TOKEN = 4
 const DONE = '[DONE]'
@@ -75,7 +73,7 @@ const DONE = '[DONE]'
 export class Resumption {
   readonly #dialect: Dialect
   readonly #textOf: (value: Json) => string
-  readonly #reader = new SseReader(event => this.#watch(event), { maxEvent: MOST_EVENT })
+  readonly #reader = new SseReader(event => this.#watch(event))
   #text = ''
   #done = false
   #obstacle: string | null = null
@@ -130,7 +128,7 @@ export class Resumption {
         this.#take(each)
         out.push(joined.render(each))
       }
-    }, { maxEvent: MOST_EVENT })
+    })
     const joinedSoFar = (): Buffer => {
       const bytes = Buffer.from(out.join(''))
       out = []
@@ -174,11 +172,6 @@ export class Resumption {
     this.#text += this.#textOf(value)
     if (this.#text.length > MOST_TEXT) this.#obstacle = 'the answer is too long'
   }
-}
-
-/** What an event says, without white space round it. */
-export function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
-  return buf.toString('utf8', dataStart, dataEnd).trim()
 }
 
 /** The JSON object that the text is; null where it is none. */
