@@ -34,7 +34,7 @@ export default {
 }
 
 /**
- * What src/proxy/transport.ts has of undici, without what comes with its index
+ * What src/proxy has of undici, without what comes with its index
  * (fetch, WebSockets, caches, mocks): 1.4 MB of memory that nobody would use. A
  * name that is missing here fails the build.
  */
@@ -45,7 +45,7 @@ function undiciInPart() {
     load: {
       filter: { id: /^\0undici$/ },
       handler: () => [
-        "export { default as Pool } from 'undici/lib/dispatcher/pool.js'",
+        "export { default as Client } from 'undici/lib/dispatcher/client.js'",
         "export { default as buildConnector } from 'undici/lib/core/connect.js'",
       ].join('\n'),
     },

@@ -7,9 +7,8 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
 const ALL = [
-  'start', 'bodies', 'close', 'garbage', 'keys', 'routes', 'limits', 'ledger', 'meter', 'scan', 'sse',
-  'latency', 'clicks', 'proxy',
-  'streams', 'workers',
+  'start', 'bodies', 'close', 'garbage', 'keys', 'routes', 'crowd', 'limits', 'ledger', 'meter', 'scan',
+  'sse', 'latency', 'clicks', 'proxy', 'streams', 'workers',
 ]
 const names = process.argv.length > 2 ? process.argv.slice(2) : ALL
 const failed = names.filter(name => {

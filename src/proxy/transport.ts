@@ -1,8 +1,9 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
-import { Pool, buildConnector } from 'undici'
+import { buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
+import { Pool } from './pool.ts'
 
 /** One request, ready for the wire. */
 export interface OutgoingRequest {
@@ -54,13 +55,12 @@ export interface TransportOptions {
  */
 export function createTransport(options: TransportOptions): Transport {
   const state = { breaking: false, fresh: false }
-  const pool = new Pool(options.origin, {
+  const pool = new Pool(options.origin, connector(options, state), {
     pipelining: 1,
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 60_000,
     maxHeaderSize: 64 * 1024,
-    connect: connector(options, state),
   })
   return {
     send: (request, handler) => {

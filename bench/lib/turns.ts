@@ -1,0 +1,33 @@
+import { excess, percent, printTable, spread } from './figures.ts'
+import { closedLoop, requestLoad } from './load.ts'
+import { cpuSeconds } from './subjects.ts'
+import type { Subject } from './subjects.ts'
+
+const CONNECTIONS = 32
+const WARM_UP_MS = 4_000
+
+/**
+ * CPU per request of two subjects that take turns, in short rounds and in changing
+ * order; each round is a pair, and what counts is how the two of a pair differ.
+ * Prints the figures of both, and how much more the second takes.
+ */
+export async function printExcess(
+  subjects: readonly [Subject, Subject], rounds: number, seconds: number,
+): Promise<void> {
+  const load = requestLoad()
+  const figures = new Map(subjects.map(({ name }) => [name, [] as number[]]))
+  for (const { port } of subjects) await closedLoop(port, load, CONNECTIONS, WARM_UP_MS)
+  for (let round = 0; round < rounds; round++) {
+    for (const { name, port, pid } of round % 2 === 0 ? subjects : subjects.toReversed()) {
+      const before = cpuSeconds(pid as number)
+      const { units } = await closedLoop(port, load, CONNECTIONS, seconds * 1000)
+      figures.get(name)?.push(((cpuSeconds(pid as number) - before) * 1e6) / units)
+    }
+  }
+  console.log(
+    `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rounds} rounds of ${seconds} s`,
+  )
+  printTable(['', 'us CPU per request'], [...figures].map(([name, values]) => [name, spread(values)]))
+  const [one = [], other = []] = figures.values()
+  console.log(`\n${subjects[1].name} takes ${percent(excess(one, other))} more, with 95 % certainty`)
+}

@@ -1,0 +1,156 @@
+import { Client } from 'undici'
+import type { Dispatcher, buildConnector } from 'undici'
+import { Slots } from '../slots.ts'
+
+type Request = readonly [options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler]
+
+/** undici itself hands out none for a request that did not begin. */
+const NOT_BEGUN = null as unknown as Dispatcher.DispatchController
+
+interface Connection {
+  readonly client: Client
+  /** Its place in `#roomy`; -1 = it is not there. */
+  place: number
+  /** Its socket is gone, or never came: it finishes what it has. */
+  isGone: boolean
+}
+
+/**
+ * Connections to one origin: over HTTP/1.1 one for each request under way, over
+ * HTTP/2, where the origin chooses it by ALPN, one for as many as the origin allows.
+ *
+ * What a request costs here does not depend on how many others there are. undici's
+ * own Pool asks its connections one after the other for a free one, twice for each
+ * request, and keeps those that have closed (bench/crowd.ts).
+ */
+export class Pool {
+  readonly #origin: string
+  readonly #options: Client.Options
+  readonly #all = new Slots<Connection>()
+  /** Those that take a request now. The last is asked first, so that those in front get old and close. */
+  readonly #roomy: Connection[] = []
+  /** What waits to be told by `#probe` whether it can share its connection. */
+  readonly #waiting: Request[] = []
+  #probe: Connection | null = null
+  #mayBeShared: boolean
+  /** Why nothing is taken any more. */
+  #ended: Error | null = null
+  #served: (() => void) | null = null
+
+  /** @param connect makes a socket, TLS included */
+  constructor(origin: string, connect: buildConnector.connector, options: Client.Options) {
+    this.#origin = origin
+    this.#mayBeShared = new URL(origin).protocol === 'https:'
+    this.#options = {
+      ...options,
+      connect: (target, callback) => {
+        connect(target, (...args) => {
+          const socket = args[1]
+          if (socket && 'alpnProtocol' in socket) this.#mayBeShared = socket.alpnProtocol === 'h2'
+          callback(...args)
+        })
+      },
+    }
+  }
+
+  /** As undici's `dispatch`; what goes wrong is told to the handler alone. */
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    if (this.#ended) {
+      handler.onResponseError?.(NOT_BEGUN, this.#ended)
+      return
+    }
+    const request: Request = [options, handler]
+    const connection = this.#take()
+    if (connection) this.#give(connection, request)
+    else this.#waiting.push(request)
+  }
+
+  /** Finishes what runs and what waits, then closes the connections. */
+  async close(): Promise<void> {
+    this.#ended ??= new Error('the connections are being closed')
+    if (this.#waiting.length > 0) {
+      await new Promise<void>(resolve => {
+        this.#served = resolve
+      })
+    }
+    await Promise.all(Array.from(this.#all, ({ client }) => client.close()))
+  }
+
+  /** Ends all at once, what runs and what waits with this error. */
+  async destroy(reason: Error): Promise<void> {
+    this.#ended = reason
+    const left = this.#waiting.splice(0)
+    const destroyed = Array.from(this.#all, ({ client }) => client.destroy(reason))
+    for (const [, handler] of left) handler.onResponseError?.(NOT_BEGUN, reason)
+    await Promise.all(destroyed)
+  }
+
+  /** A connection with room, which is not among those any more; null = to wait for one is better. */
+  #take(): Connection | null {
+    const connection = this.#roomy.pop()
+    if (!connection) return this.#probe ? null : this.#open()
+    connection.place = -1
+    return connection
+  }
+
+  #give(connection: Connection, [options, handler]: Request): void {
+    const hasRoom = connection.client.dispatch(options, handler)
+    // One that could not even begin has made nobody busy, and nobody will tell that there is room again.
+    if (hasRoom || connection.client.stats.size === 0) this.#putBack(connection)
+  }
+
+  #putBack(connection: Connection): void {
+    if (connection.isGone || connection.place !== -1) return
+    connection.place = this.#roomy.push(connection) - 1
+  }
+
+  #open(): Connection {
+    const client = new Client(this.#origin, this.#options)
+    const connection: Connection = { client, place: -1, isGone: false }
+    const slot = this.#all.add(connection)
+    if (this.#mayBeShared) this.#probe = connection
+    client.on('connect', () => {
+      // Over HTTP/2 it tells that it has room; over HTTP/1.1 each needs its own.
+      if (!this.#mayBeShared) this.#decided(connection)
+    })
+    client.on('drain', () => {
+      this.#putBack(connection)
+      this.#decided(connection)
+    })
+    const forget = () => this.#all.delete(slot)
+    const leave = () => {
+      if (connection.isGone) return
+      connection.isGone = true
+      this.#takeOut(connection)
+      client.close().then(forget, forget)
+      this.#decided(connection)
+    }
+    client.on('disconnect', leave).on('connectionError', () => {
+      // Those that wait try for themselves: their patience does not wait for one another's.
+      if (this.#probe === connection) this.#mayBeShared = false
+      leave()
+    })
+    return connection
+  }
+
+  #takeOut(connection: Connection): void {
+    if (connection.place === -1) return
+    const last = this.#roomy.pop() as Connection
+    if (last !== connection) {
+      this.#roomy[connection.place] = last
+      last.place = connection.place
+    }
+    connection.place = -1
+  }
+
+  /** Whether it can be shared is known, or that it has room: those that wait can go on. */
+  #decided(connection: Connection): void {
+    if (this.#probe === connection) this.#probe = null
+    while (this.#waiting.length > 0) {
+      const next = this.#take()
+      if (!next) return
+      this.#give(next, this.#waiting.shift() as Request)
+    }
+    this.#served?.()
+  }
+}

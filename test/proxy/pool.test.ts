@@ -1,0 +1,209 @@
+import { once } from 'node:events'
+import * as http from 'node:http'
+import * as http2 from 'node:http2'
+import * as https from 'node:https'
+import * as net from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import type { Test } from 'tap'
+import { buildConnector } from 'undici'
+import type { Dispatcher } from 'undici'
+import { Pool } from '../../src/proxy/pool.ts'
+import { selfSigned } from '../support/certificate.ts'
+
+const certificate = selfSigned()
+const HEADERS: string[] = []
+
+interface Origin {
+  readonly pool: Pool
+  /** Connections that were made so far. */
+  connections(): number
+  /** Resolves with so many requests when they have come. */
+  arrived(count: number): Promise<(() => void)[]>
+  readonly server: net.Server
+}
+
+type Answering = { end(body: string): unknown }
+
+/** A server that answers `ok` when the test says so, and a pool of connections to it. */
+async function setUp(t: Test, server: net.Server, secure: boolean): Promise<Origin> {
+  const waiting: (() => void)[] = []
+  let connections = 0
+  let wake = () => {}
+  const sockets = new Set<net.Socket>()
+  server.on('connection', (socket: net.Socket) => sockets.add(socket.on('error', () => {})))
+  server.on(secure ? 'secureConnection' : 'connection', () => connections++)
+  server.on('request', (_req: unknown, res: Answering) => {
+    waiting.push(() => res.end('ok'))
+    wake()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as net.AddressInfo
+  const pool = new Pool(
+    `${secure ? 'https' : 'http'}://127.0.0.1:${port}`, buildConnector({ ca: certificate.cert }),
+    { pipelining: 1, keepAliveTimeout: 60_000 },
+  )
+  t.teardown(async () => {
+    await pool.destroy(new Error('the test is over'))
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return {
+    pool, server,
+    connections: () => connections,
+    arrived: async count => {
+      while (waiting.length < count) {
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+      }
+      return waiting.splice(0, count)
+    },
+  }
+}
+
+/** @returns the answer's text; rejects with what the handler was told */
+function ask(pool: Pool, options: Partial<Dispatcher.DispatchOptions> = {}): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    pool.dispatch({ method: 'GET', path: '/', headers: HEADERS, ...options }, {
+      onRequestStart: () => {},
+      onResponseStart: () => {},
+      onResponseData: (_controller, chunk) => {
+        text += chunk
+      },
+      onResponseEnd: () => resolve(text),
+      onResponseError: (_controller, error) => reject(error),
+    })
+  })
+}
+
+const askMany = (pool: Pool, count: number) => Promise.all(Array.from({ length: count }, () => ask(pool)))
+
+async function answer(origin: Origin, count: number): Promise<void> {
+  for (const end of await origin.arrived(count)) end()
+}
+
+/** Asks, answers, and waits for the connections to be free again: undici frees one a turn after its answer. */
+async function exchange(origin: Origin, count: number): Promise<string[]> {
+  const answers = askMany(origin.pool, count)
+  await answer(origin, count)
+  const texts = await answers
+  await setImmediate()
+  return texts
+}
+
+t.test('over HTTP/1.1 one connection for each request under way, used again afterwards', async t => {
+  const origin = await setUp(t, http.createServer(), false)
+  for (let round = 0; round < 3; round++) {
+    t.strictSame(await exchange(origin, 5), Array(5).fill('ok'))
+  }
+  t.equal(origin.connections(), 5)
+})
+
+t.test('the connection that was used last is used first', async t => {
+  const origin = await setUp(t, http.createServer(), false)
+  const ports: (number | undefined)[] = []
+  origin.server.on('request', (req: http.IncomingMessage) => ports.push(req.socket.remotePort))
+  await exchange(origin, 2)
+  for (let i = 0; i < 3; i++) await exchange(origin, 1)
+  t.equal(new Set(ports.slice(2)).size, 1, 'the other one can get old')
+})
+
+t.test('a connection that has closed is not used again', async t => {
+  const origin = await setUp(t, http.createServer(), false)
+  const sockets: net.Socket[] = []
+  origin.server.on('connection', (socket: net.Socket) => sockets.push(socket))
+  for (let round = 0; round < 3; round++) {
+    const before = origin.connections()
+    await exchange(origin, 3)
+    t.equal(origin.connections() - before, 3)
+    const closed = sockets.map(socket => once(socket, 'close'))
+    ;(origin.server as http.Server).closeIdleConnections()
+    await Promise.all(closed)
+    await broughtOver(origin.server)
+    sockets.length = 0
+  }
+})
+
+/** Resolves when a connection made and closed now has come and gone, and what was on its way before it too. */
+async function broughtOver(server: net.Server): Promise<void> {
+  const { port } = server.address() as net.AddressInfo
+  const accepted = once(server, 'connection')
+  const probe = net.connect(port, '127.0.0.1')
+  const [socket] = await accepted as [net.Socket]
+  const closed = once(probe, 'close')
+  socket.end()
+  probe.resume().end()
+  await closed
+}
+
+t.test('what cannot begin fails alone, and its connection serves the next', async t => {
+  const origin = await setUp(t, http.createServer(), false)
+  await exchange(origin, 1)
+  await t.rejects(ask(origin.pool, { headers: ['x-a', 'b\r\nc'] }), { code: 'UND_ERR_INVALID_ARG' })
+  await t.rejects(ask(origin.pool, { path: 'no path' }), { code: 'UND_ERR_INVALID_ARG' })
+  t.strictSame(await exchange(origin, 1), ['ok'])
+  t.equal(origin.connections(), 1)
+})
+
+t.test('HTTP/2: those that come while the first connects share its connection', async t => {
+  const server = http2.createSecureServer({ ...certificate })
+  const origin = await setUp(t, server, true)
+  for (let round = 0; round < 2; round++) {
+    t.strictSame(await exchange(origin, 20), Array(20).fill('ok'))
+    t.equal(origin.connections(), 1)
+  }
+})
+
+t.test('HTTP/2: more connections where one is full', async t => {
+  const server = http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams: 2 } })
+  const origin = await setUp(t, server, true)
+  await exchange(origin, 1)
+  t.strictSame(await exchange(origin, 5), Array(5).fill('ok'))
+  t.equal(origin.connections(), 3)
+})
+
+t.test('TLS without HTTP/2: each has its own connection once that is known', async t => {
+  const origin = await setUp(t, https.createServer({ ...certificate }), true)
+  t.strictSame(await exchange(origin, 5), Array(5).fill('ok'))
+  t.equal(origin.connections(), 5)
+})
+
+t.test('nobody is there: each is told, and none waits for another', async t => {
+  for (const secure of [false, true]) {
+    const server = secure ? https.createServer({ ...certificate }) : http.createServer()
+    const origin = await setUp(t, server, secure)
+    const closed = once(server, 'close')
+    server.close()
+    await closed
+    const answers = Array.from({ length: 5 }, () => ask(origin.pool))
+    for (const refused of answers) await t.rejects(refused, { code: 'ECONNREFUSED' })
+  }
+})
+
+t.test('close lets finish what runs and what waits, and nothing comes after it', async t => {
+  const origin = await setUp(t, http2.createSecureServer({ ...certificate }), true)
+  const answers = askMany(origin.pool, 3)
+  const closed = origin.pool.close()
+  await t.rejects(ask(origin.pool), { message: 'the connections are being closed' })
+  await answer(origin, 3)
+  t.strictSame(await answers, Array(3).fill('ok'))
+  await closed
+})
+
+t.test('destroy ends what runs, what waits and what comes', async t => {
+  const origin = await setUp(t, http.createServer(), false)
+  const running = askMany(origin.pool, 2)
+  running.catch(() => {})
+  await origin.arrived(2)
+  const secure = await setUp(t, https.createServer({ ...certificate }), true)
+  const waiting = Array.from({ length: 3 }, () => ask(secure.pool))
+  for (const promise of waiting) promise.catch(() => {})
+  const reason = new Error('no more')
+  await Promise.all([origin.pool.destroy(reason), secure.pool.destroy(reason)])
+  await t.rejects(running, reason)
+  for (const promise of waiting) await t.rejects(promise, reason)
+  await t.rejects(ask(origin.pool), reason)
+})
