@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import * as net from 'node:net'
+import { Worker } from 'node:worker_threads'
 import type { Load } from './load.ts'
-import { pause } from './subjects.ts'
+
+/** Milliseconds between two looks at what is due: a request begins that much late at most, and few at once. */
+const FINEST_MS = 0.2
 
 /**
  * Requests at a fixed rate, each on a connection that is free or new.
@@ -14,10 +18,11 @@ export async function firstByteTimes(
   const times: number[] = []
   const free: Connection[] = []
   const open = new Set<Connection>()
-  const begin = performance.now()
   const total = Math.floor(rate * seconds)
   const running: Promise<void>[] = []
-  for (let sent = 0; sent < total;) {
+  let sent = 0
+  const begin = performance.now()
+  await everyMs(Math.max(FINEST_MS, 1000 / rate), () => {
     const due = Math.min(total, Math.floor(((performance.now() - begin) / 1000) * rate) + 1)
     for (; sent < due; sent++) {
       const connection = free.pop() ?? new Connection(port, load.end)
@@ -28,11 +33,23 @@ export async function firstByteTimes(
         free.push(connection)
       }))
     }
-    await pause(1)
-  }
+    return sent < total
+  })
   await Promise.all(running)
   for (const connection of open) connection.close()
   return times
+}
+
+/** Calls as often as a thread of its own says, until it is told false. */
+async function everyMs(ms: number, call: () => boolean): Promise<void> {
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  const metronome = new Worker(new URL('metronome.mjs', import.meta.url), {
+    workerData: { cell, everyMs: ms },
+  })
+  metronome.on('message', () => {
+    if (!call()) Atomics.store(cell, 0, 1)
+  })
+  await once(metronome, 'exit')
 }
 
 class Connection {

@@ -100,6 +100,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
           key: options.tls.key,
           ALPNProtocols: ['h2', 'http/1.1'],
           handshakeTimeout: headersTimeout,
+          noDelay: true,
         },
         socket => hand(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
       )
@@ -114,7 +115,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     socket.on('error', ignore)
   })
   front.prependListener('connection', (socket: net.Socket) => {
-    const slot = sockets.add(socket.setNoDelay(true))
+    const slot = sockets.add(socket)
     socket.once('close', () => sockets.delete(slot))
   })
   front.on('tlsClientError', (_error: Error, socket: tls.TLSSocket) => socket.destroy())

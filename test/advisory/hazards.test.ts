@@ -116,13 +116,13 @@ t.test('hazard: the fetch option has no total timeout of its own: a stream ' +
     await wire.request()
     wire.send(STREAM_HEAD)
     for (let i = 0; i < 10; i++) {
-      await new Promise(resolve => setTimeout(resolve, 30))
+      await new Promise(resolve => setTimeout(resolve, 250))
       wire.send(chunk('data: {}\n\n'))
     }
     wire.send('0\r\n\r\n')
   })
   const gateway = await startTestGateway(
-    t, `timeouts: { first_byte: 150ms, idle: 150ms }\n${proxyTo(upstream.url)}`,
+    t, `timeouts: { first_byte: 2s, idle: 2s }\n${proxyTo(upstream.url)}`,
   )
   const answer = await fetch(`${gateway.url}/v1/other`, { headers: { 'x-api-key': KEY } })
   t.equal((await answer.text()).match(/data/g)?.length, 10)

@@ -54,7 +54,7 @@ t.test('a process whose last words nobody can take ends all the same', async t =
   t.teardown(() => closeSync(full))
   const args = ['--input-type=module', '--eval', program]
   const { status } = spawnSync(process.execPath, args, {
-    stdio: ['ignore', full, 'ignore'], timeout: 5_000, killSignal: 'SIGKILL',
+    stdio: ['ignore', full, 'ignore'], timeout: 60_000, killSignal: 'SIGKILL',
   })
   t.equal(status, 3, 'on a full disk')
 })

@@ -39,9 +39,7 @@ function isHonest(dialect: Dialect, stream: boolean, { status, whole, text, body
     || (dialect.isWhole(body) && (text === WORDS || /tool|functionCall/.test(body)))
 }
 
-t.test('faults at random: each request ends in an answer or a clear error, and is in the ledger once', {
-  timeout: 110_000,
-}, async t => {
+t.test('faults at random: each request ends in an answer or a clear error, and is in the ledger once', async t => {
   const { url } = await start(t)
   const seed = Date.now() % 1_000_000
   t.comment(`seed ${seed}`)

@@ -3,8 +3,6 @@ import { go, openBrowser, settled, visit, walk } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.setTimeout(300_000)
-
 t.test('logging in', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return

@@ -3,8 +3,6 @@ import { openBrowser, walk } from './browser.ts'
 import { KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.setTimeout(300_000)
-
 t.test('the pages that the holder of a key has', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return

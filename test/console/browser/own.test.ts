@@ -3,8 +3,6 @@ import { go, openBrowser, visit, walk } from './browser.ts'
 import { KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.setTimeout(300_000)
-
 t.test('the page of a key', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return

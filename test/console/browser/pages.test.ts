@@ -3,8 +3,6 @@ import { openBrowser, walk } from './browser.ts'
 import { ADMIN } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.setTimeout(300_000)
-
 t.test('the other pages', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return

@@ -3,8 +3,6 @@ import { LOOKS, go, openBrowser, visit, walk } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.setTimeout(300_000)
-
 t.test('panel', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return

@@ -3,8 +3,6 @@ import { go, openBrowser, visit } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.setTimeout(300_000)
-
 t.test('what is around every page', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return

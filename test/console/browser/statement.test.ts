@@ -5,8 +5,6 @@ import type { Page } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.setTimeout(300_000)
-
 t.test('statement', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
