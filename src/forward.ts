@@ -1,32 +1,26 @@
-import { NOWHERE, elsewhere } from './candidates.ts'
+import { NOWHERE } from './candidates.ts'
 import type { Target } from './config/types.ts'
 import { GatewayError, asGatewayError } from './errors.ts'
 import { asksForEvents } from './exchange.ts'
 import type { Exchange, Stoppable } from './exchange.ts'
+import { alarm, logLost, logStep } from './forward-log.ts'
 import type { Gateway } from './gateway.ts'
-import { hasSpoken, usedSoFar } from './ledger-row.ts'
-import { createShare } from './metering/share.ts'
+import { Itinerary } from './itinerary.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
-import type { RefusalReason } from './protocols/refusal.ts'
 import { Deadlines } from './proxy/deadlines.ts'
 import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
-import { Relay, codingOf } from './proxy/relay.ts'
+import { Relay } from './proxy/relay.ts'
 import type { AnswerHead, Observer, RelayEnd } from './proxy/relay.ts'
-import { afterFailure, isOperatorsFault } from './proxy/retry.ts'
+import { isOperatorsFault } from './proxy/retry.ts'
 import { limitHeaders, quote } from './reserve.ts'
-import { Rescue, createRescue } from './rescue.ts'
-import { isAccident } from './routing/accident.ts'
-import { candidateId } from './routing/candidate.ts'
-import { Course } from './routing/course.ts'
-import type { Moment, Step } from './routing/course.ts'
-import type { Condition } from './routing/health.ts'
+import { Rescue } from './rescue.ts'
+import type { Step } from './routing/course.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { Try } from './try.ts'
 import type { Failure } from './try.ts'
-import { askedFor, isCredentialRefused, ownWords, untold } from './upstream-errors.ts'
-import type { FlawKind } from './whole-events.ts'
+import { isCredentialRefused, ownWords, untold } from './upstream-errors.ts'
 
 /**
  * Sends the exchange to its candidates, one after the other, until one answers,
@@ -42,28 +36,17 @@ export function forward(
   return new Forwarding(gateway, exchange, order).run()
 }
 
-/** The stream broke that the client was getting, and somebody is to go on with it. */
-interface Interruption {
-  readonly step: Step
-}
-
 class Forwarding implements Stoppable {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
-  readonly #course: Course
   readonly #deadlines: Deadlines
   readonly #relay: Relay
-  /** Where refusals of the request itself go, as far as no such target was asked yet. */
-  readonly #elsewhere: Map<RefusalReason, Target>
-  /** Follows a stream that another candidate may go on with, or why none could; null = none is to. */
-  readonly #rescue: Rescue | string | null
+  readonly #itinerary: Itinerary
+  /** Has other candidates go on with the client's stream where it breaks; null = nobody is to. */
+  readonly #rescue: Rescue | null
   #current: Try | null = null
-  /** What broke the stream that is to be continued; null = nothing did. */
-  #broke: GatewayError | null = null
   /** What kept the upstream from the protocol's end, after all had been said; null = nothing did. */
   #unfinished: GatewayError | null = null
-  /** Of the answer that is under way: it may come and break before anybody waits for that. */
-  #interruption: PromiseWithResolvers<Interruption> | null = null
   /** The latest answer that an upstream gave of its own, though it was an error. */
   #kept: { readonly answer: KeptAnswer; readonly candidate: Target } | null = null
   /** Of the answer that goes to the client. */
@@ -79,11 +62,9 @@ class Forwarding implements Stoppable {
     const timeouts = route?.timeouts ?? gateway.config.timeouts
     this.#gateway = gateway
     this.#exchange = exchange
-    const isIll = (target: Target) => this.#condition(target).circuit !== 'closed'
-    this.#course = new Course(order, route?.retries ?? 0, isIll)
-    this.#elsewhere = route ? elsewhere(route) : NOWHERE
     const expired = (error: GatewayError): void => this.#expired(error)
     this.#deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, expired)
+    this.#itinerary = new Itinerary(gateway, exchange, order, this.#deadlines)
     this.#relay = new Relay({
       res: exchange.res,
       own: () => this.#own(),
@@ -99,7 +80,7 @@ class Forwarding implements Stoppable {
       rescue: error => this.#rescued(error),
     })
     const continues = route?.resume === 'continue' && asksForEvents(exchange)
-    this.#rescue = continues ? createRescue(exchange, kind => this.#flawed(kind)) : null
+    this.#rescue = continues ? new Rescue(gateway, exchange, error => this.#flawed(error)) : null
     exchange.relay = this.#relay
     exchange.underWay = this
   }
@@ -108,7 +89,7 @@ class Forwarding implements Stoppable {
     const exchange = this.#exchange
     if (exchange.route?.resume === 'hold' && asksForEvents(exchange)) this.#showLife()
     try {
-      let candidate = this.#course.current
+      let candidate = this.#itinerary.current
       for (;;) {
         const current = this.#begin(candidate)
         const error = await current.attempt.run(this.#gateway.proxy)
@@ -117,14 +98,16 @@ class Forwarding implements Stoppable {
         if (failure !== null) {
           this.#failed(current, failure)
           exchange.proceed()
-          step = this.#next(failure)
+          step = this.#broke ? this.#itinerary.nextToGoOn(failure) : this.#itinerary.next(failure)
           if (step === null) return await this.#giveUp(failure)
         } else {
-          const end = await (this.#interruption ? this.#relayed(current) : this.#relay.done)
+          if (this.#broke) current.answered()
+          const { done } = this.#relay
+          const end = await (this.#rescue?.interrupted(done) ?? done)
           if (end === null || end instanceof GatewayError) return this.#ended(current, end)
-          step = end.step
+          step = end
         }
-        this.#logStep(current, step)
+        logStep(this.#gateway, exchange, current.record, step)
         if (step.delayMs > 0) await this.#wait(step.delayMs)
         exchange.proceed()
         candidate = step.target
@@ -155,18 +138,18 @@ class Forwarding implements Stoppable {
     const begun = () => this.#relay.waits
     // To a client that was shown signs of life not every answer can go as it is.
     const isFree = !whole && this.#signs === null && !begun()
-    const isLast = isFree && this.#course.attemptsLeft === 0 && this.#elsewhere.size === 0
-    const rescue = this.#broke === null ? null : this.#following
+    const isLast = isFree && this.#itinerary.isLast
+    const reasons = this.#broke ? NOWHERE : this.#itinerary.elsewhere
     const current = new Try(this.#gateway, exchange, {
       candidate,
       deadlines: this.#deadlines,
       sink: this.#relay,
-      demands: isLast ? null : { reasons: rescue ? NOWHERE : this.#elsewhere, whole, begun },
+      demands: isLast ? null : { reasons, whole, begun },
       onAlive: () => this.#showLife(),
-      edits: rescue && (body => rescue.edits(body)),
+      edits: this.#rescue?.edits ?? null,
     })
     this.#current = current
-    if (this.#following) this.#interruption = Promise.withResolvers()
+    this.#rescue?.begin()
     // Should the process die, the ledger tells of every attempt that was begun.
     if (!isFirst && exchange.entry) this.#gateway.accounts.ledger?.progress(exchange.entry)
     return current
@@ -189,49 +172,14 @@ class Forwarding implements Stoppable {
     current.failed(failure)
     // It went up and nothing came back: who left it waiting may have to pay for the prompt.
     exchange.answer = exchange.stopped && attempt.sent ? { kind: 'none', delivered: false } : null
-    if (status !== null && isOperatorsFault(status)) this.#alarm(candidate, status)
+    if (status !== null && isOperatorsFault(status)) alarm(this.#gateway, exchange, candidate, status)
     const isKept = answer && !isCredentialRefused(answer.status) && this.#broke === null
     if (isKept) this.#kept = { answer, candidate }
   }
 
-  #next({ error, status, headers, answer, reason }: Failure): Step | null {
-    if (reason !== null) {
-      const target = this.#elsewhere.get(reason) as Target
-      this.#elsewhere.delete(reason)
-      return this.#course.redirect(target)
-    }
-    const retryAfterMs = askedFor(headers, answer, this.#gateway.clock.wall())
-    const { retryable, again } = afterFailure(error, status)
-    if (this.#broke === null) {
-      const { consecutiveFailures } = this.#condition(this.#course.current)
-      const soon = isAccident(status, retryAfterMs, consecutiveFailures)
-      return this.#course.next({ retryable, again, soon, retryAfterMs }, this.#moment)
-    }
-    // Whatever keeps one from going on, another may.
-    const setback = { retryable: true, again: retryable && again, soon: false, retryAfterMs }
-    return this.#course.next(setback, this.#moment, this.#suits)
-  }
-
-  #condition(target: Target): Condition {
-    return this.#gateway.health.condition(candidateId(target, this.#exchange.model))
-  }
-
-  get #moment(): Moment {
-    return { now: this.#gateway.clock.monotonic(), timeLeft: this.#deadlines.left, random: Math.random() }
-  }
-
-  /** Who can go on: of what has said nothing yet, anybody can be asked anew. */
-  readonly #suits = ({ prefill }: Target): boolean => prefill || !hasSpoken(this.#exchange)
-
-  get #following(): Rescue | null {
-    return this.#rescue instanceof Rescue ? this.#rescue : null
-  }
-
-  /** @returns how the answer ended, or how it is to go on */
-  #relayed(current: Try): Promise<RelayEnd | Interruption> {
-    if (this.#broke) current.answered()
-    const interrupted = this.#interruption?.promise
-    return interrupted ? Promise.race([this.#relay.done, interrupted]) : this.#relay.done
+  /** What broke the stream that another candidate is to go on with; null = nothing did. */
+  get #broke(): GatewayError | null {
+    return this.#rescue?.broke ?? null
   }
 
   /**
@@ -239,59 +187,36 @@ class Forwarding implements Stoppable {
    * @returns whether somebody goes on with it, or the end if that is all it lacks
    */
   #rescued(error: GatewayError): boolean | Buffer {
-    const rescue = this.#rescue
     const current = this.#current
     if (current === null || this.#gaveUp || error.source !== 'upstream') return false
     if (current.rest !== null) {
       this.#unfinished = error
       return current.rest
     }
+    const rescue = this.#rescue
     if (rescue === null) return false
-    if (typeof rescue === 'string') {
-      this.#logLost(rescue)
-      return false
-    }
     const { standing } = rescue
     if (standing.can === 'finish') {
       this.#unfinished = error
       return standing.rest
     }
     if (standing.can === 'nothing') {
-      this.#logLost(standing.reason)
+      logLost(this.#gateway, this.#exchange, standing.reason)
       return false
     }
-    const { again } = afterFailure(error, null)
-    const setback = { retryable: true, again, soon: false, retryAfterMs: null }
-    const step = this.#course.next(setback, this.#moment, this.#suits)
+    const step = this.#itinerary.nextToGoOn(unanswered(error))
     if (step === null) return false
-    this.#broke = error
-    this.#partly(current, error)
-    rescue.goOn(usedSoFar(this.#exchange))
-    this.#interruption?.resolve({ step })
-    return true
-  }
-
-  /** An attempt brought the first part of an answer, and is to be billed for it. */
-  #partly(current: Try, error: GatewayError): void {
-    const exchange = this.#exchange
-    const { answer, quoted, estimatedInput, body, classified: { endpoint } } = exchange
     current.attempt.abort(error)
     current.broke(error, this.#relay.status)
     this.#deadlines.rest()
-    if (answer) {
-      const request = body?.bytes ?? null
-      const { counter } = this.#gateway.accounts
-      const share = createShare(counter, { endpoint: endpoint.name, request, answer, estimatedInput })
-      exchange.earlier.push({ answer, quoted, record: current.record, share })
-    }
-    exchange.answer = null
+    rescue.goOn(error, current.record, step)
+    return true
   }
 
   /** The stream had an event that the client is not to see, or cannot. */
-  #flawed(kind: FlawKind): void {
+  #flawed(error: GatewayError): void {
     // It may have ended the stream as well by now.
     if (this.#relay.waits) return
-    const error = flawError(kind)
     this.#current?.stop(error)
     this.#relay.broken(error)
   }
@@ -317,7 +242,7 @@ class Forwarding implements Stoppable {
   #inspect(head: AnswerHead): GatewayError | Observer | null {
     const exchange = this.#exchange
     const candidate = exchange.candidate as Target
-    if (!this.#gaveUp && isOperatorsFault(head.status)) this.#alarm(candidate, head.status)
+    if (!this.#gaveUp && isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
     if (isCredentialRefused(head.status)) return untold(head.status)
     this.#signs?.end()
     this.#kept = null
@@ -325,9 +250,7 @@ class Forwarding implements Stoppable {
     if (exchange.recording) exchange.recording.contentType = head.contentType
     exchange.status = head.status
     const observer = observe(this.#gateway, exchange, head)
-    // Compressed against our asking, its events cannot be followed.
-    const isEvents = head.contentType.toLowerCase().startsWith('text/event-stream') && codingOf(head) === null
-    return (observer && isEvents && head.status === 200 && this.#following?.follow(observer)) || observer
+    return observer && this.#rescue ? this.#rescue.follow(observer, head) : observer
   }
 
   #own(): OwnHeaders {
@@ -369,7 +292,7 @@ class Forwarding implements Stoppable {
   #lastWords(error: GatewayError): string {
     const { classified, id } = this.#exchange
     const { protocol, name } = classified.endpoint
-    const told = error.source === 'upstream' ? this.#following?.lastWords : null
+    const told = error.source === 'upstream' ? this.#rescue?.lastWords : null
     if (told) return told
     const own = this.#kept && ownWords(this.#kept.answer, protocol)
     return own ?? PROTOCOLS[protocol].streamError(error, name, id)
@@ -385,40 +308,10 @@ class Forwarding implements Stoppable {
     }
     return promise
   }
-
-  #alarm({ upstream: { name } }: Target, status: number): void {
-    this.#gateway.lasting.rejections.set(name, { status, at: this.#gateway.clock.wall() })
-    this.#gateway.log.error(
-      { request: this.#exchange.id, upstream: name, status },
-      "the upstream refused the gateway's own credential: check upstreams.%s.auth", name,
-    )
-  }
-
-  #logLost(why: string): void {
-    this.#gateway.log.info({ request: this.#exchange.id, why }, 'the stream cannot be continued')
-  }
-
-  #logStep({ record }: Try, { target, delayMs }: Step): void {
-    const { upstream, outcome, status } = record
-    const next = target.upstream.name
-    const line = { request: this.#exchange.id, upstream, outcome, status, next, wait_ms: delayMs }
-    this.#gateway.log.warn(line, 'attempt failed')
-  }
 }
 
 function recordingOf({ recording }: Exchange): ((bytes: Buffer) => void) | undefined {
   return recording ? bytes => recording.push(bytes) : undefined
-}
-
-function flawError(kind: FlawKind): GatewayError {
-  switch (kind) {
-    case 'error':
-      return new GatewayError('upstream_cut', 'the upstream broke off the stream with an error')
-    case 'malformed':
-      return new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed')
-    case 'too_long':
-      return new GatewayError('upstream_invalid', 'the upstream sent an event that is too long to be joined')
-  }
 }
 
 function unanswered(error: GatewayError): Failure {

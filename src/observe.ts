@@ -111,7 +111,7 @@ class BodyCollector implements Observer {
   push(chunk: Buffer): void {
     if (this.#pieces === null) return
     this.#size += chunk.length
-    if (this.#size > UNCOUNTED && !this.#hasRoom()) this.#giveUp()
+    if (this.#size > UNCOUNTED && !this.#takeRoom()) this.#giveUp()
     else this.#pieces.push(chunk)
   }
 
@@ -122,8 +122,12 @@ class BodyCollector implements Observer {
     this.#pieces.clear()
   }
 
-  /** From here on all of it counts, until the exchange is settled. */
-  #hasRoom(): boolean {
+  /**
+   * From here on all of it counts, until the exchange is settled.
+   *
+   * @returns false where there is no room for it
+   */
+  #takeRoom(): boolean {
     const { config, lasting: { bodies } } = this.#gateway
     const more = this.#size - this.#exchange.answerHeld
     if (this.#size > MOST_KEPT || !bodies.takeForAnswer(more, config.server.bodyMemory)) return false

@@ -1,25 +1,107 @@
-import type { Exchange } from './exchange.ts'
+import type { GatewayError } from './errors.ts'
+import type { AttemptRecord, Exchange } from './exchange.ts'
+import { Followed } from './followed.ts'
+import type { OnFlaw } from './followed.ts'
+import type { Gateway } from './gateway.ts'
+import { usedSoFar } from './ledger-row.ts'
+import { createShare } from './metering/share.ts'
 import type { Edit } from './protocols/splice.ts'
-import type { Observer } from './proxy/relay.ts'
+import { codingOf } from './proxy/relay.ts'
+import type { AnswerHead, Observer, RelayEnd } from './proxy/relay.ts'
 import { resumption } from './resume/index.ts'
 import type { Before, Joiner, Resumption, Standing } from './resume/index.ts'
+import type { Step } from './routing/course.ts'
 import { WholeEvents } from './whole-events.ts'
-import type { FlawKind } from './whole-events.ts'
 
 /**
- * Follows a stream on its way to the client, so that another candidate can go on
- * with it where it breaks.
+ * Follows the client's stream, so that where it breaks another candidate can go
+ * on with it (`resume: continue`). It goes through these once for each attempt:
+ *
+ *   1. `begin` as the attempt does, with `edits` in its request;
+ *   2. `follow` the answer that comes of it;
+ *   3. `interrupted` awaits its end;
+ *   4. where it breaks, `standing` tells what can be done, and `goOn` has it done.
  */
 export class Rescue {
-  readonly #resumption: Resumption
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
   readonly #onFlaw: OnFlaw
+  /** A string tells why nobody could go on, whatever comes. */
+  readonly #resumption: Resumption | string
   #events: WholeEvents | null = null
+  #broke: GatewayError | null = null
+  /** What the answers so far have used; null = this is the first. */
   #before: (() => Before) | null = null
+  /** Of the answer that is under way: it may come and break before anybody waits for that. */
+  #interruption: PromiseWithResolvers<Step> | null = null
 
-  /** @param onFlaw called soon after the stream had an event that is none, which the client does not see */
-  constructor(resumption: Resumption, onFlaw: OnFlaw) {
-    this.#resumption = resumption
+  /** @param onFlaw gets what is wrong with an event that the client is not to see, or cannot */
+  constructor(gateway: Gateway, exchange: Exchange, onFlaw: OnFlaw) {
+    const { classified, body } = exchange
+    this.#gateway = gateway
+    this.#exchange = exchange
     this.#onFlaw = onFlaw
+    this.#resumption = body?.json
+      ? resumption(classified.endpoint.name, body.bytes)
+      : 'the request is no JSON object'
+  }
+
+  /** What broke the stream last that is to be continued; null = nothing did. */
+  get broke(): GatewayError | null {
+    return this.#broke
+  }
+
+  /** What is changed in the client's body to ask for the rest; null while all is to be asked for. */
+  get edits(): ((body: Buffer) => Edit[]) | null {
+    const resumption = this.#resumption
+    return this.#broke === null || typeof resumption === 'string' ? null : body => resumption.edits(body)
+  }
+
+  /** An attempt begins. */
+  begin(): void {
+    if (typeof this.#resumption !== 'string') this.#interruption = Promise.withResolvers()
+  }
+
+  /** Looks on while an answer passes, the first one or one that goes on with it, and makes it fit. */
+  follow(inner: Observer, head: AnswerHead): Observer {
+    const resumption = this.#resumption
+    // Compressed against our asking, its events cannot be followed.
+    const isEvents = head.contentType.toLowerCase().startsWith('text/event-stream') && codingOf(head) === null
+    if (typeof resumption === 'string' || !isEvents || head.status !== 200) return inner
+    const events = new WholeEvents(this.#before !== null)
+    this.#events = events
+    const joiner = this.#before ? resumption.join(this.#before) : noted(resumption)
+    return new Followed(inner, events, joiner, this.#onFlaw)
+  }
+
+  /**
+   * Awaits how the answer under way ends, or where it is to go on.
+   *
+   * @param done settles when nothing more will be sent to the client
+   */
+  interrupted(done: Promise<RelayEnd>): Promise<RelayEnd | Step> {
+    return this.#interruption ? Promise.race([done, this.#interruption.promise]) : done
+  }
+
+  /** What can be done for the client where its stream breaks now. */
+  get standing(): Standing {
+    if (typeof this.#resumption === 'string') return { can: 'nothing', reason: this.#resumption }
+    if (this.#events?.overflowed) return { can: 'nothing', reason: 'an event is too long to be kept' }
+    return this.#resumption.standing
+  }
+
+  /**
+   * The stream broke. What came of it so far is billed for itself, and what
+   * follows goes on where the client stands.
+   *
+   * @param record of the attempt that broke
+   * @param step to whoever goes on
+   */
+  goOn(error: GatewayError, record: AttemptRecord, step: Step): void {
+    this.#broke = error
+    setAside(this.#gateway, this.#exchange, record)
+    this.#before = usedSoFar(this.#exchange)
+    this.#interruption?.resolve(step)
   }
 
   /** The error that the upstream told of in the stream, as it came; null = it told of none. */
@@ -27,37 +109,7 @@ export class Rescue {
     const flaw = this.#events?.flaw
     return flaw?.kind === 'error' ? flaw.bytes.toString('utf8') : null
   }
-
-  get standing(): Standing {
-    if (this.#events?.overflowed) return { can: 'nothing', reason: 'an event is too long to be kept' }
-    return this.#resumption.standing
-  }
-
-  /** What is changed in the client's body to ask for the rest. */
-  edits(body: Buffer): Edit[] {
-    return this.#resumption.edits(body)
-  }
-
-  /**
-   * What follows goes on where the client's stream stands.
-   *
-   * @param before what the answers so far have used; asked for when the client is to be told
-   */
-  goOn(before: () => Before): void {
-    this.#before = before
-  }
-
-  /** Looks on while an answer passes, the first one or one that goes on with it, and makes it fit. */
-  follow(inner: Observer): Observer {
-    const events = new WholeEvents(this.#before !== null)
-    this.#events = events
-    return new Followed(inner, events, this.#onFlaw, this.#before
-      ? this.#resumption.join(this.#before)
-      : noted(this.#resumption))
-  }
 }
-
-export type OnFlaw = (kind: FlawKind) => void
 
 const NOTHING = Buffer.alloc(0)
 
@@ -72,63 +124,13 @@ function noted(resumption: Resumption): Joiner {
   }
 }
 
-class Followed implements Observer {
-  readonly #inner: Observer
-  readonly #events: WholeEvents
-  readonly #onFlaw: OnFlaw
-  readonly #joiner: Joiner
-
-  constructor(inner: Observer, events: WholeEvents, onFlaw: OnFlaw, joiner: Joiner) {
-    this.#inner = inner
-    this.#events = events
-    this.#onFlaw = onFlaw
-    this.#joiner = joiner
+/** An attempt brought a part of an answer, and is to be billed for it. */
+function setAside({ accounts: { counter } }: Gateway, exchange: Exchange, record: AttemptRecord): void {
+  const { answer, quoted, estimatedInput, body, classified: { endpoint } } = exchange
+  if (answer) {
+    const request = body?.bytes ?? null
+    const share = createShare(counter, { endpoint: endpoint.name, request, answer, estimatedInput })
+    exchange.earlier.push({ answer, quoted, record, share })
   }
-
-  readonly filter = {
-    push: (chunk: Buffer): Buffer => {
-      const wasWell = this.#events.flaw === null
-      const out = this.#pass(this.#events.push(chunk))
-      const { flaw } = this.#events
-      // Not now: what stood before it has to reach the client first.
-      if (wasWell && flaw !== null) queueMicrotask(() => this.#onFlaw(flaw.kind))
-      return out
-    },
-    end: (): Buffer => {
-      const rest = this.#pass(this.#events.end())
-      const late = this.#show(this.#inner.filter?.end() ?? NOTHING)
-      return Buffer.concat([rest, late, this.#joiner.end()])
-    },
-  }
-
-  get terminated(): boolean | null {
-    return this.#events.flaw === null ? this.#inner.terminated : false
-  }
-
-  get atBoundary(): boolean {
-    return this.#events.overflowed ? this.#inner.atBoundary : true
-  }
-
-  push(chunk: Buffer): void {
-    this.#inner.push(chunk)
-  }
-
-  end(): void {
-    this.#inner.end()
-  }
-
-  #pass(events: Buffer): Buffer {
-    return this.#show(this.#inner.filter?.push(events) ?? events)
-  }
-
-  #show(events: Buffer): Buffer {
-    return events.length > 0 ? this.#joiner.push(events) : events
-  }
-}
-
-/** Makes what follows the answer to a request; a string tells why nobody could go on with it. */
-export function createRescue({ classified, body }: Exchange, onFlaw: OnFlaw): Rescue | string {
-  if (!body?.json) return 'the request is no JSON object'
-  const found = resumption(classified.endpoint.name, body.bytes)
-  return typeof found === 'string' ? found : new Rescue(found, onFlaw)
+  exchange.answer = null
 }

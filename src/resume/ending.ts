@@ -1,11 +1,8 @@
 import { SseReader, dataOf } from '../metering/sse.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import type { Ending } from '../proxy/prelude.ts'
-import { ChatDialect, asksForSeveralChats } from './chat.ts'
-import { GenerateDialect, asksForSeveralCandidates } from './generate.ts'
-import { MessagesDialect } from './messages.ts'
+import { STREAMS } from './dialects.ts'
 import { isObject, jsonObject, objectIn } from './resumption.ts'
-import type { Dialect, Json } from './resumption.ts'
 
 /**
  * What a stream lacks that broke before its client has seen any of it.
@@ -16,9 +13,11 @@ import type { Dialect, Json } from './resumption.ts'
  */
 export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer): Ending | null {
   const asked: unknown = JSON.parse(request.toString('utf8'))
-  const dialect = isObject(asked) ? dialectFor(endpoint, asked) : null
-  if (dialect === null) return null
-  const { include_usage: wantsUsage } = objectIn(asked as Json, 'stream_options')
+  const known = STREAMS[endpoint]
+  // One of several may be all there, and the others not.
+  if (known === undefined || !isObject(asked) || known.asksForSeveral(asked)) return null
+  const dialect = known.dialect()
+  const { include_usage: wantsUsage } = objectIn(asked, 'stream_options')
   let isClear = true
   let hasUsage = false
   const reader = new SseReader(event => {
@@ -35,18 +34,4 @@ export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer
   const isAll = dialect.finished && (hasUsage || wantsUsage !== true)
   if (!isClear || !isAll || !dialect.ending.startsWith(piece)) return null
   return { whole, rest: Buffer.from(dialect.ending) }
-}
-
-/** Null where the protocol is not known, or where one answer may not be all. */
-function dialectFor(endpoint: EndpointName, request: Json): Dialect | null {
-  switch (endpoint) {
-    case 'chat.completions':
-      return asksForSeveralChats(request) ? null : new ChatDialect()
-    case 'messages':
-      return new MessagesDialect()
-    case 'generate.stream':
-      return asksForSeveralCandidates(request) ? null : new GenerateDialect()
-    default:
-      return null
-  }
 }

@@ -1,7 +1,5 @@
 import type { EndpointName } from '../protocols/names.ts'
-import { ChatDialect, chatObstacle, chatText } from './chat.ts'
-import { GenerateDialect, generateObstacle, generateText } from './generate.ts'
-import { MessagesDialect, messagesObstacle, messagesText } from './messages.ts'
+import { STREAMS } from './dialects.ts'
 import { Resumption, isObject } from './resumption.ts'
 
 export { endingOf } from './ending.ts'
@@ -25,14 +23,7 @@ export { Resumption } from './resumption.ts'
 export function resumption(endpoint: EndpointName, body: Buffer): Resumption | string {
   const request: unknown = JSON.parse(body.toString('utf8'))
   if (!isObject(request)) return 'the request is no JSON object'
-  switch (endpoint) {
-    case 'chat.completions':
-      return chatObstacle(request) ?? new Resumption(new ChatDialect(), chatText)
-    case 'messages':
-      return messagesObstacle(request) ?? new Resumption(new MessagesDialect(), messagesText)
-    case 'generate.stream':
-      return generateObstacle(request) ?? new Resumption(new GenerateDialect(), generateText)
-    default:
-      return 'answers of this endpoint cannot be continued'
-  }
+  const known = STREAMS[endpoint]
+  if (known === undefined) return 'answers of this endpoint cannot be continued'
+  return known.obstacle(request) ?? new Resumption(known.dialect(), known.text)
 }

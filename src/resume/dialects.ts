@@ -1,0 +1,39 @@
+import type { EndpointName } from '../protocols/names.ts'
+import { ChatDialect, asksForSeveralChats, chatObstacle, chatText } from './chat.ts'
+import { GenerateDialect, asksForSeveralCandidates, generateObstacle, generateText } from './generate.ts'
+import { MessagesDialect, messagesObstacle, messagesText } from './messages.ts'
+import type { Dialect, Json } from './resumption.ts'
+
+/** What is known of an endpoint's streams. */
+export interface KnownStream {
+  /** Makes what follows one answer. */
+  dialect(): Dialect
+  /** What one event adds to the text of the answer. */
+  text(event: Json): string
+  /** Why the request asks for something that cannot be continued; null = it does not. */
+  obstacle(request: Json): string | null
+  /** Does the request ask for more than one answer? */
+  asksForSeveral(request: Json): boolean
+}
+
+/** The endpoints whose streams can be continued, or given the end that they lack. */
+export const STREAMS: Readonly<Partial<Record<EndpointName, KnownStream>>> = {
+  'chat.completions': {
+    dialect: () => new ChatDialect(),
+    text: chatText,
+    obstacle: chatObstacle,
+    asksForSeveral: asksForSeveralChats,
+  },
+  'messages': {
+    dialect: () => new MessagesDialect(),
+    text: messagesText,
+    obstacle: messagesObstacle,
+    asksForSeveral: () => false,
+  },
+  'generate.stream': {
+    dialect: () => new GenerateDialect(),
+    text: generateText,
+    obstacle: generateObstacle,
+    asksForSeveral: asksForSeveralCandidates,
+  },
+}
