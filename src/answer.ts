@@ -8,7 +8,7 @@ import type { ProtocolName } from './protocols/names.ts'
 import { hasBody } from './proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from './proxy/client.ts'
 import { appendVia, ownHeaders } from './proxy/headers.ts'
-import { limitHeaders } from './reserve.ts'
+import { servedBy } from './served-by.ts'
 
 /** Milliseconds that a refused client may go on sending, so that it gets to read why; nginx's figures. */
 const LINGER = 30_000
@@ -29,9 +29,7 @@ export function answerJson(
     'content-type', 'application/json',
     'content-length', String(bytes.length),
     ...Object.entries(headers).flat(),
-    ...ownHeaders({
-      version: gateway.version, requestId: exchange.id, limits: limitHeaders(gateway, exchange),
-    }),
+    ...ownHeaders(servedBy(gateway, exchange, null)),
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')

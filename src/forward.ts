@@ -9,14 +9,15 @@ import { Itinerary } from './itinerary.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import { Deadlines } from './proxy/deadlines.ts'
-import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
+import type { RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
 import { Relay } from './proxy/relay.ts'
 import type { AnswerHead, Observer, RelayEnd } from './proxy/relay.ts'
 import { isOperatorsFault } from './proxy/retry.ts'
-import { limitHeaders, quote } from './reserve.ts'
+import { quote } from './reserve.ts'
 import { Rescue } from './rescue.ts'
 import type { Step } from './routing/course.ts'
+import { servedBy } from './served-by.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { Try } from './try.ts'
 import type { Failure } from './try.ts'
@@ -67,7 +68,7 @@ class Forwarding implements Stoppable {
     this.#itinerary = new Itinerary(gateway, exchange, order, this.#deadlines)
     this.#relay = new Relay({
       res: exchange.res,
-      own: () => this.#own(),
+      own: () => servedBy(gateway, exchange, (exchange.candidate as Target).upstream.name),
       clock: gateway.clock,
       deadlines: this.#deadlines,
       inspect: head => this.#inspect(head),
@@ -251,16 +252,6 @@ class Forwarding implements Stoppable {
     exchange.status = head.status
     const observer = observe(this.#gateway, exchange, head)
     return observer && this.#rescue ? this.#rescue.follow(observer, head) : observer
-  }
-
-  #own(): OwnHeaders {
-    const { id, candidate, attempts } = this.#exchange
-    return {
-      version: this.#gateway.version,
-      requestId: id,
-      limits: limitHeaders(this.#gateway, this.#exchange),
-      served: { upstream: (candidate as Target).upstream.name, attempts: attempts.length },
-    }
   }
 
   /** A deadline has passed: of an attempt, which others may follow, or of the exchange. */

@@ -13,8 +13,9 @@ import { admit, identify, open, route } from './pipeline.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { headersUp } from './proxy/headers.ts'
 import { Tunnel } from './proxy/websocket.ts'
-import { limitHeaders, reserve } from './reserve.ts'
+import { reserve } from './reserve.ts'
 import { candidateId } from './routing/candidate.ts'
+import { servedBy } from './served-by.ts'
 import { settle } from './settle.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -126,12 +127,7 @@ async function openTunnel(
     }),
     handshake: handshakeHeaders(req as IncomingMessage),
     upstream: { url: upstream.url, socketPath: upstream.socketPath, ca: upstream.config.ca },
-    own: {
-      version: gateway.version,
-      requestId: exchange.id,
-      limits: limitHeaders(gateway, exchange),
-      served: { upstream: upstream.config.name, attempts: exchange.attempts.length },
-    },
+    own: servedBy(gateway, exchange, upstream.config.name),
     clock: gateway.clock,
     timeouts: exchange.route?.timeouts ?? gateway.config.timeouts,
     startedAt: exchange.startedAt,
