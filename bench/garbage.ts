@@ -1,17 +1,20 @@
 /**
  * What becomes of the garbage that requests make: it should die young. What is
  * promoted to the old generation instead costs its copying, and a major
- * collection later on. The figures are V8's own, and hold on a busy machine.
+ * collection later on. The figures are V8's own, and hold on a busy machine. It is
+ * beside streams that stay, which V8 might take for what all requests are like.
  *
- *   node bench/garbage.ts [rounds] [seconds]
+ *   node bench/garbage.ts [rounds] [seconds] [streams]
  */
 import { readFileSync } from 'node:fs'
 import { endAfter, printTable } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
+import { openSilent } from './lib/silent.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 4)
 const seconds = Number(process.argv[3] ?? 3)
+const streams = Number(process.argv[4] ?? 500)
 const CONNECTIONS = 32
 /** kB per request that are promoted at most, of some 60 that are allocated. */
 const TARGET = 0.5
@@ -27,6 +30,7 @@ interface Collection {
 endAfter(60 + (rounds + 1) * seconds * 3)
 const upstream = await startScript('direct', 'upstream.ts')
 const gateway = await startGateway(upstream.port, { nodeArgs: ['--trace-gc-nvp'] })
+const open = await openSilent(gateway.port, streams)
 let read = 0
 let isolate: string | null = null
 
@@ -60,11 +64,12 @@ for (let round = 0; round <= rounds; round++) {
   rows.push([String(round), String(units), ...figures, String(all.length - minor.length)])
 }
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${CONNECTIONS} connections, ${seconds} s a round`)
+  `${CONNECTIONS} connections beside ${streams} streams, ${seconds} s a round`)
 printTable(['round', 'requests', 'allocated, kB', 'promoted, kB', 'pause, us', 'major collections'], rows)
 if (!(worst <= TARGET)) {
   console.log(`\na request has ${worst.toFixed(2)} kB promoted, above ${TARGET}`)
   process.exitCode = 1
 }
+for (const socket of open) socket.destroy()
 gateway.stop()
 upstream.stop()

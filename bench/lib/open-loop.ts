@@ -6,6 +6,9 @@ import type { Load } from './load.ts'
 /** Milliseconds between two looks at what is due: a request begins that much late at most, and few at once. */
 const FINEST_MS = 0.2
 
+/** Milliseconds at the start that count for nobody: connections are made, to the proxy and behind it. */
+const SETTLING_MS = 500
+
 /**
  * Requests at a fixed rate, each on a connection that is free or new.
  *
@@ -18,18 +21,21 @@ export async function firstByteTimes(
   const times: number[] = []
   const free: Connection[] = []
   const open = new Set<Connection>()
-  const total = Math.floor(rate * seconds)
+  const settling = Math.floor((rate * SETTLING_MS) / 1000)
+  const total = settling + Math.floor(rate * seconds)
   const running: Promise<void>[] = []
   let sent = 0
-  const begin = performance.now()
+  let begin = Number.NaN
   await everyMs(Math.max(FINEST_MS, 1000 / rate), () => {
+    if (sent === 0) begin = performance.now()
     const due = Math.min(total, Math.floor(((performance.now() - begin) / 1000) * rate) + 1)
     for (; sent < due; sent++) {
       const connection = free.pop() ?? new Connection(port, load.end)
       open.add(connection)
       const dueAt = begin + (sent / rate) * 1000
+      const counts = sent >= settling
       running.push(connection.ask(load.bytes).then(firstByteAt => {
-        times.push(firstByteAt - dueAt)
+        if (counts) times.push(firstByteAt - dueAt)
         free.push(connection)
       }))
     }

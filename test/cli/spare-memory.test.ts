@@ -76,8 +76,8 @@ t.test('a load that comes right after the start is followed by no collection eit
   t.equal(state.collections, 1)
 })
 
-t.test('V8 is told not to collect an idle process on its own, by flags that it knows', async t => {
-  // What it does in half a minute would be seen by --trace-memory-reducer.
+t.test('V8 is told what it does otherwise behind our back, by flags that it knows', async t => {
+  // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
   const told = `
     import v8 from 'node:v8'
     import { syncBuiltinESMExports } from 'node:module'
@@ -92,9 +92,13 @@ t.test('V8 is told not to collect an idle process on its own, by flags that it k
   const flags = stderr.trim().split('\n')
   t.match(flags, [
     /^--gc-memory-reducer-start-delay-ms=[1-9]\d{9}$/, /^--memory-reducer-delay-ms=[1-9]\d{9}$/,
+    /^--no-allocation-site-pretenuring$/,
   ])
   const known = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' })
-  for (const flag of flags) t.match(known, new RegExp(`${flag.split('=', 1)[0]} .*\n *type: int`), flag)
+  for (const flag of flags) {
+    const [, no = '', name, value] = /^--(no-)?([\w-]+)(?:=(.*))?$/.exec(flag) ?? []
+    t.match(known, new RegExp(`--${name} .*\n *type: ${no || value === undefined ? 'bool' : 'int'}`), flag)
+  }
 })
 
 t.test('pauses between loads are no time to collect', async t => {
