@@ -29,6 +29,7 @@ interface Options {
   readonly until?: number
   readonly key?: string
   readonly model?: string
+  readonly upstream?: string
   readonly by?: Group
   readonly json?: true
   readonly csv?: true
@@ -52,13 +53,14 @@ export function usageCommand(world: UsageWorld = ours()): Command {
     .option('--until <when>', 'requests that started before then', moment)
     .option('--key <name>', "requests of this key, or of those that match a glob such as 'team-*'")
     .option('--model <name>', 'requests for this model, as the client named it, or a glob')
-    .addOption(new Option('--by <group>', 'one sum for each').choices(['key', 'model', 'day']))
+    .option('--upstream <name>', 'requests that went to this upstream in the end, or a glob')
+    .addOption(new Option('--by <group>', 'one sum for each').choices(['key', 'model', 'upstream', 'day']))
     .addOption(new Option('--json', 'JSON, one object a line').conflicts('csv'))
     .option('--csv', 'CSV with a line of names (RFC 4180)')
     .addOption(new Option('--limit <n>', `the last n requests; tables show ${TABLE_ROWS} unless told`)
       .argParser(parseLimit).conflicts('by'))
     .addOption(new Option('--request <id>', 'the whole story of one request')
-      .conflicts(['since', 'until', 'key', 'model', 'by', 'csv', 'limit']))
+      .conflicts(['since', 'until', 'key', 'model', 'upstream', 'by', 'csv', 'limit']))
     .addHelpText('after', HELP)
     .action(async (options: Options, command: Command) => {
       const file = ledgerFile(options.config, command)

@@ -17,14 +17,16 @@ export interface Filter {
   readonly key?: string
   /** The model as the client asked for it, or a glob. */
   readonly model?: string
+  /** The upstream that the request went to last, or a glob. */
+  readonly upstream?: string
 }
 
 /** Days are UTC. */
-export type Group = 'key' | 'model' | 'day'
+export type Group = 'key' | 'model' | 'upstream' | 'day'
 
 /** What a group of requests used. */
 export interface Sum {
-  /** The key, the model or the day (2026-11-21); null for requests without one, and for the sum of all. */
+  /** The key, the model, the upstream or the day (2026-11-21); null for requests without one, and for the sum of all. */
   readonly group: string | null
   readonly requests: number
   readonly inputTokens: bigint
@@ -83,9 +85,12 @@ export function openReader(file: string): LedgerReader {
 }
 
 const PAGE = 1000
+/** What rows can be told apart by. */
+const NAMES = ['key', 'model', 'upstream'] as const
 const GROUPS: Readonly<Record<Group, string>> = {
   key: 'key',
   model: 'model',
+  upstream: 'upstream',
   day: `strftime('%Y-%m-%d', started_at / 1000, 'unixepoch')`,
 }
 const SUMMED = {
@@ -218,7 +223,7 @@ class FileReader implements LedgerReader {
   }
 }
 
-function condition({ since, until, key, model }: Filter): Condition {
+function condition({ since, until, ...names }: Filter): Condition {
   const sql = ['TRUE']
   const values: SQLInputValue[] = []
   const add = (text: string, value: SQLInputValue) => {
@@ -226,10 +231,10 @@ function condition({ since, until, key, model }: Filter): Condition {
     values.push(value)
   }
   // The index on time has the names too: by it, only the rows that are wanted are read.
-  if (since !== undefined || key !== undefined || model !== undefined) add('started_at >= ?', since ?? 0)
+  const wanted = NAMES.flatMap(column => names[column] === undefined ? [] : [[column, names[column]] as const])
+  if (since !== undefined || wanted.length > 0) add('started_at >= ?', since ?? 0)
   if (until !== undefined) add('started_at < ?', until)
-  if (key !== undefined) add(`key ${operator(key)} ?`, pattern(key))
-  if (model !== undefined) add(`model ${operator(model)} ?`, pattern(model))
+  for (const [column, name] of wanted) add(`${column} ${operator(name)} ?`, pattern(name))
   return { sql: sql.join(' AND '), values }
 }
 

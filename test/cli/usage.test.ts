@@ -125,6 +125,8 @@ t.test('--by sums up, as a table, JSON or CSV', async t => {
   ])
   const csv = (await usage('--config', config, '--by', 'model', '--csv')).out
   t.match(csv, /^model,requests,[^]*\r\nunpriced,1,/)
+  const upstreams = (await usage('--config', config, '--by', 'upstream', '--csv')).out
+  t.match(upstreams, /^upstream,requests,[^]*\r\nopenai,3,/)
 })
 
 t.test('filters', async t => {
@@ -132,6 +134,8 @@ t.test('filters', async t => {
   for (const [args, wanted] of [
     [['--since', '2026-11-21'], 'r2 r3 r4'],
     [['--until', '2026-11-21'], 'r1'],
+    [['--upstream', 'open*', '--until', '2026-11-21'], 'r1'],
+    [['--upstream', 'elsewhere'], ''],
     [['--since', '2026-11-21T00:00:00.001Z'], 'r3 r4'],
     [['--since', '2026-11-21T02:00+01:00', '--until', '2026-11-21 22:00'], 'r3'],
     [['--since', '90m'], 'r4'],
@@ -175,7 +179,7 @@ t.test('what is wrong with the options is said, with status 2 where nothing else
   t.match(await no('--since', 'yesterday'), { err: /'--since <when>' argument 'yesterday' is invalid.*24h/ })
   t.match(await no('--since', '2026-02-30'), { err: /no such date/ })
   t.match(await no('--until', '2026-11-21T25:00'), { err: /no such date/ })
-  t.match(await no('--by', 'week'), { err: /Allowed choices are key, model, day/ })
+  t.match(await no('--by', 'week'), { err: /Allowed choices are key, model, upstream, day/ })
   t.match(await no('--json', '--csv'), { err: /cannot be used with option/ })
   t.match(await no('--limit', '0'), { err: /whole number/ })
   t.match(await no('--request', 'r1', '--by', 'key'), { err: /cannot be used with option/ })
