@@ -3,7 +3,7 @@ import * as net from 'node:net'
 import { Worker } from 'node:worker_threads'
 import type { Load } from './load.ts'
 
-/** Milliseconds between two looks at what is due: a request begins that much late at most, and few at once. */
+/** Milliseconds between two looks at what is due: no request begins later than that, and few at once. */
 const FINEST_MS = 0.2
 
 /** Milliseconds at the start that count for nobody: connections are made, to the proxy and behind it. */

@@ -8,7 +8,7 @@ const AT_LATEST = 100
 const MOST = 16 * 1024 * 1024
 /** Milliseconds until a reader who was not ready is tried again. */
 const AGAIN = 50
-/** Milliseconds that whoever flushes waits for a reader, and those that last words keep the process waiting. */
+/** Milliseconds that whoever flushes waits for a reader, and that last words keep the process waiting. */
 const PATIENCE = 5_000
 const LAST_PATIENCE = 1_000
 const LF = 0x0a
@@ -72,7 +72,7 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
     clearTimeout(late)
   }
 
-  /** The same at once, for the last words of a process that fails. What is being written may come after them. */
+  /** The same at once, for the last words of a process that fails; what is being written may come later. */
   flushSync(): void {
     const first = this.#writing ? 1 : 0
     const rest = Buffer.concat([...this.#waiting.slice(first), Buffer.from(this.#text)])

@@ -26,7 +26,7 @@ export type Group = 'key' | 'model' | 'upstream' | 'day'
 
 /** What a group of requests used. */
 export interface Sum {
-  /** The key, the model, the upstream or the day (2026-11-21); null for requests without one, and for the sum of all. */
+  /** Key, model, upstream or day (2026-11-21); null for requests without one, and for the sum of all. */
   readonly group: string | null
   readonly requests: number
   readonly inputTokens: bigint
@@ -231,7 +231,10 @@ function condition({ since, until, ...names }: Filter): Condition {
     values.push(value)
   }
   // The index on time has the names too: by it, only the rows that are wanted are read.
-  const wanted = NAMES.flatMap(column => names[column] === undefined ? [] : [[column, names[column]] as const])
+  const wanted = NAMES.flatMap(column => {
+    const name = names[column]
+    return name === undefined ? [] : [[column, name] as const]
+  })
   if (since !== undefined || wanted.length > 0) add('started_at >= ?', since ?? 0)
   if (until !== undefined) add('started_at < ?', until)
   for (const [column, name] of wanted) add(`${column} ${operator(name)} ?`, pattern(name))

@@ -7,6 +7,9 @@ type Request = readonly [options: Dispatcher.DispatchOptions, handler: Dispatche
 /** undici itself hands out none for a request that did not begin. */
 const NOT_BEGUN = null as unknown as Dispatcher.DispatchController
 
+/** Milliseconds that others wait for a first connection to be made: a handshake, and no more. */
+const PROBE_PATIENCE = 1_000
+
 interface Connection {
   readonly client: Client
   /** Its place in `#roomy`; -1 = it is not there. */
@@ -35,6 +38,7 @@ export class Pool {
   #mayBeShared: boolean
   /** Why nothing is taken any more. */
   #ended: Error | null = null
+  #closed: Promise<void> | null = null
   #served: (() => void) | null = null
 
   /** @param connect makes a socket, TLS included */
@@ -61,19 +65,32 @@ export class Pool {
     }
     const request: Request = [options, handler]
     const connection = this.#take()
-    if (connection) this.#give(connection, request)
-    else this.#waiting.push(request)
+    if (!connection) {
+      this.#waiting.push(request)
+      return
+    }
+    this.#give(connection, request)
+    // A handler that was told at once that its request cannot begin may have asked for another.
+    if (this.#waiting.length > 0 && connection.place !== -1) this.#decided(connection)
   }
 
   /** Finishes what runs and what waits, then closes the connections. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#ended ??= new Error('the connections are being closed')
+    this.#closed ??= this.#finish()
+    return this.#closed
+  }
+
+  async #finish(): Promise<void> {
     if (this.#waiting.length > 0) {
       await new Promise<void>(resolve => {
         this.#served = resolve
       })
     }
-    await Promise.all(Array.from(this.#all, ({ client }) => client.close()))
+    // To close one that is about to be gone is an error.
+    await Promise.all(
+      Array.from(this.#all, ({ client }) => (client.destroyed ? client.destroy() : client.close())),
+    )
   }
 
   /** Ends all at once, what runs and what waits with this error. */
@@ -82,6 +99,7 @@ export class Pool {
     const left = this.#waiting.splice(0)
     const destroyed = Array.from(this.#all, ({ client }) => client.destroy(reason))
     for (const [, handler] of left) handler.onResponseError?.(NOT_BEGUN, reason)
+    this.#served?.()
     await Promise.all(destroyed)
   }
 
@@ -94,9 +112,11 @@ export class Pool {
   }
 
   #give(connection: Connection, [options, handler]: Request): void {
-    const hasRoom = connection.client.dispatch(options, handler)
+    const { client } = connection
+    const { size } = client.stats
+    const hasRoom = client.dispatch(options, handler)
     // One that could not even begin has made nobody busy, and nobody will tell that there is room again.
-    if (hasRoom || connection.client.stats.size === 0) this.#putBack(connection)
+    if (hasRoom || client.stats.size === size) this.#putBack(connection)
   }
 
   #putBack(connection: Connection): void {
@@ -108,7 +128,10 @@ export class Pool {
     const client = new Client(this.#origin, this.#options)
     const connection: Connection = { client, place: -1, isGone: false }
     const slot = this.#all.add(connection)
-    if (this.#mayBeShared) this.#probe = connection
+    if (this.#mayBeShared) {
+      this.#probe = connection
+      setTimeout(() => this.#giveUpOn(connection), PROBE_PATIENCE).unref()
+    }
     client.on('connect', () => {
       // Over HTTP/2 it tells that it has room; over HTTP/1.1 each needs its own.
       if (!this.#mayBeShared) this.#decided(connection)
@@ -126,11 +149,17 @@ export class Pool {
       this.#decided(connection)
     }
     client.on('disconnect', leave).on('connectionError', () => {
-      // Those that wait try for themselves: their patience does not wait for one another's.
-      if (this.#probe === connection) this.#mayBeShared = false
+      this.#giveUpOn(connection)
       leave()
     })
     return connection
+  }
+
+  /** It does not tell whether it can be shared: those that wait for that try for themselves. */
+  #giveUpOn(connection: Connection): void {
+    if (this.#probe !== connection) return
+    this.#mayBeShared = false
+    this.#decided(connection)
   }
 
   #takeOut(connection: Connection): void {

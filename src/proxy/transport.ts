@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
 import { buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
+import { mendHttp2Streams } from './http2-streams.ts'
 import { Pool } from './pool.ts'
 
 /** One request, ready for the wire. */
@@ -54,7 +55,8 @@ export interface TransportOptions {
  * that each has its own error and a paused reader is not taken for a dead peer.
  */
 export function createTransport(options: TransportOptions): Transport {
-  const state = { breaking: false, fresh: false }
+  mendHttp2Streams()
+  const state: ConnectionState = { breaking: false, fresh: false }
   const pool = new Pool(options.origin, connector(options, state), {
     pipelining: 1,
     headersTimeout: 0,
@@ -63,12 +65,7 @@ export function createTransport(options: TransportOptions): Transport {
     maxHeaderSize: 64 * 1024,
   })
   return {
-    send: (request, handler) => {
-      pool.dispatch(
-        { method: request.method, path: request.path, headers: request.headers, body: request.body },
-        new InCourse(handler),
-      )
-    },
+    send: (request, handler) => new InCourse(pool, state, request, handler).send(),
     get breaking() {
       return state.breaking
     },
@@ -101,9 +98,13 @@ export function trustedRoots(file: string): string[] {
   return [...rootCertificates, readFileSync(file, 'utf8')]
 }
 
-function connector(
-  options: TransportOptions, state: { breaking: boolean; fresh: boolean },
-): buildConnector.connector {
+/** What happens to some connection at this moment. */
+interface ConnectionState {
+  breaking: boolean
+  fresh: boolean
+}
+
+function connector(options: TransportOptions, state: ConnectionState): buildConnector.connector {
   const connect = buildConnector({
     timeout: options.connectTimeout,
     keepAlive: true,
@@ -137,15 +138,29 @@ function connector(
  * of a body: to enter the context for each costs more than to pass the piece on.
  */
 class InCourse extends AsyncResource implements ResponseHandler {
+  readonly #pool: Pool
+  readonly #state: ConnectionState
+  readonly #request: OutgoingRequest
   readonly #handler: ResponseHandler
+  /** It went out on a connection, or was about to. */
+  #begun = false
 
-  constructor(handler: ResponseHandler) {
+  constructor(pool: Pool, state: ConnectionState, request: OutgoingRequest, handler: ResponseHandler) {
     // Nobody asks to hear of its end, which would be watched for otherwise.
     super('UpstreamRequest', { requireManualDestroy: true })
+    this.#pool = pool
+    this.#state = state
+    this.#request = request
     this.#handler = handler
   }
 
+  send(): void {
+    const { method, path, headers, body } = this.#request
+    this.#pool.dispatch({ method, path, headers, body }, this)
+  }
+
   onRequestStart(controller: Controller, context: unknown): void {
+    this.#begun = true
     this.#handler.onRequestStart?.(controller, context)
   }
 
@@ -166,7 +181,13 @@ class InCourse extends AsyncResource implements ResponseHandler {
   }
 
   onResponseError(controller: Controller, error: Error): void {
-    this.runInAsyncScope(failed, undefined, this.#handler, controller, error)
+    // A kept connection that breaks takes along what waits to go out on it: nothing of that was sent.
+    const wasHeldUp = !this.#begun && this.#state.breaking && isBrokenConnection(error)
+    // Not now: undici is failing what the connection had, and cannot bear to be given more of it meanwhile.
+    queueMicrotask(() => {
+      if (wasHeldUp) this.send()
+      else this.runInAsyncScope(failed, undefined, this.#handler, controller, error)
+    })
   }
 }
 

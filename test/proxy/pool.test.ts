@@ -64,7 +64,9 @@ async function setUp(t: Test, server: net.Server, secure: boolean): Promise<Orig
 }
 
 /** @returns the answer's text; rejects with what the handler was told */
-function ask(pool: Pool, options: Partial<Dispatcher.DispatchOptions> = {}): Promise<string> {
+function ask(
+  pool: Pool, options: Partial<Dispatcher.DispatchOptions> = {}, onFailed = () => {},
+): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
     pool.dispatch({ method: 'GET', path: '/', headers: HEADERS, ...options }, {
@@ -74,7 +76,10 @@ function ask(pool: Pool, options: Partial<Dispatcher.DispatchOptions> = {}): Pro
         text += chunk
       },
       onResponseEnd: () => resolve(text),
-      onResponseError: (_controller, error) => reject(error),
+      onResponseError: (_controller, error) => {
+        onFailed()
+        reject(error)
+      },
     })
   })
 }
@@ -85,7 +90,7 @@ async function answer(origin: Origin, count: number): Promise<void> {
   for (const end of await origin.arrived(count)) end()
 }
 
-/** Asks, answers, and waits for the connections to be free again: undici frees one a turn after its answer. */
+/** Asks, answers, and waits until the connections are free: undici frees one a turn after its answer. */
 async function exchange(origin: Origin, count: number): Promise<string[]> {
   const answers = askMany(origin.pool, count)
   await answer(origin, count)
@@ -127,7 +132,7 @@ t.test('a connection that has closed is not used again', async t => {
   }
 })
 
-/** Resolves when a connection made and closed now has come and gone, and what was on its way before it too. */
+/** Resolves when a connection made and closed now has come and gone, and what was on its way before it. */
 async function broughtOver(server: net.Server): Promise<void> {
   const { port } = server.address() as net.AddressInfo
   const accepted = once(server, 'connection')
@@ -145,6 +150,28 @@ t.test('what cannot begin fails alone, and its connection serves the next', asyn
   await t.rejects(ask(origin.pool, { headers: ['x-a', 'b\r\nc'] }), { code: 'UND_ERR_INVALID_ARG' })
   await t.rejects(ask(origin.pool, { path: 'no path' }), { code: 'UND_ERR_INVALID_ARG' })
   t.strictSame(await exchange(origin, 1), ['ok'])
+  t.equal(origin.connections(), 1)
+})
+
+t.test('what is asked again where it could not begin does not wait for itself', async t => {
+  const origin = await setUp(t, https.createServer({ ...certificate }), true)
+  const again = Promise.withResolvers<string>()
+  const refused = ask(origin.pool, { path: 'no path' }, () => {
+    ask(origin.pool).then(again.resolve, again.reject)
+  })
+  await t.rejects(refused, { code: 'UND_ERR_INVALID_ARG' })
+  await answer(origin, 1)
+  t.equal(await again.promise, 'ok')
+})
+
+t.test('HTTP/2: what cannot begin leaves the connection to the others', async t => {
+  const origin = await setUp(t, http2.createSecureServer({ ...certificate }), true)
+  await exchange(origin, 1)
+  const running = askMany(origin.pool, 2)
+  await t.rejects(ask(origin.pool, { path: 'no path' }), { code: 'UND_ERR_INVALID_ARG' })
+  const late = ask(origin.pool)
+  await answer(origin, 3)
+  t.strictSame([...await running, await late], Array(3).fill('ok'))
   t.equal(origin.connections(), 1)
 })
 
@@ -193,6 +220,42 @@ t.test('close lets finish what runs and what waits, and nothing comes after it',
   await closed
 })
 
+t.test('close while what waits fails with its connections', async t => {
+  const server = https.createServer({ ...certificate })
+  const origin = await setUp(t, server, true)
+  const closed = once(server, 'close')
+  server.close()
+  await closed
+  const answers = Array.from({ length: 3 }, () => ask(origin.pool))
+  const ends = [origin.pool.close(), origin.pool.close()]
+  for (const refused of answers) await t.rejects(refused, { code: 'ECONNREFUSED' })
+  await Promise.all(ends)
+})
+
+t.test('close just when a connection has failed', async t => {
+  const server = http.createServer()
+  const origin = await setUp(t, server, false)
+  const closed = once(server, 'close')
+  server.close()
+  await closed
+  await t.rejects(ask(origin.pool), { code: 'ECONNREFUSED' })
+  await origin.pool.close()
+})
+
+t.test('close that waits ends when all is destroyed', async t => {
+  const server = net.createServer()
+  const origin = await setUp(t, server, true)
+  const connected = once(server, 'connection')
+  const waiting = Array.from({ length: 2 }, () => ask(origin.pool))
+  for (const promise of waiting) promise.catch(() => {})
+  await connected
+  const closed = origin.pool.close()
+  const reason = new Error('no more')
+  await origin.pool.destroy(reason)
+  for (const promise of waiting) await t.rejects(promise, reason)
+  await closed
+})
+
 t.test('destroy ends what runs, what waits and what comes', async t => {
   const origin = await setUp(t, http.createServer(), false)
   const running = askMany(origin.pool, 2)
@@ -206,4 +269,20 @@ t.test('destroy ends what runs, what waits and what comes', async t => {
   await t.rejects(running, reason)
   for (const promise of waiting) await t.rejects(promise, reason)
   await t.rejects(ask(origin.pool), reason)
+})
+
+t.test('a first connection that is never made does not hold up the others', async t => {
+  let connections = 0
+  const silent = net.createServer(socket => {
+    connections++
+    socket.on('error', () => {})
+  })
+  const { pool } = await setUp(t, silent, true)
+  const three = new Promise<void>(resolve => {
+    silent.on('connection', () => {
+      if (connections === 3) resolve()
+    })
+  })
+  for (let n = 0; n < 3; n++) ask(pool).catch(() => {})
+  await three
 })

@@ -1,0 +1,39 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { constants } from 'node:http2'
+import type { ClientHttp2Stream } from 'node:http2'
+
+const { NGHTTP2_CANCEL } = constants
+/** Node tells of each HTTP/2 stream that it makes as a client (from 24.2 on). */
+const CREATED = 'http2.client.stream.created'
+
+/**
+ * Mends two faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ *
+ *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
+ *     a part of the body has not gone out yet, node's native session then packs empty
+ *     frames for ever, and the process with it. Any other code ends the stream at once.
+ *   - An upstream that cancels its own answer ends it, for node, as if it were whole.
+ */
+export function mendHttp2Streams(): void {
+  unsubscribe(CREATED, mend)
+  subscribe(CREATED, mend)
+}
+
+function mend(message: unknown): void {
+  const { stream } = message as { stream: ClientHttp2Stream }
+  stream.close = cancel
+  stream.on('end', tellIfCancelled)
+}
+
+function cancel(this: ClientHttp2Stream, code: number = NGHTTP2_CANCEL, callback?: () => void): void {
+  const { close } = Object.getPrototypeOf(this) as ClientHttp2Stream
+  close.call(this, code, callback)
+}
+
+/** Before anybody else hears of the end. */
+function tellIfCancelled(this: ClientHttp2Stream): void {
+  // Who cancelled it himself may not listen any more.
+  if (this.rstCode !== NGHTTP2_CANCEL || this.listenerCount('error') === 0) return
+  const error = new Error('the stream was cancelled in mid-answer')
+  this.emit('error', Object.assign(error, { code: 'ERR_HTTP2_STREAM_ERROR' }))
+}

@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import * as tls from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import type { Test } from 'tap'
+import { selfSigned } from '../support/certificate.ts'
+import {
+  DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, frame, headerBlock, parseFrames, reset,
+} from '../support/frames.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { connect, post } from '../support/wire.ts'
+
+const certificate = selfSigned()
+const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
+const ACK = 1
+const CANCEL = 8
+const REFUSED = 7
+const HALF = '{"half":'
+
+/** An HTTP/2 upstream that answers each request with a head and half an answer, and then does that. */
+async function startHalfway(t: Test, then: (socket: tls.TLSSocket, stream: number) => void): Promise<string> {
+  const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2'] }, socket => {
+    let seen = Buffer.alloc(0)
+    socket.on('error', () => {})
+    socket.write(Buffer.concat([frame(SETTINGS, 0, 0), frame(SETTINGS, ACK, 0)]))
+    socket.on('data', (chunk: Buffer) => {
+      seen = Buffer.concat([seen, chunk])
+      const last = parseFrames(seen.subarray(PREFACE.length))
+        .find(({ type, flags }) => type === DATA && (flags & END_STREAM) !== 0)
+      if (!last) return
+      seen = Buffer.alloc(0)
+      const head = headerBlock([[':status', '200'], ['content-type', 'application/json']])
+      socket.write(frame(HEADERS, END_HEADERS, last.stream, head))
+      socket.write(frame(DATA, 0, last.stream, Buffer.from(HALF)))
+      then(socket, last.stream)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+for (const [what, end, whole] of [
+  ['is cancelled does not end as if it were whole', (stream: number) => reset(stream, CANCEL), false],
+  ['is refused does not either', (stream: number) => reset(stream, REFUSED), false],
+  ['ends is whole', (stream: number) => frame(DATA, END_STREAM, stream, Buffer.from('1}')), true],
+] as const) {
+  t.test(`an answer over HTTP/2 that ${what}`, async t => {
+    const url = await startHalfway(t, (socket, stream) => socket.write(end(stream)))
+    const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${url}", ca: "${ca}" } }
+routes: [{ to: up }]
+`)
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/files', {}))
+    const line = gateway.waitForLog(each => each.msg === 'exchange')
+    if (whole) {
+      t.match(await client.until(/\r\n0\r\n\r\n$/), /\{"half":[^]*1\}/)
+      t.match(await line, { end: 'complete' })
+    } else {
+      await client.ended
+      t.notMatch(client.text, /\r\n0\r\n\r\n$/)
+      t.match(await line, { error: 'upstream_cut' })
+    }
+  })
+}
+
+t.test('an abort does not freeze the process, whatever of the body has not gone out yet', async t => {
+  const program = fileURLToPath(new URL('http2-aborts.ts', import.meta.url))
+  const { stderr } = await promisify(execFile)(
+    process.execPath, ['--no-warnings', program], { timeout: 120_000, killSignal: 'SIGKILL' },
+  )
+  t.equal(stderr, '')
+})
