@@ -10,6 +10,7 @@ import { buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
 import { Pool } from '../../src/proxy/pool.ts'
 import { selfSigned } from '../support/certificate.ts'
+import { answerTo } from '../support/handled.ts'
 
 const certificate = selfSigned()
 const HEADERS: string[] = []
@@ -63,25 +64,11 @@ async function setUp(t: Test, server: net.Server, secure: boolean): Promise<Orig
   }
 }
 
-/** @returns the answer's text; rejects with what the handler was told */
 function ask(
   pool: Pool, options: Partial<Dispatcher.DispatchOptions> = {}, onFailed = () => {},
 ): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = ''
-    pool.dispatch({ method: 'GET', path: '/', headers: HEADERS, ...options }, {
-      onRequestStart: () => {},
-      onResponseStart: () => {},
-      onResponseData: (_controller, chunk) => {
-        text += chunk
-      },
-      onResponseEnd: () => resolve(text),
-      onResponseError: (_controller, error) => {
-        onFailed()
-        reject(error)
-      },
-    })
-  })
+  const request = { method: 'GET', path: '/', headers: HEADERS, ...options } as const
+  return answerTo(handler => pool.dispatch(request, handler), onFailed)
 }
 
 const askMany = (pool: Pool, count: number) => Promise.all(Array.from({ length: count }, () => ask(pool)))

@@ -5,6 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { createTransport } from '../../src/proxy/transport.ts'
 import type { Transport } from '../../src/proxy/transport.ts'
+import { answerTo } from '../support/handled.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
@@ -21,23 +22,9 @@ async function transportTo(t: Test, server: net.Server, ca: string | null): Prom
   return transport
 }
 
-/** @returns the answer's text; rejects with what the handler was told */
 function ask(transport: Transport, onFailed = () => {}): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = ''
-    transport.send({ method: 'POST', path: '/', headers: [], body: Buffer.from('{}') }, {
-      onRequestStart: () => {},
-      onResponseStart: () => {},
-      onResponseData: (_controller, chunk) => {
-        text += chunk
-      },
-      onResponseEnd: () => resolve(text),
-      onResponseError: (_controller, error) => {
-        onFailed()
-        reject(error)
-      },
-    })
-  })
+  const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') }
+  return answerTo(handler => transport.send(request, handler), onFailed)
 }
 
 t.test('what has not gone out yet when its kept connections are reset goes out on another', async t => {
