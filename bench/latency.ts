@@ -4,7 +4,7 @@
  * became of those before (an open loop), and count from the time at which they
  * were due: a proxy that stalls cannot hide it.
  *
- *   node bench/latency.ts [seconds] [rounds]
+ *   node bench/latency.ts [seconds] [rounds] [requests/s]
  */
 import { endAfter, median, printTable, quantile } from './lib/figures.ts'
 import { closedLoop, requestLoad, streamLoad } from './lib/load.ts'
@@ -28,7 +28,7 @@ const request = requestLoad()
 // As in proxy.ts, a compiler that still warms up counts for nobody: it takes some ten thousand requests.
 await closedLoop(gateway.port, request, 32, 10_000)
 const { units } = await closedLoop(gateway.port, request, 32, 3_000)
-const rate = Math.round(units / 3 / 2)
+const rate = Number(process.argv[4] ?? Math.round(units / 3 / 2))
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rate} requests/s, ` +
   `${STREAMS} streams of one chunk each ${EVERY_MS} ms, ${rounds} rounds of ${seconds} s`)
 
