@@ -105,7 +105,7 @@ class BodyCollector implements Observer {
   constructor(gateway: Gateway, exchange: Exchange) {
     this.#gateway = gateway
     this.#exchange = exchange
-    exchange.answer = { kind: 'none', delivered: false }
+    exchange.answer = NOT_YET
   }
 
   push(chunk: Buffer): void {
@@ -139,7 +139,7 @@ class BodyCollector implements Observer {
     const { lasting: { bodies } } = this.#gateway
     bodies.giveForAnswer(this.#exchange.answerHeld)
     this.#exchange.answerHeld = 0
-    this.#exchange.answer = { kind: 'none', delivered: true }
+    this.#exchange.answer = DELIVERED
     this.#pieces = null
   }
 }

@@ -231,13 +231,13 @@ function condition({ since, until, ...names }: Filter): Condition {
     values.push(value)
   }
   // The index on time has the names too: by it, only the rows that are wanted are read.
-  const wanted = NAMES.flatMap(column => {
-    const name = names[column]
-    return name === undefined ? [] : [[column, name] as const]
-  })
+  const wanted = NAMES.filter(column => names[column] !== undefined)
   if (since !== undefined || wanted.length > 0) add('started_at >= ?', since ?? 0)
   if (until !== undefined) add('started_at < ?', until)
-  for (const [column, name] of wanted) add(`${column} ${operator(name)} ?`, pattern(name))
+  for (const column of wanted) {
+    const name = names[column] as string
+    add(`${column} ${operator(name)} ?`, pattern(name))
+  }
   return { sql: sql.join(' AND '), values }
 }
 

@@ -155,8 +155,7 @@ class InCourse extends AsyncResource implements ResponseHandler {
   }
 
   send(): void {
-    const { method, path, headers, body } = this.#request
-    this.#pool.dispatch({ method, path, headers, body }, this)
+    this.#pool.dispatch(this.#request, this)
   }
 
   onRequestStart(controller: Controller, context: unknown): void {

@@ -87,7 +87,7 @@ t.test('large answers count as long as they are kept, and what has no room passe
   t.equal(read.length + unread.length, 8)
   for (const line of lines) t.match(line, { end: 'complete', status: 200 })
   await allGivenBack(gateway)
-  const [again] = [await ask(gateway.url, upstream.size)]
+  const again = await ask(gateway.url, upstream.size)
   await again.came
   t.ok((await bytesHeld(gateway)) >= upstream.size, 'there is room again')
 })
