@@ -24,13 +24,15 @@ export async function settle(
   const endedAt = gateway.clock.monotonic()
   // To count what it used may take a while, in which its key can have another in its place.
   exchange.reservation?.leave()
-  const input = {
+  const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
+  const settling = unpacked(gateway, exchange, answer => settleUsage({
     endpoint: endpoint.name,
+    end,
+    answer,
     request: exchange.body?.bytes ?? null,
     abandoned: gateway.config.billing.abandoned,
-  }
-  const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
-  const last = await unpacked(gateway, exchange, answer => settleUsage({ ...input, end, answer }, counter))
+  }, counter))
+  const last = settling instanceof Promise ? await settling : settling
   let bill = billFor(last, exchange.quoted)
   if (exchange.earlier.length > 0) {
     const parts: Part[] = []
@@ -58,8 +60,8 @@ export async function settle(
  * the room is left to requests.
  */
 function unpacked<T>(
-  gateway: Gateway, exchange: Exchange, read: (answer: Answer | null) => Promise<T>,
-): Promise<T> {
+  gateway: Gateway, exchange: Exchange, read: (answer: Answer | null) => T | Promise<T>,
+): T | Promise<T> {
   const { answer, answerEncoding } = exchange
   if (answer?.kind !== 'body' || answerEncoding === null) return read(answer)
   const { config, lasting: { bodies } } = gateway

@@ -16,7 +16,7 @@ const MOST_DECODED = 64 * 1024 * 1024
  */
 export async function withUnpacked<T>(
   held: HeldBytes, room: number, body: Buffer, encoding: string,
-  read: (unpacked: Buffer | null) => Promise<T>,
+  read: (unpacked: Buffer | null) => T | Promise<T>,
 ): Promise<T> {
   let taken = 0
   const take = ({ length }: Buffer): void => {

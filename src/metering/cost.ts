@@ -1,6 +1,5 @@
 import type { Price } from '../config/types.ts'
 import { ZERO, add, formatDecimal, multiply, parseDecimal, shift, toUnits } from './decimal.ts'
-import type { Decimal } from './decimal.ts'
 import { ITEMS, quantities } from './quantities.ts'
 import type { Item, Per } from './quantities.ts'
 import { tariffOf } from './tariff.ts'
@@ -20,6 +19,8 @@ export interface CostLine {
 }
 
 const PICO = 12
+/** Moves the point from a million to one. */
+const MILLIONTH = -6
 
 /**
  * What the usage costs, in picodollars (10^-12 USD). Exact: the sum is rounded
@@ -31,23 +32,32 @@ const PICO = 12
 export function cost(usage: Usage, price: Price | null): bigint | null {
   const bill = price && billOf(usage, price)
   if (!bill) return null
-  let sum = ZERO
+  const { perMillion, scale } = bill.rates
+  // Nearly all quantities are whole; seconds need not be.
+  let whole = 0n
+  let others = ZERO
   for (let i = 0; i < ITEMS.length; i++) {
-    const amount = amountOf(bill, i)
-    if (amount !== null) sum = add(sum, amount)
+    const quantity = bill.quantities[i] as number | null
+    const rate = perMillion[i] as bigint | null
+    if (quantity === null || quantity <= 0 || rate === null) continue
+    if (Number.isSafeInteger(quantity)) whole += rate * BigInt(quantity)
+    else others = add(others, multiply({ units: rate, scale }, parseDecimal(String(quantity))))
   }
-  return toUnits(sum, PICO)
+  return toUnits(shift(add({ units: whole, scale }, others), MILLIONTH), PICO)
 }
 
 /** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */
 export function explainCost(usage: Usage, price: Price | null): CostLine[] {
   const bill = price && billOf(usage, price)
   if (!bill) return []
+  const { perMillion, scale } = bill.rates
   return ITEMS.flatMap(({ item, per }, i) => {
-    const amount = amountOf(bill, i)
-    if (amount === null) return []
-    const quantity = bill.quantities[i] as number
-    const price = formatDecimal(bill.rates[i] as Decimal)
+    const quantity = bill.quantities[i] as number | null
+    const units = perMillion[i] as bigint | null
+    if (quantity === null || quantity <= 0 || units === null) return []
+    const rate = { units, scale }
+    const price = formatDecimal(per === 1 ? shift(rate, MILLIONTH) : rate)
+    const amount = shift(multiply(rate, parseDecimal(String(quantity))), MILLIONTH)
     return [{ item, quantity, price, per, cost: formatDecimal(amount) }]
   })
 }
@@ -72,22 +82,8 @@ function billOf(usage: Usage, price: Price): Bill | null {
   for (let i = 0; i < ITEMS.length; i++) {
     const quantity = used[i] as number | null
     if (quantity === null) continue
-    if (rates[i] !== null) applies = true
+    if (rates.perMillion[i] !== null) applies = true
     else if (ITEMS[i]?.per !== 1 && quantity > 0 && tariff.pricesTokens) return null
   }
   return applies ? { quantities: used, rates } : null
-}
-
-/** USD, exact; null where nothing was used, or nothing is asked for it. */
-function amountOf({ quantities: used, rates }: Bill, i: number): Decimal | null {
-  const quantity = used[i] as number | null
-  const rate = rates[i] as Decimal | null
-  if (quantity === null || quantity <= 0 || rate === null) return null
-  const amount = multiply(rate, decimal(quantity))
-  return ITEMS[i]?.per === 1 ? amount : shift(amount, -6)
-}
-
-function decimal(quantity: number): Decimal {
-  if (!Number.isSafeInteger(quantity)) return parseDecimal(String(quantity))
-  return { units: BigInt(quantity), scale: 0 }
 }

@@ -1,6 +1,8 @@
 /** A JSON object whose members are not looked at yet. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
+const EMPTY: JsonObject = Object.freeze({})
+
 // No answer of any model comes near; a counter gone wrong does, and would be billed in millions.
 const MOST = 1_000_000_000
 
@@ -39,10 +41,10 @@ export class Figures {
 
   /** An object that may be absent; anything else in its place is suspect and reads as empty. */
   object(value: unknown): JsonObject {
-    if (value === undefined || value === null) return {}
+    if (value === undefined || value === null) return EMPTY
     if (isObject(value)) return value
     this.suspect = true
-    return {}
+    return EMPTY
   }
 
   /** An array that may be absent; anything else in its place is suspect and reads as empty. */
@@ -64,10 +66,9 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What is left of `whole` beside its parts; null when the whole is unknown, never below 0. */
-export function rest(whole: number | null, ...parts: readonly (number | null)[]): number | null {
-  if (whole === null) return null
-  return Math.max(0, parts.reduce<number>((left, part) => left - (part ?? 0), whole))
+/** What is left of `whole` beside a part of it; null when the whole is unknown, never below 0. */
+export function rest(whole: number | null, part: number | null): number | null {
+  return whole === null ? null : Math.max(0, whole - (part ?? 0))
 }
 
 /** A part of a whole, cut to what the other parts leave of it. */

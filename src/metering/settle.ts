@@ -68,10 +68,10 @@ export function isMetered(endpoint: EndpointName): boolean {
 /**
  * Decides what an exchange is billed for. The upstream's own figures come first,
  * those of an early end included; what it did not say, or not credibly, is
- * counted. Without anything generated nobody pays, except for a prompt that the
- * client abandoned, by the operator's policy.
+ * counted, which has to be waited for. Without anything generated nobody pays,
+ * except for a prompt that the client abandoned, by the operator's policy.
  */
-export async function settleUsage(input: SettleInput, counter: TokenCounter): Promise<Settled> {
+export function settleUsage(input: SettleInput, counter: TokenCounter): Settled | Promise<Settled> {
   const shape = SHAPES[input.endpoint]
   if (!shape || input.answer === null) return free()
   return new Settlement(input, shape, counter).settle()
@@ -105,7 +105,9 @@ class Settlement {
   /** To its proper end, without an error of the protocol's own. */
   readonly #whole: boolean
   readonly #generated: boolean
-  readonly #sources = new Set<'reported' | 'estimated'>()
+  /** Who counted what is billed. */
+  #reports = false
+  #estimates = false
 
   constructor(input: SettleInput, shape: Shape, counter: TokenCounter) {
     this.#input = input
@@ -122,14 +124,21 @@ class Settlement {
     else this.#generated = body ? body.length > 0 && !onlyError : (meter?.sawContent ?? false)
   }
 
-  async settle(): Promise<Settled> {
+  settle(): Settled | Promise<Settled> {
     if (!this.#whole && !this.#generated) {
       if (this.#input.end !== 'client_gone') return free()
       // Figures of the upstream's own are no estimate: it has begun, and will send its bill.
       if (this.#reading === null) return this.#abandoned()
     }
-    const usage = await this.#usage()
-    return this.#settled(usage)
+    if (!this.#toldAll) return this.#usage().then(usage => this.#settled(usage))
+    this.#reports = true
+    return this.#settled(this.#reported)
+  }
+
+  /** Is there nothing to count? That is the usual case. */
+  get #toldAll(): boolean {
+    const { inputTokens, outputTokens } = this.#reported
+    return this.#shape === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
   }
 
   async #abandoned(): Promise<Settled> {
@@ -140,9 +149,12 @@ class Settlement {
   }
 
   #settled(usage: Usage): Settled {
-    const [first, ...others] = this.#sources
-    const source = first === undefined ? 'none' : others.length > 0 ? 'mixed' : first
-    return { usage, source, billed: true, suspect: this.#reading?.suspect ?? false }
+    return { usage, source: this.#source, billed: true, suspect: this.#reading?.suspect ?? false }
+  }
+
+  get #source(): Settled['source'] {
+    if (this.#reports) return this.#estimates ? 'mixed' : 'reported'
+    return this.#estimates ? 'estimated' : 'none'
   }
 
   async #usage(): Promise<Usage> {
@@ -165,37 +177,41 @@ class Settlement {
 
   #asTold(): Usage {
     const { inputTokens, seconds, images } = this.#reported
-    if (inputTokens !== null || seconds !== null || images !== null) this.#sources.add('reported')
+    if (inputTokens !== null || seconds !== null || images !== null) this.#reports = true
     return this.#reported
   }
 
   #withCharacters(): Usage {
     const characters = this.#input.request && readCharacters(this.#input.request)
-    if (characters !== null || this.#reported.inputTokens !== null) this.#sources.add('reported')
+    if (characters !== null || this.#reported.inputTokens !== null) this.#reports = true
     return { ...this.#reported, characters }
   }
 
   async #inputTokens(): Promise<number | null> {
     if (this.#reported.inputTokens === null) return this.#prompt()
-    this.#sources.add('reported')
+    this.#reports = true
     return this.#reported.inputTokens
   }
 
   async #prompt(): Promise<number | null> {
     const { endpoint, request } = this.#input
     const tokens = request && (await this.#counter.prompt(endpoint, request))
-    if (tokens !== null) this.#sources.add('estimated')
+    if (tokens !== null) this.#estimates = true
     return tokens
+  }
+
+  /** Does what the upstream reported cover all the output that came? */
+  get #coversOutput(): boolean {
+    const { answer } = this.#input
+    return this.#whole || answer?.kind !== 'stream' || answer.meter.covered
   }
 
   /** The output as reported, if that is all of it; otherwise counted, but never below what was reported. */
   async #withOutput(usage: Usage): Promise<Usage> {
-    const { answer } = this.#input
     const reported = this.#reported.outputTokens
-    const covered = this.#whole || answer?.kind !== 'stream' || answer.meter.covered
-    const counted = reported !== null && covered ? null : await this.#count()
+    const counted = reported !== null && this.#coversOutput ? null : await this.#count()
     if (counted && (reported === null || reported < counted.outputTokens)) return { ...usage, ...counted }
-    if (reported !== null) this.#sources.add('reported')
+    if (reported !== null) this.#reports = true
     return usage
   }
 
@@ -210,13 +226,13 @@ class Settlement {
     const { body } = answer
     const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTokens(body)
     if (outputTokens === null) return null
-    this.#sources.add('estimated')
+    this.#estimates = true
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
   }
 
   async #countStream(meter: StreamMeter): Promise<CountedOutput> {
     const { content, reasoning, tool } = await this.#counter.generated(meter.partial())
-    if (meter.sawContent) this.#sources.add('estimated')
+    if (meter.sawContent) this.#estimates = true
     const known = this.#reported.reasoningTokens
     return {
       outputTokens: content + tool + (known ?? reasoning),

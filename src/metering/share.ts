@@ -43,7 +43,8 @@ export interface Broken {
 /** Begins to count what an answer used that broke under way. */
 export function createShare(counter: TokenCounter, { estimatedInput, ...input }: Broken): Share {
   const meter = input.answer.kind === 'stream' ? input.answer.meter : null
-  return new Share(settleUsage({ ...input, end: 'other', abandoned: 'none' }, counter), () => {
+  const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)
+  return new Share(counting, () => {
     // Without anything generated nobody pays.
     if (!meter?.sawContent) return { usage: blankUsage(), source: 'none', billed: false, suspect: false }
     const reading = meter.reading()

@@ -1,11 +1,14 @@
 import type { Price } from '../config/types.ts'
-import { parseDecimal } from './decimal.ts'
-import type { Decimal } from './decimal.ts'
+import { parseDecimal, shift, toUnits } from './decimal.ts'
 import { ITEMS } from './quantities.ts'
 import type { Item } from './quantities.ts'
 
-/** USD for one of each item or a million tokens, in the order of ITEMS; null = nothing is said of it. */
-export type Rates = readonly (Decimal | null)[]
+/** What each item costs, brought to one unit: what is used is then multiplied and added as it is. */
+export interface Rates {
+  /** USD for a million of each, times 10^`scale`, in the order of ITEMS; null = nothing is said of it. */
+  readonly perMillion: readonly (bigint | null)[]
+  readonly scale: number
+}
 
 /** A price made ready for counting: every decimal read, every item with the rate of its kin. */
 export interface Tariff {
@@ -59,8 +62,10 @@ function ratesOf(price: Omit<Price, 'tiers'>): Rates {
     image: price.perImage,
     request: price.perRequest,
   }
-  return ITEMS.map(({ item }) => {
+  const perMillion = ITEMS.map(({ item, per }) => {
     const rate = rates[item]
-    return rate === undefined ? null : parseDecimal(rate)
+    return rate === undefined ? null : shift(parseDecimal(rate), per === 1 ? 6 : 0)
   })
+  const scale = Math.max(0, ...perMillion.map(rate => rate?.scale ?? 0))
+  return { perMillion: perMillion.map(rate => rate && toUnits(rate, scale)), scale }
 }

@@ -44,7 +44,7 @@ function settle(
   end: SettleInput['end'],
   answer: Answer | null,
   more: Partial<SettleInput> = {},
-): Promise<Settled> {
+): Settled | Promise<Settled> {
   return settleUsage({ endpoint, end, answer, request: REQUEST, abandoned: 'prompt', ...more }, counter)
 }
 
