@@ -1,12 +1,24 @@
 import { GatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
+import type { BodyKind } from './protocols/endpoint.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
 } from './protocols/inspect.ts'
-import type { InspectedBody } from './protocols/inspect.ts'
+import type { BodyFormat, InspectedBody } from './protocols/inspect.ts'
+import type { JsonScan } from './protocols/json-scan.ts'
 import { queryModel } from './protocols/query.ts'
 import { decodeBody, hasBody, readBody } from './proxy/body.ts'
+
+/** How the body of a request is read. */
+interface Intake {
+  readonly format: BodyFormat
+  readonly contentType: string | null
+  /** null: it comes plain. */
+  readonly encoding: string | null
+  /** Reads a plain body of JSON while it arrives; a compressed one is read when it is whole. */
+  readonly scan: JsonScan | null
+}
 
 /**
  * Reads what the request asks for: its body, its model, whether it wants a stream.
@@ -15,10 +27,23 @@ import { decodeBody, hasBody, readBody } from './proxy/body.ts'
  * @throws GatewayError whatever is wrong with the body, or with its naming of a model
  */
 export async function classify(gateway: Gateway, exchange: Exchange): Promise<void> {
-  const { classified } = exchange
-  const { endpoint } = classified
-  exchange.body = await takeBody(gateway, exchange)
-  exchange.proceed()
+  const { endpoint } = exchange.classified
+  if (hasBody(exchange.req)) {
+    const intake = intakeOf(exchange)
+    const raw = await receive(gateway, exchange, intake.scan)
+    exchange.proceed()
+    exchange.bytesIn = raw.length
+    if (raw.length > 0) {
+      // What the gateway does not look into, it does not unpack.
+      const encoding = intake.format === 'opaque' ? null : intake.encoding
+      const bytes = encoding === null ? raw : await decoded(gateway, exchange, raw, encoding)
+      exchange.proceed()
+      exchange.body = inspect(intake, bytes, encoding === null ? null : raw, endpoint.body)
+    }
+  }
+  if (exchange.body === null && endpoint.body !== 'none' && endpoint.body !== 'any') {
+    throw new GatewayError('empty_body', 'the request has no body')
+  }
   exchange.model = modelOf(exchange)
   exchange.stream = endpoint.name === 'generate.stream' || (exchange.body?.stream ?? false)
   if (endpoint.modelRequired && exchange.model === null) {
@@ -26,51 +51,52 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<vo
   }
 }
 
-async function takeBody(gateway: Gateway, exchange: Exchange): Promise<InspectedBody | null> {
-  const { req, classified } = exchange
-  const { endpoint } = classified
-  const due = endpoint.body !== 'none' && endpoint.body !== 'any'
-  if (!hasBody(req)) {
-    if (due) throw new GatewayError('empty_body', 'the request has no body')
-    return null
-  }
+function intakeOf({ req, classified }: Exchange): Intake {
   const contentType = req.headers['content-type'] ?? null
   const encoding = encodingOf(req.headers['content-encoding'])
-  const format = bodyFormat(endpoint.body, contentType)
-  // A body that comes plain is read while it arrives; a compressed one when it is whole.
-  const scan = format === 'json' && encoding === null ? jsonInspection() : null
-  const { timeouts } = gateway.config
-  const limit = gateway.config.server.bodyLimit
-  const hold = (bytes: number) => holdBytes(gateway, exchange, bytes)
-  const raw = await readBody(req, {
-    limit,
+  const format = bodyFormat(classified.endpoint.body, contentType)
+  return {
+    format, contentType, encoding, scan: format === 'json' && encoding === null ? jsonInspection() : null,
+  }
+}
+
+function receive(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): Promise<Buffer> {
+  const { server, timeouts } = gateway.config
+  return readBody(exchange.req, {
+    limit: server.bodyLimit,
     idle: timeouts.idle,
     clock: gateway.clock,
     total: { endsAt: exchange.startedAt + timeouts.total, ms: timeouts.total },
-    ...(exchange.awaitsContinue ? { onWanted: () => exchange.res.writeContinue() } : {}),
+    onWanted: exchange.awaitsContinue ? () => exchange.res.writeContinue() : undefined,
     onChunk: chunk => {
-      hold(chunk.length)
+      holdBytes(gateway, exchange, chunk.length)
       scan?.push(chunk)
     },
   })
-  exchange.proceed()
-  exchange.bytesIn = raw.length
-  if (raw.length === 0) {
-    if (due) throw new GatewayError('empty_body', 'the request has no body')
-    return null
-  }
-  // What the gateway does not look into, it does not unpack.
-  if (format === 'opaque') return opaqueBody(raw)
-  const bytes = encoding === null ? raw : await decodeBody(raw, encoding, limit, chunk => {
+}
+
+function decoded(gateway: Gateway, exchange: Exchange, raw: Buffer, encoding: string): Promise<Buffer> {
+  return decodeBody(raw, encoding, gateway.config.server.bodyLimit, chunk => {
     exchange.proceed()
-    hold(chunk.length)
+    holdBytes(gateway, exchange, chunk.length)
   })
-  exchange.proceed()
-  const wire = encoding === null ? null : raw
-  if (format === 'form') return inspectForm(bytes, contentType ?? '', wire)
-  const json = scan ?? jsonInspection()
-  if (!scan) json.push(bytes)
-  return inspectJson(json, bytes, wire, endpoint.body !== 'any')
+}
+
+/** @param wire the body as it came, where that was compressed */
+function inspect(
+  { format, contentType, scan }: Intake, bytes: Buffer, wire: Buffer | null, kind: BodyKind,
+): InspectedBody {
+  switch (format) {
+    case 'opaque':
+      return opaqueBody(bytes)
+    case 'form':
+      return inspectForm(bytes, contentType ?? '', wire)
+    case 'json': {
+      const json = scan ?? jsonInspection()
+      if (!scan) json.push(bytes)
+      return inspectJson(json, bytes, wire, kind !== 'any')
+    }
+  }
 }
 
 /** @throws GatewayError overloaded where all exchanges together would hold more than they may */

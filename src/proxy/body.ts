@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
-import type { Clock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import { BodyBytes } from './body-bytes.ts'
 import type { ClientRequest } from './client.ts'
@@ -16,7 +16,7 @@ export interface BodyOptions {
   /** The exchange's own end: on the monotonic clock, and as the milliseconds of the timeout. */
   readonly total?: { readonly endsAt: number; readonly ms: number }
   /** Called when the body is really wanted: the moment for `100 Continue`. */
-  onWanted?(): void
+  readonly onWanted?: (() => void) | undefined
   /** Sees each piece as it comes: no long step is left for the end. What it throws ends the reading. */
   onChunk?(chunk: Buffer): void
 }
@@ -43,7 +43,8 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   const pieces = new BodyBytes(Number.isFinite(declared) ? declared : 0)
   let lastAt = clock.monotonic()
   const endsAt = options.total?.endsAt ?? Infinity
-  let timer = clock.setTimeout(check, Math.min(idle, endsAt - lastAt))
+  let timer: Timer | null = null
+  let isOver = false
 
   function check(): void {
     const now = clock.monotonic()
@@ -89,13 +90,18 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     reject(error)
   }
   function stop(): void {
-    timer.cancel()
+    isOver = true
+    timer?.cancel()
     req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onError)
     // An error after this is the connection's: nobody waits for this body any more.
     req.on('error', ignore)
   }
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
   options.onWanted?.()
+  // What came along with the head is here by then, and most bodies have: they need no watching.
+  process.nextTick(() => {
+    if (!isOver && !req.complete) check()
+  })
   return promise
 }
 
