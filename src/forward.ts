@@ -1,4 +1,5 @@
 import { NOWHERE } from './candidates.ts'
+import type { Clock } from './clock.ts'
 import type { Target } from './config/types.ts'
 import { GatewayError, asGatewayError } from './errors.ts'
 import { asksForEvents } from './exchange.ts'
@@ -9,10 +10,11 @@ import { Itinerary } from './itinerary.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import { Deadlines } from './proxy/deadlines.ts'
-import type { RawHeaders } from './proxy/headers.ts'
+import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
+import type { ClientResponse } from './proxy/client.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
 import { Relay } from './proxy/relay.ts'
-import type { AnswerHead, Observer, RelayEnd } from './proxy/relay.ts'
+import type { AnswerHead, Observer, RelayEnd, RelayHost } from './proxy/relay.ts'
 import { isOperatorsFault } from './proxy/retry.ts'
 import { quote } from './reserve.ts'
 import { Rescue } from './rescue.ts'
@@ -37,10 +39,13 @@ export function forward(
   return new Forwarding(gateway, exchange, order).run()
 }
 
-class Forwarding implements Stoppable {
+class Forwarding implements RelayHost, Stoppable {
+  readonly res: ClientResponse
+  readonly clock: Clock
+  readonly deadlines: Deadlines
+  readonly onSent: ((bytes: Buffer) => void) | undefined
   readonly #gateway: Gateway
   readonly #exchange: Exchange
-  readonly #deadlines: Deadlines
   readonly #relay: Relay
   readonly #itinerary: Itinerary
   /** Has other candidates go on with the client's stream where it breaks; null = nobody is to. */
@@ -63,23 +68,13 @@ class Forwarding implements Stoppable {
     const timeouts = route?.timeouts ?? gateway.config.timeouts
     this.#gateway = gateway
     this.#exchange = exchange
+    this.res = exchange.res
+    this.clock = gateway.clock
+    this.onSent = recordingOf(exchange)
     const expired = (error: GatewayError): void => this.#expired(error)
-    this.#deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, expired)
-    this.#itinerary = new Itinerary(gateway, exchange, order, this.#deadlines)
-    this.#relay = new Relay({
-      res: exchange.res,
-      own: () => servedBy(gateway, exchange, (exchange.candidate as Target).upstream.name),
-      clock: gateway.clock,
-      deadlines: this.#deadlines,
-      inspect: head => this.#inspect(head),
-      onFirstByte: () => {
-        if (this.#relay.status < 400) this.#current?.answered()
-      },
-      lastWords: error => this.#lastWords(error),
-      onSent: recordingOf(exchange),
-      resume: () => this.#current?.attempt.resume(),
-      rescue: error => this.#rescued(error),
-    })
+    this.deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, expired)
+    this.#itinerary = new Itinerary(gateway, exchange, order, this.deadlines)
+    this.#relay = new Relay(this)
     const continues = route?.resume === 'continue' && asksForEvents(exchange)
     this.#rescue = continues ? new Rescue(gateway, exchange, error => this.#flawed(error)) : null
     exchange.relay = this.#relay
@@ -123,7 +118,7 @@ class Forwarding implements Stoppable {
     } finally {
       this.#current?.leave()
       this.#signs?.end()
-      this.#deadlines.stop()
+      this.deadlines.stop()
       exchange.underWay = null
       exchange.bytesOut = this.#relay.bytes
       exchange.firstByteAt = this.#relay.firstByteAt
@@ -143,7 +138,7 @@ class Forwarding implements Stoppable {
     const reasons = this.#broke ? NOWHERE : this.#itinerary.elsewhere
     const current = new Try(this.#gateway, exchange, {
       candidate,
-      deadlines: this.#deadlines,
+      deadlines: this.deadlines,
       sink: this.#relay,
       demands: isLast ? null : { reasons, whole, begun },
       onAlive: () => this.#showLife(),
@@ -169,7 +164,7 @@ class Forwarding implements Stoppable {
     const exchange = this.#exchange
     const { candidate, attempt } = current
     const { status, answer } = failure
-    this.#deadlines.rest()
+    this.deadlines.rest()
     current.failed(failure)
     // It went up and nothing came back: who left it waiting may have to pay for the prompt.
     exchange.answer = exchange.stopped && attempt.sent ? { kind: 'none', delivered: false } : null
@@ -187,7 +182,7 @@ class Forwarding implements Stoppable {
    * The client's stream broke.
    * @returns whether somebody goes on with it, or the end if that is all it lacks
    */
-  #rescued(error: GatewayError): boolean | Buffer {
+  rescue(error: GatewayError): boolean | Buffer {
     const current = this.#current
     if (current === null || this.#gaveUp || error.source !== 'upstream') return false
     if (current.rest !== null) {
@@ -209,7 +204,7 @@ class Forwarding implements Stoppable {
     if (step === null) return false
     current.attempt.abort(error)
     current.broke(error, this.#relay.status)
-    this.#deadlines.rest()
+    this.deadlines.rest()
     rescue.goOn(error, current.record, step)
     return true
   }
@@ -240,7 +235,11 @@ class Forwarding implements Stoppable {
     return end
   }
 
-  #inspect(head: AnswerHead): GatewayError | Observer | null {
+  own(): OwnHeaders {
+    return servedBy(this.#gateway, this.#exchange, (this.#exchange.candidate as Target).upstream.name)
+  }
+
+  inspect(head: AnswerHead): GatewayError | Observer | null {
     const exchange = this.#exchange
     const candidate = exchange.candidate as Target
     if (!this.#gaveUp && isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
@@ -252,6 +251,14 @@ class Forwarding implements Stoppable {
     exchange.status = head.status
     const observer = observe(this.#gateway, exchange, head)
     return observer && this.#rescue ? this.#rescue.follow(observer, head) : observer
+  }
+
+  onFirstByte(): void {
+    if (this.#relay.status < 400) this.#current?.answered()
+  }
+
+  resume(): void {
+    this.#current?.attempt.resume()
   }
 
   /** A deadline has passed: of an attempt, which others may follow, or of the exchange. */
@@ -280,7 +287,7 @@ class Forwarding implements Stoppable {
   }
 
   /** How the client is told of an error under way: in the upstream's own words, where there are any. */
-  #lastWords(error: GatewayError): string {
+  lastWords(error: GatewayError): string {
     const { classified, id } = this.#exchange
     const { protocol, name } = classified.endpoint
     const told = error.source === 'upstream' ? this.#rescue?.lastWords : null

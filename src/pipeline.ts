@@ -39,7 +39,7 @@ export async function handle(gateway: Gateway, exchange: Exchange): Promise<void
     if (exchange.relay?.delivered) return
     exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
   }
-  res.once('close', gone)
+  res.on('close', gone)
   let failure: GatewayError | null = null
   try {
     failure = await serve(gateway, exchange)

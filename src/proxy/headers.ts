@@ -132,7 +132,8 @@ export function headersDown(raw: RawHeaders, { own, httpVersion, filtered }: Dow
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
     out.push(name, value)
   }
-  out.push(...ownHeaders(own), 'via', appendVia(via, httpVersion))
+  ownHeaders(own, out)
+  out.push('via', appendVia(via, httpVersion))
   return out
 }
 
@@ -155,10 +156,11 @@ export interface OwnHeaders {
 
 const RATE_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/
 
-/** What every response of the gateway carries, errors included. */
-export function ownHeaders(own: OwnHeaders): string[] {
+/** What every response of the gateway carries, errors included; behind others where these are given. */
+export function ownHeaders(own: OwnHeaders, headers: string[] = []): string[] {
   const { version, requestId, limits, served } = own
-  const headers = ['x-gateway-version', version, 'x-gateway-request-id', requestId, ...limits]
+  headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
+  for (const part of limits) headers.push(part)
   if (served) {
     const { upstream, attempts } = served
     headers.push('x-gateway-upstream', visible(upstream), 'x-gateway-attempts', String(attempts))

@@ -50,7 +50,8 @@ export function codingOf({ contentEncoding }: AnswerHead): string | null {
   return coding === '' || coding === 'identity' ? null : coding
 }
 
-export interface RelayOptions {
+/** Whom a relay works for. */
+export interface RelayHost {
   readonly res: ClientResponse
   /** Asked for when the head goes out. */
   own(): OwnHeaders
@@ -94,7 +95,7 @@ export class Relay implements AnswerSink {
   firstByteAt = 0
   /** The answer has left, whole. */
   delivered = false
-  readonly #options: RelayOptions
+  readonly #host: RelayHost
   readonly #finish: (end: RelayEnd) => void
   readonly #out: Outflow
   #observer: Observer | null = null
@@ -107,12 +108,12 @@ export class Relay implements AnswerSink {
   #open = false
   #over = false
 
-  constructor(options: RelayOptions) {
-    this.#options = options
+  constructor(host: RelayHost) {
+    this.#host = host
     const { promise, resolve } = Promise.withResolvers<RelayEnd>()
     this.done = promise
     this.#finish = resolve
-    this.#out = new Outflow(options.res, () => this.#moved())
+    this.#out = new Outflow(host.res, () => this.#moved())
   }
 
   /** Bytes of the body that the client's connection was given, without those that wait for a slow one. */
@@ -121,13 +122,13 @@ export class Relay implements AnswerSink {
   }
 
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
-    const { res } = this.#options
+    const { res } = this.#host
     if (this.#open) return this.#follow(status, headers)
     if (status > 599) {
       return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
     }
     const answer = answerHead(status, headers)
-    const verdict = this.#options.inspect(answer)
+    const verdict = this.#host.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
     this.#observer = verdict
     this.#stream = answer.contentType.toLowerCase().startsWith('text/event-stream')
@@ -135,10 +136,10 @@ export class Relay implements AnswerSink {
     const unsized = verdict !== null && (verdict.filter !== null || verdict.terminated !== null)
     this.#sized = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
-    writeHead(res, status, headersDown(headers, { own: this.#options.own(), httpVersion, filtered: unsized }))
+    writeHead(res, status, headersDown(headers, { own: this.#host.own(), httpVersion, filtered: unsized }))
     if (!isHttp2(res)) frameChunks(res)
     // The head waits for what came in the same packet, and no longer.
-    setImmediate(() => {
+    process.nextTick(() => {
       if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) res.flushHeaders()
     })
     return null
@@ -149,13 +150,13 @@ export class Relay implements AnswerSink {
    * connection does not look dead. Only such a stream can follow.
    */
   open(): void {
-    const { res, own } = this.#options
+    const { res } = this.#host
     if (this.status !== 0 || this.#over) return
     this.status = 200
     this.#stream = true
     this.#open = true
     const type = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
-    writeHead(res, 200, [...type, ...ownHeaders(own()), 'via', appendVia('', '1.1')])
+    writeHead(res, 200, [...type, ...ownHeaders(this.#host.own()), 'via', appendVia('', '1.1')])
     if (!isHttp2(res)) frameChunks(res)
   }
 
@@ -176,7 +177,7 @@ export class Relay implements AnswerSink {
     if (!isStream) {
       return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
     }
-    const verdict = this.#options.inspect(answer)
+    const verdict = this.#host.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
     this.#open = false
     this.#observer = verdict
@@ -185,7 +186,7 @@ export class Relay implements AnswerSink {
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true
-    const { deadlines } = this.#options
+    const { deadlines } = this.#host
     if (this.#out.blocked) deadlines.clientBlocked()
     else deadlines.upstreamActive()
     if (this.firstByteAt === 0) this.#begin()
@@ -194,30 +195,30 @@ export class Relay implements AnswerSink {
   }
 
   #begin(): void {
-    this.firstByteAt = this.#options.clock.monotonic()
-    this.#options.onFirstByte()
+    this.firstByteAt = this.#host.clock.monotonic()
+    this.#host.onFirstByte()
   }
 
   #write(bytes: Buffer): boolean {
     if (bytes.length === 0) return true
     this.#written += bytes.length
-    this.#options.onSent?.(bytes)
+    this.#host.onSent?.(bytes)
     const wasBlocked = this.#out.blocked
     if (this.#out.write(bytes)) return true
     // While another answer is waited for, that wait is the one that counts.
-    if (!wasBlocked && !this.#open) this.#options.deadlines.clientBlocked()
+    if (!wasBlocked && !this.#open) this.#host.deadlines.clientBlocked()
     return false
   }
 
   /** The client has read: all that was written, or a part of it. */
   #moved(): void {
-    const { deadlines, resume } = this.#options
+    const { deadlines } = this.#host
     if (this.#over || this.#out.blocked) {
       if (!this.#open) deadlines.clientBlocked()
       return
     }
     if (!this.#open) deadlines.clientActive()
-    resume()
+    this.#host.resume()
   }
 
   end(): void {
@@ -234,10 +235,10 @@ export class Relay implements AnswerSink {
     const rest = this.#observer?.filter?.end()
     if (rest) this.#write(rest)
     this.#over = true
-    const { res, deadlines } = this.#options
+    const { res, deadlines } = this.#host
     // The exchange is over when the last byte is the client's system's, not ours.
     deadlines.clientBlocked()
-    res.once('finish', () => {
+    res.on('finish', () => {
       // Over HTTP/2 it comes too when the client has reset the stream: that it left is told next.
       if (isHttp2(res) && !res.stream.writableFinished) return
       this.delivered = true
@@ -251,7 +252,7 @@ export class Relay implements AnswerSink {
 
   broken(error: GatewayError): void {
     if (this.#over) return
-    const { res, clock } = this.#options
+    const { res, clock } = this.#host
     // Before the observer is told of the end: what it then takes for a last event is half of one.
     const atBoundary = this.#observer?.atBoundary ?? this.#open
     const fault = this.#endObserver()
@@ -262,7 +263,7 @@ export class Relay implements AnswerSink {
       if (error.source !== 'upstream') this.#hurry(error)
       return
     }
-    const rescue = !fault && this.#stream && this.#options.rescue(error)
+    const rescue = !fault && this.#stream && this.#host.rescue(error)
     if (rescue !== false) {
       this.#observer = null
       if (rescue === true) {
@@ -279,15 +280,15 @@ export class Relay implements AnswerSink {
     } else {
       const speak = this.#stream && !this.#out.blocked && !this.#sized && atBoundary
       this.#out.flush()
-      abort(res, clock, { lastWords: speak ? this.#options.lastWords(error) : null, sized: this.#sized })
+      abort(res, clock, { lastWords: speak ? this.#host.lastWords(error) : null, sized: this.#sized })
     }
     this.#close(fault ?? error)
   }
 
   /** It should have ended by now: the client gets a moment for what was written. */
   #hurry(error: GatewayError): void {
-    const force = this.#options.clock.setTimeout(() => this.stop(error), LAST_BYTES)
-    this.#options.res.once('finish', () => force.cancel()).once('close', () => force.cancel())
+    const force = this.#host.clock.setTimeout(() => this.stop(error), LAST_BYTES)
+    this.#host.res.once('finish', () => force.cancel()).once('close', () => force.cancel())
   }
 
   /** A fault of the observer costs the exchange its figures, and nobody their answer. */
@@ -307,7 +308,7 @@ export class Relay implements AnswerSink {
       this.broken(reason)
     } else {
       // All of it was written, and the client does not take the rest.
-      if (reason.code !== 'client_gone') destroyNow(this.#options.res)
+      if (reason.code !== 'client_gone') destroyNow(this.#host.res)
       this.#close(reason)
     }
   }
