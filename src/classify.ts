@@ -9,6 +9,7 @@ import type { BodyFormat, InspectedBody } from './protocols/inspect.ts'
 import type { JsonScan } from './protocols/json-scan.ts'
 import { queryModel } from './protocols/query.ts'
 import { decodeBody, hasBody, readBody } from './proxy/body.ts'
+import { contentCoding } from './proxy/head.ts'
 
 /** How the body of a request is read. */
 interface Intake {
@@ -53,7 +54,7 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<vo
 
 function intakeOf({ req, classified }: Exchange): Intake {
   const contentType = req.headers['content-type'] ?? null
-  const encoding = encodingOf(req.headers['content-encoding'])
+  const encoding = contentCoding(req.headers['content-encoding'] ?? null)
   const format = bodyFormat(classified.endpoint.body, contentType)
   return {
     format, contentType, encoding, scan: format === 'json' && encoding === null ? jsonInspection() : null,
@@ -119,9 +120,4 @@ function modelOf(exchange: Exchange): string | null {
     case 'none':
       return null
   }
-}
-
-function encodingOf(header: string | undefined): string | null {
-  const encoding = header?.trim().toLowerCase() ?? ''
-  return encoding === '' || encoding === 'identity' ? null : encoding
 }

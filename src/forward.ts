@@ -10,11 +10,13 @@ import { Itinerary } from './itinerary.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import { Deadlines } from './proxy/deadlines.ts'
+import type { AnswerHead } from './proxy/head.ts'
+import { headerValue } from './proxy/headers.ts'
 import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
 import type { ClientResponse } from './proxy/client.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
 import { Relay } from './proxy/relay.ts'
-import type { AnswerHead, Observer, RelayEnd, RelayHost } from './proxy/relay.ts'
+import type { Observer, RelayEnd, RelayHost } from './proxy/relay.ts'
 import { isOperatorsFault } from './proxy/retry.ts'
 import { quote } from './reserve.ts'
 import { Rescue } from './rescue.ts'
@@ -247,7 +249,7 @@ class Forwarding implements RelayHost, Stoppable {
     this.#signs?.end()
     this.#kept = null
     this.#headers = head.headers
-    if (exchange.recording) exchange.recording.contentType = head.contentType
+    if (exchange.recording) exchange.recording.contentType = headerValue(head.headers, 'content-type')
     exchange.status = head.status
     const observer = observe(this.#gateway, exchange, head)
     return observer && this.#rescue ? this.#rescue.follow(observer, head) : observer

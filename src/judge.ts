@@ -9,9 +9,9 @@ import type { StreamMeter } from './metering/stream-meter.ts'
 import type { EndpointName } from './protocols/names.ts'
 import { refusalReason } from './protocols/refusal.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
+import { isEventStream } from './proxy/head.ts'
+import type { AnswerHead } from './proxy/head.ts'
 import type { Ending, Judge, Opinion } from './proxy/prelude.ts'
-import { codingOf } from './proxy/relay.ts'
-import type { AnswerHead } from './proxy/relay.ts'
 import { isRetryableStatus } from './proxy/retry.ts'
 import { endingOf } from './resume/index.ts'
 import { isThere, kindOf, member, parsed } from './stream-event.ts'
@@ -65,23 +65,22 @@ export function judgeOf(
   if (isRetryableStatus(status)) return new Refusal(true, head, reasons)
   if (REFUSALS.has(status) && reasons.size > 0) return new Refusal(false, head, reasons)
   const endpoint = exchange.classified.endpoint.name
-  const type = head.contentType.toLowerCase()
-  const isEvents = type.startsWith('text/event-stream')
-  if (begun() && (status !== 200 || !isEvents || codingOf(head) !== null)) {
+  const isEvents = isEventStream(head)
+  if (begun() && (status !== 200 || !isEvents || head.coding !== null)) {
     return new Refusal(true, head, reasons)
   }
   if (status < 200 || status > 299) return null
-  if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && codingOf(head) === null) {
+  if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && head.coding === null) {
     return new Whole(exchange, head)
   }
   if (!SPEAKS_JSON.has(endpoint)) return new AnyByte()
-  if (!type.startsWith('text/event-stream')) {
-    return endpoint === 'generate.stream' && codingOf(head) === null
+  if (!isEvents) {
+    return endpoint === 'generate.stream' && head.coding === null
       ? new FirstElement(head)
       : new WholeBody(head)
   }
   // Compressed against our asking, its events pass unread.
-  return codingOf(head) === null ? new FirstEvent() : new AnyByte()
+  return head.coding === null ? new FirstEvent() : new AnyByte()
 }
 
 /** An answer with the status of an error. */
@@ -109,7 +108,7 @@ export class Refusal implements Judge {
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     if (whole && this.#reasons.size > 0 && REFUSALS.has(this.#head.status)) {
-      const plain = decoded(body, codingOf(this.#head))
+      const plain = decoded(body, this.#head.coding)
       const reason = refusalReason(plain === null || plain === 'broken' ? body : plain)
       if (reason !== null && this.#reasons.has(reason)) this.reason = reason
     }
@@ -142,7 +141,7 @@ class WholeBody implements Judge {
   readonly #encoding: string | null
 
   constructor(head: AnswerHead) {
-    this.#encoding = codingOf(head)
+    this.#encoding = head.coding
   }
 
   push(): Opinion {
@@ -239,7 +238,7 @@ class Whole implements Judge {
 
   constructor({ classified, body }: Exchange, head: AnswerHead) {
     const endpoint = classified.endpoint.name
-    const isEvents = head.contentType.toLowerCase().startsWith('text/event-stream')
+    const isEvents = isEventStream(head)
     this.#endpoint = endpoint
     this.#request = body?.json ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType })

@@ -6,8 +6,10 @@ import { StreamFilter } from './metering/stream-filter.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
 import { errorWord } from './protocols/refusal.ts'
+import { isEventStream } from './proxy/head.ts'
+import type { AnswerHead } from './proxy/head.ts'
 import { Pieces } from './proxy/pieces.ts'
-import type { AnswerHead, Observer } from './proxy/relay.ts'
+import type { Observer } from './proxy/relay.ts'
 
 /** Bytes of a whole answer that are kept to read its usage; a longer one passes unread. */
 const MOST_KEPT = 32 * 1024 * 1024
@@ -26,21 +28,19 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   if (head.status >= 400) return new ErrorReader(exchange)
   if (head.status < 200 || head.status >= 300) return null
   const endpoint = exchange.classified.endpoint.name
-  const encoded = head.contentEncoding !== null && head.contentEncoding !== 'identity'
-  const isEvents = head.contentType.startsWith('text/event-stream')
+  const isUntold = head.contentType === ''
   // A stream was asked for, and the upstream may still answer in one piece.
-  const isStream = isEvents || endpoint === 'generate.stream' || (exchange.stream && head.contentType === '')
-  if (isStream) {
+  if (isEventStream(head) || endpoint === 'generate.stream' || (exchange.stream && isUntold)) {
     // Compressed against our asking, its bytes pass unread.
-    if (encoded) return collectNothing(exchange)
+    if (head.coding !== null) return collectNothing(exchange)
     const meter = createStreamMeter(endpoint, { contentType: head.contentType })
     exchange.answer = { kind: 'stream', meter }
     return new StreamObserver(gateway, exchange, meter)
   }
   // What an unknown path used nobody can tell: where it named a model, its cost is unknown, not nothing.
   if (!isMetered(endpoint)) return exchange.model === null ? null : collectNothing(exchange)
-  if (!head.contentType.includes('json')) return collectNothing(exchange)
-  exchange.answerEncoding = encoded ? head.contentEncoding : null
+  if (!isUntold && !head.contentType.includes('json')) return collectNothing(exchange)
+  exchange.answerEncoding = head.coding
   return new BodyCollector(gateway, exchange)
 }
 

@@ -6,8 +6,9 @@ import type { Gateway } from './gateway.ts'
 import { usedSoFar } from './ledger-row.ts'
 import { createShare } from './metering/share.ts'
 import type { Edit } from './protocols/splice.ts'
-import { codingOf } from './proxy/relay.ts'
-import type { AnswerHead, Observer, RelayEnd } from './proxy/relay.ts'
+import { isEventStream } from './proxy/head.ts'
+import type { AnswerHead } from './proxy/head.ts'
+import type { Observer, RelayEnd } from './proxy/relay.ts'
 import { resumption } from './resume/index.ts'
 import type { Before, Joiner, Resumption, Standing } from './resume/index.ts'
 import type { Step } from './routing/course.ts'
@@ -66,7 +67,7 @@ export class Rescue {
   follow(inner: Observer, head: AnswerHead): Observer {
     const resumption = this.#resumption
     // Compressed against our asking, its events cannot be followed.
-    const isEvents = head.contentType.toLowerCase().startsWith('text/event-stream') && codingOf(head) === null
+    const isEvents = isEventStream(head) && head.coding === null
     if (typeof resumption === 'string' || !isEvents || head.status !== 200) return inner
     const events = new WholeEvents(this.#before !== null)
     this.#events = events

@@ -5,6 +5,8 @@ import { frameChunks } from './chunks.ts'
 import { abort, destroyNow, isHttp2, writeHead } from './client.ts'
 import type { ClientResponse } from './client.ts'
 import type { Deadlines } from './deadlines.ts'
+import { answerHead, isEventStream } from './head.ts'
+import type { AnswerHead } from './head.ts'
 import { appendVia, headerValue, headersDown, ownHeaders } from './headers.ts'
 import type { OwnHeaders, RawHeaders } from './headers.ts'
 import { Outflow } from './outflow.ts'
@@ -24,30 +26,6 @@ export interface Observer {
   readonly atBoundary: boolean
   /** Takes events out of the stream on their way to the client; null = every byte passes. */
   readonly filter: { push(chunk: Buffer): Buffer; end(): Buffer } | null
-}
-
-/** The head of an answer, as the upstream sent it. */
-export interface AnswerHead {
-  readonly status: number
-  readonly contentType: string
-  readonly contentEncoding: string | null
-  readonly headers: RawHeaders
-}
-
-/** Reads what is looked at of a head. */
-export function answerHead(status: number, headers: RawHeaders): AnswerHead {
-  return {
-    status,
-    contentType: headerValue(headers, 'content-type') ?? '',
-    contentEncoding: headerValue(headers, 'content-encoding'),
-    headers,
-  }
-}
-
-/** The content coding of an answer, lower-case; null = it comes as it is. */
-export function codingOf({ contentEncoding }: AnswerHead): string | null {
-  const coding = contentEncoding?.trim().toLowerCase() ?? ''
-  return coding === '' || coding === 'identity' ? null : coding
 }
 
 /** Whom a relay works for. */
@@ -131,7 +109,7 @@ export class Relay implements AnswerSink {
     const verdict = this.#host.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
     this.#observer = verdict
-    this.#stream = answer.contentType.toLowerCase().startsWith('text/event-stream')
+    this.#stream = isEventStream(answer)
     // A stream that ends too soon has to be seen to: with its length told, it would look whole.
     const unsized = verdict !== null && (verdict.filter !== null || verdict.terminated !== null)
     this.#sized = !unsized && headerValue(headers, 'content-length') !== null
@@ -173,8 +151,7 @@ export class Relay implements AnswerSink {
   /** Another answer goes on where the client's stream stands. */
   #follow(status: number, headers: RawHeaders): GatewayError | null {
     const answer = answerHead(status, headers)
-    const isStream = status === 200 && answer.contentType.toLowerCase().startsWith('text/event-stream')
-    if (!isStream) {
+    if (status !== 200 || !isEventStream(answer)) {
       return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
     }
     const verdict = this.#host.inspect(answer)

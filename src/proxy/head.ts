@@ -1,0 +1,34 @@
+import { headerValue } from './headers.ts'
+import type { RawHeaders } from './headers.ts'
+
+/** The head of an answer. */
+export interface AnswerHead {
+  readonly status: number
+  /** Media type with its parameters, lower-case; empty = none was told. */
+  readonly contentType: string
+  /** The content coding, lower-case; null = it comes as it is. */
+  readonly coding: string | null
+  /** As the upstream sent them. */
+  readonly headers: RawHeaders
+}
+
+/** Reads what is looked at of a head. */
+export function answerHead(status: number, headers: RawHeaders): AnswerHead {
+  return {
+    status,
+    contentType: headerValue(headers, 'content-type')?.trim().toLowerCase() ?? '',
+    coding: contentCoding(headerValue(headers, 'content-encoding')),
+    headers,
+  }
+}
+
+/** What a Content-Encoding header says, lower-case; null = nothing was done to the body. */
+export function contentCoding(header: string | null): string | null {
+  const coding = header?.trim().toLowerCase() ?? ''
+  return coding === '' || coding === 'identity' ? null : coding
+}
+
+/** Is it a stream of Server-Sent Events? */
+export function isEventStream({ contentType }: AnswerHead): boolean {
+  return contentType.startsWith('text/event-stream')
+}

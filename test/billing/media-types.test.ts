@@ -1,0 +1,45 @@
+import t from 'tap'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+const USAGE = '"usage":{"prompt_tokens":7,"completion_tokens":5}'
+const ANSWER = `{"choices":[{"message":{"content":"Hello"}}],${USAGE}}`
+const STREAM = 'data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n'
+  + `data: {"choices":[],${USAGE}}\n\ndata: [DONE]\n\n`
+
+t.test('an answer is metered however its media type and its coding are spelled', async t => {
+  const answers = [
+    { type: 'Application/JSON', body: ANSWER },
+    { type: 'APPLICATION/VND.X+JSON; Charset=UTF-8', body: ANSWER },
+    { type: 'Text/Event-Stream;Charset=UTF-8', body: STREAM },
+    { type: null, body: ANSWER },
+    { type: null, body: STREAM },
+  ]
+  for (const { type, body } of answers) {
+    for (const coding of ['identity', 'Identity']) {
+      await t.test(`${type}, ${coding}`, async t => {
+        const upstream = await startUpstream(t, (req, res) => {
+          req.resume()
+          if (type) res.setHeader('content-type', type)
+          res.writeHead(200, { 'content-encoding': coding }).end(body)
+        })
+        const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+`)
+        const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ model: 'm', messages: [], stream: body === STREAM }),
+        })
+        t.equal(answer.headers.get('content-type'), type, 'as the upstream spelled it')
+        await answer.text()
+        await gateway.waitForLog(line => line['msg'] === 'exchange')
+        t.match(gateway.logged.find(line => line['msg'] === 'exchange'), {
+          end: 'complete', input_tokens: 7, output_tokens: 5,
+        })
+      })
+    }
+  }
+})
