@@ -92,7 +92,8 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
   }
-  if (req.headers.expect !== undefined && !exchange.awaitsContinue) {
+  // Of an HTTP/1.0 client an expectation is to be ignored (RFC 9110 section 10.1.1).
+  if (req.headers.expect !== undefined && !exchange.awaitsContinue && req.httpVersion !== '1.0') {
     throw new GatewayError('bad_header', "the only expectation that is met is '100-continue'")
   }
   if (exchange.classified.endpoint.name === 'status') return

@@ -69,15 +69,12 @@ async function tunnel(
   }
   identify(gateway, exchange)
   exchange.model = queryModel(exchange.target.query)
+  if (isAheadOfItsModel(gateway, exchange)) throw plainHttp()
   admit(exchange)
   const chosen = route(gateway, exchange)
   exchange.route = chosen
   const targets = chosen.targets.filter(target => target.upstream.websocket)
-  if (targets.length === 0) {
-    throw new GatewayError('upgrade_required', 'no WebSocket is served here; use plain HTTP', {
-      headers: { upgrade: 'websocket' },
-    })
-  }
+  if (targets.length === 0) throw plainHttp()
   const order = candidates(gateway, exchange, { ...chosen, targets }).slice(0, chosen.retries + 1)
   exchange.candidate = order[0] as Target
   const reserving = reserve(gateway, exchange, exchange.candidate)
@@ -90,6 +87,23 @@ async function tunnel(
     if (exchange.status === 101 || failure?.source !== 'upstream') return failure
   }
   return failure
+}
+
+/**
+ * Codex asks for a WebSocket first, and names its models in what it says there. Where
+ * routes or the key go by the model that is nothing for a tunnel, and no refusal either:
+ * the same request over plain HTTP names one. Only 426 has Codex go on with that at once.
+ */
+function isAheadOfItsModel({ routes }: Gateway, { classified, model, identity, target }: Exchange): boolean {
+  const { path } = target
+  if (classified.endpoint.name !== 'responses' || model !== null || !routes.servesPath(path)) return false
+  return identity.restricted || routes.match(path, null) === null
+}
+
+function plainHttp(): GatewayError {
+  return new GatewayError('upgrade_required', 'no WebSocket is served here; use plain HTTP', {
+    headers: { upgrade: 'websocket' },
+  })
 }
 
 /** One attempt: as long as the handshake is not answered, another can follow. */

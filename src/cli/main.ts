@@ -15,10 +15,13 @@ async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-// A reader such as `head` may leave early: that is not a failure.
+// A reader such as `head` may leave early: that is not a failure. A full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit()
+  if (error.code === 'EPIPE') process.exit()
+  process.stderr.write(`error: cannot write to standard output: ${error.message}\n`)
+  process.exit(EXIT.failed)
 })
+// That nobody reads what is said there ends nothing, least of all a gateway that serves.
+process.stderr.on('error', () => undefined)
 
 process.exitCode = await run(process.argv)

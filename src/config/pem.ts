@@ -1,6 +1,7 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 
@@ -40,14 +41,35 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
     return
   }
   const certificate = certificateIn(certFile)
-  if (certificate !== null && !certificate.checkPrivateKey(key)) {
+  if (certificate === null) return
+  if (!certificate.checkPrivateKey(key)) {
     findings.error(path, 'the private key is not the one that the certificate was made for')
+    return
+  }
+  const refusal = refusalOf(readFileSync(certFile, 'utf8'), pem)
+  if (refusal !== null) findings.error(path, `OpenSSL does not take the certificate and its key: ${refusal}`)
+}
+
+/**
+ * What a listener would fail with that shows this pair, such as `ee key too small` for what is weaker than
+ * OpenSSL's security level allows; null = it takes them.
+ */
+function refusalOf(cert: string, key: string): string | null {
+  try {
+    createSecureContext({ cert, key })
+    return null
+  } catch (error) {
+    // The reason alone is a fixed text.
+    const { reason, code } = error as NodeJS.ErrnoException & { readonly reason?: string }
+    return reason ?? code ?? 'it gives no reason'
   }
 }
 
+/** The first of the file; null where one of them cannot be read. */
 function certificateIn(file: string): X509Certificate | null {
   try {
-    return certificateOf(readFileSync(file, 'utf8').match(BLOCK)?.[0] ?? '')
+    const certificates = readFileSync(file, 'utf8').match(BLOCK)?.map(certificateOf) ?? []
+    return certificates.includes(null) ? null : certificates[0] ?? null
   } catch {
     return null // checkCertificates has told
   }

@@ -25,7 +25,8 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
     return
   }
   // The HTTP/2 API takes each name once, with an array where it has several values.
-  const grouped: Record<string, string | string[]> = {}
+  // Without a prototype: a header may be named as one of its members.
+  const grouped = Object.create(null) as Record<string, string | string[]>
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] as string).toLowerCase()
     if (HTTP1_ONLY.has(name)) continue

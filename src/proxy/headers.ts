@@ -23,6 +23,8 @@ const NEVER_UP = new Set([
   'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
   // The client's credentials and state.
   'authorization', 'x-api-key', 'x-goog-api-key', 'cookie', 'cookie2',
+  // One of the subprotocols may be the key; a handshake brings those that are left.
+  'sec-websocket-protocol',
   // The messages protocol's version header, under either of its names: goes up under the upstream's.
   'anthropic-version', 'vendorb-version',
   // Whoever is no trusted proxy can write anything in these.

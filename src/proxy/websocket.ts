@@ -184,7 +184,8 @@ function refusal(status: number): GatewayError {
 }
 
 function group(flat: readonly string[]): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = {}
+  // Without a prototype: a header may be named as one of its members.
+  const headers = Object.create(null) as Record<string, string | string[]>
   for (let i = 0; i < flat.length; i += 2) {
     const name = (flat[i] as string).toLowerCase()
     const before = headers[name]

@@ -273,6 +273,12 @@ function http2Server(options: ListenerOptions): http2.Http2Server {
   })
   server.on('request', (req, res) => options.onRequest(req, res, false))
   server.on('checkContinue', (req, res) => options.onRequest(req, res, true))
+  // What nobody listens for node answers itself: without a body, and without the gateway's headers. It knows
+  // one spelling of the expectation alone.
+  server.on('checkExpectation', (req, res) => {
+    options.onRequest(req, res, req.headers.expect?.toLowerCase() === '100-continue')
+  })
+  server.on('connect', (req, res) => options.onRequest(req, res, false))
   server.on('sessionError', ignore)
   return server
 }

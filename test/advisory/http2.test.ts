@@ -200,3 +200,34 @@ routes: [{ to: up }]
   sessions = upstream.sessions.size
   t.ok(sessions <= 5)
 })
+
+t.test('what node would answer itself is answered by the gateway, in its own shape', async t => {
+  const { gateway, requests } = await setUp(t)
+  const session = await openSession(t, gateway.url)
+  const asked = [
+    () => session.request({ ':method': 'CONNECT', ':authority': 'a:443' }),
+    () => new H2Request(session, 'GET', '/v1/files', { expect: 'the-impossible' }).stream,
+  ]
+  for (const ask of asked) {
+    const stream = ask()
+    let text = ''
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk
+    })
+    const [head] = (await once(stream, 'response')) as [NodeJS.Dict<string>]
+    await once(stream, 'close')
+    t.equal(head[':status'], 400)
+    t.match(head['x-gateway-request-id'], /^[\da-f-]{36}$/)
+    t.match(text, /^\{"error":\{.*"type":"invalid_request_error"/)
+  }
+  t.equal(requests(), 0)
+})
+
+t.test('Expect: 100-continue counts in any case', async t => {
+  const { gateway } = await setUp(t)
+  const session = await openSession(t, gateway.url)
+  const request = new H2Request(session, 'POST', '/v1/files', { expect: '100-Continue' }, false)
+  await once(request.stream, 'continue')
+  request.stream.end('hi')
+  t.equal((await request.head)[':status'], 200)
+})

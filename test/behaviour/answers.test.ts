@@ -116,6 +116,14 @@ t.test('an HTTP/1.0 client gets a whole answer, delimited by the end of the conn
   t.equal(client.text.split('\r\n\r\n')[1], '{}')
 })
 
+t.test('what an HTTP/1.0 client expects is ignored, as nobody could tell it to go on', async t => {
+  const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/files', {}, ['Expect: 100-continue']).replace('HTTP/1.1', 'HTTP/1.0'))
+  t.equal(await client.ended, 'end')
+  t.match(client.text, /^HTTP\/1\.1 200 /)
+})
+
 t.test('an HTTP/1.0 client can tell a cut answer from a whole one', async t => {
   const seen = Promise.withResolvers<void>()
   const upstream = await startWireUpstream(t, async wire => {

@@ -28,6 +28,9 @@ for (const [place, query, headers] of [
   ['Authorization, with a foreign x-api-key', '', {
     'authorization': `Bearer ${KEY}`, 'x-api-key': 'foreign',
   }],
+  ['a WebSocket subprotocol, though no WebSocket is asked for', '', {
+    'sec-websocket-protocol': `realtime, openai-insecure-api-key.${KEY}`,
+  }],
 ] as const) {
   t.test(`hazard: a key in ${place} is known, and does not go up`, async t => {
     seen = null
@@ -37,6 +40,7 @@ for (const [place, query, headers] of [
     t.equal(seen!.headers['x-api-key'], undefined)
     t.equal(seen!.headers['x-goog-api-key'], undefined)
     t.equal(seen!.url, query === '' ? '/v1/files' : '/v1/files?a=1&b=2')
+    t.notMatch(JSON.stringify(seen), /sk-test|foreign/)
     const line = await gateway.waitForLog(each => each.request === answer.headers.get('x-gateway-request-id'))
     t.equal(line.key, 'test')
     t.notMatch(JSON.stringify(gateway.logged), /sk-test|up-secret|foreign/)

@@ -1,6 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
 import t from 'tap'
-import { gateway } from './command.ts'
+import { GATEWAY, gateway } from './command.ts'
 
 const PACKAGE = new URL('../../package.json', import.meta.url)
 const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }
@@ -45,4 +48,43 @@ t.test('a mistyped command or option is bad usage, and gets a suggestion', async
     t.match(stderr, hint, args.join(' '))
     t.notMatch(stderr, /\n {4}at /, 'no stack trace')
   }
+})
+
+t.test('standard output on a full disk is a failure, in words', {
+  skip: process.platform === 'linux' ? false : 'needs /dev/full',
+}, async t => {
+  const full = openSync('/dev/full', 'w')
+  t.teardown(() => closeSync(full))
+  const { status, stderr } = spawnSync(process.execPath, [GATEWAY, '--help'], {
+    stdio: ['ignore', full, 'pipe'], encoding: 'utf8',
+  })
+  t.equal(status, 1)
+  t.match(stderr, /^error: cannot write to standard output: ENOSPC.*\n$/)
+})
+
+t.test('a gateway serves whose standard error nobody reads', async t => {
+  const cwd = t.testdir({
+    'gateway.yaml': `server: { listen: 127.0.0.1:0 }
+upstreams: { demo: { simulator: true } }
+routes: [{ model: demo, to: demo }]
+keys: [{ name: demo, key: "\${NO_SUCH_VARIABLE:-a-key-that-is-long-enough}" }]
+ledger: { file: gateway.db }
+`,
+  })
+  // By way of env, which leaves out what the test runner would put into the process.
+  const child = spawn('env', ['-i', process.execPath, GATEWAY, 'serve'], {
+    cwd, stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  // Where the example request would stand.
+  child.stderr.destroy()
+  const messages: unknown[] = []
+  const lines = createInterface(child.stdout).on('line', line => {
+    messages.push((JSON.parse(line) as { msg: unknown }).msg)
+  })
+  await once(lines, 'line')
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'close')
+  t.equal(code, 0)
+  t.same(messages, ['listening', 'draining', 'ended'])
 })

@@ -93,6 +93,16 @@ t.test('the key is taken from wherever clients put it, and stays with the gatewa
   t.notMatch(JSON.stringify(gateway.logged), KEY)
 })
 
+t.test('a key that is the only subprotocol stays with the gateway, too', async t => {
+  const { gateway, handshakes } = await startPair(t)
+  const client = connect(t, `${gateway.url}/v1/realtime?model=m`, {}, [`openai-insecure-api-key.${KEY}`])
+  // That none was chosen is an error to the client.
+  await once(client, 'upgrade')
+  const { headers } = handshakes[0] as IncomingMessage
+  t.equal(headers.authorization, 'Bearer operator-secret')
+  t.equal(headers['sec-websocket-protocol'], undefined)
+})
+
 t.test('a session with the simulator, by header, query and subprotocol', async t => {
   const gateway = await startForClients(t)
   const cases: [string, ClientOptions, string[]][] = [
@@ -166,6 +176,31 @@ t.test('where no upstream takes it: 426', async t => {
     t.equal(headers.upgrade, 'websocket')
     t.match(body, { error: { code: 'upgrade_required' } })
   }
+})
+
+t.test('Codex names no model in its handshake: 426 where routes or the key go by the model', async t => {
+  const gateway = await startTestGateway(t, `
+upstreams: { demo: { simulator: true, websocket: true } }
+routes: [{ model: "sim*", to: demo }, { path: "/v1/files*", to: demo }]
+`)
+  const byPath = await startTestGateway(t, `
+upstreams: { demo: { simulator: true, websocket: true } }
+routes: [{ path: /v1/responses, to: demo }]
+keys: [{ name: narrow, key: ${KEY}, models: [sim] }]
+`)
+  for (const { url } of [gateway, byPath]) {
+    const { status, headers, body } = await refusal(t, `${url}/v1/responses`)
+    t.equal(status, 426)
+    t.equal(headers.upgrade, 'websocket')
+    t.match(body, { error: { code: 'upgrade_required' } })
+    t.equal((await refusal(t, `${url}/v1/responses`, {})).status, 401)
+  }
+  t.equal((await refusal(t, `${gateway.url}/v1/responses?model=none`)).status, 404)
+  const nowhere = await startTestGateway(t, `
+upstreams: { demo: { simulator: true, websocket: true } }
+routes: [{ path: /v1/messages, to: demo }]
+`)
+  t.equal((await refusal(t, `${nowhere.url}/v1/responses`)).status, 404)
 })
 
 t.test('an upstream that refuses the handshake', async t => {

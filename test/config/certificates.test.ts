@@ -18,13 +18,17 @@ LvMgFjp+AiEA8mplgPOkNN0RUFayLT+qLpm0xZYfUtEMIYZgZ4xlEWU=
 `
 
 t.test('certificates are read, and key and certificate must be a pair', async t => {
-  const [one, two] = [selfSigned(), selfSigned()]
+  const [one, two, weak] = [selfSigned(), selfSigned(), selfSigned('P-192')]
   const directory = t.testdir({
     'cert.pem': one.cert,
     'key.pem': one.key,
     'other.pem': two.key,
+    'weak.pem': weak.cert,
+    'weak-key.pem': weak.key,
+    'weak-chain.pem': `${one.cert}${weak.cert}`,
     'chain.pem': `# chain\n${one.cert}${two.cert}`,
     'broken.pem': one.cert.replace(/\n.{20}/, '\nAAAAAAAAAAAAAAAAAAAA'),
+    'broken-chain.pem': one.cert + two.cert.replace(/\n.{20}/, '\nAAAAAAAAAAAAAAAAAAAA'),
     'locked.pem': '-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n',
     'gateway.yaml': '',
   })
@@ -37,7 +41,10 @@ t.test('certificates are read, and key and certificate must be a pair', async t 
   t.strictSame(told('cert.pem', 'key.pem'), [])
   t.strictSame(told('chain.pem', 'key.pem'), [])
   t.match(told('cert.pem', 'other.pem'), [/not the one that the certificate was made for/])
+  t.match(told('weak.pem', 'weak-key.pem'), [/OpenSSL does not take .*: ee key too small/])
+  t.match(told('weak-chain.pem', 'key.pem'), [/OpenSSL does not take .*: ca key too small/])
   t.match(told('broken.pem', 'key.pem'), [/certificate 1 of the file cannot be parsed/])
+  t.match(told('broken-chain.pem', 'key.pem'), [/certificate 2 of the file cannot be parsed/])
   t.match(told('key.pem', 'cert.pem'), [/no certificate/, /no private key/])
   t.match(told('cert.pem', 'locked.pem'), [/passphrase/])
   t.match(told('dir.pem', 'key.pem'), [/cannot be read \(EISDIR\)/])

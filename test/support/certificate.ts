@@ -10,8 +10,8 @@ export interface Certificate {
 }
 
 /** A certificate for localhost and 127.0.0.1 that signs itself, as PEM (RFC 5280 section 4.1). */
-export function selfSigned(): Certificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+export function selfSigned(namedCurve = 'P-256'): Certificate {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve })
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'))
   const name = sequence(set(sequence(oid('550403'), tlv(0x0c, Buffer.from('localhost')))))
   const validity = sequence(tlv(0x17, Buffer.from('200101000000Z')), tlv(0x17, Buffer.from('491231235959Z')))
