@@ -1,0 +1,58 @@
+import * as http2 from 'node:http2'
+import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+import { MAX_HEADER_BYTES } from './http1.ts'
+
+/** A server that listens nowhere: it is handed its connections. */
+export function createHttp2Server(
+  onRequest: (req: ClientRequest, res: ClientResponse, awaitsContinue: boolean) => void,
+): http2.Http2Server {
+  const server = http2.createServer({
+    settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: MAX_HEADER_BYTES },
+    // As over HTTP/1.1, the size is the limit; node's own would be 128 headers.
+    maxHeaderListPairs: MAX_HEADER_BYTES / 32,
+    // An upstream may say twice what is to be said once: over HTTP/1.1
+    // that passes, and here node would throw.
+    strictSingleValueFields: false,
+  })
+  server.on('request', (req, res) => onRequest(req, res, false))
+  server.on('checkContinue', (req, res) => onRequest(req, res, true))
+  // What nobody listens for node answers itself: without a body, and without the gateway's headers. It knows
+  // one spelling of the expectation alone.
+  server.on('checkExpectation', (req, res) => {
+    onRequest(req, res, req.headers.expect?.toLowerCase() === '100-continue')
+  })
+  server.on('connect', (req, res) => onRequest(req, res, false))
+  server.on('sessionError', ignore)
+  return server
+}
+
+/**
+ * Tells a session to go when the next request has arrived on it, which is served:
+ * a GOAWAY names it as the last, and so whatever is on its way behind it as not
+ * looked at, to be sent again elsewhere (RFC 9113 section 6.8). The gentler way of
+ * that section, a first GOAWAY that refuses nothing, is not open: nghttp2 takes no
+ * stream after any that node can send. A silent session goes after `patience`.
+ */
+export function sendAway(session: http2.ServerHttp2Session, patience: number): void {
+  const timer = setTimeout(() => session.close(), patience)
+  session.once('stream', () => session.close())
+  session.once('close', () => clearTimeout(timer))
+}
+
+/**
+ * Node watches over the idle connections of HTTP/1.1 alone: a peer
+ * that is gone without a word would stay for ever.
+ */
+export function endWhenIdle(session: http2.ServerHttp2Session, patience: number): void {
+  let open = 0
+  session.on('stream', stream => {
+    open++
+    stream.once('close', () => open--)
+  })
+  session.setTimeout(patience)
+  session.on('timeout', () => {
+    if (open === 0) session.close()
+  })
+}
+
+function ignore(): void {}
