@@ -3,6 +3,7 @@ import type { EndpointName } from '../protocols/names.ts'
 import type { Ending } from '../proxy/prelude.ts'
 import { STREAMS } from './dialects.ts'
 import { isObject, jsonObject, objectIn } from './resumption.ts'
+import { wishesIn } from './wishes.ts'
 
 /**
  * What a stream lacks that broke before its client has seen any of it.
@@ -12,10 +13,10 @@ import { isObject, jsonObject, objectIn } from './resumption.ts'
  * @returns null where more is missing than the protocol's end, or where that is not certain
  */
 export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer): Ending | null {
-  const asked: unknown = JSON.parse(request.toString('utf8'))
+  const asked = wishesIn(request)
   const known = STREAMS[endpoint]
   // One of several may be all there, and the others not.
-  if (known === undefined || !isObject(asked) || known.asksForSeveral(asked)) return null
+  if (known === undefined || typeof asked === 'string' || known.asksForSeveral(asked)) return null
   const dialect = known.dialect()
   const { include_usage: wantsUsage } = objectIn(asked, 'stream_options')
   let isClear = true

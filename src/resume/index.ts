@@ -1,6 +1,7 @@
 import type { EndpointName } from '../protocols/names.ts'
 import { STREAMS } from './dialects.ts'
-import { Resumption, isObject } from './resumption.ts'
+import { Resumption } from './resumption.ts'
+import { wishesIn } from './wishes.ts'
 
 export { endingOf } from './ending.ts'
 export type { Before, Joiner, Standing } from './resumption.ts'
@@ -21,9 +22,9 @@ export { Resumption } from './resumption.ts'
  * @returns the reason where the request cannot be continued, whatever comes
  */
 export function resumption(endpoint: EndpointName, body: Buffer): Resumption | string {
-  const request: unknown = JSON.parse(body.toString('utf8'))
-  if (!isObject(request)) return 'the request is no JSON object'
+  const wishes = wishesIn(body)
+  if (typeof wishes === 'string') return wishes
   const known = STREAMS[endpoint]
   if (known === undefined) return 'answers of this endpoint cannot be continued'
-  return known.obstacle(request) ?? new Resumption(known.dialect(), known.text)
+  return known.obstacle(wishes) ?? new Resumption(known.dialect(), known.text)
 }
