@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import { compileGlob } from './config/glob.ts'
-import type { Config, Key, Limits } from './config/types.ts'
+import type { Config, Limits } from './config/types.ts'
 import { Drafts } from './drafts.ts'
 import { openLedger } from './ledger/ledger.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import { spentSince } from './ledger/spent.ts'
+import { spentSince, spentWithoutKey } from './ledger/spent.ts'
 import { createLimiter } from './limits/limiter.ts'
 import { plan } from './limits/plan.ts'
-import type { Limiter, Spend } from './limits/types.ts'
+import type { LimitedKey, Limiter, Spend } from './limits/types.ts'
 import { createTokenCounter } from './metering/estimate.ts'
 import type { TokenCounter } from './metering/estimate.ts'
 import { createPriceBook } from './metering/prices.ts'
@@ -28,19 +28,19 @@ export interface Accounts {
    *
    * @param defaults limits of every key where it sets none of its own
    */
-  recall(keys: readonly Key[], defaults: Limits | null): void
+  recall(keys: readonly LimitedKey[], defaults: Limits | null): void
   /** Writes what waits, then closes. */
   close(): Promise<void>
 }
 
 /** The key of those who need none, for the limits that hold for all. */
-export const ANONYMOUS_KEY: Pick<Key, 'name' | 'limits'> = Object.freeze({ name: 'anonymous', limits: null })
+export const ANONYMOUS_KEY: LimitedKey = Object.freeze({ name: 'anonymous', limits: null })
 
 export interface AccountsOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Live keys beside those of the configuration. */
-  readonly stored?: readonly Key[] | undefined
+  readonly stored?: readonly LimitedKey[] | undefined
   /** Makes a limiter whose limits are kept elsewhere; without it they are kept here. */
   readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
 }
@@ -50,7 +50,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
   const { clock, log, stored = [], openLimiter } = options
   const limiter = openLimiter?.(config.limits)
     ?? createLimiter({ defaults: config.limits, compileGlob, clock })
-  const restore = (keys: readonly Key[], defaults: Limits | null, isFew: boolean): void => {
+  const restore = (keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean): void => {
     if (!config.ledger) return
     const { file } = config.ledger
     try {
@@ -60,7 +60,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     }
   }
   // The configuration's key of a name comes last, and counts.
-  restore([...stored, ...config.keys], config.limits, false)
+  restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
   const ledger = config.ledger ? watchedLedger(config.ledger, log) : null
   const counter = createTokenCounter({ clock })
   const drafts = new Drafts(clock)
@@ -84,7 +84,7 @@ const FEW = 100
 
 /** A configuration's keys and defaults, as far as budgets are concerned. */
 interface Budgeting {
-  readonly keys: readonly Key[]
+  readonly keys: readonly LimitedKey[]
   readonly limits: Limits | null
 }
 
@@ -92,7 +92,7 @@ interface Budgeting {
  * The keys that have a budget over a period over which they had none
  * before: nobody has counted what it counts.
  */
-export function newlyBudgeted(before: Budgeting, after: Budgeting): Key[] {
+export function newlyBudgeted(before: Budgeting, after: Budgeting): LimitedKey[] {
   const known = new Map(before.keys.map(key => [key.name, periodsOf(key.limits, before.limits)]))
   return after.keys.filter(({ name, limits }) => {
     const had = known.get(name) ?? []
@@ -125,16 +125,27 @@ function watchedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledg
  * @param isFew asks the ledger for those keys alone, which takes long for many
  */
 function* spentBefore(
-  file: string, keys: readonly Key[], defaults: Limits | null, isFew: boolean, clock: Clock,
+  file: string, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean, clock: Clock,
 ): Generator<Spend> {
-  const budgeted = new Map(keys.filter(key => hasBudget(key.limits, defaults)).map(key => [key.name, key]))
+  const budgeted = new Map(
+    keys.filter(key => hasBudget(key.limits, defaults)).map(key => [nameOf(key), key]),
+  )
   if (budgeted.size === 0) return
   const since = firstDay([defaults, ...[...budgeted.values()].map(key => key.limits)], clock)
-  const names = isFew ? [...budgeted.keys()] : null
-  for (const { key, model, startedAt, pico } of spentSince(file, since, names)) {
+  const names = [...budgeted.keys()].filter(name => name !== null)
+  const sums = [
+    ...names.length > 0 ? spentSince(file, since, isFew ? names : null) : [],
+    ...budgeted.has(null) ? spentWithoutKey(file, since) : [],
+  ]
+  for (const { key, model, startedAt, pico } of sums) {
     const holder = budgeted.get(key)
     if (holder) yield { key: holder, model, startedAt, pico }
   }
+}
+
+/** What the ledger knows it by. */
+function nameOf(key: LimitedKey): string | null {
+  return key === ANONYMOUS_KEY ? null : key.name
 }
 
 function budgetsOf(limits: Limits | null): string[] {

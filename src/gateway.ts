@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net'
 import type { Logger } from 'pino'
-import { newlyBudgeted, openAccounts } from './accounts.ts'
+import { ANONYMOUS_KEY, newlyBudgeted, openAccounts } from './accounts.ts'
 import type { Accounts } from './accounts.ts'
 import type { KeyChange, KeyStore } from './auth/key-store.ts'
 import { Keyring } from './auth/keyring.ts'
@@ -10,9 +10,9 @@ import { Checks } from './checks.ts'
 import type { Clock } from './clock.ts'
 import { compileGlobs } from './config/glob.ts'
 import type { Problem } from './config/problem.ts'
-import type { Config, Key, Limits } from './config/types.ts'
+import type { Config, Limits } from './config/types.ts'
 import { GatewayError } from './errors.ts'
-import type { Limiter } from './limits/types.ts'
+import type { LimitedKey, Limiter } from './limits/types.ts'
 import { createPriceBook } from './metering/prices.ts'
 import { createProxy } from './proxy/attempt.ts'
 import type { ProxyServer } from './proxy/attempt.ts'
@@ -217,8 +217,8 @@ function passOnHealth(gateway: Gateway, before: Gateway): void {
 /**
  * Keys with a budget of which the gateway before has counted nothing: the ledger has to tell what was spent.
  */
-export function newBudgets(config: Config, before: Gateway): Key[] {
-  const stored = before.keyStore?.keys() ?? []
+export function newBudgets(config: Config, before: Gateway): LimitedKey[] {
+  const stored = [ANONYMOUS_KEY, ...before.keyStore?.keys() ?? []]
   return newlyBudgeted(
     { keys: [...stored, ...before.config.keys], limits: before.config.limits },
     { keys: [...stored, ...config.keys], limits: config.limits },

@@ -6,7 +6,7 @@ import type { Gateway } from './gateway.ts'
 import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from './limits/headers.ts'
 import type { Admission, Estimate, Refusal } from './limits/types.ts'
 import { cost } from './metering/cost.ts'
-import { estimateRequest } from './metering/request.ts'
+import { estimateItems, estimateRequest } from './metering/request.ts'
 import type { QuotedPrice } from './metering/prices.ts'
 import { isMetered } from './metering/settle.ts'
 import { blankUsage } from './metering/usage.ts'
@@ -66,7 +66,8 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   exchange.estimatedInput = inputTokens
   const input = inputTokens ?? 0
   const output = maxOutputTokens ?? gateway.config.billing.assumedOutput
-  const usage = { ...blankUsage(), inputTokens: input, outputTokens: output }
+  const items = estimateItems(name, body.bytes)
+  const usage = { ...blankUsage(), ...items, inputTokens: input, outputTokens: output }
   return { tokens: Math.max(1, input + output), pico: quoted ? cost(usage, quoted.price) : null }
 }
 

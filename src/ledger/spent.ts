@@ -4,7 +4,8 @@ import { PART as COST_PART } from './contributions.ts'
 
 /** What requests of one key for one model cost that began on one UTC day. */
 export interface DaySpend {
-  readonly key: string
+  /** null = it had none. */
+  readonly key: string | null
   readonly model: string | null
   /** Midnight, milliseconds since 1970. */
   readonly startedAt: number
@@ -26,27 +27,41 @@ const PART = BigInt(COST_PART)
  * @throws node:sqlite's error for a file that cannot be read
  */
 export function spentSince(file: string, since: number, keys: readonly string[] | null = null): DaySpend[] {
+  if (keys === null) return sumsOf(file, since, { rows: 'key IS NOT NULL', days: 'key <> 0' })
+  const isAsked = 'key IN (SELECT value FROM json_each(:keys))'
+  return sumsOf(file, since, { rows: isAsked, days: isAsked }, keys)
+}
+
+/** As spentSince: what was spent by requests that had no key. */
+export function spentWithoutKey(file: string, since: number): DaySpend[] {
+  return sumsOf(file, since, { rows: 'key IS NULL', days: 'key = 0' })
+}
+
+/** @param isAsked which of them, in SQL: a key that is null is 0 in the table of days */
+function sumsOf(
+  file: string, since: number, isAsked: { readonly rows: string; readonly days: string },
+  keys: readonly string[] | null = null,
+): DaySpend[] {
   if (!existsSync(file)) return []
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
   if (!tables.has('requests') || !tables.has('in_flight')) return []
-  const isAsked = `key ${keys === null ? 'IS NOT NULL' : 'IN (SELECT value FROM json_each(:keys))'}`
   const cost = `cost_pico_usd / ${PART} AS high, cost_pico_usd % ${PART} AS low`
   const rowsOf = (table: string) => `SELECT key, model, started_at / ${DAY} AS day, ${cost}
-    FROM ${table} WHERE started_at >= :since AND ${isAsked}`
+    FROM ${table} WHERE started_at >= :since AND ${isAsked.rows}`
   // A ledger that an older version wrote gets its sums after it is opened for writing.
   const ended = tables.has('days')
-    ? `SELECT key, nullif(model, 0) AS model, day, cost_high AS high, cost_low AS low
-      FROM days WHERE day >= :since / ${DAY} AND ${isAsked}
+    ? `SELECT nullif(key, 0) AS key, nullif(model, 0) AS model, day, cost_high AS high, cost_low AS low
+      FROM days WHERE day >= :since / ${DAY} AND ${isAsked.days}
       UNION ALL ${rowsOf('requests NOT INDEXED')} AND id > (SELECT up_to FROM summed)`
     : rowsOf('requests')
   const sums = db.prepare(`SELECT key, model, day, sum(high) AS high, sum(low) AS low
     FROM (${ended} UNION ALL ${rowsOf('in_flight')})
-    WHERE typeof(key) = 'text' AND (high > 0 OR low > 0) GROUP BY 1, 2, 3`)
+    WHERE high > 0 OR low > 0 GROUP BY 1, 2, 3`)
   sums.setReadBigInts(true)
   const values = keys === null ? { since } : { since, keys: JSON.stringify(keys) }
   return sums.all(values).map(({ key, model, day, high, low }) => ({
-    key: String(key),
+    key: key === null ? null : String(key),
     model: model === null ? null : String(model),
     startedAt: Number(day) * DAY,
     pico: BigInt(high as bigint) * PART + BigInt(low as bigint),

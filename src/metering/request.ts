@@ -1,5 +1,6 @@
 import type { EndpointName } from '../protocols/names.ts'
 import { JsonCursor, closingQuote } from './cursor.ts'
+import type { Usage } from './usage.ts'
 
 /** What a request may cost, before it is sent. */
 export interface RequestEstimate {
@@ -14,6 +15,8 @@ export const MEDIA_TOKENS = 1000
 /** The rule of thumb for all tokenizers: English and code lie near 4, other scripts below. */
 export const BYTES_PER_TOKEN = 4
 
+/** Of sound: 16 kbit/s, below which speech is seldom packed. */
+const BYTES_PER_SECOND = 2_000
 const QUOTE = 0x22
 /** Base64 from this length on is a picture or the like: longer than any word, shorter than any picture. */
 export const MEDIA_FROM = 1024
@@ -37,6 +40,29 @@ export function estimateRequest(endpoint: EndpointName, body: Buffer): RequestEs
   const cursor = new JsonCursor(body)
   if (!cursor.isObject()) return { inputTokens: null, maxOutputTokens: null }
   return { inputTokens: roughTokens(body), maxOutputTokens: generates(endpoint) ? readBound(cursor) : 0 }
+}
+
+/**
+ * What a request may cost beside tokens, before it is sent: the characters to be
+ * spoken, the pictures that it asks for, and the seconds of a recording, of which
+ * only the bytes are known.
+ */
+export function estimateItems(
+  endpoint: EndpointName, body: Buffer,
+): Pick<Usage, 'characters' | 'images' | 'seconds'> {
+  const none = { characters: null, images: null, seconds: null }
+  switch (endpoint) {
+    case 'audio.speech':
+      return { ...none, characters: readCharacters(body) }
+    case 'images.generations':
+    case 'images.edits':
+      return { ...none, images: readPictures(body) }
+    case 'audio.transcriptions':
+    case 'audio.translations':
+      return { ...none, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
+    default:
+      return none
+  }
 }
 
 /**
@@ -152,6 +178,12 @@ function readBound(cursor: JsonCursor): number | null {
   if (bounds.length === 0) return null
   const choices = Math.max(1, ...CHOICES.flatMap(name => found.get(name) ?? []))
   return Math.min(Math.max(...bounds) * choices, MOST_TOKENS)
+}
+
+function readPictures(body: Buffer): number {
+  const found = new Map<string, number>()
+  readMembers(new JsonCursor(body), found, true)
+  return Math.min(Math.max(1, found.get('n') ?? 1), MOST_TOKENS)
 }
 
 function readMembers(cursor: JsonCursor, found: Map<string, number>, top: boolean): void {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { encode } from '../../src/ledger/columns.ts'
-import { spentSince } from '../../src/ledger/spent.ts'
+import { spentSince, spentWithoutKey } from '../../src/ledger/spent.ts'
 import { Store } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, row } from './rows.ts'
 import { VERSION_1 } from './version-1.ts'
@@ -28,11 +28,14 @@ t.test('what was spent is summed by key, model and UTC day, what is in flight in
   ledger.open(() => draft('running', { startedAt: MIDNIGHT + DAY + 1, costPico: 17n }))
   await ledger.flush()
   const sums = spentSince(file, MIDNIGHT).toSorted((a, b) =>
-    a.key.localeCompare(b.key) || a.startedAt - b.startedAt)
+    String(a.key).localeCompare(String(b.key)) || a.startedAt - b.startedAt)
   t.strictSame(sums, [
     { key: 'team-a', model: 'gpt-4.1-mini', startedAt: MIDNIGHT, pico: 2n * dear },
     { key: 'team-a', model: 'gpt-4.1-mini', startedAt: MIDNIGHT + DAY, pico: 24n },
     { key: 'team-b', model: null, startedAt: MIDNIGHT, pico: 11n },
+  ])
+  t.strictSame(spentWithoutKey(file, MIDNIGHT), [
+    { key: null, model: 'gpt-4.1-mini', startedAt: MIDNIGHT, pico: 13n },
   ])
 })
 

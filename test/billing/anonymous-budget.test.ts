@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { startTestGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { bodyOf, startUpstream } from '../support/upstream.ts'
+import { priced } from './books.ts'
+
+const BUDGET = 'limits: { budget: { usd: 3, per: day } }'
+
+/** Each request costs 3 USD. */
+async function configuration(t: Test, file: string): Promise<string> {
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => {
+      res.writeHead(200, { 'content-type': 'application/json' })
+      res.end('{"choices":[],"usage":{"prompt_tokens":1000000,"completion_tokens":0}}')
+    })
+  })
+  return `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+auth: open
+ledger: { file: "${file}" }
+${priced('m')}`
+}
+
+async function ask({ url }: TestGateway): Promise<number> {
+  const answer = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', max_tokens: 1, messages: [] }),
+  })
+  await answer.text()
+  return answer.status
+}
+
+t.test('where no key is needed, the budget of all is as spent after a restart', async t => {
+  const file = join(t.testdir({ books: {} }), 'books', 'ledger.db')
+  await t.test('before', async t => {
+    const gateway = await startTestGateway(t, await configuration(t, file) + BUDGET)
+    t.equal(await ask(gateway), 200)
+    t.equal(await ask(gateway), 429)
+  })
+  await t.test('after', async t => {
+    const gateway = await startTestGateway(t, await configuration(t, file) + BUDGET)
+    t.equal(await ask(gateway), 429)
+  })
+})
+
+t.test('where no key is needed, a budget that a reload brings knows what was spent', async t => {
+  const text = await configuration(t, 'ledger.db')
+  const gateway = await startTestGateway(t, text)
+  t.equal(await ask(gateway), 200)
+  await gateway.change(text + BUDGET)
+  t.equal(await ask(gateway), 429)
+})
