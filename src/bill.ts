@@ -1,3 +1,4 @@
+import type { Price } from './config/types.ts'
 import type { AttemptRecord } from './exchange.ts'
 import { cost, formatUsd } from './metering/cost.ts'
 import type { QuotedPrice } from './metering/prices.ts'
@@ -19,7 +20,12 @@ export interface Part {
 
 /** What is billed for what one upstream was asked, at its price. */
 export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
-  return { ...settled, costPico: settled.billed ? cost(settled.usage, quoted?.price ?? null) : 0n }
+  return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
+}
+
+/** What was read has a cost; but where text passed unread that is paid for, it is not all. */
+function costOf({ usage, unread }: Settled, price: Price | null): bigint | null {
+  return unread && price?.output !== undefined ? null : cost(usage, price)
 }
 
 /** The bill of an answer to which several attempts contributed; each one's share is noted in its record. */
@@ -33,6 +39,7 @@ export function joinBills(parts: readonly Part[]): Bill {
     source: sources.size > 1 ? 'mixed' : source,
     billed: bills.some(({ billed }) => billed),
     suspect: bills.some(({ suspect }) => suspect),
+    unread: bills.some(({ unread }) => unread),
     costPico: bills.map(({ costPico }) => costPico).reduce(addCost),
   }
 }

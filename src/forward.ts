@@ -10,6 +10,7 @@ import { Itinerary } from './itinerary.ts'
 import { observe } from './observe.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import { Deadlines } from './proxy/deadlines.ts'
+import { answerHead } from './proxy/head.ts'
 import type { AnswerHead } from './proxy/head.ts'
 import { headerValue } from './proxy/headers.ts'
 import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
@@ -170,9 +171,18 @@ class Forwarding implements RelayHost, Stoppable {
     current.failed(failure)
     // It went up and nothing came back: who left it waiting may have to pay for the prompt.
     exchange.answer = exchange.stopped && attempt.sent ? { kind: 'none', delivered: false } : null
+    if (failure.error?.code === 'client_gone') this.#leftBehind(current, failure)
     if (status !== null && isOperatorsFault(status)) alarm(this.#gateway, exchange, candidate, status)
     const isKept = answer && !isCredentialRefused(answer.status) && this.#broke === null
     if (isKept) this.#kept = { answer, candidate }
+  }
+
+  /** Who leaves while an answer is kept back has let it be generated, and pays for what came of it. */
+  #leftBehind({ kept }: Try, { status, headers }: Failure): void {
+    if (status === null || kept === null || kept.length === 0) return
+    const observer = observe(this.#gateway, this.#exchange, answerHead(status, headers))
+    observer?.push(kept)
+    observer?.end()
   }
 
   /** What broke the stream that another candidate is to go on with; null = nothing did. */

@@ -48,7 +48,7 @@ export async function settle(
   const { inputTokens, outputTokens } = bill.usage
   if (!bill.billed) exchange.reservation?.release()
   else {
-    const isCounted = inputTokens !== null || outputTokens !== null
+    const isCounted = !bill.unread && (inputTokens !== null || outputTokens !== null)
     const counted = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
     exchange.reservation?.settle({ tokens: counted, pico: row.costPico })
   }

@@ -97,6 +97,11 @@ export class Try {
     return this.#prelude?.rest ?? null
   }
 
+  /** What came of its answer and was kept back, for good. */
+  get kept(): Buffer | null {
+    return this.#prelude?.kept ?? null
+  }
+
   /** Ends it from outside, as far as the client has seen nothing of it. */
   stop(reason: GatewayError): void {
     this.attempt.abort(reason)

@@ -35,6 +35,8 @@ export interface Settled {
   readonly billed: boolean
   /** The upstream reported nonsense; the figures concerned were counted instead, or are null. */
   readonly suspect: boolean
+  /** Text was generated that passed unread, so that nobody knows how much. */
+  readonly unread: boolean
 }
 
 /** How an endpoint's usage is made up when the upstream does not tell. */
@@ -149,7 +151,13 @@ class Settlement {
   }
 
   #settled(usage: Usage): Settled {
-    return { usage, source: this.#source, billed: true, suspect: this.#reading?.suspect ?? false }
+    return {
+      usage,
+      source: this.#source,
+      billed: true,
+      suspect: this.#reading?.suspect ?? false,
+      unread: this.#shape === 'text' && usage.outputTokens === null,
+    }
   }
 
   get #source(): Settled['source'] {
@@ -243,6 +251,7 @@ class Settlement {
 
 type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
 
-function free(): Settled {
-  return { usage: blankUsage(), source: 'none', billed: false, suspect: false }
+/** Nothing is to be paid. */
+export function free(): Settled {
+  return { usage: blankUsage(), source: 'none', billed: false, suspect: false, unread: false }
 }

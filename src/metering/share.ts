@@ -1,8 +1,7 @@
 import type { EndpointName } from '../protocols/names.ts'
 import type { TokenCounter } from './estimate.ts'
-import { provisionalUsage, settleUsage } from './settle.ts'
+import { free, provisionalUsage, settleUsage } from './settle.ts'
 import type { Answer, Settled } from './settle.ts'
-import { blankUsage } from './usage.ts'
 
 /**
  * What an answer used that broke under way and that another goes on with. The
@@ -46,13 +45,14 @@ export function createShare(counter: TokenCounter, { estimatedInput, ...input }:
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)
   return new Share(counting, () => {
     // Without anything generated nobody pays.
-    if (!meter?.sawContent) return { usage: blankUsage(), source: 'none', billed: false, suspect: false }
+    if (!meter?.sawContent) return free()
     const reading = meter.reading()
     return {
       usage: provisionalUsage(meter, estimatedInput),
       source: reading ? 'mixed' : 'estimated',
       billed: true,
       suspect: reading?.suspect ?? false,
+      unread: false,
     }
   })
 }

@@ -169,6 +169,11 @@ export class Prelude implements AnswerSink {
     if (this.#status !== 0) this.#lost(reason, null)
   }
 
+  /** What came of an answer that did not go to the sink. */
+  get kept(): Buffer {
+    return this.#kept.whole()
+  }
+
   /** The answer broke. What lacks only its end goes to the sink before that is told. */
   #lost(error: GatewayError | null, answer: KeptAnswer | null): void {
     const judge = this.#judge

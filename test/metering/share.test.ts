@@ -4,7 +4,8 @@ import { blankUsage } from '../../src/metering/usage.ts'
 import { Share } from '../../src/metering/share.ts'
 
 function figures(outputTokens: number): Settled {
-  return { usage: { ...blankUsage(), outputTokens }, source: 'estimated', billed: true, suspect: false }
+  const usage = { ...blankUsage(), outputTokens }
+  return { usage, source: 'estimated', billed: true, suspect: false, unread: false }
 }
 
 t.test('counted before the client is told: it is told what was counted', async t => {
