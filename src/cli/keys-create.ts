@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
+import { writeSync } from 'node:fs'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { generate } from '../auth/key-format.ts'
@@ -12,7 +13,7 @@ import { limitsText, modelsText } from '../key-texts.ts'
 
 const HELP = `
 Prints the key on standard output, alone and this once, and what else there is to say on standard
-error. The key can be used when the command has returned.
+error. The key can be used when the command has returned. One that cannot be printed is revoked.
 
 Limits; each may be given once:
   requests_per_minute=60       requests in a minute
@@ -59,12 +60,22 @@ function create(options: Options, command: Command): void {
   guarded(file, command, () => {
     using store = new KeyFile(file)
     const key = generate(randomBytes)
-    store.create({ name, digest: hash('sha256', key, 'buffer'), models, limits }, Date.now(), operator())
+    const digest = hash('sha256', key, 'buffer')
+    store.create({ name, digest, models, limits }, Date.now(), operator())
     process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ` +
       `${limitsText(limits)}).\n` +
       'It is shown this once:\n')
-    // Before anything else can fail: nobody could ever learn it afterwards.
-    process.stdout.write(`${key}\n`)
+    try {
+      // At once, before anything else can fail: nobody could ever learn it afterwards.
+      writeSync(process.stdout.fd, `${key}\n`)
+    } catch (error) {
+      const found = store.find('digest', digest)
+      if (found !== null) store.revoke(found, Date.now(), operator())
+      const { message } = error as Error
+      command.error(`error: nobody has read the key, which is revoked again: ${message}`, {
+        exitCode: EXIT.failed,
+      })
+    }
     if (store.published(PUBLISHING)) return
     process.stderr.write(
       'warning: a running gateway has not taken it over yet, and may refuse it for a while\n',

@@ -18,7 +18,7 @@ import type { Faults } from './faults.ts'
 import { listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail } from './problems.ts'
-import { onStopSignals } from './signals.ts'
+import { keepHangups, onStopSignals } from './signals.ts'
 import { giveBackMemory } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
 import { openSite } from './site.ts'
@@ -53,6 +53,7 @@ export function serveCommand(): Command {
 
 async function serve(options: Options, command: Command): Promise<void> {
   const line = lineToSupervisor()
+  const passHangups = line === null ? keepHangups() : null
   const { config: file, watch } = options
   const reload = Promise.withResolvers<() => void>()
   // Begun before the file is read: a change from then on is one.
@@ -67,7 +68,11 @@ async function serve(options: Options, command: Command): Promise<void> {
   const { workers } = loaded.config.server
   if (line === null && workers > 1) {
     watched?.close()
-    return superviseWorkers({ workers, opened, announce: listening => announce(loaded, listening, log) })
+    const supervised = superviseWorkers({
+      workers, opened, announce: listening => announce(loaded, listening, log),
+    })
+    passHangups?.()
+    return supervised
   }
   const faults = watchFaults({ ...opened, log })
 
@@ -82,6 +87,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   if (line === null) announce(loaded, gateway, log)
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
   reload.resolve(reloadNow)
+  passHangups?.()
   giveBackMemory(systemClock)
   const cut = await stopped
   watched?.close()

@@ -11,6 +11,25 @@ interface Stops {
 const ECHO = 200
 
 /**
+ * Keeps SIGHUPs while a process starts, which would end it: whoever has started
+ * it may ask for another configuration at once. Not on a terminal, which may go.
+ *
+ * @returns sends what came again, when it is listened to
+ */
+export function keepHangups(): () => void {
+  if (isatty(0)) return () => undefined
+  let came = false
+  const note = (): void => {
+    came = true
+  }
+  process.on('SIGHUP', note)
+  return () => {
+    process.off('SIGHUP', note)
+    if (came) process.kill(process.pid, 'SIGHUP')
+  }
+}
+
+/**
  * Calls `first` at the first SIGTERM or SIGINT and `second` at the next; what
  * comes later is ignored. On a terminal, Ctrl-C reaches the process from the
  * terminal and once more from npm where npm started it: that echo does not count.

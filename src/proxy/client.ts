@@ -14,6 +14,9 @@ const ABORT_FLUSH = 5_000
 /** Node throws where one of these is sent over HTTP/2 (RFC 9113 section 8.2.2). */
 const HTTP1_ONLY = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
 
+/** Node ends these with their head: with a length told, that would be malformed (RFC 9113 section 8.1.1). */
+const EMPTY = new Set([204, 205])
+
 /**
  * Writes the head of a response.
  *
@@ -29,14 +32,21 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
   const grouped = Object.create(null) as Record<string, string | string[]>
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] as string).toLowerCase()
-    if (HTTP1_ONLY.has(name)) continue
-    const value = headers[i + 1] as string
+    if (HTTP1_ONLY.has(name) || (name === 'content-length' && EMPTY.has(status))) continue
+    const value = withoutEndingSpace(headers[i + 1] as string)
     const before = grouped[name]
     if (before === undefined) grouped[name] = value
     else if (Array.isArray(before)) before.push(value)
     else grouped[name] = [before, value]
   }
   res.writeHead(status, grouped)
+}
+
+/** Over HTTP/2 a value that ends in white space is malformed, and dropped by some (RFC 9113 section 8.2.1). */
+function withoutEndingSpace(value: string): string {
+  let end = value.length
+  while (end > 0 && (value.charCodeAt(end - 1) === 0x20 || value.charCodeAt(end - 1) === 0x09)) end--
+  return end === value.length ? value : value.slice(0, end)
 }
 
 /** `write` of either response, of at least one byte; false means: wait for `drain`. */

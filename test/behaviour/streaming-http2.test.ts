@@ -108,6 +108,34 @@ t.test('several set-cookie headers and latin-1 values cross to HTTP/2', async t 
   t.equal(request.text, '{}')
 })
 
+t.test('white space behind a value, which HTTP/2 does not allow, does not cost the header', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send('HTTP/1.1 429 Slow Down\r\nRetry-After: 7 \t\r\nX-Last: caf\xe9\xa0 \r\n' +
+      'Content-Length: 2\r\n\r\n{}')
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const head = await new H2Request(await openSession(t, gateway.url), 'GET', '/v1/files').head
+  t.equal(head['retry-after'], '7')
+  t.equal(head['x-last'], 'caf\xe9\xa0')
+})
+
+t.test('an answer that has no body by its status is well-formed, whatever length it tells', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    const { head } = await wire.request()
+    const status = /files\/(\d+)/.exec(head)?.[1]
+    wire.send(`HTTP/1.1 ${status} X\r\nContent-Length: 5\r\n\r\n${status === '205' ? 'hello' : ''}`)
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const session = await openSession(t, gateway.url)
+  for (const status of [204, 205, 304]) {
+    const request = new H2Request(session, 'GET', `/v1/files/${status}`)
+    t.equal(await request.closed, 0)
+    t.equal((await request.head)[':status'], status)
+    t.ok(request.ended)
+  }
+})
+
 t.test('an upstream that offers HTTP/2 gets it, and one connection carries many exchanges', async t => {
   const certificate = certificateFiles(t)
   const waiting: ServerHttp2Stream[] = []

@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { gateway, listening } from './command.ts'
+import { GATEWAY, gateway, listening } from './command.ts'
 
 const YAML = `server: { listen: 127.0.0.1:0 }
 upstreams:
@@ -28,6 +29,19 @@ async function ask(base: string, key: string, model = 'demo'): Promise<number> {
   await response.arrayBuffer()
   return response.status
 }
+
+t.test('a key that cannot be printed is no key', {
+  skip: process.platform === 'linux' ? false : 'needs /dev/full',
+}, async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const command = [process.execPath, GATEWAY, 'keys', 'create', '--name', 'c']
+  const script = '"$@" >/dev/full; echo $? >&2'
+  const { stderr } = spawnSync('sh', ['-c', script, 'sh', ...command], { cwd, encoding: 'utf8' })
+  t.match(stderr, /error: nobody has read the key, which is revoked again: ENOSPC.*\n1\n$/)
+  const { stdout } = await gateway(['keys', 'list', '--json'], { cwd })
+  const keys = stdout.trimEnd().split('\n').map(line => JSON.parse(line) as { name: string; revoked_at: unknown })
+  t.match(keys.find(({ name }) => name === 'c'), { revoked_at: String })
+})
 
 t.test('a key is shown once, alone on standard output, and kept hashed', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })

@@ -1,7 +1,10 @@
+import { execFileSync, spawn } from 'node:child_process'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import t from 'tap'
-import { listening } from './command.ts'
+import { GATEWAY, listening } from './command.ts'
 import type { Running } from './command.ts'
 
 const KEY = 'a-key-that-is-long-enough'
@@ -60,6 +63,33 @@ t.test('SIGHUP reads the file again; one with an error changes nothing', async t
   await nth(running, 2, RELOADED)
   running.child.kill('SIGTERM')
   t.match(await running.ended, { code: 0, stderr: '' })
+})
+
+t.test('a SIGHUP that comes while it starts does not end it: the file is read again', {
+  skip: process.platform === 'win32' && 'no signals',
+}, async t => {
+  const file = join(t.testdir(), 'gateway.yaml')
+  execFileSync('mkfifo', [file])
+  // By way of env, which leaves out what the test runner would put into the process.
+  const child = spawn('env', ['-i', process.execPath, GATEWAY, 'serve', '--config', file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const pipe = await open(file, 'w')
+  // It waits for its configuration now.
+  child.kill('SIGHUP')
+  rmSync(file)
+  writeFileSync(file, yaml('two'))
+  await pipe.writeFile(yaml('one'))
+  await pipe.close()
+
+  const messages: unknown[] = []
+  for await (const line of createInterface(child.stdout)) {
+    const { msg } = JSON.parse(line) as { msg: unknown }
+    messages.push(msg)
+    if (msg === RELOADED) child.kill('SIGTERM')
+  }
+  t.same(messages, ['listening', 'reading the configuration again', RELOADED, 'draining', 'ended'])
 })
 
 t.test('--watch does so when the file changes: written, replaced, gone and back', async t => {
