@@ -28,6 +28,13 @@ export interface AnswerSink {
 /** Milliseconds: well above a round trip, well below what any answer takes that was begun. */
 const STALE_WITHIN = 1_000
 
+/**
+ * What undici is told of an attempt that is ended from here. Not why: where a GOAWAY has refused
+ * requests, and they wait for another connection, undici fails all of them with the reason of the
+ * one that is aborted first, unless that has this code.
+ */
+const ABORTED = Object.assign(new Error('the attempt was ended'), { code: 'UND_ERR_INFO' })
+
 export interface AttemptOptions {
   readonly transport: Transport
   readonly upstreamUrl: URL
@@ -99,7 +106,7 @@ export class Attempt implements ResponseHandler {
   abort(reason: GatewayError): void {
     if (this.#over !== undefined) return
     this.#over = reason
-    this.#controller?.abort(reason)
+    this.#controller?.abort(ABORTED)
     this.#settle(reason)
   }
 
@@ -122,7 +129,7 @@ export class Attempt implements ResponseHandler {
   onRequestStart(controller: Controller): void {
     this.#controller = controller
     this.#fresh = this.#options.transport.fresh
-    if (this.#over) controller.abort(this.#over)
+    if (this.#over) controller.abort(ABORTED)
     else this.#options.deadlines.waiting()
   }
 

@@ -2,12 +2,20 @@ import * as http2 from 'node:http2'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { MAX_HEADER_BYTES } from './http1.ts'
 
+/** Requests under way on one connection. */
+const MOST_STREAMS = 1_000
+/** Bytes that node counts for one of them: what the relay writes at a time, and then the stream itself. */
+const STREAM_MEMORY = 80 * 1024
+
 /** A server that listens nowhere: it is handed its connections. */
 export function createHttp2Server(
   onRequest: (req: ClientRequest, res: ClientResponse, awaitsContinue: boolean) => void,
 ): http2.Http2Server {
   const server = http2.createServer({
-    settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: MAX_HEADER_BYTES },
+    settings: { maxConcurrentStreams: MOST_STREAMS, maxHeaderListSize: MAX_HEADER_BYTES },
+    // Every stream may have its part of an answer waiting for a slow client, and the session still takes the
+    // next request; node's own limit is that of a hundred and fifty.
+    maxSessionMemory: Math.ceil((MOST_STREAMS * STREAM_MEMORY) / 2 ** 20),
     // As over HTTP/1.1, the size is the limit; node's own would be 128 headers.
     maxHeaderListPairs: MAX_HEADER_BYTES / 32,
     // An upstream may say twice what is to be said once: over HTTP/1.1

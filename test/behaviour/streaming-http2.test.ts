@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import * as http2 from 'node:http2'
 import type { ServerHttp2Stream } from 'node:http2'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -134,6 +136,24 @@ t.test('an answer that has no body by its status is well-formed, whatever length
     t.equal((await request.head)[':status'], status)
     t.ok(request.ended)
   }
+})
+
+t.test('clients that do not read do not keep a session from the next request', async t => {
+  const body = Buffer.alloc(1_000_000, 'x')
+  const upstream = await startUpstream(t, (req, res) => res.end(req.url === '/v1/files/large' ? body : '{}'))
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const session = http2.connect(gateway.url, { maxSessionMemory: 1_000 })
+  t.teardown(() => session.destroy())
+  await once(session, 'remoteSettings')
+  const slow = Array.from({ length: 400 }, () => {
+    const { stream, head } = new H2Request(session, 'GET', '/v1/files/large')
+    stream.pause()
+    return head
+  })
+  await Promise.all(slow)
+  const next = new H2Request(session, 'GET', '/v1/files/small')
+  t.equal(await next.closed, 0)
+  t.equal(next.text, '{}')
 })
 
 t.test('an upstream that offers HTTP/2 gets it, and one connection carries many exchanges', async t => {

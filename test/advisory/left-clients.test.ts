@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { SharedLimiter } from '../../src/limits/shared.ts'
+import type { Request } from '../../src/limits/messages.ts'
+import { startGateway } from '../../src/server/server.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { connect, post, proxyTo } from '../support/wire.ts'
+
+const EVENT = 'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'
+
+for (const [when, begin] of [['before the head', ''], ['in mid-stream', EVENT]] as const) {
+  t.test(`hazard: a client that leaves ${when} is no mark against the upstream`, async t => {
+    let isSlow = true
+    const slow = await startUpstream(t, (req, res) => {
+      req.resume()
+      if (!isSlow) {
+        res.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+      } else if (begin !== '') {
+        res.writeHead(200, { 'content-type': 'text/event-stream' }).write(begin)
+      }
+    })
+    const other = await startUpstream(t, (_req, res) => res.end('{}'))
+    const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${slow.url}" }, b: { url: "${other.url}" } }
+routes: [{ to: [a, b] }]
+`)
+    const ask = (stream: boolean, signal: AbortSignal | null = null) =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST', signal, body: JSON.stringify({ model: 'm', stream, messages: [] }),
+        headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+      })
+    for (let n = 0; n < 6; n++) {
+      const leaving = new AbortController()
+      const arrived = once(slow.server, 'request')
+      const asked = ask(true, leaving.signal)
+      await arrived
+      if (begin === '') {
+        leaving.abort()
+        await t.rejects(asked)
+      } else {
+        const reader = (await asked).body?.getReader()
+        await reader?.read()
+        leaving.abort()
+      }
+      while (gateway.logged.filter(line => line.error === 'client_gone').length <= n) {
+        await fetch(`${gateway.url}/api/status`)
+      }
+    }
+    isSlow = false
+    t.equal((await ask(false)).headers.get('x-gateway-upstream'), 'a')
+  })
+}
+
+t.test('hazard: a client that leaves while its limits are asked for is not asked for upstream', async t => {
+  let requests = 0
+  const upstream = await startUpstream(t, () => requests++)
+  const file = join(t.testdir({}), 'gateway.yaml')
+  const keys = `keys: [{ name: test, key: ${KEY}, limits: { concurrent: 1 } }]\n`
+  writeFileSync(file, `server: { listen: 127.0.0.1:0 }\n${keys}${proxyTo(upstream.url)}`)
+  const asked = Promise.withResolvers<Request & { kind: 'admit' }>()
+  const limiter = new SharedLimiter(null, requests => {
+    for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
+  })
+  const { promise: settled, resolve: settle } = Promise.withResolvers<Record<string, unknown>>()
+  const log = pino({ level: 'info' }, {
+    write: line => line.includes('"exchange"') && settle(JSON.parse(line)),
+  })
+  const gateway = await startGateway(loadConfig(file, {}).config, {
+    log, version: '0', openLimiter: () => limiter,
+  })
+  t.teardown(() => gateway.close())
+  const client = await connect(t, gateway.addresses.base)
+  client.send(post('/v1/chat/completions', { model: 'm', messages: [] }))
+  const { id } = await asked.promise
+  client.socket.resetAndDestroy()
+  // Another connection's answer comes behind the end of the first.
+  await fetch(`${gateway.addresses.base}/api/status`)
+  limiter.receive([{ id, refusal: null, figures: { requests: null, tokens: null } }])
+  t.match(await settled, { end: 'client_gone', status: 499, attempts: undefined })
+  t.equal(requests, 0)
+})
+
+t.test('a stream that ends in order before its first event is a failure, and not an answer', async t => {
+  const empty = await startUpstream(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' }).end(': ping\n\n')
+  })
+  const other = await startUpstream(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' }).end(`${EVENT}data: [DONE]\n\n`)
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${empty.url}" }, b: { url: "${other.url}" } }
+routes: [{ to: [a, b] }]
+`)
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST', body: JSON.stringify({ model: 'm', stream: true, messages: [] }),
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+  })
+  t.equal(answer.headers.get('x-gateway-upstream'), 'b')
+  t.equal(await answer.text(), `${EVENT}data: [DONE]\n\n`)
+})
