@@ -46,6 +46,8 @@ export interface EarlierAnswer {
   readonly answer: Answer
   readonly quoted: QuotedPrice | null
   readonly record: AttemptRecord
+  /** Tokens of its request, as estimated when it went up. */
+  readonly estimatedInput: number | null
   /** What it used. */
   readonly share: Share
 }
@@ -93,8 +95,10 @@ export class Exchange {
   reservation: Reservation | null = null
   /** What the ledger knows it by; null where there is no ledger, or it was never admitted. */
   entry: LedgerEntry | null = null
-  /** Tokens of the request, as estimated at admission; null = the body does not tell. */
+  /** Tokens of the request, as estimated when it went up; null = the body does not tell. */
   estimatedInput: number | null = null
+  /** The body of one that goes on with an answer, whose text is in it; null = as the client sent it. */
+  prompt: Buffer | null = null
   /** Answers that broke under way and were continued by another upstream: each is billed for itself. */
   readonly earlier: EarlierAnswer[] = []
   /** What there is of a successful answer to settle by; null = none came. */

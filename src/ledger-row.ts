@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts'
 import type { End, LedgerRow } from './ledger/row.ts'
 import { cost } from './metering/cost.ts'
 import type { QuotedPrice } from './metering/prices.ts'
-import { provisionalUsage } from './metering/settle.ts'
+import { isMetered, isUnmetered, provisionalUsage } from './metering/settle.ts'
 import type { Answer } from './metering/settle.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
 import { blankUsage } from './metering/usage.ts'
@@ -30,15 +30,23 @@ export function finalRow(
 export function draftRow(exchange: Exchange): LedgerRow {
   const parts = provisional(exchange)
   const [{ meter }] = parts
+  const usage = parts.map(part => part.usage).reduce(add)
+  const isCounted = Object.values(usage).some(count => count !== null)
   return row(exchange, {
     end: 'interrupted',
     error: null,
-    usage: parts.map(part => part.usage).reduce(add),
-    source: meter?.reading() ? 'mixed' : 'estimated',
-    costPico: parts.map(part => part.costPico).reduce(addCost),
+    usage,
+    source: meter?.reading() ? 'mixed' : isCounted ? 'estimated' : 'none',
+    costPico: isFree(exchange) ? 0n : parts.map(part => part.costPico).reduce(addCost),
     durationMs: null,
     status: exchange.status === 0 ? null : exchange.status,
   })
+}
+
+/** Does it ask for something that costs nothing, such as to count tokens? */
+function isFree({ classified, model }: Exchange): boolean {
+  const { name } = classified.endpoint
+  return !isMetered(name) && (model === null || !isUnmetered(name))
 }
 
 /** What the answers used that broke so far, for the client: to be called when it is told. */
@@ -58,14 +66,20 @@ interface Provisional {
   readonly costPico: bigint | null
 }
 
+interface Asked {
+  readonly answer: Answer | null
+  readonly quoted: QuotedPrice | null
+  readonly estimatedInput: number | null
+}
+
 /** What is known of each answer that the client got some of: the one under way, and those before it. */
-function provisional({ answer, quoted, earlier, estimatedInput }: Exchange): [Provisional, ...Provisional[]] {
-  const part = (answer: Answer | null, quoted: QuotedPrice | null): Provisional => {
+function provisional(exchange: Exchange): [Provisional, ...Provisional[]] {
+  const part = ({ answer, quoted, estimatedInput }: Asked): Provisional => {
     const meter = answer?.kind === 'stream' ? answer.meter : null
     const usage = provisionalUsage(meter, estimatedInput)
     return { meter, usage, costPico: cost(usage, quoted?.price ?? null) }
   }
-  return [part(answer, quoted), ...earlier.map(before => part(before.answer, before.quoted))]
+  return [part(exchange), ...exchange.earlier.map(part)]
 }
 
 type Ending = { usage: Usage }

@@ -1,6 +1,7 @@
 import type { Target } from './config/types.ts'
 import type { Exchange } from './exchange.ts'
 import type { LiveUpstream } from './gateway.ts'
+import { roughTokens } from './metering/request.ts'
 import { renameEdits, renamePath } from './protocols/rename.ts'
 import { spliceBytes, withIncludeUsage } from './protocols/splice.ts'
 import type { Edit } from './protocols/splice.ts'
@@ -23,6 +24,10 @@ export function outgoing(
     ...more?.(body.bytes) ?? [],
   ]
   const changed = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
+  if (more !== null && changed !== null) {
+    exchange.prompt = changed
+    exchange.estimatedInput = roughTokens(changed)
+  }
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null
   const path = renamed === null ? target.path : renamePath(classified, target.path, renamed)
   return {

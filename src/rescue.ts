@@ -127,11 +127,11 @@ function noted(resumption: Resumption): Joiner {
 
 /** An attempt brought a part of an answer, and is to be billed for it. */
 function setAside({ accounts: { counter } }: Gateway, exchange: Exchange, record: AttemptRecord): void {
-  const { answer, quoted, estimatedInput, body, classified: { endpoint } } = exchange
+  const { answer, quoted, estimatedInput, prompt, body, classified: { endpoint } } = exchange
   if (answer) {
-    const request = body?.bytes ?? null
+    const request = prompt ?? body?.bytes ?? null
     const share = createShare(counter, { endpoint: endpoint.name, request, answer, estimatedInput })
-    exchange.earlier.push({ answer, quoted, record, share })
+    exchange.earlier.push({ answer, quoted, record, estimatedInput, share })
   }
   exchange.answer = null
 }

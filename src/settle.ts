@@ -29,7 +29,7 @@ export async function settle(
     endpoint: endpoint.name,
     end,
     answer,
-    request: exchange.body?.bytes ?? null,
+    request: exchange.prompt ?? exchange.body?.bytes ?? null,
     abandoned: gateway.config.billing.abandoned,
   }, counter))
   const last = settling instanceof Promise ? await settling : settling

@@ -9,6 +9,7 @@ import type { Target } from './config/types.ts'
 import { GatewayError, asGatewayError } from './errors.ts'
 import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
+import { draftRow } from './ledger-row.ts'
 import { admit, identify, open, route } from './pipeline.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { headersUp } from './proxy/headers.ts'
@@ -79,6 +80,7 @@ async function tunnel(
   exchange.candidate = order[0] as Target
   const reserving = reserve(gateway, exchange, exchange.candidate)
   if (reserving) await reserving
+  exchange.entry = gateway.accounts.ledger?.open(() => draftRow(exchange)) ?? null
   let failure: GatewayError | null = null
   for (const candidate of order) {
     exchange.proceed()
@@ -151,6 +153,7 @@ async function openTunnel(
       trial.answered(gateway.clock.monotonic() - beganAt)
       // What is said inside is not read: it was used, and nobody knows how much.
       exchange.answer = { kind: 'none', delivered: true }
+      if (exchange.entry) gateway.accounts.ledger?.progress(exchange.entry)
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
   })

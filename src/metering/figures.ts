@@ -33,9 +33,12 @@ export class Figures {
     return count !== null && whole !== null && count > whole ? this.doubt() : count
   }
 
-  /** A duration in seconds that the protocol promises, fractions allowed. */
+  /**
+   * A duration in seconds that the protocol promises, to the millisecond, as the
+   * ledger has it: models tell it as a float, such as 8.470000267028809.
+   */
   seconds(value: unknown): number | null {
-    if (typeof value === 'number' && value >= 0 && value <= MOST) return value
+    if (typeof value === 'number' && value >= 0 && value <= MOST) return Math.round(value * 1000) / 1000
     return this.doubt()
   }
 

@@ -67,6 +67,11 @@ export function isMetered(endpoint: EndpointName): boolean {
   return shape !== undefined && shape !== 'unmetered'
 }
 
+/** Does a request to this endpoint, for a model, use something of which nobody can tell how much? */
+export function isUnmetered(endpoint: EndpointName): boolean {
+  return SHAPES[endpoint] === 'unmetered'
+}
+
 /**
  * Decides what an exchange is billed for. The upstream's own figures come first,
  * those of an early end included; what it did not say, or not credibly, is
@@ -86,6 +91,8 @@ export function settleUsage(input: SettleInput, counter: TokenCounter): Settled 
  * @param inputTokens the estimate made at admission
  */
 export function provisionalUsage(meter: StreamMeter | null, inputTokens: number | null): Usage {
+  // Nothing is known, which is not that nothing was used.
+  if (meter === null && inputTokens === null) return blankUsage()
   const reported = meter?.reading()?.usage ?? blankUsage()
   const { content, reasoning, tool } = meter?.came ?? { content: 0, reasoning: 0, tool: 0 }
   const counted = Math.ceil((content + reasoning + tool) / BYTES_PER_TOKEN)

@@ -292,6 +292,9 @@ t.test('transcriptions: tokens or a duration', async t => {
   )
   t.strictSame(readUsage('audio.transcriptions', { type: 'duration', seconds: 9.5 }), sound({ seconds: 9.5 }))
   t.strictSame(readUsage('audio.translations', { type: 'duration', seconds: 0 }), sound({ seconds: 0 }))
+  for (const [told, seconds] of [[8.470000267028809, 8.47], [1e-100, 0], [5e-324, 0], [0.0005, 0.001]] as const) {
+    t.strictSame(readUsage('audio.translations', { type: 'duration', seconds: told }), sound({ seconds }))
+  }
   for (const seconds of [-1, '9', null, undefined, 1e300, NaN]) {
     t.strictSame(
       readUsage('audio.transcriptions', { type: 'duration', seconds }),
