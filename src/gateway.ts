@@ -66,6 +66,8 @@ export interface GatewayParts {
   readonly log: Logger
   /** The number of this process among several; absent where there is one. */
   readonly worker?: number
+  /** Keys of the file that wait for the next start already; none unless told. */
+  readonly pending?: readonly string[]
   /** Makes a limiter whose limits are kept elsewhere; without it they are kept here. */
   readonly openLimiter?: (defaults: Limits | null) => Limiter
 }
@@ -234,7 +236,7 @@ function openLasting(config: Config, parts: GatewayParts): Lasting {
     health: new Health({ clock: parts.clock, random: Math.random }),
     bodies: new HeldBytes(),
     archive: openArchive(config, parts.log),
-    reloads: { loadedAt: parts.clock.wall(), failure: null, pending: [] },
+    reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [] },
     rejections: new Map(),
     newId: requestIds(() => parts.clock.wall()),
     draining: false,

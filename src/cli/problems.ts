@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
-import { loadConfig } from '../config/load.ts'
+import { loadConfig, loadText } from '../config/load.ts'
 import type { Loaded } from '../config/load.ts'
 import { ConfigError, formatProblem } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
@@ -30,6 +30,11 @@ export function plural(count: number, noun: string): string {
 /** The configuration, or the end of the command: every problem on stderr, and exit code 2. */
 export function loadOrFail(file: string, command: Command): Loaded {
   return orFail(() => loadConfig(file, process.env), file, command)
+}
+
+/** The same of a text that the file had when it was read. */
+export function loadTextOrFail(file: string, text: string, command: Command): Loaded {
+  return orFail(() => loadText(file, text, process.env), file, command)
 }
 
 /**

@@ -1,11 +1,14 @@
 import { Command } from 'commander'
 import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
+import { atStart, startedWith } from '../config/at-start.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Loaded } from '../config/load.ts'
 import { placeOf } from '../config/problem.ts'
+import { UnreadableError, readText } from '../config/read.ts'
 import type { Config } from '../config/types.ts'
 import { FileWatch } from '../config/watch.ts'
+import { pendingKeys } from '../server/pending-keys.ts'
 import type { RunningGateway } from '../server/server.ts'
 import type { Site } from '../site/site.ts'
 import type { Listening } from '../workers/messages.ts'
@@ -17,7 +20,7 @@ import { watchFaults } from './faults.ts'
 import type { Faults } from './faults.ts'
 import { listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
-import { loadOrFail } from './problems.ts'
+import { loadOrFail, loadTextOrFail } from './problems.ts'
 import { keepHangups, onStopSignals } from './signals.ts'
 import { giveBackMemory } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
@@ -58,7 +61,8 @@ async function serve(options: Options, command: Command): Promise<void> {
   const reload = Promise.withResolvers<() => void>()
   // Begun before the file is read: a change from then on is one.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
-  const loaded = loadOrFail(file, command)
+  const begun = line === null ? null : await beginningOf(line, file, command)
+  const loaded = begun ?? loadOrFail(file, command)
   watched?.watch(filesOf(loaded.config))
   const opened = await openLog(loaded.config.log.level)
   const log = line === null ? opened.log : opened.log.child({ worker: line.worker })
@@ -68,8 +72,9 @@ async function serve(options: Options, command: Command): Promise<void> {
   const { workers } = loaded.config.server
   if (line === null && workers > 1) {
     watched?.close()
+    const beginning = { text: loaded.config.text, start: atStart(loaded.config) }
     const supervised = superviseWorkers({
-      workers, opened, announce: listening => announce(loaded, listening, log),
+      workers, beginning, opened, announce: listening => announce(loaded, listening, log),
     })
     passHangups?.()
     return supervised
@@ -77,17 +82,24 @@ async function serve(options: Options, command: Command): Promise<void> {
   const faults = watchFaults({ ...opened, log })
 
   const gateway = await start(loaded, log, line, command)
-  const reloadNow = (): void => void gateway.reload(() => {
-    const again = loadConfig(file, process.env)
-    watched?.watch(filesOf(again.config))
-    return again
-  })
+  let { text } = loaded.config
+  const reloadNow = async (): Promise<void> => {
+    const { applied } = await gateway.reload(() => {
+      const again = loadConfig(file, process.env)
+      watched?.watch(filesOf(again.config))
+      text = again.config.text
+      return again
+    })
+    if (applied) line?.reloaded(text)
+  }
   // Who reads the announcement may send a signal at once.
-  const stopped = untilStopped({ gateway, log, faults, line, reload: reloadNow })
+  const stopped = untilStopped({ gateway, log, faults, line, reload: () => void reloadNow() })
   if (line === null) announce(loaded, gateway, log)
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
-  reload.resolve(reloadNow)
+  reload.resolve(() => void reloadNow())
   passHangups?.()
+  // What a watched file says by now is a change like any other.
+  if (begun !== null && watch && textOf(file) !== text) void reloadNow()
   giveBackMemory(systemClock)
   const cut = await stopped
   watched?.close()
@@ -101,6 +113,28 @@ interface Options {
   readonly watch: boolean
 }
 
+/** What a worker begins with, and which keys of that wait for the next start of all. */
+async function beginningOf(line: Line, file: string, command: Command): Promise<Begun> {
+  const { text, start } = await line.beginning
+  const loaded = loadTextOrFail(file, text, command)
+  const config = startedWith(loaded.config, start)
+  return { ...loaded, config, pending: pendingKeys(config, loaded.config) }
+}
+
+interface Begun extends Loaded {
+  readonly pending: readonly string[]
+}
+
+/** null where it cannot be read. */
+function textOf(file: string): string | null {
+  try {
+    return readText(file)
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error
+    return null
+  }
+}
+
 /** The file, and those that it names. */
 function filesOf({ file, server, upstreams }: Config): string[] {
   const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
@@ -112,7 +146,9 @@ interface Served extends RunningGateway {
   readonly docs: string | null
 }
 
-async function start({ config }: Loaded, log: Logger, line: Line | null, command: Command): Promise<Served> {
+async function start(
+  { config, pending = [] }: Loaded & Partial<Begun>, log: Logger, line: Line | null, command: Command,
+): Promise<Served> {
   // Only this command needs the server's modules: the others start faster without.
   const [{ startGateway }, { openConsole }] = await Promise.all([
     import('../server/server.ts'), import('../console/mount.ts'),
@@ -120,7 +156,7 @@ async function start({ config }: Loaded, log: Logger, line: Line | null, command
   let site: Site | null = null
   try {
     site = await openSite(config, log)
-    const parts = { ...partsOf(line), log, version: packageVersion(), mount: openConsole() }
+    const parts = { ...partsOf(line), pending, log, version: packageVersion(), mount: openConsole() }
     const gateway = await startGateway(config, parts)
     const drain = (handsOver?: boolean): Promise<number> => {
       // The next gateway may have its address at once.

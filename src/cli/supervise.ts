@@ -1,20 +1,23 @@
 import { supervise } from '../workers/supervisor.ts'
-import type { Listening } from '../workers/messages.ts'
+import type { Beginning, Listening } from '../workers/messages.ts'
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 import { onStopSignals } from './signals.ts'
 
 interface Supervision {
   readonly workers: number
+  readonly beginning: Beginning
   readonly opened: OpenLog
   /** Called when all workers listen. */
   announce(listening: Listening): void
 }
 
 /** Runs workers instead of serving, until a signal ends them; then the process ends. */
-export async function superviseWorkers({ workers, opened, announce }: Supervision): Promise<void> {
+export async function superviseWorkers(
+  { workers, beginning, opened, announce }: Supervision,
+): Promise<void> {
   const { log } = opened
-  const supervisor = supervise(workers, log)
+  const supervisor = supervise(workers, beginning, log)
   onStopSignals({
     first: signal => {
       log.info({ signal }, 'draining')

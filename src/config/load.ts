@@ -42,7 +42,20 @@ export interface Loaded {
  * @throws ConfigError with every problem at once
  */
 export function loadConfig(file: string, env: Environment, needs: keyof RawConfig | null = null): Loaded {
-  const source = read(file)
+  return loadSource(file, read(file), env, needs)
+}
+
+/**
+ * The same of a text that the file had when it was read.
+ * @throws ConfigError as loadConfig
+ */
+export function loadText(file: string, text: string, env: Environment): Loaded {
+  return loadSource(file, new SourceText(text), env, null)
+}
+
+function loadSource(
+  file: string, source: SourceText, env: Environment, needs: keyof RawConfig | null,
+): Loaded {
   const parsed = parseYaml(source, env)
   const schema = readSchema()
   const secrets = (): Range[] =>

@@ -77,7 +77,7 @@ function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   const settled = new Set<string>()
   for (const { keyword, instancePath } of errors) {
     if (keyword === 'anyOf') choices.add(instancePath)
-    else if (keyword !== 'type') settled.add(instancePath)
+    else if (!isOfKind(keyword)) settled.add(instancePath)
     for (let path = instancePath; path !== '';) {
       path = path.slice(0, path.lastIndexOf('/'))
       settled.add(path)
@@ -86,11 +86,16 @@ function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   const told = errors.filter(({ keyword, instancePath }) => {
     if (keyword === 'propertyNames') return false // the rule for the name has spoken
     if (!choices.has(instancePath)) return true
-    const isEcho = keyword === 'type' || keyword === 'anyOf'
+    const isEcho = isOfKind(keyword) || keyword === 'anyOf'
     return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
   })
   // What is missing may be there, mistyped: that is known after the others.
   return told.sort((a, b) => Number(a.keyword === 'required') - Number(b.keyword === 'required'))
+}
+
+/** Says no more than that a value is none of an alternative. */
+function isOfKind(keyword: string): boolean {
+  return keyword === 'type' || keyword === 'enum'
 }
 
 function remove(data: unknown, path: Path): void {

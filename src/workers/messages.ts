@@ -1,3 +1,4 @@
+import type { AtStart } from '../config/at-start.ts'
 import type { Reply, Request } from '../limits/messages.ts'
 
 /** Where a gateway listens. */
@@ -6,12 +7,21 @@ export interface Listening {
   readonly docs: string | null
 }
 
+/** What a worker begins with. */
+export interface Beginning {
+  /** The text of the configuration that is in force: the file may say something else by now. */
+  readonly text: string
+  readonly start: AtStart
+}
+
 /** From the supervisor to a worker. */
 export type Order =
+  | { readonly kind: 'begin'; readonly beginning: Beginning }
   | { readonly kind: 'drain' | 'close' | 'reload' }
   | { readonly kind: 'limits'; readonly replies: readonly Reply[] }
 
 /** From a worker to the supervisor. */
 export type Report =
   | { readonly kind: 'listening'; readonly listening: Listening }
+  | { readonly kind: 'reloaded'; readonly text: string }
   | { readonly kind: 'limits'; readonly requests: readonly Request[] }

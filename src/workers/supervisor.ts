@@ -5,7 +5,7 @@ import { systemClock } from '../clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import { LimitsDesk } from '../limits/desk.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import type { Listening, Order, Report } from './messages.ts'
+import type { Beginning, Listening, Order, Report } from './messages.ts'
 
 export interface Supervisor {
   /** Resolves when all workers listen; null when one could not, and all have ended. */
@@ -27,9 +27,10 @@ const WORKED = 60_000
 
 /**
  * Runs the same command as so many worker processes, which share its listening
- * sockets and its limits, and starts another for each that dies.
+ * sockets and its limits, and starts another for each that dies. A successor
+ * begins with what is in force in the others.
  */
-export function supervise(count: number, log: Logger): Supervisor {
+export function supervise(count: number, beginning: Beginning, log: Logger): Supervisor {
   cluster.setupPrimary({ serialization: 'advanced' })
   const desk = new LimitsDesk(createLimiter({ defaults: null, compileGlob, clock: systemClock }))
   const ready = Promise.withResolvers<Listening | null>()
@@ -39,6 +40,7 @@ export function supervise(count: number, log: Logger): Supervisor {
   let isReady = false
   let isEnding = false
   let failed = false
+  let { text } = beginning
 
   const running = (): Worker[] => Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
   const order = (what: Order): void => {
@@ -58,12 +60,20 @@ export function supervise(count: number, log: Logger): Supervisor {
     const startedAt = performance.now()
     const window = desk.window()
     const worker = cluster.fork()
+    tell(worker, { kind: 'begin', beginning: { ...beginning, text } })
     // A message to one that has just gone.
     worker.on('error', () => undefined)
     worker.on('message', (report: Report) => {
       if (report.kind === 'limits') {
         const replies = window.take(report.requests)
         if (replies.length > 0) tell(worker, { kind: 'limits', replies })
+        return
+      }
+      if (report.kind === 'reloaded') {
+        if (report.text === text) return
+        text = report.text
+        // Those that are about to begin have the text before.
+        for (const other of running()) if (!told.has(other)) tell(other, { kind: 'reload' })
         return
       }
       told.add(worker)

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import type { Limits } from '../config/types.ts'
 import { SharedLimiter } from '../limits/shared.ts'
 import type { Limiter } from '../limits/types.ts'
-import type { Listening, Order, Report } from './messages.ts'
+import type { Beginning, Listening, Order, Report } from './messages.ts'
 
 /** What a worker can be told to do. */
 export interface Orders {
@@ -15,9 +15,13 @@ export interface Orders {
 export interface Line {
   /** Which of the workers this is, from 1; a successor has a number of its own. */
   readonly worker: number
+  /** What it is to begin with. */
+  readonly beginning: Promise<Beginning>
   /** From now on orders are followed. */
   follow(orders: Orders): void
   listening(listening: Listening): void
+  /** A configuration with this text has been put in force. */
+  reloaded(text: string): void
   /** The line alone does not keep the process alive any more. */
   letGo(): void
   /** A limiter whose limits are those of all workers. */
@@ -34,8 +38,10 @@ export function lineToSupervisor(): Line | null {
   let limiter: SharedLimiter | null = null
   let following: Orders | null = null
   let isStale = false
+  const beginning = Promise.withResolvers<Beginning>()
   process.on('message', (order: Order) => {
-    if (order.kind === 'limits') limiter?.receive(order.replies)
+    if (order.kind === 'begin') beginning.resolve(order.beginning)
+    else if (order.kind === 'limits') limiter?.receive(order.replies)
     else if (following !== null) following[order.kind]()
     else if (order.kind === 'reload') isStale = true
     // It serves nobody yet.
@@ -43,11 +49,13 @@ export function lineToSupervisor(): Line | null {
   })
   return {
     worker: worker.id,
+    beginning: beginning.promise,
     follow: orders => {
       following = orders
       if (isStale) orders.reload()
     },
     listening: listening => report({ kind: 'listening', listening }),
+    reloaded: text => report({ kind: 'reloaded', text }),
     letGo: () => process.channel?.unref(),
     openLimiter: defaults => (
       limiter = new SharedLimiter(defaults, requests => report({ kind: 'limits', requests }))

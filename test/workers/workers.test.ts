@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
@@ -17,7 +17,9 @@ interface Workers extends Running {
   readonly dir: string
 }
 
-async function startWorkers(t: Test, limits: string, server = ''): Promise<Workers> {
+async function startWorkers(
+  t: Test, limits: string, server = '', options: readonly string[] = [],
+): Promise<Workers> {
   const dir = t.testdir({
     'gateway.yaml': `
 server: { listen: 127.0.0.1:0, workers: 2, drain: 20s${server} }
@@ -28,7 +30,7 @@ keys: [{ name: test, key: ${KEY}, limits: { ${limits} } }]
 ledger: { file: gateway.db }
 `,
   })
-  const running = await listening(t, ['serve', '--config', `${dir}/gateway.yaml`])
+  const running = await listening(t, ['serve', '--config', `${dir}/gateway.yaml`, ...options])
   // A supervisor that is killed takes its workers with it.
   return { ...running, url: running.base, dir }
 }
@@ -102,6 +104,55 @@ t.test('a worker that is killed: another takes its place, and what it held is fr
   t.equal(await ask(t, gateway.url, STREAM), 200, 'the killed one held two of four')
   while (!rows(gateway.dir).some(({ end }) => end === 'interrupted'));
   t.pass('the ledger tells what was interrupted')
+})
+
+t.test('a successor begins with what is in force, whatever the file says by then', {
+  skip: linux,
+}, async t => {
+  const gateway = await startWorkers(t, 'concurrent: 2')
+  const file = `${gateway.dir}/gateway.yaml`
+  const replaceWorker = async (): Promise<void> => {
+    const again = () => gateway.lines.filter(({ msg }) => msg === 'a worker listens again').length
+    const before = again()
+    process.kill(workersOf(gateway.child.pid)[0] as number, 'SIGKILL')
+    while (again() === before) await once(gateway.child.stdout as NodeJS.ReadableStream, 'data')
+  }
+
+  const reloaded = () => gateway.lines.filter(({ msg }) => msg === 'configuration reloaded').length
+  const changed = readFileSync(file, 'utf8')
+    .replace('concurrent: 2', 'concurrent: 1').replace('gateway.db', 'other.db')
+    .replace('127.0.0.1:0', '127.0.0.2:0')
+  writeFileSync(file, changed)
+  gateway.child.kill('SIGHUP')
+  while (reloaded() < 2) await once(gateway.child.stdout as NodeJS.ReadableStream, 'data')
+  await replaceWorker()
+  writeFileSync(file, 'routes: [')
+  await replaceWorker()
+
+  t.same(await serving(gateway.url), [3, 4], 'both at the address of the start')
+  t.equal(await ask(t, gateway.url, STREAM), 200)
+  t.equal(await ask(t, gateway.url, STREAM), 429, 'with the limit that was reloaded')
+  t.notOk(existsSync(`${gateway.dir}/other.db`), 'with the ledger of the start')
+  const { config } = await (await fetch(`${gateway.url}/api/status`)).json() as StatusBody
+  t.same(config.restart_needed, ['server.listen', 'ledger.file'])
+})
+
+interface StatusBody {
+  readonly config: { readonly restart_needed: readonly string[] }
+}
+
+t.test('a watched file that changes while a worker is replaced is taken up by all', {
+  skip: linux,
+}, async t => {
+  const gateway = await startWorkers(t, 'concurrent: 2', '', ['--watch'])
+  const file = `${gateway.dir}/gateway.yaml`
+  process.kill(workersOf(gateway.child.pid)[0] as number, 'SIGKILL')
+  await gateway.logged('a worker has ended: another is started')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('concurrent: 2', 'concurrent: 1'))
+  const reloads = () => gateway.lines.filter(({ msg }) => msg === 'configuration reloaded')
+  const workers = () => [...new Set(reloads().map(({ worker }) => worker))].sort()
+  while (workers().length < 2) await once(gateway.child.stdout as NodeJS.ReadableStream, 'data')
+  t.same(workers(), [2, 3])
 })
 
 t.test('SIGHUP reaches all, and SIGTERM lets all finish', async t => {

@@ -1,0 +1,34 @@
+import type { Address, Config, LedgerConfig, ServerConfig } from './types.ts'
+
+/** What a gateway keeps for as long as it runs, whatever its file says later. Plain data. */
+export interface AtStart {
+  readonly server: Pick<ServerConfig, 'listen' | 'reusePort' | 'workers' | 'tls'>
+  /** Where they listen; null = not at all. */
+  readonly console: Address | null
+  readonly docs: Address | null
+  readonly ledger: LedgerConfig | null
+}
+
+/** What a gateway keeps that is started with this configuration. */
+export function atStart({ server, console, docs, ledger }: Config): AtStart {
+  const { listen, reusePort, workers, tls } = server
+  return {
+    server: { listen, reusePort, workers, tls },
+    console: console?.listen ?? null,
+    docs: docs?.listen ?? null,
+    ledger,
+  }
+}
+
+/** A configuration as it is in force in a gateway that was started with another. */
+export function startedWith(config: Config, start: AtStart): Config {
+  // Whether TLS is spoken is decided at the start; which certificate is shown is not.
+  const tls = start.server.tls && (config.server.tls ?? start.server.tls)
+  return {
+    ...config,
+    server: { ...config.server, ...start.server, tls },
+    console: start.console && { listen: start.console, users: config.console?.users ?? [] },
+    docs: start.docs && { listen: start.docs },
+    ledger: start.ledger,
+  }
+}
