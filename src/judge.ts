@@ -9,6 +9,7 @@ import type { StreamMeter } from './metering/stream-meter.ts'
 import type { EndpointName } from './protocols/names.ts'
 import { refusalReason } from './protocols/refusal.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
+import { speaksJson } from './protocols/speaks-json.ts'
 import { isEventStream } from './proxy/head.ts'
 import type { AnswerHead } from './proxy/head.ts'
 import type { Ending, Judge, Opinion } from './proxy/prelude.ts'
@@ -30,13 +31,6 @@ const MOST_EVENT = 256 * 1024
 const MOST_START = 256
 
 const NOTHING = Buffer.alloc(0)
-
-/** Endpoints whose answers are JSON, or streams of JSON: anything else is no answer of theirs. */
-const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
-  'chat.completions', 'completions', 'responses', 'embeddings', 'images.generations', 'images.edits',
-  'messages', 'messages.count_tokens',
-  'generate.content', 'generate.stream', 'generate.count_tokens', 'generate.embed', 'generate.batch_embed',
-])
 
 /** Refusals for which the route names another target. */
 type Reasons = Pick<ReadonlySet<RefusalReason>, 'has' | 'size'>
@@ -70,10 +64,10 @@ export function judgeOf(
     return new Refusal(true, head, reasons)
   }
   if (status < 200 || status > 299) return null
-  if (whole && (isEvents || SPEAKS_JSON.has(endpoint)) && head.coding === null) {
+  if (whole && (isEvents || speaksJson(endpoint)) && head.coding === null) {
     return new Whole(exchange, head)
   }
-  if (!SPEAKS_JSON.has(endpoint)) return new AnyByte()
+  if (!speaksJson(endpoint)) return new AnyByte()
   if (!isEvents) {
     return endpoint === 'generate.stream' && head.coding === null
       ? new FirstElement(head)
@@ -243,7 +237,7 @@ class Whole implements Judge {
     this.#request = body?.json ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType })
     this.#body = isEvents || endpoint === 'generate.stream' ? null : new WholeBody(head)
-    this.#reader = isEvents && SPEAKS_JSON.has(endpoint)
+    this.#reader = isEvents && speaksJson(endpoint)
       ? new SseReader(event => {
         if (event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
       })

@@ -6,6 +6,7 @@ import { StreamFilter } from './metering/stream-filter.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
 import { errorWord } from './protocols/refusal.ts'
+import { speaksJson } from './protocols/speaks-json.ts'
 import { isEventStream } from './proxy/head.ts'
 import type { AnswerHead } from './proxy/head.ts'
 import { Pieces } from './proxy/pieces.ts'
@@ -28,9 +29,9 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   if (head.status >= 400) return new ErrorReader(exchange)
   if (head.status < 200 || head.status >= 300) return null
   const endpoint = exchange.classified.endpoint.name
-  const isUntold = head.contentType === ''
   // A stream was asked for, and the upstream may still answer in one piece.
-  if (isEventStream(head) || endpoint === 'generate.stream' || (exchange.stream && isUntold)) {
+  const isUntold = exchange.stream && head.contentType === ''
+  if (isEventStream(head) || endpoint === 'generate.stream' || isUntold) {
     // Compressed against our asking, its bytes pass unread.
     if (head.coding !== null) return collectNothing(exchange)
     const meter = createStreamMeter(endpoint, { contentType: head.contentType })
@@ -39,7 +40,8 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   }
   // What an unknown path used nobody can tell: where it named a model, its cost is unknown, not nothing.
   if (!isMetered(endpoint)) return exchange.model === null ? null : collectNothing(exchange)
-  if (!isUntold && !head.contentType.includes('json')) return collectNothing(exchange)
+  // What can only be JSON is read as such whatever it is called, as the client does too.
+  if (!head.contentType.includes('json') && !speaksJson(endpoint)) return collectNothing(exchange)
   exchange.answerEncoding = head.coding
   return new BodyCollector(gateway, exchange)
 }

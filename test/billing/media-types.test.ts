@@ -13,6 +13,7 @@ t.test('an answer is metered however its media type and its coding are spelled',
     { type: 'APPLICATION/VND.X+JSON; Charset=UTF-8', body: ANSWER },
     { type: 'Text/Event-Stream;Charset=UTF-8', body: STREAM },
     { type: null, body: ANSWER },
+    { type: 'text/plain', body: ANSWER },
     { type: null, body: STREAM },
   ]
   for (const { type, body } of answers) {

@@ -1,0 +1,12 @@
+import type { EndpointName } from './names.ts'
+
+const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
+  'chat.completions', 'completions', 'responses', 'embeddings', 'images.generations', 'images.edits',
+  'messages', 'messages.count_tokens',
+  'generate.content', 'generate.stream', 'generate.count_tokens', 'generate.embed', 'generate.batch_embed',
+])
+
+/** Are the endpoint's answers JSON, or streams of JSON? Anything else is no answer of its. */
+export function speaksJson(endpoint: EndpointName): boolean {
+  return SPEAKS_JSON.has(endpoint)
+}
