@@ -1,5 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import type { BodyKind } from './endpoint.ts'
+import { MOST_TIMES } from './json-members.ts'
 import { JsonScan } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { scanMultipart } from './multipart.ts'
@@ -71,6 +72,10 @@ export function inspectJson(
   if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
   if (mustBeObject && json.root !== 'object') {
     throw new GatewayError('invalid_json', `the body must be a JSON object, not ${article(json.root)}`)
+  }
+  for (const [name, fields] of json.fields) {
+    if (fields.length <= MOST_TIMES) continue
+    throw new GatewayError('invalid_json', `the body gives '${name}' more than ${MOST_TIMES} times`)
   }
   const modelFields = json.fields.get('model') ?? []
   const stream = json.fields.get('stream')?.at(-1)

@@ -13,6 +13,8 @@ export interface Field {
 }
 
 const NO_BYTES = Buffer.alloc(0)
+/** A key that is given more often is no honest writer's, and each time costs memory and an edit. */
+export const MOST_TIMES = 100
 
 /**
  * Follows the members of one object through a text that comes in chunks, and
@@ -20,7 +22,10 @@ const NO_BYTES = Buffer.alloc(0)
  * first byte; other offsets are absolute unless they index the chunk.
  */
 export class JsonMembers {
-  /** By the name that the key decodes to; several when a key is given twice, in the text's order. */
+  /**
+   * By the name that the key decodes to; several when a key is given twice, in the text's order,
+   * and one more than `MOST_TIMES` when it is given more often than that.
+   */
   readonly fields = new Map<string, Field[]>()
   #count = 0
   readonly #keys: WatchedKeys
@@ -78,7 +83,7 @@ export class JsonMembers {
     const field = { keyStart: this.#keyStart, start: this.#start, end, type: this.#type }
     const fields = this.fields.get(this.#name)
     if (fields === undefined) this.fields.set(this.#name, [field])
-    else fields.push(field)
+    else if (fields.length <= MOST_TIMES) fields.push(field)
     this.#name = null
   }
 }

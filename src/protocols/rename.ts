@@ -1,3 +1,4 @@
+import { GatewayError } from '../errors.ts'
 import type { Classified } from './endpoint.ts'
 import type { InspectedBody } from './inspect.ts'
 import { scanJson } from './json-scan.ts'
@@ -59,7 +60,15 @@ function renameNested(body: InspectedBody, from: string, to: string, edits: Edit
   }
 }
 
-/** Where the elements of a valid JSON array of objects stand. */
+/** Requests of one batch: some hundred times what the vendor takes. */
+const MOST_REQUESTS = 10_000
+
+/**
+ * Where the elements of a valid JSON array of objects stand.
+ *
+ * @throws GatewayError invalid_json where there are more than anybody would answer: each takes a
+ *   while to be looked into, in which nobody else is served
+ */
 function arrayElements(bytes: Buffer, from: number, to: number): { start: number; end: number }[] {
   const elements: { start: number; end: number }[] = []
   let depth = 0
@@ -73,6 +82,9 @@ function arrayElements(bytes: Buffer, from: number, to: number): { start: number
       if (depth++ === 0) start = i
     } else if (byte === 0x7d || byte === 0x5d) {
       if (--depth === 0 && bytes[start] === 0x7b) elements.push({ start, end: i + 1 })
+      if (elements.length > MOST_REQUESTS) {
+        throw new GatewayError('invalid_json', `the batch has more than ${MOST_REQUESTS} requests`)
+      }
     }
   }
   return elements

@@ -1,3 +1,4 @@
+import { MOST_TIMES } from './json-members.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { scanJson } from './json-scan.ts'
 import { WatchedKeys } from './watched-keys.ts'
@@ -71,6 +72,8 @@ function optionEdits(body: Buffer, options: Field): Edit[] {
   if (!inner.ok || inner.members === null) throw new TypeError('the scan is of another body')
   const { start } = options
   const given = inner.fields.get('include_usage')
+  // Not all of them are known.
+  if (given && given.length > MOST_TIMES) return []
   const edits = given === undefined
     ? [insertion(inner.members, INCLUDE_USAGE)]
     : replaceValues(given.filter(value => value.type !== 'true'), TRUE)

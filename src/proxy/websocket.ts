@@ -80,6 +80,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
         // Its type has no room for a socket path; the code has.
         target: target as unknown as URL,
         prependPath: false,
+        // Otherwise the path would be parsed, and written anew: `'` as %27.
+        toProxy: true,
         changeOrigin: true,
         ...(ca === null ? {} : { ssl: { ca: trustedRoots(ca) } }),
       },
@@ -138,6 +140,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#upstream = upstream
     // As long as somebody waits for it to be readable, nothing flows.
     this.#options.socket.off('readable', this.#mayHaveLeft)
+    // http-proxy-3 writes the head as a string: one byte for each character, as they were read.
+    this.#options.socket.setDefaultEncoding('latin1')
     const flat = [...ownHeaders(own), 'via', appendVia(answer.headers.via ?? '', '1.1')]
     for (let i = 0; i < flat.length; i += 2) answer.headers[flat[i] as string] = flat[i + 1]
     upstream.once('close', () => this.#end(null))

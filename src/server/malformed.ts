@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { STATUS_CODES } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
@@ -23,15 +24,22 @@ export function answerMalformed(gateway: Gateway, error: NodeJS.ErrnoException, 
   const pending = pendingResponse(socket)
   if (pending) {
     // The body that an exchange reads is at fault: it answers. Anything else is behind what it has read, and
-    // nobody's: an answer to that would be taken for a part of the one under way.
+    // nobody's: an answer to that would be taken for a part of the one under way, which is the last. Most
+    // often it is the rest of a body whose length was counted in characters, and that answer tells of it.
     const isReading = !pending.headersSent && !pending.req.complete && pending.req.listenerCount('error') > 0
     if (isReading) pending.req.emit('error', refusal)
-    else socket.destroy()
+    else makeLast(pending)
     return
   }
   answerRaw(gateway, refusal, socket, error.code)
   // What is still on its way is not read.
   socket.once('finish', () => socket.destroy())
+}
+
+/** What was asked is answered, and then the connection ends; node has no public name for the second. */
+function makeLast(pending: ServerResponse): void {
+  if (!pending.headersSent) pending.shouldKeepAlive = false
+  Object.assign(pending, { _last: true })
 }
 
 /**

@@ -5,6 +5,7 @@ import * as frames from '../support/frames.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { connect, startWireUpstream } from '../support/wire.ts'
+import type { Wire } from '../support/wire.ts'
 
 /*
  * Inputs that made the process end, or would have, had they not been thought of.
@@ -76,15 +77,56 @@ t.test('framing headers behind two thousand others, and then a malformed body', 
   await serves(t, gateway.url)
 })
 
-t.test('malformed bytes behind a whole request end its connection, and it alone', async t => {
-  const { gateway, asked } = await setUp(t)
+t.test('malformed bytes behind a whole request: it is answered, and its connection ends', async t => {
+  const { promise: told, resolve: tell } = Promise.withResolvers<void>()
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    await told
+    wire.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n')
+    await wire.ended
+  })
+  const gateway = await startTestGateway(
+    t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n`,
+  )
   const client = await connect(t, gateway.url)
   client.send(`POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length: 2\r\n\r\n{}`)
-  await asked
-  client.send('\0\0\0')
-  await client.ended
-  t.equal(client.text, '')
+  for (let i = 0; i < 20; i++) {
+    client.send('\0\0\0')
+    await new Promise(setImmediate)
+  }
+  tell()
+  t.equal(await client.ended, 'end')
+  t.match(client.text, /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n[^]*\r\n0\r\n\r\n$/i)
+  t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1)
   await serves(t, gateway.url)
+})
+
+t.test('malformed bytes behind a whole request: that its client leaves is seen all the same', async t => {
+  const { promise: asked, resolve } = Promise.withResolvers<Wire>()
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    resolve(wire)
+    await wire.ended
+  })
+  const gateway = await startTestGateway(
+    t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\n`,
+  )
+  const client = await connect(t, gateway.url)
+  client.send(`POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length: 2\r\n\r\n{}\0\0\0`)
+  const wire = await asked
+  client.socket.end()
+  await wire.ended
+  t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone' })
+})
+
+t.test('a body longer than it was said to be is told of, not left without an answer', async t => {
+  const { gateway } = await setUp(t)
+  const client = await connect(t, gateway.url)
+  const text = '{"model":"\xc3\xa9"}'
+  client.send(`POST /v1/chat/completions HTTP/1.1\r\n${AUTH}Content-Type: application/json\r\n` +
+    `Content-Length: ${text.length - 1}\r\n\r\n${text}`)
+  await client.ended
+  t.match(client.text, /^HTTP\/1\.1 400 [^]*"code":"invalid_json"/)
 })
 
 t.test('HTTP/2: an answer with an Upgrade header of the gateway\'s own', async t => {

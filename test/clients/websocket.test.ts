@@ -12,7 +12,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import type { ClientOptions, ServerOptions } from 'ws'
 import { certificateFiles } from '../support/certificate.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
-import { startRawUpstream, startUpstream } from '../support/upstream.ts'
+import { rawRequest, startRawUpstream, startUpstream } from '../support/upstream.ts'
 import { NARROW_KEY, WRONG_KEY, startForClients } from './setup.ts'
 
 const BEARER = { headers: { authorization: `Bearer ${KEY}` } }
@@ -153,6 +153,26 @@ t.test('who may not: refused before any upstream hears of it', async t => {
     t.match(headers['x-gateway-request-id'], /^[\da-f-]{36}$/)
     t.equal(headers['x-gateway-version'], '0.0.0-test')
   }
+})
+
+t.test('the query goes up, and unusual bytes of a header come down, as they are', async t => {
+  let asked = ''
+  const upstream = await startRawUpstream(t, socket => {
+    socket.once('data', (request: Buffer) => {
+      asked = request.toString('latin1').split('\r\n', 1)[0] ?? ''
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+        'X-Latin: caf\xe9\r\n\r\n', 'latin1')
+    })
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", websocket: true } }
+routes: [{ to: up }]
+`)
+  const query = `?model=m&a='b'&c="d"&e=<f>&g=%zz`
+  const answer = await rawRequest(gateway.url, `GET /v1/realtime${query} HTTP/1.1\r\nHost: x\r\n` +
+    `Authorization: Bearer ${KEY}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`)
+  t.equal(asked, `GET /v1/realtime${query} HTTP/1.1`)
+  t.match(answer, /\r\nx-latin: caf\xe9\r\n/)
 })
 
 t.test('a model under another name', async t => {
