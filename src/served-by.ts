@@ -5,6 +5,11 @@ import { limitHeaders } from './reserve.ts'
 
 /** What the gateway says of itself beside an answer. @param upstream who gave it; null = the gateway did */
 export function servedBy(gateway: Gateway, exchange: Exchange, upstream: string | null): OwnHeaders {
-  const own = { version: gateway.version, requestId: exchange.id, limits: limitHeaders(gateway, exchange) }
+  const own = {
+    version: gateway.version,
+    requestId: exchange.id,
+    limits: limitHeaders(gateway, exchange),
+    inConsole: exchange.vouched !== null,
+  }
   return upstream === null ? own : { ...own, served: { upstream, attempts: exchange.attempts.length } }
 }

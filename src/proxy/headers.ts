@@ -43,6 +43,12 @@ const NEVER_DOWN = new Set([
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts',
 ])
 
+/** What a browser would keep, or act on, for the console's own origin, when an answer is tried out there. */
+const FOR_BROWSERS = new Set([
+  'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
+  'nel', 'report-to', 'reporting-endpoints',
+])
+
 /** The name under which the gateway stands in Via headers. */
 const PSEUDONYM = 'model-gateway'
 
@@ -129,6 +135,7 @@ export function headersDown(raw: RawHeaders, { own, httpVersion, filtered }: Dow
       continue
     }
     if (filtered && lower === 'content-length') continue
+    if (own.inConsole && FOR_BROWSERS.has(lower)) continue
     if (own.limits.length > 0 && RATE_HEADER.test(lower)) continue
     // HTTP/2's :status, and whatever the upstream's Connection header names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
@@ -154,6 +161,8 @@ export interface OwnHeaders {
   readonly limits: readonly string[]
   /** Which upstream answered, and how many attempts that took; absent where no upstream did. */
   readonly served?: { readonly upstream: string; readonly attempts: number }
+  /** The answer goes to a page of the console; absent = no. */
+  readonly inConsole?: boolean
 }
 
 const RATE_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/

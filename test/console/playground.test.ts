@@ -3,7 +3,7 @@ import t from 'tap'
 import { problems } from '../config/loading.ts'
 import { KEY } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
-import { PASSWORD, SECOND_KEY, YAML, startConsole } from './console.ts'
+import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from './console.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 const CHAT = '/playground/v1/chat/completions'
@@ -94,6 +94,27 @@ t.test('what the browser tells the console does not go up', async t => {
   ) {
     t.equal(headers?.[name], undefined, name)
   }
+})
+
+t.test('an upstream sets nothing in the browser for the console, ' +
+  'and tells an API client all the same', async t => {
+  const kept = { 'set-cookie': 'gateway_console=x; Path=/console/', 'clear-site-data': '"*"', 'nel': '{}' }
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => res.writeHead(200, {
+      ...kept, 'content-type': 'application/json', 'x-ratelimit-limit-requests': '7',
+    }).end('{}'))
+  })
+  const gateway = await startConsole(
+    t, YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}" }`),
+  )
+  const admin = await gateway.login(OPS)
+  const tried = (await admin.ask(CHAT, { method: 'POST', body })).headers
+  const { headers } = await chat(gateway)
+  for (const [name, value] of Object.entries(kept)) {
+    t.equal(tried.get(name), null, name)
+    t.equal(headers.get(name), value)
+  }
+  t.equal(tried.get('x-ratelimit-limit-requests'), '7')
 })
 
 t.test('a stream comes as it is made', async t => {
