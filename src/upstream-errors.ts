@@ -2,14 +2,14 @@ import { GatewayError } from './errors.ts'
 import { errorEvent } from './protocols/keep-alive.ts'
 import type { ProtocolName } from './protocols/names.ts'
 import { retryDelay } from './protocols/refusal.ts'
-import { headerValue } from './proxy/headers.ts'
+import { answerHead, isEventStream } from './proxy/head.ts'
 import type { RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
 import { retryAfter } from './proxy/retry.ts'
 
 /** An upstream's own error as an event; null where it cannot be one. */
-export function ownWords({ headers, body }: KeptAnswer, protocol: ProtocolName): string | null {
-  if (headerValue(headers, 'content-type')?.startsWith('text/event-stream')) return null
+export function ownWords({ status, headers, body }: KeptAnswer, protocol: ProtocolName): string | null {
+  if (isEventStream(answerHead(status, headers))) return null
   try {
     const value = JSON.parse(body.toString('utf8')) as unknown
     const isError = typeof value === 'object' && value !== null && 'error' in value

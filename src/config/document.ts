@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, parseDocument } from 'yaml'
-import type { Alias, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import type { Alias, Document, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { didYouMean } from './nearest.ts'
 import { expandReferences } from './references.ts'
 import type { Environment } from './references.ts'
@@ -42,6 +42,8 @@ export interface Parsed {
 /** A file of ten thousand keys has a hundred thousand values; only aliases of aliases reach this. */
 const MOST_VALUES = 500_000
 const DEEPEST = 64
+/** Characters in which a mistake that goes through the whole of a large file can be told. */
+const BEGINNING = 16_384
 
 const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
 
@@ -51,17 +53,38 @@ const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
  * keeps the place where it was written.
  */
 export function parseYaml(source: SourceText, env: Environment): Parsed {
-  const document = parseDocument(source.text, {
-    prettyErrors: false,
-    uniqueKeys: false, // checked here: the library's check is quadratic and names no first place
-    schema: 'core', // whatever a %YAML line says
-  })
-  const faults = syntaxFaults(source, document)
+  const { document, isWhole } = parse(source.text)
+  const faults = isWhole ? syntaxFaults(source, document) : [firstFault(source, document)]
   const reader = new Reader(source, env)
   const root = reader.read(document.contents as YamlNode, null)
   return faults.length > 0
     ? { root, faults, broken: true }
     : { root, faults: reader.faults, broken: false }
+}
+
+/**
+ * The parser calls itself for each line that stands at a wrong column as for a
+ * deeper level: thousands of them are too many for it, and the beginning of the text has to do.
+ */
+function parse(text: string): { document: Document.Parsed, isWhole: boolean } {
+  for (let end = text.length; ; end = Math.min(BEGINNING, Math.floor(end / 2))) {
+    try {
+      const document = parseDocument(text.slice(0, end), {
+        prettyErrors: false,
+        uniqueKeys: false, // checked here: the library's check is quadratic and names no first place
+        schema: 'core', // whatever a %YAML line says
+      })
+      return { document, isWhole: end === text.length }
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+    }
+  }
+}
+
+/** Of a beginning: what is told behind it may come of where it ends. */
+function firstFault(source: SourceText, document: Document.Parsed): Fault {
+  const [first = { offset: 0, message: 'values are nested too deeply' }] = syntaxFaults(source, document)
+  return first
 }
 
 type YamlNode = Alias | Scalar | YAMLMap | YAMLSeq | null

@@ -25,8 +25,11 @@ export function consoleName(user: string): string {
   return CONSOLE + user
 }
 
-/** The keys, no two of one name or one value. */
-export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
+/**
+ * The keys, no two of one name or one value.
+ * @param serves whether the environment is the one of the gateway: in another, a default tells nothing
+ */
+export function buildKeys(raw: RawConfig, findings: Findings, serves: boolean): Key[] {
   const names = new Map<string, number>()
   const digests = new Map<string, number>()
   return (raw.keys ?? []).flatMap((key, index) => {
@@ -35,7 +38,7 @@ export function buildKeys(raw: RawConfig, findings: Findings): Key[] {
     const { name } = key
     if (name !== undefined && isReserved(name)) findings.error([...path, 'name'], RESERVED)
     if (name !== undefined) unique(names, name, index, [...path, 'name'], 'name', findings)
-    const digest = digestOf(key, path, findings)
+    const digest = digestOf(key, path, findings, serves)
     if (digest !== null && digest !== UNKNOWN) {
       const at = [...path, key.key === undefined ? 'sha256' : 'key']
       unique(digests, digest.toString('latin1'), index, at, 'value', findings)
@@ -57,7 +60,7 @@ export function publicKey(raw: RawConfig, findings: Findings): string | null {
   return raw.keys?.[index]?.key ?? null
 }
 
-function digestOf(raw: RawKey, path: Path, findings: Findings): Buffer | null {
+function digestOf(raw: RawKey, path: Path, findings: Findings, serves: boolean): Buffer | null {
   const hasKey = findings.has([...path, 'key'])
   const hasDigest = findings.has([...path, 'sha256'])
   if (hasKey === hasDigest) {
@@ -66,7 +69,8 @@ function digestOf(raw: RawKey, path: Path, findings: Findings): Buffer | null {
     return null
   }
   if (raw.sha256 !== undefined) return Buffer.from(raw.sha256, 'hex')
-  if (raw.key === undefined) return UNKNOWN
+  const isDefault = findings.located([...path, 'key'])?.defaulted
+  if (raw.key === undefined || (isDefault && !serves)) return UNKNOWN
   checkPlainKey(raw.key, [...path, 'key'], findings)
   return hash('sha256', raw.key, 'buffer')
 }

@@ -38,7 +38,8 @@ export interface Loaded {
  * @param file as the operator named it; problems show it so
  * @param needs the top-level key that all is wanted of, for who reads a
  *   configuration without serving by it: a variable that is not set elsewhere
- *   leaves its value out, and a key whose value is not known has an empty digest
+ *   leaves its value out, and a key whose value is not known has an empty digest,
+ *   as has one that took a default: the gateway may have the variable
  * @throws ConfigError with every problem at once
  */
 export function loadConfig(file: string, env: Environment, needs: keyof RawConfig | null = null): Loaded {
@@ -70,7 +71,7 @@ function loadSource(
   if (parsed.broken) throw new ConfigError(findings.problems())
 
   const raw = applySchema(schema, parsed.root, findings)
-  const config = { ...build(raw, resolve(file), findings), text: source.text }
+  const config = { ...build(raw, resolve(file), findings, needs === null), text: source.text }
   if (!findings.failed && needs === null) warnOfOddities(config, findings)
   const problems = findings.problems()
   if (findings.failed) throw new ConfigError(problems)
@@ -97,7 +98,10 @@ function refuseNothing(file: string, { root, broken }: Parsed): void {
   throw new ConfigError([wholeFile(file, 'error', message)])
 }
 
-function build(raw: RawConfig, file: string, findings: Findings): Omit<Config, 'text'> {
+/** @param serves whether the environment is the one of the gateway */
+function build(
+  raw: RawConfig, file: string, findings: Findings, serves: boolean,
+): Omit<Config, 'text'> {
   const directory = dirname(file)
   const upstreams = buildUpstreams(raw, directory, findings)
   const timeouts = buildTimeouts(raw.timeouts, ['timeouts'], DEFAULT_TIMEOUTS, findings)
@@ -109,7 +113,7 @@ function build(raw: RawConfig, file: string, findings: Findings): Omit<Config, '
     upstreams,
     routes: buildRoutes(raw, upstreams, timeouts, findings),
     models: buildModels(raw, findings),
-    keys: buildKeys(raw, findings),
+    keys: buildKeys(raw, findings, serves),
     limits: buildLimits(raw.limits, ['limits'], findings),
     ledger: buildLedger(raw, directory),
     billing: {

@@ -177,8 +177,8 @@ class ModelList {
       const own = this.#source.number([...path, 'litellm_params', setting])
       const cost = this.#source.number([...path, 'model_info', setting]) ?? own
       if (cost === null || cost < 0 || cost * factor > HIGHEST) continue
-      // A millionth of a price per million tokens is a picodollar: nothing smaller is counted.
-      price[name] = Math.round(cost * factor * MILLION) / MILLION
+      // All digits that were written, without the noise of the product.
+      price[name] = cost * factor < LOWEST ? 0 : Number((cost * factor).toPrecision(DIGITS))
     }
     if (Object.keys(price).length === 0) return
     const known = this.#prices.get(model)
@@ -190,6 +190,10 @@ class ModelList {
 }
 
 const MILLION = 1_000_000
+/** As many as a double keeps of any decimal. */
+const DIGITS = 15
+/** USD; a million of what costs less than this are no picodollar. */
+const LOWEST = 1e-18
 /** USD; what the configuration takes. */
 const HIGHEST = 1_000_000_000
 

@@ -1,22 +1,32 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { constants } from 'node:http2'
+import http2, { constants } from 'node:http2'
 import type { ClientHttp2Stream } from 'node:http2'
 
 const { NGHTTP2_CANCEL } = constants
 /** Node tells of each HTTP/2 stream that it makes as a client (from 24.2 on). */
 const CREATED = 'http2.client.stream.created'
+const { connect } = http2
+/** Megabytes: more than there ever are, as server.body_memory bounds what goes up. */
+const NO_LIMIT = 1_000_000
 
 /**
- * Mends two faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ * Mends three faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
  *     frames for ever, and the process with it. Any other code ends the stream at once.
  *   - An upstream that cancels its own answer ends it, for node, as if it were whole.
+ *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
+ *     session (ENHANCE_YOUR_CALM), whichever request it is to; undici has no option for that limit.
  */
 export function mendHttp2Streams(): void {
+  Object.assign(http2, { connect: connectWithRoom })
   unsubscribe(CREATED, mend)
   subscribe(CREATED, mend)
+}
+
+function connectWithRoom(...[authority, options, listener]: Parameters<typeof connect>) {
+  return connect(authority, { maxSessionMemory: NO_LIMIT, ...options }, listener)
 }
 
 function mend(message: unknown): void {

@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { certificateFiles, selfSigned } from '../support/certificate.ts'
 import type { TestGateway } from '../support/gateway.ts'
-import { startTestGateway } from '../support/gateway.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
 import { H2Request, openSession, postH2, startHttp2Upstream } from '../support/http2.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
@@ -213,6 +213,37 @@ routes: [{ to: up }]
   t.equal(await request.closed, 0)
   t.ok(request.text === text, 'every byte came back')
   t.equal((await request.head)['x-length'], String(text.length))
+})
+
+t.test('a large body on its way up does not cost the others on its session their answers', async t => {
+  const certificate = certificateFiles(t)
+  const { promise: large, resolve } = Promise.withResolvers<ServerHttp2Stream>()
+  const upstream = await startHttp2Upstream(t, certificate, (stream, headers) => {
+    if (headers[':path'] === '/v1/files/large') {
+      stream.pause()
+      resolve(stream)
+    } else {
+      stream.respond({ ':status': 200 })
+      stream.end('{}')
+    }
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", ca: "${certificate.certFile}" } }
+routes: [{ to: up }]
+`)
+  const headers = { 'x-api-key': KEY }
+  const body = Buffer.alloc(16_000_000)
+  const sent = fetch(`${gateway.url}/v1/files/large`, { method: 'POST', headers, body })
+  const stream = await large
+  const small = await fetch(`${gateway.url}/v1/files/small`, { headers })
+  t.equal(small.status, 200)
+  t.equal(await small.text(), '{}')
+  stream.respond({ ':status': 413 })
+  stream.end('early')
+  const early = await sent
+  t.equal(early.status, 413)
+  t.equal(await early.text(), 'early')
+  t.equal(upstream.sessions.size, 1)
 })
 
 t.test('an upstream with a certificate that nobody signed is not spoken to', async t => {

@@ -174,3 +174,17 @@ t.test('a store that cannot be read: loud, and the keys of the file are let in',
 t.test('there is help', async t => {
   t.match((await gateway(['keys', '--help'])).stdout, 'gateway keys revoke team-a')
 })
+
+t.test('a default is not taken for the key of the gateway, which would stay open', async t => {
+  const yaml = YAML.replace('TEAM_KEY}', 'TEAM_KEY:-a-default-that-is-long-enough}')
+  const cwd = t.testdir({ 'gateway.yaml': yaml })
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  const block = ['keys', 'block', '--name', 'team']
+  const { code, stdout, stderr } = await gateway(block, { cwd })
+  t.strictSame([code, stdout], [1, ''])
+  t.match(stderr, 'error: the value of "team" is not known here: set the variable')
+  t.equal(await ask(base, ENV.TEAM_KEY), 200)
+  t.match((await gateway(['keys', 'list', '--json'], { cwd })).stdout, '"sha256_prefix":null')
+  t.match(await gateway(block, { cwd, env: ENV }), { code: 0, stdout: 'Blocked the key "team".\n' })
+  t.equal(await ask(base, ENV.TEAM_KEY), 401)
+})

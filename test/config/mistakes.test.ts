@@ -62,3 +62,19 @@ function tell(file: string): string {
     throw error
   }
 }
+
+t.test('a list in brackets whose thousands of lines are not indented has its mistake told, once', async t => {
+  const file = join(t.testdir(), 'gateway.yaml')
+  for (const count of [5_000, 20_000]) {
+    const items = Array.from({ length: count }, (_, at) => `{name: k${at}, key: ${SECRET}-${at}},\n`)
+    writeFileSync(file, `routes: []\nkeys: [\n${items.join('')}]\n`)
+    try {
+      loadConfig(file, {})
+      t.fail('it is a mistake')
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      t.match(error.problems, [{ line: 2 }])
+      t.equal(error.problems.length, 1)
+    }
+  }
+})

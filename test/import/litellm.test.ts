@@ -121,6 +121,22 @@ model_list:
   t.strictSame(routes.map(({ models }) => models), [['mine'], ['*']])
 })
 
+t.test('a price of one is as exact as one of a million', async t => {
+  const imported = importLitellm(`
+model_list:
+  - model_name: m
+    litellm_params: { model: openai/m, api_key: os.environ/K }
+    model_info:
+      input_cost_per_token: 3.333333333e-7
+      input_cost_per_second: 0.00000556
+      input_cost_per_character: 2.5e-7
+      output_cost_per_image: 1e-9
+`)
+  t.strictSame(load(t, imported).models.get('m')?.price, {
+    input: '0.3333333333', perSecond: '0.00000556', perCharacter: '0.00000025', perImage: '0.000000001',
+  })
+})
+
 t.test('prices are exact decimals per million tokens', async t => {
   const { models } = load(t, importLitellm(`
 model_list:
