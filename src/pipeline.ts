@@ -48,13 +48,10 @@ export async function handle(gateway: Gateway, exchange: Exchange): Promise<void
     answerError(gateway, exchange, failure)
   } finally {
     res.off('close', gone)
-    try {
-      await settle(gateway, exchange, failure)
-    } finally {
-      gateway.lasting.bodies.give(exchange.bytesHeld)
-      gateway.lasting.bodies.giveForAnswer(exchange.answerHeld)
-      gateway.running.end(ticket)
-    }
+    await settle(gateway, exchange, failure)
+    gateway.lasting.bodies.give(exchange.bytesHeld)
+    gateway.lasting.bodies.giveForAnswer(exchange.answerHeld)
+    gateway.running.end(ticket)
   }
 }
 

@@ -1,5 +1,5 @@
 import { billFor, joinBills } from './bill.ts'
-import type { Part } from './bill.ts'
+import type { Bill, Part } from './bill.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
@@ -13,46 +13,54 @@ import { withUnpacked } from './unpacked.ts'
 
 /**
  * The last phase: usage to price to ledger, the reservation to its real cost, and
- * one log line, for each exchange, refused ones included.
+ * one log line, for each exchange, refused ones included. It never throws: of what
+ * cannot be settled the draft stands in the ledger, and so does the reservation.
  */
 export async function settle(
   gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
 ): Promise<void> {
   const { endpoint } = exchange.classified
   if (endpoint.name === 'status') return
-  const { counter, ledger } = gateway.accounts
-  const endedAt = gateway.clock.monotonic()
-  // To count what it used may take a while, in which its key can have another in its place.
-  exchange.reservation?.leave()
-  const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
-  const settling = unpacked(gateway, exchange, answer => settleUsage({
-    endpoint: endpoint.name,
-    end,
-    answer,
-    request: exchange.prompt ?? exchange.body?.bytes ?? null,
-    abandoned: gateway.config.billing.abandoned,
-  }, counter))
-  const last = settling instanceof Promise ? await settling : settling
-  let bill = billFor(last, exchange.quoted)
-  if (exchange.earlier.length > 0) {
-    const parts: Part[] = []
-    for (const { share, quoted, record } of exchange.earlier) {
-      parts.push({ record, bill: billFor(await share.settled, quoted) })
+  try {
+    const { counter, ledger } = gateway.accounts
+    const endedAt = gateway.clock.monotonic()
+    // To count what it used may take a while, in which its key can have another in its place.
+    exchange.reservation?.leave()
+    const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
+    const settling = unpacked(gateway, exchange, answer => settleUsage({
+      endpoint: endpoint.name,
+      end,
+      answer,
+      request: exchange.prompt ?? exchange.body?.bytes ?? null,
+      abandoned: gateway.config.billing.abandoned,
+    }, counter))
+    const last = settling instanceof Promise ? await settling : settling
+    let bill = billFor(last, exchange.quoted)
+    if (exchange.earlier.length > 0) bill = await joined(exchange, bill)
+    // Until its end: what the settlement takes is nobody's waiting.
+    const row = finalRow(exchange, failure, bill, endedAt - exchange.startedAt)
+    ledger?.close(row, exchange.entry)
+    transcribe(gateway, exchange)
+    const { inputTokens, outputTokens } = bill.usage
+    if (!bill.billed) exchange.reservation?.release()
+    else {
+      const isCounted = !bill.unread && (inputTokens !== null || outputTokens !== null)
+      const counted = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
+      exchange.reservation?.settle({ tokens: counted, pico: row.costPico })
     }
-    bill = joinBills([...parts, { record: exchange.attempts.at(-1), bill }])
+    logLine(gateway, exchange, failure, row, bill.suspect, endedAt)
+  } catch (err) {
+    gateway.log.error({ request: exchange.id, err }, 'an exchange could not be settled')
   }
-  // Until its end: what the settlement takes is nobody's waiting.
-  const row = finalRow(exchange, failure, bill, endedAt - exchange.startedAt)
-  ledger?.close(row, exchange.entry)
-  transcribe(gateway, exchange)
-  const { inputTokens, outputTokens } = bill.usage
-  if (!bill.billed) exchange.reservation?.release()
-  else {
-    const isCounted = !bill.unread && (inputTokens !== null || outputTokens !== null)
-    const counted = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
-    exchange.reservation?.settle({ tokens: counted, pico: row.costPico })
+}
+
+/** The bill of an answer of which others brought the parts before the last. */
+async function joined({ earlier, attempts }: Exchange, last: Bill): Promise<Bill> {
+  const parts: Part[] = []
+  for (const { share, quoted, record } of earlier) {
+    parts.push({ record, bill: billFor(await share.settled, quoted) })
   }
-  logLine(gateway, exchange, failure, row, bill.suspect, endedAt)
+  return joinBills([...parts, { record: attempts.at(-1), bill: last }])
 }
 
 /**

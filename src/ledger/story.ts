@@ -21,6 +21,9 @@ export const SOURCES: Readonly<Record<Source, string>> = {
   none: 'nobody counted anything',
 }
 
+/** Of a cost where there is a price. */
+const WHY_UNKNOWN = 'not all that was used is known, or has a price'
+
 /** One line of the bill: quantity x price / per = cost. */
 export interface BillLine {
   readonly item: string
@@ -131,9 +134,11 @@ function countLines(row: LedgerRow): Line[] {
 }
 
 function costs(row: LedgerRow, bill: readonly BillLine[]): string {
-  const { costPico, priceVersion } = row
+  const { costPico, price, priceVersion } = row
   const title = `Cost (price: ${visible(priceVersion ?? 'none known')})\n`
-  if (costPico === null) return `${title}  unknown: there is no price for this\n`
+  if (costPico === null) {
+    return `${title}  unknown: ${price === null ? 'there is no price for this' : WHY_UNKNOWN}\n`
+  }
   if (costPico === 0n) return `${title}  0 USD: nothing is billed\n`
   const lines = billOf(row, bill)
   return title + aligned([...lines, ['total', '', `${usd(costPico)} USD`]])
