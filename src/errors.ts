@@ -30,7 +30,6 @@ export const ERRORS = {
   invalid_form: row(400, 'client', false, 'The multipart form cannot be read.'),
   model_required: row(400, 'client', false, 'The endpoint needs a model and the request names none.'),
   model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
-  body_incomplete: row(400, 'client', false, 'The connection ended before the whole body came.'),
   body_timeout: row(408, 'client', true, 'The rest of the body did not come within the idle timeout.'),
   body_too_large: row(413, 'client', false, 'The body is larger than server.body_limit.'),
   missing_key: row(401, 'client', false, 'The request carries no key.'),

@@ -118,7 +118,6 @@ export function endOf(exchange: Exchange, failure: GatewayError | null): End {
   if (failure === null) return exchange.status >= 400 ? 'error' : 'complete'
   switch (failure.code) {
     case 'client_gone':
-    case 'body_incomplete':
       return 'client_gone'
     case 'upstream_cut':
       return 'upstream_cut'

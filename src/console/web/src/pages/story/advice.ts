@@ -57,9 +57,6 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   ),
   model_required: client('Name a model in the request.'),
   model_ambiguous: client('Name one model: path, query and body disagree.'),
-  body_incomplete: client(
-    'The client stopped sending in the middle of the body: look at its connection or timeout.',
-  ),
   body_timeout: client('The client paused too long while it sent the body: look at its connection.'),
   body_too_large: operator('Send less, or raise server.body_limit.'),
   missing_key: client('Send the key, as Authorization: Bearer, x-api-key or x-goog-api-key.'),
