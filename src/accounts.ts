@@ -33,8 +33,8 @@ export interface Accounts {
   close(): Promise<void>
 }
 
-/** The key of those who need none, for the limits that hold for all. */
-export const ANONYMOUS_KEY: LimitedKey = Object.freeze({ name: 'anonymous', limits: null })
+/** The key of those who need none, for the limits that hold for all. No real one has an empty name. */
+export const ANONYMOUS_KEY: LimitedKey = Object.freeze({ name: '', limits: null })
 
 export interface AccountsOptions {
   readonly clock: Clock

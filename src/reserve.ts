@@ -66,7 +66,7 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   exchange.estimatedInput = inputTokens
   const input = inputTokens ?? 0
   const output = maxOutputTokens ?? gateway.config.billing.assumedOutput
-  const items = estimateItems(name, body.bytes)
+  const items = estimateItems(name, body.bytes, body.count)
   const usage = { ...blankUsage(), ...items, inputTokens: input, outputTokens: output }
   return { tokens: Math.max(1, input + output), pico: quoted ? cost(usage, quoted.price) : null }
 }

@@ -42,26 +42,28 @@ export function estimateRequest(endpoint: EndpointName, body: Buffer): RequestEs
   return { inputTokens: roughTokens(body), maxOutputTokens: generates(endpoint) ? readBound(cursor) : 0 }
 }
 
+type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
+const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds: null })
+
 /**
  * What a request may cost beside tokens, before it is sent: the characters to be
  * spoken, the pictures that it asks for, and the seconds of a recording, of which
  * only the bytes are known.
+ *
+ * @param count of the pictures, where the body is a form that tells it
  */
-export function estimateItems(
-  endpoint: EndpointName, body: Buffer,
-): Pick<Usage, 'characters' | 'images' | 'seconds'> {
-  const none = { characters: null, images: null, seconds: null }
+export function estimateItems(endpoint: EndpointName, body: Buffer, count: number | null): Items {
   switch (endpoint) {
     case 'audio.speech':
-      return { ...none, characters: readCharacters(body) }
+      return { ...NO_ITEMS, characters: readCharacters(body) }
     case 'images.generations':
     case 'images.edits':
-      return { ...none, images: readPictures(body) }
+      return { ...NO_ITEMS, images: Math.max(1, count ?? readCount(body)) }
     case 'audio.transcriptions':
     case 'audio.translations':
-      return { ...none, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
+      return { ...NO_ITEMS, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
     default:
-      return none
+      return NO_ITEMS
   }
 }
 
@@ -180,10 +182,11 @@ function readBound(cursor: JsonCursor): number | null {
   return Math.min(Math.max(...bounds) * choices, MOST_TOKENS)
 }
 
-function readPictures(body: Buffer): number {
+/** The `n` of a JSON body; 1 where there is none. */
+function readCount(body: Buffer): number {
   const found = new Map<string, number>()
   readMembers(new JsonCursor(body), found, true)
-  return Math.min(Math.max(1, found.get('n') ?? 1), MOST_TOKENS)
+  return Math.min(found.get('n') ?? 1, MOST_TOKENS)
 }
 
 function readMembers(cursor: JsonCursor, found: Map<string, number>, top: boolean): void {

@@ -16,6 +16,8 @@ export interface InspectedBody {
   /** Where the model's values stand in `bytes`, as JSON or as plain text. */
   readonly modelFields: readonly { readonly start: number; readonly end: number }[]
   readonly stream: boolean
+  /** How many answers a form asks for; null = it does not tell, or the body is none. */
+  readonly count: number | null
   readonly json: ValidJson | null
 }
 
@@ -85,13 +87,14 @@ export function inspectJson(
     model: jsonModel(bytes, modelFields),
     modelFields,
     stream: stream?.type === 'true',
+    count: null,
     json,
   }
 }
 
 /** @throws GatewayError invalid_form, bad model */
 export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | null): InspectedBody {
-  const form = scanMultipart(bytes, contentType, ['model', 'stream'])
+  const form = scanMultipart(bytes, contentType, ['model', 'stream', 'n'])
   if (!form.ok) throw new GatewayError('invalid_form', `the form cannot be read: ${form.message}`)
   const modelFields = form.fields.get('model') ?? []
   const names = modelFields.map(field => field.value)
@@ -101,13 +104,18 @@ export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | n
     model: oneModel(names),
     modelFields,
     stream: form.fields.get('stream')?.at(-1)?.value === 'true',
+    count: countOf(form.fields.get('n')?.at(-1)?.value),
     json: null,
   }
 }
 
 /** A body that the gateway does not look into. */
 export function opaqueBody(bytes: Buffer): InspectedBody {
-  return { bytes, wire: null, model: null, modelFields: [], stream: false, json: null }
+  return { bytes, wire: null, model: null, modelFields: [], stream: false, count: null, json: null }
+}
+
+function countOf(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
 function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {

@@ -12,11 +12,24 @@ function recording(bytes: number): FormData {
   return form
 }
 
+function painting(n: number): FormData {
+  const form = new FormData()
+  form.set('model', 'brush')
+  form.set('image', new Blob(['a cat']), 'a.png')
+  form.set('n', String(n))
+  return form
+}
+
 const ITEMS = [
   {
     what: 'pictures', model: 'brush', price: 'per_image: 1', path: 'images/generations', type: 'application/json',
     answer: '{"data":[{"b64_json":"x"},{"b64_json":"x"}]}', body: { model: 'brush', prompt: 'a cat', n: 2 },
     cost: 2n * PICO, more: { model: 'brush', prompt: 'a cat', n: 2 },
+  },
+  {
+    what: 'pictures that a form asks for', model: 'brush', price: 'per_image: 1', path: 'images/edits',
+    type: 'application/json', answer: '{"data":[{"b64_json":"x"},{"b64_json":"x"}]}', body: painting(2),
+    cost: 2n * PICO, more: painting(2),
   },
   {
     what: 'characters', model: 'voice', price: 'per_character: 0.5', path: 'audio/speech', type: 'audio/mpeg',
