@@ -109,6 +109,11 @@ export function overloaded(message: string): GatewayError {
   return new GatewayError('overloaded', message, { headers: { 'retry-after': '1' } })
 }
 
+/** No WebSocket is to be had: the client can go on with plain HTTP. */
+export function upgradeRequired(message = 'no WebSocket is served here; use plain HTTP'): GatewayError {
+  return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
+}
+
 /** Wraps whatever was thrown, so that every exchange ends in a row of the table. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown

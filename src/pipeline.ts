@@ -4,7 +4,7 @@ import { presentedKeys } from './auth/credentials.ts'
 import { classify } from './classify.ts'
 import { candidates } from './candidates.ts'
 import type { Route, Target } from './config/types.ts'
-import { GatewayError, asGatewayError, overloaded } from './errors.ts'
+import { GatewayError, asGatewayError, overloaded, upgradeRequired } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { forward } from './forward.ts'
 import type { Gateway } from './gateway.ts'
@@ -139,9 +139,7 @@ function checkMethod(exchange: Exchange): void {
   if (
     name === 'realtime' || (name === 'responses' && method === 'GET' && req.headers.upgrade !== undefined)
   ) {
-    throw new GatewayError('upgrade_required', 'no WebSocket is served here; use plain HTTP', {
-      headers: { upgrade: 'websocket' },
-    })
+    throw upgradeRequired()
   }
   if (methods.includes(method)) return
   const allow = methods.join(', ')

@@ -6,7 +6,7 @@ import { answerError } from './answer.ts'
 import { withoutSubprotocolKey } from './auth/credentials.ts'
 import { candidates } from './candidates.ts'
 import type { Target } from './config/types.ts'
-import { GatewayError, asGatewayError } from './errors.ts'
+import { GatewayError, asGatewayError, upgradeRequired } from './errors.ts'
 import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { draftRow } from './ledger-row.ts'
@@ -70,12 +70,12 @@ async function tunnel(
   }
   identify(gateway, exchange)
   exchange.model = queryModel(exchange.target.query)
-  if (isAheadOfItsModel(gateway, exchange)) throw plainHttp()
+  if (isAheadOfItsModel(gateway, exchange)) throw upgradeRequired()
   admit(exchange)
   const chosen = route(gateway, exchange)
   exchange.route = chosen
   const targets = chosen.targets.filter(target => target.upstream.websocket)
-  if (targets.length === 0) throw plainHttp()
+  if (targets.length === 0) throw upgradeRequired()
   const order = candidates(gateway, exchange, { ...chosen, targets }).slice(0, chosen.retries + 1)
   exchange.candidate = order[0] as Target
   const reserving = reserve(gateway, exchange, exchange.candidate)
@@ -100,12 +100,6 @@ function isAheadOfItsModel({ routes }: Gateway, { classified, model, identity, t
   const { path } = target
   if (classified.endpoint.name !== 'responses' || model !== null || !routes.servesPath(path)) return false
   return identity.restricted || routes.match(path, null) === null
-}
-
-function plainHttp(): GatewayError {
-  return new GatewayError('upgrade_required', 'no WebSocket is served here; use plain HTTP', {
-    headers: { upgrade: 'websocket' },
-  })
 }
 
 /** One attempt: as long as the handshake is not answered, another can follow. */

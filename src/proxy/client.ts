@@ -3,6 +3,7 @@ import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Clock } from '../clock.ts'
 import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
+import { grouped } from './headers.ts'
 
 /** A request and its response, over HTTP/1.1 or HTTP/2. */
 export type ClientRequest = IncomingMessage | Http2ServerRequest
@@ -27,22 +28,17 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
     res.writeHead(status, headers)
     return
   }
-  // The HTTP/2 API takes each name once, with an array where it has several values.
-  // Without a prototype: a header may be named as one of its members.
-  const grouped = Object.create(null) as Record<string, string | string[]>
+  const fit: string[] = []
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] as string).toLowerCase()
     if (HTTP1_ONLY.has(name) || (name === 'content-length' && EMPTY.has(status))) continue
-    const value = withoutEndingSpace(headers[i + 1] as string)
-    const before = grouped[name]
-    if (before === undefined) grouped[name] = value
-    else if (Array.isArray(before)) before.push(value)
-    else grouped[name] = [before, value]
+    fit.push(name, withoutEndingSpace(headers[i + 1] as string))
   }
-  res.writeHead(status, grouped)
+  // The HTTP/2 API takes each name once.
+  res.writeHead(status, grouped(fit))
 }
 
-/** Over HTTP/2 a value that ends in white space is malformed, and dropped by some (RFC 9113 section 8.2.1). */
+/** Over HTTP/2 a value that ends in white space is malformed, and dropped (RFC 9113 section 8.2.1). */
 function withoutEndingSpace(value: string): string {
   let end = value.length
   while (end > 0 && (value.charCodeAt(end - 1) === 0x20 || value.charCodeAt(end - 1) === 0x09)) end--

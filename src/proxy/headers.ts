@@ -201,6 +201,21 @@ export function headerValue(raw: RawHeaders, name: string): string | null {
   return found
 }
 
+/** The headers by name, lower-case, with an array where one has several values: as node takes them. */
+export function grouped(flat: RawHeaders): Record<string, string | string[]> {
+  // Without a prototype: a header may be named as one of its members.
+  const headers = Object.create(null) as Record<string, string | string[]>
+  for (let i = 0; i < flat.length; i += 2) {
+    const name = (flat[i] as string).toLowerCase()
+    const value = flat[i + 1] as string
+    const before = headers[name]
+    if (before === undefined) headers[name] = value
+    else if (Array.isArray(before)) before.push(value)
+    else headers[name] = [before, value]
+  }
+  return headers
+}
+
 /** Headers that the sender's Connection header makes hop-by-hop; null in the usual case of none. */
 function connectionNamed(raw: RawHeaders): Set<string> | null {
   const connection = headerValue(raw, 'connection')

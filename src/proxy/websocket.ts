@@ -3,10 +3,10 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import type { Timeouts } from '../config/types.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, upgradeRequired } from '../errors.ts'
 import type { HandshakeOwner, ProxyServer } from './attempt.ts'
 import { Deadlines } from './deadlines.ts'
-import { appendVia, ownHeaders } from './headers.ts'
+import { appendVia, grouped, ownHeaders } from './headers.ts'
 import type { OwnHeaders } from './headers.ts'
 import { trustedRoots } from './transport.ts'
 
@@ -52,7 +52,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     super()
     this.#options = options
     this.url = options.path
-    this.headers = { ...group(options.headers), ...options.handshake }
+    this.headers = { ...grouped(options.headers), ...options.handshake }
     const { clock, timeouts, startedAt } = options
     this.#deadlines = new Deadlines(clock, timeouts, startedAt, error => this.abort(error))
   }
@@ -182,19 +182,5 @@ function refusal(status: number): GatewayError {
   if (status === 429 || status >= 500) {
     return new GatewayError('upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`)
   }
-  return new GatewayError('upgrade_required', 'the upstream takes no WebSocket here; use plain HTTP', {
-    headers: { upgrade: 'websocket' },
-  })
-}
-
-function group(flat: readonly string[]): Record<string, string | string[]> {
-  // Without a prototype: a header may be named as one of its members.
-  const headers = Object.create(null) as Record<string, string | string[]>
-  for (let i = 0; i < flat.length; i += 2) {
-    const name = (flat[i] as string).toLowerCase()
-    const before = headers[name]
-    const value = flat[i + 1] as string
-    headers[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value]
-  }
-  return headers
+  return upgradeRequired('the upstream takes no WebSocket here; use plain HTTP')
 }
