@@ -98,7 +98,7 @@ export class Exchange {
   /** Tokens of the request, as estimated when it went up; null = the body does not tell. */
   estimatedInput: number | null = null
   /** The body of one that goes on with an answer, whose text is in it; null = as the client sent it. */
-  prompt: Buffer | null = null
+  continuing: Buffer | null = null
   /** Answers that broke under way and were continued by another upstream: each is billed for itself. */
   readonly earlier: EarlierAnswer[] = []
   /** What there is of a successful answer to settle by; null = none came. */
@@ -143,6 +143,11 @@ export class Exchange {
     this.clientAddress = init.clientAddress
     this.trustedPeer = init.trustedPeer
     this.awaitsContinue = init.awaitsContinue
+  }
+
+  /** What the upstream reads, as far as it counts; null where there is no body to look at. */
+  get prompt(): Buffer | null {
+    return this.continuing ?? this.body?.bytes ?? null
   }
 
   /** Why it was stopped from outside: the client left, or a deadline passed. null = it was not. */

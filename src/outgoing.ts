@@ -25,7 +25,7 @@ export function outgoing(
   ]
   const changed = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
   if (more !== null && changed !== null) {
-    exchange.prompt = changed
+    exchange.continuing = changed
     exchange.estimatedInput = roughTokens(changed)
   }
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null

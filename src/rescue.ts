@@ -127,10 +127,9 @@ function noted(resumption: Resumption): Joiner {
 
 /** An attempt brought a part of an answer, and is to be billed for it. */
 function setAside({ accounts: { counter } }: Gateway, exchange: Exchange, record: AttemptRecord): void {
-  const { answer, quoted, estimatedInput, prompt, body, classified: { endpoint } } = exchange
+  const { answer, quoted, estimatedInput, prompt, classified: { endpoint } } = exchange
   if (answer) {
-    const request = prompt ?? body?.bytes ?? null
-    const share = createShare(counter, { endpoint: endpoint.name, request, answer, estimatedInput })
+    const share = createShare(counter, { endpoint: endpoint.name, request: prompt, answer, estimatedInput })
     exchange.earlier.push({ answer, quoted, record, estimatedInput, share })
   }
   exchange.answer = null

@@ -31,7 +31,7 @@ export async function settle(
       endpoint: endpoint.name,
       end,
       answer,
-      request: exchange.prompt ?? exchange.body?.bytes ?? null,
+      request: exchange.prompt,
       abandoned: gateway.config.billing.abandoned,
     }, counter))
     const last = settling instanceof Promise ? await settling : settling

@@ -61,8 +61,9 @@ async function serve(options: Options, command: Command): Promise<void> {
   const reload = Promise.withResolvers<() => void>()
   // Begun before the file is read: a change from then on is one.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
-  const begun = line === null ? null : await beginningOf(line, file, command)
-  const loaded = begun ?? loadOrFail(file, command)
+  const loaded = line === null
+    ? { ...loadOrFail(file, command), pending: [] }
+    : await beginningOf(line, file, command)
   watched?.watch(filesOf(loaded.config))
   const opened = await openLog(loaded.config.log.level)
   const log = line === null ? opened.log : opened.log.child({ worker: line.worker })
@@ -99,7 +100,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   reload.resolve(() => void reloadNow())
   passHangups?.()
   // What a watched file says by now is a change like any other.
-  if (begun !== null && watch && textOf(file) !== text) void reloadNow()
+  if (line !== null && watch && textOf(file) !== text) void reloadNow()
   giveBackMemory(systemClock)
   const cut = await stopped
   watched?.close()
@@ -113,16 +114,18 @@ interface Options {
   readonly watch: boolean
 }
 
-/** What a worker begins with, and which keys of that wait for the next start of all. */
+/** A configuration to begin with. */
+interface Begun extends Loaded {
+  /** Its keys that wait for the next start of all. */
+  readonly pending: readonly string[]
+}
+
+/** What a worker begins with. */
 async function beginningOf(line: Line, file: string, command: Command): Promise<Begun> {
   const { text, start } = await line.beginning
   const loaded = loadTextOrFail(file, text, command)
   const config = startedWith(loaded.config, start)
   return { ...loaded, config, pending: pendingKeys(config, loaded.config) }
-}
-
-interface Begun extends Loaded {
-  readonly pending: readonly string[]
 }
 
 /** null where it cannot be read. */
@@ -147,7 +150,7 @@ interface Served extends RunningGateway {
 }
 
 async function start(
-  { config, pending = [] }: Loaded & Partial<Begun>, log: Logger, line: Line | null, command: Command,
+  { config, pending }: Begun, log: Logger, line: Line | null, command: Command,
 ): Promise<Served> {
   // Only this command needs the server's modules: the others start faster without.
   const [{ startGateway }, { openConsole }] = await Promise.all([

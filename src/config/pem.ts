@@ -40,13 +40,14 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
     findings.error(path, message)
     return
   }
-  const certificate = certificateIn(certFile)
-  if (certificate === null) return
+  const cert = textIn(certFile)
+  const certificate = cert === null ? null : firstOf(cert)
+  if (cert === null || certificate === null) return
   if (!certificate.checkPrivateKey(key)) {
     findings.error(path, 'the private key is not the one that the certificate was made for')
     return
   }
-  const refusal = refusalOf(readFileSync(certFile, 'utf8'), pem)
+  const refusal = refusalOf(cert, pem)
   if (refusal !== null) findings.error(path, `OpenSSL does not take the certificate and its key: ${refusal}`)
 }
 
@@ -65,14 +66,18 @@ function refusalOf(cert: string, key: string): string | null {
   }
 }
 
-/** The first of the file; null where one of them cannot be read. */
-function certificateIn(file: string): X509Certificate | null {
+function textIn(file: string): string | null {
   try {
-    const certificates = readFileSync(file, 'utf8').match(BLOCK)?.map(certificateOf) ?? []
-    return certificates.includes(null) ? null : certificates[0] ?? null
+    return readFileSync(file, 'utf8')
   } catch {
     return null // checkCertificates has told
   }
+}
+
+/** The first certificate; null where one of them cannot be read. */
+function firstOf(pem: string): X509Certificate | null {
+  const certificates = pem.match(BLOCK)?.map(certificateOf) ?? []
+  return certificates.includes(null) ? null : certificates[0] ?? null
 }
 
 function certificateOf(pem: string): X509Certificate | null {

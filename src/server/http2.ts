@@ -1,6 +1,6 @@
 import * as http2 from 'node:http2'
-import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { MAX_HEADER_BYTES } from './http1.ts'
+import type { Http1Handlers } from './http1.ts'
 
 /** Requests under way on one connection. */
 const MOST_STREAMS = 1_000
@@ -8,9 +8,7 @@ const MOST_STREAMS = 1_000
 const STREAM_MEMORY = 80 * 1024
 
 /** A server that listens nowhere: it is handed its connections. */
-export function createHttp2Server(
-  onRequest: (req: ClientRequest, res: ClientResponse, awaitsContinue: boolean) => void,
-): http2.Http2Server {
+export function createHttp2Server(handlers: Pick<Http1Handlers, 'onRequest'>): http2.Http2Server {
   const server = http2.createServer({
     settings: { maxConcurrentStreams: MOST_STREAMS, maxHeaderListSize: MAX_HEADER_BYTES },
     // Every stream may have its part of an answer waiting for a slow client, and the session still takes the
@@ -22,14 +20,14 @@ export function createHttp2Server(
     // that passes, and here node would throw.
     strictSingleValueFields: false,
   })
-  server.on('request', (req, res) => onRequest(req, res, false))
-  server.on('checkContinue', (req, res) => onRequest(req, res, true))
+  server.on('request', (req, res) => handlers.onRequest(req, res, false))
+  server.on('checkContinue', (req, res) => handlers.onRequest(req, res, true))
   // What nobody listens for node answers itself: without a body, and without the gateway's headers. It knows
   // one spelling of the expectation alone.
   server.on('checkExpectation', (req, res) => {
-    onRequest(req, res, req.headers.expect?.toLowerCase() === '100-continue')
+    handlers.onRequest(req, res, req.headers.expect?.toLowerCase() === '100-continue')
   })
-  server.on('connect', (req, res) => onRequest(req, res, false))
+  server.on('connect', (req, res) => handlers.onRequest(req, res, false))
   server.on('sessionError', ignore)
   return server
 }

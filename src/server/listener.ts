@@ -75,7 +75,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, leaveIdle = LEAVE_IDLE } = options
   const state: Http1State = { leaving: false, sockets: new Slots(), upgraded: new WeakSet() }
   const h1 = createHttp1Server(options, { headersTimeout, keepAlive }, state)
-  const h2 = createHttp2Server((req, res, awaitsContinue) => options.onRequest(req, res, awaitsContinue))
+  const h2 = createHttp2Server(options)
   const sockets = new Slots<net.Socket>()
   const isFull = () => sockets.size > options.maxConnections()
   const hand = (socket: net.Socket, isHttp2: boolean) => {
