@@ -1,15 +1,9 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { pino } from 'pino'
 import t from 'tap'
-import { loadConfig } from '../../src/config/load.ts'
-import { SharedLimiter } from '../../src/limits/shared.ts'
-import type { Request } from '../../src/limits/messages.ts'
-import { startGateway } from '../../src/server/server.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
+import { leaveUndecided } from '../support/undecided.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { connect, post, proxyTo } from '../support/wire.ts'
+import { post, proxyTo } from '../support/wire.ts'
 
 const EVENT = 'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'
 
@@ -59,29 +53,9 @@ routes: [{ to: [a, b] }]
 t.test('hazard: a client that leaves while its limits are asked for is not asked for upstream', async t => {
   let requests = 0
   const upstream = await startUpstream(t, () => requests++)
-  const file = join(t.testdir({}), 'gateway.yaml')
-  const keys = `keys: [{ name: test, key: ${KEY}, limits: { concurrent: 1 } }]\n`
-  writeFileSync(file, `server: { listen: 127.0.0.1:0 }\n${keys}${proxyTo(upstream.url)}`)
-  const asked = Promise.withResolvers<Request & { kind: 'admit' }>()
-  const limiter = new SharedLimiter(null, requests => {
-    for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
-  })
-  const { promise: settled, resolve: settle } = Promise.withResolvers<Record<string, unknown>>()
-  const log = pino({ level: 'info' }, {
-    write: line => line.includes('"exchange"') && settle(JSON.parse(line)),
-  })
-  const gateway = await startGateway(loadConfig(file, {}).config, {
-    log, version: '0', openLimiter: () => limiter,
-  })
-  t.teardown(() => gateway.close())
-  const client = await connect(t, gateway.addresses.base)
-  client.send(post('/v1/chat/completions', { model: 'm', messages: [] }))
-  const { id } = await asked.promise
-  client.socket.resetAndDestroy()
-  // Another connection's answer comes behind the end of the first.
-  await fetch(`${gateway.addresses.base}/api/status`)
-  limiter.receive([{ id, refusal: null, figures: { requests: null, tokens: null } }])
-  t.match(await settled, { end: 'client_gone', status: 499, attempts: undefined })
+  const request = post('/v1/chat/completions', { model: 'm', messages: [] })
+  const line = await leaveUndecided(t, proxyTo(upstream.url), request)
+  t.match(line, { end: 'client_gone', status: 499, attempts: undefined })
   t.equal(requests, 0)
 })
 

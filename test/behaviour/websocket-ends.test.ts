@@ -1,14 +1,8 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { join } from 'node:path'
-import { pino } from 'pino'
 import t from 'tap'
-import { loadConfig } from '../../src/config/load.ts'
-import type { Request } from '../../src/limits/messages.ts'
-import { SharedLimiter } from '../../src/limits/shared.ts'
-import { startGateway } from '../../src/server/server.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
+import { leaveUndecided } from '../support/undecided.ts'
 import { startRawUpstream } from '../support/upstream.ts'
 import { connect } from '../support/wire.ts'
 
@@ -58,27 +52,6 @@ t.test('what is open when the gateway is closed ends at once, and is settled as 
 
 t.test('a client that has left before its limits are known never gets as far as the upstream', async t => {
   const { url } = await startRawUpstream(t, () => {})
-  const file = join(t.testdir({}), 'gateway.yaml')
-  const limited = `keys: [{ name: test, key: ${KEY}, limits: { concurrent: 1 } }]\n`
-  writeFileSync(file, `server: { listen: 127.0.0.1:0 }\n${limited}${websocketTo(url)}`)
-  const asked = Promise.withResolvers<Request & { kind: 'admit' }>()
-  const limiter = new SharedLimiter(null, requests => {
-    for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
-  })
-  const { promise: settled, resolve: settle } = Promise.withResolvers<Record<string, unknown>>()
-  const log = pino({ level: 'info' }, {
-    write: line => line.includes('"exchange"') && settle(JSON.parse(line)),
-  })
-  const gateway = await startGateway(loadConfig(file, {}).config, {
-    log, version: '0', openLimiter: () => limiter,
-  })
-  t.teardown(() => gateway.close())
-  const client = await connect(t, gateway.addresses.base)
-  client.send(HANDSHAKE)
-  const { id } = await asked.promise
-  client.socket.resetAndDestroy()
-  // Another connection's answer comes behind the end of the first.
-  await fetch(`${gateway.addresses.base}/api/status`)
-  limiter.receive([{ id, refusal: null, figures: { requests: null, tokens: null } }])
-  t.match(await settled, { end: 'client_gone', status: 499 })
+  const line = await leaveUndecided(t, websocketTo(url), HANDSHAKE)
+  t.match(line, { end: 'client_gone', status: 499 })
 })

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { openReader } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
-import { startTestGateway } from '../support/gateway.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
 /** USD per million tokens: whole numbers, so that a token costs as many millionths of a USD. */
@@ -33,6 +33,21 @@ export function costOf({ input, output, cached = 0, write = 0, writeHour = 0, re
     fresh * PRICES.input + cached * PRICES.cached + write * PRICES.write + writeHour * PRICES.writeHour
     + said * PRICES.output + reasoning * PRICES.reasoning,
   )
+}
+
+/** The files of a gateway that runs as a process of its own. @param models lines of YAML */
+export function filesFor(
+  url: string, models: string, { upstream = '', route = '' } = {},
+): { readonly 'gateway.yaml': string } {
+  return {
+    'gateway.yaml': `server: { listen: 127.0.0.1:0 }
+upstreams: { up: { url: "${url}"${upstream} } }
+routes: [{ to: up${route} }]
+keys: [{ name: team, key: ${KEY} }]
+log: { level: warn }
+ledger: { file: ledger.db }
+${models}`,
+  }
 }
 
 /** A gateway with a ledger. */

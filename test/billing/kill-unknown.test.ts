@@ -7,7 +7,7 @@ import t from 'tap'
 import { listening } from '../cli/command.ts'
 import { KEY } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { priced, rowsIn } from './books.ts'
+import { filesFor, priced, rowsIn } from './books.ts'
 
 /** The statuses of what the ledger has as under way. */
 function draftsIn(file: string): unknown[] {
@@ -29,15 +29,9 @@ t.test('kill -9: what ran is there, and costs nothing only where that is known',
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
     came()
   })
-  const cwd = t.testdir({
-    'gateway.yaml': `server: { listen: 127.0.0.1:0 }
-upstreams: { up: { url: "${upstream.url}", websocket: true } }
-routes: [{ to: up, path: /v1/* }]
-keys: [{ name: team, key: ${KEY} }]
-log: { level: warn }
-ledger: { file: ledger.db }
-${priced('m')}`,
-  })
+  const cwd = t.testdir(filesFor(
+    upstream.url, priced('m'), { upstream: ', websocket: true', route: ', path: /v1/*' },
+  ))
   const { base, child, ended } = await listening(t, ['serve'], { cwd })
   const headers = { authorization: `Bearer ${KEY}` }
   const socket = http.get(`${base}/v1/realtime?model=m`, {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { listening } from '../cli/command.ts'
 import { KEY } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
-import { costOf, priced, rowsIn } from './books.ts'
+import { costOf, filesFor, priced, rowsIn } from './books.ts'
 
 const ROUNDS = 3
 const WORKERS = 16
@@ -33,15 +33,7 @@ t.test('kill -9 under load: what ended is there, what ran is interrupted, nothin
       res.end(JSON.stringify({ choices: [{ message: { content: 'hello there' } }], usage }))
     })
   })
-  const cwd = t.testdir({
-    'gateway.yaml': `server: { listen: 127.0.0.1:0 }
-upstreams: { up: { url: "${upstream.url}" } }
-routes: [{ to: up }]
-keys: [{ name: team, key: ${KEY} }]
-log: { level: warn }
-ledger: { file: ledger.db }
-${priced('m')}`,
-  })
+  const cwd = t.testdir(filesFor(upstream.url, priced('m')))
   const asked = new Map<string, Asked>()
   const kills: { at: number; from: number; to: number }[] = []
   let n = 0

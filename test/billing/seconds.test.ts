@@ -4,7 +4,7 @@ import { listening } from '../cli/command.ts'
 import { explainCost } from '../../src/metering/cost.ts'
 import { KEY } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
-import { rowsIn } from './books.ts'
+import { filesFor, rowsIn } from './books.ts'
 
 t.test('a duration of any number of digits: it is billed as the ledger has it, and nothing falls over', async t => {
   const durations = ['1e-100', '8.470000267028809']
@@ -15,16 +15,8 @@ t.test('a duration of any number of digits: it is billed as the ledger has it, a
       res.end(`{"text":"hello","duration":${left.shift()}}`)
     })
   })
-  const cwd = t.testdir({
-    'gateway.yaml': `server: { listen: 127.0.0.1:0 }
-upstreams: { up: { url: "${upstream.url}" } }
-routes: [{ to: up }]
-keys: [{ name: team, key: ${KEY} }]
-log: { level: warn }
-ledger: { file: ledger.db }
-models: { ears: { price: { per_second: 0.0001 } } }
-`,
-  })
+  const models = 'models: { ears: { price: { per_second: 0.0001 } } }\n'
+  const cwd = t.testdir(filesFor(upstream.url, models))
   const { base, child, ended } = await listening(t, ['serve'], { cwd })
   for (const duration of durations) {
     const form = new FormData()
@@ -39,5 +31,6 @@ models: { ears: { price: { per_second: 0.0001 } } }
   t.match(await ended, { code: 0 })
   const rows = [...rowsIn(t, join(cwd, 'ledger.db')).values()]
   t.strictSame(rows.map(({ costPico }) => costPico), [0n, 847_000_000n])
-  t.match(rows.map(({ usage, price }) => explainCost(usage, price)), [[], [{ quantity: 8.47, cost: '0.000847' }]])
+  const bills = rows.map(({ usage, price }) => explainCost(usage, price))
+  t.match(bills, [[], [{ quantity: 8.47, cost: '0.000847' }]])
 })
