@@ -26,9 +26,10 @@ export async function firstByteTimes(
   const running: Promise<void>[] = []
   let sent = 0
   let begin = Number.NaN
-  await everyMs(Math.max(FINEST_MS, 1000 / rate), () => {
-    if (sent === 0) begin = performance.now()
-    const due = Math.min(total, Math.floor(((performance.now() - begin) / 1000) * rate) + 1)
+  await everyMs(Math.max(FINEST_MS, 1000 / rate), tick => {
+    if (sent === 0) begin = tick
+    // A tick is due when a request is: what is rounded here is a sum of such steps.
+    const due = Math.min(total, Math.floor(((tick - begin) / 1000) * rate + 0.001) + 1)
     for (; sent < due; sent++) {
       const connection = free.pop() ?? new Connection(port, load.end)
       open.add(connection)
@@ -46,16 +47,21 @@ export async function firstByteTimes(
   return times
 }
 
-/** Calls as often as a thread of its own says, until it is told false. */
-async function everyMs(ms: number, call: () => boolean): Promise<void> {
+/** Calls as often as a thread of its own says, with the time at which that was due, until it is told false. */
+async function everyMs(ms: number, call: (dueAt: number) => boolean): Promise<void> {
   const cell = new Int32Array(new SharedArrayBuffer(4))
   const metronome = new Worker(new URL('metronome.mjs', import.meta.url), {
     workerData: { cell, everyMs: ms },
   })
-  metronome.on('message', () => {
-    if (!call()) Atomics.store(cell, 0, 1)
+  metronome.on('message', (dueAt: number) => {
+    if (!call(dueAt)) Atomics.store(cell, 0, 1)
   })
   await once(metronome, 'exit')
+}
+
+/** Milliseconds of the system's monotonic clock. */
+function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6
 }
 
 class Connection {
@@ -73,7 +79,7 @@ class Connection {
       'close', () => this.#answered?.reject(new Error('the connection ended before the answer')),
     )
     this.#socket.on('data', data => {
-      if (this.#firstByteAt === 0) this.#firstByteAt = performance.now()
+      if (this.#firstByteAt === 0) this.#firstByteAt = monotonicMs()
       this.#tail = (this.#tail + data.toString('latin1')).slice(-this.#end.length)
       if (this.#tail !== this.#end) return
       const answered = this.#answered
