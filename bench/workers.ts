@@ -1,8 +1,8 @@
 /**
- * Requests per second and CPU per request with one process and with two workers,
- * supervisor included, limits and ledger on. Load and upstream want cores too: on
- * a machine with two, the rate shows nothing of what two workers can do elsewhere,
- * and the CPU per request is what holds.
+ * One process beside two workers, limits and ledger on: CPU per request, of all
+ * processes together and of the busiest of them, which is what sets the rate where
+ * cores are free; and requests per second, which on a machine whose cores load and
+ * upstream want too show nothing of what two workers can do elsewhere.
  *
  *   node bench/workers.ts [rounds] [seconds]
  */
@@ -14,34 +14,46 @@ import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
 const seconds = Number(process.argv[3] ?? 3)
-endAfter(60 + (rounds + 1) * 2 * (seconds + 2))
+endAfter(80 + rounds * 2 * (seconds + 2))
 const upstream = await startScript('upstream', 'upstream.ts')
 const subjects = [
   await startGateway(upstream.port, { name: 'one process' }),
   await startGateway(upstream.port, { name: 'two workers', server: 'workers: 2' }),
 ]
 
-/** Of a process and those that it started. */
-function cpuOfAll(pid: number): number {
+/** Seconds of CPU of a process and of those that it started. */
+function cpuOfEach(pid: number): number[] {
   const children = execFileSync('sh', ['-c', `pgrep -P ${pid} || true`]).toString().trim().split('\n')
-  return [pid, ...children.filter(Boolean).map(Number)].reduce((sum, each) => sum + cpuSeconds(each), 0)
+  return [pid, ...children.filter(Boolean).map(Number)].map(cpuSeconds)
 }
 
-const figures = new Map(subjects.map(({ name }) => [name, { micros: [] as number[], rates: [] as number[] }]))
-for (let round = 0; round <= rounds; round++) {
-  for (const { name, port, pid } of subjects) {
-    const before = cpuOfAll(pid as number)
-    const { units } = await closedLoop(port, requestLoad(), 32, seconds * 1000)
-    if (round === 0) continue
-    figures.get(name)?.micros.push(((cpuOfAll(pid as number) - before) * 1e6) / units)
-    figures.get(name)?.rates.push(units / seconds)
+const CONNECTIONS = 64
+const WARM_UP_MS = 8_000
+
+const load = requestLoad()
+for (const { port } of subjects) await closedLoop(port, load, CONNECTIONS, WARM_UP_MS)
+const figures = subjects.map(({ name, port, pid }) => ({
+  name, port, pid: pid as number, all: [] as number[], busiest: [] as number[], rates: [] as number[],
+}))
+for (let round = 0; round < rounds; round++) {
+  for (const { port, pid, all, busiest, rates } of figures) {
+    const before = cpuOfEach(pid)
+    const { units } = await closedLoop(port, load, CONNECTIONS, seconds * 1000)
+    const micros = cpuOfEach(pid).map((after, n) => ((after - (before[n] ?? 0)) * 1e6) / units)
+    all.push(micros.reduce((sum, each) => sum + each, 0))
+    busiest.push(Math.max(...micros))
+    rates.push(units / seconds)
   }
 }
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${availableParallelism()} cores, ` +
-  `${rounds} rounds of ${seconds} s`)
+  `${availableParallelism()} cores, ${CONNECTIONS} connections, ${rounds} rounds of ${seconds} s`)
 printTable(
-  ['', 'us CPU per request', 'requests/s'],
-  [...figures].map(([name, { micros, rates }]) => [name, spread(micros), median(rates).toFixed(0)]),
+  ['', 'us CPU per request', 'of the busiest process', 'requests/s'],
+  figures.map(({ name, all, busiest, rates }) => [
+    name, spread(all), spread(busiest), median(rates).toFixed(0),
+  ]),
 )
+const [one, two] = figures
+const gains = (one?.busiest ?? []).map((micros, round) => micros / (two?.busiest[round] ?? Number.NaN))
+console.log(`\nas many cores as they want: ${spread(gains, 2)} x`)
 for (const { stop } of [...subjects, upstream]) stop()

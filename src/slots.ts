@@ -28,6 +28,11 @@ export class Slots<T extends object> {
     return this.#items[slot] ?? null
   }
 
+  /** Puts another in the place of what is there. */
+  replace(slot: number, item: T): void {
+    if (this.at(slot) !== null) this.#items[slot] = item
+  }
+
   /** Does nothing where there is nothing. */
   delete(slot: number): void {
     if (this.at(slot) === null) return

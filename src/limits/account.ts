@@ -57,6 +57,13 @@ export class Account {
     return spent + pico <= this.limit ? Math.min(HELD_RETRY_MS, renewal) : renewal
   }
 
+  /** What can be spent at `now` (ms since 1970); not below 0. */
+  free(now: number): bigint {
+    const { spent, reserved } = this.at(now)
+    const free = this.limit - spent - reserved
+    return free > 0n ? free : 0n
+  }
+
   /** Sets `pico` aside in the period of `now` and returns that period. */
   reserve(pico: bigint, now: number): Period {
     this.#begun = true

@@ -10,7 +10,7 @@ export const MOST_PER_MINUTE = 1e11
 
 /** What a reservation holds of a bucket until its true size is known. */
 export interface Hold {
-  readonly amount: number
+  amount: number
   readonly tide: Tide
 }
 
@@ -99,6 +99,15 @@ export class Bucket {
     const tide = lasting(hold.tide)
     if (--tide.holds === 0) this.#unlink(tide)
     if (amount > hold.amount) this.pour(amount - hold.amount, now)
+  }
+
+  /** Takes `amount`, or what there is, out of a hold. @returns a hold of its own, from the same moment on */
+  split(hold: Hold, amount: number): Hold {
+    const tide = lasting(hold.tide)
+    tide.holds++
+    const part = Math.min(amount, hold.amount)
+    hold.amount -= part
+    return { amount: part, tide }
   }
 
   /** What would be admitted now; not below 0. */

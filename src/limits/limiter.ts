@@ -1,20 +1,27 @@
 import type { Limits } from '../config/types.ts'
 import type { Account } from './account.ts'
-import { MOST_PER_MINUTE } from './bucket.ts'
+import { notNegative, whole } from './amounts.ts'
+import { Claims } from './claims.ts'
+import { LEAST_LOAN, Loan, LOAN_MS } from './loan.ts'
 import { plan } from './plan.ts'
 import { refusalOf } from './refusal.ts'
 import { Scope } from './scope.ts'
-import type { Claim, Moment, Obstacle } from './scope.ts'
+import type { Moment, Obstacle } from './scope.ts'
 import type {
-  Admission, Ask, CompileGlob, Figures, LimitClock, LimitedKey, Limiter, Outcome, RateFigures, Reservation,
-  Spend,
+  Admission, Ask, CompileGlob, Figures, LimitClock, LimitedKey, Limiter, RateFigures, Spend,
 } from './types.ts'
 import { UNLIMITED } from './unlimited.ts'
 
 /** A limiter whose state is in this process, so that it can answer at once. */
 export interface LocalLimiter extends Limiter {
   admit(ask: Ask): Admission
+  /**
+   * Lends what up to `most` requests like this one may need, where that is little of
+   * what is free; null where it is not, and where nothing limits this key.
+   */
+  lend(ask: Ask, most: number): Loan | null
 }
+
 
 /**
  * Limits with their state in memory. A key's state comes into being with its
@@ -74,6 +81,25 @@ class MemoryLimiter implements LocalLimiter {
 
     const claims = scopes.map(scope => scope.claim(tokens, pico, now))
     return { ok: true, reservation: new Claims(claims, this.#clock) }
+  }
+
+  lend({ key, model, estimate }: Ask, most: number): Loan | null {
+    if (this.#unlimited(key)) return null
+    const now = this.#now()
+    const scopes = this.#scopes(key, model, now)
+    const tokens = whole(estimate.tokens)
+    const pico = estimate.pico === null ? null : notNegative(estimate.pico)
+    const requests = Math.min(most, ...scopes.map(scope => scope.lendable(tokens, pico, now)))
+    if (requests < LEAST_LOAN) return null
+    const isCounted = scopes.some(({ limits }) => limits.tokensPerMinute !== null)
+    const isPaid = scopes.some(({ limits }) => limits.budget !== null)
+    const size = {
+      requests,
+      tokens: isCounted ? tokens * requests : null,
+      pico: isPaid ? (pico ?? 0n) * BigInt(requests) : null,
+    }
+    const lifetimeMs = Math.min(LOAN_MS, ...scopes.map(scope => scope.renewalMs(now)))
+    return new Loan(size, lifetimeMs, scopes.map(scope => scope.lend(size, now)), this.#clock)
   }
 
   figures(key: LimitedKey, model: string | null): Figures {
@@ -152,40 +178,6 @@ class MemoryLimiter implements LocalLimiter {
   }
 }
 
-/** What one request took, from each scope that bears on it. */
-class Claims implements Reservation {
-  #claims: readonly Claim[]
-  #runs = true
-  readonly #clock: LimitClock
-
-  constructor(claims: readonly Claim[], clock: LimitClock) {
-    this.#claims = claims
-    this.#clock = clock
-  }
-
-  leave(): void {
-    if (!this.#runs) return
-    this.#runs = false
-    for (const { scope } of this.#claims) scope.leave()
-  }
-
-  settle({ tokens, pico }: Outcome): void {
-    this.leave()
-    const claims = this.#claims
-    this.#claims = []
-    const mono = Math.floor(this.#clock.monotonic())
-    const outcome = {
-      tokens: tokens === null || Number.isNaN(tokens) ? null : whole(tokens),
-      pico: pico === null ? null : notNegative(pico),
-    }
-    for (const claim of claims) claim.scope.settle(claim, outcome, mono)
-  }
-
-  release(): void {
-    this.settle({ tokens: 0, pico: 0n })
-  }
-}
-
 function tightest(scopes: readonly Scope[], kind: 'requests' | 'tokens', now: Moment): RateFigures | null {
   let found: RateFigures | null = null
   for (const scope of scopes) {
@@ -193,13 +185,4 @@ function tightest(scopes: readonly Scope[], kind: 'requests' | 'tokens', now: Mo
     if (figures !== null && (found === null || figures.remaining < found.remaining)) found = figures
   }
   return found
-}
-
-/** A count that a bucket can take, from any number; what is no number at all counts as too much. */
-function whole(count: number): number {
-  return Number.isNaN(count) ? MOST_PER_MINUTE : Math.min(Math.max(0, Math.ceil(count)), MOST_PER_MINUTE)
-}
-
-function notNegative(pico: bigint): bigint {
-  return pico < 0n ? 0n : pico
 }

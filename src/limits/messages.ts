@@ -1,5 +1,6 @@
 import type { Limits } from '../config/types.ts'
-import type { Figures, Refusal } from './types.ts'
+import type { Repayment } from './loan.ts'
+import type { Estimate, Figures, LoanSize, Refusal } from './types.ts'
 
 /** What a worker asks of the limiter that all workers share, in the order in which it was asked. */
 export type Request =
@@ -13,7 +14,10 @@ export type Request =
     readonly model: string | null
     readonly tokens: number
     readonly pico: bigint | null
+    /** So many further requests like this one are likely soon: a loan for them is asked for. */
+    readonly soon: number
   }
+  | ({ readonly kind: 'repay', readonly loan: number, readonly open: readonly OpenRequest[] } & Repayment)
   | { readonly kind: 'leave'; readonly id: number }
   | {
     readonly kind: 'settle'
@@ -23,6 +27,12 @@ export type Request =
   }
   | { readonly kind: 'restore'; readonly rows: readonly SharedSpend[] }
   | { readonly kind: 'defaults'; readonly limits: Limits | null }
+
+/** One that was admitted on a loan, and has from now on a number of its own. */
+export interface OpenRequest extends Estimate {
+  readonly id: number
+  readonly runs: boolean
+}
 
 export interface SharedSpend {
   readonly ref: number
@@ -37,4 +47,19 @@ export interface Reply {
   /** null = admitted. */
   readonly refusal: Refusal | null
   readonly figures: Figures
+  /** For those that come next; the worker's loan of before, if it has one, is to be repaid. */
+  readonly loan: LentSize | null
+}
+
+/** What a worker may admit without asking, at its number. */
+export interface LentSize extends LoanSize {
+  readonly loan: number
+  readonly lifetimeMs: number
+}
+
+/** What a worker is told. */
+export interface Answers {
+  readonly replies: readonly Reply[]
+  /** Loans that are to be repaid at once: others need what nobody uses. */
+  readonly called: readonly number[]
 }

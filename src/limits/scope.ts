@@ -4,7 +4,7 @@ import type { Period } from './account.ts'
 import { Bucket } from './bucket.ts'
 import type { Hold } from './bucket.ts'
 import { picoUsd } from './money.ts'
-import type { Outcome, RateFigures, RefusalReason, ScopeLimits } from './types.ts'
+import type { LoanSize, Outcome, RateFigures, RefusalReason, ScopeLimits } from './types.ts'
 
 /** One moment on both clocks. */
 export interface Moment {
@@ -21,6 +21,11 @@ export interface Obstacle {
   readonly waitMs: number
   readonly scope: Scope
 }
+
+/** Of what is free of a rate or a budget one loan may take this part: so little that no figure is far off. */
+const LENT_PART = 32
+/** That of turns, which no figure shows. */
+const LENT_TURNS = 8
 
 const NO_LIMITS: ScopeLimits = {
   requestsPerMinute: null,
@@ -105,6 +110,58 @@ export class Scope {
     }
   }
 
+  /** How many requests like this one may be lent at once. */
+  lendable(tokens: number, pico: bigint | null, now: Moment): number {
+    const { concurrent } = this.#limits
+    const requests = this.#requestBucket()?.remaining(now.mono) ?? Infinity
+    const counted = tokens === 0 ? Infinity : (this.#tokenBucket()?.remaining(now.mono) ?? Infinity) / tokens
+    const turns = concurrent === null ? Infinity : (concurrent - this.#running) / LENT_TURNS
+    return Math.floor(Math.min(requests / LENT_PART, counted / LENT_PART, turns, this.#payable(pico, now)))
+  }
+
+  /** Milliseconds until another period of the budget begins. */
+  renewalMs(now: Moment): number {
+    return this.#account === null ? Infinity : this.#account.at(now.wall).end - now.wall
+  }
+
+  /** Takes what is lent; only where that much is lendable. */
+  lend(size: LoanSize, now: Moment): Lent {
+    this.#running += size.requests
+    const turns = this.#requestBucket()
+    const bucket = this.#tokenBucket()
+    const pico = size.pico ?? 0n
+    return {
+      scope: this,
+      running: size.requests,
+      turns,
+      turnsHold: turns?.hold(size.requests, now.mono) ?? null,
+      bucket,
+      hold: bucket?.hold(size.tokens ?? 0, now.mono) ?? null,
+      period: this.#account?.reserve(pico, now.wall) ?? null,
+      pico,
+    }
+  }
+
+  /** The part of what was lent that an open request keeps when the rest goes back. */
+  part(lent: Lent, tokens: number, pico: bigint): Claim {
+    const { bucket, hold, period } = lent
+    const part = pico < lent.pico ? pico : lent.pico
+    lent.running--
+    lent.pico -= part
+    const own = bucket === null || hold === null ? null : bucket.split(hold, tokens)
+    return { scope: this, bucket, hold: own, period, pico: part }
+  }
+
+  /** Ends what was lent, of which open requests have their parts by now; `used` is whole and not negative. */
+  repay(
+    { running, turns, turnsHold, ...claim }: Lent,
+    used: { readonly requests: number, readonly tokens: number, readonly pico: bigint }, mono: number,
+  ): void {
+    this.#running -= running
+    if (turns !== null && turnsHold !== null) turns.settle(turnsHold, used.requests, mono)
+    this.settle(claim, used, mono)
+  }
+
   /** Adds past spending (1e-12 USD); returns the account that took it, if one did. */
   restore(pico: bigint, startedAt: number): Account | null {
     return this.#account?.restore(pico, startedAt) === true ? this.#account : null
@@ -133,6 +190,11 @@ export class Scope {
     return this.#limits.tokensPerMinute === null ? null : this.#tokens
   }
 
+  #payable(pico: bigint | null, now: Moment): number {
+    if (this.#account === null || pico === 0n) return Infinity
+    return pico === null ? 0 : Number(this.#account.free(now.wall) / (pico * BigInt(LENT_PART)))
+  }
+
   #turnWait(): number {
     const { concurrent } = this.#limits
     if (concurrent === null || this.#running < concurrent) return 0
@@ -158,6 +220,18 @@ export interface Claim {
   readonly hold: Hold | null
   readonly period: Period | null
   readonly pico: bigint
+}
+
+/** What a loan took from one scope; its parts come out of it. */
+export interface Lent {
+  readonly scope: Scope
+  running: number
+  readonly turns: Bucket | null
+  readonly turnsHold: Hold | null
+  readonly bucket: Bucket | null
+  readonly hold: Hold | null
+  readonly period: Period | null
+  pico: bigint
 }
 
 function tuned(bucket: Bucket | null, perMinute: number, now: Moment): Bucket {

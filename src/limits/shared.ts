@@ -1,69 +1,85 @@
+import type { Clock } from '../clock.ts'
 import type { Limits } from '../config/types.ts'
 import { Slots } from '../slots.ts'
-import type { Reply, Request } from './messages.ts'
-import type { Admission, Ask, Figures, LimitedKey, Limiter, Outcome, Reservation, Spend } from './types.ts'
+import { Borrowed, Held } from './borrowed.ts'
+import type { Holder } from './borrowed.ts'
+import type { Answers, LentSize, Reply, Request } from './messages.ts'
+import { Tab } from './tab.ts'
+import type { Admission, Ask, Estimate, Figures, LimitedKey, Limiter, Outcome, Spend } from './types.ts'
 import { UNLIMITED } from './unlimited.ts'
 
-/** Figures that are kept for the headers of answers under way; beyond so many all are forgotten. */
-const MOST_FIGURES = 10_000
+/** Tabs of keys with models; beyond so many all are forgotten. */
+const MOST_TABS = 10_000
 
 const NO_FIGURES: Figures = Object.freeze({ requests: null, tokens: null })
 
+export type SharedClock = Pick<Clock, 'monotonic' | 'setTimeout'>
+
+interface Asked {
+  readonly tab: Tab
+  readonly estimate: Estimate
+  readonly isLoanAsked: boolean
+  readonly resolve: (admission: Admission) => void
+}
+
 /**
  * The limiter of a worker: the limits themselves are kept in one place for all
- * workers, and asked there. Keys without limits are admitted here, at once.
- * What is asked in one turn of the event loop goes out together.
+ * workers, and asked there. Keys without limits are admitted here, at once, and so
+ * are requests for which there is a loan: where many come and limits are far, few
+ * of them ask. What is asked in one turn of the event loop goes out together.
  */
-export class SharedLimiter implements Limiter {
+export class SharedLimiter implements Limiter, Holder {
   readonly #send: (requests: readonly Request[]) => void
+  readonly #clock: SharedClock
   #defaults: Limits | null
   #outbox: Request[] = []
   #refs = 0
   /** One for each name: a key whose limits change keeps its number. */
   readonly #keys = new Map<string, { limits: Limits | null; ref: number }>()
-  /** What was asked, each at its id, until it is refused or settled. */
-  readonly #open = new Slots<{ readonly ask: Ask; readonly resolve: (admission: Admission) => void }>()
-  readonly #figures = new Map<string, Figures>()
+  readonly #tabs = new Map<string, Tab>()
+  /** What was asked, and what was admitted, each at its id, until it is refused or settled. */
+  readonly #open = new Slots<Asked | Held>()
+  /** The tab of each loan, at the loan's number. */
+  readonly #loans: (Tab | null)[] = []
 
   /**
    * @param defaults hold for every key, field by field, where it sets none of its own
    * @param send takes requests to where the limits are; what comes back goes to `receive`
    */
-  constructor(defaults: Limits | null, send: (requests: readonly Request[]) => void) {
+  constructor(
+    defaults: Limits | null, clock: SharedClock, send: (requests: readonly Request[]) => void,
+  ) {
     this.#send = send
+    this.#clock = clock
     this.#defaults = defaults
     this.#post({ kind: 'defaults', limits: defaults })
   }
 
-  admit(ask: Ask): Admission | Promise<Admission> {
-    if (this.#unlimited(ask.key)) return UNLIMITED
-    const { tokens, pico } = ask.estimate
+  admit({ key, model, estimate }: Ask): Admission | Promise<Admission> {
+    if (this.#unlimited(key)) return UNLIMITED
+    const ref = this.#ref(key)
+    const tab = this.#tab(key, model)
+    const now = this.#clock.monotonic()
+    const held = tab.admit(estimate, now)
+    if (held !== null) return { ok: true, reservation: held }
     const { promise, resolve } = Promise.withResolvers<Admission>()
-    const id = this.#open.add({ ask, resolve })
-    this.#post({ kind: 'admit', id, ref: this.#ref(ask.key), model: ask.model, tokens, pico })
+    const soon = tab.ask(now)
+    const id = this.#open.add({ tab, estimate, isLoanAsked: soon > 0, resolve })
+    this.#post({ kind: 'admit', id, ref, model, tokens: estimate.tokens, pico: estimate.pico, soon })
     return promise
   }
 
-  receive(replies: readonly Reply[]): void {
-    for (const { id, refusal, figures } of replies) {
-      const asked = this.#open.at(id)
-      if (asked === null) continue
-      const { ask, resolve } = asked
-      if (this.#figures.size >= MOST_FIGURES) this.#figures.clear()
-      this.#figures.set(figuresOf(ask.key, ask.model), figures)
-      if (refusal === null) {
-        resolve({ ok: true, reservation: this.#reservation(id) })
-        continue
-      }
-      this.#open.delete(id)
-      resolve({ ok: false, refusal })
+  receive({ replies, called }: Answers): void {
+    for (const reply of replies) this.#decide(reply)
+    for (const loan of called) {
+      const tab = this.#loans[loan] ?? null
+      if (tab !== null) this.#repay(tab)
     }
   }
 
-  /** As they were when a request of this key was last admitted or refused. */
+  /** As they were when this key last asked, less what was admitted on a loan since. */
   figures(key: LimitedKey, model: string | null): Figures {
-    if (this.#unlimited(key)) return NO_FIGURES
-    return this.#figures.get(figuresOf(key, model)) ?? NO_FIGURES
+    return this.#unlimited(key) ? NO_FIGURES : this.#tabs.get(nameOf(key, model))?.figures() ?? NO_FIGURES
   }
 
   restoreSpend(spent: Iterable<Spend>): void {
@@ -72,25 +88,59 @@ export class SharedLimiter implements Limiter {
   }
 
   reconfigure(defaults: Limits | null): void {
+    this.#forget()
     this.#defaults = defaults
     this.#post({ kind: 'defaults', limits: defaults })
   }
 
-  #reservation(id: number): Reservation {
-    let isOpen = true
-    let runs = true
-    const settle = ({ tokens, pico }: Outcome): void => {
-      if (!isOpen) return
-      isOpen = false
+  left(id: number): void {
+    this.#post({ kind: 'leave', id })
+  }
+
+  settled(id: number, { tokens, pico }: Outcome): void {
+    this.#open.delete(id)
+    this.#post({ kind: 'settle', id, tokens, pico })
+  }
+
+  #decide({ id, refusal, figures, loan }: Reply): void {
+    const asked = this.#open.at(id)
+    if (asked === null || asked instanceof Held) return
+    const { tab, estimate, isLoanAsked, resolve } = asked
+    tab.answered(figures, isLoanAsked)
+    if (loan !== null) this.#borrow(tab, loan)
+    if (refusal !== null) {
       this.#open.delete(id)
-      this.#post({ kind: 'settle', id, tokens, pico })
+      resolve({ ok: false, refusal })
+      return
     }
-    const leave = (): void => {
-      if (!isOpen || !runs) return
-      runs = false
-      this.#post({ kind: 'leave', id })
-    }
-    return { leave, settle, release: () => settle({ tokens: 0, pico: 0n }) }
+    const held = new Held(estimate)
+    held.move(this, id)
+    this.#open.replace(id, held)
+    resolve({ ok: true, reservation: held })
+  }
+
+  #borrow(tab: Tab, lent: LentSize): void {
+    this.#repay(tab)
+    const loan = new Borrowed(lent, this.#clock.monotonic())
+    tab.loan = loan
+    this.#loans[lent.loan] = tab
+    this.#clock.setTimeout(() => {
+      if (tab.loan === loan) this.#repay(tab)
+    }, lent.lifetimeMs)
+  }
+
+  #repay(tab: Tab): void {
+    const { loan } = tab
+    if (loan === null) return
+    tab.loan = null
+    tab.repaid(loan)
+    this.#loans[loan.loan] = null
+    this.#post(loan.close(this, held => this.#open.add(held)))
+  }
+
+  #forget(): void {
+    for (const tab of this.#tabs.values()) this.#repay(tab)
+    this.#tabs.clear()
   }
 
   #unlimited(key: LimitedKey): boolean {
@@ -100,10 +150,22 @@ export class SharedLimiter implements Limiter {
   #ref({ name, limits }: LimitedKey): number {
     const known = this.#keys.get(name)
     if (known?.limits === limits) return known.ref
+    // What was lent under other limits is nothing for these.
+    if (known !== undefined) this.#forget()
     const ref = known?.ref ?? ++this.#refs
     this.#keys.set(name, { limits, ref })
     this.#post({ kind: 'key', ref, name, limits })
     return ref
+  }
+
+  #tab(key: LimitedKey, model: string | null): Tab {
+    const name = nameOf(key, model)
+    const known = this.#tabs.get(name)
+    if (known !== undefined) return known
+    if (this.#tabs.size >= MOST_TABS) this.#forget()
+    const tab = new Tab(NO_FIGURES)
+    this.#tabs.set(name, tab)
+    return tab
   }
 
   #post(request: Request): void {
@@ -116,6 +178,6 @@ export class SharedLimiter implements Limiter {
   }
 }
 
-function figuresOf(key: LimitedKey, model: string | null): string {
+function nameOf(key: LimitedKey, model: string | null): string {
   return `${key.name}\n${model ?? ''}`
 }

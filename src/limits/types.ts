@@ -55,6 +55,14 @@ export interface Reservation {
   release(): void
 }
 
+/** What is lent: so many requests, which together may need so much; null where no limit asks. */
+export interface LoanSize {
+  readonly requests: number
+  readonly tokens: number | null
+  /** 1e-12 USD. */
+  readonly pico: bigint | null
+}
+
 export interface Refusal {
   readonly which: RefusalReason
   /** The limit that refused: of the key as a whole (model null), or of a glob in its `limits.models`. */

@@ -1,5 +1,5 @@
 import type { AtStart } from '../config/at-start.ts'
-import type { Reply, Request } from '../limits/messages.ts'
+import type { Answers, Request } from '../limits/messages.ts'
 
 /** Where a gateway listens. */
 export interface Listening {
@@ -18,7 +18,7 @@ export interface Beginning {
 export type Order =
   | { readonly kind: 'begin'; readonly beginning: Beginning }
   | { readonly kind: 'drain' | 'close' | 'reload' }
-  | { readonly kind: 'limits'; readonly replies: readonly Reply[] }
+  | { readonly kind: 'limits'; readonly answers: Answers }
 
 /** From a worker to the supervisor. */
 export type Report =

@@ -58,15 +58,14 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
 
   const start = (patience: number): void => {
     const startedAt = performance.now()
-    const window = desk.window()
     const worker = cluster.fork()
+    const window = desk.window(answers => tell(worker, { kind: 'limits', answers }))
     tell(worker, { kind: 'begin', beginning: { ...beginning, text } })
     // A message to one that has just gone.
     worker.on('error', () => undefined)
     worker.on('message', (report: Report) => {
       if (report.kind === 'limits') {
-        const replies = window.take(report.requests)
-        if (replies.length > 0) tell(worker, { kind: 'limits', replies })
+        window.take(report.requests)
         return
       }
       if (report.kind === 'reloaded') {

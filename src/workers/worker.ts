@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { systemClock } from '../clock.ts'
 import type { Limits } from '../config/types.ts'
 import { SharedLimiter } from '../limits/shared.ts'
 import type { Limiter } from '../limits/types.ts'
@@ -41,7 +42,7 @@ export function lineToSupervisor(): Line | null {
   const beginning = Promise.withResolvers<Beginning>()
   process.on('message', (order: Order) => {
     if (order.kind === 'begin') beginning.resolve(order.beginning)
-    else if (order.kind === 'limits') limiter?.receive(order.replies)
+    else if (order.kind === 'limits') limiter?.receive(order.answers)
     else if (following !== null) following[order.kind]()
     else if (order.kind === 'reload') isStale = true
     // It serves nobody yet.
@@ -58,7 +59,7 @@ export function lineToSupervisor(): Line | null {
     reloaded: text => report({ kind: 'reloaded', text }),
     letGo: () => process.channel?.unref(),
     openLimiter: defaults => (
-      limiter = new SharedLimiter(defaults, requests => report({ kind: 'limits', requests }))
+      limiter = new SharedLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))
     ),
   }
 }

@@ -1,34 +1,12 @@
 import t from 'tap'
 import type { Limits } from '../../src/config/types.ts'
-import { LimitsDesk } from '../../src/limits/desk.ts'
-import type { LimitsWindow } from '../../src/limits/desk.ts'
-import { createLimiter } from '../../src/limits/limiter.ts'
-import { SharedLimiter } from '../../src/limits/shared.ts'
 import type { Admission, Ask, LimitedKey } from '../../src/limits/types.ts'
+import { office } from './office.ts'
 
 const NONE: Limits = {
   requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null, models: new Map(),
 }
 const PICO = 1_000_000_000_000n
-const clock = { monotonic: () => 0, wall: () => Date.UTC(2026, 10, 21, 12) }
-
-/** Workers with one desk; what they say to each other is copied as between processes. */
-function office(count: number, defaults: Limits | null = null) {
-  const desk = new LimitsDesk(createLimiter({
-    defaults: null, compileGlob: glob => model => model === glob, clock,
-  }))
-  let batches = 0
-  const workers = Array.from({ length: count }, () => {
-    const window: LimitsWindow = desk.window()
-    const limiter: SharedLimiter = new SharedLimiter(defaults, requests => {
-      batches++
-      const replies = window.take(structuredClone(requests))
-      setImmediate(() => limiter.receive(structuredClone(replies)))
-    })
-    return { limiter, window }
-  })
-  return { workers, batches: () => batches }
-}
 
 function ask(limits: Limits | null, pico = 0n, name = 'team'): Ask {
   return { key: { name, limits } satisfies LimitedKey, model: 'm', estimate: { tokens: 1, pico } }
@@ -50,14 +28,14 @@ t.test('defaults limit every key, in whichever worker', async t => {
 
 t.test('equal limits that are told by several workers are one, and what is ' +
   'asked together goes together', async t => {
-  const { workers, batches } = office(3)
+  const { workers } = office(3)
   const asked = workers.flatMap(({ limiter }) => {
     const limits = { ...NONE, requestsPerMinute: 5 }
     return Array.from({ length: 5 }, () => limiter.admit(ask(limits)))
   })
   const admissions = await Promise.all(asked)
   t.equal(counts(admissions), 5)
-  t.equal(batches(), 3)
+  t.same(workers.map(({ said }) => said.length), [1, 1, 1])
   const refused = admissions.find(admission => !admission.ok)
   t.match(refused, { ok: false, refusal: { which: 'requests' } })
   t.match(
@@ -109,7 +87,7 @@ t.test('a worker that has gone frees its places, and its money counts as spent',
 
 t.test('what was spent before is told by the first, and not counted again', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
-  const { workers } = office(3)
+  const { workers, clock } = office(3)
   for (const { limiter } of workers) {
     limiter.restoreSpend([
       { key: { name: 'team', limits }, model: 'm', startedAt: clock.wall(), pico: 4n * PICO },

@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
 import type { Request } from '../../src/limits/messages.ts'
 import { SharedLimiter } from '../../src/limits/shared.ts'
 import { KEY, startTestGateway } from './gateway.ts'
@@ -16,7 +17,7 @@ export async function leaveUndecided(
   t: Test, yaml: string, request: string,
 ): Promise<Record<string, unknown>> {
   const asked = Promise.withResolvers<Request & { kind: 'admit' }>()
-  const limiter = new SharedLimiter(null, requests => {
+  const limiter = new SharedLimiter(null, systemClock, requests => {
     for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
   })
   const keys = `keys: [{ name: test, key: ${KEY}, limits: { concurrent: 1 } }]\n`
@@ -27,6 +28,7 @@ export async function leaveUndecided(
   client.socket.resetAndDestroy()
   // Another connection's answer comes behind the end of the first.
   await fetch(`${gateway.url}/api/status`)
-  limiter.receive([{ id, refusal: null, figures: { requests: null, tokens: null } }])
+  const figures = { requests: null, tokens: null }
+  limiter.receive({ replies: [{ id, refusal: null, figures, loan: null }], called: [] })
   return gateway.waitForLog(line => line.msg === 'exchange')
 }

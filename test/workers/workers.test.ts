@@ -89,6 +89,26 @@ t.test('a budget is one for all workers', async t => {
   t.ok(statuses.filter(status => status === 200).length <= 5, statuses.join())
 })
 
+t.test('a budget that is far at first is kept to the last request, though workers borrow of it', async t => {
+  // A request costs 10 USD and a little: 200 of them are too many.
+  const gateway = await startWorkers(t, 'budget: { usd: 2000, per: day }')
+  const body = JSON.stringify({ model: 'priced', max_tokens: 10, messages: [] })
+  let left = 300
+  const statuses: number[] = []
+  await Promise.all(Array.from({ length: 8 }, async () => {
+    while (left-- > 0) {
+      const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST', body,
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', connection: 'close' },
+      })
+      statuses.push(answer.status)
+      await answer.text()
+    }
+  }))
+  t.equal(statuses.length, 300)
+  t.equal(statuses.filter(status => status === 200).length, 199)
+})
+
 t.test('a worker that is killed: another takes its place, and what it held is free', {
   skip: linux,
 }, async t => {

@@ -1,0 +1,10 @@
+import { MOST_PER_MINUTE } from './bucket.ts'
+
+/** A count that a bucket can take, from any number; what is no number at all counts as too much. */
+export function whole(count: number): number {
+  return Number.isNaN(count) ? MOST_PER_MINUTE : Math.min(Math.max(0, Math.ceil(count)), MOST_PER_MINUTE)
+}
+
+export function notNegative(pico: bigint): bigint {
+  return pico < 0n ? 0n : pico
+}

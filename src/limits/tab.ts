@@ -1,0 +1,63 @@
+import type { Borrowed, Held } from './borrowed.ts'
+import { LEAST_LOAN } from './loan.ts'
+import type { Estimate, Figures, RateFigures } from './types.ts'
+
+/** Milliseconds within which a second request makes a third one likely. */
+const SOON_MS = 100
+/** Requests that a loan is asked for, at first and at most. */
+const FIRST_LOAN = 16
+const MOST_LOAN = 256
+
+/** What a worker knows of one key with one model: the latest figures, and a loan if it has one. */
+export class Tab {
+  loan: Borrowed | null = null
+  #figures: Figures
+  #askedAt = -Infinity
+  #isLoanAsked = false
+  #next = FIRST_LOAN
+
+  constructor(figures: Figures) {
+    this.#figures = figures
+  }
+
+  /**
+   * Admits a request on its loan. While there is something left, one request asks for
+   * the next loan, and the others need not wait for that.
+   *
+   * @param now milliseconds of a monotonic clock
+   * @returns null where the limits are to be asked
+   */
+  admit(estimate: Estimate, now: number): Held | null {
+    if (this.loan === null || (this.loan.isLow(now) && !this.#isLoanAsked)) return null
+    return this.loan.admit(estimate, now)
+  }
+
+  /** The limits are about to be asked. @returns for how many further requests a loan is wanted */
+  ask(now: number): number {
+    const isSoon = now - this.#askedAt < SOON_MS
+    this.#askedAt = now
+    if (!isSoon || this.#isLoanAsked) return 0
+    this.#isLoanAsked = true
+    return this.#next
+  }
+
+  answered(figures: Figures, wasLoanAsked: boolean): void {
+    this.#figures = figures
+    if (wasLoanAsked) this.#isLoanAsked = false
+  }
+
+  /** A loan has ended: how much of it was used tells how large the next one should be. */
+  repaid({ admitted, isMostlyUsed }: Borrowed): void {
+    this.#next = isMostlyUsed ? Math.min(MOST_LOAN, admitted * 2) : Math.max(LEAST_LOAN, admitted)
+  }
+
+  figures(): Figures {
+    const { requests, tokens } = this.#figures
+    if (this.loan === null) return this.#figures
+    return { requests: less(requests, this.loan.admitted), tokens: less(tokens, this.loan.takenTokens) }
+  }
+}
+
+function less(figures: RateFigures | null, taken: number): RateFigures | null {
+  return figures === null ? null : { ...figures, remaining: Math.max(0, figures.remaining - taken) }
+}
