@@ -46,6 +46,7 @@ export function answerJson(
   exchange.bytesOut = bytes.length
   if (exchange.recording) {
     exchange.recording.contentType = 'application/json'
+    exchange.recording.encoding = null
     exchange.recording.push(bytes)
   }
   if (isHttp2(res)) {

@@ -259,7 +259,10 @@ class Forwarding implements RelayHost, Stoppable {
     this.#signs?.end()
     this.#kept = null
     this.#headers = head.headers
-    if (exchange.recording) exchange.recording.contentType = headerValue(head.headers, 'content-type')
+    if (exchange.recording) {
+      exchange.recording.contentType = headerValue(head.headers, 'content-type')
+      exchange.recording.encoding = headerValue(head.headers, 'content-encoding')
+    }
     exchange.status = head.status
     const observer = observe(this.#gateway, exchange, head)
     return observer && this.#rescue ? this.#rescue.follow(observer, head) : observer

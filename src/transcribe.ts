@@ -23,5 +23,5 @@ export function transcribe(gateway: Gateway, exchange: Exchange): void {
     expiresAt: exchange.startedWall + rule.keep,
     request: recording.request(body?.bytes ?? new Uint8Array(), req.headers['content-type'] ?? null),
     answer: recording.text(),
-  })
+  }, recording.packed)
 }

@@ -1,6 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
 import type { FromArchive, ToArchive } from './messages.ts'
 import { TranscriptStore } from './store.ts'
+import { unpack } from './unpack.ts'
 
 /** The thread behind archive.ts; workerData is the file's path. */
 
@@ -21,19 +23,28 @@ const sweep = (): void => {
 sweep()
 const timer = setInterval(sweep, SWEEP_EVERY)
 
+// One after the other: what is asked for has been kept by then.
+let done = Promise.resolve()
 port.on('message', (message: ToArchive) => {
+  done = done.then(() => take(port, message))
+})
+
+async function take(port: MessagePort, message: ToArchive): Promise<void> {
   if (message.kind === 'close') {
     clearInterval(timer)
     store.close()
     port.close()
     return
   }
-  port.postMessage(message.kind === 'keep' ? keep(message) : find(message))
-})
+  port.postMessage(message.kind === 'keep' ? await keep(message) : find(message))
+}
 
-function keep({ transcript, size }: Extract<ToArchive, { kind: 'keep' }>): FromArchive {
+async function keep(
+  { transcript, packed, size }: Extract<ToArchive, { kind: 'keep' }>,
+): Promise<FromArchive> {
   try {
-    store.add(transcript)
+    const answer = packed === null ? transcript.answer : await unpack(transcript.answer, packed)
+    store.add({ ...transcript, answer })
     return { kind: 'kept', size, error: null }
   } catch (error) {
     return { kind: 'kept', size, error: messageOf(error) }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { threadUrl } from '../thread-url.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
-import type { Transcript } from './transcript.ts'
+import type { Packed, Transcript } from './transcript.ts'
 
 export interface ArchiveOptions {
   readonly file: string
@@ -45,7 +45,8 @@ export class Archive {
     if (existsSync(options.file)) this.#worker = this.#start()
   }
 
-  keep(transcript: Transcript): void {
+  /** @param packed how its answer is compressed; it is kept unpacked */
+  keep(transcript: Transcript, packed: Packed | null): void {
     if (this.#closed) return
     const size = transcript.request.bytes.length + transcript.answer.bytes.length + OVERHEAD
     if (this.#waiting + size > (this.#options.maxWaiting ?? MAX_WAITING)) {
@@ -53,7 +54,7 @@ export class Archive {
       return
     }
     this.#waiting += size
-    this.#post({ kind: 'keep', transcript, size })
+    this.#post({ kind: 'keep', transcript, packed, size })
   }
 
   /**

@@ -1,8 +1,13 @@
-import type { Transcript } from './transcript.ts'
+import type { Packed, Transcript } from './transcript.ts'
 
 /** To the thread of the archive. */
 export type ToArchive =
-  | { readonly kind: 'keep'; readonly transcript: Transcript; readonly size: number }
+  | {
+    readonly kind: 'keep'
+    readonly transcript: Transcript
+    readonly packed: Packed | null
+    readonly size: number
+  }
   | { readonly kind: 'find'; readonly id: number; readonly requestId: string }
   | { readonly kind: 'close' }
 

@@ -1,4 +1,4 @@
-import type { Text } from './transcript.ts'
+import type { Packed, Text } from './transcript.ts'
 
 /** Collects the beginning of an answer as it passes. */
 export class Recording {
@@ -6,6 +6,8 @@ export class Recording {
   readonly limit: number
   /** The answer's; null until there is one. */
   contentType: string | null = null
+  /** The answer's Content-Encoding; null = none. */
+  encoding: string | null = null
   readonly #chunks: Buffer[] = []
   #kept = 0
   #total = 0
@@ -27,6 +29,10 @@ export class Recording {
   /** What has passed so far. */
   text(): Text {
     return { contentType: this.contentType, bytes: Buffer.concat(this.#chunks), total: this.#total }
+  }
+
+  get packed(): Packed | null {
+    return this.encoding === null ? null : { encoding: this.encoding, limit: this.limit }
   }
 
   /** The beginning of the request's body, in memory of its own. */

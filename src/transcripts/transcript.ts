@@ -9,7 +9,7 @@ export interface Transcript {
   readonly expiresAt: number
   /** As the client sent it, decompressed. */
   readonly request: Text
-  /** As the client was sent it. */
+  /** As the client was sent it, decompressed. */
   readonly answer: Text
 }
 
@@ -19,4 +19,10 @@ export interface Text {
   readonly bytes: Uint8Array
   /** Bytes of the whole body: more than there are in `bytes` where it was too long to keep. */
   readonly total: number
+}
+
+/** How an answer is compressed, and how many bytes are kept of what it unpacks to. */
+export interface Packed {
+  readonly encoding: string
+  readonly limit: number
 }

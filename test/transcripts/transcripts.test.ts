@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync } from 'node:fs'
 import { request } from 'node:http'
 import { dirname, join } from 'node:path'
+import * as zlib from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
 import { Archive } from '../../src/transcripts/archive.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { bodyOf, startUpstream } from '../support/upstream.ts'
 
 const CONFIG = `
 upstreams: { demo: { simulator: true } }
@@ -55,6 +58,54 @@ t.test('a stream is kept up to the bound, and its real length with it', async t 
   t.ok(sent.length > 1024, 'the stream is longer than what is kept')
   t.equal(one?.answer.total, sent.length)
   t.equal(textOf(one?.answer.bytes), textOf(sent.subarray(0, 1024)))
+})
+
+t.test('an answer that came compressed is kept as what can be read', async t => {
+  const words = JSON.stringify({ content: 'grüße '.repeat(10) })
+  const long = 'word '.repeat(100_000)
+  // Hardly shorter when it is compressed, so that only its beginning is there to be read.
+  const noise = randomBytes(20_000).toString('hex')
+  const answers: Record<string, readonly [encoding: string, body: Buffer]> = {
+    gzip: ['gzip', zlib.gzipSync(words)],
+    deflate: ['Deflate', zlib.deflateSync(words)],
+    br: ['br', zlib.brotliCompressSync(words)],
+    zstd: ['zstd', zlib.zstdCompressSync(words)],
+    long: ['gzip', zlib.gzipSync(long)],
+    noise: ['br', zlib.brotliCompressSync(noise)],
+    untrue: ['gzip', Buffer.from(words)],
+    unknown: ['secret', Buffer.from(words)],
+  }
+  const upstream = await startUpstream(t, async (req, res) => {
+    const { model } = JSON.parse((await bodyOf(req)).toString()) as { model: string }
+    const [encoding, body] = answers[model] ?? ['identity', Buffer.alloc(0)]
+    res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding })
+    res.end(body)
+  })
+  const gateway = await startTestGateway(t, CONFIG.replace('simulator: true', `url: "${upstream.url}"`))
+  const ids = new Map<string, string>()
+  for (const model of Object.keys(answers)) {
+    const { headers, body } = chat('sk-team-a-0123456789', 'Hello', { model })
+    const req = request(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers })
+    req.end(body)
+    const [res] = await once(req, 'response')
+    t.same(await bodyOf(res), answers[model]?.[1], `${model}: the client gets what was sent`)
+    ids.set(model, String(res.headers['x-gateway-request-id']))
+  }
+  await gateway.close()
+
+  const archive = archiveOf(t, gateway.file)
+  const kept = async (model: string) => {
+    const [one] = await archive.find(ids.get(model) ?? '')
+    return { text: textOf(one?.answer.bytes), total: one?.answer.total }
+  }
+  const whole = { text: words, total: Buffer.byteLength(words) }
+  for (const model of ['gzip', 'deflate', 'br', 'zstd', 'untrue', 'unknown']) {
+    t.same(await kept(model), whole, model)
+  }
+  t.same(await kept('long'), { text: long.slice(0, 1024), total: long.length })
+  const { text, total = 0 } = await kept('noise')
+  t.equal(text, noise.slice(0, 1024))
+  t.ok(total > text.length, 'and it is known that there was more')
 })
 
 t.test('an answer that the client left keeps what it had been sent', async t => {
