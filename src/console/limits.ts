@@ -14,7 +14,7 @@ const MOST_USD = 1_000_000_000
 const LONGEST_GLOB = 1_024
 const LONGEST_NAME = 128
 
-/** @throws ConsoleProblem bad_request for a name that gateway.yaml would not take */
+/** @throws ConsoleProblem bad_request for a name that gateway.yaml would not take, or that has no path here */
 export function checkName(name: string): string {
   if (isWellFormed(name)) throw wrong('name', 'is a key; give the key a name, which everybody may see')
   if (isReserved(name)) throw wrong('name', `cannot be: ${RESERVED}`)
@@ -22,6 +22,9 @@ export function checkName(name: string): string {
   if (name === '' || name.length > LONGEST_NAME || /[\x00-\x1f\x7f]/.test(name)) {
     throw wrong('name', `needs 1 to ${LONGEST_NAME} characters, and no control characters`)
   }
+  if (name.trim() === '') throw wrong('name', 'needs something that can be seen')
+  // In a path they lead elsewhere, however they are escaped (URL standard, "double-dot path segment").
+  if (name === '.' || name === '..') throw wrong('name', 'cannot be one or two dots')
   return name
 }
 
