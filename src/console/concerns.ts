@@ -4,7 +4,7 @@ import { plan } from '../limits/plan.ts'
 import type { Budgets } from './api/billing.ts'
 import type { Concern } from './api/panel.ts'
 import type { BudgetAsked, Reports } from './reports/reports.ts'
-import { isoTimeOrNull } from './texts.ts'
+import { isoTimeOrNull, named } from './texts.ts'
 import type { Doing } from './workers.ts'
 
 /** Share of a budget from which on somebody should know. */
@@ -70,7 +70,7 @@ function upstreams(all: readonly Doing[], now: number): Concern[] {
   }
   for (const { upstream, model, circuit } of all.flatMap(({ candidates }) => candidates)) {
     if (circuit === 'closed') continue
-    const what = model === null ? upstream : `${model} at ${upstream}`
+    const what = model === null ? upstream : `${named(model)} at ${upstream}`
     const message = `${what} fails, and is left alone for now`
     concerns.set(`open ${what}`, concern('circuit_open', 'warning', message, upstream))
   }
@@ -81,19 +81,19 @@ function upstreams(all: readonly Doing[], now: number): Concern[] {
 export async function unpriced(reports: Reports): Promise<Concern[]> {
   const { groups } = await reports.billing({ by: 'model' }, null)
   return groups
-    .filter(({ name, figures }) => name !== null && figures.unpriced_requests > 0)
-    .map(({ name, figures: { unpriced_requests: count } }) => concern(
-      'unpriced_model', 'warning',
-      `Nobody knows what ${name} costs (${count === 1 ? 'one request' : `${count} requests`} of late): ` +
-        'give it a price under models',
-      name,
-    ))
+    .flatMap(({ name, figures: { unpriced_requests: count } }) => (
+      name === null || count === 0 ? [] : [{ name, count }]))
+    .map(({ name, count }) => {
+      const requests = count === 1 ? 'one request' : `${count} requests`
+      const what = `Nobody knows what ${named(name)} costs (${requests} of late)`
+      return concern('unpriced_model', 'warning', `${what}: give it a price under models`, name)
+    })
 }
 
 export function spentBudgets({ budgets }: Budgets): Concern[] {
   return budgets.filter(({ used }) => used >= NEAR).map(({ key, model, per, limit_usd: limit, used }) => {
-    const which =
-      `The budget of ${key}${model === null ? '' : ` for ${model}`}, ${limit} USD ${perText(per)},`
+    const models = model === null ? '' : ` for ${named(model)}`
+    const which = `The budget of ${named(key)}${models}, ${limit} USD ${perText(per)},`
     const message = `${which} is ${used >= 1 ? 'spent' : `used to ${Math.floor(used * 100)} %`}`
     return concern('budget', used >= 1 ? 'error' : 'warning', message, key)
   })

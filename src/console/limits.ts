@@ -14,7 +14,7 @@ const MOST_USD = 1_000_000_000
 const LONGEST_GLOB = 1_024
 const LONGEST_NAME = 128
 
-/** @throws ConsoleProblem bad_request for a name that gateway.yaml would not take, or that has no path here */
+/** @throws ConsoleProblem bad_request for a name that gateway.yaml would not take, or no path can have */
 export function checkName(name: string): string {
   if (isWellFormed(name)) throw wrong('name', 'is a key; give the key a name, which everybody may see')
   if (isReserved(name)) throw wrong('name', `cannot be: ${RESERVED}`)

@@ -12,6 +12,14 @@ export function isoTimeOrNull(ms: number | null): string | null {
 }
 
 /**
+ * A name in a sentence. Clients choose the names of models, and one that is written from
+ * the right, or turns the writing round, is to do so to itself alone (UAX 9, isolates).
+ */
+export function named(name: string): string {
+  return /^[ -~]*$/.test(name) ? name : `\u2068${name.replace(/[\u2066-\u2069]/g, '')}\u2069`
+}
+
+/**
  * Where something listens, as a URL: `http://0.0.0.0:8080`.
  *
  * @returns null where the system chooses the port, or hands the socket over

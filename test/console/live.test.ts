@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { KEY } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { PASSWORD, YAML, chat, startConsole } from './console.ts'
+import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from './console.ts'
 import type { TestConsole } from './console.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
@@ -119,4 +119,28 @@ t.test('the present limits of the own key', async t => {
     name: 'test', models: null, limits: { requests_per_minute: 10, models: { 'sim*': { concurrent: 1 } } },
     requests: { limit: 10, remaining: 9, reset_ms: Number }, tokens: null,
   })
+})
+
+t.test('a name that is written from the right turns nothing else of a sentence round', async t => {
+  const names = { hebrew: '\u05d0\u05d1', override: 'sim\u202ex', closing: 'sim\u2069\u202ex' }
+  const yaml = YAML.replace('[demo, "sim*"]', `[demo, "sim*", "${names.hebrew}"]`)
+    .replace('name: second', `name: "${names.hebrew}"`)
+    .replace('models: [demo] }', 'limits: { budget: { usd: 0.00004, per: day } } }')
+    .replace('input: 1, output: 2', 'input: 0, output: 0, per_request: 0.000038')
+  const gateway = await startConsole(t, yaml)
+  for (const model of Object.values(names)) await chat(gateway, KEY, model)
+  t.equal((await chat(gateway, SECOND_KEY)).status, 200)
+  const admin = await gateway.login(OPS)
+  const seen = async () => ((await admin.ask('/logs')).json as { rows: unknown[] }).rows.length
+  while (await seen() < 4) await new Promise(resolve => setImmediate(resolve))
+  const whole = (message: string) => message.replace(/\u2068[^\u2066-\u2069]*\u2069/g, 'NAME')
+  const concerns = await concernsOf(gateway)
+  t.same(new Set(concerns.map(({ message }) => whole(message))), new Set([
+    'The budget of NAME, 0.00004 USD a day, is used to 95 %',
+    'Nobody knows what NAME costs (one request of late): give it a price under models',
+  ]))
+  t.same(
+    concerns.filter(({ kind }) => kind === 'unpriced_model').map(({ subject }) => subject).sort(),
+    Object.values(names).sort(), 'the name itself is as it is',
+  )
 })
