@@ -5,6 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { ROOT } from '../cli/command.ts'
+import { selfSigned } from '../support/certificate.ts'
 import { completed, valuesFor } from './fragment.ts'
 import { PYTHON, Place } from './place.ts'
 import { samplesOf } from './samples.ts'
@@ -17,6 +18,7 @@ import type { Saved, Trial } from './samples.ts'
  */
 const DOCS = join(ROOT, 'docs')
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0
+const HAS_NGINX = spawnSync('nginx', ['-v']).status === 0
 
 const pages = [
   ...readdirSync(DOCS, { recursive: true, encoding: 'utf8' })
@@ -48,6 +50,9 @@ async function tryOut(t: Test, place: Place, { language, text, trial }: Saved): 
     case 'config':
       readConfig(t, text)
       return
+    case 'nginx':
+      readNginx(t, text)
+      return
     case 'run': {
       const missing = missingFor(language, text)
       if (missing !== null) {
@@ -65,6 +70,21 @@ function readConfig(t: Test, text: string): void {
   // Certificates are the reader's own.
   writeFileSync(file, whole.replace(/^ +tls:\n(?: {4,}.*\n)+/m, '').replace(/^ +ca: .*\n/m, ''))
   t.doesNotThrow(() => loadConfig(file, valuesFor(whole)))
+}
+
+/** nginx reads it, with the certificate of the texts beside it, and a port that anybody may have. */
+function readNginx(t: Test, text: string): void {
+  if (!HAS_NGINX) {
+    t.pass('nginx', { skip: 'needs nginx' })
+    return
+  }
+  const { cert, key } = selfSigned()
+  const http = text.replace(/listen 443\b/, 'listen 127.0.0.1:48443')
+  const files = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${name};`)
+  const whole = `pid pid; error_log stderr; events {}\nhttp { access_log off; ${files.join(' ')}\n${http}}\n`
+  const dir = t.testdir({ 'cert.pem': cert, 'key.pem': key, 'nginx.conf': whole })
+  const { status, stderr } = spawnSync('nginx', ['-t', '-p', dir, '-c', join(dir, 'nginx.conf')])
+  t.equal(status, 0, String(stderr))
 }
 
 /** What this machine lacks to run a sample; null = nothing. */

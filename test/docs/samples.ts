@@ -14,6 +14,8 @@ export type Trial =
   /** A gateway.yaml, or a part of one. */
   | { readonly how: 'config' }
   | { readonly how: 'json' }
+  /** What nginx is to take within `http`. */
+  | { readonly how: 'nginx' }
   /** It is nothing to run: output, or a file of another program. */
   | { readonly how: 'none'; readonly why: string }
 
@@ -25,7 +27,8 @@ const BY_LANGUAGE: Readonly<Record<string, Trial>> = {
   python: RUN,
   yaml: { how: 'config' },
   json: { how: 'json' },
-  ...Object.fromEntries(['text', 'toml', 'ini', 'nginx', 'dockerfile'].map(
+  nginx: { how: 'nginx' },
+  ...Object.fromEntries(['text', 'toml', 'ini', 'dockerfile'].map(
     language => [language, { how: 'none', why: 'text' }] as const,
   )),
 }
