@@ -18,6 +18,7 @@ import type { Saved, Trial } from './samples.ts'
  */
 const DOCS = join(ROOT, 'docs')
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0
+const HAS_SQLITE = spawnSync('sqlite3', ['--version']).status === 0
 const HAS_NGINX = spawnSync('nginx', ['-v']).status === 0
 
 const pages = [
@@ -90,6 +91,7 @@ function readNginx(t: Test, text: string): void {
 /** What this machine lacks to run a sample; null = nothing. */
 function missingFor(language: string, text: string): string | null {
   if (/^\s*curl /m.test(text) && !HAS_CURL) return 'curl'
+  if (/^\s*sqlite3 /m.test(text) && !HAS_SQLITE) return 'sqlite3'
   if (language !== 'python') return null
   const modules = [...text.matchAll(/^(?:from|import) ([\w.]+)/gm)].map(([, name = '']) => name)
   const { status } = spawnSync(PYTHON, ['-c', modules.map(name => `import ${name}`).join('\n')])
