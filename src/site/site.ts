@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -91,5 +91,10 @@ async function pages(app: FastifyInstance, root: string): Promise<void> {
       void reply.header('cache-control', isHashed ? IMMUTABLE : 'no-cache')
     },
   })
+  // A page beside a directory of its name: without its extension the directory would be found.
+  for (const name of readdirSync(root)) {
+    const page = `${name}.html`
+    if (existsSync(join(root, page))) app.get(`/${name}`, (_, reply) => reply.sendFile(page))
+  }
   app.setNotFoundHandler((_, reply) => reply.code(404).type('text/html; charset=utf-8').send(missing))
 }

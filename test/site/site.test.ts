@@ -12,6 +12,8 @@ const PAGES = {
   '404.html': '<h1>Nothing here</h1>',
   'errors.html': '<h1>Errors</h1>',
   clients: { 'index.html': '<h1>Clients</h1>' },
+  'faults.html': '<h1>Faults</h1>',
+  faults: { 'drill.html': '<h1>Drill</h1>' },
   assets: { 'app.12345678.js': 'go = () => 1' },
 }
 
@@ -28,6 +30,7 @@ t.test('pages are served, with their extension or without', async t => {
   const url = await start(t)
   for (const [path, heading] of [
     ['/', 'Home'], ['/errors.html', 'Errors'], ['/errors', 'Errors'], ['/clients/', 'Clients'],
+    ['/faults', 'Faults'], ['/faults?x=1', 'Faults'], ['/faults/drill', 'Drill'],
   ] as const) {
     const res = await fetch(url + path)
     t.equal(res.status, 200, path)
