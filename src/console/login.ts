@@ -75,6 +75,8 @@ function byKey({ keyring }: Gateway, key: string): Proof | null {
 }
 
 function tooMany(seconds: number): ConsoleProblem {
-  const time = seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`
+  const time = seconds === 1 ? '1 second'
+    : seconds < 120 ? `${seconds} seconds`
+    : `${Math.ceil(seconds / 60)} minutes`
   return new ConsoleProblem('too_many', `too many attempts: try again in ${time}`, { retryAfter: seconds })
 }
