@@ -10,6 +10,7 @@ import type { Answer } from './metering/settle.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
 import { blankUsage } from './metering/usage.ts'
 import type { Usage } from './metering/usage.ts'
+import { toldError } from './told-error.ts'
 
 /** The ledger's row of an exchange that has ended. */
 export function finalRow(
@@ -115,7 +116,7 @@ function row(exchange: Exchange, ending: Ending): LedgerRow {
 /** How an exchange ended, in the ledger's words. */
 export function endOf(exchange: Exchange, failure: GatewayError | null): End {
   // An upstream's own error passes as it is: delivered, but no answer.
-  if (failure === null) return exchange.status >= 400 ? 'error' : 'complete'
+  if (failure === null) return toldError(exchange) ? 'error' : 'complete'
   switch (failure.code) {
     case 'client_gone':
       return 'client_gone'

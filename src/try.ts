@@ -20,6 +20,7 @@ import type { RelayEnd } from './proxy/relay.ts'
 import { isFailure, isRetryableStatus, retryAfter } from './proxy/retry.ts'
 import { candidateId } from './routing/candidate.ts'
 import type { Trial } from './routing/health.ts'
+import { toldError } from './told-error.ts'
 import { askedFor } from './upstream-errors.ts'
 
 /** How a try failed of which the client has seen nothing. */
@@ -141,10 +142,12 @@ export class Try {
   ended(end: RelayEnd, head: Pick<AnswerHead, 'status' | 'headers'>, flaw: GatewayError | null): void {
     const { status, headers } = head
     const error = end ?? flaw
-    this.#note(error?.code ?? (status < 400 ? 'ok' : 'error_answer'), status)
+    const isError = toldError(this.#exchange)
+    this.#note(error?.code ?? (isError ? 'error_answer' : 'ok'), status)
     if (error?.source === 'upstream') this.#trial.failed(null)
     else if (error !== null) this.#trial.abandoned()
-    else if (status < 400) this.#trial.succeeded()
+    else if (!isError) this.#trial.succeeded()
+    else if (status < 400) this.#trial.failed(null)
     else if (isRetryableStatus(status)) this.#trial.failed(retryAfter(headers, this.#gateway.clock.wall()))
     else this.#trial.abandoned()
   }

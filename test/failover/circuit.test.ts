@@ -41,6 +41,21 @@ t.test('a recovered primary takes traffic again within seconds', async t => {
   for (let n = 0; n < 5; n++) t.equal(await served(), 'a')
 })
 
+for (const [fault, streams] of [
+  ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
+] as const) {
+  everyWay(t, `nor one whose answers are passed on, and ` +
+    `tell of an error (${fault})`, async (t, dialect, stream) => {
+    const broken = await start(t)
+    const { url } = await start(t)
+    const gateway = await startTestGateway(
+      t, twoTargets(broken.url, url, `sim,${fault}`, 'sim', '    retries: 0'),
+    )
+    for (let n = 0; n < 30; n++) await ask(gateway, dialect, { stream })
+    t.ok(broken.simulator.stats.requests <= 8, `it was asked ${broken.simulator.stats.requests} times`)
+  }, [...streams])
+}
+
 t.test('when none is well, they are tried all the same', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=500', 'sim,status=503'))

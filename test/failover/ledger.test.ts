@@ -58,7 +58,7 @@ everyWay(t, 'all fail: nobody pays, and both attempts are told', async (t, diale
   for (const [one, two, outcomes] of [
     ['status=500', 'status=503', ['error_answer', 'error_answer']],
     ['reset', 'close', ['upstream_reset', 'upstream_reset']],
-    ['error_200', 'error_200', ['error_answer', 'ok']],
+    ['error_200', 'error_200', ['error_answer', 'error_answer']],
     ['cut_after=0', 'status=401', [stream ? 'upstream_cut' : 'upstream_invalid', 'upstream_rejected_key']],
   ] as const) {
     const { url } = await start(t)
@@ -81,3 +81,21 @@ everyWay(t, 'an attempt that failed after it had ' +
   const [row] = [...(await books.close()).values()]
   t.equal(row?.costPico, costOf({ input: 100, output: 20 }))
 })
+
+for (const [fault, streams] of [
+  ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
+] as const) {
+  everyWay(t, `an answer that tells of an error is none ` +
+    `in the ledger (${fault})`, async (t, dialect, stream) => {
+    const { url } = await start(t)
+    const books = await openBooks(t, `
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: { upstream: a, model: "sim,${fault}" } }]
+`)
+    t.match(await ask(books.gateway, dialect, { stream }), { status: 200, whole: true })
+    const [row] = [...(await books.close()).values()]
+    t.match(row, {
+      status: 200, end: 'error', error: null, attempts: [{ outcome: 'error_answer', status: 200 }],
+    })
+  }, [...streams])
+}

@@ -1,0 +1,16 @@
+import type { Exchange } from './exchange.ts'
+import { isErrorBody } from './metering/body.ts'
+
+/** Bytes of a whole answer that is nothing but an error: none is longer. */
+const MOST_ERROR = 64 * 1024
+
+const ERROR = Buffer.from('"error"')
+
+/** Does the answer that the client got tell of an error of the upstream's own, whatever its status? */
+export function toldError({ status, answer, answerEncoding }: Exchange): boolean {
+  if (status >= 400) return true
+  if (answer?.kind === 'stream') return answer.meter.sawError
+  if (answer?.kind !== 'body' || answerEncoding !== null || answer.body.length > MOST_ERROR) return false
+  // Hardly any answer has the word, and only those that do are walked.
+  return answer.body.includes(ERROR) && isErrorBody(answer.body)
+}
