@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import { decoded, legible } from './decoded.ts'
 import { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { isErrorBody } from './metering/body.ts'
@@ -102,8 +102,7 @@ export class Refusal implements Judge {
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     if (whole && this.#reasons.size > 0 && REFUSALS.has(this.#head.status)) {
-      const plain = decoded(body, this.#head.coding)
-      const reason = refusalReason(plain === null || plain === 'broken' ? body : plain)
+      const reason = refusalReason(legible(body, this.#head.coding))
       if (reason !== null && this.#reasons.has(reason)) this.reason = reason
     }
     return this.#isFailure || this.reason !== null ? 'bad' : 'good'
@@ -301,31 +300,4 @@ function isErrorAnswer(body: Buffer): boolean {
 function isJson(body: Buffer): boolean {
   const value = parsed(body.toString('utf8'))
   return typeof value === 'object' && value !== null
-}
-
-/**
- * A small body, decompressed at once; null where that is not tried to its end, as
- * its coding is not known here, or it is beyond reason.
- */
-function decoded(body: Buffer, encoding: string | null): Buffer | 'broken' | null {
-  const options = { maxOutputLength: 8 * MOST_REFUSAL }
-  try {
-    switch (encoding) {
-      case null:
-        return body
-      case 'gzip':
-      case 'x-gzip':
-        return gunzipSync(body, options)
-      case 'br':
-        return brotliDecompressSync(body, options)
-      case 'zstd':
-        return zstdDecompressSync(body, options)
-      case 'deflate':
-        return inflateSync(body, options)
-      default:
-        return null
-    }
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? null : 'broken'
-  }
 }

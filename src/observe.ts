@@ -1,3 +1,4 @@
+import { legible } from './decoded.ts'
 import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { Answer } from './metering/settle.ts'
@@ -26,7 +27,7 @@ const MOST_ERROR = 64 * 1024
  */
 export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead): Observer | null {
   // The upstream's refusals are nobody's usage.
-  if (head.status >= 400) return new ErrorReader(exchange)
+  if (head.status >= 400) return new ErrorReader(exchange, head)
   if (head.status < 200 || head.status >= 300) return null
   const endpoint = exchange.classified.endpoint.name
   // A stream was asked for, and the upstream may still answer in one piece.
@@ -154,11 +155,13 @@ class ErrorReader implements Observer {
   readonly terminated = null
   readonly atBoundary = false
   readonly #record: AttemptRecord | undefined
+  readonly #coding: string | null
   readonly #pieces = new Pieces()
   #size = 0
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, { coding }: AnswerHead) {
     this.#record = exchange.attempts.at(-1)
+    this.#coding = coding
   }
 
   push(chunk: Buffer): void {
@@ -170,7 +173,7 @@ class ErrorReader implements Observer {
   end(): void {
     // An answer that was kept is another attempt's than the last, and has been read.
     if (this.#record?.outcome !== 'ok') return
-    const word = errorWord(this.#pieces.whole())
+    const word = errorWord(legible(this.#pieces.whole(), this.#coding))
     if (word !== null) this.#record.said = word
   }
 }

@@ -21,7 +21,7 @@ import { isFailure, isRetryableStatus, retryAfter } from './proxy/retry.ts'
 import { candidateId } from './routing/candidate.ts'
 import type { Trial } from './routing/health.ts'
 import { toldError } from './told-error.ts'
-import { askedFor } from './upstream-errors.ts'
+import { askedFor, saidIn } from './upstream-errors.ts'
 
 /** How a try failed of which the client has seen nothing. */
 export interface Failure {
@@ -117,7 +117,7 @@ export class Try {
   /** The client has seen nothing of it. */
   failed({ error, status, headers, answer, reason }: Failure): void {
     this.#note(error?.code ?? 'error_answer', status)
-    const word = answer && errorWord(answer.body)
+    const word = answer && errorWord(saidIn(answer))
     if (word) this.record.said = word
     // What is wrong with the request is nobody's fault there.
     const isFault = error

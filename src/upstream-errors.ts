@@ -1,3 +1,4 @@
+import { legible } from './decoded.ts'
 import { GatewayError } from './errors.ts'
 import { errorEvent } from './protocols/keep-alive.ts'
 import type { ProtocolName } from './protocols/names.ts'
@@ -7,11 +8,16 @@ import type { RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
 import { retryAfter } from './proxy/retry.ts'
 
+/** What an answer of an upstream's own says, decompressed. */
+export function saidIn({ status, headers, body }: KeptAnswer): Buffer {
+  return legible(body, answerHead(status, headers).coding)
+}
+
 /** An upstream's own error as an event; null where it cannot be one. */
-export function ownWords({ status, headers, body }: KeptAnswer, protocol: ProtocolName): string | null {
-  if (isEventStream(answerHead(status, headers))) return null
+export function ownWords(answer: KeptAnswer, protocol: ProtocolName): string | null {
+  if (isEventStream(answerHead(answer.status, answer.headers))) return null
   try {
-    const value = JSON.parse(body.toString('utf8')) as unknown
+    const value = JSON.parse(saidIn(answer).toString('utf8')) as unknown
     const isError = typeof value === 'object' && value !== null && 'error' in value
     return isError ? errorEvent(protocol, JSON.stringify(value)) : null
   } catch {
@@ -48,5 +54,5 @@ export function untold(status: number | null): GatewayError {
  * @returns milliseconds, or null where it does not say
  */
 export function askedFor(headers: RawHeaders, answer: KeptAnswer | null, nowMs: number): number | null {
-  return retryAfter(headers, nowMs) ?? (answer && retryDelay(answer.body))
+  return retryAfter(headers, nowMs) ?? (answer && retryDelay(saidIn(answer)))
 }

@@ -39,7 +39,10 @@ ${priced(second).replace('models:\n', '')}`)
 everyWay(t, 'the word with which an error names itself is ' +
   'kept, and nothing else of it', async (t, dialect, stream) => {
   const words = { chat: 'rate_limit_exceeded', messages: 'rate_limit_error', generate: 'RESOURCE_EXHAUSTED' }
-  for (const [models, count] of [[['sim,status=429'], 1], [['sim,status=429', 'sim'], 2]] as const) {
+  for (const [models, count] of [
+    [['sim,status=429'], 1], [['sim,status=429', 'sim'], 2],
+    [['sim,status=429,gzip'], 1], [['sim,status=429,gzip', 'sim'], 2],
+  ] as const) {
     const { url } = await start(t)
     const targets = models.map(model => `{ upstream: a, model: "${model}" }`).join(', ')
     const books = await openBooks(

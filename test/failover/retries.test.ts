@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
@@ -61,21 +62,28 @@ t.test('a short Retry-After is waited for', async t => {
   t.ok((times[1] as number) - (times[0] as number) >= 299)
 })
 
-t.test('one that stands in the body alone, in the way of Gemini, is as well', async t => {
-  const times: number[] = []
-  const details = [
-    { '@type': 'type.googleapis.com/google.rpc.Help' },
-    { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '0.3s' },
-  ]
-  const upstream = await startUpstream(t, (_req, res) => {
-    times.push(performance.now())
-    if (times.length === 1) res.writeHead(429).end(JSON.stringify([{ error: { code: 429, details } }]))
-    else res.writeHead(200, { 'content-type': 'application/json' }).end('{"candidates":[]}')
+for (const coding of ['identity', 'gzip']) {
+  t.test(`one that stands in the body alone, in the way of Gemini, is as well: ${coding}`, async t => {
+    const times: number[] = []
+    const details = [
+      { '@type': 'type.googleapis.com/google.rpc.Help' },
+      { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '0.3s' },
+    ]
+    const refusal = Buffer.from(JSON.stringify([{ error: { code: 429, details } }]))
+    const upstream = await startUpstream(t, (_req, res) => {
+      times.push(performance.now())
+      if (times.length === 1) {
+        res.writeHead(429, { 'content-encoding': coding })
+        res.end(coding === 'gzip' ? gzipSync(refusal) : refusal)
+      } else {
+        res.writeHead(200, { 'content-type': 'application/json' }).end('{"candidates":[]}')
+      }
+    })
+    const gateway = await startTestGateway(t, oneTarget(upstream.url, 'x', 'retries: 1'))
+    t.equal((await ask(gateway, GENERATE!)).status, 200)
+    t.ok((times[1] as number) - (times[0] as number) >= 299)
   })
-  const gateway = await startTestGateway(t, oneTarget(upstream.url, 'x', 'retries: 1'))
-  t.equal((await ask(gateway, GENERATE!)).status, 200)
-  t.ok((times[1] as number) - (times[0] as number) >= 299)
-})
+}
 
 t.test('a long one is not, and the client gets to see it', async t => {
   const { url, simulator } = await start(t)
