@@ -12,6 +12,7 @@ import type { Classified } from './protocols/endpoint.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
 import type { RequestTarget } from './protocols/target.ts'
 import type { ClientRequest, ClientResponse } from './proxy/client.ts'
+import type { AnswerHead } from './proxy/head.ts'
 import type { Relay } from './proxy/relay.ts'
 import type { Recording } from './transcripts/recording.ts'
 
@@ -176,4 +177,9 @@ export class Exchange {
 export function asksForEvents({ stream, classified, target }: Exchange): boolean {
   if (classified.endpoint.name !== 'generate.stream') return stream
   return new URLSearchParams(target.query).get('alt') === 'sse'
+}
+
+/** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */
+export function isUntold({ stream }: Exchange, { contentType }: AnswerHead): boolean {
+  return stream && contentType === ''
 }

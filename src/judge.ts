@@ -1,5 +1,6 @@
 import { decoded, legible } from './decoded.ts'
 import { GatewayError } from './errors.ts'
+import { isUntold } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
 import { isErrorBody } from './metering/body.ts'
 import { SseReader } from './metering/sse.ts'
@@ -69,9 +70,9 @@ export function judgeOf(
   }
   if (!speaksJson(endpoint)) return new AnyByte()
   if (!isEvents) {
-    return endpoint === 'generate.stream' && head.coding === null
-      ? new FirstElement(head)
-      : new WholeBody(head)
+    const isArray = endpoint === 'generate.stream' && head.coding === null
+    const piece = isArray ? new FirstElement(head) : new WholeBody(head)
+    return isUntold(exchange, head) && head.coding === null ? new Untold(piece) : piece
   }
   // Compressed against our asking, its events pass unread.
   return head.coding === null ? new FirstEvent() : new AnyByte()
@@ -137,7 +138,7 @@ class WholeBody implements Judge {
     this.#encoding = head.coding
   }
 
-  push(): Opinion {
+  push(_chunk: Buffer): Opinion {
     return 'open'
   }
 
@@ -148,7 +149,7 @@ class WholeBody implements Judge {
     if (plain === null) return 'good'
     if (plain !== 'broken') {
       if (isErrorAnswer(plain)) return 'bad'
-      if (whole ? isJson(plain) : /^\s*[[{]/.test(plain.toString('latin1', 0, 64))) return 'good'
+      if (whole ? isJson(plain) : beginsJson(plain)) return 'good'
     }
     this.fault = new GatewayError(
       'upstream_invalid', 'the upstream answered with something that is no answer',
@@ -161,8 +162,8 @@ class WholeBody implements Judge {
 class FirstElement extends WholeBody {
   #start = ''
 
-  override push(chunk?: Buffer): Opinion {
-    if (this.#start.length < MOST_START) this.#start += chunk?.toString('latin1', 0, MOST_START) ?? ''
+  override push(chunk: Buffer): Opinion {
+    if (this.#start.length < MOST_START) this.#start += chunk.toString('latin1', 0, MOST_START)
     const first = /^\s*\[\s*\{\s*"(\w+)"/.exec(this.#start)
     return first && first[1] !== 'error' ? 'good' : 'open'
   }
@@ -172,7 +173,7 @@ class FirstElement extends WholeBody {
 class FirstEvent implements Judge {
   readonly most = MOST_EVENT
   readonly patience = null
-  readonly anyByteCounts = false
+  readonly anyByteCounts: boolean = false
   fault: GatewayError | null = null
   #opinion: Opinion = 'open'
   readonly #reader = new SseReader(event => {
@@ -215,6 +216,29 @@ class FirstEvent implements Judge {
   }
 }
 
+/** Perhaps a stream, perhaps an answer in one piece: it does not say, and is judged by how it begins. */
+class Untold extends FirstEvent {
+  override readonly anyByteCounts = true
+  readonly #piece: WholeBody
+
+  constructor(piece: WholeBody) {
+    super()
+    this.#piece = piece
+  }
+
+  override push(chunk: Buffer): Opinion {
+    const opinion = super.push(chunk)
+    return opinion === 'open' ? this.#piece.push(chunk) : opinion
+  }
+
+  override decide(body: Buffer, whole: boolean): 'good' | 'bad' {
+    if (!beginsJson(body)) return super.decide(body, whole)
+    const opinion = this.#piece.decide(body, whole)
+    this.fault = this.#piece.fault
+    return opinion
+  }
+}
+
 /** An answer that is kept back to its end, and has to have one. */
 class Whole implements Judge {
   readonly most = MOST_WHOLE
@@ -225,17 +249,22 @@ class Whole implements Judge {
   /** The client's body; null where it is no JSON. */
   readonly #request: Buffer | null
   readonly #meter: StreamMeter
+  /** null: it is a stream. */
   readonly #body: WholeBody | null
+  /** It may be a stream all the same. */
+  readonly #isUntold: boolean
   #isMalformed = false
   readonly #reader: SseReader | null
 
-  constructor({ classified, body }: Exchange, head: AnswerHead) {
+  constructor(exchange: Exchange, head: AnswerHead) {
+    const { classified, body } = exchange
     const endpoint = classified.endpoint.name
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
     this.#request = body?.json ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType })
     this.#body = isEvents || endpoint === 'generate.stream' ? null : new WholeBody(head)
+    this.#isUntold = isUntold(exchange, head)
     this.#reader = isEvents && speaksJson(endpoint)
       ? new SseReader(event => {
         if (event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
@@ -244,7 +273,7 @@ class Whole implements Judge {
   }
 
   push(chunk: Buffer): Opinion {
-    if (this.#body) return 'open'
+    if (this.#body && !this.#isUntold) return 'open'
     this.#meter.push(chunk)
     this.#reader?.push(chunk)
     if (this.#isMalformed) {
@@ -261,7 +290,7 @@ class Whole implements Judge {
       )
       return 'bad'
     }
-    if (this.#body) return this.#wholeBody(body)
+    if (this.#body && !(this.#isUntold && !beginsJson(body))) return this.#wholeBody(body)
     this.#meter.end()
     if (this.#meter.sawError) return 'bad'
     if (this.#meter.terminated !== false) return 'good'
@@ -294,6 +323,11 @@ function isErrorAnswer(body: Buffer): boolean {
   if (!text.startsWith('[')) return isErrorBody(body)
   const value = parsed(body.toString('utf8'))
   return Array.isArray(value) && isThere(member(value[0], 'error'))
+}
+
+/** As an object or an array does. */
+function beginsJson(body: Buffer): boolean {
+  return /^\s*[[{]/.test(body.toString('latin1', 0, 64))
 }
 
 /** An object or an array: no answer is a bare value. */

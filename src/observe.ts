@@ -1,4 +1,5 @@
 import { legible } from './decoded.ts'
+import { isUntold } from './exchange.ts'
 import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { Answer } from './metering/settle.ts'
@@ -30,9 +31,7 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   if (head.status >= 400) return new ErrorReader(exchange, head)
   if (head.status < 200 || head.status >= 300) return null
   const endpoint = exchange.classified.endpoint.name
-  // A stream was asked for, and the upstream may still answer in one piece.
-  const isUntold = exchange.stream && head.contentType === ''
-  if (isEventStream(head) || endpoint === 'generate.stream' || isUntold) {
+  if (isEventStream(head) || endpoint === 'generate.stream' || isUntold(exchange, head)) {
     // Compressed against our asking, its bytes pass unread.
     if (head.coding !== null) return collectNothing(exchange)
     const meter = createStreamMeter(endpoint, { contentType: head.contentType })

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
 import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
@@ -131,6 +131,39 @@ everyWay(t, 'a stream that comes in one piece passes in one piece', async (t, di
   t.equal(answer.headers.get('x-gateway-upstream'), 'a')
   t.ok(answer.text.length >= 300 * 1024)
 })
+
+/** The simulator, behind a server that does not say what it answers with. */
+async function startUntold(t: Test) {
+  const { url } = await start(t)
+  return startUpstream(t, async (req, res) => {
+    const body = new Uint8Array(await bodyOf(req))
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(url + req.url, { method: 'POST', headers, body })
+    res.end(Buffer.from(await answer.arrayBuffer()))
+  })
+}
+
+for (const resume of ['off', 'hold']) {
+  everyWay(t, `a stream without a content type is one, resume: ${resume}`, async (t, dialect) => {
+    const { url } = await startUntold(t)
+    const gateway = await startTestGateway(t, twoTargets(url, url, 'sim', 'sim', `    resume: ${resume}`))
+    const answer = await ask(gateway, dialect, { stream: true })
+    t.match(answer, { status: 200, text: WORDS, whole: true })
+    t.equal(answer.headers.get('x-gateway-upstream'), 'a')
+  }, [true])
+
+  everyWay(t, `and one that is only an error is none, resume: ${resume}`, async (t, dialect) => {
+    const { url } = await startUntold(t)
+    for (const fault of ['first_event_error', 'error_200']) {
+      const gateway = await startTestGateway(
+        t, twoTargets(url, url, `sim,${fault}`, 'sim', `    resume: ${resume}`),
+      )
+      const answer = await ask(gateway, dialect, { stream: true })
+      t.match(answer, { status: 200, text: WORDS })
+      t.equal(answer.headers.get('x-gateway-upstream'), 'b')
+    }
+  }, [true])
+}
 
 t.test('a 200 whose body is no JSON is no answer', async t => {
   for (const body of ['<html>maintenance</html>', '', '{"choices":[', 'upstream connect error']) {
