@@ -69,6 +69,18 @@ routes: [{ to: { upstream: a, model: "sim,huge=40mb" }, resume: hold, retries: 3
   t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { error: 'answer_too_large' })
 })
 
+t.test('one that is no stream passes, however large it is', async t => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: { upstream: a, model: "sim,huge=40mb" }, resume: hold, retries: 3 }]
+`)
+  const answer = await ask(gateway, DIALECTS[0]!)
+  t.equal(answer.status, 200)
+  t.ok(answer.whole)
+  t.ok(answer.text.length >= 40 * 1024 * 1024)
+})
+
 t.test('a client that leaves meanwhile: the upstream is told', async t => {
   const { url, simulator } = await start(t)
   const gone = once(simulator, 'aborted')
