@@ -7,6 +7,7 @@ import { SseReader } from './metering/sse.ts'
 import type { SseEvent } from './metering/sse.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
+import { withoutMark } from './protocols/json-text.ts'
 import type { EndpointName } from './protocols/names.ts'
 import { refusalReason } from './protocols/refusal.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
@@ -148,8 +149,9 @@ class WholeBody implements Judge {
     const plain = this.#encoding === null ? body : whole ? decoded(body, this.#encoding) : null
     if (plain === null) return 'good'
     if (plain !== 'broken') {
-      if (isErrorAnswer(plain)) return 'bad'
-      if (whole ? isJson(plain) : beginsJson(plain)) return 'good'
+      const text = withoutMark(plain)
+      if (isErrorAnswer(text)) return 'bad'
+      if (whole ? isJson(text) : beginsJson(text)) return 'good'
     }
     this.fault = new GatewayError(
       'upstream_invalid', 'the upstream answered with something that is no answer',

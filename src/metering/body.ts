@@ -1,3 +1,4 @@
+import { withoutMark } from '../protocols/json-text.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import { JsonCursor } from './cursor.ts'
 import { Figures } from './figures.ts'
@@ -20,7 +21,7 @@ const DURATION = Buffer.from('duration')
  * @returns null when the answer tells nothing, such as one that is not JSON
  */
 export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | null {
-  const cursor = new JsonCursor(body)
+  const cursor = new JsonCursor(withoutMark(body))
   switch (endpoint) {
     case 'generate.content':
     case 'generate.stream':
@@ -43,7 +44,7 @@ export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | n
  * The responses protocol has `error: null` in every good answer.
  */
 export function isErrorBody(body: Buffer): boolean {
-  const error = member(new JsonCursor(body), ERROR)
+  const error = member(new JsonCursor(withoutMark(body)), ERROR)
   return error !== undefined && error !== null
 }
 

@@ -29,3 +29,10 @@ export function endOfPlain(bytes: Uint8Array, view: DataView, from: number, to: 
   }
   return i
 }
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** The text behind a byte order mark, which parsers may ignore (RFC 8259, section 8.1), as clients do. */
+export function withoutMark(body: Buffer): Buffer {
+  return body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : body
+}

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import type { Test } from 'tap'
 import { start } from '../simulator/start.ts'
-import { startTestGateway } from '../support/gateway.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
@@ -190,6 +190,25 @@ everyWay(t, 'nor is a bare value, or a body not compressed as it says', async (t
     })
     const gateway = await startTestGateway(t, twoTargets(sick.url, url, 'x', 'sim'))
     t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true }, body)
+  }
+})
+
+t.test('one behind a byte order mark is an answer, and its usage is read', async t => {
+  for (const padding of ['', 'x'.repeat(600_000)]) {
+    const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
+    const body = `\ufeff${JSON.stringify({ choices: [], usage, padding })}`
+    const upstream = await startUpstream(t, (_req, res) => {
+      res.writeHead(200, { 'content-type': 'application/json' }).end(body)
+    })
+    const gateway = await startTestGateway(t, twoTargets(upstream.url, 'http://127.0.0.1:1', 'x', 'y'))
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', messages: [] }),
+    })
+    t.equal(answer.headers.get('x-gateway-upstream'), 'a')
+    t.equal(Buffer.from(await answer.arrayBuffer()).toString(), body)
+    t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { input_tokens: 7, output_tokens: 3 })
   }
 })
 
