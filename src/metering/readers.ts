@@ -159,9 +159,21 @@ function readSpeech(usage: JsonObject, f: Figures): Usage {
 
 /**
  * The messages protocol: input_tokens excludes what was read from and written to
- * the cache. Where the writes are not split by lifetime they count as 5m.
+ * the cache. Where the writes are not split by lifetime they count as 5m. What
+ * the vendor used to compact the context stands beside the figures at the top.
+ *
+ * Source: Anthropic's SDK, "BetaIterationsUsage".
  */
 function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
+  let sum = readMessage(usage, f, final)
+  for (const iteration of f.array(usage.iterations)) {
+    const one = f.object(iteration)
+    if (one.type === 'compaction') sum = withCompaction(sum, readMessage(one, f, true))
+  }
+  return sum
+}
+
+function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
   const fresh = f.needed(usage.input_tokens)
   const cachedInputTokens = f.count(usage.cache_read_input_tokens)
   const split = f.object(usage.cache_creation)
@@ -185,6 +197,21 @@ function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
     cacheWrite1hTokens: long,
     outputTokens,
     reasoningTokens: f.part(f.object(usage.output_tokens_details).thinking_tokens, outputTokens),
+  }
+}
+
+/** A total is known if both addends are; a part that is absent is 0. */
+function withCompaction(message: Usage, compaction: Usage): Usage {
+  const total = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b)
+  const part = (a: number | null, b: number | null) => (a === null ? b : a + (b ?? 0))
+  return {
+    ...message,
+    inputTokens: total(message.inputTokens, compaction.inputTokens),
+    cachedInputTokens: part(message.cachedInputTokens, compaction.cachedInputTokens),
+    cacheWrite5mTokens: part(message.cacheWrite5mTokens, compaction.cacheWrite5mTokens),
+    cacheWrite1hTokens: part(message.cacheWrite1hTokens, compaction.cacheWrite1hTokens),
+    outputTokens: total(message.outputTokens, compaction.outputTokens),
+    reasoningTokens: part(message.reasoningTokens, compaction.reasoningTokens),
   }
 }
 

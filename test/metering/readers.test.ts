@@ -204,6 +204,38 @@ t.test('messages: a split without a total is the total; one above it is not beli
   t.strictSame(readUsage('messages', low), doubtful({ cacheWrite5mTokens: 4, outputTokens: 1 }))
 })
 
+t.test('messages: what a compaction used stands beside the figures at the top', async t => {
+  const compaction = {
+    type: 'compaction', input_tokens: 180_000, output_tokens: 3_500,
+    cache_read_input_tokens: 500, cache_creation_input_tokens: 40,
+    cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 30 },
+  }
+  const message = { type: 'message', input_tokens: 23_000, output_tokens: 1_000 }
+  const usage = { input_tokens: 23_000, output_tokens: 1_000, iterations: [compaction, message] }
+  t.strictSame(readUsage('messages', usage), sound({
+    inputTokens: 203_540,
+    cachedInputTokens: 500,
+    cacheWrite5mTokens: 10,
+    cacheWrite1hTokens: 30,
+    outputTokens: 4_500,
+  }))
+  t.strictSame(
+    readUsage('messages', { ...usage, iterations: null }),
+    sound({ inputTokens: 23_000, outputTokens: 1_000 }),
+    'there may be none',
+  )
+  t.strictSame(
+    readUsage('messages', { ...usage, output_tokens: undefined }, false),
+    sound({
+      inputTokens: 203_540, cachedInputTokens: 500, cacheWrite5mTokens: 10, cacheWrite1hTokens: 30,
+    }),
+    'an output that is not told yet is not that of the compaction',
+  )
+  const wrong = { ...usage, iterations: [{ ...compaction, input_tokens: -1 }, message] }
+  t.equal(readUsage('messages', wrong)?.usage.inputTokens, null, 'half a sum is none')
+  t.equal(readUsage('messages', { ...usage, iterations: 'many' })?.suspect, true)
+})
+
 t.test('generate: thoughts stand beside the candidates, tool results are further input', async t => {
   t.strictSame(
     readUsage('generate.content', {
