@@ -26,6 +26,8 @@ const ABOUT: Readonly<Record<Named, About>> = {
   },
   'completions': { summary: 'Completion of a text, the older form', streams: true },
   'responses': { summary: 'Response; also as a WebSocket where the upstream takes one', streams: true },
+  'responses.compact': { summary: 'Compact a conversation' },
+  'responses.input_tokens': { summary: 'Count the tokens of a prompt' },
   'embeddings': { summary: 'Embeddings' },
   'images.generations': { summary: 'Make an image', streams: true },
   'images.edits': { summary: 'Change an image', streams: true },

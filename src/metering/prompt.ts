@@ -15,6 +15,7 @@ const PROMPT_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
   'chat.completions': ['messages'],
   'completions': ['prompt', 'suffix'],
   'responses': ['instructions', 'input'],
+  'responses.compact': ['instructions', 'input'],
   'messages': ['system', 'messages'],
   'generate.content': ['systemInstruction', 'system_instruction', 'contents'],
   'generate.stream': ['systemInstruction', 'system_instruction', 'contents'],

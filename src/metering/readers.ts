@@ -17,6 +17,7 @@ const READERS: Partial<Record<EndpointName, Reader>> = {
   'chat.completions': readChat,
   'completions': readChat,
   'responses': readResponses,
+  'responses.compact': readResponses,
   'embeddings': readEmbeddings,
   'images.generations': readImages,
   'images.edits': readImages,

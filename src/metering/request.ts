@@ -165,6 +165,7 @@ function generates(endpoint: EndpointName): boolean {
     case 'generate.embed':
     case 'generate.batch_embed':
     case 'messages.count_tokens':
+    case 'responses.input_tokens':
     case 'generate.count_tokens':
       return false
     default:

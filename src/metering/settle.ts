@@ -46,6 +46,7 @@ const SHAPES: Partial<Record<EndpointName, Shape>> = {
   'chat.completions': 'text',
   'completions': 'text',
   'responses': 'text',
+  'responses.compact': 'text',
   'messages': 'text',
   'generate.content': 'text',
   'generate.stream': 'text',

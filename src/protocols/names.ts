@@ -9,6 +9,8 @@ export type EndpointName =
   | 'chat.completions'
   | 'completions'
   | 'responses'
+  | 'responses.compact'
+  | 'responses.input_tokens'
   | 'embeddings'
   | 'images.generations'
   | 'images.edits'

@@ -100,6 +100,12 @@ const KINDS: Record<string, Kind> = {
     tell: withoutWrites,
     answer: figures => ({ object: 'response', output: [], usage: responsesUsage(figures) }),
   },
+  'compaction': {
+    path: '/v1/responses/compact',
+    stream: false,
+    tell: withoutWrites,
+    answer: figures => ({ object: 'response.compaction', output: [], usage: responsesUsage(figures) }),
+  },
   'responses stream': {
     path: '/v1/responses',
     stream: true,

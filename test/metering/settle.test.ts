@@ -397,6 +397,7 @@ t.test('counting tokens and listing models is free; of unknown paths nothing is 
   for (const endpoint of [
     'messages.count_tokens',
     'generate.count_tokens',
+    'responses.input_tokens',
     'models.list',
     'status',
   ] as const) {
