@@ -4,7 +4,7 @@ import type { BodyKind, Endpoint } from '../../src/protocols/endpoint.ts'
 import type { EndpointName, ProtocolName } from '../../src/protocols/names.ts'
 import { SCHEMAS } from './openapi-schemas.ts'
 
-type Named = Exclude<EndpointName, 'other'>
+type Named = Exclude<EndpointName, 'other' | 'generate.operation'>
 
 /** What an endpoint is for, and the shapes that are known of it. */
 interface About {

@@ -64,12 +64,24 @@ const VERBS = [
   ['batchEmbedContents', 'generate.batch_embed'],
 ] as const
 
-const GENERATE_VERBS = new Map<string, Endpoint>(
-  VERBS.map(([verb, name]) => [
+/** They are forwarded as they are; of each the path tells the model. */
+const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
+
+const OF_A_MODEL: Endpoint = {
+  name: 'other', protocol: 'generate', methods: ANY_METHOD, body: 'any', modelIn: 'path',
+  modelRequired: false,
+}
+
+/** To ask what became of a video or a batch costs nothing. */
+const OPERATION: Endpoint = { ...OF_A_MODEL, name: 'generate.operation' }
+
+const GENERATE_VERBS = new Map<string, Endpoint>([
+  ...VERBS.map(([verb, name]): [string, Endpoint] => [
     verb.toLowerCase(),
     { name, protocol: 'generate', methods: POST, body: 'json', modelIn: 'path', modelRequired: true },
   ]),
-)
+  ...OTHER_VERBS.map((verb): [string, Endpoint] => [verb.toLowerCase(), OF_A_MODEL]),
+])
 
 const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
   chat: modelCard('chat'),
@@ -134,6 +146,8 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   if (modelStart === 0) return null
   const collection = plain.slice(prefix.length, modelStart - 1)
   if (collection !== 'models' && collection !== 'tunedmodels') return null
+  const operation = plain.indexOf('/operations/', modelStart)
+  if (operation > modelStart) return named(OPERATION, path, modelStart, operation)
   const colon = plain.lastIndexOf(':')
   if (colon > modelStart) {
     const endpoint = GENERATE_VERBS.get(plain.slice(colon + 1).replace(/\/$|;[^/]*$/, ''))

@@ -25,6 +25,7 @@ export type EndpointName =
   | 'generate.count_tokens'
   | 'generate.embed'
   | 'generate.batch_embed'
+  | 'generate.operation'
   | 'models.list'
   | 'models.get'
   | 'status'
