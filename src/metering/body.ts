@@ -9,6 +9,7 @@ import { blankUsage } from './usage.ts'
 const USAGE = Buffer.from('usage')
 const USAGE_METADATA = Buffer.from('usageMetadata')
 const ERROR = Buffer.from('error')
+const STATUS = Buffer.from('status')
 const DATA = Buffer.from('data')
 const DURATION = Buffer.from('duration')
 
@@ -46,6 +47,12 @@ export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | n
 export function isErrorBody(body: Buffer): boolean {
   const error = member(new JsonCursor(withoutMark(body)), ERROR)
   return error !== undefined && error !== null
+}
+
+/** Is a whole answer only a receipt for one that is made in the background (the responses protocol)? */
+export function isReceipt(body: Buffer): boolean {
+  const status = member(new JsonCursor(body), STATUS)
+  return status === 'queued' || status === 'in_progress'
 }
 
 /** The value of a top-level member, the last of that name; undefined when there is none. */

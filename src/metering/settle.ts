@@ -1,5 +1,5 @@
 import type { EndpointName } from '../protocols/names.ts'
-import { isErrorBody, readBodyUsage } from './body.ts'
+import { isErrorBody, isReceipt, readBodyUsage } from './body.ts'
 import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
 import type { Reading } from './readers.ts'
@@ -240,6 +240,7 @@ class Settlement {
     if (answer?.kind !== 'body') return null
     // Of a body that was cut no JSON is left to find the text in.
     const { body } = answer
+    if (endpoint === 'responses' && isReceipt(body)) return null
     const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTokens(body)
     if (outputTokens === null) return null
     this.#estimates = true

@@ -301,6 +301,16 @@ t.test('a whole body that reports nothing, or nonsense: counted', async t => {
   })
 })
 
+t.test('a response that is made in the background: how much it will be nobody knows', async t => {
+  for (const status of ['queued', 'in_progress']) {
+    const receipt = body({ id: 'r', status, background: true, error: null, output: [], usage: null })
+    const request = Buffer.from('{"input":"Hello"}')
+    const settled = await settle('responses', 'complete', receipt, { request })
+    t.strictSame(facts(settled), { inputTokens: 3 + count('Hello'), source: 'estimated', billed: true })
+    t.equal(settled.unread, true)
+  }
+})
+
 t.test('a body that was cut: its figures if they came, else about what came', async t => {
   const cut = '{"choices":[{"index":0,"message":{"role":"assistant","content":"I am fi'
   const settled = await settle('chat.completions', 'client_gone', body(cut))
