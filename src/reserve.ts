@@ -5,8 +5,8 @@ import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from './limits/headers.ts'
 import type { Admission, Estimate, Refusal } from './limits/types.ts'
-import { cost } from './metering/cost.ts'
-import { estimateItems, estimateRequest } from './metering/request.ts'
+import { ceiling } from './metering/cost.ts'
+import { estimateItems, estimateRequest, estimateWrites } from './metering/request.ts'
 import type { QuotedPrice } from './metering/prices.ts'
 import { isMetered } from './metering/settle.ts'
 import { blankUsage } from './metering/usage.ts'
@@ -67,8 +67,10 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const input = inputTokens ?? 0
   const output = maxOutputTokens ?? gateway.config.billing.assumedOutput
   const items = estimateItems(name, body.bytes, body.count)
-  const usage = { ...blankUsage(), ...items, inputTokens: input, outputTokens: output }
-  return { tokens: Math.max(1, input + output), pico: quoted ? cost(usage, quoted.price) : null }
+  const { cacheWrite5m, cacheWrite1h } = quoted?.price ?? {}
+  const writes = (cacheWrite5m ?? cacheWrite1h) === undefined ? {} : estimateWrites(body.bytes, input)
+  const usage = { ...blankUsage(), ...items, ...writes, inputTokens: input, outputTokens: output }
+  return { tokens: Math.max(1, input + output), pico: quoted ? ceiling(usage, quoted.price) : null }
 }
 
 function refused(refusal: Refusal): GatewayError {

@@ -30,7 +30,15 @@ const MILLIONTH = -6
  *   direction in which tokens were used, or nothing known that it applies to
  */
 export function cost(usage: Usage, price: Price | null): bigint | null {
-  const bill = price && billOf(usage, price)
+  return total(price && billOf(usage, price, tariffOf(price).ratesFor(usage.inputTokens)))
+}
+
+/** What it costs at most where only the sum of the output is known; otherwise as `cost`. */
+export function ceiling(usage: Usage, price: Price | null): bigint | null {
+  return total(price && billOf(usage, price, tariffOf(price).ceilingFor(usage.inputTokens)))
+}
+
+function total(bill: Bill | null): bigint | null {
   if (!bill) return null
   const { perMillion, scale } = bill.rates
   // Nearly all quantities are whole; seconds need not be.
@@ -48,7 +56,7 @@ export function cost(usage: Usage, price: Price | null): bigint | null {
 
 /** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */
 export function explainCost(usage: Usage, price: Price | null): CostLine[] {
-  const bill = price && billOf(usage, price)
+  const bill = price && billOf(usage, price, tariffOf(price).ratesFor(usage.inputTokens))
   if (!bill) return []
   const { perMillion, scale } = bill.rates
   return ITEMS.flatMap(({ item, per }, i) => {
@@ -74,9 +82,8 @@ interface Bill {
 }
 
 /** null when the price does not cover what is known to be used. */
-function billOf(usage: Usage, price: Price): Bill | null {
+function billOf(usage: Usage, price: Price, rates: Rates): Bill | null {
   const tariff = tariffOf(price)
-  const rates = tariff.ratesFor(usage.inputTokens)
   const used = quantities(usage)
   let applies = false
   for (let i = 0; i < ITEMS.length; i++) {

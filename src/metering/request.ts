@@ -44,6 +44,7 @@ export function estimateRequest(endpoint: EndpointName, body: Buffer): RequestEs
 
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
 const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds: null })
+const NO_WRITES = Object.freeze({ cacheWrite5mTokens: null, cacheWrite1hTokens: null })
 
 /**
  * What a request may cost beside tokens, before it is sent: the characters to be
@@ -65,6 +66,18 @@ export function estimateItems(endpoint: EndpointName, body: Buffer, count: numbe
     default:
       return NO_ITEMS
   }
+}
+
+/**
+ * What a request may write to the prompt cache, which costs more than to read it: all of its
+ * input, where it asks for that anywhere.
+ */
+export function estimateWrites(
+  body: Buffer, inputTokens: number,
+): Pick<Usage, 'cacheWrite5mTokens' | 'cacheWrite1hTokens'> {
+  if (!body.includes('"cache_control"')) return NO_WRITES
+  const isLong = body.includes('"1h"')
+  return { cacheWrite5mTokens: isLong ? null : inputTokens, cacheWrite1hTokens: isLong ? inputTokens : null }
 }
 
 /**

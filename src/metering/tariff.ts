@@ -19,6 +19,8 @@ export interface Tariff {
    * own: a tier replaces what it names, for the whole request.
    */
   ratesFor(inputTokens: number | null): Rates
+  /** The same before it is known what the output is: text at the rate of the dearest that it can be. */
+  ceilingFor(inputTokens: number | null): Rates
 }
 
 /** Prices are constants: each is made ready once, and forgotten with its price. */
@@ -33,15 +35,31 @@ export function tariffOf(price: Price): Tariff {
 
 function prepare(price: Price): Tariff {
   const { tiers = [], ...own } = price
-  const base = ratesOf(own)
-  const above = tiers.map(tier => ({ above: tier.above, rates: ratesOf({ ...own, ...tier.price }) }))
+  const base = tierOf(own)
+  const above = tiers.map(tier => ({ above: tier.above, ...tierOf({ ...own, ...tier.price }) }))
+  const tierFor = (inputTokens: number | null) => {
+    if (inputTokens === null) return base
+    return above.findLast(tier => inputTokens > tier.above) ?? base
+  }
   return {
     pricesTokens: price.input !== undefined || price.output !== undefined,
-    ratesFor: inputTokens => {
-      if (inputTokens === null) return base
-      return above.findLast(tier => inputTokens > tier.above)?.rates ?? base
-    },
+    ratesFor: inputTokens => tierFor(inputTokens).rates,
+    ceilingFor: inputTokens => tierFor(inputTokens).ceiling,
   }
+}
+
+function tierOf(price: Omit<Price, 'tiers'>): { readonly rates: Rates; readonly ceiling: Rates } {
+  const rates = ratesOf(price)
+  return { rates, ceiling: withDearestOutput(rates) }
+}
+
+const OUTPUT = ITEMS.findIndex(({ item }) => item === 'output')
+const OUTPUTS = new Set<Item>(['reasoning', 'output_audio', 'output_image', 'output'])
+
+function withDearestOutput({ perMillion, scale }: Rates): Rates {
+  const rates = perMillion.filter((rate, i) => rate !== null && OUTPUTS.has(ITEMS[i]!.item)) as bigint[]
+  if (rates.length === 0) return { perMillion, scale }
+  return { perMillion: perMillion.with(OUTPUT, rates.reduce((a, b) => (a > b ? a : b))), scale }
 }
 
 function ratesOf(price: Omit<Price, 'tiers'>): Rates {

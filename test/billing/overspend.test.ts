@@ -39,12 +39,12 @@ function ask(agent: Agent, url: string, body: string): Promise<Answer> {
 
 for (const [protocol, { path, answer, refusal }] of Object.entries(PROTOCOLS)) {
   const body = JSON.stringify({ model: 'm', max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] })
-  // Admission takes a quarter of the bytes for the input, and all of max_tokens.
+  // Admission takes a quarter of the bytes for the input, and all of max_tokens, at the dearest rate.
   const input = Math.ceil(body.length / 4)
-  const each = costOf({ input, output: 50 })
+  const each = costOf({ input, output: 50, reasoning: 50 })
   const usage = protocol === 'chat'
-    ? { prompt_tokens: input, completion_tokens: 50, total_tokens: input + 50 }
-    : { input_tokens: input, output_tokens: 50 }
+    ? { prompt_tokens: input, completion_tokens: 50, completion_tokens_details: { reasoning_tokens: 50 } }
+    : { input_tokens: input, output_tokens: 50, output_tokens_details: { thinking_tokens: 50 } }
 
   t.test(`${protocol}: 1,000 requests at once on a budget for 100`, async t => {
     // Nobody is answered before the gateway has decided on all.
