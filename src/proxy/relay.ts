@@ -200,9 +200,11 @@ export class Relay implements AnswerSink {
 
   end(): void {
     if (this.#over) return
+    const atBoundary = this.#atBoundary
     this.#observer?.end()
     if (this.#observer?.terminated === false) {
-      this.broken(new GatewayError('upstream_cut', 'the upstream ended the stream before its end'))
+      const error = new GatewayError('upstream_cut', 'the upstream ended the stream before its end')
+      this.#break(error, atBoundary)
     } else {
       this.#conclude()
     }
@@ -228,10 +230,17 @@ export class Relay implements AnswerSink {
   }
 
   broken(error: GatewayError): void {
-    if (this.#over) return
+    if (!this.#over) this.#break(error, this.#atBoundary)
+  }
+
+  /** Asked before the observer is told of the end: what it then takes for a last event is half of one. */
+  get #atBoundary(): boolean {
+    return this.#observer?.atBoundary ?? this.#open
+  }
+
+  /** @param atBoundary everything so far ended with a whole event */
+  #break(error: GatewayError, atBoundary: boolean): void {
     const { res, clock } = this.#host
-    // Before the observer is told of the end: what it then takes for a last event is half of one.
-    const atBoundary = this.#observer?.atBoundary ?? this.#open
     const fault = this.#endObserver()
     const gone = error.code === 'client_gone' || error.code === 'client_stalled'
     // The protocol's own end has passed: nothing is missing, whatever became of the connection.
