@@ -5,6 +5,7 @@ import { compileGlobs } from './config/glob.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
 import { classifyPath, isOwn } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
+import { renameQuery } from './protocols/query.ts'
 import { renamePath } from './protocols/rename.ts'
 import { parseTarget } from './protocols/target.ts'
 import { headersUp } from './proxy/headers.ts'
@@ -57,8 +58,8 @@ export function explain(config: Config, question: Question): Explanation {
   const target = parseTarget(question.path)
   const classified = classifyPath(target.path)
   const query = new URLSearchParams(target.query)
-  const model = classified.pathModel ?? question.model
-    ?? (classified.endpoint.modelIn === 'query' ? query.get('model') : null)
+  const model = classified.pathModel
+    ?? (classified.endpoint.modelIn === 'query' ? query.get('model') || null : null) ?? question.model
   if (isOwn(classified.endpoint)) {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }
@@ -66,9 +67,9 @@ export function explain(config: Config, question: Question): Explanation {
   const steps = routes.trace(target.path, model)
   const route = steps.at(-1)?.miss === null ? (steps.at(-1)?.route ?? null) : null
   const refusal = refuse(classified, question.key, model, route)
-  const candidates = (route?.targets ?? []).map(
-    each => destination(each, classified, target.path, target.query, model),
-  )
+  const candidates = (route?.targets ?? [])
+    .filter(({ upstream }) => classified.endpoint.name !== 'realtime' || upstream.websocket)
+    .map(each => destination(each, classified, target.path, target.query, model))
   return { classified, model, own: false, refusal, steps, candidates }
 }
 
@@ -85,6 +86,9 @@ function refuse(classified: Classified, key: Key | null, model: string | null, r
     }
   }
   if (!route) return row(model === null ? 'unknown_path' : 'model_not_found', 'no route takes it')
+  if (endpoint.name === 'realtime' && !route.targets.some(({ upstream }) => upstream.websocket)) {
+    return row('upgrade_required', 'no upstream of the route takes WebSockets')
+  }
   return null
 }
 
@@ -101,7 +105,7 @@ function destination(
   const masked = upstream.auth ? { ...upstream.auth, value: mask(upstream.auth.value) } : null
   return {
     target,
-    url: base + (renamed === null ? path : renamePath(classified, path, renamed)) + query,
+    url: base + (renamed === null ? path + query : renamedTarget(classified, path, query, renamed)),
     model: renamed ?? model,
     headers: headersUp([], {
       upstream: { ...upstream, auth: masked },
@@ -113,6 +117,11 @@ function destination(
       contentLength: null,
     }),
   }
+}
+
+function renamedTarget(classified: Classified, path: string, query: string, model: string): string {
+  return renamePath(classified, path, model)
+    + (classified.endpoint.modelIn === 'query' ? renameQuery(query, model) : query)
 }
 
 /** `Bearer sk-proj-abcdef` becomes `Bearer sk-p…`: enough to tell two keys apart, too little to use one. */

@@ -47,3 +47,28 @@ t.test('a single target has nothing of the kind', async t => {
   t.notMatch(text, /order|retries|target /)
   t.match(text, 'upstream  a\n')
 })
+
+t.test('a WebSocket goes where one is taken, its model renamed in the query, and else nowhere', async t => {
+  const file = join(t.testdir({ 'gateway.yaml': `
+upstreams:
+  plain: { url: "https://plain.example" }
+  live: { url: "https://live.example", websocket: true }
+routes:
+  - { model: fast, to: [plain, { upstream: live, model: x }] }
+  - { model: slow, to: plain }
+auth: open
+` }), 'gateway.yaml')
+  const live = await gateway(['explain', '-c', file, '-p', '/v1/realtime?model=fast&voice=a', '-m', 'slow'])
+  t.match(live.stdout, 'model     fast\n', 'the model of the query is the one that counts')
+  t.match(live.stdout, 'url       https://live.example/v1/realtime?model=x&voice=a\nas model  x\n')
+  t.notMatch(live.stdout, 'plain.example')
+  t.equal(live.code, 0)
+
+  const none = await gateway(['explain', '-c', file, '-p', '/v1/realtime?model=slow'])
+  t.match(none.stdout, 'refused   426 upgrade_required: ')
+  t.notMatch(none.stdout, 'plain.example')
+  t.equal(none.code, 1)
+
+  const named = await gateway(['explain', '-c', file, '-p', '/v1/realtime', '-m', 'fast'])
+  t.match(named.stdout, 'url       https://live.example/v1/realtime\nas model  x\n')
+})
