@@ -8,7 +8,7 @@ import type { HandshakeOwner, ProxyServer } from './attempt.ts'
 import { Deadlines } from './deadlines.ts'
 import { appendVia, grouped, ownHeaders } from './headers.ts'
 import type { OwnHeaders } from './headers.ts'
-import { trustedRoots } from './transport.ts'
+import { isMalformedAnswer, trustedRoots } from './transport.ts'
 
 export interface TunnelOptions {
   /** The client's connection, after its handshake was read. */
@@ -45,6 +45,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly #deadlines: Deadlines
   readonly #done = Promise.withResolvers<GatewayError | null>()
   #handshake: ClientRequest | null = null
+  #connected = false
   #upstream: Duplex | null = null
   #over = false
 
@@ -105,7 +106,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     socket.destroySoon = noop
     queueMicrotask(() => {
       delete socket.destroySoon
-      this.#end(this.#upstream === null ? unreachable(error) : null)
+      this.#end(this.#upstream === null ? unanswered(error, this.#connected) : null)
     })
   }
 
@@ -116,8 +117,12 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   onHandshake(handshake: ClientRequest): void {
     this.#handshake = handshake
+    const connected = this.#options.upstream.url.protocol === 'https:' ? 'secureConnect' : 'connect'
     handshake.once('socket', (socket: Duplex) => {
-      socket.once('connect', () => this.#deadlines.waiting())
+      socket.once(connected, () => {
+        this.#connected = true
+        this.#deadlines.waiting()
+      })
     })
     handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => {
       this.#open(answer, upstream)
@@ -169,8 +174,12 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
 function noop(): void {}
 
-function unreachable(cause: Error): GatewayError {
-  return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
+function unanswered(cause: Error, connected: boolean): GatewayError {
+  if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
+  if (isMalformedAnswer(cause)) {
+    return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause })
+  }
+  return new GatewayError('upstream_reset', 'the upstream closed the connection without an answer', { cause })
 }
 
 function refusal(status: number): GatewayError {

@@ -55,3 +55,28 @@ t.test('a client that has left before its limits are known never gets as far as 
   const line = await leaveUndecided(t, websocketTo(url), HANDSHAKE)
   t.match(line, { end: 'client_gone', status: 499 })
 })
+
+const NO_ANSWERS = {
+  'closes its connection instead of an answer': ['upstream_reset', (socket: Socket) => socket.end()],
+  'answers with no HTTP': ['upstream_invalid', (socket: Socket) => socket.end('SSH-2.0\r\n\r\n')],
+} as const
+for (const [what, [code, answer]] of Object.entries(NO_ANSWERS)) {
+  t.test(`an upstream that ${what} was reached: ${code}`, async t => {
+    const { url } = await startRawUpstream(t, socket => socket.once('data', () => answer(socket)))
+    const gateway = await startTestGateway(t, websocketTo(url))
+    const client = await connect(t, gateway.url)
+    client.send(HANDSHAKE)
+    t.match(await client.until(/"code"/), / 502 /)
+    t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { error: code })
+  })
+}
+
+t.test('an upstream that is silent in the TLS handshake is not connected', async t => {
+  const { url } = await startRawUpstream(t, () => {})
+  const gateway = await startTestGateway(
+    t, `${websocketTo(url.replace('http:', 'https:'))}timeouts: { connect: 300ms }\n`,
+  )
+  const client = await connect(t, gateway.url)
+  client.send(HANDSHAKE)
+  t.match(await client.until(/"code"/), / 504 [^]*"connect_timeout"/)
+})

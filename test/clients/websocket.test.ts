@@ -229,7 +229,7 @@ t.test('an upstream that refuses the handshake', async t => {
     ['status=401', 502, 'upstream_rejected_key'],
     ['status=503', 502, 'upstream_invalid'],
     ['status=404', 426, 'upgrade_required'],
-    ['reset', 502, 'upstream_unreachable'],
+    ['reset', 502, 'upstream_reset'],
   ]
   for (const [fault, due, code] of cases) {
     const { status, body } = await refusal(t, `${gateway.url}/v1/realtime?model=sim,${fault}`)
