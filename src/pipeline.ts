@@ -167,14 +167,15 @@ export function route(gateway: Gateway, exchange: Exchange): Route {
   const { model, target, classified } = exchange
   const found = gateway.routes.match(target.path, model)
   if (found) return found
-  if (model !== null && (classified.endpoint.name !== 'other' || gateway.routes.servesPath(target.path))) {
+  const isServed = gateway.routes.servesPath(target.path)
+  if (model !== null && (classified.endpoint.name !== 'other' || isServed)) {
     throw new GatewayError('model_not_found', `the model '${model}' does not exist on ${target.path}`, {
       param: 'model',
     })
   }
-  throw unknownPath(exchange)
+  throw unknownPath(exchange, isServed ? ' to a request that names no model' : '')
 }
 
-function unknownPath(exchange: Exchange): GatewayError {
-  return new GatewayError('unknown_path', `nothing is served at ${exchange.target.path}`)
+function unknownPath(exchange: Exchange, to = ''): GatewayError {
+  return new GatewayError('unknown_path', `nothing is served at ${exchange.target.path}${to}`)
 }

@@ -248,3 +248,20 @@ t.test('over HTTP/2 the same, with END_STREAM', async t => {
 
 // The gateway that all share keeps the process alive until then.
 t.end()
+
+t.test('what is served to those who name a model is not said to be served to nobody', async t => {
+  const said = async (path: string, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${KEY}` }
+    const answer = await fetch(`${gateway.url}${path}`, { headers, ...init })
+    t.equal(answer.status, 404)
+    const { error } = await answer.json() as Body
+    t.equal(error['code'], 'unknown_path')
+    return error['message']
+  }
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  t.equal(
+    await said('/v1/responses', { method: 'POST', headers, body: '{"input":"hi"}' }),
+    'nothing is served at /v1/responses to a request that names no model',
+  )
+  t.equal(await said('/nowhere'), 'nothing is served at /nowhere')
+})
