@@ -8,11 +8,13 @@ import { candidates } from './candidates.ts'
 import type { Target } from './config/types.ts'
 import { GatewayError, asGatewayError, upgradeRequired } from './errors.ts'
 import type { AttemptRecord, Exchange } from './exchange.ts'
+import { alarm } from './forward-log.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { draftRow } from './ledger-row.ts'
 import { admit, identify, open, route } from './pipeline.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { headersUp } from './proxy/headers.ts'
+import { isOperatorsFault } from './proxy/retry.ts'
 import { Tunnel } from './proxy/websocket.ts'
 import { reserve } from './reserve.ts'
 import { candidateId } from './routing/candidate.ts'
@@ -156,6 +158,10 @@ async function openTunnel(
   exchange.underWay = null
   record.ms = gateway.clock.monotonic() - beganAt
   record.outcome = failure?.code ?? 'ok'
+  if (running.refusedWith !== null) {
+    record.status = running.refusedWith
+    if (isOperatorsFault(running.refusedWith)) alarm(gateway, exchange, candidate, running.refusedWith)
+  }
   if (exchange.status === 101) trial.succeeded()
   else if (failure?.source === 'upstream') trial.failed(null)
   else trial.abandoned()

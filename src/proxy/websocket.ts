@@ -39,6 +39,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly method = 'GET'
   readonly url: string
   readonly headers: Record<string, string | string[]>
+  /** The HTTP status with which the upstream refused the handshake; null = it did not. */
+  refusedWith: number | null = null
   readonly httpVersion = '1.1'
   readonly httpVersionMajor = 1
   readonly #options: TunnelOptions
@@ -135,7 +137,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       handshake.removeAllListeners('response')
       handshake.once('response', (answer: IncomingMessage) => {
         answer.resume()
-        this.#end(refusal(answer.statusCode ?? 0))
+        this.refusedWith = answer.statusCode ?? 0
+        this.#end(refusal(this.refusedWith))
       })
     })
   }
@@ -185,7 +188,9 @@ function unanswered(cause: Error, connected: boolean): GatewayError {
 function refusal(status: number): GatewayError {
   if (status === 401 || status === 403) {
     return new GatewayError(
-      'upstream_rejected_key', `the upstream answered ${status} to the gateway's own credential`,
+      'upstream_rejected_key',
+      `the upstream answered ${status} to the gateway's own credential; the operator has to mend it`,
+      { headers: { 'x-should-retry': 'false' } },
     )
   }
   if (status === 429 || status >= 500) {

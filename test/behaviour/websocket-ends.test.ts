@@ -71,6 +71,17 @@ for (const [what, [code, answer]] of Object.entries(NO_ANSWERS)) {
   })
 }
 
+t.test('an upstream that refuses the credential alarms the operator, and keeps the client from retrying', async t => {
+  const { url } = await startRawUpstream(t, socket => {
+    socket.once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'))
+  })
+  const gateway = await startTestGateway(t, websocketTo(url))
+  const client = await connect(t, gateway.url)
+  client.send(HANDSHAKE)
+  t.match(await client.until(/"code"/), / 502 [^]*\r\nx-should-retry: false\r\n[^]*"upstream_rejected_key"/)
+  t.match(await gateway.waitForLog(line => line.level === 50), { upstream: 'up', status: 403 })
+})
+
 t.test('an upstream that is silent in the TLS handshake is not connected', async t => {
   const { url } = await startRawUpstream(t, () => {})
   const gateway = await startTestGateway(
