@@ -70,6 +70,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       hostname: url.hostname,
       port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
       ...(socketPath === null ? {} : { socketPath }),
+      // Given as an option of `ssl` it would be lost: what a target lacks is taken away there.
+      ...(ca === null ? {} : { ca: trustedRoots(ca) }),
     }
     if (socket.destroyed) {
       this.#left()
@@ -80,13 +82,12 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     proxy.ws(
       this as unknown as IncomingMessage, socket, head,
       {
-        // Its type has no room for a socket path; the code has.
+        // Its type has no room for a socket path and roots; the code has.
         target: target as unknown as URL,
         prependPath: false,
         // Otherwise the path would be parsed, and written anew: `'` as %27.
         toProxy: true,
         changeOrigin: true,
-        ...(ca === null ? {} : { ssl: { ca: trustedRoots(ca) } }),
       },
       error => this.#failed(error),
     )

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import * as https from 'node:https'
+import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { ResponsesWS } from 'openai/resources/responses/ws'
@@ -304,6 +306,32 @@ t.test('an upstream that is gone in the middle of an answer', async t => {
   await once(client, 'open')
   client.send('{"type":"response.create"}')
   t.equal((await closed)[0], 1006)
+})
+
+t.test('an upstream over TLS is trusted by its own roots, and by no others', async t => {
+  const { certFile, cert, key } = certificateFiles(t)
+  const server = https.createServer({ cert, key })
+  t.teardown(() => server.close())
+  new WebSocketServer({ server }).on('connection', far => far.once('message', data => {
+    far.send(data)
+    far.close()
+  }))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const gateway = await startTestGateway(t, `
+upstreams:
+  known: { url: "https://127.0.0.1:${port}", websocket: true, ca: "${certFile}" }
+  unknown: { url: "https://127.0.0.1:${port}", websocket: true }
+routes: [{ model: m, to: known }, { to: unknown }]
+`)
+  const client = connect(t, `${gateway.url}/v1/realtime?model=m`, BEARER)
+  client.once('open', () => client.send('there'))
+  const [data] = await once(client, 'message') as [Buffer]
+  t.equal(String(data), 'there')
+  const { status, body } = await refusal(t, `${gateway.url}/v1/realtime?model=n`)
+  t.equal(status, 502)
+  t.match(body, { error: { code: 'upstream_unreachable' } })
 })
 
 t.test("OpenAI's own clients, by base URL and key alone", async t => {
