@@ -6,7 +6,7 @@ import type { Timeouts } from '../config/types.ts'
 import { GatewayError, upgradeRequired } from '../errors.ts'
 import type { HandshakeOwner, ProxyServer } from './attempt.ts'
 import { Deadlines } from './deadlines.ts'
-import { appendVia, grouped, ownHeaders } from './headers.ts'
+import { grouped, headersDown } from './headers.ts'
 import type { OwnHeaders } from './headers.ts'
 import { isMalformedAnswer, trustedRoots } from './transport.ts'
 
@@ -151,8 +151,12 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#options.socket.off('readable', this.#mayHaveLeft)
     // http-proxy-3 writes the head as a string: one byte for each character, as they were read.
     this.#options.socket.setDefaultEncoding('latin1')
-    const flat = [...ownHeaders(own), 'via', appendVia(answer.headers.via ?? '', '1.1')]
-    for (let i = 0; i < flat.length; i += 2) answer.headers[flat[i] as string] = flat[i + 1]
+    const { upgrade } = answer.headers
+    for (const name of Object.keys(answer.headers)) delete answer.headers[name]
+    // These two open the tunnel; otherwise what is hop-by-hop stays behind.
+    Object.assign(answer.headers, { connection: 'Upgrade', upgrade }, grouped(
+      headersDown(answer.rawHeaders, { own, httpVersion: '1.1', filtered: false }),
+    ))
     upstream.once('close', () => this.#end(null))
     this.#options.onOpen()
   }

@@ -71,7 +71,26 @@ for (const [what, [code, answer]] of Object.entries(NO_ANSWERS)) {
   })
 }
 
-t.test('an upstream that refuses the credential alarms the operator, and keeps the client from retrying', async t => {
+t.test('hop-by-hop headers of the answer stay behind, but for those that open the tunnel', async t => {
+  const { url } = await startRawUpstream(t, socket => {
+    socket.once('data', () => socket.write([
+      'HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade, X-Hop', 'Upgrade: websocket', 'X-Hop: 1',
+      'Keep-Alive: timeout=5', 'Alt-Svc: h3=":443"', 'Via: 1.1 edge', 'Set-Cookie: a=1', 'Set-Cookie: b=2',
+      'X-Request-Id: req_1', '', '',
+    ].join('\r\n')))
+  })
+  const gateway = await startTestGateway(t, websocketTo(url))
+  const client = await connect(t, gateway.url)
+  client.send(HANDSHAKE)
+  const head = (await client.until(/\r\n\r\n/)).toLowerCase()
+  t.notMatch(head, /x-hop|keep-alive|alt-svc/)
+  const opening = /^(connection: upgrade|upgrade: websocket)$/
+  t.equal(head.split('\r\n').filter(line => opening.test(line)).length, 2)
+  t.match(head, /\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nx-request-id: req_1\r\n/)
+  t.match(head, '\r\nvia: 1.1 edge, 1.1 model-gateway\r\n')
+})
+
+t.test('a refused credential alarms the operator, and the client is told not to retry', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'))
   })
