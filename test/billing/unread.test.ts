@@ -33,7 +33,7 @@ async function ask({ gateway }: Books): Promise<number> {
 
 t.test('an answer that passes unread: its cost is unknown, and its reservation stands', async t => {
   const books = await setUp(t, `
-limits: { tokens_per_minute: 1000, budget: { usd: 0.01, per: total } }
+limits: { tokens_per_minute: 1000, budget: { usd: 0.02, per: total } }
 ${priced('m')}`)
   t.equal(await ask(books), 200)
   await books.gateway.waitForLog(line => line.msg === 'exchange')
