@@ -94,6 +94,9 @@ const OTHER: Record<ProtocolName, Classified> = {
   generate: inPath(other('generate')),
 }
 
+/** A verb that is not known by name, such as :predict: the vendor takes the model of the path all the same. */
+const OTHER_VERB: Endpoint = { ...other('generate'), modelIn: 'path' }
+
 /**
  * Recognises a normalised path (without its query). Every path gets an answer:
  * what is not known by name is `other`, in the protocol family of its prefix.
@@ -152,6 +155,7 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   if (colon > modelStart) {
     const endpoint = GENERATE_VERBS.get(plain.slice(colon + 1).replace(/\/$|;[^/]*$/, ''))
     if (endpoint) return named(endpoint, path, modelStart, colon)
+    if (prefix === '/v1beta/') return named(OTHER_VERB, path, modelStart, colon)
   }
   if (prefix === '/v1beta/' && colon === -1 && collection === 'models') {
     return cardPath(path, '/v1beta/models/', MODEL_CARD.generate)

@@ -1,0 +1,43 @@
+import t from 'tap'
+import { startTestGateway } from '../support/gateway.ts'
+import { bodyOf, startUpstream } from '../support/upstream.ts'
+
+/*
+ * Requests by which a key could reach a model that it may not use: what the gateway
+ * reads as one model, and an upstream as another.
+ */
+
+const LIMITED = 'sk-limited-0123456789abcdef'
+const ANY = 'sk-any-0123456789abcdef'
+let seen: string[] = []
+const upstream = await startUpstream(t, async (req, res) => {
+  seen.push(`${req.url} ${await bodyOf(req)}`)
+  res.setHeader('content-type', 'application/json').end('{}')
+})
+const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes:
+  - { model: fast, to: { upstream: up, model: real } }
+  - { to: up }
+keys: [{ name: limited, key: ${LIMITED}, models: [may, fast] }, { name: any, key: ${ANY} }]
+`)
+
+async function ask(path: string, body: string, key = LIMITED) {
+  seen = []
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+  const answer = await fetch(gateway.url + path, { method: 'POST', headers, body })
+  return { status: answer.status, text: await answer.text() }
+}
+
+t.test('the model in the path of a verb that is not known by name, with another in the body', async t => {
+  for (const verb of ['predict', 'predictLongRunning', 'batchGenerateContent', 'Predict', 'predict/']) {
+    const { status, text } = await ask(`/v1beta/models/no:${verb}`, '{"model":"may","instances":[]}')
+    t.equal(status, 403, verb)
+    t.match(text, /MODEL_NOT_ALLOWED/)
+    t.strictSame(seen, [])
+  }
+  t.equal((await ask('/v1beta/models/may:predict', '{"instances":[]}')).status, 200)
+  t.equal((await ask('/v1beta/models/fast:predict', '{"instances":[]}')).status, 200)
+  t.strictSame(seen, ['/v1beta/models/real:predict {"instances":[]}'])
+  t.equal((await ask('/v1beta/models/no:predict', '{"instances":[]}', ANY)).status, 200)
+})
