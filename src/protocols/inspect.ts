@@ -21,10 +21,14 @@ export interface InspectedBody {
   readonly json: ValidJson | null
 }
 
-const WATCHED = new WatchedKeys([
-  'model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'n',
-  'generationConfig', 'requests', 'generateContentRequest',
-])
+const WATCHED = new WatchedKeys(
+  [
+    'model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'n',
+    'generationConfig', 'requests', 'generateContentRequest',
+  ],
+  // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.
+  ['model'],
+)
 
 /** A model's name is a word, not a text: what is longer is nobody's. */
 const MODEL_LENGTH = 256

@@ -8,10 +8,13 @@ export class WatchedKeys {
   readonly longest: number
   readonly #names: readonly string[]
   readonly #bytes: readonly Buffer[]
+  readonly #anyCase: readonly string[]
 
-  constructor(names: readonly string[]) {
+  /** @param anyCase those of the names, in lower case and ASCII, that are found in any case */
+  constructor(names: readonly string[], anyCase: readonly string[] = []) {
     this.#names = [...new Set(names)]
     this.#bytes = this.#names.map(name => Buffer.from(name))
+    this.#anyCase = anyCase
     // A UTF-16 unit takes six bytes as \uXXXX and at most three as UTF-8.
     this.longest = 6 * Math.max(0, ...this.#names.map(name => name.length))
   }
@@ -27,7 +30,7 @@ export class WatchedKeys {
     if (escaped) {
       // As a string of its own: inside objects V8 can misread escaped keys (nodejs/node#63785).
       const name: unknown = JSON.parse(`"${key.toString('utf8', from, to)}"`)
-      return this.#names.find(known => known === name) ?? null
+      return this.#names.find(known => known === name) ?? this.#inOtherCase(name as string)
     }
     for (let n = 0; n < this.#bytes.length; n++) {
       const bytes = this.#bytes[n]!
@@ -36,6 +39,13 @@ export class WatchedKeys {
       while (i < length && bytes[i] === key[from + i]) i++
       if (i === length) return this.#names[n]!
     }
-    return null
+    // As a string only what may be one.
+    if (!this.#anyCase.some(name => name.length === length)) return null
+    return this.#inOtherCase(key.toString('latin1', from, to))
+  }
+
+  #inOtherCase(key: string): string | null {
+    const lower = key.toLowerCase()
+    return this.#anyCase.find(name => name === lower) ?? null
   }
 }

@@ -41,3 +41,19 @@ t.test('the model in the path of a verb that is not known by name, with another 
   t.strictSame(seen, ['/v1beta/models/real:predict {"instances":[]}'])
   t.equal((await ask('/v1beta/models/no:predict', '{"instances":[]}', ANY)).status, 200)
 })
+
+t.test('the key of the model in another case, which an upstream written in Go takes for the same', async t => {
+  for (const body of [
+    '{"model":"may","Model":"no"}', '{"MODEL":"no","model":"may"}', '{"model":"may","mo\\u0044el":"no"}',
+  ]) {
+    for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/responses', '/v1/other']) {
+      const { status, text } = await ask(path, body)
+      t.equal(status, 400, `${path} ${body}`)
+      t.match(text, /more than once/)
+    }
+  }
+  t.strictSame(seen, [])
+  t.equal((await ask('/v1/chat/completions', '{"Model":"no"}')).status, 403)
+  t.equal((await ask('/v1/chat/completions', '{"model":"fast","Model":"fast","models":["x"]}')).status, 200)
+  t.strictSame(seen, ['/v1/chat/completions {"model":"real","Model":"real","models":["x"]}'])
+})

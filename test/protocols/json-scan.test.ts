@@ -178,6 +178,11 @@ t.test('a key is known by what it decodes to', async t => {
   t.equal(valid('{"gr\\u00f6\\u00dfe":1,"größe":2,"gr\\u00f6ße":3}').fields.get('größe')?.length, 3)
   t.equal(valid('{"mod\\\\u0065l":1,"model\\u0000":1,"Model":1," model":1,"mode\\\\l":1}').fields.size, 0)
   t.equal(valid(`{"${'model'.repeat(1000)}":1,"${'\\u006d'.repeat(1000)}":2}`).fields.size, 0)
+  const inAnyCase = scanJson(
+    Buffer.from('{"MODEL":1,"m\\u006fDel":2,"Stream":3,"modél":4}'),
+    new WatchedKeys(['model', 'stream'], ['model']),
+  )
+  t.strictSame(inAnyCase.ok && [...inAnyCase.fields].map(([name, { length }]) => [name, length]), [['model', 2]])
   t.equal(scanJson(Buffer.from('{"":1,"a":2}'), ['']).ok, true)
   const any = scanJson(Buffer.from('{"":1,"__proto__":2,"constructor":3}'), ['', '__proto__'])
   t.strictSame(any.ok && [...any.fields.keys()], ['', '__proto__'])
