@@ -139,17 +139,19 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
 }
 
 /**
- * Where a name is given twice, two parsers can read two different ones: then nobody knows which is allowed.
+ * The model that is named by all of them, or null. Where a name is given twice, two parsers can read two
+ * different ones: then nobody knows which is allowed.
+ *
+ * @throws GatewayError model_ambiguous; model_not_found where the name is too long
  */
-function oneModel(names: readonly string[]): string | null {
+export function oneModel(names: readonly string[]): string | null {
   const name = names[0]
-  if (name === undefined || name === '') return null
   if (names.some(other => other !== name)) {
     throw new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
       param: 'model',
     })
   }
-  return modelName(name)
+  return name === undefined || name === '' ? null : modelName(name)
 }
 
 /**

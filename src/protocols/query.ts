@@ -1,5 +1,4 @@
-import { GatewayError } from '../errors.ts'
-import { modelName } from './inspect.ts'
+import { oneModel } from './inspect.ts'
 
 /**
  * The model that a query names, or null.
@@ -9,14 +8,7 @@ import { modelName } from './inspect.ts'
  *   where the name is too long
  */
 export function queryModel(query: string): string | null {
-  const [model, ...others] = new URLSearchParams(query).getAll('model')
-  if (model === undefined || model === '') return null
-  if (others.some(other => other !== model)) {
-    throw new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
-      param: 'model',
-    })
-  }
-  return modelName(model)
+  return oneModel(new URLSearchParams(query).getAll('model'))
 }
 
 /** Puts another model's name into a query; the order and the bytes of the rest stay. */

@@ -57,3 +57,14 @@ t.test('the key of the model in another case, which an upstream written in Go ta
   t.equal((await ask('/v1/chat/completions', '{"model":"fast","Model":"fast","models":["x"]}')).status, 200)
   t.strictSame(seen, ['/v1/chat/completions {"model":"real","Model":"real","models":["x"]}'])
 })
+
+t.test('an empty model in front of another: parsers take the first or the last', async t => {
+  for (const key of [LIMITED, ANY]) {
+    for (const body of ['{"model":"","model":"no"}', '{"model":"no","model":""}']) {
+      const { status, text } = await ask('/v1/responses', body, key)
+      t.equal(status, 400, body)
+      t.match(text, /more than once/)
+    }
+  }
+  t.strictSame(seen, [])
+})
