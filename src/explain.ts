@@ -80,8 +80,10 @@ function refuse(classified: Classified, key: Key | null, model: string | null, r
   }
   if (key) {
     const identity = identityOf(key, compileGlobs)
-    if (model === null ? identity.restricted : !identity.allows(model)) {
-      const what = model === null ? 'a request without a model' : `the model '${model}'`
+    const mayBeAny = endpoint.isBatch ?? model === null
+    if (mayBeAny ? identity.restricted : !identity.allows(model as string)) {
+      const unnamed = endpoint.isBatch ? 'a batch' : 'a request without a model'
+      const what = mayBeAny ? unnamed : `the model '${model}'`
       return row('model_not_allowed', `the key '${key.name}' may not use ${what}`)
     }
   }

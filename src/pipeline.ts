@@ -151,14 +151,13 @@ function checkMethod(exchange: Exchange): void {
 
 /** @throws GatewayError model_not_allowed */
 export function admit(exchange: Exchange): void {
-  const { identity, model } = exchange
-  if (model === null) {
-    if (!identity.restricted) return
-    throw new GatewayError(
-      'model_not_allowed', 'the key is limited to some models, and the request names none',
-    )
+  const { identity, model, classified } = exchange
+  const { isBatch } = classified.endpoint
+  if (identity.restricted && (model === null || isBatch)) {
+    const why = isBatch ? 'a batch may be for any' : 'the request names none'
+    throw new GatewayError('model_not_allowed', `the key is limited to some models, and ${why}`)
   }
-  if (identity.allows(model)) return
+  if (model === null || identity.allows(model)) return
   throw new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param: 'model' })
 }
 

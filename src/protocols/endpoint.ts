@@ -13,6 +13,8 @@ export interface Endpoint {
   readonly modelIn: 'body' | 'path' | 'query' | 'none'
   /** Without a model the request is refused, whatever the routes say. */
   readonly modelRequired: boolean
+  /** It takes requests of its own models, in its body or in a file that it names; absent = no. */
+  readonly isBatch?: true
 }
 
 /** A path, recognised. */
@@ -94,6 +96,12 @@ const OTHER: Record<ProtocolName, Classified> = {
   generate: inPath(other('generate')),
 }
 
+const BATCH: Record<'chat' | 'messages', Classified> = {
+  chat: inPath({ ...other('chat'), isBatch: true }),
+  messages: inPath({ ...other('messages'), isBatch: true }),
+}
+const BATCH_PATH = /^\/v1\/(?:messages\/)?batches(?:[/;]|$)/
+
 /** A verb that is not known by name, such as :predict: the vendor takes the model of the path all the same. */
 const OTHER_VERB: Endpoint = { ...other('generate'), modelIn: 'path' }
 
@@ -115,7 +123,8 @@ export function classifyPath(path: string): Classified {
   if (plain.startsWith('/v1/models/')) {
     return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
-  return plain.startsWith('/v1/messages') ? OTHER.messages : OTHER.chat
+  const protocol = plain.startsWith('/v1/messages') ? 'messages' : 'chat'
+  return (BATCH_PATH.test(plain) ? BATCH : OTHER)[protocol]
 }
 
 /**

@@ -68,3 +68,17 @@ t.test('an empty model in front of another: parsers take the first or the last',
   }
   t.strictSame(seen, [])
 })
+
+t.test('a model beside a batch, whose requests may be for any', async t => {
+  const requests = '[{"custom_id":"a","params":{"model":"no"}}]'
+  for (const path of [
+    '/v1/batches', '/v1/batches/', '/v1/Batches', '/v1/batches;x=1',
+    '/v1/messages/batches', '/v1/Messages/batches/',
+  ]) {
+    const body = `{"model":"may","input_file_id":"file-1","requests":${requests}}`
+    t.equal((await ask(path, body)).status, 403, path)
+    t.strictSame(seen, [])
+    t.equal((await ask(path, body, ANY)).status, 200, path)
+  }
+  t.equal((await ask('/v1/batches-of-mine', '{"model":"may"}')).status, 200)
+})
