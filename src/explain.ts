@@ -3,7 +3,7 @@ import type { ErrorCode } from './errors.ts'
 import { identityOf } from './auth/keyring.ts'
 import { compileGlobs } from './config/glob.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
-import { classifyPath, isOwn } from './protocols/endpoint.ts'
+import { checkSlashes, classifyPath, isOwn } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
 import { renameQuery } from './protocols/query.ts'
 import { renamePath } from './protocols/rename.ts'
@@ -57,6 +57,7 @@ export const WHY: Readonly<Record<Miss, string>> = {
 export function explain(config: Config, question: Question): Explanation {
   const target = parseTarget(question.path)
   const classified = classifyPath(target.path)
+  checkSlashes(target.path, classified)
   const query = new URLSearchParams(target.query)
   const model = classified.pathModel
     ?? (classified.endpoint.modelIn === 'query' ? query.get('model') || null : null) ?? question.model

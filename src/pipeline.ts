@@ -10,7 +10,7 @@ import { forward } from './forward.ts'
 import type { Gateway } from './gateway.ts'
 import { draftRow } from './ledger-row.ts'
 import { answerModels, answerStatus } from './own-endpoints.ts'
-import { classifyPath, isApiPath } from './protocols/endpoint.ts'
+import { checkSlashes, classifyPath, isApiPath } from './protocols/endpoint.ts'
 import { parseTarget } from './protocols/target.ts'
 import { reserve } from './reserve.ts'
 import { settle } from './settle.ts'
@@ -86,6 +86,7 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   const { req } = exchange
   exchange.target = parseTarget(req.url ?? '')
   exchange.classified = classifyPath(exchange.target.path)
+  checkSlashes(exchange.target.path, exchange.classified)
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
   }

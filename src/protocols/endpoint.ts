@@ -1,3 +1,4 @@
+import { GatewayError } from '../errors.ts'
 import type { EndpointName, ProtocolName } from './names.ts'
 
 /** What the request body of an endpoint is due to be. */
@@ -142,6 +143,19 @@ export function knownEndpoints(): { readonly path: string; readonly endpoint: En
   ]
 }
 
+/**
+ * An escaped slash may stand in a model's name. Anywhere else most servers read it
+ * as a slash: the path would be one to the routes and the meter, and another to them.
+ *
+ * @throws GatewayError bad_request_target
+ */
+export function checkSlashes(path: string, { pathModelStart: start, pathModelEnd: end }: Classified): void {
+  if (!path.includes('%')) return
+  if (/%2f/i.test(path.slice(0, start) + path.slice(end))) {
+    throw new GatewayError('bad_request_target', "only a model's name may hold an escaped slash")
+  }
+}
+
 /** Does the gateway answer it itself? */
 export function isOwn({ name }: Endpoint): boolean {
   return name === 'status' || name === 'models.list' || name === 'models.get'
@@ -161,11 +175,13 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   const operation = plain.indexOf('/operations/', modelStart)
   if (operation > modelStart) return named(OPERATION, path, modelStart, operation)
   const colon = plain.lastIndexOf(':')
-  if (colon > modelStart) {
-    const endpoint = GENERATE_VERBS.get(plain.slice(colon + 1).replace(/\/$|;[^/]*$/, ''))
-    if (endpoint) return named(endpoint, path, modelStart, colon)
-    if (prefix === '/v1beta/') return named(OTHER_VERB, path, modelStart, colon)
+  // An escaped colon is one to the vendor; in a model's name it is no verb's.
+  for (const [at, length] of [[colon, 1], [plain.lastIndexOf('%3a'), 3]] as const) {
+    if (at <= modelStart) continue
+    const endpoint = GENERATE_VERBS.get(plain.slice(at + length).replace(/\/$|;[^/]*$/, ''))
+    if (endpoint) return named(endpoint, path, modelStart, at)
   }
+  if (prefix === '/v1beta/' && colon > modelStart) return named(OTHER_VERB, path, modelStart, colon)
   if (prefix === '/v1beta/' && colon === -1 && collection === 'models') {
     return cardPath(path, '/v1beta/models/', MODEL_CARD.generate)
   }

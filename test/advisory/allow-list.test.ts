@@ -82,3 +82,17 @@ t.test('a model beside a batch, whose requests may be for any', async t => {
   }
   t.equal((await ask('/v1/batches-of-mine', '{"model":"may"}')).status, 200)
 })
+
+t.test('an escaped slash, which most servers read as a slash: no way round routes or the meter', async t => {
+  for (const path of [
+    '/v1/chat%2Fcompletions', '/v1%2fchat/completions', '/v1/x%2Fy', '/v1/models%2Fno',
+    '/v1beta/models%2Fno:generateContent', '/v1beta/models/may:x%2Fy',
+  ]) {
+    const { status, text } = await ask(path, '{"model":"may"}', ANY)
+    t.equal(status, 400, path)
+    t.match(text, /escaped slash/)
+  }
+  t.strictSame(seen, [])
+  t.equal((await ask('/v1beta/models/org%2Fname:generateContent', '{}', ANY)).status, 200)
+  t.strictSame(seen, ['/v1beta/models/org%2Fname:generateContent {}'])
+})

@@ -75,6 +75,10 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
   ]) {
     t.strictSame(summary(path), ['generate.content', 'generate', 'M'], path)
   }
+  for (const path of ['/v1beta/models/t%3AgenerateContent', '/v1beta/tunedModels/t%3agenerateContent/']) {
+    t.strictSame(summary(path), ['generate.content', 'generate', 't'], path)
+  }
+  t.strictSame(summary('/v1beta/models/ft%3At'), ['models.get', 'generate', 'ft:t'])
   t.ok(isApiPath('/V1/x'))
 })
 
