@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { BodyKind } from './protocols/endpoint.ts'
 import {
-  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
+  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, oneModel, opaqueBody,
 } from './protocols/inspect.ts'
 import type { BodyFormat, InspectedBody } from './protocols/inspect.ts'
 import type { JsonScan } from './protocols/json-scan.ts'
@@ -116,8 +116,15 @@ function modelOf(exchange: Exchange): string | null {
     case 'query':
       return queryModel(target.query)
     case 'body':
-      return body?.model ?? null
+      return body?.model ? besideQuery(body.model, exchange) : null
     case 'none':
       return null
   }
+}
+
+/** Some read it from the query: on a path that is not known nobody knows which of two would count. */
+function besideQuery(model: string, { classified, target }: Exchange): string {
+  const other = classified.endpoint.name === 'other' ? queryModel(target.query) : null
+  if (other !== null) oneModel([model, other])
+  return model
 }

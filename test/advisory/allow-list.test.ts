@@ -96,3 +96,12 @@ t.test('an escaped slash, which most servers read as a slash: no way round route
   t.equal((await ask('/v1beta/models/org%2Fname:generateContent', '{}', ANY)).status, 200)
   t.strictSame(seen, ['/v1beta/models/org%2Fname:generateContent {}'])
 })
+
+t.test('a model in the query of a path that is not known, with another in the body', async t => {
+  const { status, text } = await ask('/v1/listen?a=b&m%6fdel=no', '{"model":"may","url":"https://x.example/a.wav"}')
+  t.equal(status, 400)
+  t.match(text, /more than once/)
+  t.strictSame(seen, [])
+  t.equal((await ask('/v1/listen?model=may', '{"model":"may"}')).status, 200)
+  t.equal((await ask('/v1/chat/completions?model=no', '{"model":"may"}')).status, 200, 'not where it is known')
+})
