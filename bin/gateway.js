@@ -19,6 +19,10 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const isRelaunched = process.env[RELAUNCHED] !== undefined
 delete process.env[RELAUNCHED]
 
+// Node would open a debugger, to which anybody on the machine may connect, and who sends this means to have
+// the logs opened anew.
+process.on('SIGUSR1', () => {})
+
 if (major >= OLDEST) {
   if (isRelaunched) dieWithParent()
   run()

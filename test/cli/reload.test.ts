@@ -65,6 +65,16 @@ t.test('SIGHUP reads the file again; one with an error changes nothing', async t
   t.match(await running.ended, { code: 0, stderr: '' })
 })
 
+t.test('SIGUSR1, at which other servers open their logs anew, opens no debugger', async t => {
+  const running = await listening(t, ['serve'], { cwd: t.testdir({ 'gateway.yaml': yaml('one') }) })
+  running.child.kill('SIGUSR1')
+  running.child.kill('SIGHUP')
+  await running.logged(RELOADED)
+  t.same(await models(running), ['one'])
+  running.child.kill('SIGTERM')
+  t.match(await running.ended, { code: 0, stderr: '' })
+})
+
 t.test('a SIGHUP that comes while it starts does not end it: the file is read again', {
   skip: process.platform === 'win32' && 'no signals',
 }, async t => {
