@@ -18,6 +18,8 @@ export interface SiteOptions {
   readonly listen: Address
   /** Another process may listen there too. */
   readonly reusePort: boolean
+  /** Connections that are open at once; one more is closed. */
+  readonly maxConnections: number
   /** Directory of the built pages. */
   readonly root: string
 }
@@ -40,7 +42,9 @@ const NOT_BUILT = 'The documentation is not built. Build it with: npm run build:
  *
  * @throws the system's error when the address cannot be listened on
  */
-export async function serveSite({ listen, reusePort, root }: SiteOptions): Promise<Site> {
+export async function serveSite(
+  { listen, reusePort, maxConnections, root }: SiteOptions,
+): Promise<Site> {
   const index = join(root, 'index.html')
   const built = existsSync(index)
   const app = Fastify({ forceCloseConnections: 'idle', routerOptions: { ignoreTrailingSlash: false } })
@@ -48,6 +52,7 @@ export async function serveSite({ listen, reusePort, root }: SiteOptions): Promi
   if (built) await pages(app, root)
   else app.setNotFoundHandler((_, reply) => reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT))
   await app.ready()
+  app.server.maxConnections = maxConnections
   app.server.listen(listen.fd === undefined ? { ...listen, reusePort } : { fd: listen.fd })
   try {
     await once(app.server, 'listening')

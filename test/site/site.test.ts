@@ -20,7 +20,7 @@ const PAGES = {
 async function start(t: Test, pages: object = PAGES): Promise<string> {
   const dir = t.testdir({ 'secret.txt': 'not for everybody', root: pages as never })
   const site = await serveSite({
-    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, root: `${dir}/root`,
+    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, maxConnections: 20, root: `${dir}/root`,
   })
   t.teardown(() => site.close())
   return site.url
@@ -85,7 +85,8 @@ t.test('files whose names change with their content are kept, pages are asked fo
 
 t.test('without pages it says how to build them', async t => {
   const dir = t.testdir({})
-  const site = await serveSite({ listen: { host: '127.0.0.1', port: 0 }, reusePort: false, root: dir })
+  const listen = { host: '127.0.0.1', port: 0 }
+  const site = await serveSite({ listen, reusePort: false, maxConnections: 20, root: dir })
   t.teardown(() => site.close())
   t.equal(site.built, false)
   const res = await fetch(site.url)
@@ -96,11 +97,13 @@ t.test('without pages it says how to build them', async t => {
 t.test('an address that is taken is the caller\'s to report', async t => {
   const url = new URL(await start(t))
   const listen = { host: '127.0.0.1', port: Number(url.port) }
-  await t.rejects(serveSite({ listen, reusePort: false, root: t.testdirName }), { code: 'EADDRINUSE' })
+  const options = { listen, reusePort: false, maxConnections: 20, root: t.testdirName }
+  await t.rejects(serveSite(options), { code: 'EADDRINUSE' })
 })
 
 t.test('two processes may share the address where that is wanted', async t => {
-  const options = { listen: { host: '127.0.0.1', port: 0 }, reusePort: true, root: t.testdir(PAGES) }
+  const listen = { host: '127.0.0.1', port: 0 }
+  const options = { listen, reusePort: true, maxConnections: 20, root: t.testdir(PAGES) }
   const first = await serveSite(options)
   t.teardown(() => first.close())
   const second = await serveSite({
@@ -110,9 +113,18 @@ t.test('two processes may share the address where that is wanted', async t => {
   t.equal(second.url, first.url)
 })
 
+t.test('connections have a bound', async t => {
+  const { port, hostname } = new URL(await start(t))
+  const sockets = Array.from({ length: 21 }, () => connect(Number(port), hostname))
+  t.teardown(() => sockets.forEach(socket => socket.destroy()))
+  await Promise.race(sockets.map(socket => once(socket.resume(), 'close')))
+  t.equal(sockets.filter(socket => socket.closed).length, 1)
+  sockets.find(socket => !socket.closed)?.destroy()
+})
+
 t.test('closing waits for no idle connection', async t => {
   const site = await serveSite({
-    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, root: t.testdir(PAGES),
+    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, maxConnections: 20, root: t.testdir(PAGES),
   })
   const { port, hostname } = new URL(site.url)
   const socket = connect(Number(port), hostname)
