@@ -5,6 +5,7 @@ import { systemClock } from '../clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import { LimitsDesk } from '../limits/desk.ts'
 import { createLimiter } from '../limits/limiter.ts'
+import { cutWhenItDies } from './handed-out.ts'
 import type { Beginning, Listening, Order, Report } from './messages.ts'
 
 export interface Supervisor {
@@ -59,6 +60,7 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
   const start = (patience: number): void => {
     const startedAt = performance.now()
     const worker = cluster.fork()
+    cutWhenItDies(worker)
     const window = desk.window(answers => tell(worker, { kind: 'limits', answers }))
     tell(worker, { kind: 'begin', beginning: { ...beginning, text } })
     // A message to one that has just gone.

@@ -126,6 +126,23 @@ t.test('a worker that is killed: another takes its place, and what it held is fr
   t.pass('the ledger tells what was interrupted')
 })
 
+t.test('a worker that is killed before it has taken a connection: that ends too', { skip: linux }, async t => {
+  const gateway = await startWorkers(t, 'concurrent: 4')
+  const victim = workersOf(gateway.child.pid)[0] as number
+  process.kill(victim, 'SIGSTOP')
+  let answered = 0
+  const { promise: othersAnswered, resolve } = Promise.withResolvers<void>()
+  const clients = await Promise.all(Array.from({ length: 4 }, () => connect(t, gateway.url)))
+  const ends = clients.map(client => client.ended.finally(() => {
+    if (++answered === 3) resolve()
+  }))
+  for (const client of clients) client.send('GET /api/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  await othersAnswered
+  process.kill(victim, 'SIGKILL')
+  await Promise.all(ends)
+  t.equal(clients.filter(({ text }) => text.startsWith('HTTP/1.1 200 ')).length, 3)
+})
+
 t.test('a successor begins with what is in force, whatever the file says by then', {
   skip: linux,
 }, async t => {
