@@ -103,7 +103,7 @@ const BATCH: Record<'chat' | 'messages', Classified> = {
 }
 const BATCH_PATH = /^\/v1\/(?:messages\/)?batches(?:[/;]|$)/
 
-/** A verb that is not known by name, such as :predict: the vendor takes the model of the path all the same. */
+/** A verb that is not known by name, such as :predict: the vendor takes the path's model all the same. */
 const OTHER_VERB: Endpoint = { ...other('generate'), modelIn: 'path' }
 
 /**

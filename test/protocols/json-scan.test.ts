@@ -182,7 +182,8 @@ t.test('a key is known by what it decodes to', async t => {
     Buffer.from('{"MODEL":1,"m\\u006fDel":2,"Stream":3,"modél":4}'),
     new WatchedKeys(['model', 'stream'], ['model']),
   )
-  t.strictSame(inAnyCase.ok && [...inAnyCase.fields].map(([name, { length }]) => [name, length]), [['model', 2]])
+  t.strictSame(inAnyCase.ok && [...inAnyCase.fields.keys()], ['model'])
+  t.equal(inAnyCase.ok && inAnyCase.fields.get('model')?.length, 2)
   t.equal(scanJson(Buffer.from('{"":1,"a":2}'), ['']).ok, true)
   const any = scanJson(Buffer.from('{"":1,"__proto__":2,"constructor":3}'), ['', '__proto__'])
   t.strictSame(any.ok && [...any.fields.keys()], ['', '__proto__'])

@@ -126,7 +126,7 @@ t.test('a worker that is killed: another takes its place, and what it held is fr
   t.pass('the ledger tells what was interrupted')
 })
 
-t.test('a worker that is killed before it has taken a connection: that ends too', { skip: linux }, async t => {
+t.test('a worker that is killed before it took a connection: that ends too', { skip: linux }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 4')
   const victim = workersOf(gateway.child.pid)[0] as number
   process.kill(victim, 'SIGSTOP')
@@ -136,7 +136,8 @@ t.test('a worker that is killed before it has taken a connection: that ends too'
   const ends = clients.map(client => client.ended.finally(() => {
     if (++answered === 3) resolve()
   }))
-  for (const client of clients) client.send('GET /api/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  const status = 'GET /api/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  for (const client of clients) client.send(status)
   await othersAnswered
   process.kill(victim, 'SIGKILL')
   await Promise.all(ends)
