@@ -81,7 +81,7 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   return forward(gateway, exchange, order)
 }
 
-/** @throws GatewayError bad_request_target, bad_header, draining, overloaded */
+/** @throws GatewayError bad_request_target, bad_header, bad_framing, draining, overloaded */
 export function open(gateway: Gateway, exchange: Exchange): void {
   const { req } = exchange
   exchange.target = parseTarget(req.url ?? '')
@@ -89,6 +89,10 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   checkSlashes(exchange.target.path, exchange.classified)
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
+  }
+  // Node takes the chunks apart and leaves what was done to the body before: it would go up as it is.
+  if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
+    throw new GatewayError('bad_framing', "the only transfer coding that is understood is 'chunked'")
   }
   // Of an HTTP/1.0 client an expectation is to be ignored (RFC 9110 section 10.1.1).
   if (req.headers.expect !== undefined && !exchange.awaitsContinue && req.httpVersion !== '1.0') {

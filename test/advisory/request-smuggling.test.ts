@@ -57,6 +57,11 @@ const refused: [string, string][] = [
     'chunked not last',
     `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
   ],
+  [
+    'another coding under the chunks',
+    `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: gzip, chunked\r\nConnection: close\r\n\r\n` +
+      '2\r\n{}\r\n0\r\n\r\n',
+  ],
   ['space before the colon', `POST /v1/files HTTP/1.1\r\n${AUTH}Content-Length : 5\r\n\r\nhello`],
   [
     'obs-fold',
