@@ -47,7 +47,7 @@ export async function firstByteTimes(
   return times
 }
 
-/** Calls as often as a thread of its own says, with the time at which that was due, until it is told false. */
+/** Calls as often as a thread of its own says, with the time at which it was due, until it is told false. */
 async function everyMs(ms: number, call: (dueAt: number) => boolean): Promise<void> {
   const cell = new Int32Array(new SharedArrayBuffer(4))
   const metronome = new Worker(new URL('metronome.mjs', import.meta.url), {

@@ -67,7 +67,7 @@ const VERBS = [
   ['batchEmbedContents', 'generate.batch_embed'],
 ] as const
 
-/** They are forwarded as they are; of each the path tells the model. */
+/** They are forwarded as they are, and below /v1beta/ all others too; of each the path tells the model. */
 const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
 
 const OF_A_MODEL: Endpoint = {
@@ -102,9 +102,6 @@ const BATCH: Record<'chat' | 'messages', Classified> = {
   messages: inPath({ ...other('messages'), isBatch: true }),
 }
 const BATCH_PATH = /^\/v1\/(?:messages\/)?batches(?:[/;]|$)/
-
-/** A verb that is not known by name, such as :predict: the vendor takes the path's model all the same. */
-const OTHER_VERB: Endpoint = { ...other('generate'), modelIn: 'path' }
 
 /**
  * Recognises a normalised path (without its query). Every path gets an answer:
@@ -181,7 +178,7 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
     const endpoint = GENERATE_VERBS.get(plain.slice(at + length).replace(/\/$|;[^/]*$/, ''))
     if (endpoint) return named(endpoint, path, modelStart, at)
   }
-  if (prefix === '/v1beta/' && colon > modelStart) return named(OTHER_VERB, path, modelStart, colon)
+  if (prefix === '/v1beta/' && colon > modelStart) return named(OF_A_MODEL, path, modelStart, colon)
   if (prefix === '/v1beta/' && colon === -1 && collection === 'models') {
     return cardPath(path, '/v1beta/models/', MODEL_CARD.generate)
   }
