@@ -47,6 +47,8 @@ export class LimitsWindow {
 
   /** Does what was asked. What is answered at once goes out together. */
   take(requests: readonly Request[]): void {
+    // What it said before it went can be read after, when all that it had counts as used.
+    if (this.#isClosed) return
     for (const request of requests) {
       switch (request.kind) {
         case 'key':

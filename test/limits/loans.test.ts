@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import type { Limits } from '../../src/config/types.ts'
+import type { Request } from '../../src/limits/messages.ts'
 import type { Reservation } from '../../src/limits/types.ts'
 import { USD } from './asking.ts'
 import { limits } from './limits-of.ts'
@@ -158,6 +159,27 @@ t.test('what a worker had borrowed when it went counts as used, and who waited f
   t.match(await waits, { ok: false, refusal: { which: 'budget' } })
   const free = await Promise.all(Array.from({ length: 64 }, () => two.limiter.admit(ask(own, 0, 0n))))
   t.equal(free.filter(({ ok }) => ok).length, 64, 'nothing of it runs')
+})
+
+t.test('what a worker said before it went and is read after counts for nothing more', async t => {
+  const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
+  const { workers: [one, two], clock } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  await borrow(one, own)
+  const { window } = one
+  const take = window.take.bind(window)
+  const late: (readonly Request[])[] = []
+  window.take = requests => void late.push(requests)
+  clock.advance(100)
+  await quiet()
+  t.ok(late.flat().some(({ kind }) => kind === 'repay'))
+  window.close()
+  await borrow(two, own)
+  for (const requests of late) take(requests)
+  await quiet()
+  // The one that `borrow` leaves open runs.
+  const free = await Promise.all(Array.from({ length: 64 }, () => two.limiter.admit(ask(own, 0, 0n))))
+  t.equal(free.filter(({ ok }) => ok).length, 63)
 })
 
 t.test('other limits end what was lent under those before', async t => {
