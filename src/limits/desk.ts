@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '../clock.ts'
 import type { Limits } from '../config/types.ts'
 import { Slots } from '../slots.ts'
 import type { LocalLimiter } from './limiter.ts'
@@ -11,16 +12,22 @@ function textOf(limits: Limits | null): string {
   return JSON.stringify(limits, (_name, value: unknown) => (value instanceof Map ? [...value] : value))
 }
 
+/** Milliseconds that somebody waits at most for loans to be repaid: a worker may hang. */
+const PATIENCE_MS = 1000
+
 /** The loans of one key, while there are any. */
 interface Lending {
   readonly out: Slots<OutLoan>
   /** Those who would be refused, each to be asked for once more. */
   readonly waiting: (() => void)[]
+  /** Set while somebody waits. */
+  patience: Timer | null
 }
 
 /** Where the limits of all workers are kept. */
 export class LimitsDesk implements Desk {
   readonly #limiter: LocalLimiter
+  readonly #clock: Pick<Clock, 'setTimeout'>
   /** One object for the same limits of the same key, whichever worker names them. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: LimitedKey }>()
   /** By the names of keys. */
@@ -28,8 +35,9 @@ export class LimitsDesk implements Desk {
   #defaults: string | null = null
 
   /** @param limiter new, without defaults: the workers tell them */
-  constructor(limiter: LocalLimiter) {
+  constructor(limiter: LocalLimiter, clock: Pick<Clock, 'setTimeout'>) {
     this.#limiter = limiter
+    this.#clock = clock
   }
 
   /**
@@ -68,11 +76,15 @@ export class LimitsDesk implements Desk {
     }
     lending.waiting.push(() => this.admit(ask, decide))
     for (const { callIn } of lending.out) callIn()
+    // What has not come back by then stays set aside until it does, but nobody waits for it.
+    lending.patience ??= this.#clock.setTimeout(() => {
+      for (const { returned } of lending.out) returned()
+    }, PATIENCE_MS)
   }
 
   lend(ask: Ask, most: number, callIn: () => void): OutLoan | null {
     const { name } = ask.key
-    const lending = this.#lending.get(name) ?? { out: new Slots(), waiting: [] }
+    const lending = this.#lending.get(name) ?? { out: new Slots(), waiting: [], patience: null }
     const loan = lending.waiting.length > 0 ? null : this.#limiter.lend(ask, most)
     if (loan === null) return null
     this.#lending.set(name, lending)
@@ -80,8 +92,11 @@ export class LimitsDesk implements Desk {
       loan,
       callIn,
       returned: () => {
+        // Given up already: its place may be another's.
+        if (lending.out.at(place) !== out) return
         lending.out.delete(place)
         if (lending.out.size > 0) return
+        lending.patience?.cancel()
         this.#lending.delete(name)
         for (const again of lending.waiting) again()
       },

@@ -33,7 +33,8 @@ const WORKED = 60_000
  */
 export function supervise(count: number, beginning: Beginning, log: Logger): Supervisor {
   cluster.setupPrimary({ serialization: 'advanced' })
-  const desk = new LimitsDesk(createLimiter({ defaults: null, compileGlob, clock: systemClock }))
+  const limiter = createLimiter({ defaults: null, compileGlob, clock: systemClock })
+  const desk = new LimitsDesk(limiter, systemClock)
   const ready = Promise.withResolvers<Listening | null>()
   const ended = Promise.withResolvers<boolean>()
   const delays = new Set<NodeJS.Timeout>()

@@ -182,6 +182,28 @@ t.test('what a worker said before it went and is read after counts for nothing m
   t.equal(free.filter(({ ok }) => ok).length, 63)
 })
 
+t.test('who waits for a worker that hangs is told within a second, and nothing is lost', async t => {
+  const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
+  const { workers: [one, two], clock } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  await borrow(one, own)
+  const { window } = one
+  const take = window.take.bind(window)
+  const late: (readonly Request[])[] = []
+  window.take = requests => void late.push(requests)
+  const told: boolean[] = []
+  const wish = ask(own, 0, 10n * USD - CENT)
+  for (let n = 0; n < 2; n++) void Promise.resolve(two.limiter.admit(wish)).then(({ ok }) => told.push(ok))
+  await quiet()
+  t.same(told, [], 'it may still answer')
+  clock.advance(1000)
+  await quiet()
+  t.same(told, [false, false])
+  t.notOk((await two.limiter.admit(wish)).ok, 'nor does anybody else wait')
+  for (const requests of late) take(requests)
+  t.ok((await two.limiter.admit(wish)).ok, 'all but what still runs is free')
+})
+
 t.test('other limits end what was lent under those before', async t => {
   const { workers: [worker] } = office(1)
   if (!worker) throw new Error('no worker')

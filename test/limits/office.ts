@@ -18,7 +18,7 @@ export interface Desked {
 /** Workers with one desk; what they say to each other is copied, and comes later, as between processes. */
 export function office(count: number, defaults: Limits | null = null) {
   const clock = new FakeClock()
-  const desk = new LimitsDesk(createLimiter({ defaults: null, compileGlob, clock }))
+  const desk = new LimitsDesk(createLimiter({ defaults: null, compileGlob, clock }), clock)
   const workers = Array.from({ length: count }, (): Desked => {
     const said: (readonly Request[])[] = []
     const window = desk.window(answers => {
