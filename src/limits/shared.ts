@@ -77,7 +77,7 @@ export class SharedLimiter implements Limiter, Holder {
     }
   }
 
-  /** As they were when this key last asked, less what was admitted on a loan since. */
+  /** As they were when this key last asked, less what was admitted on a loan that they do not count. */
   figures(key: LimitedKey, model: string | null): Figures {
     return this.#unlimited(key) ? NO_FIGURES : this.#tabs.get(nameOf(key, model))?.figures() ?? NO_FIGURES
   }
@@ -132,7 +132,6 @@ export class SharedLimiter implements Limiter, Holder {
   #repay(tab: Tab): void {
     const { loan } = tab
     if (loan === null) return
-    tab.loan = null
     tab.repaid(loan)
     this.#loans[loan.loan] = null
     this.#post(loan.close(this, held => this.#open.add(held)))

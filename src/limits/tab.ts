@@ -12,6 +12,8 @@ const MOST_LOAN = 256
 export class Tab {
   loan: Borrowed | null = null
   #figures: Figures
+  /** The loan that the figures count as used, all of it. */
+  #counted: Borrowed | null = null
   #askedAt = -Infinity
   #isLoanAsked = false
   #next = FIRST_LOAN
@@ -43,18 +45,26 @@ export class Tab {
 
   answered(figures: Figures, wasLoanAsked: boolean): void {
     this.#figures = figures
+    this.#counted = this.loan
     if (wasLoanAsked) this.#isLoanAsked = false
   }
 
   /** A loan has ended: how much of it was used tells how large the next one should be. */
-  repaid({ admitted, isMostlyUsed }: Borrowed): void {
+  repaid(loan: Borrowed): void {
+    this.#figures = this.#less(loan)
+    this.loan = this.#counted = null
+    const { admitted, isMostlyUsed } = loan
     this.#next = isMostlyUsed ? Math.min(MOST_LOAN, admitted * 2) : Math.max(LEAST_LOAN, admitted)
   }
 
   figures(): Figures {
+    return this.loan === null ? this.#figures : this.#less(this.loan)
+  }
+
+  #less(loan: Borrowed): Figures {
     const { requests, tokens } = this.#figures
-    if (this.loan === null) return this.#figures
-    return { requests: less(requests, this.loan.admitted), tokens: less(tokens, this.loan.takenTokens) }
+    if (loan === this.#counted) return this.#figures
+    return { requests: less(requests, loan.admitted), tokens: less(tokens, loan.takenTokens) }
   }
 }
 

@@ -74,6 +74,28 @@ t.test('figures fall with each request that a loan admits', async t => {
   t.equal(tokens?.remaining, (before.tokens?.remaining ?? 0) - 25)
 })
 
+t.test('figures stay as low when the loan has ended', async t => {
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  const key = { name: 'team', limits: FAR }
+  await admitted(worker, ask(FAR, 25))
+  const before = worker.limiter.figures(key, 'm')
+  clock.advance(100)
+  t.same(worker.limiter.figures(key, 'm'), before)
+})
+
+t.test('figures that count a loan as used are not lowered by it once more', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  // The second asks for a loan of 16; what the third is told counts that as used.
+  await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(FAR, 10))))
+  for (let n = 0; n < 10; n++) t.notOk(worker.limiter.admit(ask(FAR, 10)) instanceof Promise)
+  const { requests, tokens } = worker.limiter.figures({ name: 'team', limits: FAR }, 'm')
+  t.equal(requests?.remaining, 100_000 - 3 - 16)
+  t.equal(tokens?.remaining, 10_000_000 - 30 - 160)
+})
+
 t.test('nothing is lent where limits are near, nor to a key of which little comes', async t => {
   const { workers: [worker], clock } = office(1)
   if (!worker) throw new Error('no worker')
