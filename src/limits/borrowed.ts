@@ -1,4 +1,5 @@
 import { Slots } from '../slots.ts'
+import { counted, notNegative, whole } from './amounts.ts'
 import type { LentSize, Request } from './messages.ts'
 import type { Estimate, Outcome, Reservation } from './types.ts'
 
@@ -98,24 +99,26 @@ export class Borrowed implements Holder {
   /** Admits a request, if what is left is enough for it. @returns null if it is not */
   admit(estimate: Estimate, now: number): Held | null {
     if (this.#admitted === this.#requests || now >= this.#until) return null
-    const { tokens, pico } = estimate
+    const tokens = whole(estimate.tokens)
+    const pico = estimate.pico === null ? null : notNegative(estimate.pico)
     if (this.#tokens !== null && tokens > this.#tokens) return null
     if (this.#pico !== null && (pico === null || pico > this.#pico)) return null
     this.#admitted++
     this.#takenTokens += tokens
     if (this.#tokens !== null) this.#tokens -= tokens
     if (this.#pico !== null) this.#pico -= pico ?? 0n
-    const held = new Held(estimate)
+    const held = new Held({ tokens, pico })
     held.move(this, this.#open.add(held))
     return held
   }
 
   left(): void {}
 
-  settled(at: number, { tokens, pico }: Outcome): void {
+  settled(at: number, outcome: Outcome): void {
     const held = this.#open.at(at)
     if (held === null) return
     this.#open.delete(at)
+    const { tokens, pico } = counted(outcome)
     if (tokens !== null) this.#takenTokens += tokens - held.estimate.tokens
     this.#usedPico += pico ?? held.estimate.pico ?? 0n
   }

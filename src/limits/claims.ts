@@ -1,4 +1,4 @@
-import { notNegative, whole } from './amounts.ts'
+import { counted } from './amounts.ts'
 import type { Claim } from './scope.ts'
 import type { LimitClock, Outcome, Reservation } from './types.ts'
 
@@ -19,16 +19,12 @@ export class Claims implements Reservation {
     for (const { scope } of this.#claims) scope.leave()
   }
 
-  settle({ tokens, pico }: Outcome): void {
+  settle(outcome: Outcome): void {
     this.leave()
     const claims = this.#claims
     this.#claims = []
     const mono = Math.floor(this.#clock.monotonic())
-    const outcome = {
-      tokens: tokens === null || Number.isNaN(tokens) ? null : whole(tokens),
-      pico: pico === null ? null : notNegative(pico),
-    }
-    for (const claim of claims) claim.scope.settle(claim, outcome, mono)
+    for (const claim of claims) claim.scope.settle(claim, counted(outcome), mono)
   }
 
   release(): void {

@@ -96,6 +96,27 @@ t.test('figures that count a loan as used are not lowered by it once more', asyn
   t.equal(tokens?.remaining, 10_000_000 - 30 - 160)
 })
 
+t.test('counts that are none are to a loan what they are to the limits themselves', async t => {
+  const own = limits({ tokensPerMinute: 10_000_000, budget: { usd: '1000', per: 'day' } })
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, own)
+  const held = await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(own))))
+  held[0]?.settle({ tokens: NaN, pico: null })
+  held[1]?.settle({ tokens: -1000, pico: -100n * CENT })
+  held[2]?.settle({ tokens: 6.5, pico: CENT })
+  t.ok(worker.limiter.admit(ask(own, NaN)) instanceof Promise, 'too much')
+  clock.advance(100)
+  await quiet()
+  clock.advance(100)
+  // Open is the one that `borrow` leaves, and this one; used are 10, 0 and 7, of which 200 ms have drained all.
+  await admitted(worker, ask(own))
+  t.ok((worker.limiter.figures({ name: 'team', limits: own }, 'm').tokens?.remaining ?? 0) > 9_999_000)
+  const rest = limits({ budget: { usd: '0.05', per: 'day' } })
+  t.notOk((await worker.limiter.admit(ask(rest, 0, 2n * CENT))).ok, 'four cents are spent or set aside')
+  t.ok((await worker.limiter.admit(ask(rest, 0, CENT))).ok)
+})
+
 t.test('nothing is lent where limits are near, nor to a key of which little comes', async t => {
   const { workers: [worker], clock } = office(1)
   if (!worker) throw new Error('no worker')
