@@ -88,7 +88,7 @@ export class SharedLimiter implements Limiter, Holder {
   }
 
   reconfigure(defaults: Limits | null): void {
-    this.#forget()
+    for (const [name, tab] of this.#tabs) this.#renew(name, tab, tab.limits)
     this.#defaults = defaults
     this.#post({ kind: 'defaults', limits: defaults })
   }
@@ -149,8 +149,6 @@ export class SharedLimiter implements Limiter, Holder {
   #ref({ name, limits }: LimitedKey): number {
     const known = this.#keys.get(name)
     if (known?.limits === limits) return known.ref
-    // What was lent under other limits is nothing for these.
-    if (known !== undefined) this.#forget()
     const ref = known?.ref ?? ++this.#refs
     this.#keys.set(name, { limits, ref })
     this.#post({ kind: 'key', ref, name, limits })
@@ -160,11 +158,20 @@ export class SharedLimiter implements Limiter, Holder {
   #tab(key: LimitedKey, model: string | null): Tab {
     const name = nameOf(key, model)
     const known = this.#tabs.get(name)
-    if (known !== undefined) return known
+    if (known?.limits === key.limits) return known
+    if (known !== undefined) return this.#renew(name, known, key.limits)
     if (this.#tabs.size >= MOST_TABS) this.#forget()
-    const tab = new Tab(NO_FIGURES)
+    const tab = new Tab(key.limits, NO_FIGURES)
     this.#tabs.set(name, tab)
     return tab
+  }
+
+  /** What was lent under other limits, or is about to be, is nothing for these; the figures stay. */
+  #renew(name: string, tab: Tab, limits: Limits | null): Tab {
+    this.#repay(tab)
+    const renewed = new Tab(limits, tab.figures())
+    this.#tabs.set(name, renewed)
+    return renewed
   }
 
   #post(request: Request): void {

@@ -1,3 +1,4 @@
+import type { Limits } from '../config/types.ts'
 import type { Borrowed, Held } from './borrowed.ts'
 import { LEAST_LOAN } from './loan.ts'
 import type { Estimate, Figures, RateFigures } from './types.ts'
@@ -10,6 +11,8 @@ const MOST_LOAN = 256
 
 /** What a worker knows of one key with one model: the latest figures, and a loan if it has one. */
 export class Tab {
+  /** The key's own, under which its loans are lent. */
+  readonly limits: Limits | null
   loan: Borrowed | null = null
   #figures: Figures
   /** The loan that the figures count as used, all of it. */
@@ -18,7 +21,8 @@ export class Tab {
   #isLoanAsked = false
   #next = FIRST_LOAN
 
-  constructor(figures: Figures) {
+  constructor(limits: Limits | null, figures: Figures) {
+    this.limits = limits
     this.#figures = figures
   }
 

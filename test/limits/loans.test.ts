@@ -258,6 +258,21 @@ t.test('other limits end what was lent under those before', async t => {
   t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
 })
 
+t.test('other limits leave the figures that answers under way tell', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  const key = { name: 'team', limits: FAR }
+  const before = worker.limiter.figures(key, 'm')
+  const other = (own: Limits) => ({ ...ask(own), key: { name: 'other', limits: own } })
+  await admitted(worker, other(FAR))
+  await admitted(worker, other(limits({ requestsPerMinute: 5 })))
+  t.same(worker.limiter.figures(key, 'm'), before, 'those of another key')
+  t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise, 'nor does that end the loans of this one')
+  worker.limiter.reconfigure(limits({ concurrent: 5 }))
+  t.equal(worker.limiter.figures(key, 'm').requests?.remaining, (before.requests?.remaining ?? 0) - 1)
+})
+
 t.test('many requests in several workers, with loans: as many as fit, and never more', async () => {
   const task = fc.record({
     worker: fc.nat(2), before: fc.nat(30), during: fc.nat(30), tokens: fc.integer({ min: 1, max: 20 }),
