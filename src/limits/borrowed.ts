@@ -112,6 +112,7 @@ export class Borrowed implements Holder {
     return held
   }
 
+  /** Its turn goes back with the loan. */
   left(): void {}
 
   settled(at: number, outcome: Outcome): void {

@@ -22,7 +22,6 @@ export interface LocalLimiter extends Limiter {
   lend(ask: Ask, most: number): Loan | null
 }
 
-
 /**
  * Limits with their state in memory. A key's state comes into being with its
  * first request, and what a request costs does not depend on the number of keys.

@@ -127,14 +127,14 @@ export class Scope {
   /** Takes what is lent; only where that much is lendable. */
   lend(size: LoanSize, now: Moment): Lent {
     this.#running += size.requests
-    const turns = this.#requestBucket()
+    const requests = this.#requestBucket()
     const bucket = this.#tokenBucket()
     const pico = size.pico ?? 0n
     return {
       scope: this,
       running: size.requests,
-      turns,
-      turnsHold: turns?.hold(size.requests, now.mono) ?? null,
+      requests,
+      requestsHold: requests?.hold(size.requests, now.mono) ?? null,
       bucket,
       hold: bucket?.hold(size.tokens ?? 0, now.mono) ?? null,
       period: this.#account?.reserve(pico, now.wall) ?? null,
@@ -154,11 +154,11 @@ export class Scope {
 
   /** Ends what was lent, of which open requests have their parts by now; `used` is whole and not negative. */
   repay(
-    { running, turns, turnsHold, ...claim }: Lent,
+    { running, requests, requestsHold, ...claim }: Lent,
     used: { readonly requests: number, readonly tokens: number, readonly pico: bigint }, mono: number,
   ): void {
     this.#running -= running
-    if (turns !== null && turnsHold !== null) turns.settle(turnsHold, used.requests, mono)
+    if (requests !== null && requestsHold !== null) requests.settle(requestsHold, used.requests, mono)
     this.settle(claim, used, mono)
   }
 
@@ -226,8 +226,8 @@ export interface Claim {
 export interface Lent {
   readonly scope: Scope
   running: number
-  readonly turns: Bucket | null
-  readonly turnsHold: Hold | null
+  readonly requests: Bucket | null
+  readonly requestsHold: Hold | null
   readonly bucket: Bucket | null
   readonly hold: Hold | null
   readonly period: Period | null
