@@ -1,8 +1,9 @@
 /**
- * One process beside two workers, limits and ledger on: CPU per request, of all
- * processes together and of the busiest of them, which is what sets the rate where
- * cores are free; and requests per second, which on a machine whose cores load and
- * upstream want too show nothing of what two workers can do elsewhere.
+ * One process beside two workers, limits and ledger on. On a machine whose cores
+ * load and upstream want too, requests per second tell nothing of what two workers
+ * can do elsewhere. So the gateway's processes share one core, which is busy all the
+ * time, and load and upstream have the others: what a request costs the busiest of
+ * them there tells how many more there would be where each has a core of its own.
  *
  *   node bench/workers.ts [rounds] [seconds]
  */
@@ -21,14 +22,23 @@ const subjects = [
   await startGateway(upstream.port, { name: 'two workers', server: 'workers: 2' }),
 ]
 
-/** Seconds of CPU of a process and of those that it started. */
-function cpuOfEach(pid: number): number[] {
+/** A process and those that it started. */
+function family(pid: number): number[] {
   const children = execFileSync('sh', ['-c', `pgrep -P ${pid} || true`]).toString().trim().split('\n')
-  return [pid, ...children.filter(Boolean).map(Number)].map(cpuSeconds)
+  return [pid, ...children.filter(Boolean).map(Number)]
+}
+
+/** @param cores as taskset(1) takes them */
+function pin(pid: number, cores: string): void {
+  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', cores, String(pid)])
 }
 
 const CONNECTIONS = 64
 const WARM_UP_MS = 8_000
+
+const cores = availableParallelism()
+for (const pid of [process.pid, upstream.pid as number]) pin(pid, `0-${cores - 2}`)
+for (const subject of subjects) for (const pid of family(subject.pid as number)) pin(pid, String(cores - 1))
 
 const load = requestLoad()
 for (const { port } of subjects) await closedLoop(port, load, CONNECTIONS, WARM_UP_MS)
@@ -37,16 +47,16 @@ const figures = subjects.map(({ name, port, pid }) => ({
 }))
 for (let round = 0; round < rounds; round++) {
   for (const { port, pid, all, busiest, rates } of figures) {
-    const before = cpuOfEach(pid)
+    const before = family(pid).map(cpuSeconds)
     const { units } = await closedLoop(port, load, CONNECTIONS, seconds * 1000)
-    const micros = cpuOfEach(pid).map((after, n) => ((after - (before[n] ?? 0)) * 1e6) / units)
+    const micros = family(pid).map(cpuSeconds).map((after, n) => ((after - (before[n] ?? 0)) * 1e6) / units)
     all.push(micros.reduce((sum, each) => sum + each, 0))
     busiest.push(Math.max(...micros))
     rates.push(units / seconds)
   }
 }
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${availableParallelism()} cores, ${CONNECTIONS} connections, ${rounds} rounds of ${seconds} s`)
+  `${cores} cores, ${CONNECTIONS} connections, ${rounds} rounds of ${seconds} s`)
 printTable(
   ['', 'us CPU per request', 'of the busiest process', 'requests/s'],
   figures.map(({ name, all, busiest, rates }) => [
@@ -54,6 +64,6 @@ printTable(
   ]),
 )
 const [one, two] = figures
-const gains = (one?.busiest ?? []).map((micros, round) => micros / (two?.busiest[round] ?? Number.NaN))
-console.log(`\nas many cores as they want: ${spread(gains, 2)} x`)
+const gains = (one?.all ?? []).map((micros, round) => micros / (two?.busiest[round] ?? Number.NaN))
+console.log(`\nwhere each has a core: ${spread(gains, 2)} x`)
 for (const { stop } of [...subjects, upstream]) stop()

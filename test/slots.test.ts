@@ -40,7 +40,7 @@ t.test('some may leave while they are gone through', async t => {
   t.equal(slots.size, 0)
 })
 
-/** Bytes that a collection of young objects alone leaves, after so many have come and gone. */
+/** Bytes that collections of young objects alone leave at most, while so many come and go. */
 function leftBy(turn: (item: object, at: number) => void): number {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as (options?: { type: 'minor' }) => void
@@ -50,13 +50,16 @@ function leftBy(turn: (item: object, at: number) => void): number {
   gc()
   gc()
   const before = process.memoryUsage().heapUsed
-  for (let i = 0; i < 5_000; i++) {
+  let most = 0
+  for (let i = 1; i <= 5_000; i++) {
     turn({ ballast: ballast() }, i % 32)
-    if (i % 500 === 0) gc({ type: 'minor' })
+    if (i % 250 !== 0) continue
+    gc({ type: 'minor' })
+    gc({ type: 'minor' })
+    // A full collection may come at any time, and would hide what the others left.
+    most = Math.max(most, process.memoryUsage().heapUsed - before)
   }
-  gc({ type: 'minor' })
-  gc({ type: 'minor' })
-  return process.memoryUsage().heapUsed - before
+  return most
 }
 
 t.test('what has left is garbage at once, and a Set would keep most of it', async t => {
@@ -73,6 +76,6 @@ t.test('what has left is garbage at once, and a Set would keep most of it', asyn
     members[at] = item
     set.add(item)
   })
-  t.ok(bySlots < 4_000_000, `${bySlots} bytes`)
-  t.ok(bySet > 16_000_000, `${bySet} bytes: should this fail, a Set will do again`)
+  t.ok(bySlots < 10_000_000, `${bySlots} bytes`)
+  t.ok(bySet > 20_000_000, `${bySet} bytes: should this fail, a Set will do again`)
 })
