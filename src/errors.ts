@@ -109,6 +109,15 @@ export function overloaded(message: string): GatewayError {
   return new GatewayError('overloaded', message, { headers: { 'retry-after': '1' } })
 }
 
+/** The upstream refused the operator's credential with this HTTP status: to ask again is of no use. */
+export function rejectedKey(status: number): GatewayError {
+  return new GatewayError(
+    'upstream_rejected_key',
+    `the upstream answered ${status} to the gateway's own credential; the operator has to mend it`,
+    { headers: { 'x-should-retry': 'false' } },
+  )
+}
+
 /** No WebSocket is to be had: the client can go on with plain HTTP. */
 export function upgradeRequired(message = 'no WebSocket is served here; use plain HTTP'): GatewayError {
   return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })

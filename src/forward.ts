@@ -18,7 +18,7 @@ import type { OwnHeaders, RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
 import { Relay } from './proxy/relay.ts'
 import type { Observer, RelayEnd, RelayHost } from './proxy/relay.ts'
-import { isOperatorsFault } from './proxy/retry.ts'
+import { isCredentialRefused, isOperatorsFault } from './proxy/retry.ts'
 import { quote } from './reserve.ts'
 import { Rescue } from './rescue.ts'
 import type { Step } from './routing/course.ts'
@@ -26,7 +26,7 @@ import { servedBy } from './served-by.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { Try } from './try.ts'
 import type { Failure } from './try.ts'
-import { isCredentialRefused, ownWords, untold } from './upstream-errors.ts'
+import { ownWords, untold } from './upstream-errors.ts'
 
 /**
  * Sends the exchange to its candidates, one after the other, until one answers,

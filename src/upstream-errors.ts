@@ -1,12 +1,12 @@
 import { legible } from './decoded.ts'
-import { GatewayError } from './errors.ts'
+import { GatewayError, rejectedKey } from './errors.ts'
 import { errorEvent } from './protocols/keep-alive.ts'
 import type { ProtocolName } from './protocols/names.ts'
 import { retryDelay } from './protocols/refusal.ts'
 import { answerHead, isEventStream } from './proxy/head.ts'
 import type { RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
-import { retryAfter } from './proxy/retry.ts'
+import { isCredentialRefused, retryAfter } from './proxy/retry.ts'
 
 /** What an answer of an upstream's own says, decompressed. */
 export function saidIn({ status, headers, body }: KeptAnswer): Buffer {
@@ -26,11 +26,6 @@ export function ownWords(answer: KeptAnswer, protocol: ProtocolName): string | n
   }
 }
 
-/** Did the upstream refuse the credential that it was given? */
-export function isCredentialRefused(status: number): boolean {
-  return status === 401 || status === 403
-}
-
 /**
  * An upstream's error that the client does not get: not all of it came, or the
  * operator's credential was refused.
@@ -39,11 +34,7 @@ export function untold(status: number | null): GatewayError {
   if (status === null || !isCredentialRefused(status)) {
     return new GatewayError('upstream_invalid', `the upstream answered ${status} and did not say why`)
   }
-  return new GatewayError(
-    'upstream_rejected_key',
-    `the upstream answered ${status} to the gateway's own credential; the operator has to mend it`,
-    { headers: { 'x-should-retry': 'false' } },
-  )
+  return rejectedKey(status)
 }
 
 /**

@@ -4,8 +4,9 @@ import { ProxyServer } from 'http-proxy-3'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { RawHeaders } from './headers.ts'
-import { isBrokenConnection, isMalformedAnswer } from './transport.ts'
+import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
+import { unanswered } from './unanswered.ts'
 
 export type { ProxyServer }
 
@@ -231,15 +232,7 @@ export class Attempt implements ResponseHandler {
     if (code === 'UND_ERR_CONNECT_TIMEOUT') {
       return new GatewayError('connect_timeout', 'no connection to the upstream in time', { cause: error })
     }
-    if (this.#controller === null) {
-      return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause: error })
-    }
-    if (isMalformedAnswer(error)) {
-      return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause: error })
-    }
-    return new GatewayError('upstream_reset', 'the upstream closed the connection without an answer', {
-      cause: error,
-    })
+    return unanswered(error, this.#controller !== null)
   }
 }
 

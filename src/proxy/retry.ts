@@ -26,6 +26,11 @@ export function isOperatorsFault(status: number): boolean {
   return HOPELESS_HERE.has(status)
 }
 
+/** Did the upstream refuse the credential that it was given? */
+export function isCredentialRefused(status: number): boolean {
+  return status === 401 || status === 403
+}
+
 /**
  * What a failure of which the client has seen nothing is good for.
  *

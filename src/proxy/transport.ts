@@ -84,17 +84,6 @@ export function isBrokenConnection(error: Error & { code?: string }): boolean {
   return BROKEN.has(error.code ?? '')
 }
 
-const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
-
-/** Did the peer speak, but no HTTP that can be understood? */
-export function isMalformedAnswer(error: Error & { code?: string }): boolean {
-  if (MALFORMED.has(error.code ?? '') || error.name === 'HTTPParserError') return true
-  // Node's own parser, which reads the answers to handshakes.
-  if (error.code?.startsWith('HPE_')) return true
-  // An interim answer that nobody asked for: undici has no code of its own for it.
-  return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')
-}
-
 /** The usual roots, and those of a PEM file. */
 export function trustedRoots(file: string): string[] {
   return [...rootCertificates, readFileSync(file, 'utf8')]

@@ -3,12 +3,14 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import type { Timeouts } from '../config/types.ts'
-import { GatewayError, upgradeRequired } from '../errors.ts'
+import { GatewayError, rejectedKey, upgradeRequired } from '../errors.ts'
 import type { HandshakeOwner, ProxyServer } from './attempt.ts'
 import { Deadlines } from './deadlines.ts'
 import { grouped, headersDown } from './headers.ts'
 import type { OwnHeaders } from './headers.ts'
-import { isMalformedAnswer, trustedRoots } from './transport.ts'
+import { isCredentialRefused } from './retry.ts'
+import { trustedRoots } from './transport.ts'
+import { unanswered } from './unanswered.ts'
 
 export interface TunnelOptions {
   /** The client's connection, after its handshake was read. */
@@ -182,22 +184,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
 function noop(): void {}
 
-function unanswered(cause: Error, connected: boolean): GatewayError {
-  if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
-  if (isMalformedAnswer(cause)) {
-    return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause })
-  }
-  return new GatewayError('upstream_reset', 'the upstream closed the connection without an answer', { cause })
-}
-
 function refusal(status: number): GatewayError {
-  if (status === 401 || status === 403) {
-    return new GatewayError(
-      'upstream_rejected_key',
-      `the upstream answered ${status} to the gateway's own credential; the operator has to mend it`,
-      { headers: { 'x-should-retry': 'false' } },
-    )
-  }
+  if (isCredentialRefused(status)) return rejectedKey(status)
   if (status === 429 || status >= 500) {
     return new GatewayError('upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`)
   }

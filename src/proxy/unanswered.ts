@@ -1,0 +1,21 @@
+import { GatewayError } from '../errors.ts'
+
+const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+
+/** Why no answer began: the error of a connection, of undici or of node, as a row of the table. */
+export function unanswered(cause: Error, connected: boolean): GatewayError {
+  if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
+  if (isMalformed(cause)) {
+    return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause })
+  }
+  return new GatewayError('upstream_reset', 'the upstream closed the connection without an answer', { cause })
+}
+
+/** Did the peer speak, but no HTTP that can be understood? */
+function isMalformed(error: Error & { code?: string }): boolean {
+  if (MALFORMED.has(error.code ?? '') || error.name === 'HTTPParserError') return true
+  // Node's own parser, which reads the answers to handshakes.
+  if (error.code?.startsWith('HPE_')) return true
+  // An interim answer that nobody asked for: undici has no code of its own for it.
+  return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')
+}
