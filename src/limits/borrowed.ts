@@ -1,5 +1,5 @@
 import { Slots } from '../slots.ts'
-import { counted, notNegative, whole } from './amounts.ts'
+import { counted, estimated } from './amounts.ts'
 import type { LentSize, Request } from './messages.ts'
 import type { Estimate, Outcome, Reservation } from './types.ts'
 
@@ -99,15 +99,15 @@ export class Borrowed implements Holder {
   /** Admits a request, if what is left is enough for it. @returns null if it is not */
   admit(estimate: Estimate, now: number): Held | null {
     if (this.#admitted === this.#requests || now >= this.#until) return null
-    const tokens = whole(estimate.tokens)
-    const pico = estimate.pico === null ? null : notNegative(estimate.pico)
+    const worst = estimated(estimate)
+    const { tokens, pico } = worst
     if (this.#tokens !== null && tokens > this.#tokens) return null
     if (this.#pico !== null && (pico === null || pico > this.#pico)) return null
     this.#admitted++
     this.#takenTokens += tokens
     if (this.#tokens !== null) this.#tokens -= tokens
     if (this.#pico !== null) this.#pico -= pico ?? 0n
-    const held = new Held({ tokens, pico })
+    const held = new Held(worst)
     held.move(this, this.#open.add(held))
     return held
   }

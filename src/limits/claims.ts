@@ -19,12 +19,13 @@ export class Claims implements Reservation {
     for (const { scope } of this.#claims) scope.leave()
   }
 
-  settle(outcome: Outcome): void {
+  settle(told: Outcome): void {
     this.leave()
+    const outcome = counted(told)
     const claims = this.#claims
     this.#claims = []
     const mono = Math.floor(this.#clock.monotonic())
-    for (const claim of claims) claim.scope.settle(claim, counted(outcome), mono)
+    for (const claim of claims) claim.scope.settle(claim, outcome, mono)
   }
 
   release(): void {

@@ -1,6 +1,6 @@
 import type { Limits } from '../config/types.ts'
 import type { Account } from './account.ts'
-import { notNegative, whole } from './amounts.ts'
+import { estimated } from './amounts.ts'
 import { Claims } from './claims.ts'
 import { LEAST_LOAN, Loan, LOAN_MS } from './loan.ts'
 import { plan } from './plan.ts'
@@ -68,8 +68,7 @@ class MemoryLimiter implements LocalLimiter {
     if (this.#unlimited(ask.key)) return UNLIMITED
     const now = this.#now()
     const scopes = this.#scopes(ask.key, ask.model, now)
-    const tokens = whole(ask.estimate.tokens)
-    const pico = ask.estimate.pico === null ? null : notNegative(ask.estimate.pico)
+    const { tokens, pico } = estimated(ask.estimate)
 
     let worst: Obstacle | null = null
     for (const scope of scopes) {
@@ -86,8 +85,7 @@ class MemoryLimiter implements LocalLimiter {
     if (this.#unlimited(key)) return null
     const now = this.#now()
     const scopes = this.#scopes(key, model, now)
-    const tokens = whole(estimate.tokens)
-    const pico = estimate.pico === null ? null : notNegative(estimate.pico)
+    const { tokens, pico } = estimated(estimate)
     const requests = Math.min(most, ...scopes.map(scope => scope.lendable(tokens, pico, now)))
     if (requests < LEAST_LOAN) return null
     const isCounted = scopes.some(({ limits }) => limits.tokensPerMinute !== null)

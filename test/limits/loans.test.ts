@@ -38,6 +38,14 @@ async function borrow(worker: Desked, own: Limits): Promise<void> {
   t.notOk(worker.limiter.admit(ask(own)) instanceof Promise, 'it has a loan')
 }
 
+/** What the worker says from now on nobody reads, until it is handed to `take`. */
+function unread({ window }: Desked) {
+  const take = window.take.bind(window)
+  const late: (readonly Request[])[] = []
+  window.take = requests => void late.push(requests)
+  return { late, take }
+}
+
 const kinds = ({ said }: Desked) => said.flat().map(({ kind }) => kind)
 
 t.test('where limits are far, few of many requests ask, and all are counted', async t => {
@@ -109,7 +117,7 @@ t.test('counts that are none are to a loan what they are to the limits themselve
   clock.advance(100)
   await quiet()
   clock.advance(100)
-  // Open is the one that `borrow` leaves, and this one; used are 10, 0 and 7, of which 200 ms have drained all.
+  // Open is the one that `borrow` leaves, and this one; used are 10, 0 and 7, which 200 ms have drained.
   await admitted(worker, ask(own))
   t.ok((worker.limiter.figures({ name: 'team', limits: own }, 'm').tokens?.remaining ?? 0) > 9_999_000)
   const rest = limits({ budget: { usd: '0.05', per: 'day' } })
@@ -209,14 +217,11 @@ t.test('what a worker said before it went and is read after counts for nothing m
   const { workers: [one, two], clock } = office(2)
   if (!one || !two) throw new Error('no workers')
   await borrow(one, own)
-  const { window } = one
-  const take = window.take.bind(window)
-  const late: (readonly Request[])[] = []
-  window.take = requests => void late.push(requests)
+  const { late, take } = unread(one)
   clock.advance(100)
   await quiet()
   t.ok(late.flat().some(({ kind }) => kind === 'repay'))
-  window.close()
+  one.window.close()
   await borrow(two, own)
   for (const requests of late) take(requests)
   await quiet()
@@ -230,10 +235,7 @@ t.test('who waits for a worker that hangs is told within a second, and nothing i
   const { workers: [one, two], clock } = office(2)
   if (!one || !two) throw new Error('no workers')
   await borrow(one, own)
-  const { window } = one
-  const take = window.take.bind(window)
-  const late: (readonly Request[])[] = []
-  window.take = requests => void late.push(requests)
+  const { late, take } = unread(one)
   const told: boolean[] = []
   const wish = ask(own, 0, 10n * USD - CENT)
   for (let n = 0; n < 2; n++) void Promise.resolve(two.limiter.admit(wish)).then(({ ok }) => told.push(ok))
