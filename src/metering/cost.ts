@@ -30,12 +30,12 @@ const MILLIONTH = -6
  *   direction in which tokens were used, or nothing known that it applies to
  */
 export function cost(usage: Usage, price: Price | null): bigint | null {
-  return total(price && billOf(usage, price, tariffOf(price).ratesFor(usage.inputTokens)))
+  return total(price && billOf(usage, price, 'ratesFor'))
 }
 
 /** What it costs at most where only the sum of the output is known; otherwise as `cost`. */
 export function ceiling(usage: Usage, price: Price | null): bigint | null {
-  return total(price && billOf(usage, price, tariffOf(price).ceilingFor(usage.inputTokens)))
+  return total(price && billOf(usage, price, 'ceilingFor'))
 }
 
 function total(bill: Bill | null): bigint | null {
@@ -56,7 +56,7 @@ function total(bill: Bill | null): bigint | null {
 
 /** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */
 export function explainCost(usage: Usage, price: Price | null): CostLine[] {
-  const bill = price && billOf(usage, price, tariffOf(price).ratesFor(usage.inputTokens))
+  const bill = price && billOf(usage, price, 'ratesFor')
   if (!bill) return []
   const { perMillion, scale } = bill.rates
   return ITEMS.flatMap(({ item, per }, i) => {
@@ -82,8 +82,9 @@ interface Bill {
 }
 
 /** null when the price does not cover what is known to be used. */
-function billOf(usage: Usage, price: Price, rates: Rates): Bill | null {
+function billOf(usage: Usage, price: Price, which: 'ratesFor' | 'ceilingFor'): Bill | null {
   const tariff = tariffOf(price)
+  const rates = tariff[which](usage.inputTokens)
   const used = quantities(usage)
   let applies = false
   for (let i = 0; i < ITEMS.length; i++) {
