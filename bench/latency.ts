@@ -18,15 +18,16 @@ const rounds = Number(process.argv[3] ?? 3)
 const STREAMS = 50
 const EVERY_MS = 20
 
-endAfter(70 + rounds * 3 * 3 * (seconds + 2))
+endAfter(90 + rounds * 3 * 4 * (seconds + 2))
 const upstream = await startScript('direct', 'upstream.ts')
 const nginx = await startNginx(upstream.port)
+const bare = await startScript('http-proxy-3 alone', 'bare-proxy.ts', String(upstream.port))
 const gateway = await startGateway(upstream.port)
-const subjects: Subject[] = [upstream, ...nginx ? [nginx] : [], gateway]
+const subjects: Subject[] = [upstream, ...nginx ? [nginx] : [], bare, gateway]
 
 const request = requestLoad()
 // As in proxy.ts, a compiler that still warms up counts for nobody: it takes some ten thousand requests.
-await closedLoop(gateway.port, request, 32, 10_000)
+for (const { port } of [bare, gateway]) await closedLoop(port, request, 32, 10_000)
 const { units } = await closedLoop(gateway.port, request, 32, 3_000)
 const rate = Number(process.argv[4] ?? Math.round(units / 3 / 2))
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rate} requests/s, ` +
