@@ -14,7 +14,7 @@ import { draftRow } from './ledger-row.ts'
 import { admit, identify, open, route } from './pipeline.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { headersUp } from './proxy/headers.ts'
-import { isOperatorsFault } from './proxy/retry.ts'
+import { isOperatorsFault, retryAfter } from './proxy/retry.ts'
 import { Tunnel } from './proxy/websocket.ts'
 import { reserve } from './reserve.ts'
 import { candidateId } from './routing/candidate.ts'
@@ -158,12 +158,14 @@ async function openTunnel(
   exchange.underWay = null
   record.ms = gateway.clock.monotonic() - beganAt
   record.outcome = failure?.code ?? 'ok'
-  if (running.refusedWith !== null) {
-    record.status = running.refusedWith
-    if (isOperatorsFault(running.refusedWith)) alarm(gateway, exchange, candidate, running.refusedWith)
+  const { refusedWith } = running
+  if (refusedWith) {
+    record.status = refusedWith.status
+    if (isOperatorsFault(refusedWith.status)) alarm(gateway, exchange, candidate, refusedWith.status)
   }
+  const pause = refusedWith && retryAfter(refusedWith.headers, gateway.clock.wall())
   if (exchange.status === 101) trial.succeeded()
-  else if (failure?.source === 'upstream') trial.failed(null)
+  else if (failure?.source === 'upstream') trial.failed(pause)
   else trial.abandoned()
   return failure
 }

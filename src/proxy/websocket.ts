@@ -6,8 +6,8 @@ import type { Timeouts } from '../config/types.ts'
 import { GatewayError, rejectedKey, upgradeRequired } from '../errors.ts'
 import type { HandshakeOwner, ProxyServer } from './attempt.ts'
 import { Deadlines } from './deadlines.ts'
-import { grouped, headersDown } from './headers.ts'
-import type { OwnHeaders } from './headers.ts'
+import { grouped, headersDown, headerValue } from './headers.ts'
+import type { OwnHeaders, RawHeaders } from './headers.ts'
 import { isCredentialRefused } from './retry.ts'
 import { trustedRoots } from './transport.ts'
 import { unanswered } from './unanswered.ts'
@@ -32,6 +32,11 @@ export interface TunnelOptions {
   onOpen(): void
 }
 
+interface Refusal {
+  readonly status: number
+  readonly headers: RawHeaders
+}
+
 /**
  * A WebSocket through the gateway, on http-proxy-3's native path. Its bytes are
  * not looked at; it lives no longer than `total`, and no longer than `idle`
@@ -41,8 +46,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly method = 'GET'
   readonly url: string
   readonly headers: Record<string, string | string[]>
-  /** The HTTP status with which the upstream refused the handshake; null = it did not. */
-  refusedWith: number | null = null
+  /** The answer with which the upstream refused the handshake; null = it did not. */
+  refusedWith: Refusal | null = null
   readonly httpVersion = '1.1'
   readonly httpVersionMajor = 1
   readonly #options: TunnelOptions
@@ -140,7 +145,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       handshake.removeAllListeners('response')
       handshake.once('response', (answer: IncomingMessage) => {
         answer.resume()
-        this.refusedWith = answer.statusCode ?? 0
+        this.refusedWith = { status: answer.statusCode ?? 0, headers: answer.rawHeaders }
         this.#end(refusal(this.refusedWith))
       })
     })
@@ -184,10 +189,14 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
 function noop(): void {}
 
-function refusal(status: number): GatewayError {
+function refusal({ status, headers }: Refusal): GatewayError {
   if (isCredentialRefused(status)) return rejectedKey(status)
   if (status === 429 || status >= 500) {
-    return new GatewayError('upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`)
+    const pause = headerValue(headers, 'retry-after')
+    return new GatewayError(
+      'upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`,
+      pause === null ? {} : { headers: { 'retry-after': pause } },
+    )
   }
   return upgradeRequired('the upstream takes no WebSocket here; use plain HTTP')
 }

@@ -49,6 +49,34 @@ routes: [{ to: [a, b], timeouts: { first_byte: 1s } }]
   })
 }
 
+t.test('one that asks for a pause with its refusal is left alone, and its client hears for how long', async t => {
+  const { url } = await start(t)
+  let asked = 0
+  const busy = await startUpstream(t, (_req, res) => {
+    asked += 1
+    res.writeHead(429, { 'Retry-After': '30' }).end()
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${busy.url}", websocket: true }, b: { url: "${url}", websocket: true } }
+routes:
+  - { path: /v1/realtime, to: a, model: alone }
+  - { to: [a, b] }
+`)
+  const handshake = (model: string) => new WebSocket(
+    `${gateway.url.replace('http', 'ws')}/v1/realtime?model=${model}`,
+    { headers: { authorization: `Bearer ${KEY}` } },
+  )
+  const [, refused] = await once(handshake('alone'), 'unexpected-response')
+  t.equal(refused.statusCode, 502)
+  t.equal(refused.headers['retry-after'], '30')
+  for (const model of ['sim', 'sim']) {
+    const client = handshake(model)
+    await once(client, 'open')
+    client.terminate()
+  }
+  t.equal(asked, 2, 'once for each model')
+})
+
 t.test('what the client sent behind its handshake arrives once', async t => {
   const received = Promise.withResolvers<string>()
   const second = await startRawUpstream(t, socket => {
