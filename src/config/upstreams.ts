@@ -15,6 +15,10 @@ const RESERVED = new Set([
   'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])
 
+/** The version that the client's path begins with, at the end of an upstream's; maybe the endpoint too. */
+const VERSION_AGAIN =
+  /(\/v1(?:beta)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
+
 /** @param directory what file names are relative to */
 export function buildUpstreams(raw: RawConfig, directory: string, findings: Findings): Map<string, Upstream> {
   const upstreams = new Map<string, Upstream>()
@@ -68,10 +72,9 @@ function buildUrl(text: string, path: Path, findings: Findings): URL | null {
   if (url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
     findings.error(path, "a URL must end with its path: the client's path and query are put behind it")
   }
-  const version = /\/v1(?:beta)?\/?$/.exec(url.pathname)?.[0]
+  const version = VERSION_AGAIN.exec(url.pathname)?.[1]
   if (version !== undefined) {
-    const start = version.replace(/\/$/, '')
-    const message = `this path is put in front of the client's, which begins with ${start} itself`
+    const message = `this path is put in front of the client's, which begins with ${version} itself`
     findings.warn(path, `${message}; leave it out unless the upstream wants it twice`)
   }
   return url
@@ -86,6 +89,9 @@ function buildAuth(raw: RawUpstream, path: Path, findings: Findings): Upstream['
   }
   if (bearer !== undefined) {
     checkHeaderValue(bearer, [...path, 'bearer'], findings)
+    if (/^bearer\s/i.test(bearer)) {
+      findings.warn([...path, 'bearer'], 'the word Bearer is put in front of this value, and it is in it too')
+    }
     return { header: 'authorization', value: `Bearer ${bearer}` }
   }
   if (header === undefined || value === undefined) return null
