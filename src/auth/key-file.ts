@@ -5,7 +5,7 @@ import type { Key } from '../config/types.ts'
 import { readAudit, recordAudit } from './audit.ts'
 import type { Actor, AuditEntry, KeptEntry } from './audit.ts'
 import { plainLimits } from './key-record.ts'
-import { KeyStoreError, migrate } from './key-schema.ts'
+import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
 
 /** What is known of a key without reading what it may do. */
 export interface FoundKey {
@@ -45,7 +45,7 @@ export class KeyFile {
     makePrivate(file)
     this.#db = new DatabaseSync(file, { timeout: patience })
     try {
-      migrate(this.#db)
+      KEY_SCHEMA.migrate(this.#db)
       const { journal_mode: mode } = this.#db.prepare('PRAGMA journal_mode = WAL').get() ?? {}
       if (mode !== 'wal') {
         throw new KeyStoreError(

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { StatementSync } from 'node:sqlite'
 import { readRecord } from './key-record.ts'
 import type { KeyRecord, KeyRow } from './key-record.ts'
-import { KeyStoreError, MIGRATIONS, schemaVersion } from './key-schema.ts'
+import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
 
 /** A key that is shut out, wherever it comes from. */
 export interface Block {
@@ -31,7 +31,7 @@ export class KeyReader {
   constructor(file: string, patience: number) {
     this.#db = new DatabaseSync(file, { readOnly: true, timeout: patience })
     try {
-      if (schemaVersion(this.#db) < MIGRATIONS.length) {
+      if (KEY_SCHEMA.versionOf(this.#db) < KEY_SCHEMA.latest) {
         throw new KeyStoreError('outdated', 'the file is empty or of an older version; ' +
           'the gateway brings it up to date when it starts')
       }

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite'
+import { Schema } from '../sqlite-schema.ts'
 import { AUDIT_SCHEMA } from './audit.ts'
 
 /** Marks a SQLite file as a store of keys (PRAGMA application_id): the letters GWKS. */
@@ -33,9 +33,6 @@ export class KeyStoreError extends Error {
 }
 
 /**
- * One script a version, the first at index 0; PRAGMA user_version counts those
- * that ran. A script that was released is never edited: what changes is added.
- *
  * `change` numbers the changes: whoever knows the store up to one of them reads
  * only the rows beyond it. Triggers set it, so that no writer can forget to, and
  * rows stay for ever, so that a revocation is a change like any other.
@@ -92,52 +89,8 @@ export const MIGRATIONS: readonly string[] = [
   ${AUDIT_SCHEMA}`,
 ]
 
-/**
- * Says whether a file is a store that this version can use, without changing it.
- *
- * @returns the version of its schema; 0 where the file is empty
- * @throws {KeyStoreError} `foreign`, `newer`
- */
-export function schemaVersion(db: DatabaseSync): number {
-  const id = pragma(db, 'application_id')
-  const version = pragma(db, 'user_version')
-  if (id !== APPLICATION_ID) {
-    const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']
-    if (id !== 0 || version !== 0 || tables !== 0) {
-      throw new KeyStoreError('foreign', 'the file is a database of something else')
-    }
-  }
-  if (version > MIGRATIONS.length) {
-    throw new KeyStoreError('newer', `the file has schema version ${version}, written by a newer gateway; ` +
-      `this one knows versions up to ${MIGRATIONS.length}`)
-  }
-  return version
-}
-
-/**
- * Brings a store to the latest schema, all of it or nothing. Several processes
- * may try at once.
- *
- * @throws {KeyStoreError} as schemaVersion
- */
-export function migrate(db: DatabaseSync): void {
-  if (schemaVersion(db) === MIGRATIONS.length) return
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    // Again, behind the lock: another process may have been faster.
-    for (let version = schemaVersion(db); version < MIGRATIONS.length; version += 1) {
-      db.exec(MIGRATIONS[version] ?? '')
-      db.exec(`PRAGMA user_version = ${version + 1}`)
-    }
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-    db.exec('COMMIT')
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
-  }
-}
-
-function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): number {
-  const value = db.prepare(`PRAGMA ${name}`).get()?.[name]
-  return typeof value === 'number' ? value : 0
-}
+export const KEY_SCHEMA = new Schema({
+  id: APPLICATION_ID,
+  scripts: MIGRATIONS,
+  refuse: (why, message) => new KeyStoreError(why, message),
+})

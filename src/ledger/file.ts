@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { hold } from './lock.ts'
-import { migrate, schemaVersion } from './schema.ts'
+import { ledgerSchema } from './schema.ts'
 import { LedgerError, troubleOf } from './trouble.ts'
 
 /** How long a statement waits for another process's transaction, in ms. */
@@ -53,15 +53,16 @@ export function openFile(file: string): LedgerFile {
 }
 
 function connect(file: string): Omit<LedgerFile, 'setAside'> {
+  const schema = ledgerSchema()
   const db = new DatabaseSync(file, { timeout: BUSY })
   try {
     // First, because the next line would change a file that is not ours.
-    schemaVersion(db)
+    schema.versionOf(db)
     // A process that is killed loses nothing that was committed: the system has
     // it. NORMAL leaves only the file's integrity, not the last rows, to fsync.
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       PRAGMA wal_autocheckpoint = ${WRITER_CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_LIMIT}`)
-    migrate(db)
+    schema.migrate(db)
     const identity = identityOf(file)
     if (identity === null) throw new LedgerError('moved', 'the file was deleted while it was opened')
     return { db, identity }

@@ -4,7 +4,7 @@ import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { decode, READ_LIST } from './columns.ts'
 import { isAlive } from './instance.ts'
 import type { LedgerRow } from './row.ts'
-import { MIGRATIONS, schemaVersion } from './schema.ts'
+import { ledgerSchema } from './schema.ts'
 import { LedgerError } from './trouble.ts'
 
 /** Which requests; what is absent does not matter. */
@@ -73,7 +73,8 @@ export function openReader(file: string): LedgerReader {
   }
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
   try {
-    if (schemaVersion(db) < MIGRATIONS.length) {
+    const schema = ledgerSchema()
+    if (schema.versionOf(db) < schema.latest) {
       throw new LedgerError('missing', 'the file is empty or of an older version: ' +
         'the gateway brings it up to date when it starts')
     }

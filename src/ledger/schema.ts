@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite'
+import { Schema } from '../sqlite-schema.ts'
 import { ROLLUP_SCHEMA } from './rollups.ts'
 import { LedgerError } from './trouble.ts'
 
@@ -59,9 +59,6 @@ const ROWS_2 = `
     WHERE ${UNUSUAL};`
 
 /**
- * One script a version, the first at index 0; PRAGMA user_version counts those
- * that ran. A script that was released is never edited: what changes is added.
- *
  * `requests` holds what has ended, one row a request. `in_flight` holds how each
  * running request would be billed if its process died now; it stays small, so
  * that a request costs one insertion into the large table and its indices.
@@ -79,54 +76,7 @@ export const MIGRATIONS: readonly string[] = [
   ROWS_2 + ROLLUP_SCHEMA,
 ]
 
-function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): number {
-  const value = db.prepare(`PRAGMA ${name}`).get()?.[name]
-  return typeof value === 'number' ? value : 0
-}
-
-/**
- * Says whether a file is a ledger that this version can read and write, without
- * changing it.
- * @param migrations as for migrate
- * @returns the version of its schema; 0 where the file is empty
- * @throws {LedgerError} `foreign` for another program's database, `newer` for a
- *   ledger of a later version
- */
-export function schemaVersion(db: DatabaseSync, migrations: readonly string[] = MIGRATIONS): number {
-  const id = pragma(db, 'application_id')
-  const version = pragma(db, 'user_version')
-  if (id !== APPLICATION_ID) {
-    const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']
-    if (id !== 0 || version !== 0 || tables !== 0) {
-      throw new LedgerError('foreign', 'the file is a database of another program')
-    }
-  }
-  if (version > migrations.length) {
-    throw new LedgerError('newer', `the file has schema version ${version}, written by a newer gateway; ` +
-      `this one knows versions up to ${migrations.length}`)
-  }
-  return version
-}
-
-/**
- * Brings a ledger to the latest schema, all of it or nothing. Several processes
- * may try at once.
- * @param migrations the scripts of all versions
- * @throws {LedgerError} as schemaVersion
- */
-export function migrate(db: DatabaseSync, migrations: readonly string[] = MIGRATIONS): void {
-  if (schemaVersion(db, migrations) === migrations.length) return
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    // Again, behind the lock: another process may have been faster.
-    for (let version = schemaVersion(db, migrations); version < migrations.length; version += 1) {
-      db.exec(migrations[version] ?? '')
-      db.exec(`PRAGMA user_version = ${version + 1}`)
-    }
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-    db.exec('COMMIT')
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
-  }
+/** @param scripts of all versions; an older or a later gateway has others */
+export function ledgerSchema(scripts: readonly string[] = MIGRATIONS): Schema {
+  return new Schema({ id: APPLICATION_ID, scripts, refuse: (why, message) => new LedgerError(why, message) })
 }

@@ -2,15 +2,28 @@ import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLOutputValue, StatementSync } from 'node:sqlite'
+import { Schema } from '../sqlite-schema.ts'
 import type { Text, Transcript } from './transcript.ts'
 
 /** Marks a SQLite file as one of transcripts (PRAGMA application_id): the letters GWTR. */
 const APPLICATION_ID = 0x47575452
-const VERSION = 1
 /** How long a statement waits for another process, in ms. */
 const BUSY = 2_000
 /** Deleted in one transaction. */
 const SWEEP = 500
+
+const SCHEMA = new Schema({
+  id: APPLICATION_ID,
+  scripts: [`
+    CREATE TABLE transcripts (
+      request_id TEXT NOT NULL, started_at INTEGER NOT NULL, key TEXT NOT NULL, expires_at INTEGER NOT NULL,
+      request_type TEXT, request BLOB NOT NULL, request_total INTEGER NOT NULL,
+      answer_type TEXT, answer BLOB NOT NULL, answer_total INTEGER NOT NULL,
+      PRIMARY KEY (request_id, started_at)
+    ) STRICT;
+    CREATE INDEX transcripts_by_end ON transcripts (expires_at)`],
+  refuse: (_why, message) => new Error(message),
+})
 
 type Stored = Readonly<Record<string, SQLOutputValue>>
 
@@ -85,26 +98,12 @@ export class TranscriptStore {
   }
 
   #open(): void {
-    const id = Number(this.#db.prepare('PRAGMA application_id').get()?.['application_id'])
-    const tables = Number(this.#db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'])
-    if (id !== APPLICATION_ID && (id !== 0 || tables !== 0)) {
-      throw new Error('the file is a database of another program')
-    }
-    const version = Number(this.#db.prepare('PRAGMA user_version').get()?.['user_version'])
-    if (version > VERSION) throw new Error(`the file is of a later version (${version}) than this gateway's`)
+    // First, because the next line would change a file that is not ours.
+    SCHEMA.versionOf(this.#db)
     // auto_vacuum has effect before the first table alone.
     this.#db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-      PRAGMA secure_delete = ON;
-      BEGIN IMMEDIATE;
-      CREATE TABLE IF NOT EXISTS transcripts (
-        request_id TEXT NOT NULL, started_at INTEGER NOT NULL, key TEXT NOT NULL, expires_at INTEGER NOT NULL,
-        request_type TEXT, request BLOB NOT NULL, request_total INTEGER NOT NULL,
-        answer_type TEXT, answer BLOB NOT NULL, answer_total INTEGER NOT NULL,
-        PRIMARY KEY (request_id, started_at)
-      ) STRICT;
-      CREATE INDEX IF NOT EXISTS transcripts_by_end ON transcripts (expires_at);
-      PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION};
-      COMMIT`)
+      PRAGMA secure_delete = ON`)
+    SCHEMA.migrate(this.#db)
   }
 }
 

@@ -4,12 +4,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { COLUMN_LIST, COLUMNS, decode, encode, READ_LIST } from '../../src/ledger/columns.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
-import { migrate } from '../../src/ledger/schema.ts'
+import { ledgerSchema } from '../../src/ledger/schema.ts'
 import type { Usage } from '../../src/metering/usage.ts'
 import { NOTHING_USED, row } from './rows.ts'
 
 const db = new DatabaseSync(':memory:')
-migrate(db)
+ledgerSchema().migrate(db)
 const marks = COLUMNS.map(() => '?').join(', ')
 const insert = db.prepare(`INSERT INTO requests (${COLUMN_LIST}) VALUES (${marks})`)
 const select = db.prepare(`SELECT ${READ_LIST} FROM requests`)

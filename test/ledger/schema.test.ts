@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { openReader } from '../../src/ledger/query.ts'
-import { MIGRATIONS, migrate, schemaVersion } from '../../src/ledger/schema.ts'
+import { MIGRATIONS, ledgerSchema } from '../../src/ledger/schema.ts'
 import { Store } from '../../src/ledger/store.ts'
 import { row } from './rows.ts'
 import { VERSION_1 } from './version-1.ts'
@@ -52,27 +52,29 @@ const NEXT = [
   ...MIGRATIONS,
   `ALTER TABLE requests ADD COLUMN note TEXT; UPDATE requests SET note = 'from before'`,
 ]
+const schema = ledgerSchema()
+const later = ledgerSchema(NEXT)
 
 t.test('a later version runs only what is new, once', async t => {
   const db = new DatabaseSync(':memory:')
-  migrate(db)
-  t.equal(schemaVersion(db), MIGRATIONS.length)
+  schema.migrate(db)
+  t.equal(schema.versionOf(db), schema.latest)
   db.exec(`INSERT INTO requests (request_id, started_at, "end", source) VALUES ('a', 1, 'complete', 'none')`)
-  migrate(db, NEXT)
-  t.equal(schemaVersion(db, NEXT), NEXT.length)
+  later.migrate(db)
+  t.equal(later.versionOf(db), later.latest)
   t.equal(db.prepare('SELECT note FROM requests').get()?.['note'], 'from before')
   db.exec('UPDATE requests SET note = NULL')
-  migrate(db, NEXT)
+  later.migrate(db)
   t.equal(db.prepare('SELECT note FROM requests').get()?.['note'], null)
-  t.throws(() => schemaVersion(db), { name: 'LedgerError', code: 'newer' })
+  t.throws(() => schema.versionOf(db), { name: 'LedgerError', code: 'newer' })
 })
 
 t.test('a migration that fails leaves the file as it was', async t => {
   const db = new DatabaseSync(':memory:')
-  migrate(db)
+  schema.migrate(db)
   const broken = [...NEXT, 'CREATE TABLE half (done TEXT); SELECT nonsense FROM nowhere']
-  t.throws(() => migrate(db, broken), /nowhere/)
-  t.equal(schemaVersion(db), MIGRATIONS.length)
+  t.throws(() => ledgerSchema(broken).migrate(db), /nowhere/)
+  t.equal(schema.versionOf(db), schema.latest)
   t.equal(db.prepare(`SELECT count(*) AS n FROM sqlite_schema WHERE name = 'half'`).get()?.['n'], 0)
   t.notOk(db.isTransaction)
 })
@@ -80,9 +82,9 @@ t.test('a migration that fails leaves the file as it was', async t => {
 t.test('a database of another program is recognised, and not touched', async t => {
   const db = new DatabaseSync(':memory:')
   db.exec('CREATE TABLE theirs (it TEXT)')
-  t.throws(() => migrate(db), { name: 'LedgerError', code: 'foreign' })
+  t.throws(() => schema.migrate(db), { name: 'LedgerError', code: 'foreign' })
   const marked = new DatabaseSync(':memory:')
   marked.exec('PRAGMA application_id = 42')
-  t.throws(() => migrate(marked), { name: 'LedgerError', code: 'foreign' })
+  t.throws(() => schema.migrate(marked), { name: 'LedgerError', code: 'foreign' })
   t.equal(db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'], 1)
 })

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AUDIT_SCHEMA } from '../../auth/audit.ts'
 import { makePrivate } from '../../auth/key-file.ts'
+import { isForeign, markOf, setMark } from '../../sqlite-schema.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCN. */
 const APPLICATION_ID = 0x4757434e
@@ -67,27 +68,20 @@ export function openConsoleFile(file: string | null): DatabaseSync {
 function prepare(db: DatabaseSync, file: string | null): void {
   db.exec('BEGIN IMMEDIATE')
   try {
-    const id = pragma(db, 'application_id')
-    const version = pragma(db, 'user_version')
+    const { id, version } = markOf(db)
     if (id !== APPLICATION_ID || version !== VERSION) {
       const tables = db
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
-      if (id !== APPLICATION_ID && tables.length > 0) {
-        throw new Error(`${file} is a database of something else`)
-      }
+      if (isForeign(db, APPLICATION_ID)) throw new Error(`${file} is a database of another program`)
       for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
       // Where there is a store of keys, the audit list is there.
       db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
       db.prepare('INSERT INTO secret VALUES (?)').run(randomBytes(32))
-      db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION}`)
+      setMark(db, { id: APPLICATION_ID, version: VERSION })
     }
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')
     throw error
   }
-}
-
-function pragma(db: DatabaseSync, name: string): number {
-  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
 }

@@ -1,0 +1,93 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/** What the head of a SQLite file says of it. */
+export interface Mark {
+  /** Whose file it is (PRAGMA application_id); 0 = it does not say. */
+  readonly id: number
+  /** Of its schema (PRAGMA user_version); 0 = there is none yet. */
+  readonly version: number
+}
+
+export function markOf(db: DatabaseSync): Mark {
+  return { id: pragma(db, 'application_id'), version: pragma(db, 'user_version') }
+}
+
+export function setMark(db: DatabaseSync, { id, version }: Mark): void {
+  db.exec(`PRAGMA application_id = ${id}; PRAGMA user_version = ${version}`)
+}
+
+/** Is it another program's? A file without anything in it is nobody's yet. */
+export function isForeign(db: DatabaseSync, ours: number): boolean {
+  const { id, version } = markOf(db)
+  if (id === ours) return false
+  return id !== 0 || version !== 0 || db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'] !== 0
+}
+
+function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): number {
+  const value = db.prepare(`PRAGMA ${name}`).get()?.[name]
+  return typeof value === 'number' ? value : 0
+}
+
+export interface SchemaOptions {
+  /** The id that marks the file. */
+  readonly id: number
+  /**
+   * One script a version, the first at index 0. A script that was released is
+   * never edited: what changes is added.
+   */
+  readonly scripts: readonly string[]
+  /** The error for a file that cannot be used: it is another program's, or of a later version. */
+  refuse(why: 'foreign' | 'newer', message: string): Error
+}
+
+/** The schema of a kind of SQLite file, which grows from version to version. */
+export class Schema {
+  readonly #options: SchemaOptions
+
+  constructor(options: SchemaOptions) {
+    this.#options = options
+  }
+
+  /** The latest version. */
+  get latest(): number {
+    return this.#options.scripts.length
+  }
+
+  /**
+   * Says whether this version of the program can use a file, without changing it.
+   *
+   * @returns the version of the file's schema; 0 = none yet
+   * @throws what `refuse` makes
+   */
+  versionOf(db: DatabaseSync): number {
+    const { id, refuse } = this.#options
+    if (isForeign(db, id)) throw refuse('foreign', 'the file is a database of another program')
+    const { version } = markOf(db)
+    if (version > this.latest) {
+      throw refuse('newer', `the file has schema version ${version}, written by a newer gateway; ` +
+        `this one knows versions up to ${this.latest}`)
+    }
+    return version
+  }
+
+  /**
+   * Brings a file to the latest schema, all of it or nothing. Several processes may try at once.
+   *
+   * @throws what `refuse` makes; else node:sqlite's error
+   */
+  migrate(db: DatabaseSync): void {
+    if (this.versionOf(db) === this.latest) return
+    const { id, scripts } = this.#options
+    db.exec('BEGIN IMMEDIATE')
+    try {
+      // Again, behind the lock: another process may have been faster.
+      for (const script of scripts.slice(this.versionOf(db))) db.exec(script)
+      setMark(db, { id, version: this.latest })
+      db.exec('COMMIT')
+    } catch (error) {
+      // SQLite itself rolls back after some errors.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+  }
+}
