@@ -21,10 +21,22 @@ export function timerOf(
   text: string | undefined, path: Path, otherwise: number, findings: Findings, least = 1,
 ): number {
   if (text === undefined) return otherwise
-  const ms = parseDuration(text)
+  const ms = durationOf(text, path, findings)
+  if (ms === null) return otherwise
   if (ms < least) findings.error(path, `${label(path)} must be longer than nothing`)
   if (ms > LONGEST_TIMER) findings.error(path, `${label(path)} must be at most 24d`)
   return ms
+}
+
+/** Milliseconds of a duration in the right form; null for one that is too long to count, which is told. */
+export function durationOf(text: string, path: Path, findings: Findings): number | null {
+  try {
+    return parseDuration(text)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    findings.error(path, `${label(path)}: ${error.message}`)
+    return null
+  }
 }
 
 /** Single timeouts laid over others. */

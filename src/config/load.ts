@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { locate, parseYaml } from './document.ts'
 import type { Parsed } from './document.ts'
-import { DEFAULT_TIMEOUTS, buildTimeouts } from './durations.ts'
+import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from './durations.ts'
 import { Findings, wholeFile } from './findings.ts'
 import { deepFreeze } from './freeze.ts'
 import { readSchema } from './json-schema.ts'
@@ -22,7 +22,6 @@ import { foreignWords, secretRanges } from './secrets.ts'
 import { SourceText } from './source-text.ts'
 import type { Range } from './source-text.ts'
 import type { Config, LedgerConfig } from './types.ts'
-import { parseDuration } from './units.ts'
 import { buildUpstreams } from './upstreams.ts'
 
 export interface Loaded {
@@ -115,7 +114,7 @@ function build(
     models: buildModels(raw, findings),
     keys: buildKeys(raw, findings, serves),
     limits: buildLimits(raw.limits, ['limits'], findings),
-    ledger: buildLedger(raw, directory),
+    ledger: buildLedger(raw, directory, findings),
     billing: {
       abandoned: raw.billing?.abandoned ?? 'prompt',
       assumedOutput: raw.billing?.assumed_output ?? 4096,
@@ -124,10 +123,10 @@ function build(
   }
 }
 
-function buildLedger({ ledger }: RawConfig, directory: string): LedgerConfig | null {
+function buildLedger({ ledger }: RawConfig, directory: string, findings: Findings): LedgerConfig | null {
   if (ledger?.file === undefined) return null
   return {
     file: resolve(directory, ledger.file),
-    keep: ledger.keep === undefined ? null : parseDuration(ledger.keep),
+    keep: ledger.keep === undefined ? null : durationOf(ledger.keep, ['ledger', 'keep'], findings),
   }
 }

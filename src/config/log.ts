@@ -1,8 +1,9 @@
+import { durationOf } from './durations.ts'
 import { label } from './findings.ts'
 import type { Findings } from './findings.ts'
 import type { RawConfig } from './raw.ts'
 import type { BodyRule, LogConfig } from './types.ts'
-import { parseDuration, parseSize } from './units.ts'
+import { parseSize } from './units.ts'
 
 const DEFAULT_LIMIT = 64 * 1024
 /** A transcript is held in memory until it is written. */
@@ -18,7 +19,8 @@ export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
   }
   const bodies = rules.flatMap((rule, index): BodyRule[] => {
     if (rule?.key === undefined || rule.keep === undefined) return []
-    return [{ key: rule.key, keep: parseDuration(rule.keep), limit: limitOf(rule.limit, index, findings) }]
+    const keep = durationOf(rule.keep, ['log', 'bodies', index, 'keep'], findings) ?? 0
+    return [{ key: rule.key, keep, limit: limitOf(rule.limit, index, findings) }]
   })
   return { level: raw.log?.level ?? 'info', bodies }
 }
