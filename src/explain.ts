@@ -58,9 +58,9 @@ export function explain(config: Config, question: Question): Explanation {
   const target = parseTarget(question.path)
   const classified = classifyPath(target.path)
   checkSlashes(target.path, classified)
-  const query = new URLSearchParams(target.query)
-  const model = classified.pathModel
-    ?? (classified.endpoint.modelIn === 'query' ? query.get('model') || null : null) ?? question.model
+  const { modelIn } = classified.endpoint
+  const asked = modelIn === 'query' ? new URLSearchParams(target.query).get('model') : null
+  const model = classified.pathModel ?? (asked || question.model || null)
   if (isOwn(classified.endpoint)) {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }

@@ -72,3 +72,13 @@ auth: open
   const named = await gateway(['explain', '-c', file, '-p', '/v1/realtime', '-m', 'fast'])
   t.match(named.stdout, 'url       https://live.example/v1/realtime\nas model  x\n')
 })
+
+t.test('an empty model is none, as in a request', async t => {
+  const file = join(t.testdir({
+    'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',
+  }), 'gateway.yaml')
+  const { stdout, code } = await gateway(['explain', '-c', file, '-p', '/v1/chat/completions', '-m', ''])
+  t.equal(code, 1)
+  t.match(stdout, 'model     none\n')
+  t.match(stdout, 'refused   400 model_required')
+})
