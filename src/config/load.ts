@@ -86,9 +86,15 @@ function read(file: string): SourceText {
     return new SourceText(readText(file))
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error
-    const message = error.line === null ? error.message : `line ${error.line}: ${error.message}`
-    throw new ConfigError([wholeFile(file, 'error', message)])
+    throw new ConfigError([unreadable(file, error)])
   }
+}
+
+function unreadable(file: string, { message, place }: UnreadableError): Problem {
+  if (place === null) return wholeFile(file, 'error', message)
+  const source = new SourceText(place.text)
+  const excerpt = source.excerpt(place.offset, foreignWords(source, readSchema()))
+  return { severity: 'error', file, ...source.position(place.offset), message, excerpt }
 }
 
 function refuseNothing(file: string, { root, broken }: Parsed): void {

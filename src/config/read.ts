@@ -1,14 +1,21 @@
 import { readFileSync } from 'node:fs'
 
+interface Place {
+  /** The file's text, with U+FFFD for what is none. */
+  readonly text: string
+  /** In UTF-16 units from 0. */
+  readonly offset: number
+}
+
 /** The file cannot be read as text; the message says what to change. */
 export class UnreadableError extends Error {
-  /** From 1, where the trouble has a place. */
-  readonly line: number | null
+  /** Where the trouble has a place. */
+  readonly place: Place | null
 
-  constructor(message: string, line: number | null = null) {
+  constructor(message: string, place: Place | null = null) {
     super(message)
     this.name = 'UnreadableError'
-    this.line = line
+    this.place = place
   }
 }
 
@@ -40,26 +47,28 @@ export function readText(file: string): string {
   try {
     return decode(bytes)
   } catch {
-    // Only fatal decoding throws: find the line for the message.
-    throw new UnreadableError('the line is not in UTF-8; save the file as UTF-8', firstBadLine(bytes))
+    // Only fatal decoding throws: find the place for the message.
+    const place = { text: new TextDecoder().decode(bytes), offset: lengthOfGood(bytes) }
+    throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', place)
   }
 }
 
-function decode(bytes: Uint8Array): string {
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+function decode(bytes: Uint8Array, isCut = false): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isCut })
 }
 
-function firstBadLine(bytes: Buffer): number {
-  let line = 1
-  for (let start = 0; start < bytes.length; line++) {
-    const newline = bytes.indexOf(0x0a, start)
-    const end = newline === -1 ? bytes.length : newline + 1
+/** Of the longest beginning in UTF-8, in UTF-16 units. */
+function lengthOfGood(bytes: Buffer): number {
+  let good = 0
+  let text = ''
+  for (let bad = bytes.length + 1; bad - good > 1;) {
+    const middle = Math.floor((good + bad) / 2)
     try {
-      decode(bytes.subarray(start, end))
+      text = decode(bytes.subarray(0, middle), true)
+      good = middle
     } catch {
-      break // this is the line that was looked for
+      bad = middle // the end is at or before this
     }
-    start = end
   }
-  return line
+  return text.length
 }
