@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { locate, parseYaml } from './document.ts'
 import type { Parsed } from './document.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from './durations.ts'
@@ -120,7 +120,7 @@ function build(
     models: buildModels(raw, findings),
     keys: buildKeys(raw, findings, serves),
     limits: buildLimits(raw.limits, ['limits'], findings),
-    ledger: buildLedger(raw, directory, findings),
+    ledger: buildLedger(raw, file, findings),
     billing: {
       abandoned: raw.billing?.abandoned ?? 'prompt',
       assumedOutput: raw.billing?.assumed_output ?? 4096,
@@ -129,10 +129,19 @@ function build(
   }
 }
 
-function buildLedger({ ledger }: RawConfig, directory: string, findings: Findings): LedgerConfig | null {
+/** What the gateway keeps beside the ledger, in files of their own. */
+const BESIDE_LEDGER = ['keys.db', 'console.db', 'bodies.db']
+
+function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findings): LedgerConfig | null {
   if (ledger?.file === undefined) return null
-  return {
-    file: resolve(directory, ledger.file),
-    keep: ledger.keep === undefined ? null : durationOf(ledger.keep, ['ledger', 'keep'], findings),
+  const file = resolve(dirname(configFile), ledger.file)
+  if (file === configFile) {
+    findings.error(['ledger', 'file'], 'this is the configuration itself; give the ledger a file of its own')
   }
+  if (BESIDE_LEDGER.includes(basename(file))) {
+    const message = 'the gateway keeps something else under this name; use another, such as gateway.db'
+    findings.error(['ledger', 'file'], message)
+  }
+  const keep = ledger.keep === undefined ? null : durationOf(ledger.keep, ['ledger', 'keep'], findings)
+  return { file, keep }
 }
