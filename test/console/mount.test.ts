@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { H2Request, openSession } from '../support/http2.ts'
@@ -179,4 +179,15 @@ t.test('scripts and style sheets are sent compressed, and kept by the browser', 
     }
     await plain.arrayBuffer()
   }
+})
+
+t.test('a file of the console that is none is named in the log, and once it is gone the console is there', async t => {
+  const gateway = await startConsole(t)
+  const file = join(gateway.file, '..', 'data', 'console.db')
+  writeFileSync(file, 'no database at all\n'.repeat(100))
+  const { status } = await fetch(`${gateway.console}/console/api/session`)
+  t.equal(status, 503)
+  t.match(gateway.logged.at(-1), { msg: 'the console cannot be loaded', err: { message: file } })
+  rmSync(file)
+  t.equal((await fetch(`${gateway.console}/console/api/session`)).status, 200)
 })

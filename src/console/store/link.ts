@@ -95,8 +95,9 @@ export class DeskLink {
   }
 
   #fail(cause: string): void {
+    const what = this.#options.consoleFile ?? 'the store'
     for (const { reject } of this.#waiting.values()) {
-      reject(new DeskError('down', `the store cannot be used: ${cause}`))
+      reject(new DeskError('down', `${what} cannot be used: ${cause}`))
     }
     this.#waiting.clear()
   }
