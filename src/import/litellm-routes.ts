@@ -91,10 +91,9 @@ class Router {
       longer: this.#fallbacks('context_window_fallbacks'),
       milder: this.#fallbacks('content_policy_fallbacks'),
     }
-    // A pattern takes what no name before it has taken.
-    const names = [...this.#groups.keys()].toSorted(
-      (a, b) => Number(a.includes('*')) - Number(b.includes('*')),
-    )
+    // A pattern takes what no name, and no longer pattern, before it has taken.
+    const rank = (name: string): number => (name.includes('*') ? name.length : Infinity)
+    const names = [...this.#groups.keys()].toSorted((a, b) => rank(a) === rank(b) ? 0 : rank(b) - rank(a))
     return { routes: names.flatMap(name => this.#routesOf(name, settings)), notes: this.#notes }
   }
 

@@ -121,6 +121,17 @@ model_list:
   t.strictSame(routes.map(({ models }) => models), [['mine'], ['*']])
 })
 
+t.test('of the patterns that take a model the longest has it, as in LiteLLM', async t => {
+  const { routes } = load(t, importLitellm(`
+model_list:
+  - { model_name: "*", litellm_params: { model: "openai/*" } }
+  - { model_name: "claude-*", litellm_params: { model: "anthropic/claude-*" } }
+  - { model_name: "claude-opus-*", litellm_params: { model: "anthropic/claude-opus-*" } }
+  - { model_name: "gemini-*", litellm_params: { model: "gemini/gemini-*" } }
+`))
+  t.strictSame(routes.map(({ models }) => models?.[0]), ['claude-opus-*', 'claude-*', 'gemini-*', '*'])
+})
+
 t.test('a price of one is as exact as one of a million', async t => {
   const imported = importLitellm(`
 model_list:
