@@ -12,7 +12,7 @@ const MOST_LIMIT = 16 * 1024 * 1024
 /** What is logged, and whose bodies are kept. */
 export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
   const rules = raw.log?.bodies ?? []
-  if (rules.length > 0 && raw.ledger?.file === undefined) {
+  if (rules.length > 0 && !findings.has(['ledger'])) {
     findings.error(
       ['log', 'bodies'], 'bodies are kept beside the ledger; add ledger: { file: data/gateway.db }',
     )

@@ -10,12 +10,14 @@ import { headerName } from './upstreams.ts'
 export function buildRoutes(
   raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings,
 ): Route[] {
+  // Where there is no map of them, that has been told, and not once more for each route.
+  const known = raw.upstreams === undefined ? null : upstreams
   return (raw.routes ?? []).flatMap((route, index) => {
     if (route === undefined) return []
     const path = ['routes', index]
-    const targets = buildTargets(route.to, [...path, 'to'], upstreams, findings)
+    const targets = buildTargets(route.to, [...path, 'to'], known, findings)
     const onTarget = (reason: 'context_length' | 'content_filter'): Target | null =>
-      buildTargets(route.on?.[reason], [...path, 'on', reason], upstreams, findings)[0] ?? null
+      buildTargets(route.on?.[reason], [...path, 'on', reason], known, findings)[0] ?? null
     const matched = {
       index,
       line: findings.line(path),
@@ -91,7 +93,7 @@ export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key
 }
 
 function buildTargets(
-  to: RawRoute['to'], path: Path, upstreams: ReadonlyMap<string, Upstream>, findings: Findings,
+  to: RawRoute['to'], path: Path, upstreams: ReadonlyMap<string, Upstream> | null, findings: Findings,
 ): Target[] {
   const items = Array.isArray(to)
     ? to.map((item, index) => ({ item, at: path.concat(index) }))
@@ -118,8 +120,9 @@ function buildAffinity(text: string | undefined, path: Path, findings: Findings)
 }
 
 function findUpstream(
-  name: string, path: Path, upstreams: ReadonlyMap<string, Upstream>, findings: Findings,
+  name: string, path: Path, upstreams: ReadonlyMap<string, Upstream> | null, findings: Findings,
 ): Upstream | undefined {
+  if (upstreams === null) return undefined
   const upstream = upstreams.get(name)
   const names = findings.names(['upstreams'])
   if (upstream === undefined && !names.includes(name)) {
