@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, rmSync, utimesSync } from 'node:fs'
+import { closeSync, fchownSync, mkdirSync, openSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Key } from '../config/types.ts'
@@ -224,12 +224,28 @@ function columnsOf(
  * may write to it can make some.
  */
 export function makePrivate(file: string): void {
+  let made: number
   try {
-    closeSync(openSync(file, 'wx', 0o600))
+    made = openSync(file, 'wx', 0o600)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
     throw error
   }
+  if (process.getuid?.() === 0) giveAway(made, dirname(file))
+  closeSync(made)
   // What is left of a file that was deleted would be taken for the new one's.
   for (const part of ['-wal', '-shm']) rmSync(file + part, { force: true })
+}
+
+/**
+ * To the owner of the directory: a gateway that runs as another user than root, who made a key for it, could
+ * not read the store. SQLite does the same with what it puts beside a file.
+ */
+function giveAway(fd: number, directory: string): void {
+  const { uid, gid } = statSync(directory)
+  try {
+    fchownSync(fd, uid, gid)
+  } catch {
+    // Root of a container may not, nor may root on some file systems: then it stays root's.
+  }
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -63,6 +63,18 @@ t.test('the store is beside the ledger, and its owner\'s alone', async t => {
   store.create(key('a'), 1, BY)
   for (const part of ['', '-wal', '-shm']) {
     t.equal(statSync(file + part).mode & 0o777, 0o600, `keys.db${part}`)
+  }
+})
+
+const skip = process.getuid?.() === 0 ? false : 'only root gives files away'
+t.test('what root makes belongs to whom the directory does: the gateway may run as that', { skip }, async t => {
+  const directory = t.testdir({})
+  chownSync(directory, 65_534, 65_533)
+  const file = keyFileOf(join(directory, 'ledger.db'))
+  using store = new KeyFile(file)
+  store.create(key('a'), 1, BY)
+  for (const part of ['', '-wal', '-shm']) {
+    t.match(statSync(file + part), { uid: 65_534, gid: 65_533, mode: 0o100600 }, `keys.db${part}`)
   }
 })
 
