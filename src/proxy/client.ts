@@ -38,6 +38,11 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
   res.writeHead(status, grouped(fit))
 }
 
+/** Sends the head though nothing of the body is there; `flushHeaders` would send its bytes above 0x7f as UTF-8. */
+export function flushHead(res: ServerResponse): void {
+  res.write('', 'latin1')
+}
+
 /** Over HTTP/2 a value that ends in white space is malformed, and dropped (RFC 9113 section 8.2.1). */
 function withoutEndingSpace(value: string): string {
   let end = value.length

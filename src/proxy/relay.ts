@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { AnswerSink } from './attempt.ts'
 import { frameChunks } from './chunks.ts'
-import { abort, destroyNow, isHttp2, writeHead } from './client.ts'
+import { abort, destroyNow, flushHead, isHttp2, writeHead } from './client.ts'
 import type { ClientResponse } from './client.ts'
 import type { Deadlines } from './deadlines.ts'
 import { answerHead, isEventStream } from './head.ts'
@@ -118,7 +118,7 @@ export class Relay implements AnswerSink {
     if (!isHttp2(res)) frameChunks(res)
     // The head waits for what came in the same packet, and no longer.
     process.nextTick(() => {
-      if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) res.flushHeaders()
+      if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) flushHead(res)
     })
     return null
   }

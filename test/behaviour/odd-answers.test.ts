@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startTestGateway } from '../support/gateway.ts'
 import { openSession, postH2 } from '../support/http2.ts'
-import { startWireUpstream, proxyTo } from '../support/wire.ts'
+import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
 
 const TWICE = [
   'Content-Type: application/json', 'Content-Type: application/json', 'X-Content-Type-Options: nosniff',
@@ -23,4 +23,20 @@ t.test('HTTP/2: an answer with headers twice that may stand there once is passed
   })
   t.equal(await request.closed, 0)
   t.equal(request.text, '{}')
+})
+
+t.test('the bytes of a header are the same whether or not the body comes along with the head', async t => {
+  const odd = '\xe6\x97\xa5 \xff\x80'
+  let sendBody: (() => void) | null = null
+  const { url } = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Odd: ${odd}\r\n\r\n`)
+    sendBody = () => wire.send('{}')
+  })
+  const gateway = await startTestGateway(t, proxyTo(url))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/chat/completions', { model: 'm', messages: [] }))
+  t.match(await client.until(/\r\n\r\n/), `\r\nX-Odd: ${odd}\r\n`)
+  sendBody!()
+  await client.until(/\{\}$/)
 })
