@@ -25,7 +25,7 @@ const EMPTY = new Set([204, 205])
  */
 export function writeHead(res: ClientResponse, status: number, headers: string[]): void {
   if (!isHttp2(res)) {
-    res.writeHead(status, headers)
+    res.writeHead(status, lengthBehindDisposition(headers))
     return
   }
   const fit: string[] = []
@@ -36,6 +36,24 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
   }
   // The HTTP/2 API takes each name once.
   res.writeHead(status, grouped(fit))
+}
+
+/**
+ * Node takes a Content-Disposition that stands behind a length for UTF-8, and sends what it makes of that as
+ * Latin-1, or throws where it cannot: file names are mostly in UTF-8.
+ */
+function lengthBehindDisposition(headers: string[]): string[] {
+  for (let i = 0; i < headers.length; i += 2) {
+    const value = headers[i + 1] as string
+    if (!isNamed(headers[i] as string, 'content-disposition') || !/[^\0-\x7f]/.test(value)) continue
+    const isLength = (part: number) => isNamed(headers[part - (part % 2)] as string, 'content-length')
+    return [...headers.filter((_, part) => !isLength(part)), ...headers.filter((_, part) => isLength(part))]
+  }
+  return headers
+}
+
+function isNamed(name: string, lower: string): boolean {
+  return name.length === lower.length && name.toLowerCase() === lower
 }
 
 /** Sends the head though nothing of the body is there; `flushHeaders` would send its bytes above 0x7f as UTF-8. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startTestGateway } from '../support/gateway.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
 import { openSession, postH2 } from '../support/http2.ts'
 import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
 
@@ -40,3 +40,19 @@ t.test('the bytes of a header are the same whether or not the body comes along w
   sendBody!()
   await client.until(/\{\}$/)
 })
+
+for (const name of ['日本.pdf', 'é.pdf', '\xff.pdf']) {
+  t.test(`a file is passed whose name has bytes above 0x7f, and stands behind its length: ${name}`, async t => {
+    const value = `attachment; filename="${name === '\xff.pdf' ? name : Buffer.from(name).toString('latin1')}"`
+    const { url } = await startWireUpstream(t, async wire => {
+      await wire.request()
+      wire.send(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Disposition: ${value}\r\n\r\n{}`)
+    })
+    const gateway = await startTestGateway(t, proxyTo(url))
+    const client = await connect(t, gateway.url)
+    client.send(`GET /v1/files/f/content HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${KEY}\r\n\r\n`)
+    const answer = await client.until(/\r\n\r\n\{\}$/)
+    t.ok(answer.includes(`\r\nContent-Disposition: ${value}\r\n`))
+    t.match(answer, /\r\nContent-Length: 2\r\n/)
+  })
+}
