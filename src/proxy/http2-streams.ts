@@ -10,12 +10,14 @@ const { connect } = http2
 const NO_LIMIT = 1_000_000
 
 /**
- * Mends three faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ * Mends four faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
  *     frames for ever, and the process with it. Any other code ends the stream at once.
  *   - An upstream that cancels its own answer ends it, for node, as if it were whole.
+ *   - Once trailers have come, undici drops what a paused answer still has in front of them,
+ *     and ends it as if it were whole.
  *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
  *     session (ENHANCE_YOUR_CALM), whichever request it is to; undici has no option for that limit.
  */
@@ -33,11 +35,17 @@ function mend(message: unknown): void {
   const { stream } = message as { stream: ClientHttp2Stream }
   stream.close = cancel
   stream.on('end', tellIfCancelled)
+  stream.on('response', ignoreTrailers)
 }
 
 function cancel(this: ClientHttp2Stream, code: number = NGHTTP2_CANCEL, callback?: () => void): void {
   const { close } = Object.getPrototypeOf(this) as ClientHttp2Stream
   close.call(this, code, callback)
+}
+
+/** They are for nobody: undici, which listens to them by now, must not hear of them. */
+function ignoreTrailers(this: ClientHttp2Stream): void {
+  this.removeAllListeners('trailers')
 }
 
 /** Before anybody else hears of the end. */

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import * as http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import * as tls from 'node:tls'
@@ -12,6 +13,7 @@ import {
   DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, frame, headerBlock, parseFrames, reset,
 } from '../support/frames.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { H2Request, openSession } from '../support/http2.ts'
 import { connect, post } from '../support/wire.ts'
 
 const certificate = selfSigned()
@@ -69,6 +71,27 @@ routes: [{ to: up }]
     }
   })
 }
+
+t.test('an answer over HTTP/2 that ends with trailers comes whole to who takes it slowly', async t => {
+  const body = Buffer.alloc(200_000, 'x')
+  const server = http2.createSecureServer(certificate)
+  server.on('stream', (stream: http2.ServerHttp2Stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/json' }, { waitForTrailers: true })
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'server-timing': 'all;dur=1' }))
+    stream.end(body)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "https://127.0.0.1:${(server.address() as AddressInfo).port}", ca: "${ca}" } }
+routes: [{ to: up }]
+`)
+  const session = await openSession(t, gateway.url)
+  const request = new H2Request(session, 'GET', '/v1/files/f/content')
+  t.equal(await request.closed, 0)
+  t.equal(request.text.length, body.length)
+})
 
 t.test('an abort does not freeze the process, whatever of the body has not gone out yet', async t => {
   const program = fileURLToPath(new URL('http2-aborts.ts', import.meta.url))
