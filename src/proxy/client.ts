@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
 import { grouped } from './headers.ts'
@@ -56,7 +57,7 @@ function isNamed(name: string, lower: string): boolean {
   return name.length === lower.length && name.toLowerCase() === lower
 }
 
-/** Sends the head though nothing of the body is there; `flushHeaders` would send its bytes above 0x7f as UTF-8. */
+/** Sends the head alone. Node's own way, `flushHeaders`, sends bytes above 0x7f as UTF-8. */
 export function flushHead(res: ServerResponse): void {
   res.write('', 'latin1')
 }
@@ -125,8 +126,13 @@ function breakOff(res: ClientResponse, sized: boolean): void {
     socket.destroySoon()
   } else {
     // Where the end of the connection is the end of the body, only a reset tells.
-    socket.resetAndDestroy()
+    tcpBelow(socket).resetAndDestroy()
   }
+}
+
+/** Node throws where TLS is to be reset, and has no public name for what is below it. */
+function tcpBelow(socket: Socket): Socket {
+  return (socket as { _parent?: Socket })._parent ?? socket
 }
 
 export function isHttp2(res: ClientResponse): res is Http2ServerResponse {

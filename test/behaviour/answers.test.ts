@@ -1,10 +1,11 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
+import { certificateFiles } from '../support/certificate.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
 
 /** A gateway in front of an upstream that gives the same bytes as an answer to each request. */
 async function answering(t: Test, answer: string) {
@@ -124,21 +125,33 @@ t.test('what an HTTP/1.0 client expects is ignored, as nobody could tell it to g
   t.match(client.text, /^HTTP\/1\.1 200 /)
 })
 
-t.test('an HTTP/1.0 client can tell a cut answer from a whole one', async t => {
-  const seen = Promise.withResolvers<void>()
-  const upstream = await startWireUpstream(t, async wire => {
-    await wire.request()
-    wire.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n')
-    await seen.promise
-    wire.socket.resetAndDestroy()
-  })
-  const gateway = await startTestGateway(t, proxyTo(upstream.url))
-  const client = await connect(t, gateway.url)
-  client.send(GET('/v1/files').replace('HTTP/1.1', 'HTTP/1.0'))
-  await client.until(/\{\}/)
-  seen.resolve()
-  t.equal(await client.ended, 'reset')
-})
+for (const [what, type, piece] of [
+  ['answer', 'application/octet-stream', '{}'], ['stream', 'text/event-stream', 'data: {}\n\n'],
+] as const) {
+  for (const secure of [false, true]) {
+    const how = secure ? ', over TLS' : ''
+    t.test(`an HTTP/1.0 client can tell a cut ${what} from a whole one${how}`, async t => {
+      const seen = Promise.withResolvers<void>()
+      const upstream = await startWireUpstream(t, async wire => {
+        await wire.request()
+        wire.send(STREAM_HEAD.replace('text/event-stream', type) + chunk(piece))
+        await seen.promise
+        wire.socket.resetAndDestroy()
+      })
+      const { cert, certFile, keyFile } = certificateFiles(t)
+      const tls = secure ? `, tls: { cert: "${certFile}", key: "${keyFile}" }` : ''
+      const gateway = await startTestGateway(
+        t, proxyTo(upstream.url, `server: { listen: 127.0.0.1:0${tls} }`),
+      )
+      const client = await connect(t, gateway.url, cert)
+      const request = post('/v1/chat/completions', { model: 'm', stream: true, messages: [] })
+      client.send(request.replace('HTTP/1.1', 'HTTP/1.0'))
+      await client.until(/\{\}/)
+      seen.resolve()
+      t.equal(await client.ended, 'reset')
+    })
+  }
+}
 
 t.test('an answer that comes while a large request body is still sent reaches the client', async t => {
   const upstream = await startWireUpstream(t, async wire => {
