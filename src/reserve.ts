@@ -62,10 +62,11 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const { body, classified, quoted } = exchange
   const { name } = classified.endpoint
   if (!isMetered(name) || body === null) return { tokens: 0, pico: 0n }
-  const { inputTokens, maxOutputTokens } = estimateRequest(name, body.bytes)
+  const { inputTokens, maxOutputTokens, answers } = estimateRequest(name, body.bytes)
   exchange.estimatedInput = inputTokens
   const input = inputTokens ?? 0
-  const output = maxOutputTokens ?? gateway.config.billing.assumedOutput
+  const { assumedOutput } = gateway.config.billing
+  const output = maxOutputTokens ?? assumedOutput * Math.max(1, body.count ?? answers)
   const items = estimateItems(name, body.bytes, body.count)
   const { cacheWrite5m, cacheWrite1h } = quoted?.price ?? {}
   const writes = (cacheWrite5m ?? cacheWrite1h) === undefined ? {} : estimateWrites(body.bytes, input)

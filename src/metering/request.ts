@@ -8,6 +8,8 @@ export interface RequestEstimate {
   readonly inputTokens: number | null
   /** The most output tokens that it asks for, all choices together; null when it sets no bound. */
   readonly maxOutputTokens: number | null
+  /** How many answers it asks for, each with output of its own. */
+  readonly answers: number
 }
 
 /** What an image, a recording or a document counts as in an estimate: about a picture of a megapixel. */
@@ -24,10 +26,13 @@ const SAMPLE = 256
 const MOST_STEPS = 4_000_000
 const LONGEST_NUMBER = 20
 const MOST_TOKENS = 1_000_000_000
+/** More than any upstream takes at once. */
+const MOST_PROMPTS = 100_000
 
 const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'maxOutputTokens']
-const CHOICES = ['n', 'best_of', 'candidateCount']
+const CHOICES = ['n', 'best_of', 'candidateCount', 'candidate_count']
 const KEYS = [...BOUNDS, ...CHOICES].map(name => ({ name, bytes: Buffer.from(name) }))
+const PROMPT = Buffer.from('prompt')
 const GENERATION_CONFIG = [Buffer.from('generationConfig'), Buffer.from('generation_config')]
 
 /**
@@ -38,8 +43,11 @@ const GENERATION_CONFIG = [Buffer.from('generationConfig'), Buffer.from('generat
  */
 export function estimateRequest(endpoint: EndpointName, body: Buffer): RequestEstimate {
   const cursor = new JsonCursor(body)
-  if (!cursor.isObject()) return { inputTokens: null, maxOutputTokens: null }
-  return { inputTokens: roughTokens(body), maxOutputTokens: generates(endpoint) ? readBound(cursor) : 0 }
+  if (!cursor.isObject()) return { inputTokens: null, maxOutputTokens: null, answers: 1 }
+  const inputTokens = roughTokens(body)
+  if (!generates(endpoint)) return { inputTokens, maxOutputTokens: 0, answers: 1 }
+  const prompts = endpoint === 'completions' ? countPrompts(new JsonCursor(body)) : 1
+  return { inputTokens, ...readBound(cursor, prompts) }
 }
 
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
@@ -186,14 +194,34 @@ function generates(endpoint: EndpointName): boolean {
   }
 }
 
-function readBound(cursor: JsonCursor): number | null {
+function readBound(
+  cursor: JsonCursor, prompts: number,
+): Pick<RequestEstimate, 'maxOutputTokens' | 'answers'> {
   const found = new Map<string, number>()
   readMembers(cursor, found, true)
-  if (found.size === 0) return null
   const bounds = BOUNDS.flatMap(name => found.get(name) ?? [])
-  if (bounds.length === 0) return null
   const choices = Math.max(1, ...CHOICES.flatMap(name => found.get(name) ?? []))
-  return Math.min(Math.max(...bounds) * choices, MOST_TOKENS)
+  const answers = Math.min(choices * prompts, MOST_TOKENS)
+  const maxOutputTokens = bounds.length === 0 ? null : Math.min(Math.max(...bounds) * answers, MOST_TOKENS)
+  return { maxOutputTokens, answers }
+}
+
+/** Of a list of prompts, as texts or as tokens, each is answered; one alone can be a list of tokens. */
+function countPrompts(cursor: JsonCursor): number {
+  let prompts = 0
+  if (!cursor.beginObject()) return 1
+  while (cursor.nextMember()) {
+    if (!cursor.keyIs(PROMPT) || !cursor.beginArray()) {
+      cursor.skip()
+      continue
+    }
+    while (cursor.nextElement()) {
+      if (!cursor.isString() && !cursor.isArray()) return 1
+      if (++prompts === MOST_PROMPTS) return prompts
+      cursor.skip()
+    }
+  }
+  return Math.max(1, prompts)
 }
 
 /** The `n` of a JSON body; 1 where there is none. */
@@ -212,7 +240,9 @@ function readMembers(cursor: JsonCursor, found: Map<string, number>, top: boolea
     }
     const name = wantedKey(cursor)
     if (!cursor.skip() || name === null || cursor.valueEnd - cursor.valueStart > LONGEST_NUMBER) continue
-    const value = cursor.parsed()
+    const parsed = cursor.parsed()
+    // In the JSON of protocol buffers a number can be a string.
+    const value = !top && typeof parsed === 'string' && parsed !== '' ? Number(parsed) : parsed
     if (typeof value === 'number' && Number.isInteger(value) && value >= 0) found.set(name, value)
   }
 }

@@ -29,6 +29,16 @@ const KINDS = [
     path: '/v1/messages', body: { messages: [{ role: 'user', content: [CACHED] }] },
     usage: { input_tokens: 0, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 10_000 } },
   },
+  {
+    what: 'as much for each of ten prompts', price: 'input: 0, output: 10', path: '/v1/completions',
+    body: { prompt: Array(10).fill('x'), max_tokens: 100 },
+    usage: { prompt_tokens: 10, completion_tokens: 1000 },
+  },
+  {
+    what: 'ten answers without a bound', price: 'input: 0, output: 0.244140625',
+    path: '/v1/chat/completions', body: { messages: [], n: 10, max_tokens: undefined },
+    usage: { prompt_tokens: 1, completion_tokens: 40_960 },
+  },
 ] as const
 
 for (const { what, price, path, body, usage } of KINDS) {

@@ -19,10 +19,18 @@ t.test('the most output that is asked for, under each name', async t => {
     ['chat.completions', { max_tokens: 10, max_completion_tokens: 50 }, 50],
     ['chat.completions', { max_tokens: 100, n: 3 }, 300],
     ['completions', { max_tokens: 100, n: 2, best_of: 5 }, 500],
+    ['completions', { max_tokens: 100, prompt: ['a', 'b', 'c'], n: 2 }, 600],
+    ['completions', { prompt: [[1, 2], [3]], max_tokens: 100 }, 200],
+    ['completions', { max_tokens: 100, prompt: [1, 2, 3] }, 100],
+    ['completions', { max_tokens: 100, prompt: [] }, 100],
+    ['completions', { max_tokens: 100, prompt: 'a' }, 100],
+    ['chat.completions', { max_tokens: 100, prompt: ['a', 'b'] }, 100],
     ['responses', { max_output_tokens: 70 }, 70],
     ['messages', { max_tokens: 1024, messages: [] }, 1024],
     ['generate.content', { generationConfig: { maxOutputTokens: 30, candidateCount: 2 } }, 60],
-    ['generate.stream', { generation_config: { max_output_tokens: 30 } }, 30],
+    ['generate.stream', { generation_config: { max_output_tokens: 30, candidate_count: 2 } }, 60],
+    ['generate.content', { generationConfig: { maxOutputTokens: '30', candidateCount: '2' } }, 60],
+    ['generate.content', { generationConfig: { maxOutputTokens: 'many' } }, null],
     ['chat.completions', { messages: [{ max_tokens: 5 }] }, null],
     ['chat.completions', {}, null],
     ['chat.completions', { max_tokens: null }, null],
@@ -36,6 +44,21 @@ t.test('the most output that is asked for, under each name', async t => {
   ]
   for (const [endpoint, body, expected] of cases) {
     t.equal(estimate(endpoint, body).maxOutputTokens, expected, `${endpoint} ${JSON.stringify(body)}`)
+  }
+})
+
+t.test('how many answers are asked for, where their length has no bound', async t => {
+  const cases: [EndpointName, unknown, number][] = [
+    ['chat.completions', {}, 1],
+    ['chat.completions', { n: 3 }, 3],
+    ['chat.completions', { n: 0 }, 1],
+    ['completions', { prompt: ['a', 'b'], best_of: 2 }, 4],
+    ['generate.content', { generationConfig: { candidateCount: 2 } }, 2],
+    ['chat.completions', { n: 9e15 }, 1e9],
+  ]
+  for (const [endpoint, body, answers] of cases) {
+    const told = estimate(endpoint, body)
+    t.match(told, { answers, maxOutputTokens: null }, `${endpoint} ${JSON.stringify(body)}`)
   }
 })
 
@@ -60,7 +83,7 @@ t.test('pictures count flat, not by their bytes; long text counts in full', asyn
 
 t.test('bodies that tell nothing', async t => {
   for (const body of ['', '--boundary\r\ncontent-disposition: form-data', '[1]', 'null']) {
-    t.strictSame(estimate('audio.transcriptions', body), { inputTokens: null, maxOutputTokens: null }, body)
+    t.strictSame(estimate('audio.transcriptions', body), { inputTokens: null, maxOutputTokens: null, answers: 1 }, body)
   }
 })
 
