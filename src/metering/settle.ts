@@ -4,7 +4,7 @@ import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
 import type { Reading } from './readers.ts'
 import { BYTES_PER_TOKEN, readCharacters, roughTokens } from './request.ts'
-import { blankUsage } from './usage.ts'
+import { blankUsage, knownInput, knownOutput } from './usage.ts'
 import type { Usage } from './usage.ts'
 
 /** What of an upstream's successful answer there is to settle by. */
@@ -204,9 +204,13 @@ class Settlement {
   }
 
   async #inputTokens(): Promise<number | null> {
-    if (this.#reported.inputTokens === null) return this.#prompt()
-    this.#reports = true
-    return this.#reported.inputTokens
+    const { inputTokens } = this.#reported
+    if (inputTokens !== null) {
+      this.#reports = true
+      return inputTokens
+    }
+    const counted = await this.#prompt()
+    return counted === null ? null : Math.max(counted, knownInput(this.#reported))
   }
 
   async #prompt(): Promise<number | null> {
@@ -226,7 +230,9 @@ class Settlement {
   async #withOutput(usage: Usage): Promise<Usage> {
     const reported = this.#reported.outputTokens
     const counted = reported !== null && this.#coversOutput ? null : await this.#count()
-    if (counted && (reported === null || reported < counted.outputTokens)) return { ...usage, ...counted }
+    if (counted && (reported === null || reported < counted.outputTokens)) {
+      return { ...usage, ...counted, outputTokens: Math.max(counted.outputTokens, knownOutput(usage)) }
+    }
     if (reported !== null) this.#reports = true
     return usage
   }

@@ -301,6 +301,24 @@ t.test('a whole body that reports nothing, or nonsense: counted', async t => {
   })
 })
 
+t.test('what is counted is not less than the parts of it that were reported', async t => {
+  const told = {
+    choices: [{ message: { content: 'Hi.' } }],
+    usage: {
+      prompt_tokens: -1,
+      completion_tokens: null,
+      prompt_tokens_details: { cached_tokens: 500, cache_write_tokens: 40, audio_tokens: 3 },
+      completion_tokens_details: { reasoning_tokens: 70 },
+    },
+  }
+  const { usage } = await settle('chat.completions', 'complete', body(told))
+  t.match(usage, { inputTokens: 543, cachedInputTokens: 500, cacheWrite5mTokens: 40, inputAudioTokens: 3 })
+  t.match(usage, { outputTokens: 70, reasoningTokens: 70 })
+  const written = { cache_read_input_tokens: 7, cache_creation_input_tokens: 20_000, output_tokens: 5 }
+  const message = await settle('messages', 'complete', body({ content: [], usage: written }))
+  t.match(message.usage, { inputTokens: 20_007, cachedInputTokens: 7, cacheWrite5mTokens: 20_000 })
+})
+
 t.test('a response that is made in the background: how much it will be nobody knows', async t => {
   for (const status of ['queued', 'in_progress']) {
     const receipt = body({ id: 'r', status, background: true, error: null, output: [], usage: null })
