@@ -73,6 +73,11 @@ function count(value: number | null): number | null {
   return Number.isSafeInteger(value) ? value : null
 }
 
+/** What SQLite holds: some nine million USD, which is no cost but a price gone wrong. */
+function amount(pico: bigint | null): bigint | null {
+  return pico === null || BigInt.asIntN(64, pico) !== pico ? null : pico
+}
+
 function decimal(value: number | null): number | null {
   return value === null || !Number.isFinite(value) ? null : Math.round(value * 1000) / 1000
 }
@@ -80,7 +85,8 @@ function decimal(value: number | null): number | null {
 /**
  * @param row a row
  * @returns its values in the order of COLUMNS; times in ms with three decimals,
- *   names cut at 256 characters, counts that are not whole numbers null
+ *   names cut at 256 characters, counts that are not whole numbers null, and so
+ *   costs that SQLite cannot hold
  */
 export function encode(row: LedgerRow): Values {
   const { usage, price, attempts } = row
@@ -112,7 +118,7 @@ export function encode(row: LedgerRow): Values {
     decimal(usage.seconds),
     count(usage.characters),
     count(usage.images),
-    row.costPico,
+    amount(row.costPico),
     price === null ? null : JSON.stringify(price),
     name(row.priceVersion),
     attempts.length === 0 ? null : JSON.stringify(attempts.slice(0, MOST_ATTEMPTS)),

@@ -74,6 +74,10 @@ t.test('a count that is none is a gap, and does not cost the row', async t => {
   t.strictSame(stored(row('a', { usage, durationMs: NaN })).usage, NOTHING_USED)
 })
 
+t.test('a cost above nine million USD is a gap, and does not cost the row', async t => {
+  t.equal(stored(row('a', { costPico: 2n ** 63n })).costPico, null)
+})
+
 t.test('times are kept to a thousandth of a millisecond', async t => {
   t.equal(stored(row('a', { durationMs: 1234.567891 })).durationMs, 1234.568)
 })
