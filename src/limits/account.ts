@@ -35,6 +35,8 @@ export class Account {
   #forgotten = -Infinity
   /** Whether it may no longer be told of a past. */
   #begun = false
+  /** Whether what it has is not all that was spent: it was out of force. */
+  #stale = false
 
   /** @param now - ms since 1970 */
   constructor(per: Budget['per'], limit: bigint, now: number) {
@@ -66,19 +68,28 @@ export class Account {
 
   /** Sets `pico` aside in the period of `now` and returns that period. */
   reserve(pico: bigint, now: number): Period {
-    this.#begun = true
+    this.begin()
     const period = this.at(now)
     period.reserved += pico
     return period
   }
 
+  /** It is out of force: what is spent from here on it does not count, and has to be told again. */
+  suspend(): void {
+    this.#begun = false
+    this.#stale = true
+  }
+
   /**
-   * Adds what was spent before this account began, at `startedAt`.
+   * Adds what was spent before this account began, or came back into force, at
+   * `startedAt`. In the latter case that takes the place of what it has itself.
    *
    * @returns false, and adds nothing, if it has begun
    */
   restore(pico: bigint, startedAt: number): boolean {
     if (this.#begun) return false
+    if (this.#stale) for (const period of this.#periods) period.spent = 0n
+    this.#stale = false
     this.#find(startedAt).spent += pico
     this.#trim()
     return true
@@ -87,6 +98,7 @@ export class Account {
   /** Ends the telling of the past. */
   begin(): void {
     this.#begun = true
+    this.#stale = false
   }
 
   /** Whether nothing was ever spent that is still remembered. */

@@ -20,6 +20,8 @@ export interface LocalLimiter extends Limiter {
    * what is free; null where it is not, and where nothing limits this key.
    */
   lend(ask: Ask, most: number): Loan | null
+  /** Tells of a key that may have lost its limits: what it spends from here on is not counted. */
+  lapse(key: LimitedKey): void
 }
 
 /**
@@ -65,7 +67,10 @@ class MemoryLimiter implements LocalLimiter {
   }
 
   admit(ask: Ask): Admission {
-    if (this.#unlimited(ask.key)) return UNLIMITED
+    if (this.#unlimited(ask.key)) {
+      this.lapse(ask.key)
+      return UNLIMITED
+    }
     const now = this.#now()
     const scopes = this.#scopes(ask.key, ask.model, now)
     const { tokens, pico } = estimated(ask.estimate)
@@ -99,6 +104,12 @@ class MemoryLimiter implements LocalLimiter {
     return new Loan(size, lifetimeMs, scopes.map(scope => scope.lend(size, now)), this.#clock)
   }
 
+  lapse(key: LimitedKey): void {
+    if (!this.#unlimited(key)) return
+    const known = this.#keys.get(key.name)
+    if (known !== undefined) this.#refresh(known, null, this.#now())
+  }
+
   figures(key: LimitedKey, model: string | null): Figures {
     if (this.#unlimited(key)) return { requests: null, tokens: null }
     const now = this.#now()
@@ -121,6 +132,9 @@ class MemoryLimiter implements LocalLimiter {
 
   reconfigure(defaults: Limits | null): void {
     this.#defaults = defaults
+    if (defaults !== null) return
+    const now = this.#now()
+    for (const state of this.#keys.values()) if (state.own === null) this.#refresh(state, null, now)
   }
 
   #unlimited(key: LimitedKey): boolean {
@@ -142,8 +156,7 @@ class MemoryLimiter implements LocalLimiter {
   #state(key: LimitedKey, now: Moment): KeyState {
     const known = this.#keys.get(key.name)
     if (known !== undefined) {
-      const current = known.own === key.limits && known.defaults === this.#defaults
-      if (!current) this.#configure(known, key.limits, now)
+      this.#refresh(known, key.limits, now)
       return known
     }
     if (this.#keys.size >= this.#sweepAt) this.#sweep(now)
@@ -153,11 +166,16 @@ class MemoryLimiter implements LocalLimiter {
     return state
   }
 
+  #refresh(state: KeyState, own: Limits | null, now: Moment): void {
+    if (state.own !== own || state.defaults !== this.#defaults) this.#configure(state, own, now)
+  }
+
   #configure(state: KeyState, own: Limits | null, now: Moment): void {
     const { whole, models } = plan(own, this.#defaults)
     state.own = own
     state.defaults = this.#defaults
     state.whole.configure(whole, now)
+    for (const [glob, scope] of state.byGlob) if (!models.has(glob)) scope.configure(null, now)
     state.models = [...models].map(([glob, limits]) => {
       const scope = state.byGlob.get(glob) ?? new Scope(glob)
       scope.configure(limits, now)

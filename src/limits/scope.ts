@@ -58,13 +58,15 @@ export class Scope {
     return this.#limits
   }
 
-  /** Puts `limits` in force. */
-  configure(limits: ScopeLimits, now: Moment): void {
-    const { requestsPerMinute, tokensPerMinute, budget } = limits
-    this.#limits = limits
+  /** Puts `limits` in force, or none. */
+  configure(limits: ScopeLimits | null, now: Moment): void {
+    this.#limits = limits ?? NO_LIMITS
+    const { requestsPerMinute, tokensPerMinute, budget } = this.#limits
     if (requestsPerMinute !== null) this.#requests = tuned(this.#requests, requestsPerMinute, now)
     if (tokensPerMinute !== null) this.#tokens = tuned(this.#tokens, tokensPerMinute, now)
-    this.#account = budget === null ? null : this.#accountFor(budget, now)
+    const account = budget === null ? null : this.#accountFor(budget, now)
+    if (account !== this.#account) this.#account?.suspend()
+    this.#account = account
   }
 
   /**

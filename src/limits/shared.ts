@@ -56,7 +56,11 @@ export class SharedLimiter implements Limiter, Holder {
   }
 
   admit({ key, model, estimate }: Ask): Admission | Promise<Admission> {
-    if (this.#unlimited(key)) return UNLIMITED
+    if (this.#unlimited(key)) {
+      // Where its budgets are kept they have to hear that it has none now.
+      if (this.#keys.get(key.name)?.limits) this.#ref(key)
+      return UNLIMITED
+    }
     const ref = this.#ref(key)
     const tab = this.#tab(key, model)
     const now = this.#clock.monotonic()

@@ -52,7 +52,7 @@ export class LimitsWindow {
     for (const request of requests) {
       switch (request.kind) {
         case 'key':
-          this.#keys.set(request.ref, this.#desk.key(request.name, request.limits))
+          this.#learn(request)
           break
         case 'admit':
           this.#admit(request)
@@ -89,6 +89,12 @@ export class LimitsWindow {
       loan.repay({ requests, tokens: tokens ?? 0, pico: pico ?? 0n, open: [] })
       returned()
     }
+  }
+
+  #learn({ ref, name, limits }: Request & { kind: 'key' }): void {
+    const key = this.#desk.key(name, limits)
+    this.#keys.set(ref, key)
+    this.#limiter.lapse(key)
   }
 
   #admit({ id, ref, model, tokens, pico, soon }: Request & { kind: 'admit' }): void {

@@ -44,6 +44,52 @@ t.test('past spending', async t => {
     admitted(limiter, reloaded, { pico: USD })
   })
 
+  const day = limits({ budget: { usd: '10', per: 'day' } })
+  const month = limits({ budget: { usd: '10', per: 'month' } })
+  const globbed = limits({ models: { '*': { budget: { usd: '10', per: 'month' } } } })
+  const ways = [
+    ['over another period', month, day],
+    ['not at all', month, limits({ concurrent: 5 })],
+    ['by no limits', month, null],
+    ['by no models', globbed, limits({ concurrent: 5 })],
+  ] as const
+  for (const [what, before, meanwhile] of ways) {
+    t.test(`is heard again by a budget that comes back, counted ${what} meanwhile`, async t => {
+      const { limiter } = setUp()
+      const running = admitted(limiter, key(before), { pico: USD })
+      admitted(limiter, key(before), { pico: 2n * USD }).settle({ tokens: 1, pico: 2n * USD })
+      admitted(limiter, key(meanwhile), { pico: 4n * USD }).settle({ tokens: 1, pico: 4n * USD })
+      const back = key(before)
+      const row = { key: back, model: 'gpt-4.1', startedAt: Date.parse('2026-11-21') }
+      limiter.restoreSpend([{ ...row, pico: 2n * USD }, { ...row, pico: 4n * USD }])
+      t.equal(refused(limiter, back, { pico: 3n * USD + 1n }).which, 'budget')
+      admitted(limiter, back, { pico: 3n * USD }).release()
+      running.settle({ tokens: 1, pico: USD / 2n })
+      t.equal(refused(limiter, back, { pico: 7n * USD / 2n + 1n }).which, 'budget')
+      admitted(limiter, back, { pico: 7n * USD / 2n })
+      limiter.restoreSpend([{ ...row, pico: 2n * USD }])
+      t.equal(refused(limiter, back, { pico: 1n }).which, 'budget', 'once')
+    })
+  }
+
+  t.test('is heard again when defaults come back', async t => {
+    const { limiter } = setUp(month)
+    admitted(limiter, key(null), { pico: 2n * USD }).settle({ tokens: 1, pico: 2n * USD })
+    limiter.reconfigure(null)
+    limiter.reconfigure(limits({ budget: { usd: '10', per: 'month' } }))
+    const startedAt = Date.parse('2026-11-21')
+    limiter.restoreSpend([{ key: key(null), model: null, startedAt, pico: 6n * USD }])
+    t.equal(refused(limiter, key(null), { pico: 4n * USD + 1n }).which, 'budget')
+  })
+
+  t.test('counts what was counted where a request comes late with other limits', async t => {
+    const { limiter } = setUp()
+    admitted(limiter, key(month), { pico: 6n * USD })
+    admitted(limiter, key(day), { pico: 3n * USD })
+    t.equal(refused(limiter, key(month), { pico: 4n * USD + 1n }).which, 'budget')
+    t.equal(refused(limiter, key(day), { pico: 7n * USD + 1n }).which, 'budget')
+  })
+
   t.test('of keys without a budget is nothing', async () => {
     const { limiter } = setUp()
     limiter.restoreSpend([{ key: key(null), model: 'gpt-5', startedAt: 0, pico: USD }])

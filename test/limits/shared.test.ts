@@ -96,3 +96,18 @@ t.test('what was spent before is told by the first, and not counted again', asyn
   const asked = workers.map(({ limiter }) => limiter.admit(ask(limits, 3n * PICO)))
   t.equal(counts(await Promise.all(asked)), 2)
 })
+
+t.test('a budget that comes back is told what was spent while there was none', async t => {
+  const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
+  const { workers: [one, two], clock } = office(2)
+  t.equal((await one?.limiter.admit(ask(limits, 2n * PICO)))?.ok, true)
+  t.equal((await one?.limiter.admit({ ...ask(limits), key: { name: 'team', limits: null } }))?.ok, true)
+  const back = { ...limits }
+  for (const worker of [one, two]) {
+    worker?.limiter.restoreSpend([
+      { key: { name: 'team', limits: back }, model: 'm', startedAt: clock.wall(), pico: 6n * PICO },
+    ])
+  }
+  t.match(await two?.limiter.admit(ask(back, 2n * PICO + 1n)), { refusal: { which: 'budget' } })
+  t.equal((await two?.limiter.admit(ask(back, 2n * PICO)))?.ok, true)
+})
