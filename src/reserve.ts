@@ -62,7 +62,7 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const { body, classified, quoted } = exchange
   const { name } = classified.endpoint
   if (!isMetered(name) || body === null) return { tokens: 0, pico: 0n }
-  const { inputTokens, maxOutputTokens, answers } = estimateRequest(name, body.bytes)
+  const { inputTokens, mediaTokens, maxOutputTokens, answers } = estimateRequest(name, body.bytes)
   exchange.estimatedInput = inputTokens
   const input = inputTokens ?? 0
   const { assumedOutput } = gateway.config.billing
@@ -70,7 +70,8 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const items = estimateItems(name, body.bytes, body.count)
   const { cacheWrite5m, cacheWrite1h } = quoted?.price ?? {}
   const writes = (cacheWrite5m ?? cacheWrite1h) === undefined ? {} : estimateWrites(body.bytes, input)
-  const usage = { ...blankUsage(), ...items, ...writes, inputTokens: input, outputTokens: output }
+  const used = { inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output }
+  const usage = { ...blankUsage(), ...items, ...writes, ...used }
   return { tokens: Math.max(1, input + output), pico: quoted ? ceiling(usage, quoted.price) : null }
 }
 

@@ -33,7 +33,7 @@ export function cost(usage: Usage, price: Price | null): bigint | null {
   return total(price && billOf(usage, price, 'ratesFor'))
 }
 
-/** What it costs at most where only the sum of the output is known; otherwise as `cost`. */
+/** What it costs at most where only the sums of output and of media are known; otherwise as `cost`. */
 export function ceiling(usage: Usage, price: Price | null): bigint | null {
   return total(price && billOf(usage, price, 'ceilingFor'))
 }

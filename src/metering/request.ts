@@ -6,6 +6,8 @@ import type { Usage } from './usage.ts'
 export interface RequestEstimate {
   /** About how many tokens its input has; null where the body does not tell (a form, no body). */
   readonly inputTokens: number | null
+  /** Those of them that are pictures, recordings or files. */
+  readonly mediaTokens: number
   /** The most output tokens that it asks for, all choices together; null when it sets no bound. */
   readonly maxOutputTokens: number | null
   /** How many answers it asks for, each with output of its own. */
@@ -43,11 +45,13 @@ const GENERATION_CONFIG = [Buffer.from('generationConfig'), Buffer.from('generat
  */
 export function estimateRequest(endpoint: EndpointName, body: Buffer): RequestEstimate {
   const cursor = new JsonCursor(body)
-  if (!cursor.isObject()) return { inputTokens: null, maxOutputTokens: null, answers: 1 }
-  const inputTokens = roughTokens(body)
-  if (!generates(endpoint)) return { inputTokens, maxOutputTokens: 0, answers: 1 }
+  if (!cursor.isObject()) return { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
+  const { mediaBytes, media } = surveyStrings(body, null)
+  const mediaTokens = media * MEDIA_TOKENS
+  const inputTokens = Math.ceil((body.length - mediaBytes) / BYTES_PER_TOKEN) + mediaTokens
+  if (!generates(endpoint)) return { inputTokens, mediaTokens, maxOutputTokens: 0, answers: 1 }
   const prompts = endpoint === 'completions' ? countPrompts(new JsonCursor(body)) : 1
-  return { inputTokens, ...readBound(cursor, prompts) }
+  return { inputTokens, mediaTokens, ...readBound(cursor, prompts) }
 }
 
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>

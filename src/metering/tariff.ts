@@ -19,7 +19,10 @@ export interface Tariff {
    * own: a tier replaces what it names, for the whole request.
    */
   ratesFor(inputTokens: number | null): Rates
-  /** The same before it is known what the output is: text at the rate of the dearest that it can be. */
+  /**
+   * The same before it is known what was used: output at the rate of the dearest that it
+   * can be, and so the input that is no text, which is to be told as pictures.
+   */
   ceilingFor(inputTokens: number | null): Rates
 }
 
@@ -50,16 +53,19 @@ function prepare(price: Price): Tariff {
 
 function tierOf(price: Omit<Price, 'tiers'>): { readonly rates: Rates; readonly ceiling: Rates } {
   const rates = ratesOf(price)
-  return { rates, ceiling: withDearestOutput(rates) }
+  const ceiling = [OUTPUTS, MEDIA].reduce(withDearest, rates)
+  return { rates, ceiling }
 }
 
-const OUTPUT = ITEMS.findIndex(({ item }) => item === 'output')
-const OUTPUTS = new Set<Item>(['reasoning', 'output_audio', 'output_image', 'output'])
+/** What cannot be told apart beforehand, the first standing for all. */
+const OUTPUTS: readonly Item[] = ['output', 'reasoning', 'output_audio', 'output_image']
+const MEDIA: readonly Item[] = ['input_image', 'input_audio', 'input']
 
-function withDearestOutput({ perMillion, scale }: Rates): Rates {
-  const rates = perMillion.filter((rate, i) => rate !== null && OUTPUTS.has(ITEMS[i]!.item)) as bigint[]
+function withDearest({ perMillion, scale }: Rates, items: readonly Item[]): Rates {
+  const rates = perMillion.filter((rate, i) => rate !== null && items.includes(ITEMS[i]!.item)) as bigint[]
   if (rates.length === 0) return { perMillion, scale }
-  return { perMillion: perMillion.with(OUTPUT, rates.reduce((a, b) => (a > b ? a : b))), scale }
+  const first = ITEMS.findIndex(({ item }) => item === items[0])
+  return { perMillion: perMillion.with(first, rates.reduce((a, b) => (a > b ? a : b))), scale }
 }
 
 function ratesOf(price: Omit<Price, 'tiers'>): Rates {

@@ -30,6 +30,12 @@ const KINDS = [
     usage: { input_tokens: 0, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 10_000 } },
   },
   {
+    what: 'sound in the prompt', price: 'input: 0.5, input_audio: 10, input_image: 5, output: 0',
+    path: '/v1/chat/completions',
+    body: { messages: [{ content: [{ type: 'input_audio', input_audio: { data: 'AbCd'.repeat(1000) } }] }] },
+    usage: { prompt_tokens: 1000, completion_tokens: 0, prompt_tokens_details: { audio_tokens: 1000 } },
+  },
+  {
     what: 'as much for each of ten prompts', price: 'input: 0, output: 10', path: '/v1/completions',
     body: { prompt: Array(10).fill('x'), max_tokens: 100 },
     usage: { prompt_tokens: 10, completion_tokens: 1000 },

@@ -83,7 +83,8 @@ t.test('pictures count flat, not by their bytes; long text counts in full', asyn
 
 t.test('bodies that tell nothing', async t => {
   for (const body of ['', '--boundary\r\ncontent-disposition: form-data', '[1]', 'null']) {
-    t.strictSame(estimate('audio.transcriptions', body), { inputTokens: null, maxOutputTokens: null, answers: 1 }, body)
+    const nothing = { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
+    t.strictSame(estimate('audio.transcriptions', body), nothing, body)
   }
 })
 
