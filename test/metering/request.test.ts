@@ -47,6 +47,15 @@ t.test('the most output that is asked for, under each name', async t => {
   }
 })
 
+t.test('a bound whose name is escaped is one, as it is upstream', async t => {
+  for (const name of ['max_tok\\u0065ns', [...'max_tokens'].map(escaped).join('')]) {
+    const body = Buffer.from(`{"max_tokens":1,"${name}":100000,"messages":[]}`)
+    t.equal(estimateRequest('chat.completions', body).maxOutputTokens, 100_000, name)
+  }
+  const other = Buffer.from('{"max_tokens":1,"max_\\u0054okens":5,"max_\\ud800okens":5,"max_\\u00zzokens":5}')
+  t.equal(estimateRequest('chat.completions', other).maxOutputTokens, 1)
+})
+
 t.test('how many answers are asked for, where their length has no bound', async t => {
   const cases: [EndpointName, unknown, number][] = [
     ['chat.completions', {}, 1],
@@ -105,3 +114,7 @@ t.test('speech: characters are the code points of the input', async t => {
   t.equal(characters({}), null)
   t.equal(readCharacters(Buffer.from('--form')), null)
 })
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
