@@ -36,13 +36,13 @@ const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^]*)$/
 
 /**
  * Finds the values of the fields named in `watch` in a multipart/form-data body
- * (RFC 7578, RFC 2046), without a copy of the rest. A part with a file name is a
- * file and never a field.
+ * (RFC 7578, RFC 2046), without a copy of the rest.
  *
  * Whoever reads the form after us must find the same values. So what other
  * parsers are known to read in different ways is refused, not guessed: lines that
  * begin with the boundary and are no boundary, bare line feeds, folded or doubled
- * headers, names in encoded forms that would come out as a watched one.
+ * headers, names in encoded forms that would come out as a watched one, and a
+ * watched one with a file name, which is a value to some where it is empty.
  *
  * Takes time in proportion to the body, in one step.
  */
@@ -76,10 +76,11 @@ function boundaryOf(contentType: string): string {
 }
 
 function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): ValidForm {
-  const delimiter = Buffer.from(`${CRLF}--${boundary}`)
+  const dashed = Buffer.from(`--${boundary}`)
+  const delimiter = Buffer.concat([Buffer.from(CRLF), dashed])
   const fields = new Map<string, FormField[]>()
   let parts = 0
-  let at = firstDelimiterEnd(body, delimiter)
+  let at = firstDelimiterEnd(body, dashed)
   for (;;) {
     const start = partStart(body, at)
     if (start === -1) return { ok: true, fields, parts }
@@ -95,9 +96,10 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
     const name = fieldName(body.toString('utf8', start, start + headersEnd), parts, watch)
 
     const valueStart = start + headersEnd + 4
+    const next = boundaryLine(body, dashed, valueStart)
+    if (next === -1) throw new Malformed('the closing boundary is missing')
+    const valueEnd = next - CRLF.length
     // The empty line's CRLF could pass for the delimiter's: then there is no body.
-    const valueEnd = body.indexOf(delimiter, valueStart - 2)
-    if (valueEnd === -1) throw new Malformed('the closing boundary is missing')
     if (valueEnd < valueStart) throw new Malformed(`part ${parts} has no body`)
     if (name !== null) {
       const field = { value: fieldValue(body, valueStart, valueEnd, name), start: valueStart, end: valueEnd }
@@ -105,18 +107,28 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
       if (given === undefined) fields.set(name, [field])
       else given.push(field)
     }
-    at = valueEnd + delimiter.length
+    at = next + dashed.length
   }
 }
 
 /** The offset after the first delimiter, which stands at the start or after a preamble. */
-function firstDelimiterEnd(body: Buffer, delimiter: Buffer): number {
-  const dashed = delimiter.subarray(CRLF.length)
-  if (body.subarray(0, dashed.length).equals(dashed)) return dashed.length
-  const at = body.indexOf(delimiter)
+function firstDelimiterEnd(body: Buffer, dashed: Buffer): number {
+  const at = boundaryLine(body, dashed, 0)
   if (body.length === 0) throw new Malformed('the body is empty')
   if (at === -1) throw new Malformed('the boundary does not occur in the body')
-  return at + delimiter.length
+  return at + dashed.length
+}
+
+/** Where the next line begins that begins with the boundary; -1 = there is none. */
+function boundaryLine(body: Buffer, dashed: Buffer, from: number): number {
+  for (let at = body.indexOf(dashed, from); at !== -1; at = body.indexOf(dashed, at + 1)) {
+    const before = body[at - 1]
+    if (at === 0 || (before === 0x0a && body[at - 2] === 0x0d)) return at
+    if (before === 0x0a || before === 0x0d) {
+      throw new Malformed(`a boundary line does not begin after CRLF, at byte ${at}`)
+    }
+  }
+  return -1
 }
 
 /** Where the part starts whose boundary ends at `at`; -1 after the closing boundary. */
@@ -156,9 +168,9 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
   if (names.some(name => name.startsWith('name*'))) {
     throw new Malformed(`part ${part}: name* is not allowed in forms`)
   }
-  if (names.some(name => name === 'filename' || name.startsWith('filename*'))) return null
-
   const name = decodedName(quoted)
+  const isFile = names.some(name => name === 'filename' || name.startsWith('filename*'))
+  if (isFile && watch.has(name)) throw new Malformed(`part ${part}: "${name}" is a field, not a file`)
   if (!watch.has(name)) {
     const misread = otherReadings(quoted).find(reading => watch.has(reading))
     if (misread !== undefined) throw new Malformed(`part ${part}: its name can be mistaken for "${misread}"`)
