@@ -9,7 +9,7 @@ export function servedBy(gateway: Gateway, exchange: Exchange, upstream: string 
     version: gateway.version,
     requestId: exchange.id,
     limits: limitHeaders(gateway, exchange),
-    inConsole: exchange.vouched !== null,
+    inConsole: exchange.managed,
   }
   return upstream === null ? own : { ...own, served: { upstream, attempts: exchange.attempts.length } }
 }

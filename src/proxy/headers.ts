@@ -43,11 +43,17 @@ const NEVER_DOWN = new Set([
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts',
 ])
 
-/** What a browser would keep, or act on, for the console's own origin, when an answer is tried out there. */
+/** What a browser would keep, or act on, for the console's own origin, when an answer comes from there. */
 const FOR_BROWSERS = new Set([
   'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
   'nel', 'report-to', 'reporting-endpoints',
+  'content-security-policy', 'content-security-policy-report-only', 'x-content-type-options',
 ])
+
+/** An answer that is opened as a page is none of the console's: its scripts do not run, let alone as those. */
+const NO_PAGE = [
+  'content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff',
+] as const
 
 /** The name under which the gateway stands in Via headers. */
 const PSEUDONYM = 'model-gateway'
@@ -161,7 +167,7 @@ export interface OwnHeaders {
   readonly limits: readonly string[]
   /** Which upstream answered, and how many attempts that took; absent where no upstream did. */
   readonly served?: { readonly upstream: string; readonly attempts: number }
-  /** The answer goes to a page of the console; absent = no. */
+  /** The answer comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean
 }
 
@@ -169,9 +175,10 @@ const RATE_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/
 
 /** What every response of the gateway carries, errors included; behind others where these are given. */
 export function ownHeaders(own: OwnHeaders, headers: string[] = []): string[] {
-  const { version, requestId, limits, served } = own
+  const { version, requestId, limits, served, inConsole } = own
   headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
   for (const part of limits) headers.push(part)
+  if (inConsole) headers.push(...NO_PAGE)
   if (served) {
     const { upstream, attempts } = served
     headers.push('x-gateway-upstream', visible(upstream), 'x-gateway-attempts', String(attempts))

@@ -110,6 +110,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       onUpgrade: (req, socket, head) => {
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, responseOn(req, socket), false)
+        exchange.managed = managed
         void follow(exchange, () => handleUpgrade(gateway, exchange, socket, head))
       },
       onMalformed: (error, socket) => answerMalformed(reloader.gateway, error, socket),

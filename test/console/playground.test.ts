@@ -117,6 +117,28 @@ t.test('an upstream sets nothing in the browser for the console, ' +
   t.equal(tried.get('x-ratelimit-limit-requests'), '7')
 })
 
+t.test('an answer of the API is no page of the console: its script would have the session', async t => {
+  const upstream = await startUpstream(t, (_, res) => {
+    res.writeHead(200, {
+      'content-type': 'text/html', 'set-cookie': 'gateway_console=x; Path=/console/',
+      'content-security-policy': 'report-uri /v1/reports', 'x-content-type-options': 'off',
+    }).end('<script>fetch("/console/api/keys")</script>')
+  })
+  const gateway = await startConsole(t, YAML.replace(
+    'sim: { simulator: true } }\nroutes: [',
+    `sim: { simulator: true }, up: { url: "${upstream.url}" } }\nroutes: [{ path: /v1/files*, to: up }, `,
+  ))
+  const page = `/v1/files/a/content?key=${KEY}`
+  const { headers } = await fetch(gateway.console + page)
+  t.equal(headers.get('content-security-policy'), "default-src 'none'; sandbox")
+  t.equal(headers.get('x-content-type-options'), 'nosniff')
+  t.equal(headers.get('set-cookie'), null)
+  t.match((await fetch(gateway.url + page)).headers.get('set-cookie'), 'gateway_console', 'as it came')
+  const refused = await fetch(`${gateway.console}/v1/files`)
+  t.equal(refused.status, 401)
+  t.equal(refused.headers.get('content-security-policy'), "default-src 'none'; sandbox", 'errors too')
+})
+
 t.test('a stream comes as it is made', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
