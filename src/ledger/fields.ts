@@ -87,7 +87,7 @@ export function csvHeader<T>(fields: readonly Field<T>[]): string {
   return `${fields.map(({ name }) => name).join(',')}\r\n`
 }
 
-/** @returns one record (RFC 4180); null is empty, lists are JSON */
+/** @returns one record (RFC 4180); null is empty, lists are JSON, and no text is a formula */
 export function csvLine<T>(fields: readonly Field<T>[], item: T): string {
   return `${fields.map(({ value }) => csvText(value(item))).join(',')}\r\n`
 }
@@ -106,8 +106,14 @@ function jsonText(value: Value): string {
   return typeof value === 'bigint' ? String(value) : JSON.stringify(value)
 }
 
+/**
+ * Names come from clients, and spreadsheets run what begins like a formula.
+ * Source: OWASP, "CSV Injection".
+ */
+const FORMULA = /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/
+
 function csvText(value: Value): string {
   if (value === null) return ''
-  const text = typeof value === 'string' ? value : jsonText(value)
+  const text = typeof value !== 'string' ? jsonText(value) : FORMULA.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -80,6 +80,18 @@ t.test('CSV is quoted as RFC 4180 says', async t => {
   t.match(line, /,"\[\{""upstream"":""openai"".*\}\]","routes\[0\].*"\r\n$/)
 })
 
+t.test('no name in CSV is a formula to a spreadsheet', async t => {
+  for (const start of ['=', '+', '-', '@', '\t', '＝', '＋', '－', '＠']) {
+    const model = `${start}cmd|'/C calc'!A0`
+    t.match(csvLine(ROW_FIELDS, row('a', { model })), `,'${model},`, model)
+    t.match(csvLine(sumFields('model'), { ...SUM, group: model }), `'${model},3,`)
+    t.match(JSON.parse(jsonLine(ROW_FIELDS, row('a', { model }))), { model }, 'JSON is for programs')
+  }
+  for (const start of ['\r', '\n']) {
+    t.match(csvLine(ROW_FIELDS, row('a', { model: `${start}=1` })), `,"'${start}=1",`)
+  }
+})
+
 t.test('a sum is written under the name of its group, without a float', async t => {
   t.equal(jsonLine(sumFields('key'), SUM),
     '{"key":"team-a","requests":3,"input_tokens":1152921504606846976,' +

@@ -10,15 +10,14 @@ const HIDDEN: ReadonlySet<string> = new Set(['upstream', 'upstream_model', 'atte
 
 /** The columns of `gateway usage --csv`, as far as they may be seen. */
 export function rowFields(own: string | null): readonly Field<LedgerRow>[] {
-  const fields = own === null ? ROW_FIELDS : ROW_FIELDS.filter(({ name }) => !HIDDEN.has(name))
-  return fields.map(harmless)
+  return own === null ? ROW_FIELDS : ROW_FIELDS.filter(({ name }) => !HIDDEN.has(name))
 }
 
 export function billingFields(by: Billing['by']): readonly Field<Billing['groups'][number]>[] {
   const figure = (name: keyof Billing['total']): Field<Billing['groups'][number]> =>
     ({ name, value: ({ figures }) => figures[name] })
   return [
-    harmless({ name: by, value: ({ name }) => name }),
+    { name: by, value: ({ name }) => name },
     figure('requests'),
     figure('errors'),
     figure('input_tokens'),
@@ -45,18 +44,4 @@ export async function* csv<T>(
     chunk = ''
   }
   yield chunk
-}
-
-/**
- * Names come from clients, and spreadsheets run what begins like a formula.
- * Source: OWASP, "CSV Injection".
- */
-function harmless<T>({ name, value }: Field<T>): Field<T> {
-  return {
-    name,
-    value: item => {
-      const told = value(item)
-      return typeof told === 'string' && /^[=+\-@\t\r]/.test(told) ? `'${told}` : told
-    },
-  }
 }
