@@ -28,6 +28,12 @@ export function keyFileOf(ledgerFile: string): string {
   return join(dirname(ledgerFile), 'keys.db')
 }
 
+/** What is to be other of a key. */
+export interface KeyEdit {
+  readonly models?: Key['models'] | undefined
+  readonly limits?: Key['limits'] | undefined
+}
+
 /** The writing side of a store, for short transactions: it blocks while it works. */
 export class KeyFile {
   readonly #file: string
@@ -80,16 +86,17 @@ export class KeyFile {
   /**
    * Puts other limits and models in the place of a live key's. What has been used stays counted.
    *
+   * @param to what is absent stays as it is, whoever changes that meanwhile
    * @param detail what is other now, for the audit list
    * @param now ms since 1970
    */
-  change(
-    { id, name }: FoundKey, { models, limits }: Pick<Key, 'models' | 'limits'>,
-    detail: string, now: number, by: Actor,
-  ): void {
+  change({ id, name }: FoundKey, to: KeyEdit, detail: string, now: number, by: Actor): void {
+    const [models, limits] = columnsOf(to.models ?? null, to.limits ?? null)
+    const set = (column: string, value: string | null) =>
+      this.#db.prepare(`UPDATE keys SET ${column} = ? WHERE id = ? AND revoked_at IS NULL`).run(value, id)
     this.#audited({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
-      this.#db.prepare('UPDATE keys SET models = ?, limits = ? WHERE id = ? AND revoked_at IS NULL')
-        .run(...columnsOf(models, limits), id)
+      if (to.models !== undefined) set('models', models)
+      if (to.limits !== undefined) set('limits', limits)
     })
   }
 

@@ -112,6 +112,17 @@ t.test('other limits and models hold when the call has returned', async t => {
   })
 })
 
+t.test('of two changes at once, neither takes the other back', async t => {
+  const gateway = await startConsole(t)
+  const admin = await gateway.login(OPS)
+  await makeKey(admin, 'made')
+  const change = (body: object) => admin.ask('/keys/made', { method: 'PATCH', body })
+  await Promise.all([change({ models: ['demo'] }), change({ limits: { concurrent: 2 } })])
+  t.match((await keysOf(admin)).get('made'), { models: ['demo'], limits: { concurrent: 2 } })
+  await Promise.all([change({ limits: null }), change({ models: null })])
+  t.match((await keysOf(admin)).get('made'), { models: null, limits: null })
+})
+
 t.test('a key that is taken away is refused, and what it has under way ends', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)

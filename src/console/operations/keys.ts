@@ -132,15 +132,15 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
       writable()
       const { params: { name }, body } = asked
       const { keys } = await desk.ask('storedKeys')
-      const known = keys.find(({ key, revokedAt }) => key.name === name && revokedAt === null)?.key
-      if (known === undefined) throw configured(name) ? ofFile(name) : unknown(name)
+      const isKnown = keys.some(({ key, revokedAt }) => key.name === name && revokedAt === null)
+      if (!isKnown) throw configured(name) ? ofFile(name) : unknown(name)
       const to = {
-        models: body.models === undefined ? known.models : body.models && checkModels(body.models),
-        limits: body.limits === undefined ? known.limits : body.limits && limitsOf(body.limits),
+        models: body.models && checkModels(body.models),
+        limits: body.limits && limitsOf(body.limits),
       }
       const detail = [
-        ...body.models === undefined ? [] : [`models: ${modelsText(to.models)}`],
-        ...body.limits === undefined ? [] : [`limits: ${limitsText(to.limits)}`],
+        ...to.models === undefined ? [] : [`models: ${modelsText(to.models)}`],
+        ...to.limits === undefined ? [] : [`limits: ${limitsText(to.limits)}`],
       ].join('; ')
       if (detail === '') return null
       confirm(await desk.ask('changeKey', name, to, detail, clock.wall(), actorOf(asked)), name)

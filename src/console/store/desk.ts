@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { readAudit, recordAudit } from '../../auth/audit.ts'
 import type { Actor, AuditEntry, KeptEntry } from '../../auth/audit.ts'
 import { KeyFile } from '../../auth/key-file.ts'
+import type { KeyEdit } from '../../auth/key-file.ts'
 import { readBlocks, readKeys } from '../../auth/key-reader.ts'
 import type { Block } from '../../auth/key-reader.ts'
 import type { KeyRecord } from '../../auth/key-record.ts'
@@ -112,9 +113,7 @@ export class Desk {
     return published(file)
   }
 
-  async changeKey(
-    name: string, to: Pick<Key, 'models' | 'limits'>, detail: string, now: number, by: Actor,
-  ): Promise<Changed> {
+  async changeKey(name: string, to: KeyEdit, detail: string, now: number, by: Actor): Promise<Changed> {
     const file = this.#keyFile()
     const found = file.find('name', name)
     if (found === null || found.revokedAt !== null) return 'unknown'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { fieldsOf, keyOf, NO_RATES, wrongIn } from '../../../src/console/web/src/pages/keys/fields.ts'
+import { changeOf, fieldsOf, keyOf, NO_RATES, wrongIn } from '../../../src/console/web/src/pages/keys/fields.ts'
 
 const KEY = {
   name: 'team-a',
@@ -13,6 +13,20 @@ const KEY = {
 t.test('a key that goes through its form is the same key', async t => {
   t.strictSame(keyOf(fieldsOf(KEY)), KEY)
   t.strictSame(wrongIn(fieldsOf(KEY)), {})
+})
+
+t.test('of a key that is changed only that is sent which is other', async t => {
+  const before = fieldsOf(KEY)
+  t.strictSame(changeOf(fieldsOf(KEY), before), {})
+  t.strictSame(changeOf({ ...before, models: [] }, before), { models: null })
+  const rates = { ...before.rates, concurrent: '7' }
+  t.strictSame(changeOf({ ...before, rates }, before), { limits: { ...KEY.limits, concurrent: 7 } })
+  t.strictSame(changeOf({ ...before, rates: NO_RATES, byModel: [] }, before), { limits: null })
+  const shutOut = fieldsOf({ ...KEY, models: [] })
+  t.strictSame(
+    changeOf({ ...shutOut, rates: NO_RATES, byModel: [] }, shutOut), { limits: null },
+    'a key that may use no model does not get all of them',
+  )
 })
 
 t.test('an empty form is a key without limits, for every model', async t => {

@@ -6,7 +6,7 @@ import type { KeyState, MadeKey } from '../../../../api/keys.ts'
 import { ApiError } from '../../api.ts'
 import { useAct, useAsk } from '../../ask.ts'
 import { Problem } from '../../components/problem.tsx'
-import { fieldsOf, keyOf, NO_RATES, wrongIn } from './fields.ts'
+import { changeOf, fieldsOf, keyOf, NO_RATES, wrongIn } from './fields.ts'
 import type { KeyFields } from './fields.ts'
 import { ModelLine, RateInputs } from './inputs.tsx'
 import classes from './keys.module.css'
@@ -43,7 +43,8 @@ interface KeyFormProps {
 }
 
 function KeyForm({ of, made, close }: KeyFormProps) {
-  const [fields, setFields] = useState<KeyFields>(() => fieldsOf(of))
+  const [before] = useState<KeyFields>(() => fieldsOf(of))
+  const [fields, setFields] = useState(before)
   const [isTried, setTried] = useState(false)
   const models = useAsk('GET /models', {}).data?.models ?? []
   const make = useAct('POST /keys', ['GET /keys', 'GET /audit'])
@@ -56,10 +57,8 @@ function KeyForm({ of, made, close }: KeyFormProps) {
     event.preventDefault()
     setTried(true)
     if (Object.keys(wrongIn(fields)).length > 0) return
-    const { name, models, limits } = keyOf(fields)
     if (of === null) make.mutate({ body: keyOf(fields) }, { onSuccess: made })
-    else patch.mutate({ params: { name }, body: { models: models ?? null, limits: limits ?? null } },
-      { onSuccess: close })
+    else patch.mutate({ params: { name: of.name }, body: changeOf(fields, before) }, { onSuccess: close })
   }
   const isOfName = error instanceof ApiError && error.field === 'name'
   return (

@@ -1,4 +1,4 @@
-import type { KeyState, Limits, NewKey } from '../../../../api/keys.ts'
+import type { KeyChange, KeyState, Limits, NewKey } from '../../../../api/keys.ts'
 
 /** The form of a key, as text in its fields; empty = not limited. */
 export interface KeyFields {
@@ -68,6 +68,16 @@ export function keyOf({ name, models, rates, byModel }: KeyFields): NewKey {
     name: name.trim(),
     ...models.length > 0 && { models: [...models] },
     ...Object.keys(limits).length > 0 && { limits },
+  }
+}
+
+/** @returns what the API is told of a change: what somebody else has changed meanwhile stays */
+export function changeOf(fields: KeyFields, before: KeyFields): KeyChange {
+  const [now, then] = [keyOf(fields), keyOf(before)]
+  const isOther = (part: 'models' | 'limits') => JSON.stringify(now[part]) !== JSON.stringify(then[part])
+  return {
+    ...isOther('models') && { models: now.models ?? null },
+    ...isOther('limits') && { limits: now.limits ?? null },
   }
 }
 
