@@ -94,14 +94,15 @@ async function tunnel(
 }
 
 /**
- * Codex asks for a WebSocket first, and names its models in what it says there. Where
- * routes or the key go by the model that is nothing for a tunnel, and no refusal either:
- * the same request over plain HTTP names one. Only 426 has Codex go on with that at once.
+ * Codex asks for a WebSocket first, and names its models in what it says there, whatever
+ * the query names. Where routes or the key go by the model that is nothing for a tunnel,
+ * and no refusal either: the same request over plain HTTP names one. Only 426 has Codex
+ * go on with that at once.
  */
 function isAheadOfItsModel({ routes }: Gateway, { classified, model, identity, target }: Exchange): boolean {
   const { path } = target
-  if (classified.endpoint.name !== 'responses' || model !== null || !routes.servesPath(path)) return false
-  return identity.restricted || routes.match(path, null) === null
+  if (classified.endpoint.name !== 'responses' || !routes.servesPath(path)) return false
+  return identity.restricted || (model === null && routes.match(path, null) === null)
 }
 
 /** One attempt: as long as the handshake is not answered, another can follow. */

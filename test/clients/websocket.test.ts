@@ -218,6 +218,8 @@ keys: [{ name: narrow, key: ${KEY}, models: [sim] }]
     t.equal((await refusal(t, `${url}/v1/responses`, {})).status, 401)
   }
   t.equal((await refusal(t, `${gateway.url}/v1/responses?model=none`)).status, 404)
+  const decoy = await refusal(t, `${byPath.url}/v1/responses?model=sim`)
+  t.equal(decoy.status, 426, 'what the query names binds none of the messages')
   const nowhere = await startTestGateway(t, `
 upstreams: { demo: { simulator: true, websocket: true } }
 routes: [{ path: /v1/messages, to: demo }]
