@@ -67,6 +67,10 @@ function boundaryOf(contentType: string): string {
   if (type?.value !== 'multipart/form-data') {
     throw new Malformed('the content-type is not a well-formed multipart/form-data')
   }
+  // Those who know of RFC 2231 take another boundary from it.
+  if ([...type.params.keys()].some(name => name.startsWith('boundary*'))) {
+    throw new Malformed('boundary* is not allowed in the content-type')
+  }
   const boundary = type.params.get('boundary')?.replace(/\\([^])/g, '$1')
   if (boundary === undefined) throw new Malformed('the content-type names no boundary')
   if (!BOUNDARY.test(boundary)) {

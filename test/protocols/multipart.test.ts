@@ -97,7 +97,9 @@ t.test('refuses a content-type without a usable boundary', async t => {
     'multipart/form-data, boundary=xyz',
     ...[
       'boundary=', 'boundary=""', `boundary=${'z'.repeat(71)}`, 'boundary="xyz', 'boundary="xyz "',
-      'boundary="x\r\nyz"', 'boundary="xéz"', 'boundary=xyz; boundary=abc', 'boundary=xyz; Boundary=xyz'
+      'boundary="x\r\nyz"', 'boundary="xéz"', 'boundary=xyz; boundary=abc', 'boundary=xyz; Boundary=xyz',
+      // Go takes abc: there its parts count, and here those of xyz.
+      "boundary=xyz; boundary*=utf-8''abc", 'Boundary*0=a; boundary*1=bc; boundary=xyz'
     ].map(param => `multipart/form-data; ${param}`)
   ]
   const text = form(field('model', 'm'))
