@@ -36,6 +36,9 @@ const MODEL_LENGTH = 256
 /** How the body of one request is to be read, decided by its endpoint and its content type. */
 export type BodyFormat = 'json' | 'form' | 'opaque'
 
+/** Charsets in which what is ASCII is the same as in UTF-8, in which JSON is due (RFC 8259 section 8.1). */
+const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
+
 /**
  * @param kind what the endpoint reads
  * @param contentType the request's, or null
@@ -44,6 +47,7 @@ export type BodyFormat = 'json' | 'form' | 'opaque'
 export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const isJson = type === 'application/json' || type.endsWith('+json')
+  if (isJson) checkCharset(contentType ?? '')
   const isForm = type === 'multipart/form-data'
   switch (kind) {
     case 'json':
@@ -59,6 +63,15 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
       throw wrongType('application/json or multipart/form-data', type)
     default:
       return isJson ? 'json' : isForm ? 'form' : 'opaque'
+  }
+}
+
+/** Some upstreams decode by what is told: out of UTF-7 they read members that are a text here. */
+function checkCharset(contentType: string): void {
+  for (const [, rest = '', value = ''] of contentType.matchAll(/charset([^=;]*)=\s*["']?([^"';,\s]*)/gi)) {
+    if (rest.trim() !== '' || !CHARSETS.has(value.toLowerCase())) {
+      throw new GatewayError('wrong_content_type', `JSON must be in UTF-8; got '${contentType}'`)
+    }
   }
 }
 

@@ -22,9 +22,9 @@ routes:
 keys: [{ name: limited, key: ${LIMITED}, models: [may, fast] }, { name: any, key: ${ANY} }]
 `)
 
-async function ask(path: string, body: string, key = LIMITED) {
+async function ask(path: string, body: string, key = LIMITED, contentType = 'application/json') {
   seen = []
-  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+  const headers = { 'x-api-key': key, 'content-type': contentType }
   const answer = await fetch(gateway.url + path, { method: 'POST', headers, body })
   return { status: answer.status, text: await answer.text() }
 }
@@ -104,4 +104,20 @@ t.test('a model in the query of a path that is not known, with another in the bo
   t.strictSame(seen, [])
   t.equal((await ask('/v1/listen?model=may', '{"model":"may"}')).status, 200)
   t.equal((await ask('/v1/completions?model=no', '{"model":"may"}')).status, 200, 'not where it is known')
+})
+
+t.test('a charset in which JSON is another text: Express takes UTF-7', async t => {
+  const body = '{"model":"may","x":"+ACI-,+ACI-model+ACI-:+ACI-no"}'
+  for (const param of ['charset=utf-7', 'Charset="UTF-7"', 'x=y;charset = utf-7', "charset*=utf-8''utf-7"]) {
+    for (const path of ['/v1/chat/completions', '/v1/other']) {
+      const { status, text } = await ask(path, body, LIMITED, `application/json; ${param}`)
+      t.equal(status, 400, param)
+      t.match(text, /JSON must be in UTF-8/)
+      t.strictSame(seen, [])
+    }
+  }
+  for (const param of ['charset=utf-8', 'charset="UTF-8"', 'charset=us-ascii', 'charset=', 'x=y']) {
+    const { status } = await ask('/v1/chat/completions', body, LIMITED, `application/json; ${param}`)
+    t.equal(status, 200, param)
+  }
 })
