@@ -38,7 +38,7 @@ export interface Destination {
   readonly target: Target
   readonly url: string
   readonly model: string | null
-  /** Flat names and values; the credential is masked. */
+  /** Flat names and values; credentials are masked. */
   readonly headers: readonly string[]
 }
 
@@ -105,13 +105,15 @@ function destination(
   const { upstream } = target
   const renamed = target.model !== null && target.model !== model ? target.model : null
   const base = upstream.url === null ? 'simulator:' : upstream.url.href.replace(/\/+$/, '')
-  const masked = upstream.auth ? { ...upstream.auth, value: mask(upstream.auth.value) } : null
+  const auth = upstream.auth ? { ...upstream.auth, value: mask(upstream.auth.value) } : null
+  const added = Object.fromEntries(Object.entries(upstream.headers).map(([name, value]) =>
+    [name, CREDENTIAL.test(name) ? mask(value) : value] as const))
   return {
     target,
     url: base + (renamed === null ? path + query : renamedTarget(classified, path, query, renamed)),
     model: renamed ?? model,
     headers: headersUp([], {
-      upstream: { ...upstream, auth: masked },
+      upstream: { ...upstream, auth, headers: added },
       requestId: '<new for each request>',
       httpVersion: '1.1',
       trustedPeer: null,
@@ -127,9 +129,12 @@ function renamedTarget(classified: Classified, path: string, query: string, mode
     + (classified.endpoint.modelIn === 'query' ? renameQuery(query, model) : query)
 }
 
+/** Names of headers that vendors and their proxies read credentials from. */
+const CREDENTIAL = /auth|key|token|secret|passw|credential|cookie|signature/i
+
 /** `Bearer sk-proj-abcdef` becomes `Bearer sk-p…`: enough to tell two keys apart, too little to use one. */
 function mask(value: string): string {
-  const space = value.lastIndexOf(' ') + 1
-  const secret = value.slice(space)
-  return `${value.slice(0, space)}${secret.length >= 16 ? secret.slice(0, 4) : ''}…`
+  const scheme = /^[\w-]+ (?=\S+$)/.exec(value)?.[0] ?? ''
+  const secret = value.slice(scheme.length)
+  return `${scheme}${secret.length >= 16 ? secret.slice(0, 4) : ''}…`
 }

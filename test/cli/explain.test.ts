@@ -36,6 +36,21 @@ t.test('several targets: the order, the retries, what follows, and each target',
   t.notMatch(text, 'operator-secret')
 })
 
+t.test('a credential that stands among the headers is masked too, and nothing else of them', async t => {
+  const headers = {
+    'api-key': 'operator-secret-1', 'Helicone-Auth': 'Bearer operator-secret-2',
+    'cookie': 'a=operator-secret-3; b=c', 'anthropic-version': '2023-06-01',
+  }
+  const file = join(t.testdir({
+    'gateway.yaml': CONFIG.replace('b.example"', `b.example", headers: ${JSON.stringify(headers)}`),
+  }), 'gateway.yaml')
+  const { stdout } = await gateway(['explain', '-c', file, '-p', '/v1/chat/completions', '-m', 'kept'])
+  t.match(stdout, /header {4}api-key: oper…\n/)
+  t.match(stdout, /header {4}helicone-auth: Bearer oper…\n/)
+  t.match(stdout, /header {4}anthropic-version: 2023-06-01\n/)
+  t.notMatch(stdout, 'operator-secret')
+})
+
 t.test('affinity takes the place of the strategy', async t => {
   const text = await explained(t, 'kept')
   t.match(text, 'order     one target for each value of x-session; those that are not well last\n')
