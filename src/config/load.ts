@@ -130,7 +130,7 @@ function build(
 }
 
 /** What the gateway keeps beside the ledger, in files of their own. */
-const BESIDE_LEDGER = ['keys.db', 'console.db', 'bodies.db']
+const BESIDE_LEDGER = new Set(['keys.db', 'console.db', 'bodies.db'])
 
 function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findings): LedgerConfig | null {
   if (ledger?.file === undefined) return null
@@ -138,7 +138,7 @@ function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findin
   if (file === configFile) {
     findings.error(['ledger', 'file'], 'this is the configuration itself; give the ledger a file of its own')
   }
-  if (BESIDE_LEDGER.includes(basename(file))) {
+  if (BESIDE_LEDGER.has(basename(file))) {
     const message = 'the gateway keeps something else under this name; use another, such as gateway.db'
     findings.error(['ledger', 'file'], message)
   }

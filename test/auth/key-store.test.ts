@@ -67,7 +67,7 @@ t.test('the store is beside the ledger, and its owner\'s alone', async t => {
 })
 
 const skip = process.getuid?.() === 0 ? false : 'only root gives files away'
-t.test('what root makes belongs to whom the directory does: the gateway may run as that', { skip }, async t => {
+t.test('what root makes belongs to whom the directory does, as the gateway may', { skip }, async t => {
   const directory = t.testdir({})
   chownSync(directory, 65_534, 65_533)
   const file = keyFileOf(join(directory, 'ledger.db'))
