@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import http2, { constants } from 'node:http2'
 import type { ClientHttp2Stream } from 'node:http2'
 
-const { NGHTTP2_CANCEL } = constants
+const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
 /** Node tells of each HTTP/2 stream that it makes as a client (from 24.2 on). */
 const CREATED = 'http2.client.stream.created'
 const { connect } = http2
@@ -10,7 +10,7 @@ const { connect } = http2
 const NO_LIMIT = 1_000_000
 
 /**
- * Mends four faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ * Mends five faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
@@ -18,6 +18,7 @@ const NO_LIMIT = 1_000_000
  *   - An upstream that cancels its own answer ends it, for node, as if it were whole.
  *   - Once trailers have come, undici drops what a paused answer still has in front of them,
  *     and ends it as if it were whole.
+ *   - So does one that resets it with NO_ERROR, as proxies do when what is behind them breaks off.
  *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
  *     session (ENHANCE_YOUR_CALM), whichever request it is to; undici has no option for that limit.
  */
@@ -34,6 +35,7 @@ function connectWithRoom(...[authority, options, listener]: Parameters<typeof co
 function mend(message: unknown): void {
   const { stream } = message as { stream: ClientHttp2Stream }
   stream.close = cancel
+  stream.push = pushUpToEnd
   stream.on('end', tellIfCancelled)
   stream.on('response', ignoreTrailers)
 }
@@ -48,10 +50,25 @@ function ignoreTrailers(this: ClientHttp2Stream): void {
   this.removeAllListeners('trailers')
 }
 
+/** END_STREAM is told while the stream is open: what ends as it is closed was cut (RFC 9113 section 8.1). */
+function pushUpToEnd(this: ClientHttp2Stream, chunk: unknown, encoding?: BufferEncoding): boolean {
+  const { push } = Object.getPrototypeOf(this) as ClientHttp2Stream
+  if (chunk === null) {
+    // A proper end is told once more when the stream closes.
+    this.push = push
+    if (this.closed && this.rstCode === NGHTTP2_NO_ERROR) this.prependListener('end', tellIfHeard)
+  }
+  return push.call(this, chunk, encoding)
+}
+
 /** Before anybody else hears of the end. */
 function tellIfCancelled(this: ClientHttp2Stream): void {
-  // Who cancelled it himself may not listen any more.
-  if (this.rstCode !== NGHTTP2_CANCEL || this.listenerCount('error') === 0) return
-  const error = new Error('the stream was cancelled in mid-answer')
+  if (this.rstCode === NGHTTP2_CANCEL) tellIfHeard.call(this)
+}
+
+function tellIfHeard(this: ClientHttp2Stream): void {
+  // Who ended it himself may not listen any more.
+  if (this.listenerCount('error') === 0) return
+  const error = new Error('the stream was reset in mid-answer')
   this.emit('error', Object.assign(error, { code: 'ERR_HTTP2_STREAM_ERROR' }))
 }

@@ -19,6 +19,7 @@ import { connect, post } from '../support/wire.ts'
 const certificate = selfSigned()
 const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
 const ACK = 1
+const NO_ERROR = 0
 const CANCEL = 8
 const REFUSED = 7
 const HALF = '{"half":'
@@ -49,8 +50,16 @@ async function startHalfway(t: Test, then: (socket: tls.TLSSocket, stream: numbe
 
 for (const [what, end, whole] of [
   ['is cancelled does not end as if it were whole', (stream: number) => reset(stream, CANCEL), false],
+  ['is reset without an error does not either', (stream: number) => reset(stream, NO_ERROR), false],
   ['is refused does not either', (stream: number) => reset(stream, REFUSED), false],
   ['ends is whole', (stream: number) => frame(DATA, END_STREAM, stream, Buffer.from('1}')), true],
+  ['ends and is reset without an error is whole too', (stream: number) => Buffer.concat([
+    frame(DATA, END_STREAM, stream, Buffer.from('1}')), reset(stream, NO_ERROR),
+  ]), true],
+  ['ends with trailers is whole as well', (stream: number) => Buffer.concat([
+    frame(DATA, 0, stream, Buffer.from('1}')),
+    frame(HEADERS, END_HEADERS | END_STREAM, stream, headerBlock([['x-checksum', '1']])),
+  ]), true],
 ] as const) {
   t.test(`an answer over HTTP/2 that ${what}`, async t => {
     const url = await startHalfway(t, (socket, stream) => socket.write(end(stream)))
