@@ -106,6 +106,8 @@ export class Exchange {
   answer: Answer | null = null
   /** The content coding of an answer that is collected whole. */
   answerEncoding: string | null = null
+  /** Nothing but its end was missing from the stream that broke, and the client got that: it has it whole. */
+  madeWhole = false
   /** The gateway asked for usage in the stream, and the client did not: it must not see that chunk. */
   hidesUsage = false
 

@@ -206,6 +206,7 @@ class Forwarding implements RelayHost, Stoppable {
     const { standing } = rescue
     if (standing.can === 'finish') {
       this.#unfinished = error
+      this.#exchange.madeWhole = true
       return standing.rest
     }
     if (standing.can === 'nothing') {

@@ -7,9 +7,9 @@ const MOST_ERROR = 64 * 1024
 const ERROR = Buffer.from('"error"')
 
 /** Does the answer that the client got tell of an error of the upstream's own, whatever its status? */
-export function toldError({ status, answer, answerEncoding }: Exchange): boolean {
+export function toldError({ status, answer, answerEncoding, madeWhole }: Exchange): boolean {
   if (status >= 400) return true
-  if (answer?.kind === 'stream') return answer.meter.sawError
+  if (answer?.kind === 'stream') return answer.meter.sawError && !madeWhole
   if (answer?.kind !== 'body' || answerEncoding !== null || answer.body.length > MOST_ERROR) return false
   // Hardly any answer has the word, and only those that do are walked.
   return answer.body.includes(ERROR) && isErrorBody(answer.body)

@@ -273,6 +273,29 @@ t.test('all was said, and only [DONE] is missing: it is made up for', async t =>
   t.ok(simulator.stats.requests <= 4)
 })
 
+t.test('all was said, and an error comes in the place of [DONE]: what the client got was whole', async t => {
+  const up = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD + chunk([
+      'data: {"id":"1","choices":[{"index":0,"delta":{"content":"one"},"finish_reason":"stop"}]}\n\n',
+      'data: {"id":"1","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\n',
+      'data: {"error":{"message":"overloaded"}}\n\n',
+    ].join('')))
+    wire.send('0\r\n\r\n')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${up.url}", usage: as_is } }
+routes: [{ to: a, resume: continue }]
+`)
+  const client = await connect(t, gateway.url)
+  const messages = [{ role: 'user', content: 'count' }]
+  client.send(post('/v1/chat/completions', { model: 'm', stream: true, messages }))
+  const text = await client.until(/0\r\n\r\n$/)
+  t.match(text, 'data: [DONE]')
+  t.notMatch(text, 'overloaded')
+  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { end: 'complete' })
+})
+
 t.test('half an event never reaches the client, and the rest of the stream is byte for byte', async t => {
   const events = [
     'data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n',
