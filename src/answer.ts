@@ -50,10 +50,14 @@ export function answerJson(
     exchange.recording.push(bytes)
   }
   if (isHttp2(res)) {
+    const { stream } = res
+    const isWhole = () => stream.endAfterHeaders || stream.readableEnded
     // Half a request may still be on its way: with the answer sent, it is not needed (RFC 9113 section 8.1).
-    res.end(bytes, () => {
-      if (!res.stream.readableEnded) res.stream.close(constants.NGHTTP2_NO_ERROR)
-    })
+    // END_STREAM goes out once node was told that there are no trailers: a reset before it cuts the answer.
+    stream.once('wantTrailers', () => setImmediate(() => {
+      if (!isWhole()) stream.close(constants.NGHTTP2_NO_ERROR)
+    }))
+    res.end(bytes)
   } else {
     res.end(bytes)
   }

@@ -223,6 +223,30 @@ t.test('what node would answer itself is answered by the gateway, in its own sha
   t.equal(requests(), 0)
 })
 
+for (const [what, path, isWhole] of [
+  ['to a whole request', '/v1/models', true], ['that is an error', '/nowhere', true],
+  ['to half a request', '/nowhere', false],
+] as const) {
+  t.test(`an answer of the gateway's own ${what} has its END_STREAM`, async t => {
+    const { gateway } = await setUp(t)
+    const client = await connect(t, gateway.url)
+    const fields = FIELDS.map(([name, value]): [string, string] => [name, name === ':path' ? path : value])
+    client.socket.write(Buffer.concat([frames.opening(), frames.request(1, fields, isWhole)]))
+    let got: readonly frames.Frame[] = []
+    const ends = ({ type, flags }: frames.Frame) => (
+      type === frames.RST_STREAM || (isWhole && type === frames.DATA && (flags & frames.END_STREAM) !== 0)
+    )
+    while (!got.some(ends)) {
+      await once(client.socket, 'data')
+      got = frames.parseFrames(Buffer.from(client.text, 'latin1')).filter(({ stream }) => stream === 1)
+    }
+    const end = got.findIndex(({ flags }) => (flags & frames.END_STREAM) !== 0)
+    t.not(end, -1)
+    // Behind it the rest of a request is told not to be needed (RFC 9113 section 8.1).
+    t.strictSame(got.slice(end + 1).map(({ type }) => type), isWhole ? [] : [frames.RST_STREAM])
+  })
+}
+
 t.test('Expect: 100-continue counts in any case', async t => {
   const { gateway } = await setUp(t)
   const session = await openSession(t, gateway.url)
