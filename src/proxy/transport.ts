@@ -111,6 +111,8 @@ function connector(options: TransportOptions, state: ConnectionState): buildConn
       socket?.prependListener('error', () => {
         state.breaking = true
       })
+      // After a GOAWAY node ends its half, and would wait for ever for a peer that keeps the other open.
+      socket?.once('finish', () => socket.destroy())
       state.fresh = true
       callback(...args)
       state.fresh = false

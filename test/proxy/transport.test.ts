@@ -1,12 +1,22 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import * as net from 'node:net'
+import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import * as tls from 'node:tls'
 import t from 'tap'
 import type { Test } from 'tap'
 import { createTransport } from '../../src/proxy/transport.ts'
 import type { Transport } from '../../src/proxy/transport.ts'
+import { selfSigned } from '../support/certificate.ts'
+import {
+  DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, SETTINGS, frame, headerBlock, parseFrames,
+} from '../support/frames.ts'
 import { answerTo } from '../support/handled.ts'
 
+const ACK = 1
+/** undici tells of each connection that it has made. */
+const CONNECTED = 'undici:client:connected'
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 async function transportTo(t: Test, server: net.Server, ca: string | null): Promise<Transport> {
@@ -52,4 +62,37 @@ t.test('an upstream that resets every connection is not asked for ever', async t
   const server = net.createServer(socket => socket.on('error', () => {}).resetAndDestroy())
   const transport = await transportTo(t, server, null)
   await t.rejects(ask(transport))
+})
+
+t.test('a connection that an upstream has told to go is closed, whether or not it does its part', async t => {
+  const certificate = selfSigned()
+  const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
+  const options = { ...certificate, ALPNProtocols: ['h2'], allowHalfOpen: true }
+  const server = tls.createServer(options, socket => {
+    let seen = Buffer.alloc(0)
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => {}).on('data', (chunk: Buffer) => {
+      seen = Buffer.concat([seen, chunk])
+      const last = parseFrames(seen.subarray(PREFACE.length))
+        .find(({ type, flags }) => type === DATA && (flags & END_STREAM) !== 0)
+      if (!last) return
+      seen = Buffer.alloc(0)
+      socket.write(Buffer.concat([
+        frame(GOAWAY, 0, 0, Buffer.from([0, 0, 0, last.stream, 0, 0, 0, 0])),
+        frame(HEADERS, END_HEADERS, last.stream, headerBlock([[':status', '200']])),
+        frame(DATA, END_STREAM, last.stream, Buffer.from('ok')),
+      ]))
+    })
+    socket.write(Buffer.concat([frame(SETTINGS, 0, 0), frame(SETTINGS, ACK, 0)]))
+  })
+  const transport = await transportTo(t, server, ca)
+  const connected = Promise.withResolvers<net.Socket>()
+  const onConnected = (message: unknown) => connected.resolve((message as { socket: net.Socket }).socket)
+  subscribe(CONNECTED, onConnected)
+  t.teardown(() => unsubscribe(CONNECTED, onConnected))
+  const answer = ask(transport)
+  const socket = await connected.promise
+  const closed = once(socket, 'close')
+  t.equal(await answer, 'ok')
+  await closed
 })
