@@ -16,9 +16,9 @@ const NO_LIMIT = 1_000_000
  *     a part of the body has not gone out yet, node's native session then packs empty
  *     frames for ever, and the process with it. Any other code ends the stream at once.
  *   - An upstream that cancels its own answer ends it, for node, as if it were whole.
+ *   - So does one that resets it with NO_ERROR, as proxies do when what is behind them breaks off.
  *   - Once trailers have come, undici drops what a paused answer still has in front of them,
  *     and ends it as if it were whole.
- *   - So does one that resets it with NO_ERROR, as proxies do when what is behind them breaks off.
  *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
  *     session (ENHANCE_YOUR_CALM), whichever request it is to; undici has no option for that limit.
  */
