@@ -50,7 +50,7 @@ const FOR_BROWSERS = new Set([
   'content-security-policy', 'content-security-policy-report-only', 'x-content-type-options',
 ])
 
-/** An answer that is opened as a page is none of the console's: its scripts do not run, let alone as those. */
+/** An answer that is opened as a page is none of the console's: its scripts do not run. */
 const NO_PAGE = [
   'content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff',
 ] as const

@@ -181,7 +181,7 @@ t.test('scripts and style sheets are sent compressed, and kept by the browser', 
   }
 })
 
-t.test('a file of the console that is none is named in the log, and once it is gone the console is there', async t => {
+t.test('a file of the console that is none is named in the log; once it is gone the console is there', async t => {
   const gateway = await startConsole(t)
   const file = join(gateway.file, '..', 'data', 'console.db')
   writeFileSync(file, 'no database at all\n'.repeat(100))

@@ -49,7 +49,7 @@ routes: [{ to: [a, b], timeouts: { first_byte: 1s } }]
   })
 }
 
-t.test('one that asks for a pause with its refusal is left alone, and its client hears for how long', async t => {
+t.test('one that refuses and asks for a pause is left alone; its client hears for how long', async t => {
   const { url } = await start(t)
   let asked = 0
   const busy = await startUpstream(t, (_req, res) => {

@@ -1,5 +1,7 @@
 import t from 'tap'
-import { changeOf, fieldsOf, keyOf, NO_RATES, wrongIn } from '../../../src/console/web/src/pages/keys/fields.ts'
+import {
+  changeOf, fieldsOf, keyOf, NO_RATES, wrongIn,
+} from '../../../src/console/web/src/pages/keys/fields.ts'
 
 const KEY = {
   name: 'team-a',
