@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { ProxyServer } from 'http-proxy-3'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { Deadlines } from './deadlines.ts'
+import { headerValue } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
@@ -164,9 +165,9 @@ export class Attempt implements ResponseHandler {
   #head(controller: Controller, status: number): GatewayError | null {
     const raw = controller.rawHeaders ?? []
     try {
-      return Array.isArray(raw)
-        ? this.#sink.head(status, decode(raw), '1.1')
-        : this.#sink.head(status, flatten(raw), '2.0')
+      if (!Array.isArray(raw)) return this.#sink.head(status, flatten(raw), '2.0')
+      const headers = decode(raw)
+      return unaskedCoding(headers) ?? this.#sink.head(status, headers, '1.1')
     } catch (thrown) {
       return asGatewayError(thrown)
     }
@@ -274,6 +275,13 @@ const RESPONSE_OF_OUR_OWN = Object.freeze({ headersSent: true, writableEnded: tr
 const NO_RESPONSE = Object.freeze({
   status: 200, statusText: '', headers: new Headers(), body: null,
 }) as Response
+
+/** Requests have no TE: what is compressed below its chunks would reach the client as if it were plain. */
+function unaskedCoding(headers: RawHeaders): GatewayError | null {
+  const coding = headerValue(headers, 'transfer-encoding')
+  if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return null
+  return new GatewayError('upstream_invalid', `the upstream used the transfer coding '${coding}', unasked`)
+}
 
 function decode(raw: readonly (Buffer | string)[]): string[] {
   // Latin-1 keeps every byte of a value (RFC 9110 section 5.5).

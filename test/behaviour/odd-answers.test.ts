@@ -56,3 +56,20 @@ for (const name of [Buffer.from('日本'), Buffer.from('é'), Buffer.from([0xff]
     t.match(answer, /\r\nContent-Length: 2\r\n/)
   })
 }
+
+for (const [coding, due] of [
+  ['gzip, chunked', '502'], ['gzip', '502'], ['Chunked', '200'], ['identity', '200'],
+] as const) {
+  t.test(`an answer in the transfer coding ${coding}: nobody asked for more than chunks`, async t => {
+    const { url } = await startWireUpstream(t, async wire => {
+      await wire.request()
+      const body = /chunked/i.test(coding) ? '2\r\n{}\r\n0\r\n\r\n' : '{}'
+      wire.send(`HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: ${coding}\r\n\r\n${body}`)
+      wire.socket.end()
+    })
+    const gateway = await startTestGateway(t, proxyTo(url))
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/chat/completions', { model: 'm', messages: [] }))
+    t.match(await client.until(/\r\n\r\n/), `HTTP/1.1 ${due} `)
+  })
+}
