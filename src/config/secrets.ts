@@ -7,6 +7,7 @@ import type { Range, SourceText } from './source-text.ts'
 /** Names that hold a credential wherever they stand. */
 const SECRET_NAME = /(^|[_-])(api_?key|key|token|secret|pass(word|wd)?|bearer|authorization|credentials?)$/i
 const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
+const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
 const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
 const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
@@ -19,7 +20,7 @@ const HARMLESS = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
  * whatever stands where the schema does not expect it, and comments.
  */
 export function secretRanges(source: SourceText, root: Located, top: JsonSchema): Range[] {
-  const ranges: Range[] = matches(source.text, URL_CREDENTIALS)
+  const ranges: Range[] = [URL_CREDENTIALS, URL_QUERY].flatMap(secret => matches(source.text, secret))
   const scalars: Range[] = []
   const words = schemaWords(top)
   const isHarmless = ({ text }: Located): boolean => text !== null && (HARMLESS.test(text) || words.has(text))
