@@ -15,9 +15,12 @@ export function checkCertificates(file: string, path: Path, findings: Findings):
   if (blocks.length === 0) findings.error(path, 'the file holds no certificate in PEM form')
   for (const [index, block] of blocks.entries()) {
     const certificate = certificateOf(block)
-    if (certificate === null) findings.error(path, `certificate ${index + 1} of the file cannot be parsed`)
+    const which = `certificate ${index + 1} of the file`
+    if (certificate === null) findings.error(path, `${which} cannot be parsed`)
     else if (certificate.validToDate.getTime() < Date.now()) {
-      findings.warn(path, `certificate ${index + 1} of the file has run out, on ${certificate.validTo}`)
+      findings.warn(path, `${which} has run out, on ${certificate.validTo}`)
+    } else if (certificate.validFromDate.getTime() > Date.now()) {
+      findings.warn(path, `${which} is not valid before ${certificate.validFrom}`)
     }
   }
 }

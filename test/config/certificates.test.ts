@@ -61,3 +61,14 @@ auth: open
   t.match(told, [{ severity: 'warning', line: 1, message: /run out, on Jan  2/ }])
   t.equal(loadConfig(file, {}).config.upstreams.get('a')?.ca, join(directory, 'expired.pem'))
 })
+
+t.test('so is one that is not valid yet', async t => {
+  const directory = t.testdir({ 'early.pem': selfSigned('P-256', '490102000000Z').cert })
+  const file = join(directory, 'gateway.yaml')
+  writeFileSync(file, `upstreams: { a: { url: "https://localhost", ca: early.pem } }
+routes: [{ to: a }]
+auth: open
+`)
+  const told = problemsOf(() => loadConfig(file, {}))
+  t.match(told, [{ severity: 'warning', line: 1, message: /not valid before Jan  2 .* 2049/ }])
+})

@@ -9,12 +9,16 @@ export interface Certificate {
   readonly key: string
 }
 
-/** A certificate for localhost and 127.0.0.1 that signs itself, as PEM (RFC 5280 section 4.1). */
-export function selfSigned(namedCurve = 'P-256'): Certificate {
+/**
+ * A certificate for localhost and 127.0.0.1 that signs itself, as PEM (RFC 5280 section 4.1).
+ *
+ * @param from when it begins to be valid, as a UTCTime; it ends with 2049
+ */
+export function selfSigned(namedCurve = 'P-256', from = '200101000000Z'): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve })
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'))
   const name = sequence(set(sequence(oid('550403'), tlv(0x0c, Buffer.from('localhost')))))
-  const validity = sequence(tlv(0x17, Buffer.from('200101000000Z')), tlv(0x17, Buffer.from('491231235959Z')))
+  const validity = sequence(tlv(0x17, Buffer.from(from)), tlv(0x17, Buffer.from('491231235959Z')))
   const altNames = sequence(tlv(0x82, Buffer.from('localhost')), tlv(0x87, Buffer.from([127, 0, 0, 1])))
   const extensions = sequence(
     sequence(
