@@ -47,7 +47,7 @@ const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1'
 export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const isJson = type === 'application/json' || type.endsWith('+json')
-  if (isJson) checkCharset(contentType ?? '')
+  if (isJson && contentType?.includes(';')) checkCharset(contentType)
   const isForm = type === 'multipart/form-data'
   switch (kind) {
     case 'json':
