@@ -8,7 +8,7 @@ import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { openReader } from '../../src/ledger/query.ts'
 import { LedgerError, troubleOf } from '../../src/ledger/trouble.ts'
-import { draft, MIDNIGHT, row } from './rows.ts'
+import { draft, MIDNIGHT, UNBINDABLE, row } from './rows.ts'
 import { watch } from './watched.ts'
 
 function ids(file: string): string[] {
@@ -234,7 +234,7 @@ t.test('a row that SQLite cannot take does not take others with it', async t => 
   await using watched = watch(file)
   const { ledger } = watched
   ledger.close(row('a'))
-  ledger.close(row('too dear', { costPico: 2n ** 70n }))
+  ledger.close(row('unbindable', UNBINDABLE))
   ledger.close(row('no time', { startedAt: NaN }))
   ledger.close(row('b'))
   await ledger.flush()
