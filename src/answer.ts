@@ -57,10 +57,8 @@ export function answerJson(
     stream.once('wantTrailers', () => setImmediate(() => {
       if (!isWhole()) stream.close(constants.NGHTTP2_NO_ERROR)
     }))
-    res.end(bytes)
-  } else {
-    res.end(bytes)
   }
+  res.end(bytes)
 }
 
 /**

@@ -46,9 +46,7 @@ const GENERATION_CONFIG = [Buffer.from('generationConfig'), Buffer.from('generat
 export function estimateRequest(endpoint: EndpointName, body: Buffer): RequestEstimate {
   const cursor = new JsonCursor(body)
   if (!cursor.isObject()) return { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
-  const { mediaBytes, media } = surveyStrings(body, null)
-  const mediaTokens = media * MEDIA_TOKENS
-  const inputTokens = Math.ceil((body.length - mediaBytes) / BYTES_PER_TOKEN) + mediaTokens
+  const { all: inputTokens, media: mediaTokens } = roughSizes(body)
   if (!generates(endpoint)) return { inputTokens, mediaTokens, maxOutputTokens: 0, answers: 1 }
   const prompts = endpoint === 'completions' ? countPrompts(new JsonCursor(body)) : 1
   return { inputTokens, mediaTokens, ...readBound(cursor, prompts) }
@@ -114,8 +112,14 @@ export function readCharacters(body: Buffer): number | null {
  * its strings, not with their length.
  */
 export function roughTokens(body: Buffer): number {
-  const { mediaBytes, media } = surveyStrings(body, null)
-  return Math.ceil((body.length - mediaBytes) / BYTES_PER_TOKEN) + media * MEDIA_TOKENS
+  return roughSizes(body).all
+}
+
+/** In tokens; `media` are those of `all` that are pictures, recordings or files. */
+function roughSizes(body: Buffer): { readonly all: number; readonly media: number } {
+  const survey = surveyStrings(body, null)
+  const media = survey.media * MEDIA_TOKENS
+  return { all: Math.ceil((body.length - survey.mediaBytes) / BYTES_PER_TOKEN) + media, media }
 }
 
 /** What the strings of a body are: keys and values alike. */

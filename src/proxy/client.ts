@@ -4,7 +4,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
-import { grouped } from './headers.ts'
+import { grouped, isNamed } from './headers.ts'
 
 /** A request and its response, over HTTP/1.1 or HTTP/2. */
 export type ClientRequest = IncomingMessage | Http2ServerRequest
@@ -51,10 +51,6 @@ function lengthBehindDisposition(headers: string[]): string[] {
     return [...headers.filter((_, part) => !isLength(part)), ...headers.filter((_, part) => isLength(part))]
   }
   return headers
-}
-
-function isNamed(name: string, lower: string): boolean {
-  return name.length === lower.length && name.toLowerCase() === lower
 }
 
 /** Sends the head alone. Node's own way, `flushHeaders`, sends bytes above 0x7f as UTF-8. */

@@ -201,11 +201,15 @@ export function appendVia(via: string, httpVersion: string): string {
 export function headerValue(raw: RawHeaders, name: string): string | null {
   let found: string | null = null
   for (let i = 0; i < raw.length; i += 2) {
-    const candidate = raw[i] as string
-    if (candidate.length !== name.length || candidate.toLowerCase() !== name) continue
+    if (!isNamed(raw[i] as string, name)) continue
     found = found === null ? (raw[i + 1] as string) : `${found}, ${raw[i + 1]}`
   }
   return found
+}
+
+/** Is it this header? @param lower the other name, lower-case */
+export function isNamed(name: string, lower: string): boolean {
+  return name.length === lower.length && name.toLowerCase() === lower
 }
 
 /** The headers by name, lower-case, with an array where one has several values: as node takes them. */
