@@ -8,6 +8,7 @@ import type { QuotedPrice } from './metering/prices.ts'
 import { isMetered, isUnmetered, provisionalUsage } from './metering/settle.ts'
 import type { Answer } from './metering/settle.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
+import { priceFor } from './metering/tier-price.ts'
 import { blankUsage } from './metering/usage.ts'
 import type { Usage } from './metering/usage.ts'
 import { toldError } from './told-error.ts'
@@ -21,6 +22,7 @@ export function finalRow(
     error: failure?.code ?? null,
     usage: bill.usage,
     source: bill.source,
+    quoted: exchange.quoted,
     costPico: bill.costPico,
     durationMs: round(durationMs),
     status: exchange.status === 0 ? null : exchange.status,
@@ -30,7 +32,7 @@ export function finalRow(
 /** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
 export function draftRow(exchange: Exchange): LedgerRow {
   const parts = provisional(exchange)
-  const [{ meter }] = parts
+  const [{ meter, quoted }] = parts
   const usage = parts.map(part => part.usage).reduce(add)
   const isCounted = Object.values(usage).some(count => count !== null)
   return row(exchange, {
@@ -38,6 +40,7 @@ export function draftRow(exchange: Exchange): LedgerRow {
     error: null,
     usage,
     source: meter?.reading() ? 'mixed' : isCounted ? 'estimated' : 'none',
+    quoted,
     costPico: isFree(exchange) ? 0n : parts.map(part => part.costPico).reduce(addCost),
     durationMs: null,
     status: exchange.status === 0 ? null : exchange.status,
@@ -64,6 +67,7 @@ export function hasSpoken(exchange: Exchange): boolean {
 interface Provisional {
   readonly meter: StreamMeter | null
   readonly usage: Usage
+  readonly quoted: QuotedPrice | null
   readonly costPico: bigint | null
 }
 
@@ -75,19 +79,20 @@ interface Asked {
 
 /** What is known of each answer that the client got some of: the one under way, and those before it. */
 function provisional(exchange: Exchange): [Provisional, ...Provisional[]] {
-  const part = ({ answer, quoted, estimatedInput }: Asked): Provisional => {
+  const part = ({ answer, quoted: asked, estimatedInput }: Asked): Provisional => {
     const meter = answer?.kind === 'stream' ? answer.meter : null
     const usage = provisionalUsage(meter, estimatedInput)
-    return { meter, usage, costPico: cost(usage, quoted?.price ?? null) }
+    const quoted = priceFor(asked, answer)
+    return { meter, usage, quoted, costPico: cost(usage, quoted?.price ?? null) }
   }
   return [part(exchange), ...exchange.earlier.map(part)]
 }
 
-type Ending = { usage: Usage }
+type Ending = { usage: Usage, quoted: QuotedPrice | null }
   & Pick<LedgerRow, 'end' | 'error' | 'source' | 'costPico' | 'durationMs' | 'status'>
 
-function row(exchange: Exchange, ending: Ending): LedgerRow {
-  const { classified, quoted } = exchange
+function row(exchange: Exchange, { quoted, ...ending }: Ending): LedgerRow {
+  const { classified } = exchange
   // One that was refused never got as far.
   const candidate = exchange.attempts.length === 0 ? null : exchange.candidate
   const { endpoint } = classified

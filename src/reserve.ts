@@ -5,10 +5,10 @@ import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from './limits/headers.ts'
 import type { Admission, Estimate, Refusal } from './limits/types.ts'
-import { ceiling } from './metering/cost.ts'
 import { estimateItems, estimateRequest, estimateWrites } from './metering/request.ts'
 import type { QuotedPrice } from './metering/prices.ts'
 import { isMetered } from './metering/settle.ts'
+import { dearest } from './metering/tier-price.ts'
 import { blankUsage } from './metering/usage.ts'
 
 /**
@@ -72,7 +72,7 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const writes = (cacheWrite5m ?? cacheWrite1h) === undefined ? {} : estimateWrites(body.bytes, input)
   const used = { inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output }
   const usage = { ...blankUsage(), ...items, ...writes, ...used }
-  return { tokens: Math.max(1, input + output), pico: quoted ? ceiling(usage, quoted.price) : null }
+  return { tokens: Math.max(1, input + output), pico: quoted && dearest(usage, quoted) }
 }
 
 function refused(refusal: Refusal): GatewayError {

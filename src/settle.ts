@@ -8,6 +8,7 @@ import type { LedgerRow } from './ledger/row.ts'
 import { formatUsd } from './metering/cost.ts'
 import { settleUsage } from './metering/settle.ts'
 import type { Answer } from './metering/settle.ts'
+import { priceFor } from './metering/tier-price.ts'
 import { transcribe } from './transcribe.ts'
 import { withUnpacked } from './unpacked.ts'
 
@@ -27,13 +28,16 @@ export async function settle(
     // To count what it used may take a while, in which its key can have another in its place.
     exchange.reservation?.leave()
     const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
-    const settling = unpacked(gateway, exchange, answer => settleUsage({
-      endpoint: endpoint.name,
-      end,
-      answer,
-      request: exchange.prompt,
-      abandoned: gateway.config.billing.abandoned,
-    }, counter))
+    const settling = unpacked(gateway, exchange, answer => {
+      exchange.quoted = priceFor(exchange.quoted, answer)
+      return settleUsage({
+        endpoint: endpoint.name,
+        end,
+        answer,
+        request: exchange.prompt,
+        abandoned: gateway.config.billing.abandoned,
+      }, counter)
+    })
     const last = settling instanceof Promise ? await settling : settling
     let bill = billFor(last, exchange.quoted)
     if (exchange.earlier.length > 0) bill = await joined(exchange, bill)
@@ -57,8 +61,8 @@ export async function settle(
 /** The bill of an answer of which others brought the parts before the last. */
 async function joined({ earlier, attempts }: Exchange, last: Bill): Promise<Bill> {
   const parts: Part[] = []
-  for (const { share, quoted, record } of earlier) {
-    parts.push({ record, bill: billFor(await share.settled, quoted) })
+  for (const { share, quoted, answer, record } of earlier) {
+    parts.push({ record, bill: billFor(await share.settled, priceFor(quoted, answer)) })
   }
   return joinBills([...parts, { record: attempts.at(-1), bill: last }])
 }

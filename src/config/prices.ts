@@ -29,13 +29,19 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
     if (model === undefined) continue
     const path = ['models', name]
     if (name.includes('*')) findings.warn(path, 'a model is named here, and * stands for itself', 'key')
-    const price = model.price && buildPrice(model.price, [...path, 'price'], findings)
-    models.set(name, { name, price: price ?? null })
+    const at = [...path, 'price']
+    const price = model.price ? buildPrice(model.price, at, findings) : null
+    const serviceTiers = new Map<string, Price>()
+    for (const [tier, other] of Object.entries(model.price?.service_tiers ?? {})) {
+      if (other === undefined) continue
+      serviceTiers.set(tier, { ...price, ...buildPrice(other, [...at, 'service_tiers', tier], findings) })
+    }
+    models.set(name, { name, price, serviceTiers })
   }
   return models
 }
 
-function buildPrice(raw: RawPrice, path: Path, findings: Findings): Price {
+function buildPrice(raw: Omit<RawPrice, 'service_tiers'>, path: Path, findings: Findings): Price {
   const amounts = buildAmounts(raw, path, findings)
   if (raw.tiers === undefined) return amounts
   const tiers = raw.tiers.flatMap((tier, index) => {
@@ -55,7 +61,7 @@ function buildPrice(raw: RawPrice, path: Path, findings: Findings): Price {
   return { ...amounts, tiers: tiers.map(({ above, price }) => ({ above, price })) }
 }
 
-function buildAmounts(raw: Omit<RawPrice, 'tiers'>, path: Path, findings: Findings): Amounts {
+function buildAmounts(raw: Omit<RawPrice, 'tiers' | 'service_tiers'>, path: Path, findings: Findings): Amounts {
   const amounts: { -readonly [field in keyof Amounts]: string } = {}
   for (const [name, field] of Object.entries(FIELDS)) {
     const amount = raw[name as keyof typeof FIELDS]

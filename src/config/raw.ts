@@ -100,7 +100,8 @@ export interface RawPrice {
   per_second?: number
   per_character?: number
   per_image?: number
-  tiers?: ((Omit<RawPrice, 'tiers'> & { above?: number }) | undefined)[]
+  tiers?: ((Omit<RawPrice, 'tiers' | 'service_tiers'> & { above?: number }) | undefined)[]
+  service_tiers?: Record<string, Omit<RawPrice, 'service_tiers'> | undefined>
 }
 
 export interface RawKey {

@@ -161,6 +161,8 @@ export type Affinity = { readonly by: 'key' } | { readonly by: 'header'; readonl
 export interface Model {
   readonly name: string
   readonly price: Price | null
+  /** What is paid for what the upstream served in a tier of its own, by the tier's name; whole prices. */
+  readonly serviceTiers: ReadonlyMap<string, Price>
 }
 
 /**

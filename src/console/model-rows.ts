@@ -1,5 +1,6 @@
 import type { Price, Target } from '../config/types.ts'
 import type { Gateway } from '../gateway.ts'
+import type { QuotedPrice } from '../metering/prices.ts'
 import type { Model } from './api/routes.ts'
 
 /** How a model is asked in each protocol that the playground speaks. */
@@ -71,15 +72,19 @@ function targetsOf(gateway: Gateway, name: string, protocols: readonly Protocol[
 /** As the reservation asks for it, and so the bill. */
 function quote({ accounts }: Gateway, target: Target | null, name: string, now: Date) {
   const quoted = accounts.prices.priceOf(target?.upstream.url ?? null, target?.model ?? name, now, name)
-  return { price: quoted && plainPrice(quoted.price), price_source: quoted?.version ?? null }
+  return { price: quoted && plainPrice(quoted), price_source: quoted?.version ?? null }
 }
 
-/** By the names of gateway.yaml; of tiers, what is paid above so many tokens. */
-function plainPrice({ tiers = [], ...rates }: Price): Record<string, string> {
-  const entries = (price: Omit<Price, 'tiers'>, suffix: string) =>
-    Object.entries(price).map(([name, usd]) => [snakeCase(name) + suffix, usd] as const)
-  const above = tiers.flatMap(({ above, price }) => entries(price, ` > ${above}`))
-  return Object.fromEntries([...entries(rates, ''), ...above])
+/** By the names of gateway.yaml; of tiers, what is paid above so many tokens, and in a service tier. */
+function plainPrice({ price, serviceTiers }: QuotedPrice): Record<string, string> {
+  const apart = [...serviceTiers ?? []].flatMap(([tier, { price }]) => rates(price, ` (${tier})`))
+  return Object.fromEntries([...rates(price, ''), ...apart])
+}
+
+function rates({ tiers = [], ...own }: Price, suffix: string): [name: string, usd: string][] {
+  const above = tiers.flatMap(({ above, price }) => rates(price, ` > ${above}${suffix}`))
+  const base = Object.entries(own).map(([name, usd]): [string, string] => [snakeCase(name) + suffix, usd])
+  return [...base, ...above]
 }
 
 function snakeCase(name: string): string {

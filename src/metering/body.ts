@@ -4,10 +4,12 @@ import { JsonCursor } from './cursor.ts'
 import { Figures } from './figures.ts'
 import { readUsage } from './readers.ts'
 import type { Reading } from './readers.ts'
+import { tierIn, tierNamed } from './service-tier.ts'
 import { blankUsage } from './usage.ts'
 
 const USAGE = Buffer.from('usage')
 const USAGE_METADATA = Buffer.from('usageMetadata')
+const SERVICE_TIER = Buffer.from('service_tier')
 const ERROR = Buffer.from('error')
 const STATUS = Buffer.from('status')
 const DATA = Buffer.from('data')
@@ -38,6 +40,14 @@ export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | n
     default:
       return readUsage(endpoint, member(cursor, USAGE))
   }
+}
+
+/** The tier that a whole answer says it was served in, in lower case: beside the usage, or inside. */
+export function readBodyTier(body: Buffer): string | null {
+  const cursor = () => new JsonCursor(withoutMark(body))
+  return tierNamed(member(cursor(), SERVICE_TIER))
+    ?? tierIn(member(cursor(), USAGE))
+    ?? tierIn(lastMetadata(cursor()))
 }
 
 /**

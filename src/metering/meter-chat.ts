@@ -9,6 +9,7 @@ import type { SseEvent } from './sse.ts'
 
 const DONE = Buffer.from('[DONE]')
 const USAGE = Buffer.from('usage')
+const SERVICE_TIER = Buffer.from('service_tier')
 const ERROR = Buffer.from('error')
 const CHOICES = Buffer.from('choices')
 const INDEX = Buffer.from('index')
@@ -57,6 +58,8 @@ export class ChatMeter extends EventMeter {
       } else if (cursor.keyIs(USAGE)) {
         if (cursor.isObject()) reported = true
         this.keepUsage(buf)
+      } else if (cursor.keyIs(SERVICE_TIER)) {
+        this.keepTier(buf)
       } else if (cursor.keyIs(ERROR)) {
         this.errorMember(buf)
       } else {

@@ -3,6 +3,7 @@ import { isObject } from './figures.ts'
 import { EventMeter } from './meter.ts'
 import { readUsage } from './readers.ts'
 import type { Reading } from './readers.ts'
+import { tierIn } from './service-tier.ts'
 import type { SseEvent } from './sse.ts'
 
 const MESSAGE_START = Buffer.from('message_start')
@@ -36,6 +37,10 @@ export class MessagesMeter extends EventMeter {
     if (this.#fields === null) return null
     const reading = readUsage('messages', Object.fromEntries(this.#fields), this.terminated)
     return reading && { usage: reading.usage, suspect: reading.suspect || this.#suspect }
+  }
+
+  override get serviceTier(): string | null {
+    return this.#fields && tierIn(Object.fromEntries(this.#fields))
   }
 
   protected event({ buf, dataStart, dataEnd, nameStart, nameEnd }: SseEvent): void {

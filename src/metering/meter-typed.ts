@@ -23,6 +23,7 @@ export interface TypedEvents {
 const TYPE = Buffer.from('type')
 const DELTA = Buffer.from('delta')
 const USAGE = Buffer.from('usage')
+const SERVICE_TIER = Buffer.from('service_tier')
 const ERROR = Buffer.from('error')
 const OUTPUT_INDEX = Buffer.from('output_index')
 const RESPONSE = Buffer.from('response')
@@ -162,6 +163,7 @@ export class TypedMeter extends EventMeter {
     if (!cursor.beginObject()) return
     while (cursor.nextMember()) {
       if (cursor.keyIs(USAGE)) this.keepUsage(buf)
+      else if (cursor.keyIs(SERVICE_TIER)) this.keepTier(buf)
       else cursor.skip()
     }
   }

@@ -3,6 +3,7 @@ import { GrowingBytes } from './growing-bytes.ts'
 import { KeptText } from './kept.ts'
 import type { Generated, TextKind } from './kept.ts'
 import type { Reading } from './readers.ts'
+import { tierIn, tierNamed } from './service-tier.ts'
 import { SseReader } from './sse.ts'
 import type { SseEvent } from './sse.ts'
 
@@ -27,6 +28,8 @@ export interface StreamMeter {
   readonly covered: boolean
   /** What the upstream reported so far; null when it has said nothing. */
   reading(): Reading | null
+  /** The tier that the upstream says it serves this in, in lower case: `flex`; null when it has not said. */
+  readonly serviceTier: string | null
   /** How much text was generated so far: bytes on the wire, by kind. */
   readonly came: Readonly<Record<TextKind, number>>
   /** The text generated so far, for counting. */
@@ -43,7 +46,10 @@ export interface MeterLimits {
 const ERROR = Buffer.from('error')
 // A usage object is a few hundred bytes; one of this size is not one.
 const MOST_USAGE = 64 * 1024
+// The name of a tier is a word or two.
+const MOST_TIER = 64
 const NONSENSE = Buffer.from('"nonsense"')
+const NO_TIER = Buffer.alloc(0)
 const LOWER_N = 0x6e
 
 /** What the meters of all known protocols have in common: the text, the figures, and how to read them. */
@@ -55,6 +61,7 @@ export abstract class ProtocolMeter implements StreamMeter {
   protected readonly cursor = new JsonCursor()
   readonly #text: KeptText
   readonly #usage = new GrowingBytes()
+  #tier = NO_TIER
   #came = 0
   #coveredUpTo = 0
 
@@ -68,6 +75,10 @@ export abstract class ProtocolMeter implements StreamMeter {
 
   get covered(): boolean {
     return this.#coveredUpTo === this.#came
+  }
+
+  get serviceTier(): string | null {
+    return tierNamed(this.#tier.toString('latin1')) ?? tierIn(this.lastUsage())
   }
 
   get came(): Readonly<Record<TextKind, number>> {
@@ -104,6 +115,16 @@ export abstract class ProtocolMeter implements StreamMeter {
     } else {
       this.#usage.append(NONSENSE, 0, NONSENSE.length)
     }
+  }
+
+  /** Keeps the value that the cursor is at as the tier that this is served in, if it names one. */
+  protected keepTier(buf: Buffer): void {
+    const { cursor } = this
+    const isName = cursor.isString()
+    if (!cursor.skip() || !isName || cursor.valueEnd - cursor.valueStart > MOST_TIER) return
+    // Many vendors say the same in each chunk.
+    if (equals(buf, cursor.valueStart + 1, cursor.valueEnd - 1, this.#tier)) return
+    this.#tier = Buffer.from(buf.subarray(cursor.valueStart + 1, cursor.valueEnd - 1))
   }
 
   /** The last value skipped as a usage object; one of absurd size reads as nonsense. */

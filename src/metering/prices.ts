@@ -23,6 +23,8 @@ export interface QuotedPrice {
   readonly price: Price
   /** Which price list: `genai-prices 0.1.8`, or `config 1f3870be274f` (a digest of the operator's price). */
   readonly version: string
+  /** What holds instead for what the upstream served in a tier of its own: `config 8d969eef6eca, flex`. */
+  readonly serviceTiers?: ReadonlyMap<string, QuotedPrice>
 }
 
 /**
@@ -33,10 +35,13 @@ export interface QuotedPrice {
  */
 export function createPriceBook({ models }: { readonly models: ReadonlyMap<string, Model> }): PriceBook {
   const own = new Map<string, QuotedPrice>()
-  for (const { name, price } of models.values()) {
+  for (const { name, price, serviceTiers } of models.values()) {
     if (!price) continue
-    checkDecimals(price)
-    own.set(name, { price, version: `config ${digest(price)}` })
+    const quoted = quote(price)
+    own.set(name, serviceTiers.size === 0 ? quoted : {
+      ...quoted,
+      serviceTiers: new Map([...serviceTiers].map(([tier, price]) => [tier, quote(price, `, ${tier}`)])),
+    })
   }
   return new Book(own, `genai-prices ${catalogueVersion()}`)
 }
@@ -91,6 +96,11 @@ class Book implements PriceBook {
     }
     return id
   }
+}
+
+function quote(price: Price, suffix = ''): QuotedPrice {
+  checkDecimals(price)
+  return { price, version: `config ${digest(price)}${suffix}` }
 }
 
 function checkDecimals(price: Price): void {

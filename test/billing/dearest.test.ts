@@ -25,6 +25,12 @@ const KINDS = [
     usage: { prompt_tokens: 1, completion_tokens: 1000, completion_tokens_details: { image_tokens: 1000 } },
   },
   {
+    what: 'a tier that the upstream chooses',
+    price: 'input: 0, output: 1, service_tiers: { priority: { output: 10 } }',
+    path: '/v1/chat/completions', body: { messages: [] },
+    usage: { prompt_tokens: 1, completion_tokens: 1000 },
+  },
+  {
     what: 'what is written to the cache', price: 'input: 0.5, cache_write: { 5m: 0.5, 1h: 1 }, output: 0',
     path: '/v1/messages', body: { messages: [{ role: 'user', content: [CACHED] }] },
     usage: { input_tokens: 0, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 10_000 } },
@@ -57,7 +63,8 @@ for (const { what, price, path, body, usage } of KINDS) {
     }
     const upstream = await startUpstream(t, (req, res) => {
       void bodyOf(req).then(() => {
-        held.push(() => res.setHeader('content-type', 'application/json').end(JSON.stringify({ usage })))
+        const answer = JSON.stringify({ usage, service_tier: 'priority' })
+        held.push(() => res.setHeader('content-type', 'application/json').end(answer))
         count()
       })
     })

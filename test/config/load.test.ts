@@ -98,6 +98,7 @@ models:
       tiers:
         - { above: 400000, input: 4 }
         - { above: 200000, input: 2, cache_write: { 5m: 1, 1h: 2 } }
+      service_tiers: { flex: { input: 0.20, tiers: [{ above: 1, input: 9 }] } }
 keys:
   - name: plain
     key: a-key-that-is-long-enough
@@ -155,6 +156,9 @@ log: { level: warn }
       { above: 200_000, price: { input: '2', cacheWrite5m: '1', cacheWrite1h: '2' } },
       { above: 400_000, price: { input: '4' } },
     ],
+  })
+  t.match(config.models.get('priced')?.serviceTiers.get('flex'), {
+    input: '0.20', output: '1.60', tiers: [{ above: 1, price: { input: '9' } }],
   })
 
   const [plain, hashed, one] = config.keys

@@ -13,7 +13,8 @@ const TWO = YAML
   .replace(/models: .*/, `models:
   demo: { price: { input: 1, output: 2 } }
   cheap: { price: { input: 1, output: 2 } }
-  dear: { price: { input: 3, output: 6 } }
+  dear:
+    price: { input: 3, output: 6, tiers: [{ above: 9, input: 4 }], service_tiers: { flex: { output: 1 } } }
   same: { price: { input: 5 } }`)
 
 interface Models { readonly models: readonly Record<string, unknown>[] }
@@ -34,7 +35,10 @@ t.test('what a model costs, target by target', async t => {
     t.match(smart?.['targets'], [
       { upstream: 'sim', model: 'cheap', after: null, protocols: ALL, price: { input: '1', output: '2' } },
       {
-        upstream: 'spare', model: 'dear', after: null, price: { input: '3', output: '6' },
+        upstream: 'spare', model: 'dear', after: null, price: {
+          'input': '3', 'output': '6', 'input > 9': '4',
+          'input (flex)': '3', 'output (flex)': '1', 'input > 9 (flex)': '4',
+        },
         price_source: /^config /,
       },
       { upstream: 'spare', model: 'demo', after: null, price: { input: '1', output: '2' } },

@@ -13,7 +13,9 @@ const ELSEWHERE = new URL('http://10.0.0.7:8000')
 
 function book(prices: Record<string, Price | null> = {}) {
   return createPriceBook({
-    models: new Map(Object.entries(prices).map(([name, price]): [string, Model] => [name, { name, price }])),
+    models: new Map(Object.entries(prices).map(([name, price]): [string, Model] => {
+      return [name, { name, price, serviceTiers: new Map() }]
+    })),
   })
 }
 

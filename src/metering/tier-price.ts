@@ -1,0 +1,27 @@
+import { readBodyTier } from './body.ts'
+import { ceiling } from './cost.ts'
+import type { QuotedPrice } from './prices.ts'
+import type { Answer } from './settle.ts'
+import type { Usage } from './usage.ts'
+
+/** The price of an answer: that of the tier which its upstream says it was served in, if one is set. */
+export function priceFor(quoted: QuotedPrice | null, answer: Answer | null): QuotedPrice | null {
+  if (!quoted?.serviceTiers || answer === null) return quoted
+  const tier = toldTier(answer)
+  return (tier === null ? undefined : quoted.serviceTiers.get(tier)) ?? quoted
+}
+
+function toldTier(answer: Answer): string | null {
+  if (answer.kind === 'stream') return answer.meter.serviceTier
+  return answer.kind === 'body' ? readBodyTier(answer.body) : null
+}
+
+/** What it costs at most, in picodollars, in whichever tier it is going to be served; null = nobody knows. */
+export function dearest(usage: Usage, { price, serviceTiers }: QuotedPrice): bigint | null {
+  let most = ceiling(usage, price)
+  for (const tier of serviceTiers?.values() ?? []) {
+    const cost = ceiling(usage, tier.price)
+    if (most !== null && cost !== null && cost > most) most = cost
+  }
+  return most
+}
