@@ -9,6 +9,7 @@ import type { Exchange } from './exchange.ts'
 import { forward } from './forward.ts'
 import type { Gateway } from './gateway.ts'
 import { draftRow } from './ledger-row.ts'
+import { modelsBeside } from './named-models.ts'
 import { answerModels, answerStatus } from './own-endpoints.ts'
 import { checkSlashes, classifyPath, isApiPath } from './protocols/endpoint.ts'
 import { parseTarget } from './protocols/target.ts'
@@ -162,8 +163,15 @@ export function admit(exchange: Exchange): void {
     const why = isBatch ? 'a batch may be for any' : 'the request names none'
     throw new GatewayError('model_not_allowed', `the key is limited to some models, and ${why}`)
   }
-  if (model === null || identity.allows(model)) return
-  throw new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param: 'model' })
+  if (model !== null && !identity.allows(model)) throw notAllowed(model, 'model')
+  if (!identity.restricted || exchange.body === null) return
+  for (const { model, param } of modelsBeside(exchange.body)) {
+    if (!identity.allows(model)) throw notAllowed(model, param)
+  }
+}
+
+function notAllowed(model: string, param: string): GatewayError {
+  return new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param })
 }
 
 /** @throws GatewayError model_not_found, unknown_path */

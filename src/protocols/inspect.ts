@@ -21,10 +21,17 @@ export interface InspectedBody {
   readonly json: ValidJson | null
 }
 
+/**
+ * Members in which vendors take models beside `model`: whom to ask when that one
+ * fails (OpenRouter's `models`, Anthropic's `fallbacks`), and whom a tool or a
+ * plugin asks (Anthropic's advisor, OpenAI's image generation).
+ */
+export const MODEL_LISTS = ['models', 'fallbacks', 'tools', 'plugins'] as const
+
 const WATCHED = new WatchedKeys(
   [
     'model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'n',
-    'generationConfig', 'requests', 'generateContentRequest',
+    'generationConfig', 'requests', 'generateContentRequest', ...MODEL_LISTS,
   ],
   // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.
   ['model'],

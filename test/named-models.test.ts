@@ -1,0 +1,59 @@
+import t from 'tap'
+import { KEY, startTestGateway } from './support/gateway.ts'
+import { startUpstream } from './support/upstream.ts'
+
+const LIMITED = 'sk-limited-0123456789'
+
+const heard: string[] = []
+const upstream = await startUpstream(t, (req, res) => {
+  heard.push(req.url ?? '')
+  req.resume()
+  res.setHeader('content-type', 'application/json').end('{}')
+})
+const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+keys:
+  - { name: test, key: ${KEY} }
+  - { name: limited, key: ${LIMITED}, models: [small, "tiny-*"] }
+`)
+
+async function ask(key: string, body: string): Promise<Response> {
+  return fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST', body, headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+  })
+}
+
+const REFUSED = [
+  ["OpenRouter's next models", 'models', '"models":["small","dear"]'],
+  ["Anthropic's fallbacks", 'fallbacks', '"fallbacks":[{"model":"tiny-1"},{"max_tokens":1,"model":"dear"}]'],
+  ["Anthropic's advisor", 'tools', '"tools":[{"type":"x","input":{"model":1}},{"type":"advisor","model":"dear"}]'],
+  ['a plugin with several', 'plugins', '"plugins":[{"id":"x","models":["dear"]}]'],
+  ['an escaped name', 'tools', '"t\\u006fols":[{"mod\\u0065l":"d\\u0065ar"}]'],
+  ['one that is given twice', 'tools', '"tools":[],"tools":[{"model":"dear","model":"small"}]'],
+] as const
+
+for (const [what, param, member] of REFUSED) {
+  t.test(`a limited key cannot name another model beside its own: ${what}`, async t => {
+    const answer = await ask(LIMITED, `{"model":"small",${member}}`)
+    t.equal(answer.status, 403)
+    t.match(await answer.json(), {
+      error: { code: 'model_not_allowed', param, message: "the key may not use the model 'dear'" },
+    })
+    t.equal(heard.length, 0)
+  })
+}
+
+t.test('models that it may use pass, and so does all that names none; other keys may name any', async t => {
+  for (const member of [
+    '"models":["small","tiny-2"],"fallbacks":[{"model":"tiny-1"}]',
+    '"models":"dear","fallbacks":null,"tools":{"model":"dear"}',
+    '"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"model":"dear"}}}},1,null]',
+    '"messages":[{"models":["dear"],"tools":[{"model":"dear"}]}]',
+  ]) {
+    t.equal((await ask(LIMITED, `{"model":"small",${member}}`)).status, 200, member)
+  }
+  for (const [, , member] of REFUSED) {
+    t.equal((await ask(KEY, `{"model":"small",${member}}`)).status, 200, member)
+  }
+})
