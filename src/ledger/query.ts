@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
-import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { decode, READ_LIST } from './columns.ts'
 import { isAlive } from './instance.ts'
+import { openReadOnly } from './read-only.ts'
 import type { LedgerRow } from './row.ts'
 import { ledgerSchema } from './schema.ts'
 import { LedgerError } from './trouble.ts'
@@ -65,13 +65,13 @@ export interface LedgerReader {
 /**
  * Opens a ledger for reading.
  * @param file path
- * @throws {LedgerError} `missing`, `foreign`, `newer`; else node:sqlite's error
+ * @throws {LedgerError} `missing`, `foreign`, `newer`, `unwritable`; else node:sqlite's error
  */
 export function openReader(file: string): LedgerReader {
   if (!existsSync(file)) {
     throw new LedgerError('missing', 'there is no such file; the gateway makes it when it starts')
   }
-  const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  const db = openReadOnly(file)
   try {
     const schema = ledgerSchema()
     if (schema.versionOf(db) < schema.latest) {

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync } from 'node:fs'
+import { chmodSync, copyFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { openReader } from '../../src/ledger/query.ts'
@@ -10,6 +12,7 @@ import { draft, row } from './rows.ts'
 import { watch } from './watched.ts'
 
 const CHILD = fileURLToPath(import.meta.resolve('./load-child.ts'))
+const QUERY = import.meta.resolve('../../src/ledger/query.ts')
 
 async function run(file: string, name: string, count: number): Promise<number | null> {
   const args = [CHILD, file, name, String(count)]
@@ -95,4 +98,39 @@ t.test('without the right to write requests go on, and are written once it is gi
   t.strictSame(await exit, [0, null])
   using reader = openReader(file)
   t.equal(reader.sums({}, null)[0]?.requests, 1000)
+})
+
+/** What a user reads who may write neither the file nor in its directory. */
+async function readByOther(dir: string): Promise<string> {
+  for (const name of readdirSync(dir)) chmodSync(join(dir, name), 0o444)
+  chmodSync(dir, 0o555)
+  const code = `import { openReader } from ${JSON.stringify(QUERY)}
+    try {
+      console.log(openReader(process.argv[1]).sums({}, null)[0].requests)
+    } catch (error) {
+      console.log(error.message)
+    }`
+  const user = process.getuid?.() === 0 ? { uid: 65_534 } : {}
+  // By way of env, which leaves out what the test runner would put into the process.
+  const args = ['-i', process.execPath, '--input-type=module', '--eval', code, join(dir, 'gateway.db')]
+  const child = spawn('env', args, { stdio: ['ignore', 'pipe', 'inherit'], ...user })
+  const said = await text(child.stdout)
+  chmodSync(dir, 0o755)
+  return said
+}
+
+t.test('who may only read sees the rows when no gateway runs, and is told what a killed one left', async t => {
+  const dir = t.testdir({ data: {}, killed: {} })
+  const file = join(dir, 'data', 'gateway.db')
+  const { ledger } = watch(file)
+  ledger.close(row('r1'))
+  await ledger.shutdown()
+  using db = new DatabaseSync(file)
+  db.exec('CREATE TABLE other (id)')
+  for (const name of ['gateway.db', 'gateway.db-wal']) {
+    copyFileSync(join(dir, 'data', name), join(dir, 'killed', name))
+  }
+  db.close()
+  t.equal(await readByOther(join(dir, 'data')), '1\n')
+  t.match(await readByOther(join(dir, 'killed')), /as the user that the gateway runs as/)
 })

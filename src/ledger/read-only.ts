@@ -1,0 +1,34 @@
+import { statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { LedgerError } from './trouble.ts'
+
+/** Milliseconds. */
+const PATIENCE = 5000
+/** SQLITE_READONLY and SQLITE_CANTOPEN, which of the two depends on whether there is a log. */
+const NOT_WRITABLE = new Set([8, 14])
+
+/**
+ * Beside a file whose log nobody has open SQLite makes an index of the log, also to
+ * read. Who may not write there reads the file as one that does not change, which
+ * it does not as long as no gateway has it open.
+ *
+ * @throws {LedgerError} `unwritable`; else node:sqlite's error
+ */
+export function openReadOnly(file: string): DatabaseSync {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE })
+  try {
+    db.exec('PRAGMA schema_version')
+    return db
+  } catch (error) {
+    db.close()
+    if (!NOT_WRITABLE.has(((error as { errcode?: number }).errcode ?? 0) & 0xff)) throw error
+  }
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+    throw new LedgerError('unwritable', 'a gateway that was killed left rows beside it, and to read them takes ' +
+      'the right to write in its directory: do this as the user that the gateway runs as')
+  }
+  const url = pathToFileURL(file)
+  url.searchParams.set('immutable', '1')
+  return new DatabaseSync(url, { readOnly: true })
+}
