@@ -92,12 +92,17 @@ function Circuits({ upstream }: { readonly upstream: Upstream }) {
         <small key={model}>
           <b>
             {circuit}
-          </b> for {model ?? 'any model'}{opens_in_ms !== null && `, tried in ${duration(opens_in_ms)}`}
+          </b> for {model ?? 'any model'}{opens_in_ms !== null && `, tried ${whenTried(opens_in_ms)}`}
         </small>
       ))}
       {total > troubled.length && <small>{total - troubled.length} of {total} circuits closed</small>}
     </>
   )
+}
+
+/** A circuit whose time is over waits for the next request. */
+function whenTried(ms: number): string {
+  return ms > 0 ? `in ${duration(ms)}` : 'with the next request'
 }
 
 function errorShare({ figures }: Upstream): number {
