@@ -1,8 +1,9 @@
 import { Command } from 'commander'
+import type { Path } from '../config/document.ts'
+import type { Findings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
+import type { Look } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
-import type { Problem } from '../config/problem.ts'
-import type { Config } from '../config/types.ts'
 import { createPriceBook } from '../metering/prices.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { countText, plural, problemText } from './problems.ts'
@@ -32,8 +33,7 @@ export function checkCommand(): Command {
 
 function check({ config: file }: { config: string }, command: Command): void {
   try {
-    const { config, warnings: odd } = loadConfig(file, process.env)
-    const warnings = [...odd, ...unpriced(config, file)]
+    const { config, warnings } = loadConfig(file, process.env, null, warnOfUnpriced)
     if (warnings.length > 0) process.stdout.write(`${problemText(warnings, process.stdout)}\n`)
     const { upstreams, routes, keys } = config
     const counts = { upstream: upstreams.size, route: routes.length, key: keys.length }
@@ -48,23 +48,33 @@ function check({ config: file }: { config: string }, command: Command): void {
 }
 
 /** One warning for each model of a route, and each upstream of its own, whose cost nobody knows. */
-function unpriced(config: Config, file: string): Problem[] {
+function warnOfUnpriced(config: Parameters<Look>[0], findings: Findings): void {
   const prices = createPriceBook(config)
   const now = new Date()
   const seen = new Set<string>()
-  return config.routes.flatMap(({ line, models, targets }) => targets.flatMap(({ upstream, model }) => {
-    const names = (models ?? []).filter(name => !name.includes('*'))
-    // Where the target has a name of its own for them, that is what is priced, whatever the client asks for.
-    const asked = names.length === 0 && model !== null ? [model] : names
-    return asked.flatMap((alias): Problem[] => {
-      const used = model ?? alias
-      const id = JSON.stringify([upstream.name, used])
-      if (seen.has(id) || prices.priceOf(upstream.url, used, now, alias) !== null) return []
-      seen.add(id)
-      const message =
-        `the model "${used}" at ${upstream.name} has no price: its cost is unknown (null), and keys ` +
-        `with a budget are refused it; give it one: models: { "${used}": { price: ... } }`
-      return [{ severity: 'warning', file, line, column: 1, message, excerpt: null }]
-    })
-  }))
+  for (const { index, models, targets } of config.routes) {
+    const route = ['routes', index]
+    const named = [...(models ?? []).entries()].filter(([, name]) => !name.includes('*'))
+    for (const [at, { upstream, model }] of targets.entries()) {
+      // Where the target has a name of its own for them, that is what is priced, whatever the client asks for.
+      const own = model === null ? null : placeOf(findings, [...route, 'to'], at, 'model')
+      const asked: (readonly [place: Path, alias: string])[] = named.length === 0 && model !== null
+        ? [[own ?? route, model]]
+        : named.map(([nth, name]) => [own ?? placeOf(findings, [...route, 'model'], nth), name])
+      for (const [place, alias] of asked) {
+        const used = model ?? alias
+        const id = JSON.stringify([upstream.name, used])
+        if (seen.has(id) || prices.priceOf(upstream.url, used, now, alias) !== null) continue
+        seen.add(id)
+        findings.warn(place, `the model "${used}" at ${upstream.name} has no price: its cost is unknown (null), ` +
+          `and keys with a budget are refused it; give it one: models: { "${used}": { price: ... } }`)
+      }
+    }
+  }
+}
+
+/** Of a list its nth element, or what stands in the place of a list of one. */
+function placeOf(findings: Findings, list: Path, nth: number, ...inside: string[]): Path {
+  const element = [...list, nth]
+  return [...(findings.located(element) ? element : list), ...inside]
 }

@@ -24,6 +24,9 @@ import type { Range } from './source-text.ts'
 import type { Config, LedgerConfig } from './types.ts'
 import { buildUpstreams } from './upstreams.ts'
 
+/** Warns of what stands in the file at a path. */
+export type Look = (config: Omit<Config, 'text'>, findings: Findings) => void
+
 export interface Loaded {
   readonly config: Config
   readonly warnings: readonly Problem[]
@@ -39,10 +42,13 @@ export interface Loaded {
  *   configuration without serving by it: a variable that is not set elsewhere
  *   leaves its value out, and a key whose value is not known has an empty digest,
  *   as has one that took a default: the gateway may have the variable
+ * @param look finds what is odd about a configuration without errors, beside what is looked for anyway
  * @throws ConfigError with every problem at once
  */
-export function loadConfig(file: string, env: Environment, needs: keyof RawConfig | null = null): Loaded {
-  return loadSource(file, read(file), env, needs)
+export function loadConfig(
+  file: string, env: Environment, needs: keyof RawConfig | null = null, look: Look = () => {},
+): Loaded {
+  return loadSource(file, read(file), env, needs, look)
 }
 
 /**
@@ -50,11 +56,12 @@ export function loadConfig(file: string, env: Environment, needs: keyof RawConfi
  * @throws ConfigError as loadConfig
  */
 export function loadText(file: string, text: string, env: Environment): Loaded {
-  return loadSource(file, new SourceText(text), env, null)
+  return loadSource(file, new SourceText(text), env)
 }
 
 function loadSource(
-  file: string, source: SourceText, env: Environment, needs: keyof RawConfig | null,
+  file: string, source: SourceText, env: Environment, needs: keyof RawConfig | null = null,
+  look: Look = () => {},
 ): Loaded {
   const parsed = parseYaml(source, env)
   const schema = readSchema()
@@ -71,7 +78,10 @@ function loadSource(
 
   const raw = applySchema(schema, parsed.root, findings)
   const config = { ...build(raw, resolve(file), findings, needs === null), text: source.text }
-  if (!findings.failed && needs === null) warnOfOddities(config, findings)
+  if (!findings.failed && needs === null) {
+    warnOfOddities(config, findings)
+    look(config, findings)
+  }
   const problems = findings.problems()
   if (findings.failed) throw new ConfigError(problems)
   return { config: deepFreeze(config), warnings: problems, publicKey: publicKey(raw, findings) }

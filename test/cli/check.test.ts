@@ -44,6 +44,8 @@ routes:
   - { model: [gpt-4.1-mini, gpt-none, own], to: openai }
   - { model: gpt-none, path: /v1/chat/*, to: openai }
   - { model: "fast*", to: { upstream: openai, model: nobodys } }
+  - { model: one, to: openai }
+  - { path: /v1/*, to: [openai, { model: two, upstream: openai }] }
 models: { own: { price: { input: 1 } } }
 auth: open
 `
@@ -51,9 +53,11 @@ auth: open
   const { code, stdout } = await gateway(['check'], { cwd })
   t.equal(code, 0)
   const unpriced = [
-    ...stdout.matchAll(/^gateway.yaml:(\d+):1: warning: the model "(.*)" at openai has no price/gm),
+    ...stdout.matchAll(/^gateway.yaml:(\d+:\d+): warning: the model "(.*)" at openai has no price/gm),
   ]
-  t.strictSame(unpriced.map(([, line, model]) => `${line} ${model}`), ['3 gpt-none', '5 nobodys'])
+  t.strictSame(unpriced.map(([, place, model]) => `${place} ${model}`), [
+    '3:29 gpt-none', '5:54 nobodys', '6:14 one', '7:42 two',
+  ])
 })
 
 t.test('a file that is not there', async t => {
