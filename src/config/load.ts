@@ -74,7 +74,7 @@ function loadSource(
     if (!isSpared) findings.errorAt(offset, message)
   }
   refuseNothing(file, parsed)
-  if (parsed.broken) throw new ConfigError(findings.problems())
+  if (parsed.broken) throw new ConfigError(problemsOf(findings, source))
 
   const raw = applySchema(schema, parsed.root, findings)
   const config = { ...build(raw, resolve(file), findings, needs === null), text: source.text }
@@ -82,9 +82,22 @@ function loadSource(
     warnOfOddities(config, findings)
     look(config, findings)
   }
-  const problems = findings.problems()
+  const problems = problemsOf(findings, source)
   if (findings.failed) throw new ConfigError(problems)
   return { config: deepFreeze(config), warnings: problems, publicKey: publicKey(raw, findings) }
+}
+
+/** Copied from a page or a chat, lines may be indented by spaces that are letters to YAML: that explains the rest. */
+const ODD_INDENT = /^ *[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]/m
+
+function problemsOf(findings: Findings, { text }: SourceText): Problem[] {
+  const odd = findings.failed ? ODD_INDENT.exec(text) : null
+  if (odd) {
+    const at = odd.index + odd[0].length - 1
+    const code = text.charCodeAt(at).toString(16).toUpperCase().padStart(4, '0')
+    findings.errorAt(at, `the character U+${code} looks like a space and is none; indent with plain spaces`)
+  }
+  return findings.problems()
 }
 
 function isWithin(offset: number, range: Range | undefined): boolean {

@@ -49,10 +49,12 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
   const subject = path.length === 0 ? 'the file' : label(path)
   const isForeign = located?.referenced && located.value !== ''
   const origin = isForeign ? ', which the value from the environment is not' : ''
-  return { path, message: `${subject} ${complaint(error, holder, located)}${origin}`, at: 'value' }
+  return { path, message: `${subject} ${complaint(error, holder, located, schema)}${origin}`, at: 'value' }
 }
 
-function complaint(error: ErrorObject, holder: JsonSchema, located: Located | undefined): string {
+function complaint(
+  error: ErrorObject, holder: JsonSchema, located: Located | undefined, schema: JsonSchema,
+): string {
   const { keyword, params } = error
   const value = located?.value
   if (value === '' && located?.referenced) return 'is empty: the environment gives it no value'
@@ -69,7 +71,10 @@ function complaint(error: ErrorObject, holder: JsonSchema, located: Located | un
       const guess = typeof value === 'string' ? didYouMean(value, allowed) : ''
       return `must be ${oneOf(allowed)}${guess}`
     }
-    case 'anyOf':
+    case 'anyOf': {
+      const text = alternatives(holder, schema).find(({ type }) => type === 'string')
+      return `must be ${wanted(holder, 'something else')}${text ? quoteHint(['string'], text, located) : ''}`
+    }
     case 'pattern':
       return `must be ${wanted(holder, 'something else')}`
     case 'minLength':
