@@ -24,6 +24,8 @@ async function named(t: Test, name: string) {
       'end', () => res.setHeader('content-type', 'application/json').end(JSON.stringify({ name })),
     )
   })
+  // A connection is to be closed by nobody but the gateway, however slow the machine.
+  upstream.server.keepAliveTimeout = 0
   upstream.server.on('connection', (socket: Socket) => {
     sockets.push(socket)
     socket.once('close', () => closed.resolve())
