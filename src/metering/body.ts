@@ -128,5 +128,7 @@ function readTranscriptBody(endpoint: EndpointName, cursor: JsonCursor): Reading
   const reading = readUsage(endpoint, usage)
   if (reading || duration === undefined) return reading
   const figures = new Figures()
-  return { usage: { ...blankUsage(), seconds: figures.seconds(duration) }, suspect: figures.suspect }
+  // vLLM tells it as a text.
+  const seconds = typeof duration === 'string' && /^\d+(\.\d+)?$/.test(duration) ? Number(duration) : duration
+  return { usage: { ...blankUsage(), seconds: figures.seconds(seconds) }, suspect: figures.suspect }
 }

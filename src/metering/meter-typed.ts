@@ -33,7 +33,6 @@ const PICTURE_SUFFIX = Buffer.from('partial_image')
 const REASONING_PREFIX = Buffer.from('response.reasoning_')
 const CONTENT_TYPES = bytesOf(
   'response.output_text.delta', 'response.refusal.delta', 'response.audio.transcript.delta',
-  'transcript.text.delta',
 )
 // Deltas of what is not text of the model's: sound, and what its commands printed.
 const OTHER_DELTAS = bytesOf('response.audio.delta', 'response.shell_call_output_content.delta')
@@ -52,8 +51,8 @@ export const IMAGE_EVENTS: TypedEvents = {
   pictures: true,
 }
 
-export const AUDIO_EVENTS: TypedEvents = {
-  last: bytesOf('transcript.text.done', 'speech.audio.done'),
+export const SPEECH_EVENTS: TypedEvents = {
+  last: bytesOf('speech.audio.done'),
   failed: bytesOf('error'),
   usageIn: null,
   pictures: false,
@@ -61,7 +60,7 @@ export const AUDIO_EVENTS: TypedEvents = {
 
 /**
  * Streams whose events carry a `type`, as all of OpenAI's newer ones do: responses,
- * images, transcripts, speech.
+ * images, speech.
  */
 export class TypedMeter extends EventMeter {
   readonly #endpoint: EndpointName

@@ -134,16 +134,34 @@ function readImages(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** {type:"tokens",...} or {type:"duration",seconds}. */
+/** {type:"tokens",...} or {type:"duration",seconds}; from vLLM, whose chunks are a chat's, as chat. */
 function readTranscription(usage: JsonObject, f: Figures): Usage {
   if (usage.type === 'duration') return { ...blankUsage(), seconds: f.seconds(usage.seconds) }
+  if (usage.prompt_audio_seconds !== undefined) return readHeard(usage, f)
   const details = f.object(usage.input_token_details)
-  const inputTokens = f.needed(usage.input_tokens)
+  const inputTokens = f.needed(usage.input_tokens ?? usage.prompt_tokens)
   return {
     ...blankUsage(),
     inputTokens,
     inputAudioTokens: f.part(details.audio_tokens, inputTokens),
-    outputTokens: f.needed(usage.output_tokens),
+    outputTokens: f.needed(usage.output_tokens ?? usage.completion_tokens),
+  }
+}
+
+/**
+ * Mistral's transcripts: prompt_tokens are the text beside the sound, whose tokens are in the total alone.
+ *
+ * Source: Mistral's API reference, "UsageInfo".
+ */
+function readHeard(usage: JsonObject, f: Figures): Usage {
+  const outputTokens = f.needed(usage.completion_tokens)
+  const inputTokens = rest(f.needed(usage.total_tokens), outputTokens)
+  return {
+    ...blankUsage(),
+    inputTokens,
+    inputAudioTokens: rest(inputTokens, f.part(usage.prompt_tokens, inputTokens)),
+    outputTokens,
+    seconds: f.seconds(usage.prompt_audio_seconds),
   }
 }
 

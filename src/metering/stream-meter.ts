@@ -3,7 +3,8 @@ import { ChatMeter } from './meter-chat.ts'
 import { GenerateMeter } from './meter-generate.ts'
 import { MessagesMeter } from './meter-messages.ts'
 import { OpaqueMeter } from './meter-opaque.ts'
-import { AUDIO_EVENTS, IMAGE_EVENTS, RESPONSE_EVENTS, TypedMeter } from './meter-typed.ts'
+import { TranscriptMeter } from './meter-transcript.ts'
+import { IMAGE_EVENTS, RESPONSE_EVENTS, SPEECH_EVENTS, TypedMeter } from './meter-typed.ts'
 import type { MeterLimits, StreamMeter } from './meter.ts'
 import { MAX_EVENT } from './sse.ts'
 
@@ -45,8 +46,9 @@ export function createStreamMeter(endpoint: EndpointName, options: StreamMeterOp
       return new TypedMeter(endpoint, IMAGE_EVENTS, large)
     case 'audio.transcriptions':
     case 'audio.translations':
+      return new TranscriptMeter(endpoint, limits)
     case 'audio.speech':
-      return new TypedMeter(endpoint, AUDIO_EVENTS, limits)
+      return new TypedMeter(endpoint, SPEECH_EVENTS, limits)
     case 'generate.stream':
       return isEvents || type === 'application/json' ? new GenerateMeter(large) : new OpaqueMeter()
     default:

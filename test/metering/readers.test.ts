@@ -336,6 +336,22 @@ t.test('transcriptions: tokens or a duration', async t => {
   }
 })
 
+t.test("transcriptions: Mistral's have seconds and tokens, and vLLM's are a chat's", async t => {
+  const heard = { prompt_audio_seconds: 203, prompt_tokens: 4, completion_tokens: 635, total_tokens: 3264 }
+  t.strictSame(
+    readUsage('audio.transcriptions', heard),
+    sound({ inputTokens: 2629, inputAudioTokens: 2625, outputTokens: 635, seconds: 203 }),
+  )
+  t.strictSame(
+    readUsage('audio.transcriptions', { ...heard, total_tokens: 3 }),
+    doubtful({ inputTokens: 0, inputAudioTokens: 0, outputTokens: 635, seconds: 203 }),
+  )
+  t.strictSame(
+    readUsage('audio.translations', { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }),
+    sound({ inputTokens: 7, outputTokens: 5 }),
+  )
+})
+
 t.test('speech as events: its output is sound', async t => {
   t.strictSame(
     readUsage('audio.speech', { input_tokens: 14, output_tokens: 101, total_tokens: 115 }),

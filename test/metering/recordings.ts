@@ -416,6 +416,51 @@ export const transcript = recording(
   { inputTokens: 14, inputAudioTokens: 10, outputTokens: 31 },
 )
 
+/** Mistral's has the text in another member, and the seconds of sound beside the tokens. */
+export const mistralTranscript = recording(
+  "Mistral's transcript",
+  'audio.transcriptions',
+  [
+    [named({ type: 'transcription.language', audio_language: 'en' } as { type: string }), NONE],
+    ...TRAPS.map((text): [string, Texts] => [
+      named({ type: 'transcription.text.delta', text } as { type: string }),
+      content(text),
+    ]),
+    [
+      named({
+        type: 'transcription.done',
+        text: TRAPS.join(''),
+        usage: { prompt_audio_seconds: 203, prompt_tokens: 4, completion_tokens: 635, total_tokens: 3264 },
+      } as { type: string }),
+      NONE,
+    ],
+  ],
+  { inputTokens: 2629, inputAudioTokens: 2625, outputTokens: 635, seconds: 203 },
+)
+
+/** vLLM's are the chunks of a chat. */
+export const chunkedTranscript = recording(
+  "vLLM's transcript",
+  'audio.translations',
+  [
+    ...TRAPS.map((text): [string, Texts] => [
+      data({ object: 'transcription.chunk', choices: [{ delta: { content: text }, finish_reason: null }] }),
+      content(text),
+    ]),
+    [data({ object: 'transcription.chunk', choices: [{ delta: { content: '' }, finish_reason: 'stop' }] }), NONE],
+    [
+      data({
+        object: 'transcription.chunk',
+        choices: [],
+        usage: { prompt_tokens: 2542, completion_tokens: 31, total_tokens: 2573 },
+      }),
+      NONE,
+    ],
+    ['data: [DONE]\n\n', NONE],
+  ],
+  { inputTokens: 2542, outputTokens: 31 },
+)
+
 export const speech = recording(
   'speech',
   'audio.speech',
@@ -438,5 +483,7 @@ export const RECORDINGS: readonly Recording[] = [
   generateArray,
   images,
   transcript,
+  mistralTranscript,
+  chunkedTranscript,
   speech,
 ]
