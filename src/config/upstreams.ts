@@ -19,6 +19,9 @@ const RESERVED = new Set([
 const VERSION_AGAIN =
   /(\/v1(?:beta)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
 
+/** Hosts that answer 422 to `include_usage`, and tell the usage of chat streams unasked. */
+const TELLS_UNASKED = /(?:^|\.)mistral\.ai$/
+
 /** @param directory what file names are relative to */
 export function buildUpstreams(raw: RawConfig, directory: string, findings: Findings): Map<string, Upstream> {
   const upstreams = new Map<string, Upstream>()
@@ -35,15 +38,16 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
   checkOneOrigin(raw, path, findings)
+  const url = raw.url === undefined ? null : buildUrl(raw.url, [...path, 'url'], findings)
   return {
     name,
-    url: raw.url === undefined ? null : buildUrl(raw.url, [...path, 'url'], findings),
+    url,
     simulator: raw.simulator ?? false,
     auth,
     headers: buildHeaders(raw.headers ?? {}, auth?.header ?? null, [...path, 'headers'], findings),
     websocket: raw.websocket ?? false,
     versionHeader: headerName(versionHeader, [...path, 'version_header'], findings),
-    usage: raw.usage ?? 'ask',
+    usage: raw.usage ?? (url && TELLS_UNASKED.test(url.hostname) ? 'as_is' : 'ask'),
     ca,
     health: buildHealth(raw, [...path, 'health'], findings),
   }

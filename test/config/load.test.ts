@@ -41,6 +41,18 @@ t.test('what the file leaves out has its default', async t => {
   t.match(config.routes[0]?.targets, [{ model: null, weight: 1 }])
 })
 
+t.test('usage is not asked for where to ask is refused, unless the file says so', async t => {
+  const urls = ['https://api.mistral.ai', 'https://codestral.mistral.ai/x', 'https://notmistral.ai']
+  const text = urls.map((url, i) => `  up${i}: { url: "${url}" }\n`).join('')
+  const { config } = load(t, `
+upstreams:
+${text}  told: { url: https://api.mistral.ai, usage: ask }
+routes: [{ to: [up0, up1, up2, told] }]
+`)
+  const usage = ['up0', 'up1', 'up2', 'told'].map(name => config.upstreams.get(name)?.usage)
+  t.strictSame(usage, ['as_is', 'as_is', 'ask', 'ask'])
+})
+
 t.test('the contract, in full', async t => {
   const { config, warnings } = load(t, `
 server:
