@@ -6,11 +6,13 @@ const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
   context_length_exceeded: 'context_length',
   exceed_context_size_error: 'context_length',
   model_context_window_exceeded: 'context_length',
+  tokens_limit_reached: 'context_length',
   content_filter: 'content_filter',
   content_filtered: 'content_filter',
   content_policy_violation: 'content_filter',
   responsibleaipolicyviolation: 'content_filter',
   moderation_blocked: 'content_filter',
+  data_inspection_failed: 'content_filter',
 }))
 
 /**
@@ -18,13 +20,17 @@ const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
  * tokens > 200000 maximum" (messages), "The input token count (1200000) exceeds
  * the maximum number of tokens allowed (1048576)." (generate), "This model's
  * maximum context length is 8192 tokens" (chat, without a code where the server
- * is not the vendor's own).
+ * is not the vendor's own). The third and fourth are those of xAI and Moonshot,
+ * of Qwen, text-generation-inference and Vertex; the last of xAI and DeepSeek.
  */
 const WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(prompt|input) is too long|context (window|length|limit|size)/i, 'context_length'],
   [/exceeds? the maximum number of (input )?tokens|too many (input )?tokens/i, 'context_length'],
+  [/maximum prompt length|exceeded model token limit|range of input length/i, 'context_length'],
+  [/`inputs` (must have less than|tokens \+)|input token count is \d+ but/i, 'context_length'],
   [/content[ _-]?(filter|management policy|policy)|safety system/i, 'content_filter'],
   [/was flagged|flagged (by|as|for)/i, 'content_filter'],
+  [/violates usage guidelines|^content exists risk/i, 'content_filter'],
 ]
 
 /**

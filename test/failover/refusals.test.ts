@@ -58,6 +58,61 @@ const REFUSALS: readonly (readonly [string, 'context_length' | 'content_filter',
   ['a moderator', 'content_filter', 403, {
     error: { code: 403, message: 'Your input was flagged', metadata: {} },
   }],
+  ['xai', 'context_length', 400, {
+    code: 'Client specified an invalid argument',
+    error: "This model's maximum prompt length is 131072 but the request contains 181226 tokens.",
+  }],
+  ['moonshot', 'context_length', 400, {
+    error: {
+      message: 'Invalid request: Your request exceeded model token limit: 131072',
+      type: 'invalid_request_error',
+    },
+  }],
+  ['qwen', 'context_length', 400, {
+    error: {
+      message: '<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 98304]',
+      type: 'invalid_request_error', param: null, code: 'invalid_parameter_error',
+    },
+  }],
+  ['text-generation-inference', 'context_length', 422, {
+    error: 'Input validation error: `inputs` must have less than 4095 tokens. Given: 8000',
+    error_type: 'validation',
+  }],
+  ['together', 'context_length', 422, {
+    error: {
+      message: 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. '
+        + 'Given: 5184 `inputs` tokens and 100 `max_new_tokens`',
+      type: 'invalid_request_error', param: null, code: null,
+    },
+  }],
+  ['github models', 'context_length', 413, {
+    error: {
+      code: 'tokens_limit_reached', message: 'Request body too large for gpt-4o model. Max size: 8000 tokens.',
+    },
+  }],
+  ['vertex', 'context_length', 400, {
+    error: {
+      code: 400, status: 'INVALID_ARGUMENT',
+      message: 'Unable to submit request because the input token count is 1234567 but model only '
+        + 'supports up to 1048576. Reduce the input token count and try again.',
+    },
+  }],
+  ['xai', 'content_filter', 403, {
+    code: 'The caller does not have permission to execute the specified operation',
+    error: 'Content violates usage guidelines. Team: x, Failed check: SAFETY_CHECK_TYPE_BIO',
+  }],
+  ['qwen', 'content_filter', 400, {
+    error: {
+      message: '<400> InternalError.Algo.DataInspectionFailed: Input data may contain inappropriate content.',
+      type: 'data_inspection_failed', param: null, code: 'data_inspection_failed',
+    },
+  }],
+  ['deepseek', 'content_filter', 400, {
+    error: {
+      message: 'Content Exists Risk', type: 'invalid_request_error', param: null,
+      code: 'invalid_request_error',
+    },
+  }],
   ['a stream that is an array', 'context_length', 400, [
     { error: { message: 'input is too long for this model' } },
   ]],
@@ -75,6 +130,7 @@ t.test('other refusals are none of these, and neither is what cannot be read', t
     '{"error":{"message":"Unknown model","type":"invalid_request_error","code":"model_not_found"}}',
     '{"error":{"message":"temperature must be at most 2","type":"invalid_request_error","code":null}}',
     '{"error":{"message":"max_tokens: 200000 > 8192, which is the maximum allowed number of output tokens"}}',
+    '{"error":{"message":"`inputs` must be a string"}}', '{"error":{"message":"max_tokens exceeds the limit"}}',
     '{"error":{"code":"constructor","type":"__proto__"}}',
     '{"error":null}', '{"error":7}', '{"error":{"message":{}}}', '[]', '[null]', 'null', '7', '""', '',
     '<html>prompt is too long</html>', '{"error":{"message":"prompt is too lo',
