@@ -2,8 +2,8 @@ import type { ErrorCode, GatewayError } from '../errors.ts'
 import { headerValue } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 
-/** Statuses below 500 after which another attempt may fare better. */
-const RETRYABLE = new Set([401, 402, 403, 408, 429])
+/** Statuses below 500 after which another attempt may fare better; 498 is Groq's for no capacity. */
+const RETRYABLE = new Set([401, 402, 403, 408, 429, 498])
 /** Those that the same upstream would only repeat: its credential or its account is at fault. */
 const HOPELESS_HERE = new Set([401, 402, 403])
 /** An upstream that was silent is not asked twice. */

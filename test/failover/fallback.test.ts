@@ -21,6 +21,7 @@ const FAULTS: readonly (readonly [string, 'any' | 'stream' | 'whole'])[] = [
   ['status=408', 'any'], ['status=429', 'any'],
   ['status=429,retry_after=60', 'any'], ['status=500', 'any'], ['status=502', 'any'],
   ['status=503,retry_after_date=60', 'any'], ['status=504', 'any'], ['status=529', 'any'],
+  ['status=498', 'any'],
   ['reset', 'any'], ['close', 'any'], ['reset_after=0', 'any'],
   ['close_after=0', 'any'], ['cut_after=0', 'any'],
   ['error_200', 'any'], ['first_event_error', 'stream'], ['error_event_after=0', 'stream'],
