@@ -3,8 +3,8 @@ export type JsonObject = Readonly<Record<string, unknown>>
 
 const EMPTY: JsonObject = Object.freeze({})
 
-// No answer of any model comes near; a counter gone wrong does, and would be billed in millions.
-const MOST = 1_000_000_000
+/** No answer of any model comes near; a counter gone wrong does, and would be billed in millions. */
+export const MOST = 1_000_000_000
 
 /**
  * Reads the figures of one usage object and remembers whether one of them was

@@ -1,5 +1,5 @@
 import type { EndpointName } from '../protocols/names.ts'
-import { Figures, isObject, rest, within } from './figures.ts'
+import { Figures, MOST, isObject, rest, within } from './figures.ts'
 import type { JsonObject } from './figures.ts'
 import { blankUsage } from './usage.ts'
 import type { Usage } from './usage.ts'
@@ -55,33 +55,36 @@ function readChat(usage: JsonObject, f: Figures): Usage {
   const inputTokens = f.needed(usage.prompt_tokens)
   // DeepSeek and Moonshot report cache hits at the top.
   const cached = prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens
+  const outputTokens = f.needed(usage.completion_tokens)
+  const unexplained = besides(usage.total_tokens, inputTokens, outputTokens)
+  // Where it may be what was cached, or Mistral's sound, it is not taken for thoughts that nobody told.
+  const isThought = (cached ?? usage.prompt_audio_seconds ?? null) === null
+  const { reasoning_tokens: told = isThought ? unexplained : null } = completion
   return {
     ...blankUsage(),
     ...splitInput(f, inputTokens, cached, prompt),
-    ...splitOutput(f, chatOutput(f, usage, inputTokens, completion.reasoning_tokens), completion),
+    ...splitOutput(f, outputTokens, { ...completion, reasoning_tokens: told }, unexplained),
   }
-}
-
-/**
- * completion_tokens includes the reasoning, as OpenAI has it. xAI reports the
- * two side by side, and its total, which is then the sum of all three, says so.
- */
-function chatOutput(f: Figures, usage: JsonObject, input: number | null, reasoning: unknown): number | null {
-  const output = f.needed(usage.completion_tokens)
-  if (typeof reasoning !== 'number' || reasoning <= 0 || input === null || output === null) return output
-  const beside = output + reasoning
-  return usage.total_tokens === input + beside ? f.count(beside) : output
 }
 
 /** The responses protocol: as chat, under other names. */
 function readResponses(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
-  const output = f.object(usage.output_tokens_details)
+  const inputTokens = f.needed(usage.input_tokens)
+  const outputTokens = f.needed(usage.output_tokens)
+  const unexplained = besides(usage.total_tokens, inputTokens, outputTokens)
   return {
     ...blankUsage(),
-    ...splitInput(f, f.needed(usage.input_tokens), input.cached_tokens, input),
-    ...splitOutput(f, f.needed(usage.output_tokens), output),
+    ...splitInput(f, inputTokens, input.cached_tokens, input),
+    ...splitOutput(f, outputTokens, f.object(usage.output_tokens_details), unexplained),
   }
+}
+
+/** What a total has beside input and output; null where that is nothing, or no count. */
+function besides(total: unknown, input: number | null, output: number | null): number | null {
+  if (typeof total !== 'number' || input === null || output === null) return null
+  const rest = total - input - output
+  return Number.isInteger(rest) && rest > 0 && rest <= MOST ? rest : null
 }
 
 /** The parts of an input that includes them, with OpenAI's names for the details. */
@@ -103,8 +106,15 @@ function splitInput(f: Figures, inputTokens: number | null, cached: unknown, det
   }
 }
 
-function splitOutput(f: Figures, outputTokens: number | null, details: JsonObject) {
-  const reasoningTokens = f.part(details.reasoning_tokens, outputTokens)
+/**
+ * The output includes the reasoning, as OpenAI has it. xAI reports the two side by
+ * side, and Gemini, as chat, the output alone: then the total has it besides.
+ */
+function splitOutput(f: Figures, told: number | null, details: JsonObject, unexplained: number | null) {
+  const { reasoning_tokens: reasoning } = details
+  const isBeside = unexplained !== null && reasoning === unexplained
+  const outputTokens = isBeside && told !== null ? f.count(told + unexplained) : told
+  const reasoningTokens = f.part(reasoning, outputTokens)
   const visible = rest(outputTokens, reasoningTokens)
   const outputAudioTokens = f.part(details.audio_tokens, visible)
   return {

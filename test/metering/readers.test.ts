@@ -94,6 +94,30 @@ t.test('chat: a total that is the sum of all three puts the reasoning beside the
     readUsage('chat.completions', beside),
     sound({ inputTokens: 32, outputTokens: 103, reasoningTokens: 94 }),
   )
+  t.strictSame(
+    readUsage('responses', {
+      input_tokens: 32, output_tokens: 9, total_tokens: 135, output_tokens_details: { reasoning_tokens: 94 },
+    }),
+    sound({ inputTokens: 32, outputTokens: 103, reasoningTokens: 94 }),
+  )
+})
+
+t.test('chat: thoughts that are in the total alone, as Gemini has them there, are output', async t => {
+  const gemini = { prompt_tokens: 20, completion_tokens: 424, total_tokens: 1016 }
+  const read = (more: object) => readUsage('chat.completions', { ...gemini, ...more })?.usage
+  t.strictSame(
+    readUsage('chat.completions', gemini),
+    sound({ inputTokens: 20, outputTokens: 996, reasoningTokens: 572 }),
+  )
+  t.match(read({ completion_tokens: 0, total_tokens: 592 }), { outputTokens: 572, reasoningTokens: 572 })
+  for (const total of [444, 443, 0, -1, 1016.5, '1016', null, 1e300]) {
+    t.match(read({ total_tokens: total }), { outputTokens: 424, reasoningTokens: null }, String(total))
+  }
+  const other = { outputTokens: 424 }
+  t.match(read({ completion_tokens_details: { reasoning_tokens: 24 } }), other, 'they are told')
+  t.match(read({ prompt_tokens_details: { cached_tokens: 9 } }), other, 'it may be what was cached')
+  t.match(read({ prompt_cache_hit_tokens: 9 }), other)
+  t.match(read({ prompt_audio_seconds: 9 }), other, 'it may be sound')
 })
 
 t.test('chat: audio that was cached is not counted twice', async t => {
