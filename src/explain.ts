@@ -3,7 +3,7 @@ import type { ErrorCode } from './errors.ts'
 import { identityOf } from './auth/keyring.ts'
 import { compileGlobs } from './config/glob.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
-import { checkSlashes, classifyPath, isOwn } from './protocols/endpoint.ts'
+import { checkSlashes, classifyPath, isApiPath, isOwn } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
 import { renameQuery } from './protocols/query.ts'
 import { renamePath } from './protocols/rename.ts'
@@ -28,7 +28,7 @@ export interface Explanation {
   readonly own: boolean
   /** What would be answered instead of forwarding; null = it is forwarded. */
   readonly refusal: { readonly code: ErrorCode; readonly status: number; readonly message: string } | null
-  /** Every route up to the one that takes it. */
+  /** Every route up to the one that takes it; empty where none is asked. */
   readonly steps: readonly { readonly route: Route; readonly miss: Miss | null }[]
   /** What each target of the route would get, in order. */
   readonly candidates: readonly Destination[]
@@ -65,6 +65,10 @@ export function explain(config: Config, question: Question): Explanation {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }
   const routes = new RouteTable(config.routes, compileGlobs)
+  if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
+    const refusal = row('unknown_path', 'outside of /v1 and /v1beta a route has to name the path')
+    return { classified, model, own: false, refusal, steps: [], candidates: [] }
+  }
   const steps = routes.trace(target.path, model)
   const route = steps.at(-1)?.miss === null ? (steps.at(-1)?.route ?? null) : null
   const refusal = refuse(classified, question.key, model, route)

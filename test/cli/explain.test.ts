@@ -97,3 +97,18 @@ t.test('an empty model is none, as in a request', async t => {
   t.match(stdout, 'model     none\n')
   t.match(stdout, 'refused   400 model_required')
 })
+
+t.test('a path outside of the API goes where a route names it, and else nowhere', async t => {
+  const file = join(t.testdir({ 'gateway.yaml': `
+upstreams: { a: { url: "https://a.example" } }
+routes: [{ path: /health*, to: a }, { to: a }]
+auth: open
+` }), 'gateway.yaml')
+  const other = await gateway(['explain', '-c', file, '-p', '/other', '-m', 'x'])
+  t.equal(other.code, 1)
+  t.match(other.stdout, 'refused   404 unknown_path: ')
+  t.notMatch(other.stdout, 'takes it')
+  const named = await gateway(['explain', '-c', file, '-p', '/healthz'])
+  t.match(named, { code: 0, stdout: 'url       https://a.example/healthz\n' })
+  t.match(await gateway(['explain', '-c', file, '-p', '/v1/other']), { code: 0, stdout: 'routes[1]' })
+})
