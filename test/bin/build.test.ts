@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 
-const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'gateway.js')
+const BIN = join(import.meta.dirname, '..', '..', 'bin')
+const COMMAND = join(BIN, 'gateway.js')
 
 t.test('a checkout runs its build while that is newer than all of its sources', async t => {
   const root = t.testdir({ bin: {}, 'package.json': '{"type":"module"}' })
@@ -45,4 +46,18 @@ t.test('a checkout runs its build while that is newer than all of its sources', 
   t.equal(runs(), 'build')
   write('gateway.schema.json', '{}', 3_000)
   t.equal(runs(), 'sources', 'the schema of the configuration is compiled into the build')
+})
+
+const skip = process.getuid?.() === 0 ? false : 'only root runs things as somebody else'
+
+t.test('a checkout that belongs to somebody else starts with what is built there', { skip }, async t => {
+  const scripts = { 'build:gateway': 'mkdir -p dist/gateway && touch dist/gateway/main.js' }
+  const root = t.testdir({
+    bin: {}, src: { 'main.ts': '' }, 'package.json': JSON.stringify({ type: 'module', scripts }),
+  })
+  cpSync(join(BIN, 'ensure-built.js'), join(root, 'bin', 'ensure-built.js'))
+  const ensure = (user: { uid?: number }) =>
+    spawnSync(process.execPath, [join(root, 'bin', 'ensure-built.js')], { encoding: 'utf8', ...user })
+  t.match(ensure({}), { status: 0, stderr: /^Building dist\/gateway / })
+  t.match(ensure({ uid: 65_534 }), { status: 0, stderr: '' })
 })
