@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readSchema } from '../../src/config/json-schema.ts'
 import { code, generatedFrom, plain, table } from './markdown.ts'
-
-const SCHEMA = new URL('../../gateway.schema.json', import.meta.url)
 
 /** The part of JSON Schema (draft 7) that gateway.schema.json is written in. */
 interface Schema {
@@ -28,7 +26,7 @@ const SHARED: Readonly<Record<string, string>> = {
 
 /** docs/reference/configuration.md: every key of gateway.yaml, from gateway.schema.json. */
 export function configurationPage(): string {
-  const root = JSON.parse(readFileSync(SCHEMA, 'utf8')) as Schema
+  const root: Schema = readSchema()
   const reader = new SchemaReader(root)
   const sections = Object.entries(root.properties ?? {}).map(([key, schema]) => reader.section(key, schema))
   const shared = Object.entries(SHARED).map(([name, title]) => reader.sharedSection(name, title))

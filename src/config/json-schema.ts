@@ -20,8 +20,19 @@ export interface JsonSchema {
 /** The published schema: the one description of the file's shape. */
 export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
 
+/** Where the form of a value is bound, editors are told that `${NAME}` may stand for it. */
+const REFERENCE = '#/definitions/reference'
+
+/** The schema of values in which the environment is filled in: no reference stands for any of them. */
 export function readSchema(): JsonSchema {
-  return JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')) as JsonSchema
+  return JSON.parse(readFileSync(SCHEMA_FILE, 'utf8'), (_, part) => withoutReference(part)) as JsonSchema
+}
+
+function withoutReference(part: unknown): unknown {
+  if (typeof part !== 'object' || part === null || !('anyOf' in part)) return part
+  const { anyOf, ...rest } = part as JsonSchema & { anyOf: readonly JsonSchema[] }
+  const choices = anyOf.filter(({ $ref }) => $ref !== REFERENCE)
+  return choices.length === 1 ? { ...rest, ...choices[0] } : { ...rest, anyOf: choices }
 }
 
 /** What a schema stands for, once its reference and its choices are followed. */

@@ -2,6 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import t from 'tap'
+import type { Test } from 'tap'
+import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { SCHEMA_FILE } from '../../src/config/json-schema.ts'
 import { selfSigned } from '../support/certificate.ts'
@@ -50,6 +52,12 @@ t.test('the example names the schema for editors', async t => {
   t.match(readFileSync(EXAMPLE, 'utf8'), /^# yaml-language-server: \$schema=\.\/gateway\.schema\.json\n/)
 })
 
+/** What an editor sees: the text itself, with its references. */
+function fitsInEditor(t: Test, text: string): void {
+  const fits = new Ajv({ allowUnionTypes: true }).compile(schema)
+  t.ok(fits(parse(text, { merge: true })), JSON.stringify(fits.errors))
+}
+
 t.test('each line that the example has commented out is right too', async t => {
   const lines = readFileSync(EXAMPLE, 'utf8').split('\n')
   const isEntry = (line: string): boolean => /^ *# +(- )?([\w."-]+:( |$)|\{ upstream:)/.test(line)
@@ -58,6 +66,7 @@ t.test('each line that the example has commented out is right too', async t => {
   const { cert, key } = selfSigned()
   const file = join(t.testdir({ 'cert.pem': cert, 'key.pem': key, 'my-root.pem': cert }), 'gateway.yaml')
   writeFileSync(file, full.join('\n'))
+  fitsInEditor(t, full.join('\n'))
   const env = {
     OPENAI_API_KEY: 'x', ANTHROPIC_API_KEY: 'y', GEMINI_API_KEY: 'z', TEAM_A_KEY: 'a-key-that-is-long-enough',
     CONSOLE_PASSWORD: `scrypt:N=16384:r=8:p=1:${'A'.repeat(22)}:${'A'.repeat(43)}`,
@@ -66,4 +75,44 @@ t.test('each line that the example has commented out is right too', async t => {
   t.strictSame(warnings, [])
   t.strictSame([...config.upstreams.keys()], ['demo', 'openai', 'anthropic', 'gemini', 'local'])
   t.equal(config.server.tls !== null && config.limits !== null && config.ledger?.keep !== null, true)
+})
+
+t.test('a reference stands for a value of any form, in an editor too', async t => {
+  const text = `
+server: { workers: "\${N}", max_in_flight: "\${N}", body_limit: "\${N}mb", drain: "\${N}s", reuse_port: "\${ON}" }
+console:
+  listen: "\${HOST:-127.0.0.1}:8081"
+  users: [{ name: ops, password: "\${HASH}", role: "\${ROLE:-admin}" }]
+auth: \${AUTH:-keys}
+timeouts: { connect: "\${WAIT:-5s}" }
+upstreams: { demo: { simulator: "\${ON}", websocket: "\${OFF:-false}", usage: "\${USAGE:-ask}" } }
+routes:
+  - to: { upstream: demo, weight: "\${N}", prefill: "\${ON}" }
+    strategy: \${STRATEGY:-ordered}
+    retries: \${N}
+    affinity: \${AFFINITY:-key}
+    resume: \${RESUME:-off}
+models: { demo: { price: { input: "\${PRICE}", tiers: [{ above: "\${N}", output: "\${PRICE}" }] } } }
+keys:
+  - name: team
+    sha256: \${DIGEST}
+    limits: { concurrent: "\${N}", budget: { usd: "\${PRICE}", per: "\${PER:-day}" } }
+billing: { abandoned: "\${ABANDONED:-none}", assumed_output: "\${N}" }
+log: { level: "\${LEVEL:-info}" }
+`
+  fitsInEditor(t, text)
+  const file = join(t.testdir(), 'gateway.yaml')
+  writeFileSync(file, text)
+  const { config } = loadConfig(file, {
+    N: '1', ON: 'true', PRICE: '0.5', DIGEST: 'a'.repeat(64),
+    HASH: `scrypt:N=16384:r=8:p=1:${'A'.repeat(22)}:${'A'.repeat(43)}`,
+  })
+  t.match(config, { server: { maxInFlight: 1, drain: 1000 }, routes: [{ retries: 1, resume: 'off' }] })
+})
+
+t.test('what is neither a value nor a reference is an error in an editor', async t => {
+  const fits = new Ajv({ allowUnionTypes: true }).compile(schema)
+  for (const retries of ['1', '$1', '$${N}', 'many', 1.5]) {
+    t.notOk(fits({ upstreams: {}, routes: [{ to: 'demo', retries }] }), String(retries))
+  }
 })
