@@ -178,7 +178,8 @@ function sumTable(by: Group, sums: readonly Sum[], total: Sum | undefined): stri
 function summary(total: Sum | undefined, shown: number): string {
   if (total === undefined) return '\nNo requests.\n'
   const requests = total.requests === 1 ? '1 request' : `${figure(total.requests)} requests`
-  const only = shown < total.requests ? ` (the last ${figure(shown)} are shown)` : ''
+  const last = shown === 1 ? 'one is' : `${figure(shown)} are`
+  const only = shown < total.requests ? ` (the last ${last} shown)` : ''
   const unpriced = total.unpriced === 0 ? '' : `, ${figure(total.unpriced)} of them without a price`
   return `\n${requests}${only}${unpriced}: ${figure(total.inputTokens)} tokens in, ` +
     `${figure(total.outputTokens)} out, ${cost(total.costPico)} USD\n`

@@ -12,12 +12,24 @@ export interface Column<T> {
  */
 export function table<T>(columns: readonly Column<T>[], items: readonly T[]): string {
   const cells = columns.map(({ title, text }) => [title, ...items.map(item => visible(text(item)))])
-  const widths = cells.map(column => column.reduce((widest, { length }) => Math.max(widest, length), 0))
+  const widths = cells.map(column => column.reduce((widest, cell) => Math.max(widest, width(cell)), 0))
   const line = (at: number) => cells.map((column, n) => {
     const cell = column[at] ?? ''
-    return columns[n]?.right === true ? cell.padStart(widths[n] ?? 0) : cell.padEnd(widths[n] ?? 0)
+    const space = ' '.repeat((widths[n] ?? 0) - width(cell))
+    return columns[n]?.right === true ? space + cell : cell + space
   }).join('  ').trimEnd()
   return Array.from({ length: items.length + 1 }, (_, at) => `${line(at)}\n`).join('')
+}
+
+/** What terminals draw over the character before, and what they give two columns (Unicode, UAX 11). */
+const NO_COLUMN = /\p{M}/gu
+const TWO_COLUMNS =
+  /[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}/gu
+
+/** Columns of a terminal that a text takes. */
+function width(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length
+  return [...text.replace(NO_COLUMN, '').replace(TWO_COLUMNS, '  ')].length
 }
 
 /** Names come from clients, and must not steer the terminal or forge lines: `\u{1b}` for ESC. */

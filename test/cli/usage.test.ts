@@ -86,6 +86,7 @@ t.test('a table shows the last rows, and says that there are more', async t => {
   t.notMatch(out, / r9 /)
   t.match(out, / r10 [^]* r59 [^]*\n60 requests \(the last 50 are shown\)/)
   t.match((await usage('--config', config, '--limit', '2')).out, /the last 2 are shown/)
+  t.match((await usage('--config', config, '--limit', '1')).out, /the last one is shown/)
 })
 
 t.test('--json writes a full row a line', async t => {

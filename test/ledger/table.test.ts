@@ -19,6 +19,22 @@ t.test('columns are as wide as what is in them, numbers on the right', async t =
   t.equal(table(columns, []), 'KEY  TOKENS  NOTE\n')
 })
 
+t.test('columns stand below each other for names in any script', async t => {
+  const columns = [
+    { title: 'KEY', text: (key: string) => key },
+    { title: 'N', text: (key: string) => key, right: true },
+  ]
+  t.equal(table(columns, ['日本ー', 'e\u0301te', '🙂', '한', 'ｱ', 'ab']), [
+    'KEY          N\n',
+    '日本ー  日本ー\n',
+    'e\u0301te        e\u0301te\n',
+    '🙂          🙂\n',
+    '한          한\n',
+    'ｱ            ｱ\n',
+    'ab          ab\n',
+  ].join(''))
+})
+
 t.test('a name cannot steer the terminal or forge a line', async t => {
   t.equal(visible('red \x1b[31m'), 'red \\u{1b}[31m')
   t.equal(visible('two\r\nlines\u2028'), 'two\\u{d}\\u{a}lines\\u{2028}')
