@@ -137,7 +137,11 @@ export class Health {
       return failures < CHECKS
     }
     this.#failing.delete(upstream)
-    for (const [id, record] of this.#records) if (candidateOf(id)[0] === upstream) record.close()
+    const now = this.#options.clock.monotonic()
+    // That it is there does not tell that it takes requests.
+    for (const [id, record] of this.#records) {
+      if (candidateOf(id)[0] === upstream) record.close(-Infinity, now)
+    }
     return true
   }
 
@@ -174,6 +178,8 @@ export class Health {
 class RunningTrial implements Trial {
   readonly #record: CandidateRecord
   readonly #options: HealthOptions
+  /** On the monotonic clock. */
+  readonly #beganAt: number
   #probe: boolean
   #over = false
 
@@ -181,18 +187,20 @@ class RunningTrial implements Trial {
     this.#record = record
     this.#probe = probe
     this.#options = options
+    this.#beganAt = options.clock.monotonic()
   }
 
   answered(firstByteMs: number): void {
     if (this.#over) return
     this.#endProbe()
-    this.#record.close()
-    this.#record.average(firstByteMs, this.#options.clock.monotonic())
+    const now = this.#options.clock.monotonic()
+    this.#record.close(this.#beganAt, now)
+    this.#record.average(firstByteMs, now)
   }
 
   succeeded(): void {
     if (!this.#end()) return
-    this.#record.close()
+    this.#record.close(this.#beganAt, this.#options.clock.monotonic())
     this.#record.success()
   }
 
@@ -231,12 +239,19 @@ class CandidateRecord {
    * always breaks off in the middle is not well.
    */
   consecutive = 0
+  /** On the monotonic clock: when it asked to be left alone, and until when. */
+  #cool = { since: -Infinity, until: 0 }
   #openings = 0
   /** The latest outcomes, oldest first; true = failed. */
   readonly #latest: boolean[] = []
 
-  close(): void {
-    this.openUntil = 0
+  /**
+   * It is well as far as something says that began at `since`: what it was asked before
+   * says nothing of how long it wants to be left alone.
+   */
+  close(since: number, now: number): void {
+    const { since: askedAt, until } = this.#cool
+    this.openUntil = since < askedAt && until > now ? until : 0
   }
 
   success(): void {
@@ -256,7 +271,10 @@ class CandidateRecord {
     const now = clock.monotonic()
     // What was under way when the circuit opened says nothing new of it.
     const wasOpen = this.openUntil > now
-    if (coolMs !== null) this.openUntil = Math.max(this.openUntil, now + Math.min(coolMs, LONGEST_COOL))
+    if (coolMs !== null) {
+      this.#cool = { since: now, until: Math.max(this.#cool.until, now + Math.min(coolMs, LONGEST_COOL)) }
+      this.openUntil = Math.max(this.openUntil, this.#cool.until)
+    }
     if (wasOpen || (this.openUntil === 0 && !this.#tripped())) return
     if (coolMs !== null && !this.#tripped()) return
     const pause = Math.min(FIRST_PAUSE * 2 ** this.#openings, LONGEST_PAUSE)

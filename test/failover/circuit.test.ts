@@ -41,6 +41,26 @@ t.test('a recovered primary takes traffic again within seconds', async t => {
   for (let n = 0; n < 5; n++) t.equal(await served(), 'a')
 })
 
+t.test('one that asks to be left alone is, though it still answers what it was asked before', async t => {
+  const early = Promise.withResolvers<() => void>()
+  let asked = 0
+  const primary = await startUpstream(t, (_req, res) => {
+    const answer = (): unknown =>
+      res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
+    if (asked++ === 0) early.resolve(answer)
+    else res.writeHead(429, { 'retry-after': '30' }).end('{}')
+  })
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(primary.url, url, 'x', 'sim'))
+  const first = ask(gateway, CHAT!)
+  const answer = await early.promise
+  t.equal((await ask(gateway, CHAT!)).headers.get('x-gateway-upstream'), 'b')
+  answer()
+  t.equal((await first).headers.get('x-gateway-upstream'), 'a')
+  for (let n = 0; n < 3; n++) t.equal((await ask(gateway, CHAT!)).headers.get('x-gateway-upstream'), 'b')
+  t.equal(asked, 2)
+})
+
 for (const [fault, streams] of [
   ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
 ] as const) {

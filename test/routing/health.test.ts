@@ -119,6 +119,35 @@ t.test('one that asks to be left alone is, for a minute at most', t => {
   t.end()
 })
 
+t.test('and answers to what it was asked before do not end that, nor does a check that it passes', t => {
+  const { clock, health } = setUp()
+  const early = health.begin('up\nx')
+  clock.advance(10)
+  health.begin('up\nx').failed(30_000)
+  clock.advance(10)
+  early.answered(20)
+  t.notOk(health.allows('up\nx'), 'the first byte of an earlier answer')
+  early.succeeded()
+  t.notOk(health.allows('up\nx'), 'its end')
+  health.checked('up', true)
+  t.match(health.condition('up\nx'), { circuit: 'open', opensIn: 29_990 })
+  // None was left, and it was asked all the same.
+  health.begin('up\nx').answered(20)
+  t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'an answer to what it was asked since')
+  t.end()
+})
+
+t.test('when that time is over, what it was asked before counts as ever', t => {
+  const { clock, health } = setUp()
+  const early = health.begin('up\nx')
+  clock.advance(10)
+  health.begin('up\nx').failed(2_000)
+  clock.advance(2_000)
+  early.answered(2_010)
+  t.equal(health.condition('up\nx').circuit, 'closed')
+  t.end()
+})
+
 t.test('one that begins well and always breaks off is not well', t => {
   const { health } = setUp()
   for (let n = 0; n < 3; n++) {
