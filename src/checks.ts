@@ -60,6 +60,8 @@ class Check {
   }
 
   start(): void {
+    // Those before may have told it already.
+    this.#isWell = !this.#parts.health.failsChecks(this.name)
     void this.#ask()
   }
 

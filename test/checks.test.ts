@@ -44,6 +44,26 @@ routes: [{ to: [a, b] }]
   t.ok(asked.length > 0 && asked.every(credential => credential === 'Bearer operator'))
 })
 
+t.test('a reload goes on with what the checks have found, and tells it no second time', async t => {
+  let isWell = false
+  let asked = 0
+  const upstream = await startUpstream(t, (_req, res) => {
+    asked++
+    res.writeHead(isWell ? 200 : 500).end()
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}", health: { path: /, every: 5ms } } }
+routes: [{ to: a }]
+`)
+  await gateway.waitForLog(line => line.msg === 'the upstream is not well')
+  await gateway.change()
+  for (const more = asked + 3; asked < more;) await fetch(`${gateway.url}/api/status`)
+  t.equal(gateway.logged.filter(line => line['msg'] === 'the upstream is not well').length, 1)
+  isWell = true
+  await gateway.change()
+  await gateway.waitForLog(line => line.msg === 'the upstream is well again')
+})
+
 t.test('silence and a reset are no better than a 500', async t => {
   const silent = await startRawUpstream(t, () => {})
   const resetting = await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))

@@ -132,9 +132,8 @@ export class Health {
    */
   checked(upstream: string, isWell: boolean): boolean {
     if (!isWell) {
-      const failures = (this.#failing.get(upstream) ?? 0) + 1
-      this.#failing.set(upstream, failures)
-      return failures < CHECKS
+      this.#failing.set(upstream, (this.#failing.get(upstream) ?? 0) + 1)
+      return !this.failsChecks(upstream)
     }
     this.#failing.delete(upstream)
     const now = this.#options.clock.monotonic()
@@ -143,6 +142,11 @@ export class Health {
       if (candidateOf(id)[0] === upstream) record.close(-Infinity, now)
     }
     return true
+  }
+
+  /** Is it taken not to be well, by its checks? */
+  failsChecks(upstream: string): boolean {
+    return (this.#failing.get(upstream) ?? 0) >= CHECKS
   }
 
   /** The upstream is checked no more: what its last checks said is forgotten. */
@@ -157,7 +161,7 @@ export class Health {
   }
 
   #isDown(id: CandidateId): boolean {
-    return this.#failing.size > 0 && (this.#failing.get(candidateOf(id)[0]) ?? 0) >= CHECKS
+    return this.#failing.size > 0 && this.failsChecks(candidateOf(id)[0])
   }
 
   #remember(id: CandidateId): CandidateRecord {
