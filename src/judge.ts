@@ -3,6 +3,7 @@ import { GatewayError } from './errors.ts'
 import { isUntold } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
 import { isErrorBody } from './metering/body.ts'
+import type { TakeRoom } from './metering/room.ts'
 import { SseReader } from './metering/sse.ts'
 import type { SseEvent } from './metering/sse.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
@@ -55,7 +56,7 @@ export interface Demands {
  * @returns null when the answer may go to the client as it is
  */
 export function judgeOf(
-  exchange: Exchange, head: AnswerHead, { reasons, whole, begun }: Demands,
+  exchange: Exchange, head: AnswerHead, { reasons, whole, begun }: Demands, room: TakeRoom,
 ): Judge | null {
   const { status } = head
   if (isRetryableStatus(status)) return new Refusal(true, head, reasons)
@@ -67,7 +68,7 @@ export function judgeOf(
   }
   if (status < 200 || status > 299) return null
   if (whole && (isEvents || speaksJson(endpoint)) && head.coding === null) {
-    return new Whole(exchange, head)
+    return new Whole(exchange, head, room)
   }
   if (!speaksJson(endpoint)) return new AnyByte()
   if (!isEvents) {
@@ -258,19 +259,20 @@ class Whole implements Judge {
   #isMalformed = false
   readonly #reader: SseReader | null
 
-  constructor(exchange: Exchange, head: AnswerHead) {
+  /** @param room memory for events that are not whole yet, beside that for the answer */
+  constructor(exchange: Exchange, head: AnswerHead, room: TakeRoom) {
     const { classified, body } = exchange
     const endpoint = classified.endpoint.name
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
     this.#request = body?.json ? body.bytes : null
-    this.#meter = createStreamMeter(endpoint, { contentType: head.contentType })
+    this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, room })
     this.#body = isEvents || endpoint === 'generate.stream' ? null : new WholeBody(head)
     this.#isUntold = isUntold(exchange, head)
     this.#reader = isEvents && speaksJson(endpoint)
       ? new SseReader(event => {
         if (event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
-      })
+      }, { room })
       : null
   }
 

@@ -5,6 +5,8 @@ import type { Gateway } from './gateway.ts'
 import type { Answer } from './metering/settle.ts'
 import { isMetered } from './metering/settle.ts'
 import { StreamFilter } from './metering/stream-filter.ts'
+import { Room } from './metering/room.ts'
+import type { TakeRoom } from './metering/room.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
 import { errorWord } from './protocols/refusal.ts'
@@ -16,8 +18,6 @@ import type { Observer } from './proxy/relay.ts'
 
 /** Bytes of a whole answer that are kept to read its usage; a longer one passes unread. */
 const MOST_KEPT = 32 * 1024 * 1024
-/** Bytes of a whole answer that are kept without counting them. */
-const UNCOUNTED = 64 * 1024
 /** Bytes of an error that is read. */
 const MOST_ERROR = 64 * 1024
 
@@ -34,7 +34,8 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   if (isEventStream(head) || endpoint === 'generate.stream' || isUntold(exchange, head)) {
     // Compressed against our asking, its bytes pass unread.
     if (head.coding !== null) return collectNothing(exchange)
-    const meter = createStreamMeter(endpoint, { contentType: head.contentType })
+    const room = roomFor(gateway, exchange)
+    const meter = createStreamMeter(endpoint, { contentType: head.contentType, room })
     exchange.answer = { kind: 'stream', meter }
     return new StreamObserver(gateway, exchange, meter)
   }
@@ -44,6 +45,16 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   if (!head.contentType.includes('json') && !speaksJson(endpoint)) return collectNothing(exchange)
   exchange.answerEncoding = head.coding
   return new BodyCollector(gateway, exchange)
+}
+
+/** The memory for what is kept of an exchange's answers: all that is taken comes back with its end. */
+export function roomFor({ config, lasting: { bodies } }: Gateway, exchange: Exchange): TakeRoom {
+  return bytes => {
+    if (bytes < 0) bodies.giveForAnswer(-bytes)
+    else if (!bodies.takeForAnswer(bytes, config.server.bodyMemory)) return false
+    exchange.answerHeld += bytes
+    return true
+  }
 }
 
 class StreamObserver implements Observer {
@@ -98,22 +109,22 @@ class BodyCollector implements Observer {
   readonly filter = null
   readonly terminated = null
   readonly atBoundary = false
-  readonly #gateway: Gateway
   readonly #exchange: Exchange
+  readonly #room: Room
   /** null: there was no room, and it passes unread. */
   #pieces: Pieces | null = new Pieces()
   #size = 0
 
   constructor(gateway: Gateway, exchange: Exchange) {
-    this.#gateway = gateway
     this.#exchange = exchange
+    this.#room = new Room(roomFor(gateway, exchange))
     exchange.answer = NOT_YET
   }
 
   push(chunk: Buffer): void {
     if (this.#pieces === null) return
     this.#size += chunk.length
-    if (this.#size > UNCOUNTED && !this.#takeRoom()) this.#giveUp()
+    if (this.#size > MOST_KEPT || !this.#room.hold(this.#size)) this.#giveUp()
     else this.#pieces.push(chunk)
   }
 
@@ -124,23 +135,8 @@ class BodyCollector implements Observer {
     this.#pieces.clear()
   }
 
-  /**
-   * From here on all of it counts, until the exchange is settled.
-   *
-   * @returns false where there is no room for it
-   */
-  #takeRoom(): boolean {
-    const { config, lasting: { bodies } } = this.#gateway
-    const more = this.#size - this.#exchange.answerHeld
-    if (this.#size > MOST_KEPT || !bodies.takeForAnswer(more, config.server.bodyMemory)) return false
-    this.#exchange.answerHeld = this.#size
-    return true
-  }
-
   #giveUp(): void {
-    const { lasting: { bodies } } = this.#gateway
-    bodies.giveForAnswer(this.#exchange.answerHeld)
-    this.#exchange.answerHeld = 0
+    this.#room.hold(0)
     this.#exchange.answer = DELIVERED
     this.#pieces = null
   }

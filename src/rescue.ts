@@ -5,6 +5,7 @@ import type { OnFlaw } from './followed.ts'
 import type { Gateway } from './gateway.ts'
 import { usedSoFar } from './ledger-row.ts'
 import { createShare } from './metering/share.ts'
+import { roomFor } from './observe.ts'
 import type { Edit } from './protocols/splice.ts'
 import { isEventStream } from './proxy/head.ts'
 import type { AnswerHead } from './proxy/head.ts'
@@ -69,9 +70,9 @@ export class Rescue {
     // Compressed against our asking, its events cannot be followed.
     const isEvents = isEventStream(head) && head.coding === null
     if (typeof resumption === 'string' || !isEvents || head.status !== 200) return inner
-    const events = new WholeEvents(this.#before !== null)
+    const events = new WholeEvents(this.#before !== null, roomFor(this.#gateway, this.#exchange))
     this.#events = events
-    const joiner = this.#before ? resumption.join(this.#before) : noted(resumption)
+    const joiner = this.#before ? resumption.join(this.#before) : noted(resumption, events)
     return new Followed(inner, events, joiner, this.#onFlaw)
   }
 
@@ -115,11 +116,12 @@ export class Rescue {
 const NOTHING = Buffer.alloc(0)
 
 /** A first answer passes as it is; one that goes on with another is translated. */
-function noted(resumption: Resumption): Joiner {
+function noted(resumption: Resumption, events: WholeEvents): Joiner {
   return {
-    push: events => {
-      resumption.sent(events)
-      return events
+    push: bytes => {
+      // From there on nobody could go on with it, and they are no whole events.
+      if (!events.overflowed) resumption.sent(bytes)
+      return bytes
     },
     end: () => NOTHING,
   }

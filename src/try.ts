@@ -4,6 +4,7 @@ import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { Refusal, judgeOf } from './judge.ts'
 import type { Demands } from './judge.ts'
+import { roomFor } from './observe.ts'
 import { outgoing } from './outgoing.ts'
 import { errorWord } from './protocols/refusal.ts'
 import type { RefusalReason } from './protocols/refusal.ts'
@@ -171,6 +172,7 @@ export class Try {
   #createPrelude({ deadlines, sink, onAlive }: TryOptions, demands: Demands): Prelude {
     const exchange = this.#exchange
     const { config, lasting: { bodies } } = this.#gateway
+    const room = roomFor(this.#gateway, exchange)
     const take = (bytes: number): boolean => {
       const isRoom = bodies.take(bytes, config.server.bodyMemory)
       if (isRoom) exchange.bytesHeld += bytes
@@ -188,7 +190,7 @@ export class Try {
       },
       retake: bytes => void take(Math.max(0, bytes - exchange.answerHeld)),
       judge: (status, headers) => {
-        const judge = judgeOf(exchange, answerHead(status, headers), demands)
+        const judge = judgeOf(exchange, answerHead(status, headers), demands, room)
         if (judge instanceof Refusal) this.#refusal = judge
         return judge
       },

@@ -1,3 +1,5 @@
+import { Room } from './metering/room.ts'
+import type { TakeRoom } from './metering/room.ts'
 import { MAX_EVENT, SseReader, dataOf } from './metering/sse.ts'
 import type { SseEvent } from './metering/sse.ts'
 import { Pieces } from './proxy/pieces.ts'
@@ -26,22 +28,22 @@ export class WholeEvents {
   overflowed = false
   readonly #joined: boolean
   readonly #held = new Pieces()
+  readonly #room: Room
   /** Where in the stream the held bytes begin, and where the flaw stands. */
   #offset = 0
   #found: Found | null = null
   /** The end of the stream has cut an event in two. */
   #isHalf = false
-  readonly #reader = new SseReader(event => {
-    if (!event.terminated) this.#isHalf = !isWhole(event)
-    if (this.#isHalf || this.#found !== null || looksLikeData(event)) return
-    const { start, end } = event
-    const kind = event.oversize && this.#joined ? 'too_long' : kindOf(event)
-    if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
-  })
+  readonly #reader: SseReader
 
-  /** @param joined they go on with another stream: an event too long to be translated is a flaw */
-  constructor(joined = false) {
+  /**
+   * @param joined they go on with another stream: an event too long to be translated is a flaw
+   * @param room memory for events that are not whole yet; without it there always is some
+   */
+  constructor(joined = false, room?: TakeRoom) {
     this.#joined = joined
+    this.#room = new Room(room)
+    this.#reader = new SseReader(event => this.#look(event), { room })
   }
 
   /** @returns the events that are whole by now */
@@ -51,12 +53,14 @@ export class WholeEvents {
     this.#reader.push(chunk)
     if (this.#found !== null) return this.#before(this.#found, this.#take(chunk))
     const cut = this.#reader.blockStart - this.#offset
-    if (this.#held.size + chunk.length - cut > MAX_EVENT) {
+    const open = this.#held.size + chunk.length - cut
+    if (open > MAX_EVENT || !this.#room.hold(open)) {
       if (this.#joined) {
         const start = this.#offset + cut
         return this.#before({ kind: 'too_long', start, end: start }, this.#take(chunk))
       }
       this.overflowed = true
+      this.#room.hold(0)
       return this.#take(chunk)
     }
     if (cut === 0) {
@@ -86,6 +90,14 @@ export class WholeEvents {
     const whole = Buffer.concat([...this.#held.list, bytes])
     this.#held.clear()
     return whole
+  }
+
+  #look(event: SseEvent): void {
+    if (!event.terminated) this.#isHalf = !isWhole(event)
+    if (this.#isHalf || this.#found !== null || looksLikeData(event)) return
+    const { start, end } = event
+    const kind = event.oversize && this.#joined ? 'too_long' : kindOf(event)
+    if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
   }
 
   /** No more will come. @returns what stood behind the last whole event, unless it is half of one */

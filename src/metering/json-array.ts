@@ -1,6 +1,7 @@
 import { endOfPlain } from '../protocols/json-text.ts'
 import { GrowingBytes } from './growing-bytes.ts'
-import type { StreamEvent } from './sse.ts'
+import { Room } from './room.ts'
+import type { ReaderLimits, StreamEvent } from './sse.ts'
 import { MAX_EVENT } from './sse.ts'
 
 // States: what comes next, between elements and inside one.
@@ -31,7 +32,8 @@ const NO_BYTES = Buffer.alloc(0)
  * the stream of the generate protocol without `alt=sse`. Each element is reported
  * as soon as it is complete, in place when it lies inside one chunk; its `start`
  * and `end` in the stream are those of the element alone, and its data is all of
- * it. Elements longer than the limit are reported as `oversize`, without data.
+ * it. Elements longer than the limit, or than there is room for, are reported as
+ * `oversize`, without data.
  *
  * It finds where elements end and checks what stands between them, but not the
  * grammar inside them: that is for whoever parses one.
@@ -39,6 +41,7 @@ const NO_BYTES = Buffer.alloc(0)
 export class JsonArrayReader {
   readonly #onElement: (element: StreamEvent) => void
   readonly #maxEvent: number
+  readonly #room: Room
   readonly #element: StreamEvent = {
     buf: NO_BYTES, dataStart: 0, dataEnd: 0, start: 0, end: 0, terminated: true, oversize: false
   }
@@ -55,11 +58,13 @@ export class JsonArrayReader {
 
   /**
    * @param onElement Called synchronously out of push and end. Must not throw, nor call the reader.
-   * @param options maxEvent: bytes of the longest element that is kept.
+   * @param options maxEvent: bytes of the longest element that is kept; room: without it there is always
+   *   some.
    */
-  constructor(onElement: (element: StreamEvent) => void, options: { maxEvent?: number } = {}) {
+  constructor(onElement: (element: StreamEvent) => void, options: ReaderLimits = {}) {
     this.#onElement = onElement
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
+    this.#room = new Room(options.room)
   }
 
   /** The array's closing bracket has come, and nothing but white space after it. */
@@ -176,9 +181,11 @@ export class JsonArrayReader {
 
   #hold(chunk: Buffer, from: number, to: number): void {
     if (this.#oversize) return
-    if (this.#held.length + to - from > this.#maxEvent) {
+    const length = this.#held.length + to - from
+    if (length > this.#maxEvent || !this.#room.hold(length)) {
       this.#oversize = true
       this.#held.clear()
+      this.#room.hold(0)
     } else {
       this.#held.append(chunk, from, to)
     }
@@ -190,12 +197,13 @@ export class JsonArrayReader {
     element.start = this.#start
     element.end = end
     element.terminated = terminated
-    element.oversize = end - element.start > this.#maxEvent
+    element.oversize = this.#oversize || end - element.start > this.#maxEvent
     element.buf = element.oversize ? NO_BYTES : buf
     element.dataStart = element.oversize ? 0 : element.start - base
     element.dataEnd = element.oversize ? 0 : end - base
     this.#oversize = false
     this.#held.clear()
+    this.#room.hold(0)
     this.#onElement(element)
     element.buf = NO_BYTES
   }

@@ -41,7 +41,7 @@ const MOST_CANDIDATES = 31
  * if it is one, is closed. A single object is no stream: HTTP's end is its end.
  */
 export class GenerateMeter extends ProtocolMeter {
-  readonly #maxEvent: number
+  readonly #limits: MeterLimits
   #sse: SseReader | null = null
   #array: JsonArrayReader | null = null
   #single = false
@@ -52,6 +52,8 @@ export class GenerateMeter extends ProtocolMeter {
   #blocked = false
   /** Something other than a thought passed by. */
   #answered = false
+  /** The last event was too long to be kept. */
+  #unread = false
   /** Tool calls so far: each is a text of its own. */
   #calls = 0
   /** For a value that is known to be there, and read once its surroundings are. */
@@ -59,11 +61,13 @@ export class GenerateMeter extends ProtocolMeter {
 
   constructor(limits: MeterLimits) {
     super(limits)
-    this.#maxEvent = limits.maxEvent
+    this.#limits = limits
   }
 
   get terminated(): boolean | null {
     if (this.#single) return null
+    // What has passed unread may have been the end.
+    if (this.#unread && (this.#array?.closed ?? true)) return null
     const finished = this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished)
     return finished && (this.#array?.closed ?? true)
   }
@@ -77,10 +81,9 @@ export class GenerateMeter extends ProtocolMeter {
     if (this.#sse === null && this.#array === null) {
       const first = chunk.find(byte => byte > 0x20)
       if (first === undefined) return
-      const options = { maxEvent: this.#maxEvent }
       const read = (event: StreamEvent) => this.#element(event)
-      if (first !== OPEN_BRACKET && first !== OPEN_BRACE) this.#sse = new SseReader(read, options)
-      else this.#array = new JsonArrayReader(read, options)
+      if (first !== OPEN_BRACKET && first !== OPEN_BRACE) this.#sse = new SseReader(read, this.#limits)
+      else this.#array = new JsonArrayReader(read, this.#limits)
       if (first === OPEN_BRACE) {
         this.#single = true
         this.#array?.push(ARRAY_OF_ONE)
@@ -103,6 +106,7 @@ export class GenerateMeter extends ProtocolMeter {
 
   #element({ buf, dataStart, dataEnd, oversize, terminated }: StreamEvent): void {
     const { cursor } = this
+    this.#unread = oversize && terminated
     if (oversize) {
       this.sawContent = true
       return

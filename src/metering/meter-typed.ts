@@ -89,12 +89,18 @@ export class TypedMeter extends EventMeter {
   }
 
   protected event(event: SseEvent): void {
+    this.terminated ??= false
     if (!this.#readMembers(event)) return
     const { buf } = event
     if (this.#isOneOf(buf, this.#events.failed)) this.sawError = true
     if (this.#isOneOf(buf, this.#events.last)) this.#last(event)
     else if (endsWith(buf, this.#typeStart, this.#typeEnd, DELTA_SUFFIX)) this.#delta(buf)
     else if (endsWith(buf, this.#typeStart, this.#typeEnd, PICTURE_SUFFIX)) this.sawContent = true
+  }
+
+  /** The last event says all of it once more, pictures included: that may have been it. */
+  protected override unread(): void {
+    this.terminated = null
   }
 
   /** Finds where the type and the delta stand; the event's name does for a type that is absent. */

@@ -3,6 +3,7 @@ import { GrowingBytes } from './growing-bytes.ts'
 import { KeptText } from './kept.ts'
 import type { Generated, TextKind } from './kept.ts'
 import type { Reading } from './readers.ts'
+import type { TakeRoom } from './room.ts'
 import { tierIn, tierNamed } from './service-tier.ts'
 import { SseReader } from './sse.ts'
 import type { SseEvent } from './sse.ts'
@@ -41,6 +42,8 @@ export interface MeterLimits {
   readonly keep: number
   /** Bytes of the longest event that is read. */
   readonly maxEvent: number
+  /** Memory for events that are not whole yet. */
+  readonly room: TakeRoom | undefined
 }
 
 const ERROR = Buffer.from('error')
@@ -163,17 +166,20 @@ export abstract class ProtocolMeter implements StreamMeter {
 
 /** The meters of protocols that stream Server-Sent Events alone. */
 export abstract class EventMeter extends ProtocolMeter {
-  terminated = false
+  terminated: boolean | null = false
   readonly #reader: SseReader
   #pushed = 0
 
   constructor(limits: MeterLimits) {
     super(limits)
-    this.#reader = new SseReader(event => this.#event(event), { maxEvent: limits.maxEvent })
+    this.#reader = new SseReader(event => this.#event(event), limits)
   }
 
   /** Reads one event. Its data is JSON that the cursor is not set to yet, or the protocol's own word. */
   protected abstract event(event: SseEvent): void
+
+  /** An event has passed that was too long to be kept. */
+  protected unread(): void {}
 
   get atBoundary(): boolean {
     return this.#reader.blockStart === this.#pushed
@@ -192,6 +198,7 @@ export abstract class EventMeter extends ProtocolMeter {
     if (event.oversize) {
       // Nothing but pictures and sound is that large.
       this.sawContent = true
+      if (event.terminated) this.unread()
       return
     }
     if (!event.terminated && !this.#isWhole(event)) return

@@ -1,4 +1,6 @@
 import { GrowingBytes } from './growing-bytes.ts'
+import { Room } from './room.ts'
+import type { TakeRoom } from './room.ts'
 
 /**
  * One unit of a streamed answer. The reader reuses the object and its buffer: it
@@ -30,6 +32,12 @@ export function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
   return buf.toString('utf8', dataStart, dataEnd).trim()
 }
 
+/** How much a reader keeps of what is not whole yet. */
+export interface ReaderLimits {
+  readonly maxEvent?: number | undefined
+  readonly room?: TakeRoom | undefined
+}
+
 /** Bytes of the longest event that a reader keeps, unless it is told otherwise. */
 export const MAX_EVENT = 16 * 1024 * 1024
 
@@ -52,11 +60,13 @@ const NO_BYTES = Buffer.alloc(0)
  *
  * An event that lies inside one chunk is reported in place, with neither a copy
  * nor a string. Of one that spans chunks, the bytes so far are kept up to the
- * limit; an event beyond it is reported as `oversize`, whatever it holds.
+ * limit, as far as there is room; an event beyond it is reported as `oversize`,
+ * whatever it holds.
  */
 export class SseReader {
   readonly #onEvent: (event: SseEvent) => void
   readonly #maxEvent: number
+  readonly #room: Room
   readonly #event: SseEvent = {
     buf: NO_BYTES, dataStart: 0, dataEnd: 0, nameStart: 0, nameEnd: 0,
     start: 0, end: 0, terminated: true, oversize: false
@@ -88,11 +98,12 @@ export class SseReader {
 
   /**
    * @param onEvent Called synchronously out of push and end. Must not throw, nor call the reader.
-   * @param options maxEvent: bytes of the longest event that is kept.
+   * @param options maxEvent: bytes of the longest event that is kept; room: without it there always is some.
    */
-  constructor(onEvent: (event: SseEvent) => void, options: { maxEvent?: number } = {}) {
+  constructor(onEvent: (event: SseEvent) => void, options: ReaderLimits = {}) {
     this.#onEvent = onEvent
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
+    this.#room = new Room(options.room)
   }
 
   /**
@@ -187,7 +198,8 @@ export class SseReader {
 
   #hold(chunk: Buffer, from: number, to: number): void {
     if (this.#oversize) return
-    if (this.#held.length + to - from > this.#maxEvent) this.#dropBlock()
+    const length = this.#held.length + to - from
+    if (length > this.#maxEvent || !this.#room.hold(length + this.#joined.length)) this.#dropBlock()
     else this.#held.append(chunk, from, to)
   }
 
@@ -195,6 +207,7 @@ export class SseReader {
     this.#oversize = true
     this.#held.clear()
     this.#joined.clear()
+    this.#room.hold(0)
   }
 
   /** Takes in the line from lineStart to before `end`. `buf` begins at the absolute offset `base`. */
@@ -230,7 +243,7 @@ export class SseReader {
     event.start = this.#blockStart
     event.end = end
     event.terminated = terminated
-    event.oversize = end - event.start > this.#maxEvent
+    event.oversize = this.#oversize || end - event.start > this.#maxEvent
     if (event.oversize) {
       event.buf = NO_BYTES
       event.dataStart = event.dataEnd = event.nameStart = event.nameEnd = 0
@@ -254,6 +267,7 @@ export class SseReader {
     this.#dataLines = 0
     this.#held.clear()
     this.#joined.clear()
+    this.#room.hold(0)
     if (event.oversize || lines > 0) {
       this.#onEvent(event)
       event.buf = NO_BYTES

@@ -6,6 +6,7 @@ import { OpaqueMeter } from './meter-opaque.ts'
 import { TranscriptMeter } from './meter-transcript.ts'
 import { IMAGE_EVENTS, RESPONSE_EVENTS, SPEECH_EVENTS, TypedMeter } from './meter-typed.ts'
 import type { MeterLimits, StreamMeter } from './meter.ts'
+import type { TakeRoom } from './room.ts'
 import { MAX_EVENT } from './sse.ts'
 
 export type { StreamMeter } from './meter.ts'
@@ -20,6 +21,8 @@ export interface StreamMeterOptions {
   readonly keep?: number
   /** Bytes of the longest event that is read; 16 MB, for pictures 64 MB. */
   readonly maxEvent?: number
+  /** Memory for events that are not whole yet; without it there always is some. */
+  readonly room?: TakeRoom
 }
 
 const KEEP = 256 * 1024
@@ -28,9 +31,9 @@ const MAX_PICTURE = 64 * 1024 * 1024
 
 /** Makes the meter for one streamed answer of an endpoint. */
 export function createStreamMeter(endpoint: EndpointName, options: StreamMeterOptions = {}): StreamMeter {
-  const { keep = KEEP, maxEvent, contentType = '' } = options
-  const limits: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_EVENT }
-  const large: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_PICTURE }
+  const { keep = KEEP, maxEvent, room, contentType = '' } = options
+  const limits: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_EVENT, room }
+  const large: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_PICTURE, room }
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
   const isEvents = type === '' || type === 'text/event-stream'
   switch (isEvents || endpoint === 'generate.stream' ? endpoint : 'other') {

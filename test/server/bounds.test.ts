@@ -114,6 +114,43 @@ t.test('an answer that was kept back counts until the client has taken it', asyn
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
+t.test('events that do not end count, and one that finds no room passes', async t => {
+  const begun = `data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(5_000_000)}`
+  const open = new Map<string, http.ServerResponse>()
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(200, { 'content-type': 'text/event-stream' })
+    res.write(begun)
+    open.set(req.headers['x-name'] as string, res)
+  })
+  const gateway = await startTestGateway(t, yaml(upstream.url, 'body_limit: 1mb, body_memory: 16mb'))
+  const ask = async (name: string): Promise<AsyncIterator<Uint8Array>> => {
+    const { body } = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST', headers: { ...HEADERS, 'x-name': name },
+      body: JSON.stringify({ model: 'm', stream: true, messages: [] }),
+    })
+    return (body as ReadableStream<Uint8Array>)[Symbol.asyncIterator]()
+  }
+  const read = async (answer: AsyncIterator<Uint8Array>, upTo: number): Promise<string> => {
+    let text = ''
+    while (text.length < upTo) text += Buffer.from((await answer.next()).value as Uint8Array).toString()
+    return text
+  }
+  const first = await ask('first')
+  await read(first, begun.length)
+  const held = (await status(gateway.url)).body_bytes
+  t.ok(held > 5_000_000, `${held} bytes`)
+  const second = await ask('second')
+  await read(second, begun.length)
+  t.ok((await status(gateway.url)).body_bytes < 8_000_000, 'half of the room is for requests')
+  for (const [name, answer] of [['first', first], ['second', second]] as const) {
+    open.get(name)?.end('"}}]}\n\ndata: [DONE]\n\n')
+    t.match(await read(answer, 21), /\[DONE\]/)
+    t.match(await answer.next(), { done: true })
+  }
+  while ((await status(gateway.url)).body_bytes > 0);
+})
+
 t.test('a body in single bytes takes no more memory than another', async t => {
   const gateway = await startTestGateway(t, yaml('http://127.0.0.1:9', 'body_limit: 8mb'))
   const client = await connect(t, gateway.url)
