@@ -10,7 +10,7 @@ import type { DeskLink } from './store/link.ts'
 /** What the console works with. */
 export interface Context {
   readonly host: Host
-  readonly clock: Pick<Clock, 'wall'>
+  readonly clock: Pick<Clock, 'monotonic' | 'wall'>
   readonly desk: DeskLink
   readonly logins: Logins
   readonly reports: Reports

@@ -1,17 +1,17 @@
 import { dirname, join } from 'node:path'
 import { systemClock } from '../clock.ts'
-import type { Clock } from '../clock.ts'
 import { keyFileOf } from '../auth/key-file.ts'
 import type { Host, Mount, OpenMount } from '../mount.ts'
 import { writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'
+import type { Context } from './context.ts'
 import { Workers } from './workers.ts'
 import { DeskLink } from './store/link.ts'
 
 export interface ConsoleOptions {
   /** For sessions and their like; the machine's unless told. */
-  readonly clock?: Pick<Clock, 'wall'>
+  readonly clock?: Context['clock']
 }
 
 /** ms that an open answer may take to its end when the gateway is about to end. */
@@ -28,7 +28,7 @@ export function openConsole({ clock = systemClock }: ConsoleOptions = {}): OpenM
 
 class Console implements Mount {
   readonly #host: Host
-  readonly #clock: Pick<Clock, 'wall'>
+  readonly #clock: Context['clock']
   readonly #desk: DeskLink
   readonly #workers: Workers
   readonly #ledgerFile: string | null
@@ -36,7 +36,7 @@ class Console implements Mount {
   #app: Promise<App> | null = null
   #leaving: NodeJS.Timeout | null = null
 
-  constructor(host: Host, clock: Pick<Clock, 'wall'>) {
+  constructor(host: Host, clock: Context['clock']) {
     const { config: { ledger }, lasting: { worker } } = host.current()
     const file = ledger && consoleFileOf(ledger.file)
     this.#host = host

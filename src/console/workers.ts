@@ -106,7 +106,8 @@ export class Workers {
     const here = doingOf(current(), own)
     if (!this.#shares) return [here]
     await this.#note()
-    const others = await desk.ask('snapshots', Date.now() - STALE)
+    const now = Date.now()
+    const others = await desk.ask('snapshots', now - STALE, now)
     return [here, ...others.filter(other => other.worker !== worker)
       .map(({ data }) => JSON.parse(data) as Doing)
       .map(there => (own === null ? there : onlyOf(there, own)))]

@@ -24,7 +24,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       unpriced(reports), reports.budgets(budgetsOf(gateway, null)),
     ])
     return { unpriced: models, budgets: spentBudgets({ budgets }) }
-  }, REMEMBERED, () => clock.wall())
+  }, REMEMBERED, () => clock.monotonic())
 
   return {
     'GET /live': async asked => {

@@ -34,7 +34,7 @@ export class AttemptTable {
   begin(attempt: Attempt, now: number): number {
     this.#sweep(now)
     const subjects = this.#subjects(attempt, now)
-    const wait = Math.max(...subjects.map(({ subject }) => this.#until(subject) - now))
+    const wait = Math.max(...subjects.map(({ subject, longest }) => this.#wait(subject, longest, now)))
     if (wait > 0) return wait
     for (const { subject, longest } of subjects) this.#count(subject, longest, now)
     return 0
@@ -68,10 +68,11 @@ export class AttemptTable {
     return row !== undefined && Number(row['at']) > now - KNOWN
   }
 
-  #until(subject: string): number {
-    return Number(
-      this.#db.prepare('SELECT until FROM attempts WHERE subject = ?').get(subject)?.['until'] ?? 0,
-    )
+  #wait(subject: string, longest: number, now: number): number {
+    const until = this.#db.prepare('SELECT until FROM attempts WHERE subject = ?').get(subject)?.['until']
+    const wait = Number(until ?? 0) - now
+    // The date has been set back since.
+    return wait > longest ? 0 : wait
   }
 
   #count(subject: string, longest: number, now: number): void {

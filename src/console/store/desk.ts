@@ -149,9 +149,15 @@ export class Desk {
     this.#db.prepare('INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)').run(worker, now, data)
   }
 
-  /** @param since ms since 1970: older ones are of workers that have ended */
-  snapshots(since: number): Snapshot[] {
-    return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at >= ? ORDER BY worker').all(since)
+  /**
+   * Of workers that have ended there are older ones, and newer ones where the date has been set back.
+   *
+   * @param since ms since 1970
+   * @param now ms since 1970
+   */
+  snapshots(since: number, now: number): Snapshot[] {
+    return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at BETWEEN ? AND ? ORDER BY worker')
+      .all(since, now)
       .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
   }
 

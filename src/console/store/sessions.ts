@@ -35,8 +35,8 @@ export class SessionTable {
   }
 
   open(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): void {
-    this.#db.prepare('DELETE FROM sessions WHERE seen_at < ? OR created_at < ?').run(
-      now - IDLE, now - ABSOLUTE,
+    this.#db.prepare('DELETE FROM sessions WHERE seen_at < ? OR created_at < ? OR seen_at > ?').run(
+      now - IDLE, now - ABSOLUTE, now + GRAIN,
     )
     this.#db.prepare(`DELETE FROM sessions WHERE digest IN
       (SELECT digest FROM sessions WHERE kind = ? AND name = ? ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`)
@@ -61,7 +61,8 @@ export class SessionTable {
       createdAt: Number(row['created_at']),
       seenAt: Number(row['seen_at']),
     }
-    if (now >= endOf(session)) {
+    // The date has been set back since it was used last: nobody knows how long ago that was.
+    if (now >= endOf(session) || session.seenAt > now + GRAIN) {
       this.close(digest)
       return null
     }
