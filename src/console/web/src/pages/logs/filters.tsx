@@ -68,8 +68,8 @@ interface NameChoiceProps extends Pick<FiltersProps, 'filter' | 'change'> {
   readonly names: readonly string[] | undefined
 }
 
-/** Stands for none among names, of which none begins so. */
-const NONE = '\0none'
+/** Stands for none among names, which clients choose: they have 256 characters at most. */
+const NONE = '-'.repeat(257)
 
 function NameChoice({ label, name, filter, change, names }: NameChoiceProps) {
   const data = [
