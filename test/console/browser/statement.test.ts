@@ -1,5 +1,9 @@
+import { dirname, join } from 'node:path'
 import t from 'tap'
-import { sum } from '../../../src/console/web/src/format.ts'
+import { monthName, sum } from '../../../src/console/web/src/format.ts'
+import { openLedger } from '../../../src/ledger/ledger.ts'
+import { row } from '../../ledger/rows.ts'
+import { PASSWORD, startConsole } from '../console.ts'
 import { go, openBrowser, visit, walk } from './browser.ts'
 import type { Page } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
@@ -56,6 +60,31 @@ t.test('statement', async t => {
     t.match(text, 'research')
     t.notMatch(text, 'web-app')
   })
+})
+
+t.test('a key that is used no more still has its statements', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const { console: origin, file } = await startConsole(t)
+  const now = new Date()
+  const startedAt = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 4, 15)
+  const ledger = openLedger({
+    file: join(dirname(file), 'data/ledger.db'), keep: null,
+    onTrouble: trouble => { throw trouble }, onRecovered: () => {},
+  })
+  ledger.close(row('long-ago', { startedAt, key: 'departed' }))
+  ledger.close(row('of-late', { startedAt: Date.now() - 1_000, key: 'present' }))
+  await ledger.flush()
+  await ledger.shutdown()
+
+  const { page } = await visit(t, browser, { origin, as: { name: 'ops', password: PASSWORD } })
+  await go(page, '/statement')
+  await page.getByRole('combobox', { name: 'Month, UTC' }).click()
+  await page.getByRole('option', { name: monthName(new Date(startedAt).toISOString().slice(0, 7)) }).click()
+  await page.getByRole('combobox', { name: 'Key', exact: true }).click()
+  await page.getByRole('option', { name: 'departed' }).click()
+  await page.getByText('$0.00066').first().waitFor()
+  await page.getByText('Final', { exact: true }).waitFor()
 })
 
 /** The colour of the text; the browser takes up another medium within a frame or two. */

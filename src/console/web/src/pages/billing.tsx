@@ -1,5 +1,4 @@
-import { Button, SegmentedControl } from '@mantine/core'
-import { IconDownload } from '@tabler/icons-react'
+import { SegmentedControl } from '@mantine/core'
 import { useLocation, useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
 import type { ResponseOf } from '../api.ts'
@@ -12,6 +11,7 @@ import { GroupTable } from './billing/group-table.tsx'
 import { GROUPS } from './billing/names.ts'
 import type { Group } from './billing/names.ts'
 import { SpendChart } from './billing/spend-chart.tsx'
+import { CsvLink } from '../components/csv-link.tsx'
 import { Figure, Figures } from '../components/figure.tsx'
 import { Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
@@ -62,12 +62,9 @@ export default function BillingPage() {
               onChange={value => { set('by', value) }} />
           )}
           <RangePicker range={range} choose={choose} presets={PRESETS} days />
-          <Button component="a" variant="default" leftSection={<IconDownload size={16} stroke={1.6} />}
-            download
-            href={billing.data && addressOf('GET /billing.csv', { query: askedOf(billing.data, filter) })}
-            disabled={billing.data === undefined}>
-            CSV
-          </Button>
+          <CsvLink href={
+            billing.data && addressOf('GET /billing.csv', { query: askedOf(billing.data, filter) })
+          } />
         </>
       }>
       <Filters filter={filter} drop={kind => { set(kind, null) }} />

@@ -1,8 +1,8 @@
 import { Button, Switch } from '@mantine/core'
-import { IconDownload } from '@tabler/icons-react'
 import { useCallback, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
+import { CsvLink } from '../components/csv-link.tsx'
 import { Page, Section } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
 import { Empty, Failure, Loading } from '../components/states.tsx'
@@ -52,10 +52,7 @@ export default function LogsPage() {
         <Switch label="Live" size="sm" checked={isLive} disabled={!canBeLive}
           onChange={event => { change({ live: event.currentTarget.checked ? '1' : null }) }} />
         <RangePicker range={range} choose={chooseRange} />
-        <Button component="a" href={csv} download variant="default" size="sm"
-          leftSection={<IconDownload size={16} stroke={1.6} aria-hidden />}>
-          CSV
-        </Button>
+        <CsvLink href={csv} />
       </>}>
       <Filters filter={filter} change={change} forKey={forKey} />
       <Section title="Requests" flush actions={<>

@@ -1,12 +1,14 @@
 import { Button, Select } from '@mantine/core'
-import { IconDownload, IconPrinter } from '@tabler/icons-react'
+import { IconPrinter } from '@tabler/icons-react'
 import { useEffect } from 'react'
 import { useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
+import type { ResponseOf } from '../api.ts'
 import { useAsk } from '../ask.ts'
 import { StatementPaper } from './billing/statement-paper.tsx'
+import { CsvLink } from '../components/csv-link.tsx'
 import { Page, Section } from '../components/page.tsx'
-import { Answer, Empty } from '../components/states.tsx'
+import { Answer, Empty, Failure } from '../components/states.tsx'
 import { monthName } from '../format.ts'
 import { useNow } from '../now.ts'
 import { useUser } from '../session.ts'
@@ -24,7 +26,11 @@ export default function StatementPage() {
   const months = monthsUpTo(now)
   const asked = search.get('month')
   const month = asked !== null && MONTH.test(asked) ? asked : months[0] ?? ''
-  const key = isReader ? search.get('key') ?? filters.data?.keys[0] ?? null : name
+  // Of late they are others than in a month that is long over.
+  const used = useAsk('GET /billing', { query: { ...boundsOf(month), by: 'key' } }, { enabled: isReader })
+  const keys = [...filters.data?.keys ?? [], ...keysIn(used.data?.groups ?? [])]
+  const key = isReader ? search.get('key') ?? keys[0] ?? null : name
+  const failed = [filters, used].find(({ isError }) => isError)
   const statement = useAsk('GET /statement', { query: { month, ...isReader && key !== null && { key } } },
     { enabled: key !== null })
   const set = (member: string, value: string) => {
@@ -38,39 +44,49 @@ export default function StatementPage() {
     // What the browser offers as the name of the saved file.
     if (key !== null) document.title = `Statement ${key} ${month}`
   }, [key, month])
-  const keys = [...new Set([...filters.data?.keys ?? [], ...key === null ? [] : [key]])].sort()
+  const offered = [...new Set([...keys, ...key === null ? [] : [key]])].sort()
   return (
     <Page title="Statement" about="What one key used in one month"
       actions={
         <>
           {isReader && (
-            <Select aria-label="Key" w={220} searchable data={keys} value={key} placeholder="Choose a key"
+            <Select aria-label="Key" w={220} searchable data={offered} value={key} placeholder="Choose a key"
               onChange={value => { if (value !== null) set('key', value) }} />
           )}
           <Select aria-label="Month, UTC" w={170} value={month}
             data={[...new Set([...months, month])].map(value => ({ value, label: monthName(value) }))}
             onChange={value => { if (value !== null) set('month', value) }} />
-          <Button component="a" variant="default" leftSection={<IconDownload size={16} stroke={1.6} />}
-            download
-            href={statement.data && addressOf('GET /billing.csv', { query: {
-              from: statement.data.from, to: statement.data.to, by: 'model',
-              ...isReader && { key: statement.data.key },
-            } })} disabled={statement.data === undefined}>
-            CSV
-          </Button>
+          <CsvLink href={statement.data && addressOf('GET /billing.csv', { query: {
+            from: statement.data.from, to: statement.data.to, by: 'model',
+            ...isReader && { key: statement.data.key },
+          } })} />
           <Button leftSection={<IconPrinter size={16} stroke={1.6} />} disabled={statement.data === undefined}
             onClick={() => { window.print() }}>
             Print or save
           </Button>
         </>
       }>
-      {key === null && filters.data !== undefined
+      {key === null && failed?.error
+        ? <Failure error={failed.error} retry={() => { void failed.refetch() }} />
+        : key === null && filters.data !== undefined && used.data !== undefined
         ? <Section title="No key yet"><Empty title="No key has been used yet">
             A statement is of one key. It appears here with the first request.
           </Empty></Section>
         : <Answer of={statement} height={480}>{data => <StatementPaper statement={data} />}</Answer>}
     </Page>
   )
+}
+
+function boundsOf(month: string): { from: string; to: string } {
+  const from = new Date(`${month}-01T00:00:00Z`)
+  return {
+    from: from.toISOString(),
+    to: new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1, 1)).toISOString(),
+  }
+}
+
+function keysIn(groups: ResponseOf<'GET /billing'>['groups']): string[] {
+  return groups.flatMap(({ name }) => (name === null ? [] : [name])).sort()
 }
 
 /** The present month and those before it, the newest first: `2026-11`. */
