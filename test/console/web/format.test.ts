@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  bytes, count, countShort, dayShort, duration, money, moneyShort, monthName, percent, relative, sum, timeUtc,
+  bytes, count, countShort, dayShort, duration, money, moneyShort, moneyTick, monthName, percent, relative,
+  sum, timeUtc,
 } from '../../../src/console/web/src/format.ts'
 import { usd } from '../../../src/ledger/usd.ts'
 
@@ -20,6 +21,13 @@ t.test('money in headings is rounded half up, and what is small is not called no
     ['0.0012345', '$0.0012'], ['0.05', '$0.05'], ['0.01999', '$0.02'], ['0.000000000001', '$0.00'],
     ['-1.006', '\u2212$1.01'],
   ] as const) t.equal(moneyShort(text), read, text)
+})
+
+t.test('money at an axis is a number, however small or large', async t => {
+  for (const [value, read] of [
+    [0, '$0.00'], [3e-8, '$0.00000003'], [1e-7, '$0.0000001'], [1e-12, '$0.00'], [0.1 + 0.2, '$0.30'],
+    [9_000, '$9,000.00'], [30_000, '$30K'], [1_250_000, '$1.3M'],
+  ] as const) t.equal(moneyTick(value), read)
 })
 
 t.test('sums of money are exact', async t => {

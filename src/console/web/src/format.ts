@@ -27,6 +27,12 @@ export function moneyShort(usd: string | null): string {
   return `${sign}$${grouped(digits.slice(0, -kept))}.${trimmed}`
 }
 
+/** What stands at an axis, brief from ten thousand on. `0.00000003` -> `$0.00000003`, `30000` -> `$30K` */
+export function moneyTick(value: number): string {
+  // String() would write a small one as 3e-8.
+  return value < 10_000 ? moneyShort(value.toFixed(12)) : `$${SHORT.format(value)}`
+}
+
 /** For charts alone, whose lengths are numbers. */
 export function approximate(usd: string): number {
   return Number(usd)

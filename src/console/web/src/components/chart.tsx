@@ -28,6 +28,8 @@ export interface BarsProps {
   readonly tick: (id: string) => string
   /** What stands at the axis, shortened. */
   readonly scale: (value: number) => string
+  /** What is shown has parts: between one and two there is something to write. */
+  readonly divisible?: boolean
   /** What is told of a bar that is pointed at: every part with its value in full. */
   readonly tip: (point: Point) => {
     title: string
@@ -45,7 +47,8 @@ interface Datum {
 }
 
 /** Stacked bars over time. A picture alone: what it shows stands in a table as well (ChartSection). */
-export function Bars({ points, series, height, tick, scale, tip, open, sync }: BarsProps) {
+export function Bars(props: BarsProps) {
+  const { points, series, height, tick, scale, divisible = false, tip, open, sync } = props
   const data = points.map(point => ({ id: point.id, point, ...point.values }))
   return (
     <div className={`${classes.chart} ${open ? classes.link : ''}`} aria-hidden>
@@ -69,7 +72,7 @@ export function Bars({ points, series, height, tick, scale, tip, open, sync }: B
           tickFormatter: tick, minTickGap: 28,
           interval: 'equidistantPreserveStart', tickMargin: 6, height: 26,
         }}
-        yAxisProps={{ tickFormatter: scale, width: 46, tickCount: 4, allowDecimals: true }}
+        yAxisProps={{ tickFormatter: scale, width: 'auto', tickCount: 4, allowDecimals: divisible }}
         tooltipProps={{
           isAnimationActive: false,
           allowEscapeViewBox: { x: false, y: true },

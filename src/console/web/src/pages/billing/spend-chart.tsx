@@ -4,7 +4,7 @@ import type { Point, Series } from '../../components/chart.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Money, columnPlaces } from '../../components/money.tsx'
 import { Empty } from '../../components/states.tsx'
-import { approximate, dayShort, money, moneyShort } from '../../format.ts'
+import { approximate, dayShort, money, moneyTick } from '../../format.ts'
 import { nameOf } from './names.ts'
 
 type Billing = ResponseOf<'GET /billing'>
@@ -58,9 +58,7 @@ export function SpendChart({ billing, open, hrefOfDay }: SpendChartProps) {
         ? <Empty title="Nothing was spent in this time" />
         : <>
             <Legend series={all} />
-            <Bars height={260} series={all} tick={day => dayShort(day, now)} scale={value => moneyShort(
-              String(value),
-            )}
+            <Bars height={260} series={all} tick={day => dayShort(day, now)} scale={moneyTick} divisible
               tip={tip}
               points={days.map(day => ({
                 id: day.day,

@@ -5,7 +5,7 @@ import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Columns } from '../../components/page.tsx'
 import {
-  approximate, count, countShort, dayShort, dayUtc, hourUtc, money, moneyShort, percent,
+  approximate, count, countShort, dayShort, dayUtc, hourUtc, money, moneyTick, percent,
 } from '../../format.ts'
 
 type Panel = ResponseOf<'GET /panel'>
@@ -69,7 +69,7 @@ export function Course({ panel, open }: CourseProps) {
           })} />
       </ChartSection>
       <ChartSection title="Spend" about={about} table={<SliceTable slices={slices} slice={slice} />}>
-        <Bars {...common} series={[SPEND]} scale={value => moneyShort(String(value))}
+        <Bars {...common} series={[SPEND]} scale={moneyTick} divisible
           points={slices.map(({ at, cost_usd }) => ({ id: at, values: { spend: approximate(cost_usd) } }))}
           tip={point => ({
             title: title(point), parts: [{ series: SPEND, text: money(ofPoint(point).cost_usd) }],
