@@ -37,7 +37,7 @@ t.test('what is around every page', async t => {
     await field.press('g')
     await field.press('p')
     t.equal(await field.inputValue(), 'gbgp')
-    await field.fill(` ${requests.answered} `)
+    await field.fill(` x-gateway-request-id: ${requests.answered}`)
     await field.press('Enter')
     await page.waitForURL(`**/console/logs/${requests.answered}`)
   })
