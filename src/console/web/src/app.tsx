@@ -37,7 +37,7 @@ export function App() {
   return (
     <Router base="/console">
       <UserContext value={user}>
-        <Shell session={session.data}>
+        <Shell key={`${user.role} ${user.name}`} session={session.data}>
           <Pages user={user} />
         </Shell>
       </UserContext>

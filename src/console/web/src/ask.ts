@@ -1,6 +1,9 @@
-import { MutationCache, QueryCache, QueryClient, keepPreviousData, useMutation, useQuery, useQueryClient }
-  from '@tanstack/react-query'
-import type { UseMutationResult, UseQueryResult } from '@tanstack/react-query'
+import {
+  MutationCache, QueryCache, QueryClient,
+  keepPreviousData, notifyManager, useMutation, useQuery, useQueryClient,
+} from '@tanstack/react-query'
+import type { QueryState, UseMutationResult, UseQueryResult } from '@tanstack/react-query'
+import { useCallback, useEffect, useSyncExternalStore } from 'react'
 import { ApiError, send } from './api.ts'
 import type { Ask, OperationName, ResponseOf } from './api.ts'
 import type { TimeRange } from './range.ts'
@@ -9,12 +12,13 @@ export type Session = ResponseOf<'GET /session'>
 
 export const SESSION = ['GET /session'] as const
 
+/** Where the tabs of a browser hear that somebody has logged in or out. */
+const TABS = 'gateway_console'
+
 /** Answers as they were last told; when the session is over, every page gives way to the login. */
 export function createQueryClient(): QueryClient {
   const onError = (error: Error) => {
-    if (error instanceof ApiError && error.status === 401) {
-      client.setQueryData<Session>(SESSION, session => session && { ...session, user: null, csrf: null })
-    }
+    if (error instanceof ApiError && error.status === 401) endSession(client)
   }
   const client = new QueryClient({
     queryCache: new QueryCache({ onError }),
@@ -60,13 +64,58 @@ UseQueryResult<ResponseOf<N>, Error> {
   })
 }
 
-/** Who is logged in. It is asked for once: logging in and out tell it themselves, and so does every 401. */
+/** An answer of the page that was read, and could not be read anew; the first of them, if there are any. */
+export function useFailedAgain(): QueryState<unknown, Error> | undefined {
+  const cache = useQueryClient().getQueryCache()
+  const subscribe = useCallback(
+    (onChange: () => void) => cache.subscribe(notifyManager.batchCalls(onChange)), [cache],
+  )
+  return useSyncExternalStore(subscribe, () => cache.findAll({
+    type: 'active', predicate: ({ state }) => state.status === 'error' && state.data !== undefined,
+  })[0]?.state)
+}
+
+/** Nobody is logged in any more: the login takes the place of the page. */
+export function endSession(client: QueryClient): void {
+  client.setQueryData<Session>(SESSION, session => session && { ...session, user: null, csrf: null })
+}
+
+/** What was read for one user is not for the next. */
+export function forgetAnswers(client: QueryClient): void {
+  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
+}
+
+/**
+ * Who is logged in. It is asked for once: logging in and out tell it themselves, in whichever
+ * of the browser's tabs, and so does every 401.
+ */
 export function useSession(): UseQueryResult<Session, Error> {
+  const client = useQueryClient()
+  useEffect(() => {
+    const tabs = new BroadcastChannel(TABS)
+    tabs.addEventListener('message', () => void client.invalidateQueries({ queryKey: SESSION }))
+    return () => { tabs.close() }
+  }, [client])
   return useQuery({
     queryKey: SESSION,
-    queryFn: ({ signal }) => send(SESSION[0], {}, { signal }),
+    queryFn: async ({ signal }) => {
+      const session = await send(SESSION[0], {}, { signal })
+      const before = client.getQueryData<Session>(SESSION)?.user
+      if (before && (before.name !== session.user?.name || before.role !== session.user.role)) {
+        forgetAnswers(client)
+      }
+      return session
+    },
     staleTime: Infinity,
   })
+}
+
+/** The other tabs have the same cookie: what it is worth has changed for all of them. */
+export function tellTabs(): void {
+  const tabs = new BroadcastChannel(TABS)
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it is of one origin
+  tabs.postMessage(null)
+  tabs.close()
 }
 
 /**

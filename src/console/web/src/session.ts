@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { createContext, use, useCallback } from 'react'
 import { send } from './api.ts'
 import type { BodyOf } from './api.ts'
-import { SESSION } from './ask.ts'
+import { SESSION, endSession, forgetAnswers, tellTabs } from './ask.ts'
 import type { Session } from './ask.ts'
 
 export type User = NonNullable<Session['user']>
@@ -25,14 +25,16 @@ export function useLogin(): {
   const login = useCallback(async (body: BodyOf<'POST /session'>) => {
     const before = client.getQueryData<Session>(SESSION)
     const session = await send('POST /session', { body }, { csrf: before?.csrf ?? null })
-    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
+    forgetAnswers(client)
     client.setQueryData(SESSION, session)
+    tellTabs()
   }, [client])
   const logout = useCallback(async () => {
     const session = client.getQueryData<Session>(SESSION)
     await send('DELETE /session', {}, { csrf: session?.csrf ?? null })
-    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
-    client.setQueryData<Session>(SESSION, session && { ...session, user: null, csrf: null })
+    forgetAnswers(client)
+    endSession(client)
+    tellTabs()
   }, [client])
   return { login, logout }
 }

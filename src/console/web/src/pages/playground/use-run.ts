@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { SESSION } from '../../ask.ts'
+import { SESSION, endSession } from '../../ask.ts'
 import type { Session } from '../../ask.ts'
 import { callOf } from './prompt.ts'
 import type { Call, Prompt } from './prompt.ts'
@@ -30,14 +30,19 @@ export function useRun(): Running {
     void run(callOf(prompt), {
       protocol: prompt.protocol,
       signal: controller.signal,
-      send: ({ path, headers, body }: Call, signal) => fetch(`/console/api/playground${path}`, {
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json', 'x-csrf-token': csrf },
-        body: JSON.stringify(body),
-        signal,
-        cache: 'no-store',
-        credentials: 'same-origin',
-      }),
+      send: async ({ path, headers, body }: Call, signal) => {
+        const response = await fetch(`/console/api/playground${path}`, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json', 'x-csrf-token': csrf },
+          body: JSON.stringify(body),
+          signal,
+          cache: 'no-store',
+          credentials: 'same-origin',
+        })
+        // Not the gateway's answer, which has an id, but the console's: the session is over.
+        if (response.status === 401 && !response.headers.has('x-gateway-request-id')) endSession(client)
+        return response
+      },
       now: () => performance.now(),
       // What was stopped for the sake of another is not told over it.
       onProgress: news => { if (abort.current === controller) setProgress(news) },
