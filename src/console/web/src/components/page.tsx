@@ -1,5 +1,8 @@
 import { useEffect, useId } from 'react'
 import type { ReactNode } from 'react'
+import { useFailedAgain } from '../ask.ts'
+import { timeUtc } from '../format.ts'
+import { Notice } from './notice.tsx'
 import classes from './page.module.css'
 
 export interface PageProps {
@@ -23,8 +26,25 @@ export function Page({ title, about, actions, children }: PageProps) {
         </div>
         {actions !== undefined && <div className={classes.actions}>{actions}</div>}
       </div>
-      <div className={classes.stack}>{children}</div>
+      <div className={classes.stack}>
+        <Outdated />
+        {children}
+      </div>
     </>
+  )
+}
+
+/** Says of when the page is, if it cannot be read anew. */
+function Outdated() {
+  const failed = useFailedAgain()
+  return (
+    <output>
+      {failed && (
+        <Notice tone="warn">
+          {failed.error?.message} What stands here is of {timeUtc(failed.dataUpdatedAt)} UTC.
+        </Notice>
+      )}
+    </output>
   )
 }
 

@@ -1,6 +1,8 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconBook, IconExternalLink, IconKeyboard, IconLogout, IconSearch } from '@tabler/icons-react'
+import { useState } from 'react'
 import { Link, useRoute } from 'wouter'
+import { Problem } from '../components/problem.tsx'
 import { placesOf } from '../places.ts'
 import type { Place } from '../places.ts'
 import type { Session } from '../ask.ts'
@@ -25,6 +27,7 @@ export interface NavigationProps {
 export function Navigation({ session, search, help, chosen }: NavigationProps) {
   const user = useUser()
   const { logout } = useLogin()
+  const [problem, setProblem] = useState<Error | null>(null)
   const places = placesOf(user.role)
   const groups = [...new Set(places.map(({ group }) => group))]
   return (
@@ -43,13 +46,17 @@ export function Navigation({ session, search, help, chosen }: NavigationProps) {
         <Documentation url={session.docs_url} />
       </nav>
       <div className={classes.foot}>
+        {problem && <Problem error={problem} />}
         <div className={classes.user}>
           <div className={classes.who}>
             <span title={user.name}>{user.name}</span>
             <small>{ROLES[user.role]}</small>
           </div>
           <Tooltip label="Log out">
-            <ActionIcon variant="subtle" color="gray" aria-label="Log out" onClick={() => { void logout() }}>
+            <ActionIcon variant="subtle" color="gray" aria-label="Log out" onClick={() => {
+              setProblem(null)
+              logout().catch(setProblem)
+            }}>
               <IconLogout size={17} stroke={1.6} />
             </ActionIcon>
           </Tooltip>

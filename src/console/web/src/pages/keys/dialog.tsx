@@ -2,7 +2,7 @@ import { Button, Modal, TagsInput, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
-import type { KeyState, MadeKey } from '../../../../api/keys.ts'
+import type { KeyState } from '../../../../api/keys.ts'
 import { ApiError } from '../../api.ts'
 import { useAct, useAsk } from '../../ask.ts'
 import { Problem } from '../../components/problem.tsx'
@@ -20,34 +20,36 @@ export interface KeyDialogProps {
 
 /** Makes a key, or changes what one may do. */
 export function KeyDialog({ of, close }: KeyDialogProps) {
-  const [made, setMade] = useState<MadeKey | null>(null)
+  const make = useAct('POST /keys', ['GET /keys', 'GET /audit'])
+  const { data: made } = make
   const leave = () => {
-    setMade(null)
+    // Who leaves now would never see the key.
+    if (make.isPending) return
+    make.reset()
     close()
   }
-  const isShown = made !== null
+  const isShown = made !== undefined
   return (
     <Modal opened={of !== null} onClose={leave} size="lg" closeOnEscape={!isShown} closeOnClickOutside={false}
       withCloseButton={!isShown} title={isShown ? 'The new key' : of === 'new' ? 'New key'
         : 'Change models and limits'}>
-      {made !== null ? <Made made={made} done={leave} />
-        : of !== null && <KeyForm of={of === 'new' ? null : of} made={setMade} close={leave} />}
+      {isShown ? <Made made={made} done={leave} />
+        : of !== null && <KeyForm of={of === 'new' ? null : of} make={make} close={leave} />}
     </Modal>
   )
 }
 
 interface KeyFormProps {
   readonly of: KeyState | null
-  readonly made: (made: MadeKey) => void
+  readonly make: ReturnType<typeof useAct<'POST /keys'>>
   readonly close: () => void
 }
 
-function KeyForm({ of, made, close }: KeyFormProps) {
+function KeyForm({ of, make, close }: KeyFormProps) {
   const [before] = useState<KeyFields>(() => fieldsOf(of))
   const [fields, setFields] = useState(before)
   const [isTried, setTried] = useState(false)
   const models = useAsk('GET /models', {}).data?.models ?? []
-  const make = useAct('POST /keys', ['GET /keys', 'GET /audit'])
   const patch = useAct('PATCH /keys/:name', ['GET /keys', 'GET /audit'])
   const { isPending, error } = of === null ? make : patch
   const wrong = isTried ? wrongIn(fields) : {}
@@ -57,7 +59,7 @@ function KeyForm({ of, made, close }: KeyFormProps) {
     event.preventDefault()
     setTried(true)
     if (Object.keys(wrongIn(fields)).length > 0) return
-    if (of === null) make.mutate({ body: keyOf(fields) }, { onSuccess: made })
+    if (of === null) make.mutate({ body: keyOf(fields) })
     else patch.mutate({ params: { name: of.name }, body: changeOf(fields, before) }, { onSuccess: close })
   }
   const isOfName = error instanceof ApiError && error.field === 'name'
@@ -97,7 +99,7 @@ function KeyForm({ of, made, close }: KeyFormProps) {
       </Button>
       {error && !isOfName && <Problem error={error} />}
       <div className={classes.buttons}>
-        <Button variant="default" onClick={close}>Cancel</Button>
+        <Button variant="default" disabled={make.isPending} onClick={close}>Cancel</Button>
         <Button type="submit" loading={isPending}>{of === null ? 'Create key' : 'Save'}</Button>
       </div>
     </form>

@@ -14,15 +14,15 @@ type Exchange = Live['exchanges'][number]
 
 const SHOWN = 8
 
-/** What is under way. */
-export function Now({ live }: { readonly live: Live }) {
+/** What is under way. @param isLive - it was, when it was last asked for */
+export function Now({ live, isLive }: { readonly live: Live; readonly isLive: boolean }) {
   const { role } = useUser()
   const about = `${count(live.running)} running, ${count(live.running_streams)} of them streams`
   const spoken = useSpoken(about, 15_000)
   const shown = live.exchanges.slice(0, SHOWN)
   return (
     <Section title="Running now" flush about={about}
-      actions={<span className={classes.live}><i aria-hidden />Live</span>}>
+      actions={isLive && <span className={classes.live}><i aria-hidden />Live</span>}>
       <p className="unseen" aria-live="polite">{spoken}</p>
       {shown.length === 0
         ? <Empty title="Nothing is running">Requests appear here while they are under way.</Empty>
