@@ -48,7 +48,7 @@ export default function Panel() {
           )}
         </Answer>
       )}
-      <Answer of={live} height={160}>{data => <Now live={data} />}</Answer>
+      <Answer of={live} height={160}>{data => <Now live={data} isLive={!live.isError} />}</Answer>
       {panel.data && (
         <Columns least={26}>
           {isReader && (
