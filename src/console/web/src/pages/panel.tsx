@@ -25,8 +25,11 @@ export default function Panel() {
   const live = useAsk('GET /live', {}, { every: LIVE_EVERY })
   const panel = useAsk('GET /panel', {}, { range, every: EVERY })
   const upstreams = useAsk('GET /upstreams', {}, { range, every: EVERY, enabled: isReader })
+  // A time long past is told in full days.
+  const told = range.preset === 'custom' && panel.data !== undefined && !panel.isPlaceholderData
+    ? customRange(panel.data.now.from, panel.data.now.to) : range
   return (
-    <Page title="Panel" about={`${range.label}, compared with the time before it`}
+    <Page title="Panel" about={`${told.label}, compared with the time before it`}
       actions={<RangePicker range={range} choose={choose} />}>
       {live.data
         ? <Concerns concerns={live.data.concerns} />
