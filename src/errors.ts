@@ -35,13 +35,15 @@ export const ERRORS = {
   missing_key: row(401, 'client', false, 'The request carries no key.'),
   invalid_key: row(401, 'client', false, 'The key is not one of this gateway.'),
   key_revoked: row(401, 'client', false, 'The key was revoked or blocked while the request ran.'),
-  model_not_allowed: row(403, 'client', false, 'The key may not use the model.'),
+  model_not_allowed: row(
+    403, 'client', false, 'The key may not use the model, or is limited to some and the request names none.',
+  ),
   model_unpriced: row(403, 'client', false, 'The key has a budget, and nobody knows what the model costs.'),
-  unknown_path: row(404, 'client', false, 'Neither the gateway nor a route serves the path.'),
+  unknown_path: row(404, 'client', false, 'Nobody serves the path, or only for requests that name a model.'),
   model_not_found: row(404, 'client', false, 'No route serves the model on this path.'),
   method_not_allowed: row(405, 'client', false, 'The path is served, but not with this method.'),
   upgrade_required: row(
-    426, 'client', false, 'No upstream takes the WebSocket; the same path works over plain HTTP.',
+    426, 'client', false, 'No upstream takes the WebSocket; all but /v1/realtime works over plain HTTP.',
   ),
   rate_limited: row(429, 'client', true, 'The key is over a limit of requests, tokens or concurrency.'),
   budget_spent: row(429, 'client', false, 'The key has spent its budget.'),
@@ -54,7 +56,7 @@ export const ERRORS = {
   draining: row(503, 'gateway', true, 'The gateway is shutting down.'),
   upstream_unreachable: row(502, 'upstream', true, 'No connection to the upstream could be made.'),
   upstream_reset: row(502, 'upstream', true, 'The upstream dropped the connection before it answered.'),
-  upstream_invalid: row(502, 'upstream', true, 'What the upstream sent is not a well-formed HTTP answer.'),
+  upstream_invalid: row(502, 'upstream', true, 'The upstream sent what is not well-formed, or no answer.'),
   upstream_rejected_key: row(502, 'upstream', false, "The upstream refused the operator's credential."),
   upstream_cut: row(502, 'upstream', true, 'The answer ended before it was complete.'),
   answer_too_large: row(
