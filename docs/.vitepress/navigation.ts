@@ -55,6 +55,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'TLS', link: '/operation/tls' },
       { text: 'Behind nginx', link: '/operation/nginx' },
       { text: 'Change a running gateway', link: '/operation-reload' },
+      { text: 'Log and rows', link: '/operation/log' },
       { text: 'Upgrade', link: '/operation/upgrade' },
       { text: 'Back up the ledger', link: '/operation/backup' },
       { text: 'Keeping bodies', link: '/bodies' },
