@@ -47,12 +47,13 @@ function validateCoercing(validate: ValidateFunction, data: Data, root: Located)
   if (validate(data.value)) return []
   const errors = validate.errors ?? []
   let coerced = false
-  for (const { keyword, instancePath, params } of errors) {
-    if (keyword !== 'type') continue
+  for (const { keyword, instancePath, parentSchema } of errors) {
+    // Where text is right too, as for a size, it is its form that is wrong.
+    if (keyword !== 'type' && keyword !== 'pattern') continue
     const path = toPath(instancePath)
     const located = locate(root, path)
     if (!located?.referenced || typeof located.value !== 'string') continue
-    const value = coerce(located.value, [params['type']].flat() as string[])
+    const value = coerce(located.value, [(parentSchema as JsonSchema).type ?? []].flat())
     if (value === undefined) continue
     assign(data, path, value)
     coerced = true

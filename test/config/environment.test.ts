@@ -40,6 +40,19 @@ log:
   t.equal(config.log.level, 'warn')
 })
 
+t.test('a size of the environment may be a plain number of bytes, as in the file', async t => {
+  const text = 'ledger: { file: x.db }\nserver: { body_limit: "${LIMIT}", body_memory: "${LIMIT}" }\n'
+  const bodies = 'log: { bodies: [{ key: a, keep: 1d, limit: "${LIMIT}" }] }\n'
+  const { config } = load(t, `${LEAST}${text}${bodies}`, { LIMIT: '2048' })
+  t.match(config.server, { bodyLimit: 2048, bodyMemory: 2048 })
+  t.match(config.log.bodies, [{ limit: 2048 }])
+  const told = (LIMIT: string) => problems(t, `${LEAST}${text}`, { LIMIT })[0]?.message
+  t.match(told('0'), /server.body_limit must be at least 1, which/)
+  for (const text of ['1.5', 'much']) {
+    t.match(told(text), /body_limit must be a size such as .*, which the value from the environment is not/, text)
+  }
+})
+
 t.test('a value of the environment cannot become structure', async t => {
   const { config } = load(t, LEAST.replace('demo }]', '"${UP}" }]'), { UP: 'demo' })
   t.equal(config.routes[0]?.targets[0]?.upstream.name, 'demo')
