@@ -4,13 +4,14 @@ import { isErrorBody } from './metering/body.ts'
 /** Bytes of a whole answer that is nothing but an error: none is longer. */
 const MOST_ERROR = 64 * 1024
 
-const ERROR = Buffer.from('"error"')
+const WORDS = [Buffer.from('"error"'), Buffer.from('"base_resp"')]
 
 /** Does the answer that the client got tell of an error of the upstream's own, whatever its status? */
 export function toldError({ status, answer, answerEncoding, madeWhole }: Exchange): boolean {
   if (status >= 400) return true
   if (answer?.kind === 'stream') return answer.meter.sawError && !madeWhole
   if (answer?.kind !== 'body' || answerEncoding !== null || answer.body.length > MOST_ERROR) return false
-  // Hardly any answer has the word, and only those that do are walked.
-  return answer.body.includes(ERROR) && isErrorBody(answer.body)
+  const { body } = answer
+  // Hardly any answer has one of the words, and only those that do are walked.
+  return WORDS.some(word => body.includes(word)) && isErrorBody(body)
 }

@@ -1,7 +1,7 @@
 import { withoutMark } from '../protocols/json-text.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import { JsonCursor } from './cursor.ts'
-import { Figures } from './figures.ts'
+import { Figures, isObject } from './figures.ts'
 import { readUsage } from './readers.ts'
 import type { Reading } from './readers.ts'
 import { tierIn, tierNamed } from './service-tier.ts'
@@ -11,6 +11,8 @@ const USAGE = Buffer.from('usage')
 const USAGE_METADATA = Buffer.from('usageMetadata')
 const SERVICE_TIER = Buffer.from('service_tier')
 const ERROR = Buffer.from('error')
+const CHOICES = Buffer.from('choices')
+const BASE_RESP = Buffer.from('base_resp')
 const STATUS = Buffer.from('status')
 const DATA = Buffer.from('data')
 const DURATION = Buffer.from('duration')
@@ -51,12 +53,41 @@ export function readBodyTier(body: Buffer): string | null {
 }
 
 /**
- * Is a whole answer nothing but the report of an error, whatever its status said?
- * The responses protocol has `error: null` in every good answer.
+ * Is a whole answer the report of an error, whatever its status said? The
+ * responses protocol has `error: null` in every good answer, OpenRouter an error in
+ * the first choice, and MiniMax, in every answer, a `base_resp` whose code is 0 if it is good.
  */
 export function isErrorBody(body: Buffer): boolean {
-  const error = member(new JsonCursor(withoutMark(body)), ERROR)
-  return error !== undefined && error !== null
+  const cursor = new JsonCursor(withoutMark(body))
+  let error: unknown
+  let base: unknown
+  let isChosen = false
+  if (!cursor.beginObject()) return false
+  while (cursor.nextMember()) {
+    if (cursor.keyIs(CHOICES) && cursor.beginArray()) {
+      isChosen = firstTellsError(cursor)
+      continue
+    }
+    const isError = cursor.keyIs(ERROR)
+    const isBase = cursor.keyIs(BASE_RESP)
+    if (!cursor.skip()) break
+    if (isError) error = cursor.parsed()
+    else if (isBase) base = cursor.parsed()
+  }
+  if (isChosen || (error ?? null) !== null) return true
+  return isObject(base) && typeof base.status_code === 'number' && base.status_code !== 0
+}
+
+/** Of the array that the cursor is in, which is passed. */
+function firstTellsError(cursor: JsonCursor): boolean {
+  let told: unknown
+  let isFirst = true
+  while (cursor.nextElement()) {
+    if (isFirst && cursor.isObject()) told = member(cursor, ERROR)
+    else cursor.skip()
+    isFirst = false
+  }
+  return (told ?? null) !== null
 }
 
 /** Is a whole answer only a receipt for one that is made in the background (the responses protocol)? */

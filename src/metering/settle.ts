@@ -128,7 +128,8 @@ class Settlement {
     const body = answer?.kind === 'body' ? answer.body : null
     this.#reading = body ? readBodyUsage(endpoint, body) : (meter?.reading() ?? null)
     this.#reported = this.#reading?.usage ?? blankUsage()
-    const onlyError = body !== null && this.#reading === null && isErrorBody(body)
+    const { inputTokens, outputTokens } = this.#reported
+    const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
     this.#whole = end === 'complete' && !meter?.sawError && !onlyError
     if (answer?.kind === 'none') this.#generated = answer.delivered
     else this.#generated = body ? body.length > 0 && !onlyError : (meter?.sawContent ?? false)
