@@ -447,7 +447,10 @@ export const chunkedTranscript = recording(
       data({ object: 'transcription.chunk', choices: [{ delta: { content: text }, finish_reason: null }] }),
       content(text),
     ]),
-    [data({ object: 'transcription.chunk', choices: [{ delta: { content: '' }, finish_reason: 'stop' }] }), NONE],
+    [
+      data({ object: 'transcription.chunk', choices: [{ delta: { content: '' }, finish_reason: 'stop' }] }),
+      NONE,
+    ],
     [
       data({
         object: 'transcription.chunk',
