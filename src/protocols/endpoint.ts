@@ -86,6 +86,22 @@ const GENERATE_VERBS = new Map<string, Endpoint>([
   ...OTHER_VERBS.map((verb): [string, Endpoint] => [verb.toLowerCase(), OF_A_MODEL]),
 ])
 
+/** At Vertex AI a video is asked for by a verb. */
+const PUBLISHED_VERBS = new Map([...GENERATE_VERBS, ['fetchpredictoperation', OPERATION]])
+
+/** Claude at Vertex AI: the path has the model, and the body is that of the messages protocol. */
+const RAW_VERBS = new Map<string, Endpoint>(
+  ['rawPredict', 'streamRawPredict'].map(verb => [verb.toLowerCase(), {
+    name: 'messages', protocol: 'messages', methods: POST, body: 'json', modelIn: 'path', modelRequired: true,
+  }]),
+)
+const COUNT_RAW = /^count-tokens(?::|%3a)rawpredict/
+
+/** Models at Vertex AI, with a project or without one. */
+const PUBLISHED = /^\/v1\/(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/([^/]+)\/models\//
+/** Where Gemini's API and Vertex AI speak chat. */
+const CHAT_AT_GOOGLE = /^\/v1(?:beta\/openai|\/projects\/[^/]+\/locations\/[^/]+\/endpoints\/openapi)\//
+
 const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
   chat: modelCard('chat'),
   generate: modelCard('generate'),
@@ -117,10 +133,14 @@ export function classifyPath(path: string): Classified {
   const plain = path.toLowerCase()
   const bare = FIXED.get(plain.replace(/\/$|;[^/]*$/, ''))
   if (bare) return bare
+  const chat = CHAT_AT_GOOGLE.exec(plain)
+  if (chat) return chatPath(path, plain, chat[0])
   if (plain.startsWith('/v1beta/')) return generatePath(path, plain, '/v1beta/') ?? OTHER.generate
   if (plain.startsWith('/v1/models/')) {
     return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
+  const published = PUBLISHED.exec(plain)
+  if (published) return publishedPath(path, plain, published) ?? OTHER.chat
   const protocol = plain.startsWith('/v1/messages') ? 'messages' : 'chat'
   return (BATCH_PATH.test(plain) ? BATCH : OTHER)[protocol]
 }
@@ -169,20 +189,53 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   if (modelStart === 0) return null
   const collection = plain.slice(prefix.length, modelStart - 1)
   if (collection !== 'models' && collection !== 'tunedmodels') return null
-  const operation = plain.indexOf('/operations/', modelStart)
-  if (operation > modelStart) return named(OPERATION, path, modelStart, operation)
+  const known = verbPath(path, plain, modelStart, GENERATE_VERBS)
+  if (known) return known
   const colon = plain.lastIndexOf(':')
-  // An escaped colon is one to the vendor; in a model's name it is no verb's.
-  for (const [at, length] of [[colon, 1], [plain.lastIndexOf('%3a'), 3]] as const) {
-    if (at <= modelStart) continue
-    const endpoint = GENERATE_VERBS.get(plain.slice(at + length).replace(/\/$|;[^/]*$/, ''))
-    if (endpoint) return named(endpoint, path, modelStart, at)
-  }
   if (prefix === '/v1beta/' && colon > modelStart) return named(OF_A_MODEL, path, modelStart, colon)
   if (prefix === '/v1beta/' && colon === -1 && collection === 'models') {
     return cardPath(path, '/v1beta/models/', MODEL_CARD.generate)
   }
   return null
+}
+
+/** A verb that is known, or an operation, behind the model that begins at `modelStart`. */
+function verbPath(
+  path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>,
+): Classified | null {
+  const operation = plain.indexOf('/operations/', modelStart)
+  if (operation > modelStart) return named(OPERATION, path, modelStart, operation)
+  // An escaped colon is one to the vendor; in a model's name it is no verb's.
+  for (const [at, length] of [[plain.lastIndexOf(':'), 1], [plain.lastIndexOf('%3a'), 3]] as const) {
+    if (at <= modelStart) continue
+    const endpoint = verbs.get(plain.slice(at + length).replace(/\/$|;[^/]*$/, ''))
+    if (endpoint) return named(endpoint, path, modelStart, at)
+  }
+  return null
+}
+
+/** Vertex AI's paths are Gemini's behind a project and a publisher; Claude is asked in its own protocol. */
+function publishedPath(path: string, plain: string, [prefix, publisher]: RegExpExecArray): Classified | null {
+  const modelStart = prefix.length
+  if (publisher === 'anthropic' && COUNT_RAW.test(plain.slice(modelStart))) {
+    return FIXED.get('/v1/messages/count_tokens') as Classified
+  }
+  const verbs = publisher === 'anthropic' ? RAW_VERBS : PUBLISHED_VERBS
+  const known = verbPath(path, plain, modelStart, verbs)
+  if (known || plain.length === modelStart) return known
+  const colon = plain.lastIndexOf(':')
+  if (colon === modelStart) return null
+  return colon > modelStart ? named(OF_A_MODEL, path, modelStart, colon)
+    : named(OPERATION, path, modelStart, path.length)
+}
+
+/** The chat family's paths, behind another prefix than its own. */
+function chatPath(path: string, plain: string, prefix: string): Classified {
+  const cards = `${prefix}models/`
+  if (plain.startsWith(cards)) return cardPath(path, cards, MODEL_CARD.chat)
+  const usual = classifyPath(`/v1/${plain.slice(prefix.length)}`)
+  const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
+  return isOfItself ? usual : OTHER.chat
 }
 
 function cardPath(path: string, prefix: string, endpoint: Endpoint): Classified {

@@ -7,6 +7,8 @@ const summary = (path: string) => {
   return [endpoint.name, endpoint.protocol, pathModel]
 }
 
+const VERTEX = '/v1/projects/p/locations/l/publishers'
+
 t.test('each path is known by name', async t => {
   const cases: [string, string, string, string | null][] = [
     ['/v1/chat/completions', 'chat.completions', 'chat', null],
@@ -51,6 +53,31 @@ t.test('each path is known by name', async t => {
     ['/v1beta/models/m:unheardOf', 'other', 'generate', 'm'],
     ['/v1beta/models/a%2Fb:predict', 'other', 'generate', 'a/b'],
     ['/v1beta/files', 'other', 'generate', null],
+    ['/v1beta/openai/chat/completions', 'chat.completions', 'chat', null],
+    ['/v1beta/openai/embeddings', 'embeddings', 'chat', null],
+    ['/v1beta/openai/models', 'models.list', 'chat', null],
+    ['/v1beta/openai/models/m', 'models.get', 'chat', 'm'],
+    ['/v1beta/openai/models/', 'other', 'chat', null],
+    ['/v1beta/openai/batches/b', 'other', 'chat', null],
+    ['/v1beta/openai/messages', 'other', 'chat', null],
+    ['/v1beta/openaix/chat/completions', 'other', 'generate', null],
+    [`${VERTEX}/google/models/m:generateContent`, 'generate.content', 'generate', 'm'],
+    [`${VERTEX}/google/models/m:streamGenerateContent`, 'generate.stream', 'generate', 'm'],
+    [`${VERTEX}/google/models/m:countTokens`, 'generate.count_tokens', 'generate', 'm'],
+    [`${VERTEX}/google/models/m:predict`, 'other', 'generate', 'm'],
+    [`${VERTEX}/google/models/m:unheardOf`, 'other', 'generate', 'm'],
+    [`${VERTEX}/google/models/m/operations/o`, 'generate.operation', 'generate', 'm'],
+    [`${VERTEX}/google/models/m:fetchPredictOperation`, 'generate.operation', 'generate', 'm'],
+    [`${VERTEX}/google/models/m`, 'generate.operation', 'generate', 'm'],
+    [`${VERTEX}/anthropic/models/c@2:rawPredict`, 'messages', 'messages', 'c@2'],
+    [`${VERTEX}/anthropic/models/c@2:streamRawPredict`, 'messages', 'messages', 'c@2'],
+    [`${VERTEX}/anthropic/models/count-tokens:rawPredict`, 'messages.count_tokens', 'messages', null],
+    [`${VERTEX}/mistralai/models/m:rawPredict`, 'other', 'generate', 'm'],
+    [`${VERTEX}/google/models/`, 'other', 'chat', null],
+    [`${VERTEX}/google/models/:generateContent`, 'other', 'chat', null],
+    ['/v1/publishers/google/models/m:generateContent', 'generate.content', 'generate', 'm'],
+    ['/v1/projects/p/locations/l/endpoints/openapi/chat/completions', 'chat.completions', 'chat', null],
+    ['/v1/projects/p/locations/l/endpoints/1:predict', 'other', 'chat', null],
     ['/v1/files', 'other', 'chat', null],
     ['/api/status', 'status', 'chat', null],
     ['/', 'other', 'chat', null],
@@ -75,6 +102,13 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
   ]) {
     t.strictSame(summary(path), ['generate.content', 'generate', 'M'], path)
   }
+  for (const path of [
+    '/V1/Projects/p/Locations/l/Publishers/Google/Models/M:GenerateContent',
+    '/v1/publishers/google/models/M%3Ageneratecontent/',
+  ]) t.strictSame(summary(path), ['generate.content', 'generate', 'M'], path)
+  const raw = '/v1/publishers/Anthropic/models/M:RAWpredict;x=1'
+  t.strictSame(summary(raw), ['messages', 'messages', 'M'])
+  t.strictSame(summary('/V1Beta/OpenAI/Chat/Completions/'), ['chat.completions', 'chat', null])
   for (const path of ['/v1beta/models/t%3AgenerateContent', '/v1beta/tunedModels/t%3agenerateContent/']) {
     t.strictSame(summary(path), ['generate.content', 'generate', 't'], path)
   }
@@ -84,7 +118,7 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
 
 t.test('the model stands where it is said to stand', async () => {
   const word = fc.stringMatching(/^[a-zA-Z0-9._-]{1,20}$/)
-  const prefixes = fc.constantFrom('/v1/models/', '/v1beta/models/')
+  const prefixes = fc.constantFrom('/v1/models/', '/v1beta/models/', `${VERTEX}/google/models/`)
   fc.assert(fc.property(word, prefixes, fc.constantFrom(':generateContent', ''), (model, prefix, verb) => {
     const path = prefix + model + verb
     const { pathModel, pathModelStart, pathModelEnd } = classifyPath(path)
