@@ -1,5 +1,5 @@
 import { json, type Answer } from './answer.ts'
-import { count, list, record } from './json.ts'
+import { count, list, member, record } from './json.ts'
 import { inputTokens, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { countUsage, figure } from './usage.ts'
@@ -38,7 +38,8 @@ export function batchEmbedContents(request: SimulatedRequest): Answer {
 }
 
 function embedOne(body: Readonly<Record<string, unknown>>): { values: number[] } {
-  const asked = body['outputDimensionality'] ?? record(body['embedContentConfig'])['outputDimensionality']
+  const asked = member(body, 'outputDimensionality')
+    ?? member(record(member(body, 'embedContentConfig')), 'outputDimensionality')
   const dimensions = dimensionsOf(asked, GENERATE_DIMENSIONS)
   return { values: Array.from(embed(JSON.stringify(body['content'] ?? ''), dimensions)) }
 }

@@ -2,7 +2,7 @@ import type { Behaviour } from './behaviour.ts'
 import { json, sse, type Answer } from './answer.ts'
 import { errorBody } from './error.ts'
 import { NUMBER, template, TEXT } from './event.ts'
-import { count, list, record, string, type Json } from './json.ts'
+import { count, list, member, record, string, type Json } from './json.ts'
 import { join, planAnswer, thoughts, words, type Plan } from './plan.ts'
 import { endsInToolResult, prefillOf, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
@@ -45,9 +45,9 @@ export function streamGenerateContent(request: SimulatedRequest): Answer {
 /** POST /v1beta/models/{model}:countTokens */
 export function countTokens(request: SimulatedRequest): Answer {
   const { json: body, behaviour } = request
-  const inner = record(body['generateContentRequest'])
+  const inner = record(member(body, 'generateContentRequest'))
   const tokens = behaviour.input
-    ?? promptTokens(body['contents'], inner['contents'], inner['systemInstruction'])
+    ?? promptTokens(body['contents'], inner['contents'], member(inner, 'systemInstruction'))
   return json({ totalTokens: tokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: tokens }] })
 }
 
@@ -65,33 +65,34 @@ interface Spoken {
 
 function speak(request: SimulatedRequest): Spoken {
   const { json: body, behaviour } = request
-  const config = record(body['generationConfig'])
-  const thinking = record(config['thinkingConfig'])
+  const config = record(member(body, 'generationConfig'))
+  const thinking = record(member(config, 'thinkingConfig'))
   const call = chooseTool(body, behaviour)
   const plan = planAnswer(behaviour, {
-    limit: count(config['maxOutputTokens'], null),
-    reasons: Object.keys(thinking).length > 0 && thinking['thinkingBudget'] !== 0,
+    limit: count(member(config, 'maxOutputTokens'), null),
+    reasons: Object.keys(thinking).length > 0 && member(thinking, 'thinkingBudget') !== 0,
     prefill: prefillOf(body['contents'], 'model'),
   })
-  const candidates = Math.min(Math.max(count(config['candidateCount'], 1), 1), MAX_CANDIDATES)
-  const input = promptTokens(body['systemInstruction'] ?? body['system_instruction'], body['contents'])
+  const candidates = Math.min(Math.max(count(member(config, 'candidateCount'), 1), 1), MAX_CANDIDATES)
+  const input = promptTokens(member(body, 'systemInstruction'), body['contents'])
   const text = (call?.tokens ?? plan.tokens) * candidates
   return {
     plan, call, candidates,
     counts: countUsage(behaviour, input, text, plan.reasoning),
     finish: plan.clipped && !call ? 'MAX_TOKENS' : 'STOP',
-    shown: thinking['includeThoughts'] === true,
+    shown: member(thinking, 'includeThoughts') === true,
     version: request.model,
     id: request.id('sim'),
   }
 }
 
 function chooseTool(body: Json, behaviour: Behaviour): ToolCall | null {
-  const config = record(record(body['toolConfig'])['functionCallingConfig'])
+  const config = record(member(record(member(body, 'toolConfig')), 'functionCallingConfig'))
   const asked = behaviour.tool_call === true && !endsInToolResult(body['contents'])
   if (!asked && !(config['mode'] === 'ANY' && list(body['tools']).length > 0)) return null
-  const tools = list(body['tools']).flatMap(tool => list(record(tool)['functionDeclarations']).map(readTool))
-  return callTool(tools, string(list(config['allowedFunctionNames'])[0]))
+  const tools = list(body['tools'])
+    .flatMap(tool => list(member(record(tool), 'functionDeclarations')).map(readTool))
+  return callTool(tools, string(list(member(config, 'allowedFunctionNames'))[0]))
 }
 
 /** All chunks but the last, as JSON. Each counts what was said up to it. */

@@ -7,6 +7,14 @@ export function record(value: unknown): Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : EMPTY
 }
 
+/**
+ * A member of a message of Google's, whose JSON takes either spelling: the Python client writes most inner
+ * names as `include_thoughts`, the others `includeThoughts`.
+ */
+export function member(of: Json, name: string): unknown {
+  return of[name] ?? of[name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)]
+}
+
 /** The value as an array; an empty one when it is anything else. */
 export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []

@@ -1,4 +1,4 @@
-import { list, record, string, type Json } from './json.ts'
+import { list, member, record, string, type Json } from './json.ts'
 
 /** The fields that hold what a person or a tool said, in all three protocols. */
 const SPEAKING = ['text', 'content', 'parts', 'output'] as const
@@ -38,7 +38,7 @@ export function endsInToolResult(messages: unknown): boolean {
   const last = record(list(messages).at(-1))
   if (last['role'] === 'tool' || string(last['type']).endsWith('_call_output')) return true
   const parts = [...list(last['content']), ...list(last['parts'])].map(record)
-  return parts.some((part: Json) => part['type'] === 'tool_result' || 'functionResponse' in part)
+  return parts.some((part: Json) => part['type'] === 'tool_result' || member(part, 'functionResponse') !== undefined)
 }
 
 // A stack of its own: a prompt may be nested deeper than calls can be.

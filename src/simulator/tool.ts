@@ -1,4 +1,4 @@
-import { list, record, string, type Json } from './json.ts'
+import { list, member, record, string, type Json } from './json.ts'
 
 export interface Tool {
   readonly name: string
@@ -38,7 +38,7 @@ export function readTool(value: unknown): Tool {
   const inner = 'function' in tool ? record(tool['function']) : tool
   return {
     name: string(inner['name']),
-    schema: record(inner['parameters'] ?? inner['input_schema'] ?? inner['parametersJsonSchema']),
+    schema: record(inner['parameters'] ?? inner['input_schema'] ?? member(inner, 'parametersJsonSchema')),
   }
 }
 

@@ -133,6 +133,31 @@ t.test('a function is called when the mode is ANY', async t => {
   t.match(events[0]?.data, { candidates: [{ content: { parts: [call] } }] })
 })
 
+t.test('names in snake_case are read as well, as the Python client sends them', async t => {
+  const { post } = await start(t)
+  const thoughtful = {
+    ...BODY,
+    generationConfig: { maxOutputTokens: 4, thinkingConfig: { include_thoughts: true, thinking_budget: -1 } },
+  }
+  t.match(await (await post('/v1/models/sim,reasoning=3,tokens=9:generateContent', thoughtful)).json(), {
+    candidates: [{ content: { parts: [{ text: 'r1 r2 r3', thought: true }, { text: 'w1' }] } }],
+  })
+  const hasty = { ...BODY, generation_config: { thinking_config: { thinking_budget: 0 }, max_output_tokens: 2 } }
+  const short = await (await post('/v1/models/sim:generateContent', hasty)).json()
+  t.match(short, { candidates: [{ content: { parts: [{ text: 'w1 w2' }] }, finishReason: 'MAX_TOKENS' }] })
+  t.equal(at(short, 'usageMetadata', 'thoughtsTokenCount'), undefined)
+  const schema = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] }
+  const tools = [{ functionDeclarations: [{ name: 'add', parameters_json_schema: schema }] }]
+  const tool_config = { function_calling_config: { mode: 'ANY', allowed_function_names: ['add'] } }
+  t.match(await (await post('/v1/models/sim:generateContent', { ...BODY, tools, tool_config })).json(), {
+    candidates: [{ content: { parts: [{ functionCall: { name: 'add', args: { a: 1 } } }] } }],
+  })
+  const embedded = await post('/v1/models/sim:embedContent', {
+    content: { parts: [{ text: 'x' }] }, output_dimensionality: 3,
+  })
+  t.match(await embedded.json(), { embedding: { values: { length: 3 } } })
+})
+
 t.test('tokens are counted, and contents embedded', async t => {
   const { post } = await start(t)
   const counted = await (await post('/v1beta/models/sim:countTokens', BODY)).json()
