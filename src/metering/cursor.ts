@@ -1,3 +1,5 @@
+import { spells } from '../protocols/json-text.ts'
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
@@ -78,9 +80,7 @@ export class JsonCursor {
   keyIs(name: Uint8Array): boolean {
     const length = this.keyEnd - this.keyStart
     if (length < name.length + ESCAPED - 1) return equals(this.#buffer, this.keyStart, this.keyEnd, name)
-    if (length > name.length * ESCAPED) return false
-    const key = this.#buffer.subarray(this.keyStart - 1, this.keyEnd + 1)
-    return key.includes(BACKSLASH) && Buffer.from(String(parseJson(key, 0, key.length))).equals(name)
+    return length <= name.length * ESCAPED && spells(this.#buffer, this.keyStart, this.keyEnd, name)
   }
 
   /** Has the text ended, or been found broken: is nothing left to read? */

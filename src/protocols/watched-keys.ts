@@ -1,3 +1,5 @@
+import { spells } from './json-text.ts'
+
 /**
  * Object keys to look out for, compiled once and shared by any number of scans:
  * finds the name of a key from its bytes as they stand in a JSON text, without
@@ -27,11 +29,7 @@ export class WatchedKeys {
   find(key: Buffer, from: number, to: number, escaped: boolean): string | null {
     const length = to - from
     if (length > this.longest) return null
-    if (escaped) {
-      // As a string of its own: inside objects V8 can misread escaped keys (nodejs/node#63785).
-      const name: unknown = JSON.parse(`"${key.toString('utf8', from, to)}"`)
-      return this.#names.find(known => known === name) ?? this.#inOtherCase(name as string)
-    }
+    if (escaped) return this.#findEscaped(key, from, to)
     for (let n = 0; n < this.#bytes.length; n++) {
       const bytes = this.#bytes[n]!
       if (bytes.length !== length) continue
@@ -42,6 +40,14 @@ export class WatchedKeys {
     // As a string only what may be one.
     if (!this.#anyCase.some(name => name.length === length)) return null
     return this.#inOtherCase(key.toString('latin1', from, to))
+  }
+
+  #findEscaped(key: Buffer, from: number, to: number): string | null {
+    for (let n = 0; n < this.#bytes.length; n++) {
+      const name = this.#names[n]!
+      if (spells(key, from, to, this.#bytes[n]!, this.#anyCase.includes(name))) return name
+    }
+    return null
   }
 
   #inOtherCase(key: string): string | null {

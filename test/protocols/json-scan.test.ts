@@ -170,6 +170,17 @@ t.test('an object is empty or not, and other roots have no members', async t => 
   }
 })
 
+t.test('keys with escapes cost no string each, whatever their number', async t => {
+  const keys = [
+    '\\u006da', '\\u006dodem', '\\u006dodell', '\\u0073trea\\n', '\\ud83d\\ude00', '\\"', 'm\\u00f6del',
+  ]
+  const text = `{${keys.map(key => `"${key}":1`).join()},"\\u006d\\u006F\\u0064el":2,"strea\\u006D":true}`
+  const parse = t.capture(JSON, 'parse', JSON.parse)
+  const found = scanJson(Buffer.from(text), new WatchedKeys(['model', 'stream'], ['model']))
+  t.same(parse(), [])
+  t.ok(found.ok && found.fields.get('model')?.length === 1 && found.fields.get('stream')?.length === 1)
+})
+
 t.test('a key is known by what it decodes to', async t => {
   const thrice = valid('{"m\\u006fdel":1,"\\u006D\\u006f\\u0064\\u0065\\u006C":2,"model":3}')
   t.equal(thrice.fields.get('model')?.length, 3)
