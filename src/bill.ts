@@ -2,15 +2,9 @@ import type { Price } from './config/types.ts'
 import type { AttemptRecord } from './exchange.ts'
 import { cost, formatUsd } from './metering/cost.ts'
 import type { QuotedPrice } from './metering/prices.ts'
-import type { Settled } from './metering/settle.ts'
+import type { Bill, Settled } from './metering/settle.ts'
 import { blankUsage } from './metering/usage.ts'
 import type { Usage } from './metering/usage.ts'
-
-/** What an exchange used, and what that costs. */
-export interface Bill extends Settled {
-  /** Millionths of a millionth of a USD; null = nobody knows. */
-  readonly costPico: bigint | null
-}
 
 /** What one attempt contributed to an answer. */
 export interface Part {

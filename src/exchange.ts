@@ -5,7 +5,7 @@ import type { GatewayError } from './errors.ts'
 import type { LedgerEntry } from './ledger/entry.ts'
 import type { Reservation } from './limits/types.ts'
 import type { QuotedPrice } from './metering/prices.ts'
-import type { Answer } from './metering/settle.ts'
+import type { Answer, Bill } from './metering/settle.ts'
 import type { Share } from './metering/share.ts'
 import { classifyPath } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
@@ -51,6 +51,14 @@ export interface EarlierAnswer {
   readonly estimatedInput: number | null
   /** What it used. */
   readonly share: Share
+}
+
+/** What is said over a WebSocket, and what it costs. */
+export interface Session {
+  /** What has ended of it; null = nothing. */
+  readonly bill: Bill | null
+  push(chunk: Buffer): void
+  end(): Promise<Bill>
 }
 
 /** What can be ended from outside. */
@@ -104,6 +112,8 @@ export class Exchange {
   readonly earlier: EarlierAnswer[] = []
   /** What there is of a successful answer to settle by; null = none came. */
   answer: Answer | null = null
+  /** What is said over a WebSocket, where that is read. */
+  session: Session | null = null
   /** The content coding of an answer that is collected whole. */
   answerEncoding: string | null = null
   /** Nothing but its end was missing from the stream that broke, and the client got that: it has it whole. */

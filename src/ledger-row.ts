@@ -1,12 +1,11 @@
 import { add, addCost } from './bill.ts'
-import type { Bill } from './bill.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { End, LedgerRow } from './ledger/row.ts'
 import { cost } from './metering/cost.ts'
 import type { QuotedPrice } from './metering/prices.ts'
 import { isMetered, isUnmetered, provisionalUsage } from './metering/settle.ts'
-import type { Answer } from './metering/settle.ts'
+import type { Answer, Bill } from './metering/settle.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
 import { priceFor } from './metering/tier-price.ts'
 import { blankUsage } from './metering/usage.ts'
@@ -31,17 +30,30 @@ export function finalRow(
 
 /** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
 export function draftRow(exchange: Exchange): LedgerRow {
+  const { session, quoted: asked } = exchange
+  if (session?.bill) return draft(exchange, { ...session.bill, quoted: asked })
   const parts = provisional(exchange)
   const [{ meter, quoted }] = parts
   const usage = parts.map(part => part.usage).reduce(add)
   const isCounted = Object.values(usage).some(count => count !== null)
-  return row(exchange, {
-    end: 'interrupted',
-    error: null,
+  return draft(exchange, {
     usage,
     source: meter?.reading() ? 'mixed' : isCounted ? 'estimated' : 'none',
     quoted,
     costPico: isFree(exchange) ? 0n : parts.map(part => part.costPico).reduce(addCost),
+  })
+}
+
+type Known = Pick<Ending, 'usage' | 'source' | 'quoted' | 'costPico'>
+
+function draft(exchange: Exchange, { usage, source, quoted, costPico }: Known): LedgerRow {
+  return row(exchange, {
+    end: 'interrupted',
+    error: null,
+    usage,
+    source,
+    quoted,
+    costPico,
     durationMs: null,
     status: exchange.status === 0 ? null : exchange.status,
   })

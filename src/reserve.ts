@@ -10,6 +10,7 @@ import type { QuotedPrice } from './metering/prices.ts'
 import { isMetered } from './metering/settle.ts'
 import { dearest } from './metering/tier-price.ts'
 import { blankUsage } from './metering/usage.ts'
+import { isSession } from './protocols/endpoint.ts'
 
 /**
  * Sets aside the worst case that can be known of what the request may use, so
@@ -61,6 +62,10 @@ export function quote(gateway: Gateway, exchange: Exchange, candidate: Target): 
 function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const { body, classified, quoted } = exchange
   const { name } = classified.endpoint
+  // A WebSocket: how much it is going to use nobody knows, but that it uses something.
+  if (body === null && isSession(classified.endpoint)) {
+    return { tokens: 1, pico: exchange.model !== null && quoted === null ? null : 1n }
+  }
   if (!isMetered(name) || body === null) return { tokens: 0, pico: 0n }
   const { inputTokens, mediaTokens, maxOutputTokens, answers } = estimateRequest(name, body.bytes)
   exchange.estimatedInput = inputTokens

@@ -1,5 +1,5 @@
 import { billFor, joinBills } from './bill.ts'
-import type { Bill, Part } from './bill.ts'
+import type { Part } from './bill.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
@@ -7,7 +7,7 @@ import { finalRow } from './ledger-row.ts'
 import type { LedgerRow } from './ledger/row.ts'
 import { formatUsd } from './metering/cost.ts'
 import { settleUsage } from './metering/settle.ts'
-import type { Answer } from './metering/settle.ts'
+import type { Answer, Bill } from './metering/settle.ts'
 import { priceFor } from './metering/tier-price.ts'
 import { transcribe } from './transcribe.ts'
 import { withUnpacked } from './unpacked.ts'
@@ -40,7 +40,8 @@ export async function settle(
     })
     const last = settling instanceof Promise ? await settling : settling
     let bill = billFor(last, exchange.quoted)
-    if (exchange.earlier.length > 0) bill = await joined(exchange, bill)
+    if (exchange.session !== null) bill = await exchange.session.end()
+    else if (exchange.earlier.length > 0) bill = await joined(exchange, bill)
     // Until its end: what the settlement takes is nobody's waiting.
     const row = finalRow(exchange, failure, bill, endedAt - exchange.startedAt)
     ledger?.close(row, exchange.entry)

@@ -12,11 +12,13 @@ import { alarm } from './forward-log.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { draftRow } from './ledger-row.ts'
 import { admit, identify, open, route } from './pipeline.ts'
+import { isSession } from './protocols/endpoint.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { headersUp } from './proxy/headers.ts'
 import { isOperatorsFault, retryAfter } from './proxy/retry.ts'
 import { Tunnel } from './proxy/websocket.ts'
 import { reserve } from './reserve.ts'
+import { MeteredSession } from './session.ts'
 import { candidateId } from './routing/candidate.ts'
 import { servedBy } from './served-by.ts'
 import { settle } from './settle.ts'
@@ -144,15 +146,20 @@ async function openTunnel(
     clock: gateway.clock,
     timeouts: exchange.route?.timeouts ?? gateway.config.timeouts,
     startedAt: exchange.startedAt,
-    onOpen: () => {
+    onOpen: extensions => {
       exchange.status = 101
       record.status = 101
       trial.answered(gateway.clock.monotonic() - beganAt)
-      // What is said inside is not read: it was used, and nobody knows how much.
-      exchange.answer = { kind: 'none', delivered: true }
+      if (isSession(exchange.classified.endpoint)) {
+        exchange.session = new MeteredSession(gateway, exchange, extensions)
+      } else {
+        // What is said inside is not read: it was used, and nobody knows how much.
+        exchange.answer = { kind: 'none', delivered: true }
+      }
       if (exchange.entry) gateway.accounts.ledger?.progress(exchange.entry)
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
+    onData: chunk => exchange.session?.push(chunk),
   })
   exchange.underWay = { stop: reason => running.abort(reason) }
   const failure = await running.run(gateway.proxy)

@@ -32,14 +32,26 @@ const DELTA_SUFFIX = Buffer.from('.delta')
 const PICTURE_SUFFIX = Buffer.from('partial_image')
 const REASONING_PREFIX = Buffer.from('response.reasoning_')
 const CONTENT_TYPES = bytesOf(
-  'response.output_text.delta', 'response.refusal.delta', 'response.audio.transcript.delta',
+  'response.output_text.delta', 'response.text.delta', 'response.refusal.delta',
+  'response.audio.transcript.delta', 'response.audio_transcript.delta',
+  'response.output_audio_transcript.delta',
 )
 // Deltas of what is not text of the model's: sound, and what its commands printed.
-const OTHER_DELTAS = bytesOf('response.audio.delta', 'response.shell_call_output_content.delta')
+const OTHER_DELTAS = bytesOf(
+  'response.audio.delta', 'response.output_audio.delta', 'response.shell_call_output_content.delta',
+)
 
 export const RESPONSE_EVENTS: TypedEvents = {
   last: bytesOf('response.completed', 'response.incomplete', 'response.failed'),
   failed: bytesOf('response.failed', 'error'),
+  usageIn: RESPONSE,
+  pictures: false,
+}
+
+/** A session's events that are of a response: the others are for whoever meters the session. */
+export const REALTIME_EVENTS: TypedEvents = {
+  last: bytesOf('response.done'),
+  failed: bytesOf('error'),
   usageIn: RESPONSE,
   pictures: false,
 }

@@ -18,6 +18,7 @@ const READERS: Partial<Record<EndpointName, Reader>> = {
   'completions': readChat,
   'responses': readResponses,
   'responses.compact': readResponses,
+  'realtime': readRealtime,
   'embeddings': readEmbeddings,
   'images.generations': readImages,
   'images.edits': readImages,
@@ -77,6 +78,21 @@ function readResponses(usage: JsonObject, f: Figures): Usage {
     ...blankUsage(),
     ...splitInput(f, inputTokens, input.cached_tokens, input),
     ...splitOutput(f, outputTokens, f.object(usage.output_tokens_details), unexplained),
+  }
+}
+
+/** A realtime session's responses: what came from the cache stands in its kind, too. */
+function readRealtime(usage: JsonObject, f: Figures): Usage {
+  const input = f.object(usage.input_token_details)
+  const cached = f.object(input.cached_tokens_details)
+  const inputTokens = f.needed(usage.input_tokens)
+  return {
+    ...blankUsage(),
+    ...splitInput(f, inputTokens, input.cached_tokens, {
+      audio_tokens: rest(f.count(input.audio_tokens), f.count(cached.audio_tokens)),
+      image_tokens: rest(f.count(input.image_tokens), f.count(cached.image_tokens)),
+    }),
+    ...splitOutput(f, f.needed(usage.output_tokens), f.object(usage.output_token_details), null),
   }
 }
 

@@ -39,6 +39,12 @@ export interface Settled {
   readonly unread: boolean
 }
 
+/** What an exchange used, and what that costs. */
+export interface Bill extends Settled {
+  /** Millionths of a millionth of a USD; null = nobody knows. */
+  readonly costPico: bigint | null
+}
+
 /** How an endpoint's usage is made up when the upstream does not tell. */
 type Shape = 'text' | 'embedding' | 'transcript' | 'speech' | 'images' | 'unmetered'
 

@@ -4,7 +4,7 @@ import { GenerateMeter } from './meter-generate.ts'
 import { MessagesMeter } from './meter-messages.ts'
 import { OpaqueMeter } from './meter-opaque.ts'
 import { TranscriptMeter } from './meter-transcript.ts'
-import { IMAGE_EVENTS, RESPONSE_EVENTS, SPEECH_EVENTS, TypedMeter } from './meter-typed.ts'
+import { IMAGE_EVENTS, REALTIME_EVENTS, RESPONSE_EVENTS, SPEECH_EVENTS, TypedMeter } from './meter-typed.ts'
 import type { MeterLimits, StreamMeter } from './meter.ts'
 import type { TakeRoom } from './room.ts'
 import { MAX_EVENT } from './sse.ts'
@@ -44,6 +44,8 @@ export function createStreamMeter(endpoint: EndpointName, options: StreamMeterOp
       return new MessagesMeter(limits)
     case 'responses':
       return new TypedMeter(endpoint, RESPONSE_EVENTS, large)
+    case 'realtime':
+      return new TypedMeter(endpoint, REALTIME_EVENTS, limits)
     case 'images.generations':
     case 'images.edits':
       return new TypedMeter(endpoint, IMAGE_EVENTS, large)

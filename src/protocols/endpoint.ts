@@ -178,6 +178,11 @@ export function isOwn({ name }: Endpoint): boolean {
   return name === 'status' || name === 'models.list' || name === 'models.get'
 }
 
+/** Does a WebSocket to it carry responses of the model's, one after the other? */
+export function isSession({ name }: Endpoint): boolean {
+  return name === 'responses' || name === 'realtime'
+}
+
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
 export function isApiPath(path: string): boolean {
   return /^\/v1(?:beta)?\//i.test(path)

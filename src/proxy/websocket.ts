@@ -28,8 +28,14 @@ export interface TunnelOptions {
   readonly clock: Clock
   readonly timeouts: Timeouts
   readonly startedAt: number
-  /** Called when the tunnel stands: from now on the connection is the two peers' own. */
-  onOpen(): void
+  /**
+   * Called when the tunnel stands: from now on the connection is the two peers' own.
+   *
+   * @param extensions what they agreed on; null = nothing
+   */
+  onOpen(extensions: string | null): void
+  /** Looks on at what the upstream says from then on. */
+  onData(chunk: Buffer): void
 }
 
 interface Refusal {
@@ -158,20 +164,20 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#options.socket.off('readable', this.#mayHaveLeft)
     // http-proxy-3 writes the head as a string: one byte for each character, as they were read.
     this.#options.socket.setDefaultEncoding('latin1')
-    const { upgrade } = answer.headers
+    const { upgrade, 'sec-websocket-extensions': extensions = null } = answer.headers
     for (const name of Object.keys(answer.headers)) delete answer.headers[name]
     // These two open the tunnel; otherwise what is hop-by-hop stays behind.
     Object.assign(answer.headers, { connection: 'Upgrade', upgrade }, grouped(
       headersDown(answer.rawHeaders, { own, httpVersion: '1.1', filtered: false }),
     ))
     upstream.once('close', () => this.#end(null))
-    this.#options.onOpen()
+    this.#options.onOpen(extensions)
   }
 
   #watch(upstream: Duplex): void {
     const active = () => this.#deadlines.upstreamActive()
     active()
-    upstream.on('data', active)
+    upstream.on('data', active).on('data', this.#options.onData)
     this.#options.socket.on('data', active)
   }
 

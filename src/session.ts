@@ -1,0 +1,139 @@
+import { billFor, joinBills } from './bill.ts'
+import type { Exchange, Session } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { JsonCursor } from './metering/cursor.ts'
+import { SocketMessages } from './metering/messages-of-socket.ts'
+import { free, settleUsage } from './metering/settle.ts'
+import type { Bill } from './metering/settle.ts'
+import { createStreamMeter } from './metering/stream-meter.ts'
+import type { StreamMeter } from './metering/stream-meter.ts'
+import { priceFor } from './metering/tier-price.ts'
+import { blankUsage } from './metering/usage.ts'
+import { roomFor } from './observe.ts'
+import { quote } from './reserve.ts'
+
+const TYPE = Buffer.from('type')
+const MODEL = Buffer.from('model')
+const HOLDERS = [Buffer.from('response'), Buffer.from('session')]
+const OF_RESPONSES = 'response.'
+const BEFORE = Buffer.from('data: ')
+const BEHIND = Buffer.from('\n\n')
+const LINE_BREAKS = /[\r\n]/g
+
+/** Nobody knows what was used. */
+const UNKNOWN: Bill = {
+  usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
+}
+
+/**
+ * What is used over a WebSocket of the responses or the realtime protocol. Each
+ * response that the upstream makes there has the events of a stream, is metered
+ * and settled like one, and priced by the model that it says.
+ */
+export class MeteredSession implements Session {
+  /** What the responses cost that have ended; null = there was none. */
+  bill: Bill | null = null
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #messages: SocketMessages
+  /** Of the response that is under way. */
+  #meter: StreamMeter | null = null
+  #model: string | null = null
+  #settling = Promise.resolve()
+  #failed = false
+
+  /** @param extensions what the handshake agreed on */
+  constructor(gateway: Gateway, exchange: Exchange, extensions: string | null) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#messages = new SocketMessages(extensions, roomFor(gateway, exchange), message => {
+      try {
+        this.#read(message)
+      } catch (error) {
+        this.#fail(error)
+      }
+    })
+  }
+
+  /** Takes the next bytes that the upstream says. */
+  push(chunk: Buffer): void {
+    this.#messages.push(chunk)
+  }
+
+  /** No more will come. @returns what all of it costs */
+  async end(): Promise<Bill> {
+    await this.#messages.end()
+    if (this.#meter !== null) this.#settle(this.#meter, 'other')
+    await this.#settling
+    if (this.#messages.lost || this.#failed) this.#add(UNKNOWN)
+    return this.bill ?? billFor(free(), null)
+  }
+
+  #read(message: Buffer): void {
+    const { type, model } = headingOf(message)
+    this.#model = model ?? this.#model
+    if (!type.startsWith(OF_RESPONSES)) return
+    this.#meter ??= createStreamMeter(this.#exchange.classified.endpoint.name)
+    // A line break is white space in JSON, and the end of a line of a stream.
+    const isOneLine = !message.includes(0x0a) && !message.includes(0x0d)
+    const line = isOneLine ? message : Buffer.from(message.toString('utf8').replace(LINE_BREAKS, ' '))
+    this.#meter.push(Buffer.concat([BEFORE, line, BEHIND]))
+    if (!this.#meter.terminated) return
+    this.#settle(this.#meter, 'complete')
+    this.#meter = null
+  }
+
+  #settle(meter: StreamMeter, end: 'complete' | 'other'): void {
+    const answer = { kind: 'stream', meter } as const
+    const { accounts: { counter, ledger } } = this.#gateway
+    const exchange = this.#exchange
+    const { candidate } = exchange
+    const model = candidate?.model ?? exchange.model ?? this.#model
+    const quoted = candidate && quote(this.#gateway, exchange, { ...candidate, model })
+    // As the responses protocol is, whose events a realtime session's are.
+    const input = { endpoint: 'responses', end, answer, request: null, abandoned: 'none' } as const
+    this.#settling = this.#settling.then(async () => {
+      const settled = await settleUsage(input, counter)
+      exchange.quoted = priceFor(quoted, answer)
+      exchange.model ??= model
+      this.#add(billFor(settled, exchange.quoted))
+      if (exchange.entry) ledger?.progress(exchange.entry)
+    }).catch((error: unknown) => this.#fail(error))
+  }
+
+  /** A fault of our own is no reason to end what two others say to each other. */
+  #fail(err: unknown): void {
+    this.#failed = true
+    this.#gateway.log.error({ request: this.#exchange.id, err }, 'what a WebSocket said could not be metered')
+  }
+
+  #add(bill: Bill): void {
+    const both = this.bill === null ? [bill] : [this.bill, bill]
+    this.bill = joinBills(both.map(bill => ({ record: undefined, bill })))
+  }
+}
+
+/** An event's type, and the model that it names, as far as it tells. */
+function headingOf(message: Buffer): { readonly type: string, readonly model: string | null } {
+  const cursor = new JsonCursor(message)
+  let type = ''
+  let model: string | null = null
+  if (!cursor.beginObject()) return { type, model }
+  while (cursor.nextMember()) {
+    const isType = cursor.keyIs(TYPE)
+    if (HOLDERS.some(name => cursor.keyIs(name)) && cursor.isObject()) model = modelIn(cursor) ?? model
+    else if (cursor.skip() && isType) type = String(cursor.parsed())
+  }
+  return { type, model }
+}
+
+/** Of the object that the cursor is at, which is passed. */
+function modelIn(cursor: JsonCursor): string | null {
+  let model: string | null = null
+  cursor.beginObject()
+  while (cursor.nextMember()) {
+    const isModel = cursor.keyIs(MODEL) && cursor.isString()
+    if (cursor.skip() && isModel) model = String(cursor.parsed())
+  }
+  return model
+}

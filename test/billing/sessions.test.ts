@@ -1,0 +1,148 @@
+import { once } from 'node:events'
+import t from 'tap'
+import type { Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import type { ServerOptions } from 'ws'
+import type { LedgerRow } from '../../src/ledger/row.ts'
+import { KEY } from '../support/gateway.ts'
+import { startRawUpstream, startUpstream } from '../support/upstream.ts'
+import { connect } from '../support/wire.ts'
+import { costOf, openBooks, priced } from './books.ts'
+
+const BEARER = { authorization: `Bearer ${KEY}` }
+
+const USED = { input_tokens: 10, output_tokens: 4, output_tokens_details: { reasoning_tokens: 1 } }
+const completed = (model: string, usage: object | null = USED): object =>
+  ({ type: 'response.completed', response: { model, usage } })
+
+function textOf(message: string | object): string {
+  return typeof message === 'string' ? message : JSON.stringify(message)
+}
+
+/** Says these over a WebSocket of its own, one after the other, once it is asked. */
+async function startSpeaker(t: Test, said: readonly (string | object)[], options: ServerOptions = {}) {
+  const { server, url } = await startUpstream(t, (_req, res) => res.end())
+  new WebSocketServer({ server, ...options }).on('connection', peer => {
+    t.teardown(() => peer.terminate())
+    peer.on('error', () => {}).on('message', () => {
+      for (const one of said) peer.send(textOf(one))
+      peer.close()
+    })
+  })
+  return url
+}
+
+/** The row of a session in which the upstream says these. */
+async function sessionWith(
+  t: Test, said: readonly (string | object)[], { path = '/v1/responses', options = {} as ServerOptions } = {},
+): Promise<LedgerRow | undefined> {
+  const url = await startSpeaker(t, said, options)
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${url}", websocket: true } }
+routes: [{ path: "/v1/*", to: up }]
+${priced('m', 'n')}`)
+  const client = new WebSocket(books.gateway.url.replace(/^http/, 'ws') + path, { headers: BEARER })
+  const heard: string[] = []
+  client.on('message', data => heard.push((data as Buffer).toString()))
+  await once(client, 'open')
+  client.send('{"type":"response.create"}')
+  await once(client, 'close')
+  t.strictSame(heard, said.map(textOf), 'all of it passed')
+  await books.gateway.waitForLog(line => line.msg === 'exchange')
+  const [row] = [...(await books.close()).values()]
+  return row
+}
+
+const COST = costOf({ input: 10, output: 4, reasoning: 1 })
+
+const KINDS = { plain: {}, compressed: { perMessageDeflate: { threshold: 0 } } }
+for (const [what, options] of Object.entries(KINDS)) {
+  t.test(`every response that is made over a WebSocket is billed: ${what}`, async t => {
+    const row = await sessionWith(t, [
+      { type: 'response.created', response: { model: 'm' } },
+      { type: 'response.output_text.delta', delta: 'hello' },
+      completed('m'),
+      { type: 'codex.rate_limits', usage: { input_tokens: 1000 } },
+      JSON.stringify(completed('n'), null, '\r\n'),
+      { type: 'response.failed', response: { model: 'm', usage: null } },
+    ], { options })
+    t.match(row, {
+      end: 'complete', source: 'reported', status: 101, model: 'm',
+      usage: { inputTokens: 20, outputTokens: 8, reasoningTokens: 2 }, costPico: 2n * COST,
+    })
+  })
+}
+
+t.test('a response that is cut is counted, and one without a price has no cost', async t => {
+  const cut = await sessionWith(t, [
+    completed('m'), { type: 'response.created', response: { model: 'm' } },
+    { type: 'response.output_text.delta', delta: 'hello' },
+  ])
+  t.match(cut, {
+    source: 'mixed', usage: { outputTokens: 5 }, costPico: COST + costOf({ input: 0, output: 1 }),
+  })
+  const unpriced = await sessionWith(t, [completed('m'), completed('nobody-knows')])
+  t.match(unpriced, { source: 'reported', usage: { outputTokens: 8 }, costPico: null })
+})
+
+t.test('where nothing was asked for nothing is paid, and what cannot be read has no cost', async t => {
+  t.match(await sessionWith(t, [{ type: 'error', error: { code: 'x' } }, '[]', 'no JSON']), { costPico: 0n })
+  const url = await startRawUpstream(t, socket => {
+    socket.once('data', () => {
+      const masked = Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+      socket.end(masked)
+    })
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${url.url}", websocket: true } }
+routes: [{ path: "/v1/*", to: up }]
+${priced('m')}`)
+  const client = await connect(t, books.gateway.url)
+  client.send([
+    'GET /v1/responses HTTP/1.1', 'Host: gateway', `Authorization: Bearer ${KEY}`, 'Connection: Upgrade',
+    'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '',
+  ].join('\r\n'))
+  await client.ended
+  await books.gateway.waitForLog(line => line.msg === 'exchange')
+  const [row] = [...(await books.close()).values()]
+  t.match(row, { costPico: null, usage: { inputTokens: null } })
+})
+
+t.test('a realtime session is billed by the model of its address', async t => {
+  const row = await sessionWith(t, [
+    { type: 'session.created', session: { model: 'gpt-realtime-2026' } },
+    { type: 'conversation.item.input_audio_transcription.delta', delta: 'said by the client' },
+    { type: 'response.output_audio_transcript.delta', delta: 'hi' },
+    { type: 'response.done', response: { usage: {
+      input_tokens: 100, output_tokens: 20,
+      input_token_details: {
+        audio_tokens: 50, text_tokens: 50, cached_tokens: 30, cached_tokens_details: { audio_tokens: 20 },
+      },
+      output_token_details: { audio_tokens: 15, text_tokens: 5 },
+    } } },
+  ], { path: '/v1/realtime?model=m' })
+  t.match(row, {
+    source: 'reported', model: 'm', endpoint: 'realtime',
+    costPico: costOf({ input: 100, cached: 30, output: 20 }),
+    usage: { inputTokens: 100, cachedInputTokens: 30, inputAudioTokens: 30, outputAudioTokens: 15 },
+  })
+})
+
+t.test('what was used over a WebSocket counts in the budget when it has ended', async t => {
+  const url = await startSpeaker(t, [completed('m')])
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${url}", websocket: true } }
+routes: [{ path: "/v1/*", to: up }]
+limits: { budget: { usd: 0.0000001, per: total } }
+${priced('m')}`)
+  const address = `${books.gateway.url.replace(/^http/, 'ws')}/v1/responses`
+  const open = () => new WebSocket(address, { headers: BEARER }).on('error', () => {})
+  const first = open()
+  await once(first, 'open')
+  first.send('{}')
+  await once(first, 'close')
+  await books.gateway.waitForLog(line => line.msg === 'exchange')
+  const [, refused] = await once(open(), 'unexpected-response')
+  t.match(refused, { statusCode: 429 })
+})
