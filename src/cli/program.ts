@@ -15,7 +15,7 @@ const HELP = `
 Examples:
   gateway init                         write a gateway.yaml to start from
   gateway check --config gateway.yaml  say what is wrong with it
-  gateway explain --path /v1/messages    say where a request would go
+  gateway explain --path /v1/messages  say where a request would go
   gateway serve --config gateway.yaml  serve it
   gateway usage --since 24h --by key   say who used what, and what it cost
   gateway keys create --name team-a    make a key and print it
