@@ -227,7 +227,7 @@ export interface LedgerConfig {
 
 export interface BillingConfig {
   /**
-   * What a non-streaming request costs that the client left before any answer:
+   * What a request costs that the client left before any answer:
    * `prompt` bills the estimated prompt, `none` nothing.
    */
   readonly abandoned: 'prompt' | 'none'
