@@ -1,5 +1,6 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { code, generatedFrom, plain, table } from './markdown.ts'
+import { OWN } from './openapi.ts'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
@@ -15,19 +16,32 @@ export function httpApiPage(api: OpenAPIV3_1.Document): string {
 For machines: <a href="../openapi.json" target="_self">openapi.json</a> (OpenAPI 3.1).
 
 ${plain(api.info.description ?? '')} Any other path under \`/v1\` or \`/v1beta\` is forwarded as it is if a route takes
-it. A \`GET\` may also be a \`HEAD\`.
+it, and a path elsewhere if a route names it. A \`GET\` may also be a \`HEAD\`. What stands under \`/v1beta/models/{model}:\` is
+served under \`/v1/models/{model}:\` too.
 
 A key is taken from \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\` or \`?key=\`, and never goes upstream.
 
 Every answer carries:
 
-${table(['Header', 'Meaning'], Object.entries(api.components?.headers ?? {})
-    .map(([name, header]) => [code(name), plain('description' in header ? header.description ?? '' : '')]))}
+${headerTable(api, name => OWN.includes(name))}
+
+And one that an upstream gave:
+
+${headerTable(api, name => !OWN.includes(name))}
+
+For a key with limits, [how much is left of them](../limits.md#what-the-client-sees) comes with these.
 
 An error of the gateway has the shape of the path's protocol: see [errors](../errors.md).
 
 ${sections.join('\n\n')}
 `
+}
+
+function headerTable(api: OpenAPIV3_1.Document, belongs: (name: string) => boolean): string {
+  const headers = Object.entries(api.components?.headers ?? {}).filter(([name]) => belongs(name))
+  return table(['Header', 'Meaning'], headers.map(
+    ([name, header]) => [code(name), plain('description' in header ? header.description ?? '' : '')],
+  ))
 }
 
 function rowsOf(api: OpenAPIV3_1.Document, tag: string): string[][] {
@@ -43,12 +57,13 @@ function body({ requestBody }: OpenAPIV3_1.OperationObject): string {
 }
 
 function answer({ responses }: OpenAPIV3_1.OperationObject): string {
-  const { 200: ok } = responses as Record<string, OpenAPIV3_1.ResponseObject>
-  return kinds(ok?.content ?? {})
+  const { 101: socket, 200: ok } = responses as Record<string, OpenAPIV3_1.ResponseObject>
+  return socket ? 'WebSocket' : kinds(ok?.content ?? {})
 }
 
 const KINDS: Readonly<Record<string, string>> = {
   'application/json': 'JSON', 'multipart/form-data': 'form', 'text/event-stream': 'events',
+  'text/plain': 'text', 'audio/*': 'sound',
 }
 
 function kinds(content: object): string {

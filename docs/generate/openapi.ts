@@ -13,6 +13,10 @@ interface About {
   readonly response?: string
   /** It answers with server-sent events when it is asked to. */
   readonly streams?: true
+  /** What it answers with beside JSON and events. */
+  readonly types?: readonly string[]
+  /** It never answers with JSON. */
+  readonly noJson?: true
   readonly query?: readonly (readonly [name: string, meaning: string])[]
   readonly headers?: readonly (readonly [name: string, meaning: string])[]
 }
@@ -31,9 +35,9 @@ const ABOUT: Readonly<Record<Named, About>> = {
   'embeddings': { summary: 'Embeddings' },
   'images.generations': { summary: 'Make an image', streams: true },
   'images.edits': { summary: 'Change an image', streams: true },
-  'audio.transcriptions': { summary: 'Speech to text', streams: true },
-  'audio.translations': { summary: 'Speech to English text' },
-  'audio.speech': { summary: 'Text to speech', streams: true },
+  'audio.transcriptions': { summary: 'Speech to text', streams: true, types: ['text/plain'] },
+  'audio.translations': { summary: 'Speech to English text', types: ['text/plain'] },
+  'audio.speech': { summary: 'Text to speech', streams: true, types: ['audio/*'], noJson: true },
   'realtime': {
     summary: 'Realtime session, a WebSocket; 426 over plain HTTP', query: [['model', 'the model of the session']],
   },
@@ -57,6 +61,10 @@ const ABOUT: Readonly<Record<Named, About>> = {
 const ERROR_SHAPES: Readonly<Record<ProtocolName, string>> = {
   chat: 'ChatError', messages: 'MessagesError', generate: 'GenerateError',
 }
+
+/** Headers of every answer, and of those that an upstream gave. */
+export const OWN: readonly string[] = ['x-gateway-request-id', 'x-gateway-version', 'via']
+const FORWARDED: readonly string[] = ['x-gateway-upstream', 'x-gateway-attempts']
 
 const TAGS: Readonly<Record<ProtocolName, string>> = {
   chat: 'Chat completions', messages: 'Messages', generate: 'Generate content',
@@ -94,6 +102,10 @@ export function openApi(): OpenAPIV3_1.Document {
         'x-gateway-request-id': { description: 'Quote it when you report a problem.', schema: { type: 'string' } },
         'x-gateway-version': { description: 'Version of the gateway.', schema: { type: 'string' } },
         'via': { description: 'The gateway names itself here.', schema: { type: 'string' } },
+        'x-gateway-upstream': { description: 'The upstream that gave the answer.', schema: { type: 'string' } },
+        'x-gateway-attempts': {
+          description: 'How many attempts it took, this one included.', schema: { type: 'integer' },
+        },
       },
       schemas: SCHEMAS,
     },
@@ -111,11 +123,19 @@ function operation(path: string, method: string, endpoint: Endpoint, about: Abou
     parameters: parameters(path, about),
     ...body !== 'none' && { requestBody: { required: true, content: requestContent(body, about) } },
     responses: {
-      200: { description: 'The answer.', headers: ownHeaders(), content: answerContent(about) },
+      ...name === 'realtime'
+        ? { 101: { description: 'The WebSocket.', headers: headers([...OWN, ...FORWARDED]) } }
+        : {
+            200: {
+              description: 'The answer.',
+              headers: headers(isOwn ? OWN : [...OWN, ...FORWARDED]),
+              content: answerContent(about),
+            },
+          },
       ...name === 'status' && { 503: { description: 'The gateway is shutting down.', content: json('Status') } },
       default: {
         description: "An error of the gateway, in the protocol's own shape, or an error of the upstream as it is.",
-        headers: ownHeaders(),
+        headers: headers(OWN),
         content: json(ERROR_SHAPES[protocol]),
       },
     },
@@ -139,9 +159,12 @@ function requestContent(kind: BodyKind, { request }: About): Record<string, Open
   return kind === 'form' ? form : kind === 'json_or_form' ? { ...asJson, ...form } : asJson
 }
 
-function answerContent({ response, streams }: About): Record<string, OpenAPIV3_1.MediaTypeObject> {
+function answerContent(
+  { response, streams, types = [], noJson }: About,
+): Record<string, OpenAPIV3_1.MediaTypeObject> {
   return {
-    ...json(response ?? 'AnyAnswer'),
+    ...!noJson && json(response ?? 'AnyAnswer'),
+    ...Object.fromEntries(types.map(type => [type, {}])),
     ...streams && { 'text/event-stream': { schema: { type: 'string' } } },
   }
 }
@@ -150,7 +173,6 @@ function json(schema: string): Record<string, OpenAPIV3_1.MediaTypeObject> {
   return { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } }
 }
 
-function ownHeaders(): Record<string, OpenAPIV3_1.ReferenceObject> {
-  const names = ['x-gateway-request-id', 'x-gateway-version', 'via']
+function headers(names: readonly string[]): Record<string, OpenAPIV3_1.ReferenceObject> {
   return Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]))
 }
