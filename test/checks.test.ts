@@ -64,10 +64,12 @@ routes: [{ to: a }]
   await gateway.waitForLog(line => line.msg === 'the upstream is well again')
 })
 
-t.test('silence and a reset are no better than a 500', async t => {
+t.test('silence and a reset are no better than a 500, and the status tells at once', async t => {
   const silent = await startRawUpstream(t, () => {})
   const resetting = await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))
   const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
 upstreams:
   silent: { url: "${silent.url}", health: { path: /, every: 10ms } }
   resetting: { url: "${resetting.url}", health: { path: /, every: 10ms } }
@@ -77,6 +79,12 @@ routes: [{ to: [silent, resetting] }]
     gateway.waitForLog(line => line.msg === 'the upstream is not well' && line.upstream === upstream)
   t.match(await notWell('resetting'), { why: 'upstream_reset' })
   t.match(await notWell('silent'), { why: /timeout/ })
+  const answer = await fetch(`${gateway.addresses.console}/api/status`)
+  const { upstreams } = await answer.json() as { upstreams: object[] }
+  t.match(new Set(upstreams), new Set([
+    { upstream: 'resetting', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
+    { upstream: 'silent', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
+  ]))
 })
 
 t.test('a gateway that is closed asks no more', async t => {

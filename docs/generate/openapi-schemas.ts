@@ -94,7 +94,26 @@ export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
       version: text,
       status: { ...text, description: 'ok, or what it is about to do.' },
       running: { ...count, description: 'Exchanges under way.' },
+      worker: { ...count, description: 'Which of several workers answers.' },
+      body_bytes: { ...count, description: 'Bytes of bodies in memory, of server.body_memory.' },
       config: { type: 'object', description: 'When the configuration was loaded, and why a later one was not taken.' },
+      upstreams: {
+        type: 'array',
+        description: 'On console.listen alone: the circuit of each candidate that was asked, and upstreams that fail ' +
+          'their checks before any of theirs was, with an empty model.',
+        items: {
+          type: 'object',
+          required: ['upstream', 'model', 'circuit', 'opens_in_ms', 'in_flight', 'first_byte_ms'],
+          properties: {
+            upstream: text,
+            model: text,
+            circuit: { enum: ['closed', 'open', 'probing'] },
+            opens_in_ms: { type: ['integer', 'null'], description: 'null: not before a check is passed.' },
+            in_flight: count,
+            first_byte_ms: { type: ['integer', 'null'], description: 'A moving average; null: none yet.' },
+          },
+        },
+      },
     },
   },
   ChatError: {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { candidateOf } from './candidate.ts'
+import { candidateOf, withoutModel } from './candidate.ts'
 import type { CandidateId } from './candidate.ts'
 
 export interface HealthOptions {
@@ -102,9 +102,12 @@ export class Health {
     }
   }
 
-  /** Every candidate that was asked, for the status page. */
+  /** For the status: every candidate that was asked, and upstreams that fail their checks before any was. */
   conditions(): [id: CandidateId, condition: Condition][] {
-    return [...this.#records.keys()].map(id => [id, this.condition(id)])
+    const ids = [...this.#records.keys()]
+    const asked = new Set(ids.map(id => candidateOf(id)[0]))
+    const unasked = [...this.#failing.keys()].filter(name => !asked.has(name)).map(withoutModel)
+    return [...ids, ...unasked.filter(id => this.#isDown(id))].map(id => [id, this.condition(id)])
   }
 
   /** May it be asked now? An open circuit lets one probe through when its time is up. */

@@ -245,3 +245,17 @@ t.test('an upstream that is checked no more is judged by its requests alone', t 
   t.ok(health.allows('up\nx'))
   t.end()
 })
+
+t.test('an upstream that fails its checks is told of before it was asked for anything', t => {
+  const { health } = setUp()
+  health.checked('up', false)
+  t.strictSame(health.conditions(), [])
+  health.checked('up', false)
+  t.match(health.conditions(), [['up\n', { circuit: 'open', opensIn: Infinity, inFlight: 0 }]])
+  health.begin('up\nm')
+  t.match(health.conditions(), [['up\nm', { circuit: 'open', opensIn: Infinity, inFlight: 1 }]])
+  t.equal(health.conditions().length, 1)
+  health.checked('up', true)
+  t.match(health.conditions(), [['up\nm', { circuit: 'closed' }]])
+  t.end()
+})
