@@ -59,6 +59,23 @@ t.test('an upstream that refuses the operator\'s credential, and one that does n
   )
 })
 
+t.test('an upstream that fails its checks and was asked for nothing', async t => {
+  const upstream = await startUpstream(t, (_req, res) => res.writeHead(500).end())
+  const gateway = await startConsole(t, YAML
+    .replace('upstreams: {', `$& gone: { url: "${upstream.url}", health: { path: /, every: 10ms } },`)
+    .replace('routes: [', 'routes: [{ model: lost, to: { upstream: gone, model: x } },'))
+  await gateway.waitForLog(line => line['msg'] === 'the upstream is not well')
+  t.match(await concernsOf(gateway), [{ kind: 'circuit_open', subject: 'gone', message: /^gone fails/ }])
+  const browser = await gateway.login(OPS)
+  const { upstreams } = (await browser.ask('/upstreams')).json as { upstreams: { name: string }[] }
+  t.match(upstreams.find(({ name }) => name === 'gone'), {
+    health: 'down', candidates: [{ model: null, circuit: 'open', opens_in_ms: null }],
+  })
+  t.match((await browser.ask('/routes')).json, {
+    routes: [{ targets: [{ upstream: 'gone', circuit: 'open' }] }],
+  })
+})
+
 t.test('a configuration that was not taken, and one that waits for a restart', async t => {
   const gateway = await startConsole(t)
   t.match(await gateway.change(YAML.replace('routes:', 'rautes:')), { applied: false })

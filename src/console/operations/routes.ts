@@ -112,6 +112,14 @@ function shownValue(name: string, value: string, { upstream }: Target): string {
   return name === upstream.auth?.header || Object.hasOwn(upstream.headers, name) ? '***' : value
 }
 
+/** @param known of the upstream; a model of it that was not asked for is as well as its checks say */
+function circuitOf(model: string, known: readonly CandidateState[]): CandidateState['circuit'] {
+  const asked = known.find(state => state.model === model)
+  if (asked) return asked.circuit
+  const failsChecks = known.some(state => state.circuit === 'open' && state.opens_in_ms === null)
+  return failsChecks ? 'open' : 'closed'
+}
+
 function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateState[]>): RouteRow {
   const { index, line, path, models, targets, strategy, affinity, retries, on, resume, timeouts } = route
   return {
@@ -124,8 +132,7 @@ function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateSt
       model,
       weight,
       prefill,
-      circuit: model === null ? 'unknown' : states.get(name)
-        ?.find(state => state.model === model)?.circuit ?? 'closed',
+      circuit: model === null ? 'unknown' : circuitOf(model, states.get(name) ?? []),
     })),
     strategy,
     affinity: affinity && affinityText(affinity),
