@@ -27,6 +27,25 @@ export interface QuotedPrice {
   readonly serviceTiers?: ReadonlyMap<string, QuotedPrice>
 }
 
+/** Addresses of vendors beside those that the catalogue knows: of regions, of other kinds of access. */
+const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
+  [/^[a-z]+\.api\.openai\.com$/, 'openai'],
+  [/^[a-z\d]+\.api\.cognitive\.microsoft\.com$/, 'azure'],
+  [/^bedrock-(?:runtime-fips\.[a-z\d-]+\.amazonaws\.com|mantle\.[a-z\d-]+\.api\.aws)$/, 'aws'],
+  [/^api\.together\.ai$/, 'together'],
+]
+/** What Ollama serves: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model by such a name. */
+const TAGGED = /:(?:latest|cloud|[a-z]?\d[\w.]*[bmt])\b/i
+/** The catalogue takes each name that begins with deepseek-r1 for it; these are small models of others. */
+const R1 = 'deepseek-reasoner'
+const DISTILLED = /distill|-(?:qwen|llama)/i
+const FREE: Price = Object.freeze({ input: '0', output: '0' })
+
+/** Of others that are listed without any price it is only known that it is not by tokens. */
+function isFree(id: string, listed: object): boolean {
+  return id.endsWith(':free') && Object.keys(listed).length === 0
+}
+
 /**
  * Builds the price book from the configuration's models and the catalogue of the
  * package @pydantic/genai-prices: the data inside the package, nothing is fetched.
@@ -61,14 +80,18 @@ class Book implements PriceBook {
 
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null {
     const own = this.#own.get(model) ?? (alias === undefined ? undefined : this.#own.get(alias))
-    return own ?? this.#listed(upstream, model.replace(/^models\//, ''), at)
+    return own ?? this.#listed(upstream, model.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
   }
 
-  #listed(upstream: URL | null, model: string, at: Date): QuotedPrice | null {
+  #listed(upstream: URL | null, name: string, at: Date): QuotedPrice | null {
     const providerId = upstream && this.#providerOf(upstream)
+    if (providerId === null && TAGGED.test(name)) return null
+    const model = providerId === 'google' ? name.replace(/^google\//, '') : name
     const { calcPrice } = this.#catalogue
-    const listed = calcPrice({}, model, { timestamp: at, ...(providerId ? { providerId } : {}) })?.model_price
-    if (!listed) return null
+    const found = calcPrice({}, model, { timestamp: at, ...(providerId ? { providerId } : {}) })
+    if (found === null || (found.model.id === R1 && DISTILLED.test(model))) return null
+    const listed = found.model_price
+    if (isFree(found.model.id, listed)) return { price: FREE, version: this.#version }
     let quoted = this.#translated.get(listed)
     if (quoted === undefined) {
       const price = fromCatalogue(listed)
@@ -91,7 +114,9 @@ class Book implements PriceBook {
     const url = upstream.origin + upstream.pathname
     let id = this.#providers.get(url)
     if (id === undefined) {
-      id = this.#catalogue.findProvider({ providerApiUrl: url })?.id ?? null
+      const { hostname } = upstream
+      id = this.#catalogue.findProvider({ providerApiUrl: url })?.id
+        ?? OTHER_HOSTS.find(([pattern]) => pattern.test(hostname))?.[1] ?? null
       this.#providers.set(url, id)
     }
     return id

@@ -62,6 +62,54 @@ t.test('the upstream tells whose price it is; one that is unknown goes by the mo
   t.strictSame(perplexity?.price, { input: '1', output: '1', perRequest: '0.012' })
 })
 
+t.test("a vendor's other addresses are its own", async t => {
+  const prices = book()
+  const same = (url: string, usual: string, model: string) => {
+    const price = prices.priceOf(new URL(usual), model, AT)?.price
+    t.ok(price, `${model} is known`)
+    t.strictSame(prices.priceOf(new URL(url), model, AT)?.price, price, `${model} at ${url}`)
+  }
+  const bedrock = 'https://bedrock-runtime.us-east-1.amazonaws.com'
+  const claude = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'
+  same('https://eu.api.openai.com', 'https://api.openai.com', 'text-embedding-3-small')
+  same('https://us.api.openai.com/v1', 'https://api.openai.com', 'ft:gpt-4o-2024-08-06:acme::abc')
+  same('https://eastus.api.cognitive.microsoft.com', 'https://x.openai.azure.com', 'phi-4')
+  same('https://bedrock-runtime-fips.us-east-1.amazonaws.com/openai', bedrock, claude)
+  same('https://bedrock-mantle.us-east-1.api.aws', bedrock, claude)
+  same('https://api.together.ai', 'https://api.together.xyz', 'meta-llama/Llama-3.3-70B-Instruct-Turbo')
+  const elsewhere = new URL('https://eu.api.openai.com.example.com')
+  t.equal(prices.priceOf(elsewhere, 'text-embedding-3-small', AT), null)
+})
+
+t.test("Google's models have its name in front where it speaks chat, and their publisher's", async t => {
+  const google = new URL('https://us-central1-aiplatform.googleapis.com')
+  const flash = book().priceOf(google, 'gemini-2.5-flash', AT)
+  t.ok(flash)
+  t.strictSame(book().priceOf(google, 'google/gemini-2.5-flash', AT), flash)
+  t.strictSame(book().priceOf(google, 'publishers/google/models/gemini-2.5-flash', AT), flash)
+  t.equal(book().priceOf(google, 'meta/gemini-2.5-flash', AT), null)
+})
+
+t.test('what is for free costs 0, where the catalogue says so', async t => {
+  const prices = book()
+  const openRouter = new URL('https://openrouter.ai/api')
+  const free = prices.priceOf(openRouter, 'deepseek/deepseek-r1:free', AT)
+  t.strictSame(free?.price, { input: '0', output: '0' })
+  t.equal(prices.priceOf(openRouter, 'nobody/nothing:free', AT), null)
+  t.equal(prices.priceOf(openRouter, 'google/lyria-3-pro-preview', AT), null, 'it is paid for by the song')
+})
+
+t.test('open weights that somebody serves are not at the price of who made them', async t => {
+  const prices = book()
+  t.ok(prices.priceOf(ELSEWHERE, 'deepseek-r1', AT))
+  for (const model of [
+    'deepseek-r1:7b', 'deepseek-r1:671b-cloud', 'deepseek-r1:1.5b-qwen-distill-q4_K_M', 'deepseek-r1:latest',
+    'DeepSeek-R1-Distill-Qwen-7B', 'gemini-3-pro-preview:cloud', 'mixtral-8x7b:8x7b',
+  ]) t.equal(prices.priceOf(ELSEWHERE, model, AT), null, model)
+  const groq = new URL('https://api.groq.com/openai')
+  t.ok(prices.priceOf(groq, 'deepseek-r1-distill-llama-70b', AT), 'but at the price of who is paid')
+})
+
 t.test('prices that change with the date', async t => {
   const prices = book()
   // OpenAI cut o3 by 80 % on 2025-06-10.
