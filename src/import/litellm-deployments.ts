@@ -65,9 +65,8 @@ class ModelList {
     if (group === null || written === null) {
       return this.#skip(path, 'an entry needs model_name and litellm_params.model')
     }
-    const named = providerOf(written)
-    const custom = this.#source.text([...params, 'custom_llm_provider'])
-    const provider = custom ?? named.provider
+    const named = providerOf(written, this.#source.text([...params, 'custom_llm_provider']))
+    const { provider } = named
     const found = findProvider(provider)
     if (found === null) return this.#skip(path, `${provider}: ${whyNot(provider)}`)
     const url = this.#url(params, provider, found)

@@ -13,6 +13,7 @@ export interface Provider {
 
 const PROVIDERS: Readonly<Record<string, Provider>> = {
   openai: chat('https://api.openai.com', 'OPENAI_API_KEY'),
+  'text-completion-openai': chat('https://api.openai.com', 'OPENAI_API_KEY'),
   anthropic: {
     url: 'https://api.anthropic.com', variable: 'ANTHROPIC_API_KEY', auth: 'x-api-key', protocol: 'messages',
     headers: { 'anthropic-version': '2023-06-01' },
@@ -34,6 +35,9 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   cerebras: chat('https://api.cerebras.ai', 'CEREBRAS_API_KEY'),
   nvidia_nim: chat('https://integrate.api.nvidia.com', 'NVIDIA_NIM_API_KEY'),
   cohere: chat('https://api.cohere.ai/compatibility', 'COHERE_API_KEY'),
+  cohere_chat: chat('https://api.cohere.ai/compatibility', 'COHERE_API_KEY'),
+  dashscope: chat('https://dashscope-intl.aliyuncs.com/compatible-mode', 'DASHSCOPE_API_KEY'),
+  sambanova: chat('https://api.sambanova.ai', 'SAMBANOVA_API_KEY'),
   moonshot: chat('https://api.moonshot.ai', 'MOONSHOT_API_KEY'),
   ollama: chat('http://127.0.0.1:11434', null),
   ollama_chat: chat('http://127.0.0.1:11434', null),
@@ -48,10 +52,13 @@ const EXPIRING = 'Vertex AI wants access tokens that expire within the hour; use
 /** Providers that LiteLLM knows and that a url with a fixed credential cannot reach. */
 const OUT_OF_REACH: Readonly<Record<string, string>> = {
   bedrock: 'requests to Bedrock are signed one by one (SigV4), which the gateway does not do',
+  bedrock_converse: 'requests to Bedrock are signed one by one (SigV4), which the gateway does not do',
   sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',
   vertex_ai: EXPIRING,
   vertex_ai_beta: EXPIRING,
   perplexity: 'its chat API does not live under /v1',
+  zai: 'its chat API does not live under /v1',
+  github: 'its chat API does not live under /v1',
   deepinfra: 'its chat API does not live under /v1',
   huggingface: 'its API is none of the three protocols',
   replicate: 'its API is none of the three protocols',
@@ -64,18 +71,22 @@ export interface NamedModel {
   readonly model: string
 }
 
-/** `anthropic/claude-x` is the provider and the model; without a known prefix the model's name tells. */
-export function providerOf(model: string): NamedModel {
+/**
+ * `anthropic/claude-x` is the provider and the model; without a prefix the model's name tells.
+ *
+ * @param custom the provider that the entry names itself, or null
+ */
+export function providerOf(model: string, custom: string | null): NamedModel {
   const [prefix = '', ...rest] = model.split('/')
   const isKnown = Object.hasOwn(PROVIDERS, prefix) || Object.hasOwn(OUT_OF_REACH, prefix)
-  if (rest.length > 0 && isKnown) {
+  if (rest.length > 0 && (isKnown || custom === null)) {
     // azure/responses/x says how LiteLLM is to call it.
     const name = rest.join('/')
     const hasMode = prefix === 'openai' || prefix === 'azure'
-    return { provider: prefix, model: hasMode ? name.replace(/^responses\//, '') : name }
+    return { provider: custom ?? prefix, model: hasMode ? name.replace(/^responses\//, '') : name }
   }
   const provider = model.startsWith('claude') ? 'anthropic' : model.startsWith('gemini') ? 'gemini' : 'openai'
-  return { provider, model }
+  return { provider: custom ?? provider, model }
 }
 
 export function findProvider(name: string): Provider | null {

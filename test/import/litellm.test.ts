@@ -241,3 +241,33 @@ t.test('whatever the file says, the result is a configuration without errors', a
     load(t, importLitellm(stringify(content)))
   }), { numRuns: 100 })
 })
+
+t.test("a provider that is not known here is told, and nobody's credential goes to OpenAI for it", async t => {
+  const entries: [model: string, more?: object][] = [
+    ['zai/glm-4.6', { api_key: 'os.environ/ZAI_KEY' }],
+    ['xinference/llama', { api_base: 'http://x:1/v1' }],
+    ['meta-llama/Llama-3', {
+      custom_llm_provider: 'openai', api_base: 'http://y:1/v1', api_key: 'os.environ/Y_KEY',
+    }],
+    ['dashscope/qwen-max'],
+    ['cohere_chat/command-a'],
+    ['text-completion-openai/gpt-3.5-turbo-instruct'],
+  ]
+  const imported = importLitellm(stringify({
+    model_list: entries.map(([model, more], i) => ({ model_name: `m${i}`, litellm_params: { model, ...more } })),
+  }))
+  const config = load(t, imported)
+  const targets = ['m2', 'm3', 'm4', 'm5'].map(name => routeOf(config, name).targets[0])
+  t.strictSame(targets.map(target => [target?.upstream.url?.href, target?.model]), [
+    ['http://y:1/', 'meta-llama/Llama-3'],
+    ['https://dashscope-intl.aliyuncs.com/compatible-mode', 'qwen-max'],
+    ['https://api.cohere.ai/compatibility', 'command-a'],
+    ['https://api.openai.com/', 'gpt-3.5-turbo-instruct'],
+  ])
+  t.equal(config.routes.length, targets.length)
+  t.strictSame(imported.variables, ['COHERE_API_KEY', 'DASHSCOPE_API_KEY', 'OPENAI_API_KEY', 'Y_KEY'])
+  const told = imported.notes.map(({ text }) => text)
+  t.match(told.filter(text => /^(zai|xinference): /.test(text)), [
+    'zai: its chat API does not live under /v1', 'xinference: the provider is not known here',
+  ])
+})
