@@ -79,7 +79,7 @@ class ModelList {
     return {
       group,
       model,
-      upstream: this.#upstream(provider, { url, ...this.#credential(params, provider, found) }),
+      upstream: this.#upstream(provider, { url, ...this.#credential(params, provider, found, url) }),
       weight: this.#weight(params),
       order: this.#source.number([...params, 'order']),
       timeout: this.#source.number([...params, 'timeout']),
@@ -121,9 +121,9 @@ class ModelList {
     return bare
   }
 
-  #credential(params: Path, provider: string, found: Provider): Omit<Upstream, 'url'> {
+  #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, 'url'> {
     const headers = { ...found.headers, ...this.#headers(params) }
-    const secret = this.#secret([...params, 'api_key'], provider, found.variable)
+    const secret = this.#secret([...params, 'api_key'], provider, found, url)
     const auth = found.auth === 'bearer'
       ? { bearer: secret ?? '' }
       : { header: found.auth, value: secret ?? '' }
@@ -131,11 +131,15 @@ class ModelList {
   }
 
   /** A reference to the environment, whatever the file has; null where none is needed. */
-  #secret(path: Path, provider: string, usual: string | null): string | null {
+  #secret(path: Path, provider: string, { variable: usual, url: own }: Provider, url: string): string | null {
     const written = this.#source.text(path)
     if (written === null && usual === null) return null
     const named = written === null ? null : variableOf(written)
-    const name = named ?? usual ?? `${provider.toUpperCase()}_API_KEY`
+    // The usual variable holds the provider's own key, which is nobody else's business.
+    const isElsewhere = written !== null && own !== null && url !== own && URL.canParse(url)
+    const name = named
+      ?? (isElsewhere ? `KEY_FOR_${new URL(url).hostname.toUpperCase().replace(/\W+/g, '_')}` : usual)
+      ?? `${provider.toUpperCase()}_API_KEY`
     if (written !== null && named === null) {
       this.#note(path, `the key itself is not copied: put it into the environment as ${name}`)
     }

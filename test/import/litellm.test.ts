@@ -242,7 +242,7 @@ t.test('whatever the file says, the result is a configuration without errors', a
   }), { numRuns: 100 })
 })
 
-t.test("a provider that is not known here is told, and nobody's credential goes to OpenAI for it", async t => {
+t.test("a provider that is not known is told, and nobody's credential goes to OpenAI for it", async t => {
   const entries: [model: string, more?: object][] = [
     ['zai/glm-4.6', { api_key: 'os.environ/ZAI_KEY' }],
     ['xinference/llama', { api_base: 'http://x:1/v1' }],
@@ -254,7 +254,9 @@ t.test("a provider that is not known here is told, and nobody's credential goes 
     ['text-completion-openai/gpt-3.5-turbo-instruct'],
   ]
   const imported = importLitellm(stringify({
-    model_list: entries.map(([model, more], i) => ({ model_name: `m${i}`, litellm_params: { model, ...more } })),
+    model_list: entries.map(([model, more], i) => (
+      { model_name: `m${i}`, litellm_params: { model, ...more } }
+    )),
   }))
   const config = load(t, imported)
   const targets = ['m2', 'm3', 'm4', 'm5'].map(name => routeOf(config, name).targets[0])
@@ -269,5 +271,23 @@ t.test("a provider that is not known here is told, and nobody's credential goes 
   const told = imported.notes.map(({ text }) => text)
   t.match(told.filter(text => /^(zai|xinference): /.test(text)), [
     'zai: its chat API does not live under /v1', 'xinference: the provider is not known here',
+  ])
+})
+
+t.test("a key that stands in the file does not become the provider's own at another address", async t => {
+  const at = (api_base: string | undefined, api_key: string) => ({ model: 'openai/m', api_base, api_key })
+  const imported = importLitellm(stringify({
+    model_list: [
+      { model_name: 'a', litellm_params: at(undefined, 'os.environ/OPENAI_API_KEY') },
+      { model_name: 'b', litellm_params: at('http://10.0.0.7:8000/v1', 'none') },
+      { model_name: 'c', litellm_params: at('https://llm.example.com', 'sk-secret') },
+      { model_name: 'd', litellm_params: at('https://api.openai.com/v1', 'sk-secret') },
+      { model_name: 'e', litellm_params: { ...at('https://x.openai.azure.com', 'a'), model: 'azure/m' } },
+    ],
+  }))
+  const config = load(t, imported)
+  const keys = ['a', 'b', 'c', 'd', 'e'].map(name => routeOf(config, name).targets[0]?.upstream.auth?.value)
+  t.strictSame(keys.map(key => key?.replace(/^Bearer |-0123456789abcdef$/g, '')), [
+    'OPENAI_API_KEY', 'KEY_FOR_10_0_0_7', 'KEY_FOR_LLM_EXAMPLE_COM', 'OPENAI_API_KEY', 'AZURE_API_KEY',
   ])
 })
