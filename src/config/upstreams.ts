@@ -19,6 +19,9 @@ const RESERVED = new Set([
 const VERSION_AGAIN =
   /(\/v1(?:beta)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
 
+/** Where other vendors' chat begins, without a /v1 behind it. */
+const OTHER_VERSION = /\/(?:v[2-9]|v1beta\/openai)\/?$/
+
 /** Hosts that answer 422 to `include_usage`, and tell the usage of chat streams unasked. */
 const TELLS_UNASKED = /(?:^|\.)mistral\.ai$/
 
@@ -80,6 +83,9 @@ function buildUrl(text: string, path: Path, findings: Findings): URL | null {
   if (version !== undefined) {
     const message = `this path is put in front of the client's, which begins with ${version} itself`
     findings.warn(path, `${message}; leave it out unless the upstream wants it twice`)
+  } else if (OTHER_VERSION.test(url.pathname)) {
+    const message = "this path is put in front of the client's, such as /v1/chat/completions"
+    findings.warn(path, `${message}; the upstream must have that below it`)
   }
   return url
 }
