@@ -9,6 +9,7 @@ import type { SseEvent } from './sse.ts'
 
 const DONE = Buffer.from('[DONE]')
 const USAGE = Buffer.from('usage')
+const X_GROQ = Buffer.from('x_groq')
 const SERVICE_TIER = Buffer.from('service_tier')
 const ERROR = Buffer.from('error')
 const CHOICES = Buffer.from('choices')
@@ -33,6 +34,8 @@ const CALLS_PER_CHOICE = 32
 /** Streams of chat completions and legacy completions: chunks, then `data: [DONE]`. */
 export class ChatMeter extends EventMeter {
   readonly #endpoint: EndpointName
+  /** The event being read tells the usage. */
+  #reported = false
 
   constructor(endpoint: EndpointName, limits: MeterLimits) {
     super(limits)
@@ -51,13 +54,14 @@ export class ChatMeter extends EventMeter {
     const { cursor } = this
     cursor.reset(buf, dataStart, dataEnd)
     if (!cursor.beginObject()) return
-    let reported = false
+    this.#reported = false
     while (cursor.nextMember()) {
       if (cursor.keyIs(CHOICES)) {
         this.#choices(buf)
       } else if (cursor.keyIs(USAGE)) {
-        if (cursor.isObject()) reported = true
-        this.keepUsage(buf)
+        this.#usage(buf)
+      } else if (cursor.keyIs(X_GROQ) && cursor.beginObject()) {
+        this.#usageOf(buf)
       } else if (cursor.keyIs(SERVICE_TIER)) {
         this.keepTier(buf)
       } else if (cursor.keyIs(ERROR)) {
@@ -66,7 +70,21 @@ export class ChatMeter extends EventMeter {
         cursor.skip()
       }
     }
-    if (reported) this.cover()
+    if (this.#reported) this.cover()
+  }
+
+  #usage(buf: Buffer): void {
+    if (this.cursor.isObject()) this.#reported = true
+    this.keepUsage(buf)
+  }
+
+  /** Groq, unless it was asked, tells it in an object of its own. */
+  #usageOf(buf: Buffer): void {
+    const { cursor } = this
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(USAGE)) this.#usage(buf)
+      else cursor.skip()
+    }
   }
 
   #choices(buf: Buffer): void {
@@ -88,6 +106,8 @@ export class ChatMeter extends EventMeter {
       if (cursor.keyIs(INDEX)) choice = this.index(buf)
       else if (cursor.keyIs(TEXT)) this.#texts('content', choice, buf)
       else if (cursor.keyIs(DELTA) && cursor.beginObject()) this.#delta(choice, buf)
+      // Moonshot's, unless it was asked.
+      else if (cursor.keyIs(USAGE)) this.#usage(buf)
       else cursor.skip()
     }
   }

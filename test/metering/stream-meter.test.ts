@@ -230,6 +230,21 @@ t.test('chat: content as a list of parts, audio transcripts, refusals, the old f
   t.strictSame(texts(meter.partial()), ['yes spoken no', 'hm', '{}'])
 })
 
+t.test('chat: usage that stands in x_groq, or in the choice as Moonshot has it', async t => {
+  const usage = { prompt_tokens: 3, completion_tokens: 7, total_tokens: 10 }
+  const last = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
+  const read = (...chunks: object[]) => {
+    const events = chunks.map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
+    return figures(ended(meterOf('chat.completions', [...events, 'data: [DONE]\n\n'])))
+  }
+  const expected = { inputTokens: 3, outputTokens: 7 }
+  t.strictSame(read({ x_groq: { id: 'r' }, ...last }), null)
+  t.strictSame(read({ ...last, x_groq: { id: 'r', usage } }), expected)
+  t.strictSame(read({ choices: [{ ...last.choices[0], usage }] }), expected)
+  t.strictSame(read({ ...last, x_groq: { usage: { prompt_tokens: 1 } } }, { choices: [], usage }), expected)
+  t.strictSame(read({ ...last, x_groq: 'x' }, { choices: [{ usage: null }] }), null)
+})
+
 t.test('content is seen with the first token, and not before', async t => {
   const first: [Recording, number][] = [
     [chat, 2],
