@@ -265,6 +265,8 @@ export class Relay implements AnswerSink {
       destroyNow(res)
     } else {
       const speak = this.#stream && !this.#out.blocked && !this.#sized && atBoundary
+      // All came in one packet, and the head waits still: without it the client had no answer at all.
+      if (this.firstByteAt === 0 && !isHttp2(res)) flushHead(res)
       this.#out.flush()
       abort(res, clock, { lastWords: speak ? this.#host.lastWords(error) : null, sized: this.#sized })
     }

@@ -240,6 +240,20 @@ t.test('what came before the cut, in the same packet even, arrives before the en
   t.equal(request.text.length, size)
 })
 
+t.test('a head alone arrives before the end, though all came in one packet', async t => {
+  const empty = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
+  for (const answer of [empty, `${STREAM_HEAD.replace('text/event-stream', 'application/json')}zz\r\n`]) {
+    const { seen, header } = cutAfter(answer, () => {})
+    seen()
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/chat/completions', BODY, [header]))
+    await client.ended
+    t.match(client.text, /^HTTP\/1\.1 200 OK\r\n/, JSON.stringify(answer))
+    t.notMatch(client.text, /\r\n0\r\n\r\n$/)
+    await loggedAsCut(t, idIn(client.text))
+  }
+})
+
 // The gateway that all share keeps the process alive until then.
 t.end()
 
