@@ -67,6 +67,9 @@ const VERBS = [
   ['batchEmbedContents', 'generate.batch_embed'],
 ] as const
 
+/** The versions of Google's API that serve no other family; its clients are told by a setting which to call. */
+const GENERATE_PREFIXES = ['/v1beta/', '/v1alpha/'] as const
+
 /** They are forwarded as they are, and below /v1beta/ all others too; of each the path tells the model. */
 const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
 
@@ -131,11 +134,12 @@ export function classifyPath(path: string): Classified {
   const fixed = FIXED.get(path)
   if (fixed) return fixed
   const plain = path.toLowerCase()
-  const bare = FIXED.get(plain.replace(/\/$|;[^/]*$/, ''))
+  const bare = FIXED.get(plain.replace(/\/$|;[^/]*$/, '').replace('/v1alpha/', '/v1beta/'))
   if (bare) return bare
   const chat = CHAT_AT_GOOGLE.exec(plain)
   if (chat) return chatPath(path, plain, chat[0])
-  if (plain.startsWith('/v1beta/')) return generatePath(path, plain, '/v1beta/') ?? OTHER.generate
+  const prefix = GENERATE_PREFIXES.find(one => plain.startsWith(one))
+  if (prefix) return generatePath(path, plain, prefix) ?? OTHER.generate
   if (plain.startsWith('/v1/models/')) {
     return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
@@ -185,7 +189,7 @@ export function isSession({ name }: Endpoint): boolean {
 
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
 export function isApiPath(path: string): boolean {
-  return /^\/v1(?:beta)?\//i.test(path)
+  return /^\/v1(?:alpha|beta)?\//i.test(path)
 }
 
 /** @param plain the path in lower case, as long as it is */
@@ -197,9 +201,9 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   const known = verbPath(path, plain, modelStart, GENERATE_VERBS)
   if (known) return known
   const colon = plain.lastIndexOf(':')
-  if (prefix === '/v1beta/' && colon > modelStart) return named(OF_A_MODEL, path, modelStart, colon)
-  if (prefix === '/v1beta/' && colon === -1 && collection === 'models') {
-    return cardPath(path, '/v1beta/models/', MODEL_CARD.generate)
+  if (prefix !== '/v1/' && colon > modelStart) return named(OF_A_MODEL, path, modelStart, colon)
+  if (prefix !== '/v1/' && colon === -1 && collection === 'models') {
+    return cardPath(path, `${prefix}models/`, MODEL_CARD.generate)
   }
   return null
 }

@@ -50,6 +50,7 @@ const FIXED: ReadonlyMap<string, Endpoint> = new Map(Object.entries({
   '/v1/messages/count_tokens': { methods: POST, wants: 'json', answer: countMessageTokens },
   '/v1/models': { methods: READ, wants: 'any', answer: listModels },
   '/v1beta/models': { methods: READ, wants: 'any', answer: listModels },
+  '/v1alpha/models': { methods: READ, wants: 'any', answer: listModels },
 } satisfies Record<string, Endpoint>))
 
 const VERBS: ReadonlyMap<string, Endpoint> = new Map(Object.entries({
@@ -68,8 +69,8 @@ const OTHER: Endpoint = { methods: null, wants: 'any', answer: otherPath }
  * The endpoint of a path.
  *
  * @param path without its query
- * @throws Refusal 400 for a path that cannot be decoded, 404 outside /v1 and
- *   /v1beta, 405 with `allow`
+ * @throws Refusal 400 for a path that cannot be decoded, 404 outside /v1,
+ *   /v1beta and /v1alpha, 405 with `allow`
  */
 export function locate(method: string, path: string): Located {
   const located = find(method, path)
@@ -84,7 +85,7 @@ export function locate(method: string, path: string): Located {
 /** Whose shape the answer has: the path decides where only one family has it, else the caller's headers. */
 export function familyOf(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): Family {
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
-  if (path.startsWith('/v1beta') || verbOf(path) !== null) return 'generate'
+  if (/^\/v1(?:alpha|beta)/.test(path) || verbOf(path) !== null) return 'generate'
   if (FIXED.has(path) && path !== '/v1/models') return 'chat'
   if (headers['anthropic-version'] !== undefined) return 'messages'
   if (headers['x-goog-api-key'] !== undefined || query.has('key')) return 'generate'
@@ -97,13 +98,13 @@ function find(method: string, path: string): Located | null {
   const verb = method === 'POST' ? verbOf(path) : null
   if (verb) return { endpoint: verb.endpoint, model: decode(verb.model) }
   if (path.startsWith('/v1/files/')) return { endpoint: FILE, model: '' }
-  const model = /^\/v1(?:beta)?\/models\/(.+)$/.exec(path)?.[1]
+  const model = /^\/v1(?:alpha|beta)?\/models\/(.+)$/.exec(path)?.[1]
   if (model !== undefined && method !== 'POST') return { endpoint: MODEL, model: decode(model) }
-  return /^\/v1(?:beta)?\//.test(path) ? { endpoint: OTHER, model: '' } : null
+  return /^\/v1(?:alpha|beta)?\//.test(path) ? { endpoint: OTHER, model: '' } : null
 }
 
 function verbOf(path: string): { endpoint: Endpoint; model: string } | null {
-  const match = /^\/v1(?:beta)?\/(?:models|tunedModels)\/(.+):(\w+)$/.exec(path)
+  const match = /^\/v1(?:alpha|beta)?\/(?:models|tunedModels)\/(.+):(\w+)$/.exec(path)
   const endpoint = match && VERBS.get(match[2]!)
   return endpoint ? { endpoint, model: match[1]! } : null
 }

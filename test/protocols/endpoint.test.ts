@@ -78,6 +78,11 @@ t.test('each path is known by name', async t => {
     ['/v1/publishers/google/models/m:generateContent', 'generate.content', 'generate', 'm'],
     ['/v1/projects/p/locations/l/endpoints/openapi/chat/completions', 'chat.completions', 'chat', null],
     ['/v1/projects/p/locations/l/endpoints/1:predict', 'other', 'chat', null],
+    ['/v1alpha/models', 'models.list', 'generate', null],
+    ['/v1alpha/models/m', 'models.get', 'generate', 'm'],
+    ['/v1alpha/models/m:generateContent', 'generate.content', 'generate', 'm'],
+    ['/v1alpha/models/m:unheardOf', 'other', 'generate', 'm'],
+    ['/v1alpha/auth_tokens', 'other', 'generate', null],
     ['/v1/files', 'other', 'chat', null],
     ['/api/status', 'status', 'chat', null],
     ['/', 'other', 'chat', null],
@@ -98,7 +103,7 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
   for (const path of [
     '/V1Beta/Models/M:GenerateContent', '/v1beta/models/M:generatecontent',
     '/v1beta/models/M:generateContent/',
-    '/v1beta/models/M:generateContent;x=1',
+    '/v1beta/models/M:generateContent;x=1', '/V1alpha/models/M:generateContent',
   ]) {
     t.strictSame(summary(path), ['generate.content', 'generate', 'M'], path)
   }
@@ -118,7 +123,9 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
 
 t.test('the model stands where it is said to stand', async () => {
   const word = fc.stringMatching(/^[a-zA-Z0-9._-]{1,20}$/)
-  const prefixes = fc.constantFrom('/v1/models/', '/v1beta/models/', `${VERTEX}/google/models/`)
+  const prefixes = fc.constantFrom(
+    '/v1/models/', '/v1beta/models/', '/v1alpha/models/', `${VERTEX}/google/models/`,
+  )
   fc.assert(fc.property(word, prefixes, fc.constantFrom(':generateContent', ''), (model, prefix, verb) => {
     const path = prefix + model + verb
     const { pathModel, pathModelStart, pathModelEnd } = classifyPath(path)
@@ -133,7 +140,7 @@ t.test('every path gets an answer', async () => {
 })
 
 t.test('what is behind the API prefixes is the API', async t => {
-  for (const path of ['/v1/x', '/v1beta/x', '/v1/']) t.ok(isApiPath(path), path)
+  for (const path of ['/v1/x', '/v1beta/x', '/v1alpha/x', '/v1/']) t.ok(isApiPath(path), path)
   for (const path of ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/api/status', '/x/v1/y']) {
     t.notOk(isApiPath(path), path)
   }

@@ -3,9 +3,9 @@ import { at, gather, parseEvents, start } from './start.ts'
 
 const BODY = { contents: [{ role: 'user', parts: [{ text: '12345678' }] }] }
 
-t.test('an answer has the shape that the vendor gives it, under both prefixes', async t => {
+t.test('an answer has the shape that the vendor gives it, under each prefix', async t => {
   const { post } = await start(t)
-  for (const prefix of ['/v1beta', '/v1']) {
+  for (const prefix of ['/v1beta', '/v1alpha', '/v1']) {
     const res = await post(`${prefix}/models/sim,tokens=3:generateContent`, BODY)
     t.equal(res.status, 200)
     t.match(await res.json(), {
