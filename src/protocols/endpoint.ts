@@ -140,6 +140,7 @@ export function classifyPath(path: string): Classified {
   if (chat) return chatPath(path, plain, chat[0])
   const prefix = GENERATE_PREFIXES.find(one => plain.startsWith(one))
   if (prefix) return generatePath(path, plain, prefix) ?? OTHER.generate
+  if (plain.startsWith('/v1/tunedmodels/')) return generatePath(path, plain, '/v1/') ?? OTHER.generate
   if (plain.startsWith('/v1/models/')) {
     return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
