@@ -200,7 +200,7 @@ export class ChatMeter extends EventMeter {
 function isDone(buf: Buffer, start: number, end: number): boolean {
   let first = start
   let last = end
-  while (first < last && buf[first] === SPACE) first++
-  while (last > first && buf[last - 1] === SPACE) last--
+  while (first < last && buf[first]! <= SPACE) first++
+  while (last > first && buf[last - 1]! <= SPACE) last--
   return equals(buf, first, last, DONE)
 }

@@ -405,7 +405,9 @@ t.test('malformed events harm nobody', async t => {
     t.strictSame(figures(meter), recording.usage)
   }
   t.equal(meterOf('chat.completions', ['data: "[DONE]"\n\n']).terminated, false)
-  t.equal(meterOf('chat.completions', ['data:  [DONE] \n\n']).terminated, true)
+  for (const done of [' [DONE] ', '\t[DONE]', '[DONE]\t ']) {
+    t.equal(meterOf('chat.completions', [`data: ${done}\n\n`]).terminated, true, done)
+  }
 })
 
 t.test('the text kept is bounded, and what came is counted on', async t => {
