@@ -67,12 +67,12 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
     return { tokens: 1, pico: exchange.model !== null && quoted === null ? null : 1n }
   }
   if (!isMetered(name) || body === null) return { tokens: 0, pico: 0n }
-  const { inputTokens, mediaTokens, maxOutputTokens, answers } = estimateRequest(name, body.bytes)
+  const { inputTokens, mediaTokens, maxOutputTokens, answers } = estimateRequest(name, body.bytes, body.json)
   exchange.estimatedInput = inputTokens
   const input = inputTokens ?? 0
   const { assumedOutput } = gateway.config.billing
   const output = maxOutputTokens ?? assumedOutput * Math.max(1, body.count ?? answers)
-  const items = estimateItems(name, body.bytes, body.count)
+  const items = estimateItems(name, body.bytes, body.json, body.count)
   const { cacheWrite5m, cacheWrite1h } = quoted?.price ?? {}
   const writes = (cacheWrite5m ?? cacheWrite1h) === undefined ? {} : estimateWrites(body.bytes, input)
   const used = { inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output }

@@ -1,5 +1,6 @@
+import type { Field, ValidJson } from '../protocols/json-scan.ts'
 import type { EndpointName } from '../protocols/names.ts'
-import { JsonCursor, closingQuote } from './cursor.ts'
+import { JsonCursor, closingQuote, parseJson } from './cursor.ts'
 import type { Usage } from './usage.ts'
 
 /** What a request may cost, before it is sent. */
@@ -34,22 +35,26 @@ const MOST_PROMPTS = 100_000
 const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'maxOutputTokens']
 const CHOICES = ['n', 'best_of', 'candidateCount', 'candidate_count']
 const KEYS = [...BOUNDS, ...CHOICES].map(name => ({ name, bytes: Buffer.from(name) }))
-const PROMPT = Buffer.from('prompt')
-const GENERATION_CONFIG = [Buffer.from('generationConfig'), Buffer.from('generation_config')]
+
+type Fields = ReadonlyMap<string, readonly Field[]>
 
 /**
- * Estimates a request for admission, on the request path: one walk over the body
- * without parsing it. Input is a quarter of the bytes that are not base64, which
- * is above the true count for most prompts, plus a flat 1,000 for each picture,
- * recording or file.
+ * Estimates a request for admission, on the request path, without parsing it. Input
+ * is a quarter of the bytes that are not base64, which is above the true count for
+ * most prompts, plus a flat 1,000 for each picture, recording or file.
+ *
+ * @param json where the body's members stand; null = it is no JSON
  */
-export function estimateRequest(endpoint: EndpointName, body: Buffer): RequestEstimate {
-  const cursor = new JsonCursor(body)
-  if (!cursor.isObject()) return { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
+export function estimateRequest(
+  endpoint: EndpointName, body: Buffer, json: ValidJson | null,
+): RequestEstimate {
+  if (json?.root !== 'object') {
+    return { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
+  }
   const { all: inputTokens, media: mediaTokens } = roughSizes(body)
   if (!generates(endpoint)) return { inputTokens, mediaTokens, maxOutputTokens: 0, answers: 1 }
-  const prompts = endpoint === 'completions' ? countPrompts(new JsonCursor(body)) : 1
-  return { inputTokens, mediaTokens, ...readBound(cursor, prompts) }
+  const prompts = endpoint === 'completions' ? countPrompts(body, json.fields) : 1
+  return { inputTokens, mediaTokens, ...readBound(body, json.fields, prompts) }
 }
 
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
@@ -61,15 +66,18 @@ const NO_WRITES = Object.freeze({ cacheWrite5mTokens: null, cacheWrite1hTokens: 
  * spoken, the pictures that it asks for, and the seconds of a recording, of which
  * only the bytes are known.
  *
+ * @param json where the body's members stand; null = it is no JSON
  * @param count of the pictures, where the body is a form that tells it
  */
-export function estimateItems(endpoint: EndpointName, body: Buffer, count: number | null): Items {
+export function estimateItems(
+  endpoint: EndpointName, body: Buffer, json: ValidJson | null, count: number | null,
+): Items {
   switch (endpoint) {
     case 'audio.speech':
       return { ...NO_ITEMS, characters: readCharacters(body) }
     case 'images.generations':
     case 'images.edits':
-      return { ...NO_ITEMS, images: Math.max(1, count ?? readCount(body)) }
+      return { ...NO_ITEMS, images: Math.max(1, count ?? readCount(body, json)) }
     case 'audio.transcriptions':
     case 'audio.translations':
       return { ...NO_ITEMS, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
@@ -203,10 +211,9 @@ function generates(endpoint: EndpointName): boolean {
 }
 
 function readBound(
-  cursor: JsonCursor, prompts: number,
+  body: Buffer, fields: Fields, prompts: number,
 ): Pick<RequestEstimate, 'maxOutputTokens' | 'answers'> {
-  const found = new Map<string, number>()
-  readMembers(cursor, found, true)
+  const found = readNumbers(body, fields)
   const bounds = BOUNDS.flatMap(name => found.get(name) ?? [])
   const choices = Math.max(1, ...CHOICES.flatMap(name => found.get(name) ?? []))
   const answers = Math.min(choices * prompts, MOST_TOKENS)
@@ -215,14 +222,11 @@ function readBound(
 }
 
 /** Of a list of prompts, as texts or as tokens, each is answered; one alone can be a list of tokens. */
-function countPrompts(cursor: JsonCursor): number {
+function countPrompts(body: Buffer, fields: Fields): number {
   let prompts = 0
-  if (!cursor.beginObject()) return 1
-  while (cursor.nextMember()) {
-    if (!cursor.keyIs(PROMPT) || !cursor.beginArray()) {
-      cursor.skip()
-      continue
-    }
+  for (const { start, end } of fields.get('prompt') ?? []) {
+    const cursor = new JsonCursor(body, start, end)
+    if (!cursor.beginArray()) continue
     while (cursor.nextElement()) {
       if (!cursor.isString() && !cursor.isArray()) return 1
       if (++prompts === MOST_PROMPTS) return prompts
@@ -233,30 +237,41 @@ function countPrompts(cursor: JsonCursor): number {
 }
 
 /** The `n` of a JSON body; 1 where there is none. */
-function readCount(body: Buffer): number {
-  const found = new Map<string, number>()
-  readMembers(new JsonCursor(body), found, true)
-  return Math.min(found.get('n') ?? 1, MOST_TOKENS)
+function readCount(body: Buffer, json: ValidJson | null): number {
+  const count = json && readNumbers(body, json.fields).get('n')
+  return Math.min(count ?? 1, MOST_TOKENS)
 }
 
-function readMembers(cursor: JsonCursor, found: Map<string, number>, top: boolean): void {
+/** What was noted as the body came is not walked over again: that would hold everybody else up. */
+function readNumbers(body: Buffer, fields: Fields): Map<string, number> {
+  const found = new Map<string, number>()
+  for (const { name } of KEYS) {
+    for (const { start, end } of fields.get(name) ?? []) note(found, name, shortValue(body, start, end))
+  }
+  for (const name of ['generationConfig', 'generation_config']) {
+    for (const { start, end } of fields.get(name) ?? []) readConfig(found, body, start, end)
+  }
+  return found
+}
+
+function readConfig(found: Map<string, number>, body: Buffer, start: number, end: number): void {
+  const cursor = new JsonCursor(body, start, end)
   if (!cursor.beginObject()) return
   while (cursor.nextMember()) {
-    if (top && cursor.isObject() && GENERATION_CONFIG.some(name => cursor.keyIs(name))) {
-      readMembers(cursor, found, false)
-      continue
-    }
-    const name = wantedKey(cursor)
-    if (!cursor.skip() || name === null || cursor.valueEnd - cursor.valueStart > LONGEST_NUMBER) continue
-    const parsed = cursor.parsed()
+    const name = KEYS.find(({ bytes }) => cursor.keyIs(bytes))?.name
+    if (!cursor.skip() || name === undefined) continue
+    const parsed = shortValue(body, cursor.valueStart, cursor.valueEnd)
     // In the JSON of protocol buffers a number can be a string.
-    const value = !top && typeof parsed === 'string' && parsed !== '' ? Number(parsed) : parsed
-    if (typeof value === 'number' && Number.isInteger(value) && value >= 0) found.set(name, value)
+    note(found, name, typeof parsed === 'string' && parsed !== '' ? Number(parsed) : parsed)
   }
 }
 
-function wantedKey(cursor: JsonCursor): string | null {
-  return KEYS.find(({ bytes }) => cursor.keyIs(bytes))?.name ?? null
+function shortValue(body: Buffer, start: number, end: number): unknown {
+  return end - start > LONGEST_NUMBER ? null : parseJson(body, start, end)
+}
+
+function note(found: Map<string, number>, name: string, value: unknown): void {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) found.set(name, value)
 }
 
 function codePoints(text: string): number {

@@ -30,8 +30,10 @@ export const MODEL_LISTS = ['models', 'fallbacks', 'tools', 'plugins'] as const
 
 const WATCHED = new WatchedKeys(
   [
-    'model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'n',
-    'generationConfig', 'requests', 'generateContentRequest', ...MODEL_LISTS,
+    'model', 'stream', 'stream_options', 'requests', 'generateContentRequest', 'prompt', ...MODEL_LISTS,
+    // How much is asked for.
+    'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens',
+    'n', 'best_of', 'candidateCount', 'candidate_count', 'generationConfig', 'generation_config',
   ],
   // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.
   ['model'],

