@@ -17,7 +17,7 @@ interface Intake {
   readonly contentType: string | null
   /** null: it comes plain. */
   readonly encoding: string | null
-  /** Reads a plain body of JSON while it arrives; a compressed one is read when it is whole. */
+  /** Reads JSON while it arrives, or, compressed, while it is unpacked; null: it is none. */
   readonly scan: JsonScan | null
 }
 
@@ -31,13 +31,13 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<vo
   const { endpoint } = exchange.classified
   if (hasBody(exchange.req)) {
     const intake = intakeOf(exchange)
-    const raw = await receive(gateway, exchange, intake.scan)
+    const raw = await receive(gateway, exchange, intake.encoding === null ? intake.scan : null)
     exchange.proceed()
     exchange.bytesIn = raw.length
     if (raw.length > 0) {
       // What the gateway does not look into, it does not unpack.
       const encoding = intake.format === 'opaque' ? null : intake.encoding
-      const bytes = encoding === null ? raw : await decoded(gateway, exchange, raw, encoding)
+      const bytes = encoding === null ? raw : await decoded(gateway, exchange, raw, encoding, intake.scan)
       exchange.proceed()
       exchange.body = inspect(intake, bytes, encoding === null ? null : raw, endpoint.body)
     }
@@ -56,9 +56,7 @@ function intakeOf({ req, classified }: Exchange): Intake {
   const contentType = req.headers['content-type'] ?? null
   const encoding = contentCoding(req.headers['content-encoding'] ?? null)
   const format = bodyFormat(classified.endpoint.body, contentType)
-  return {
-    format, contentType, encoding, scan: format === 'json' && encoding === null ? jsonInspection() : null,
-  }
+  return { format, contentType, encoding, scan: format === 'json' ? jsonInspection() : null }
 }
 
 function receive(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): Promise<Buffer> {
@@ -76,10 +74,13 @@ function receive(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): P
   })
 }
 
-function decoded(gateway: Gateway, exchange: Exchange, raw: Buffer, encoding: string): Promise<Buffer> {
+function decoded(
+  gateway: Gateway, exchange: Exchange, raw: Buffer, encoding: string, scan: JsonScan | null,
+): Promise<Buffer> {
   return decodeBody(raw, encoding, gateway.config.server.bodyLimit, chunk => {
     exchange.proceed()
     holdBytes(gateway, exchange, chunk.length)
+    scan?.push(chunk)
   })
 }
 
@@ -87,17 +88,8 @@ function decoded(gateway: Gateway, exchange: Exchange, raw: Buffer, encoding: st
 function inspect(
   { format, contentType, scan }: Intake, bytes: Buffer, wire: Buffer | null, kind: BodyKind,
 ): InspectedBody {
-  switch (format) {
-    case 'opaque':
-      return opaqueBody(bytes)
-    case 'form':
-      return inspectForm(bytes, contentType ?? '', wire)
-    case 'json': {
-      const json = scan ?? jsonInspection()
-      if (!scan) json.push(bytes)
-      return inspectJson(json, bytes, wire, kind !== 'any')
-    }
-  }
+  if (scan !== null) return inspectJson(scan, bytes, wire, kind !== 'any')
+  return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
 }
 
 /** @throws GatewayError overloaded where all exchanges together would hold more than they may */

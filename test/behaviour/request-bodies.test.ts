@@ -1,5 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
+import { JsonScan } from '../../src/protocols/json-scan.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
@@ -33,6 +34,16 @@ async function send(body: Uint8Array, headers: Record<string, string> = {}, path
   })
   return { status: answer.status, text: await answer.text() }
 }
+
+t.test('a compressed body is read while it is unpacked, not in one long step', async t => {
+  const read = t.capture(JsonScan.prototype, 'push', JsonScan.prototype.push)
+  const text = JSON.stringify({ model: 'm', input: 'x'.repeat(900_000) })
+  for (const [coding, compress] of Object.entries(CODINGS)) {
+    t.equal((await send(compress(text), { 'content-encoding': coding })).status, 200)
+    const steps = read().map(({ args: [chunk] }) => chunk.length)
+    t.ok(steps.length > 1 && Math.max(...steps) <= 64 * 1024, `${coding}: ${steps.join(' ')}`)
+  }
+})
 
 t.test('a body crosses byte by byte', async t => {
   t.equal((await send(Buffer.from(TEXT))).status, 200)
