@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import http2, { constants } from 'node:http2'
-import type { ClientHttp2Stream } from 'node:http2'
+import type { ClientHttp2Stream, Http2Session } from 'node:http2'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
 /** Node tells of each HTTP/2 stream that it makes as a client (from 24.2 on). */
@@ -8,9 +8,13 @@ const CREATED = 'http2.client.stream.created'
 const { connect } = http2
 /** Megabytes: more than there ever are, as server.body_memory bounds what goes up. */
 const NO_LIMIT = 1_000_000
+/** Milliseconds in which a peer that is there answers a PING, behind all that is on its way to it. */
+const PATIENCE = 30_000
+/** Where a session has the timer of the PING that is under way. */
+const PROBE = Symbol('probe')
 
 /**
- * Mends five faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ * Mends six faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
@@ -21,6 +25,8 @@ const NO_LIMIT = 1_000_000
  *     and ends it as if it were whole.
  *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
  *     session (ENHANCE_YOUR_CALM), whichever request it is to; undici has no option for that limit.
+ *   - A connection that died without a word takes one request after the other for minutes. undici asks for
+ *     signs of life when its own timeouts fire, which are off here.
  */
 export function mendHttp2Streams(): void {
   Object.assign(http2, { connect: connectWithRoom })
@@ -43,6 +49,21 @@ function mend(message: unknown): void {
 function cancel(this: ClientHttp2Stream, code: number = NGHTTP2_CANCEL, callback?: () => void): void {
   const { close } = Object.getPrototypeOf(this) as ClientHttp2Stream
   close.call(this, code, callback)
+  if (!this.readableEnded) probe(this.session)
+}
+
+/** A request was given up: is anybody there at all? Otherwise the next ones need another connection. */
+function probe(session: (Http2Session & { [PROBE]?: NodeJS.Timeout }) | undefined): void {
+  if (!session || session.closed || session.destroyed || session[PROBE]) return
+  const timer = setTimeout(() => {
+    // With this code undici leaves alone what it has not sent yet.
+    session.destroy(Object.assign(new Error('the peer does not answer any more'), { code: 'UND_ERR_SOCKET' }))
+  }, PATIENCE).unref()
+  session[PROBE] = timer
+  session.ping(() => {
+    clearTimeout(timer)
+    delete session[PROBE]
+  })
 }
 
 /** They are for nobody: undici, which listens to them by now, must not hear of them. */

@@ -3,11 +3,14 @@ import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import * as tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
+import { createTransport } from '../../src/proxy/transport.ts'
+import type { Controller, Transport } from '../../src/proxy/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
 import {
   DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, frame, headerBlock, parseFrames, reset,
@@ -108,4 +111,98 @@ t.test('an abort does not freeze the process, whatever of the body has not gone 
     process.execPath, ['--no-warnings', program], { timeout: 120_000, killSignal: 'SIGKILL' },
   )
   t.equal(stderr, '')
+})
+
+/** Milliseconds: above what a peer has to answer a PING, and below what an idle connection is kept. */
+const LONG = 31_000
+
+function transportTo(t: Test, server: { address(): unknown }): Transport {
+  const { port } = server.address() as AddressInfo
+  const transport = createTransport({
+    origin: `https://127.0.0.1:${port}`, socketPath: null, connectTimeout: 30_000, ca,
+  })
+  t.teardown(() => transport.destroy())
+  return transport
+}
+
+/** Sends a request, and resolves with its status, or its error. */
+function send(transport: Transport, onStart: (controller: Controller) => void = () => {}): Promise<unknown> {
+  return new Promise(resolve => {
+    transport.send({ method: 'GET', path: '/', headers: [], body: null }, {
+      onRequestStart: onStart,
+      onResponseStart: (_controller, status) => resolve(status),
+      onResponseEnd: () => {},
+      onResponseError: (_controller, error) => resolve(error),
+    })
+  })
+}
+
+t.test('a connection on which nobody answers any more is left when a request is given up', async t => {
+  const sockets: tls.TLSSocket[] = []
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
+  const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2'] }, socket => {
+    sockets.push(socket)
+    const isFirst = sockets.length === 1
+    let seen = Buffer.alloc(0)
+    socket.on('error', () => {})
+    socket.write(Buffer.concat([frame(SETTINGS, 0, 0), frame(SETTINGS, ACK, 0)]))
+    socket.on('data', (chunk: Buffer) => {
+      seen = Buffer.concat([seen, chunk])
+      const asked = parseFrames(seen.subarray(PREFACE.length)).find(({ type }) => type === HEADERS)
+      if (!asked) return
+      arrive()
+      if (isFirst) return
+      socket.write(frame(HEADERS, END_HEADERS | END_STREAM, asked.stream, headerBlock([[':status', '204']])))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const transport = transportTo(t, server)
+  let controller: Controller | null = null
+  const first = send(transport, given => {
+    controller = given
+  })
+  await arrived
+  const other = send(transport)
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  ;(controller as Controller | null)?.abort(new Error('it takes too long'))
+  t.match(await first, { message: 'it takes too long' })
+  mock.timers.tick(LONG)
+  mock.timers.reset()
+  await once(sockets[0] as tls.TLSSocket, 'close')
+  t.type(await other, Error, 'it is on the same connection')
+  t.equal(await send(transport), 204)
+  t.equal(sockets.length, 2)
+})
+
+t.test('one on which somebody answers is kept, though a request was given up', async t => {
+  const server = http2.createSecureServer({ ...certificate })
+  let sessions = 0
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+  server.on('session', () => sessions++)
+  server.once('stream', () => ask())
+  server.on('stream', (stream: http2.ServerHttp2Stream) => {
+    stream.on('error', () => {})
+    if (stream.id !== 1) stream.respond({ ':status': 204 }, { endStream: true })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const transport = transportTo(t, server)
+  let controller: Controller | null = null
+  const first = send(transport, given => {
+    controller = given
+  })
+  await asked
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  ;(controller as Controller | null)?.abort(new Error('it takes too long'))
+  await first
+  t.equal(await send(transport), 204, 'behind the answer to the PING')
+  mock.timers.tick(LONG)
+  mock.timers.reset()
+  t.equal(await send(transport), 204)
+  t.equal(sessions, 1)
 })
