@@ -178,7 +178,7 @@ export function enforce(gateway: Gateway, before: Gateway | null): void {
   keyStore?.follow(change => {
     keyring.update(change)
     accounts.recall(change.added, config.limits)
-    cutOff(gateway.lasting.running, change)
+    cutOff(gateway.lasting.running, keyring, change)
   })
   if (before !== null) passOnHealth(gateway, before)
   gateway.checks.start()
@@ -191,15 +191,17 @@ export function enforce(gateway: Gateway, before: Gateway | null): void {
   })
 }
 
-/** Who takes a key away wants it to do nothing more: what it has under way ends. */
-function cutOff(running: Running, { added, removed, blocked }: KeyChange): void {
-  const changed = new Set(added.map(({ digest }) => digest.toString('latin1')))
+/** Who takes a key away wants it to do nothing more: what it has under way ends, if it is not let in any more. */
+function cutOff(running: Running, keyring: Keyring, { removed, blocked }: KeyChange): void {
   const gone = new Set(
-    [...removed.map(({ digest }) => digest), ...blocked].map(digest => digest.toString('latin1')),
+    [...removed.map(({ digest }) => digest), ...blocked]
+      .filter(digest => keyring.holder(digest) === null)
+      .map(digest => digest.toString('latin1')),
   )
+  if (gone.size === 0) return
   for (const exchange of running) {
     const at = exchange.identity.key?.digest.toString('latin1')
-    if (at === undefined || !gone.has(at) || changed.has(at)) continue
+    if (at === undefined || !gone.has(at)) continue
     exchange.stop(new GatewayError('key_revoked', 'the API key has been revoked'))
   }
 }

@@ -152,6 +152,23 @@ t.test('a key that is taken away is refused, and what it has under way ends', as
   t.match(await gateway.waitForLog(({ error }) => error === 'key_revoked'), { end: 'error', status: 200 })
 })
 
+t.test('a stored key that has moved to the file keeps what it has under way when it is revoked', async t => {
+  const gateway = await startConsole(t)
+  const admin = await gateway.login(OPS)
+  const key = await makeKey(admin, 'made')
+  const sha256 = hash('sha256', key)
+  const moved = YAML.replace('keys: [', `keys: [{ name: moved, sha256: ${sha256} }, `)
+  t.match(await gateway.change(moved), { applied: true })
+  const wire = await connect(t, gateway.url)
+  const body = { model: 'sim,pace=20ms', stream: true, messages: [] }
+  wire.send(post('/v1/chat/completions', body).replace(KEY, key))
+  await wire.until(/data: .*\n\n/)
+  t.equal((await admin.ask('/keys/made', { method: 'DELETE' })).status, 204)
+  await wire.until(/data: \[DONE\]|key_revoked/)
+  t.notMatch(wire.text, /key_revoked/)
+  t.equal((await chat(gateway, key)).status, 200)
+})
+
 t.test('a blocked key stays blocked over reloads and restarts, until it is let in again', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
