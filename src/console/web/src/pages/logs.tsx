@@ -1,5 +1,5 @@
 import { Button, Switch } from '@mantine/core'
-import { useCallback, useMemo } from 'react'
+import { useCallback, useEffect, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
 import { CsvLink } from '../components/csv-link.tsx'
@@ -13,7 +13,7 @@ import { useUser } from '../session.ts'
 import { changed, filterOf } from './logs/filter.ts'
 import { Filters, ShowAll } from './logs/filters.tsx'
 import classes from './logs/logs.module.css'
-import { identityOf, merged, useRequests, useTail } from './logs/requests.ts'
+import { MOST_LIVE, identityOf, merged, useRequests, useTail } from './logs/requests.ts'
 import type { Tail } from './logs/requests.ts'
 import { RequestTable } from './logs/table.tsx'
 
@@ -43,6 +43,11 @@ export default function LogsPage() {
   const read = useMemo(() => requests.data?.pages.flatMap(({ rows }) => rows), [requests.data])
   const tail = useTail(isLive, filter, requests.isFetching ? undefined : requests.data?.pages[0]?.last)
   const rows = useMemo(() => merged(tail.rows, read ?? []), [tail.rows, read])
+  const { refetch } = requests
+  useEffect(() => {
+    // What the tail keeps no more would be missing between it and what was read.
+    if (tail.rows.length >= MOST_LIVE) void refetch()
+  }, [tail.rows.length, refetch])
   const fresh = useMemo(() => new Set(tail.rows.map(identityOf)), [tail.rows])
   const csv = addressOf('GET /logs.csv', { query: { ...filter, ...range.at(now) } })
   return (

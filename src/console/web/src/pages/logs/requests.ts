@@ -20,7 +20,7 @@ const MOST = 200
 /** Milliseconds between two looks at what ended since. */
 const LIVE_EVERY = 1000
 /** As many rows of the live tail are kept. */
-const MOST_LIVE = 500
+export const MOST_LIVE = 500
 
 /** Requests page by page, the newest first. */
 export function useRequests(filter: LogFilter, range: TimeRange) {
