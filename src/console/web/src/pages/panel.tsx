@@ -27,9 +27,11 @@ export default function Panel() {
   const upstreams = useAsk('GET /upstreams', {}, { range, every: EVERY, enabled: isReader })
   // A time long past is told in full days.
   const told = range.preset === 'custom' && panel.data !== undefined && !panel.isPlaceholderData
-    ? customRange(panel.data.now.from, panel.data.now.to) : range
+    ? customRange(panel.data.now.from, panel.data.now.to).label : range.label
   return (
-    <Page title="Panel" about={`${told.label}, compared with the time before it`}
+    <Page title="Panel" about={<>
+      {range.label}, compared with the time before it{told !== range.label && `. The figures are of ${told}`}
+    </>}
       actions={<RangePicker range={range} choose={choose} />}>
       {live.data
         ? <Concerns concerns={live.data.concerns} />
