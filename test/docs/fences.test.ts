@@ -1,0 +1,15 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ROOT } from '../cli/command.ts'
+
+const DOCS = join(ROOT, 'docs')
+
+t.test('blocks of code are fenced: others do not scroll on a narrow screen', async t => {
+  const pages = readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.md'))
+  for (const page of [...pages.map(name => join(DOCS, name)), join(ROOT, 'bench/README.md')]) {
+    const text = readFileSync(page, 'utf8').replaceAll(/^```[^]*?^```$/gm, '')
+    // After a line of a list it would be a part of that.
+    t.notMatch(text, /^[^\s*-].*\n\n {4}\S/m, page)
+  }
+})
