@@ -15,7 +15,8 @@ export const theme = createTheme({
       defaultProps: { lockScroll: false, radius: 'md', centered: true, closeButtonProps: CLOSE },
     }),
     Drawer: Drawer.extend({ defaultProps: { lockScroll: false, closeButtonProps: CLOSE } }),
-    Select: Select.extend({ defaultProps: { allowDeselect: false, checkIconPosition: 'right' } }),
+    // More than that nobody goes through: they are found by their names.
+    Select: Select.extend({ defaultProps: { allowDeselect: false, checkIconPosition: 'right', limit: 200 } }),
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 250, multiline: true, withArrow: true } }),
   },
 })

@@ -4,6 +4,7 @@ import type { KeyboardEvent, MouseEvent, ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import classes from './data-table.module.css'
 import { useScrolls } from './use-scrolls.ts'
+import { useSome } from './use-some.tsx'
 
 export interface Column<T> {
   readonly id: string
@@ -39,6 +40,8 @@ export interface DataTableProps<T> {
   readonly phone?: 'scroll' | 'cards'
   /** What the last row, with the totals, is called. */
   readonly totalLabel?: ReactNode
+  /** As many rows are shown at first, and as many more at each click; all, unless told. */
+  readonly step?: number
 }
 
 interface Order {
@@ -48,13 +51,14 @@ interface Order {
 
 /** Rows of data. */
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { label, rows, columns, id, href, state, rowClass, phone = 'scroll', totalLabel } = props
+  const { label, rows, columns, id, href, state, rowClass, phone = 'scroll', totalLabel, step = Infinity } = props
   const [order, setOrder] = useState<Order | null>(null)
   const [, navigate] = useLocation()
   const [scrolls, frame] = useScrolls()
   const sorted = order === null
     ? rows
     : sortedBy(rows, columns.find(column => column.id === order.column), order.down)
+  const [shown, more] = useSome(sorted, step)
   const turn = (column: string) => {
     setOrder(before => {
       if (before?.column !== column) return { column, down: true }
@@ -87,7 +91,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
           </tr>
         </thead>
         <tbody>
-          {sorted.map(row => {
+          {shown.map(row => {
             const target = href?.(row) ?? null
             const open = (event: MouseEvent) => {
               if (target !== null) openRow(event, () => { navigate(target, { state }) })
@@ -114,6 +118,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
           </tfoot>
         )}
       </table>
+      {more}
     </div>
   )
 }

@@ -4,6 +4,7 @@ import { Meter } from '../../components/meter.tsx'
 import { Section } from '../../components/page.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
 import { Empty } from '../../components/states.tsx'
+import { useSome } from '../../components/use-some.tsx'
 import { approximate, dayShort, money, moneyShort, percent, relative } from '../../format.ts'
 import { useNow } from '../../now.ts'
 import classes from './budgets.module.css'
@@ -11,6 +12,8 @@ import classes from './budgets.module.css'
 type Budget = ResponseOf<'GET /budgets'>['budgets'][number]
 
 const NEAR = 0.8
+/** Budgets that are shown at first. */
+const STEP = 60
 const COLOURS = { accent: 'var(--chart-1)', warn: 'var(--chart-3)', bad: 'var(--chart-bad)' } as const
 const PER = { day: 'a day', month: 'a month', total: 'in all' } as const
 
@@ -19,17 +22,19 @@ export function Budgets(
   { budgets, about }: { readonly budgets: readonly Budget[]; readonly about?: string },
 ) {
   const now = useNow(60_000)
+  const [shown, more] = useSome(budgets.toSorted((a, b) => b.used - a.used), STEP)
   return (
     <Section title="Budgets" about={about}>
       {budgets.length === 0
         ? <Empty title="No budgets">A key can be given one, per day, month or in all.</Empty>
         : <ul className={classes.grid}>
-            {budgets.toSorted((a, b) => b.used - a.used).map(budget => (
+            {shown.map(budget => (
               <li key={`${budget.key} ${budget.model} ${budget.per}`} className={classes.budget}>
                 <BudgetCard budget={budget} now={now} />
               </li>
             ))}
           </ul>}
+      {more}
     </Section>
   )
 }

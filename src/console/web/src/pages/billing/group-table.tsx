@@ -15,6 +15,9 @@ type Billing = ResponseOf<'GET /billing'>
 type Row = Billing['groups'][number] & { readonly rank: number }
 type Figures = Billing['total']
 
+/** Groups that are shown at first. */
+const STEP = 200
+
 export interface GroupTableProps {
   readonly billing: Billing
   /** The requests of a group. */
@@ -33,7 +36,7 @@ export function GroupTable({ billing, href }: GroupTableProps) {
         ? <Empty title="No requests in this time" />
         : <DataTable label={`Spend by ${by}`} rows={rows} columns={columnsOf(title, billing)}
             id={({ name }) => name ?? '\0'} href={({ name }) => href(name)}
-            totalLabel="Total" />}
+            totalLabel="Total" step={STEP} />}
     </Section>
   )
 }

@@ -13,6 +13,9 @@ import { Time } from '../../components/time.tsx'
 import { approximate, count, dayUtc, money, moneyShort } from '../../format.ts'
 import classes from './keys.module.css'
 
+/** Keys that are shown at first. */
+const STEP = 200
+
 /** What can be done to a key. */
 export type Deed = 'change' | 'revoke' | 'block' | 'unblock'
 
@@ -27,7 +30,7 @@ export interface KeyTableProps {
 export function KeyTable({ keys, act, writable }: KeyTableProps) {
   const columns = useMemo(() => columnsFor(act, writable), [act, writable])
   return (
-    <DataTable label="Keys, with their use in the last 30 days" rows={keys} columns={columns} phone="cards"
+    <DataTable label="Keys, with their use in the last 30 days" rows={keys} columns={columns} phone="cards" step={STEP}
       id={({ name, state, created_at }) => `${state} ${created_at} ${name}`} />
   )
 }

@@ -1,0 +1,33 @@
+import t from 'tap'
+import { PASSWORD, startConsole, YAML } from '../console.ts'
+import { go, openBrowser, settled, visit } from './browser.ts'
+
+const KEYS = 250
+const names = Array.from({ length: KEYS }, (_, n) => `customer-${String(n).padStart(3, '0')}`)
+const keys = names.map(name => `{ name: ${name}, key: sk-${name}-0123456789 }`).join(', ')
+
+t.test('of many keys and budgets the page shows the first, and more when it is asked', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const yaml = YAML.replace(/^keys: .*$/m, `keys: [${keys}]\nlimits: { budget: { usd: 5, per: month } }`)
+  const { console: origin } = await startConsole(t, yaml)
+  const { page, faults } = await visit(t, browser, { origin, as: { name: 'ops', password: PASSWORD } })
+
+  await go(page, '/keys')
+  const rows = page.locator('tbody tr')
+  t.equal(await rows.count(), 200)
+  await page.getByText('200 of 250 shown').waitFor()
+  await page.getByRole('button', { name: 'Show 50 more' }).click()
+  t.equal(await rows.count(), KEYS)
+  t.equal(await page.getByRole('button', { name: /^Show/ }).count(), 0)
+
+  await page.reload()
+  await settled(page)
+  await page.getByRole('textbox', { name: 'Filter by name' }).fill('customer-249')
+  await page.getByText('customer-249').waitFor()
+  t.equal(await rows.count(), 1, 'what is not shown is found all the same')
+
+  await go(page, '/billing')
+  await page.getByText('60 of 250 shown').waitFor()
+  t.strictSame(faults, [])
+})
