@@ -161,3 +161,8 @@ export function relative(moment: string | number, now: number): string {
     : `${Math.round(away / 86_400_000)}${NARROW}d`
   return ms > 0 ? `${text} ago` : `in ${text}`
 }
+
+/** A name that clients chose, in quotes where nobody would see it. */
+export function visible(name: string): string {
+  return name.trim() === '' ? `"${name}"` : name
+}

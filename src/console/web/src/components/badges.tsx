@@ -2,6 +2,7 @@ import {
   IconAlertTriangle, IconBox, IconCircleCheck, IconCircleX, IconKey, IconServer,
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
+import { visible } from '../format.ts'
 import classes from './badges.module.css'
 import tones from './tones.module.css'
 
@@ -17,7 +18,7 @@ export function Named({ kind, name }: { readonly kind: Kind; readonly name: stri
     <span className={classes.name} title={name ?? undefined}>
       <Icon size={14} stroke={1.6} aria-hidden />
       <span className="unseen">{kind}</span>
-      <span className={name === null ? 'dim' : undefined}>{name ?? NOBODY[kind]}</span>
+      <span className={name === null ? 'dim' : undefined}>{name === null ? NOBODY[kind] : visible(name)}</span>
     </span>
   )
 }

@@ -1,4 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
+import { visible } from '../../format.ts'
 
 export type Group = ResponseOf<'GET /billing'>['by']
 
@@ -12,5 +13,5 @@ const NOBODY = { key: 'without a key', model: 'without a model', upstream: 'no u
 
 /** What a group is called; null is the one of the requests that had none. */
 export function nameOf(by: Group, name: string | null): string {
-  return name ?? NOBODY[by]
+  return name === null ? NOBODY[by] : visible(name)
 }

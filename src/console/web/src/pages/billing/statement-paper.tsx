@@ -5,6 +5,7 @@ import type { Column } from '../../components/data-table.tsx'
 import { Money, columnPlaces } from '../../components/money.tsx'
 import { count, dayUtc, money, monthName, timeUtc } from '../../format.ts'
 import icon from '../../icon.svg'
+import { nameOf } from './names.ts'
 import classes from './statement-paper.module.css'
 
 type Statement = ResponseOf<'GET /statement'>
@@ -46,7 +47,7 @@ export function StatementPaper({ statement }: { readonly statement: Statement })
       <section className={classes.part}>
         <h2>By model</h2>
         <DataTable label="By model" rows={lines} id={line => line.model ?? '\0'} totalLabel="Total" columns={[
-          { id: 'model', title: 'Model', long: 'clip', cell: line => line.model ?? 'without a model' },
+          { id: 'model', title: 'Model', long: 'clip', cell: line => nameOf('model', line.model) },
           ...figures,
         ]} />
       </section>

@@ -3,7 +3,7 @@ import type { Row } from '../../../../api/logs.ts'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { EndMark } from '../../components/end-mark.tsx'
-import { count, duration, money, moneyShort, timeUtc } from '../../format.ts'
+import { count, duration, money, moneyShort, timeUtc, visible } from '../../format.ts'
 import { useNow } from '../../now.ts'
 import classes from './logs.module.css'
 import { identityOf } from './requests.ts'
@@ -79,7 +79,7 @@ function columnsAt(year: string, forKey: boolean): readonly Column<Row>[] {
 
 function Name({ text, width }: { readonly text: string | null; readonly width: string | undefined }) {
   if (text === null) return <span className="dim">none</span>
-  return <span className={`${classes.clip} ${width}`} title={text}>{text}</span>
+  return <span className={`${classes.clip} ${width}`} title={text}>{visible(text)}</span>
 }
 
 function Cost({ row: { cost_usd, source } }: { readonly row: Row }) {
