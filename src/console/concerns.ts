@@ -3,6 +3,7 @@ import type { Gateway } from '../gateway.ts'
 import { plan } from '../limits/plan.ts'
 import type { Budgets } from './api/billing.ts'
 import type { Concern } from './api/panel.ts'
+import { modelRow } from './model-rows.ts'
 import type { BudgetAsked, Reports } from './reports/reports.ts'
 import { isoTimeOrNull, named } from './texts.ts'
 import type { Doing } from './workers.ts'
@@ -77,16 +78,24 @@ function upstreams(all: readonly Doing[], now: number): Concern[] {
   return [...concerns.values()]
 }
 
-/** Models that were used in the last 24 hours and that have no price. */
-export async function unpriced(reports: Reports): Promise<Concern[]> {
+/**
+ * Models that were used in the last 24 hours without a price. One that has a price by now is told as such:
+ * what was used before stays without a cost.
+ *
+ * @param now ms since 1970
+ */
+export async function unpriced(gateway: Gateway, reports: Reports, now: number): Promise<Concern[]> {
   const { groups } = await reports.billing({ by: 'model' }, null)
   return groups
     .flatMap(({ name, figures: { unpriced_requests: count } }) => (
       name === null || count === 0 ? [] : [{ name, count }]))
     .map(({ name, count }) => {
       const requests = count === 1 ? 'one request' : `${count} requests`
-      const what = `Nobody knows what ${named(name)} costs (${requests} of late)`
-      return concern('unpriced_model', 'warning', `${what}: give it a price under models`, name)
+      const message = modelRow(gateway, name, false, new Date(now)).price === null
+        ? `Nobody knows what ${named(name)} costs (${requests} of late): give it a price under models`
+        : `Nobody knows what ${requests} for ${named(name)} cost of late: ` +
+          'it had no price then, or has none for what was used'
+      return concern('unpriced_model', 'warning', message, name)
     })
 }
 

@@ -126,6 +126,23 @@ t.test('a budget near its end, and a model without a price', async t => {
   t.match(await concernsOf(gateway, { key: KEY }), [])
 })
 
+t.test('whoever has given a model its price is not told to do so', async t => {
+  const gateway = await startConsole(t)
+  await chat(gateway, KEY, 'sim')
+  const admin = await gateway.login(OPS)
+  const seen = async () => ((await admin.ask('/logs')).json as { rows: unknown[] }).rows.length
+  while (await seen() < 1) await new Promise(resolve => setImmediate(resolve))
+  const told = async () => (await concernsOf(gateway)).map(({ message }) => message)
+  t.strictSame(await told(), [
+    'Nobody knows what sim costs (one request of late): give it a price under models',
+  ])
+  await gateway.change(YAML.replace('models: {', 'models: { sim: { price: { input: 1, output: 2 } },'))
+  gateway.clock.advance(31_000)
+  t.strictSame(await told(), [
+    'Nobody knows what one request for sim cost of late: it had no price then, or has none for what was used',
+  ])
+})
+
 t.test('the present limits of the own key', async t => {
   const gateway = await startConsole(
     t, `${YAML}\nlimits: { requests_per_minute: 10, models: { "sim*": { concurrent: 1 } } }\n`,

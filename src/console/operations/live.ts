@@ -21,7 +21,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
     const gateway = host.current()
     if (gateway.accounts.ledger === null) return { unpriced: [], budgets: [] }
     const [models, { budgets }] = await Promise.all([
-      unpriced(reports), reports.budgets(budgetsOf(gateway, null)),
+      unpriced(gateway, reports, clock.wall()), reports.budgets(budgetsOf(gateway, null)),
     ])
     return { unpriced: models, budgets: spentBudgets({ budgets }) }
   }, REMEMBERED, () => clock.monotonic())
