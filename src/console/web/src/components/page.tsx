@@ -26,10 +26,8 @@ export function Page({ title, about, actions, children }: PageProps) {
         </div>
         {actions !== undefined && <div className={classes.actions}>{actions}</div>}
       </div>
-      <div className={classes.stack}>
-        <Outdated />
-        {children}
-      </div>
+      <Outdated />
+      <div className={classes.stack}>{children}</div>
     </>
   )
 }
@@ -38,7 +36,7 @@ export function Page({ title, about, actions, children }: PageProps) {
 function Outdated() {
   const failed = useFailedAgain()
   return (
-    <output>
+    <output className={classes.outdated}>
       {failed && (
         <Notice tone="warn">
           {failed.error?.message} What stands here is of {timeUtc(failed.dataUpdatedAt)} UTC.
