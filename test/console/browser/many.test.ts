@@ -1,5 +1,6 @@
 import t from 'tap'
-import { PASSWORD, startConsole, YAML } from '../console.ts'
+import { KEY } from '../../support/gateway.ts'
+import { chat, PASSWORD, startConsole, YAML } from '../console.ts'
 import { go, openBrowser, settled, visit } from './browser.ts'
 
 const KEYS = 250
@@ -30,4 +31,20 @@ t.test('of many keys and budgets the page shows the first, and more when it is a
   await go(page, '/billing')
   await page.getByText('60 of 250 shown').waitFor()
   t.strictSame(faults, [])
+})
+
+t.test('what needs attention many times leaves room for the rest of the panel', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))
+  for (let n = 0; n < 15; n++) await chat(gateway, KEY, `invented-${n}`)
+  const { page } = await visit(t, browser, {
+    origin: gateway.console, as: { name: 'ops', password: PASSWORD },
+  })
+  await go(page, '/')
+  const concerns = page.getByRole('region', { name: 'Needs attention' })
+  await concerns.getByText('12 of 15 shown').waitFor()
+  t.equal(await concerns.getByRole('listitem').count(), 12)
+  await concerns.getByRole('button', { name: 'Show 3 more' }).click()
+  t.equal(await concerns.getByRole('listitem').count(), 15)
 })

@@ -4,11 +4,15 @@ import type { ResponseOf } from '../../api.ts'
 import { Prose } from '../../components/prose.tsx'
 import { Time } from '../../components/time.tsx'
 import tones from '../../components/tones.module.css'
+import { useSome } from '../../components/use-some.tsx'
 import { placesOf } from '../../places.ts'
 import { useUser } from '../../session.ts'
 import classes from './concerns.module.css'
 
 type Concern = ResponseOf<'GET /live'>['concerns'][number]
+
+/** As many are shown at first: clients can make one of every name that they invent for a model. */
+const STEP = 12
 
 /** Where each kind is mended or looked into. The first that the user may see. */
 const PLACES: Readonly<Record<Concern['kind'], readonly { path: string; text: string }[]>> = {
@@ -28,13 +32,14 @@ const TONES: Readonly<Record<Concern['severity'], 'bad' | 'warn'>> = { error: 'b
 /** What somebody should look at, the worst first. Nothing where all is well. */
 export function Concerns({ concerns }: { readonly concerns: readonly Concern[] }) {
   const { role } = useUser()
+  const [shown, more] = useSome(concerns, STEP)
   if (concerns.length === 0) return null
   const seen = placesOf(role)
   return (
     <section aria-labelledby="concerns">
       <h2 id="concerns" className="unseen">Needs attention</h2>
       <ul className={classes.list}>
-        {concerns.map(concern => {
+        {shown.map(concern => {
           const Icon = concern.severity === 'error' ? IconExclamationCircle : IconAlertTriangle
           const place = PLACES[concern.kind].find(({ path }) => seen.some(each => each.path === path))
           return (
@@ -50,6 +55,7 @@ export function Concerns({ concerns }: { readonly concerns: readonly Concern[] }
           )
         })}
       </ul>
+      {more}
     </section>
   )
 }
