@@ -58,7 +58,7 @@ t.test('panel', async t => {
   await t.test('the time that the figures are of stands above them', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/?from=2026-01-10T05:30:00Z&to=2026-01-11T09:00:00Z')
-    await page.getByText('compared with the time before it. The figures are of 2026-01-10 – 2026-01-11').waitFor()
+    await page.getByText('. The figures are of 2026-01-10 – 2026-01-11').waitFor()
     await go(page, '/?from=2026-01-10T00:00:00Z&to=2026-01-11T00:00:00Z')
     await page.getByText('2026-01-10, compared with the time before it', { exact: true }).waitFor()
   })

@@ -18,7 +18,7 @@ export function Named({ kind, name }: { readonly kind: Kind; readonly name: stri
     <span className={classes.name} title={name ?? undefined}>
       <Icon size={14} stroke={1.6} aria-hidden />
       <span className="unseen">{kind}</span>
-      <span className={name === null ? 'dim' : undefined}>{name === null ? NOBODY[kind] : visible(name)}</span>
+      {name === null ? <span className="dim">{NOBODY[kind]}</span> : <span>{visible(name)}</span>}
     </span>
   )
 }

@@ -51,7 +51,8 @@ interface Order {
 
 /** Rows of data. */
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { label, rows, columns, id, href, state, rowClass, phone = 'scroll', totalLabel, step = Infinity } = props
+  const { label, rows, columns, id, href, state, rowClass, totalLabel } = props
+  const { phone = 'scroll', step = Infinity } = props
   const [order, setOrder] = useState<Order | null>(null)
   const [, navigate] = useLocation()
   const [scrolls, frame] = useScrolls()

@@ -30,7 +30,8 @@ export interface KeyTableProps {
 export function KeyTable({ keys, act, writable }: KeyTableProps) {
   const columns = useMemo(() => columnsFor(act, writable), [act, writable])
   return (
-    <DataTable label="Keys, with their use in the last 30 days" rows={keys} columns={columns} phone="cards" step={STEP}
+    <DataTable label="Keys, with their use in the last 30 days" rows={keys} columns={columns} phone="cards"
+      step={STEP}
       id={({ name, state, created_at }) => `${state} ${created_at} ${name}`} />
   )
 }
