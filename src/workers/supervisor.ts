@@ -44,7 +44,10 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
   let failed = false
   let { text } = beginning
 
-  const running = (): Worker[] => Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
+  // One that has died stays in the list until its line is closed too, which may be later.
+  const running = (): Worker[] => Object.values(cluster.workers ?? {})
+    .filter(worker => worker !== undefined)
+    .filter(worker => !worker.isDead())
   const order = (what: Order): void => {
     for (const worker of running()) tell(worker, what)
   }
@@ -91,6 +94,8 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
     })
     worker.once('exit', (code: number | null, signal: string | null) => {
       window.close()
+      // Until then it would be handed connections.
+      if (worker.isConnected()) worker.disconnect()
       if (code !== 0) failed ||= isEnding || !isReady
       if (isEnding) {
         if (running().length === 0) ended.resolve(failed)
