@@ -54,8 +54,8 @@ t.test('the key of the model in another case, which upstreams written in Go take
   }
   t.strictSame(seen, [])
   t.equal((await ask('/v1/chat/completions', '{"Model":"no"}')).status, 403)
-  t.equal((await ask('/v1/chat/completions', '{"model":"fast","Model":"fast","models":["x"]}')).status, 200)
-  t.strictSame(seen, ['/v1/chat/completions {"model":"real","Model":"real","models":["x"]}'])
+  t.equal((await ask('/v1/chat/completions', '{"model":"fast","Model":"fast","models":["may"]}')).status, 200)
+  t.strictSame(seen, ['/v1/chat/completions {"model":"real","Model":"real","models":["may"]}'])
 })
 
 t.test('an empty model in front of another: parsers take the first or the last', async t => {
