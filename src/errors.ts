@@ -51,7 +51,8 @@ export const ERRORS = {
   client_stalled: row(504, 'client', false, 'The client read nothing of the answer for the idle timeout.'),
   internal: row(500, 'gateway', false, 'A fault of the gateway itself.'),
   overloaded: row(
-    503, 'gateway', true, 'The gateway has as much under way as server.max_* and server.body_memory allow.',
+    503, 'gateway', true,
+    'The gateway has as much under way as server.max_*, server.body_memory or its descriptors allow.',
   ),
   draining: row(503, 'gateway', true, 'The gateway is shutting down.'),
   upstream_unreachable: row(502, 'upstream', true, 'No connection to the upstream could be made.'),
@@ -107,8 +108,8 @@ export class GatewayError extends Error {
 }
 
 /** Too much at once, for now: the client is to come back. */
-export function overloaded(message: string): GatewayError {
-  return new GatewayError('overloaded', message, { headers: { 'retry-after': '1' } })
+export function overloaded(message: string, cause?: Error): GatewayError {
+  return new GatewayError('overloaded', message, { headers: { 'retry-after': '1' }, ...cause && { cause } })
 }
 
 /** The upstream refused the operator's credential with this HTTP status: to ask again is of no use. */

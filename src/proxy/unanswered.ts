@@ -1,9 +1,15 @@
-import { GatewayError } from '../errors.ts'
+import { GatewayError, overloaded } from '../errors.ts'
 
 const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
 
+/** The process, or the machine, has no descriptor left for a connection. */
+const SHORTAGES = new Set(['EMFILE', 'ENFILE'])
+
 /** Why no answer began: the error of a connection, of undici or of node, as a row of the table. */
-export function unanswered(cause: Error, connected: boolean): GatewayError {
+export function unanswered(cause: Error & { code?: string }, connected: boolean): GatewayError {
+  if (SHORTAGES.has(cause.code ?? '')) {
+    return overloaded('the gateway has no file descriptor left for a connection (ulimit -n)', cause)
+  }
   if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
   if (isMalformed(cause)) {
     return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause })
