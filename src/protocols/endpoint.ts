@@ -70,7 +70,7 @@ const VERBS = [
 /** The versions of Google's API that serve no other family; its clients are told by a setting which to call. */
 const GENERATE_PREFIXES = ['/v1beta/', '/v1alpha/'] as const
 
-/** They are forwarded as they are, and below /v1beta/ all others too; of each the path tells the model. */
+/** They are forwarded as they are, and below /v1alpha/ and /v1beta/ all others too; of each the path tells the model. */
 const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
 
 const OF_A_MODEL: Endpoint = {
@@ -134,7 +134,7 @@ export function classifyPath(path: string): Classified {
   const fixed = FIXED.get(path)
   if (fixed) return fixed
   const plain = path.toLowerCase()
-  const bare = FIXED.get(plain.replace(/\/$|;[^/]*$/, '').replace('/v1alpha/', '/v1beta/'))
+  const bare = FIXED.get(bareOf(plain).replace('/v1alpha/', '/v1beta/'))
   if (bare) return bare
   const chat = CHAT_AT_GOOGLE.exec(plain)
   if (chat) return chatPath(path, plain, chat[0])
@@ -218,7 +218,7 @@ function verbPath(
   // An escaped colon is one to the vendor; in a model's name it is no verb's.
   for (const [at, length] of [[plain.lastIndexOf(':'), 1], [plain.lastIndexOf('%3a'), 3]] as const) {
     if (at <= modelStart) continue
-    const endpoint = verbs.get(plain.slice(at + length).replace(/\/$|;[^/]*$/, ''))
+    const endpoint = verbs.get(bareOf(plain.slice(at + length)))
     if (endpoint) return named(endpoint, path, modelStart, at)
   }
   return null
@@ -239,11 +239,21 @@ function publishedPath(path: string, plain: string, [prefix, publisher]: RegExpE
     : named(OPERATION, path, modelStart, path.length)
 }
 
+/** Without a slash at the end, or the parameters of its last part. */
+function bareOf(path: string): string {
+  const parameters = path.indexOf(';', path.lastIndexOf('/') + 1)
+  if (parameters !== -1) return path.slice(0, parameters)
+  return path.endsWith('/') ? path.slice(0, -1) : path
+}
+
 /** The chat family's paths, behind another prefix than its own. */
 function chatPath(path: string, plain: string, prefix: string): Classified {
   const cards = `${prefix}models/`
-  if (plain.startsWith(cards)) return cardPath(path, cards, MODEL_CARD.chat)
-  const usual = classifyPath(`/v1/${plain.slice(prefix.length)}`)
+  if (plain.startsWith(cards) && plain.length > cards.length) return cardPath(path, cards, MODEL_CARD.chat)
+  const rest = `/v1/${plain.slice(prefix.length)}`
+  // One inside the other is nobody's path, and each would be looked through to its end.
+  if (CHAT_AT_GOOGLE.test(rest)) return OTHER.chat
+  const usual = classifyPath(rest)
   const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
   return isOfItself ? usual : OTHER.chat
 }

@@ -60,7 +60,7 @@ t.test('each path is known by name', async t => {
     ['/v1beta/openai/embeddings', 'embeddings', 'chat', null],
     ['/v1beta/openai/models', 'models.list', 'chat', null],
     ['/v1beta/openai/models/m', 'models.get', 'chat', 'm'],
-    ['/v1beta/openai/models/', 'other', 'chat', null],
+    ['/v1beta/openai/models/', 'models.list', 'chat', null],
     ['/v1beta/openai/batches/b', 'other', 'chat', null],
     ['/v1beta/openai/messages', 'other', 'chat', null],
     ['/v1beta/openaix/chat/completions', 'other', 'generate', null],
@@ -147,4 +147,10 @@ t.test('what is behind the API prefixes is the API', async t => {
   for (const path of ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/api/status', '/x/v1/y']) {
     t.notOk(isApiPath(path), path)
   }
+})
+
+t.test('a path is told in one walk, however it is made to be looked at again', async t => {
+  const nested = 'projects/a/locations/b/endpoints/openapi/'.repeat(400)
+  const { endpoint } = classifyPath(`/v1/${nested}${';'.repeat(40_000)}/x`)
+  t.match(endpoint, { name: 'other', protocol: 'chat' })
 })
