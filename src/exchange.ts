@@ -57,6 +57,8 @@ export interface EarlierAnswer {
 export interface Session {
   /** What has ended of it; null = nothing. */
   readonly bill: Bill | null
+  /** What of that is known, though another part is not: limits count that. */
+  readonly known: { readonly tokens: number, readonly pico: bigint }
   push(chunk: Buffer): void
   end(): Promise<Bill>
 }

@@ -3,6 +3,7 @@ import type { Exchange, Session } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { JsonCursor } from './metering/cursor.ts'
 import { SocketMessages } from './metering/messages-of-socket.ts'
+import type { QuotedPrice } from './metering/prices.ts'
 import { free, settleUsage } from './metering/settle.ts'
 import type { Bill } from './metering/settle.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
@@ -10,7 +11,6 @@ import type { StreamMeter } from './metering/stream-meter.ts'
 import { priceFor } from './metering/tier-price.ts'
 import { blankUsage } from './metering/usage.ts'
 import { roomFor } from './observe.ts'
-import { quote } from './reserve.ts'
 
 const TYPE = Buffer.from('type')
 const MODEL = Buffer.from('model')
@@ -19,6 +19,8 @@ const OF_RESPONSES = 'response.'
 const BEFORE = Buffer.from('data: ')
 const BEHIND = Buffer.from('\n\n')
 const LINE_BREAKS = /[\r\n]/g
+/** A longer one is no model's name. */
+const LONGEST_NAME = 256
 
 /** Nobody knows what was used. */
 const UNKNOWN: Bill = {
@@ -33,12 +35,16 @@ const UNKNOWN: Bill = {
 export class MeteredSession implements Session {
   /** What the responses cost that have ended; null = there was none. */
   bill: Bill | null = null
+  known = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #messages: SocketMessages
   /** Of the response that is under way. */
   #meter: StreamMeter | null = null
-  #model: string | null = null
+  /** As the client wrote it in the address, and as its target has it. */
+  readonly #asked: { readonly alias: string | null, readonly model: string | null }
+  /** As the upstream has named it last. */
+  #told: string | null = null
   #settling = Promise.resolve()
   #failed = false
 
@@ -46,6 +52,8 @@ export class MeteredSession implements Session {
   constructor(gateway: Gateway, exchange: Exchange, extensions: string | null) {
     this.#gateway = gateway
     this.#exchange = exchange
+    const { model: alias, candidate } = exchange
+    this.#asked = { alias, model: candidate?.model ?? alias }
     this.#messages = new SocketMessages(extensions, roomFor(gateway, exchange), message => {
       try {
         this.#read(message)
@@ -66,20 +74,26 @@ export class MeteredSession implements Session {
     if (this.#meter !== null) this.#settle(this.#meter, 'other')
     await this.#settling
     if (this.#messages.lost || this.#failed) this.#add(UNKNOWN)
+    this.#exchange.model ??= this.#told
     return this.bill ?? billFor(free(), null)
   }
 
   #read(message: Buffer): void {
     const { type, model } = headingOf(message)
-    this.#model = model ?? this.#model
+    this.#told = model ?? this.#told
+    const { name } = this.#exchange.classified.endpoint
+    if (type === 'error' && name === 'responses' && this.#meter !== null) this.#endPart(this.#meter, 'other')
     if (!type.startsWith(OF_RESPONSES)) return
-    this.#meter ??= createStreamMeter(this.#exchange.classified.endpoint.name)
+    this.#meter ??= createStreamMeter(name)
     // A line break is white space in JSON, and the end of a line of a stream.
     const isOneLine = !message.includes(0x0a) && !message.includes(0x0d)
     const line = isOneLine ? message : Buffer.from(message.toString('utf8').replace(LINE_BREAKS, ' '))
     this.#meter.push(Buffer.concat([BEFORE, line, BEHIND]))
-    if (!this.#meter.terminated) return
-    this.#settle(this.#meter, 'complete')
+    if (this.#meter.terminated) this.#endPart(this.#meter, 'complete')
+  }
+
+  #endPart(meter: StreamMeter, end: 'complete' | 'other'): void {
+    this.#settle(meter, end)
     this.#meter = null
   }
 
@@ -87,18 +101,29 @@ export class MeteredSession implements Session {
     const answer = { kind: 'stream', meter } as const
     const { accounts: { counter, ledger } } = this.#gateway
     const exchange = this.#exchange
-    const { candidate } = exchange
-    const model = candidate?.model ?? exchange.model ?? this.#model
-    const quoted = candidate && quote(this.#gateway, exchange, { ...candidate, model })
+    const quoted = this.#quote()
     // As the responses protocol is, whose events a realtime session's are.
     const input = { endpoint: 'responses', end, answer, request: null, abandoned: 'none' } as const
     this.#settling = this.#settling.then(async () => {
       const settled = await settleUsage(input, counter)
       exchange.quoted = priceFor(quoted, answer)
-      exchange.model ??= model
       this.#add(billFor(settled, exchange.quoted))
       if (exchange.entry) ledger?.progress(exchange.entry)
     }).catch((error: unknown) => this.#fail(error))
+  }
+
+  /**
+   * The price of the response that is under way. What is asked inside decides, whatever
+   * the address says; a realtime session has one model, by whose address it is known.
+   */
+  #quote(): QuotedPrice | null {
+    const { classified, candidate, startedWall } = this.#exchange
+    const { alias, model } = this.#asked
+    const isOne = classified.endpoint.name === 'realtime'
+    const used = isOne ? model ?? this.#told : this.#told ?? model
+    if (candidate === null || used === null) return null
+    const { prices } = this.#gateway.accounts
+    return prices.priceOf(candidate.upstream.url, used, new Date(startedWall), (isOne ? alias : null) ?? used)
   }
 
   /** A fault of our own is no reason to end what two others say to each other. */
@@ -110,6 +135,11 @@ export class MeteredSession implements Session {
   #add(bill: Bill): void {
     const both = this.bill === null ? [bill] : [this.bill, bill]
     this.bill = joinBills(both.map(bill => ({ record: undefined, bill })))
+    const { usage: { inputTokens, outputTokens }, costPico } = bill
+    this.known = {
+      tokens: this.known.tokens + (inputTokens ?? 0) + (outputTokens ?? 0),
+      pico: this.known.pico + (costPico ?? 0n),
+    }
   }
 }
 
@@ -122,7 +152,8 @@ function headingOf(message: Buffer): { readonly type: string, readonly model: st
   while (cursor.nextMember()) {
     const isType = cursor.keyIs(TYPE)
     if (HOLDERS.some(name => cursor.keyIs(name)) && cursor.isObject()) model = modelIn(cursor) ?? model
-    else if (cursor.skip() && isType) type = String(cursor.parsed())
+    else if (isType && cursor.isString()) type = textAt(cursor)
+    else cursor.skip()
   }
   return { type, model }
 }
@@ -133,7 +164,12 @@ function modelIn(cursor: JsonCursor): string | null {
   cursor.beginObject()
   while (cursor.nextMember()) {
     const isModel = cursor.keyIs(MODEL) && cursor.isString()
-    if (cursor.skip() && isModel) model = String(cursor.parsed())
+    if (!isModel) cursor.skip()
+    else if ((model = textAt(cursor)).length > LONGEST_NAME) model = null
   }
   return model
+}
+
+function textAt(cursor: JsonCursor): string {
+  return cursor.skip() ? String(cursor.parsed()) : ''
 }

@@ -51,7 +51,10 @@ export async function settle(
     else {
       const isCounted = !bill.unread && (inputTokens !== null || outputTokens !== null)
       const counted = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
-      exchange.reservation?.settle({ tokens: counted, pico: row.costPico })
+      const known = exchange.session?.known
+      exchange.reservation?.settle({
+        tokens: counted ?? known?.tokens ?? null, pico: row.costPico ?? known?.pico ?? null,
+      })
     }
     logLine(gateway, exchange, failure, row, bill.suspect, endedAt)
   } catch (err) {

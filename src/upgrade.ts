@@ -60,6 +60,7 @@ export async function handleUpgrade(
     if (failure.code === 'client_gone') socket.destroy()
   } finally {
     await settle(gateway, exchange, failure)
+    gateway.lasting.bodies.giveForAnswer(exchange.answerHeld)
     gateway.running.end(ticket)
   }
 }

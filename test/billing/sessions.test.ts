@@ -34,13 +34,14 @@ async function startSpeaker(t: Test, said: readonly (string | object)[], options
 
 /** The row of a session in which the upstream says these. */
 async function sessionWith(
-  t: Test, said: readonly (string | object)[], { path = '/v1/responses', options = {} as ServerOptions } = {},
+  t: Test, said: readonly (string | object)[],
+  { path = '/v1/responses', options = {} as ServerOptions, models = priced('m', 'n') } = {},
 ): Promise<LedgerRow | undefined> {
   const url = await startSpeaker(t, said, options)
   const books = await openBooks(t, `
 upstreams: { up: { url: "${url}", websocket: true } }
 routes: [{ path: "/v1/*", to: up }]
-${priced('m', 'n')}`)
+${models}`)
   const client = new WebSocket(books.gateway.url.replace(/^http/, 'ws') + path, { headers: BEARER })
   const heard: string[] = []
   client.on('message', data => heard.push((data as Buffer).toString()))
@@ -85,13 +86,33 @@ t.test('a response that is cut is counted, and one without a price has no cost',
   t.match(unpriced, { source: 'reported', usage: { outputTokens: 8 }, costPico: null })
 })
 
-t.test('where nothing was asked for nothing is paid, and what cannot be read has no cost', async t => {
-  t.match(await sessionWith(t, [{ type: 'error', error: { code: 'x' } }, '[]', 'no JSON']), { costPico: 0n })
+t.test('each response has the price of its own model, whatever the address says', async t => {
+  const models = `
+models:
+  m: { price: { input: 1, output: 1 } }
+  n: { price: { input: 1000, output: 1000 } }`
+  const row = await sessionWith(t, [completed('m'), { type: 'pause' }, completed('n'), completed('unpriced')], {
+    models, path: '/v1/responses?model=m',
+  })
+  t.match(row, { costPico: null, model: 'm' })
+  const both = await sessionWith(t, [completed('m'), completed('n'), completed('m')], { models })
+  t.match(both, { costPico: 14_000_000n + 14_000_000_000n + 14_000_000n, model: 'm' })
+})
+
+t.test('an error ends the response that is under way', async t => {
+  const delta = { type: 'response.output_text.delta', delta: 'hello' }
+  const row = await sessionWith(t, [
+    { type: 'response.created', response: { model: 'm' } }, delta, { type: 'error', error: {} }, completed('m'),
+  ])
+  t.match(row, { source: 'mixed', usage: { outputTokens: 5 } })
+})
+
+/** What no receiver takes, masked frames and a compressed message that is none, once it is asked. */
+async function unreadable(t: Test, extension: string, frames: Buffer): Promise<LedgerRow | undefined> {
   const url = await startRawUpstream(t, socket => {
     socket.once('data', () => {
-      const masked = Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
-      socket.end(masked)
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket${extension}\r\n\r\n`)
+      socket.end(frames)
     })
   })
   const books = await openBooks(t, `
@@ -101,12 +122,21 @@ ${priced('m')}`)
   const client = await connect(t, books.gateway.url)
   client.send([
     'GET /v1/responses HTTP/1.1', 'Host: gateway', `Authorization: Bearer ${KEY}`, 'Connection: Upgrade',
-    'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '',
+    'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Extensions: permessage-deflate', '', '',
   ].join('\r\n'))
   await client.ended
   await books.gateway.waitForLog(line => line.msg === 'exchange')
-  const [row] = [...(await books.close()).values()]
-  t.match(row, { costPico: null, usage: { inputTokens: null } })
+  return [...(await books.close()).values()][0]
+}
+
+t.test('where nothing was asked for nothing is paid, and what cannot be read has no cost', async t => {
+  t.match(await sessionWith(t, [{ type: 'error', error: { code: 'x' } }, '[]', 'no JSON']), { costPico: 0n })
+  const unknown = { costPico: null, usage: { inputTokens: null } }
+  t.match(await unreadable(t, '', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])), unknown)
+  const deflate = '\r\nSec-WebSocket-Extensions: permessage-deflate'
+  t.match(await unreadable(t, deflate, Buffer.from([0xc1, 3, 0xff, 0xff, 0xff])), unknown)
+  t.match(await unreadable(t, '\r\nSec-WebSocket-Extensions: ', Buffer.alloc(0)), { costPico: 0n })
 })
 
 t.test('a realtime session is billed by the model of its address', async t => {
@@ -129,8 +159,8 @@ t.test('a realtime session is billed by the model of its address', async t => {
   })
 })
 
-t.test('what was used over a WebSocket counts in the budget when it has ended', async t => {
-  const url = await startSpeaker(t, [completed('m')])
+t.test('what is known to be used over a WebSocket counts in the budget when it has ended', async t => {
+  const url = await startSpeaker(t, [completed('m'), completed('nobody-knows')])
   const books = await openBooks(t, `
 upstreams: { up: { url: "${url}", websocket: true } }
 routes: [{ path: "/v1/*", to: up }]
