@@ -1,9 +1,12 @@
+import { GatewayError } from './errors.ts'
 import { JsonCursor } from './metering/cursor.ts'
 import { MODEL_LISTS } from './protocols/inspect.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
 
 const MODEL = Buffer.from('model')
 const MODELS = Buffer.from('models')
+/** No request means so many; each takes a while, in which nobody else is served. */
+const MOST_NAMES = 1000
 
 /** A model that a request names beside its own. */
 interface NamedModel {
@@ -12,37 +15,48 @@ interface NamedModel {
   readonly param: string
 }
 
-/** The models that a request's body names beside its own: as elements of a list, or inside of one. */
-export function modelsBeside({ bytes, json }: InspectedBody): NamedModel[] {
-  return MODEL_LISTS.flatMap(param => (json?.fields.get(param) ?? []).flatMap(({ start, end }) => {
-    const cursor = new JsonCursor(bytes, start, end)
-    return namesIn(cursor).map(model => ({ model, param }))
-  }))
+/**
+ * The models that a request's body names beside its own: as elements of a list, or inside of one.
+ *
+ * @throws GatewayError invalid_json where there are more than anybody means
+ */
+export function* modelsBeside({ bytes, json }: InspectedBody): Generator<NamedModel, void, undefined> {
+  let count = 0
+  for (const param of MODEL_LISTS) {
+    for (const { start, end } of json?.fields.get(param) ?? []) {
+      for (const model of namesIn(new JsonCursor(bytes, start, end))) {
+        if (++count > MOST_NAMES) {
+          throw new GatewayError('invalid_json', `the body names more than ${MOST_NAMES} models`, { param })
+        }
+        yield { model, param }
+      }
+    }
+  }
 }
 
-/** The names in the list that the cursor is at. */
-function namesIn(cursor: JsonCursor): string[] {
-  const names: string[] = []
-  if (!cursor.beginArray()) {
-    cursor.skip()
-    return names
-  }
+/** The names in the list that the cursor is at: its texts, and what is a model inside of its objects. */
+function* namesIn(cursor: JsonCursor): Generator<string, void, undefined> {
+  if (!cursor.beginArray()) return
   while (cursor.nextElement()) {
-    if (cursor.beginObject()) names.push(...namesInside(cursor))
-    else if (cursor.isString()) names.push(nameAt(cursor))
-    else cursor.skip()
+    if (cursor.isString()) yield nameAt(cursor)
+    else if (!cursor.beginObject()) cursor.skip()
+    else yield* namesInside(cursor)
   }
-  return names
 }
 
-function namesInside(cursor: JsonCursor): string[] {
-  const names: string[] = []
+function* namesInside(cursor: JsonCursor): Generator<string, void, undefined> {
   while (cursor.nextMember()) {
-    if (cursor.keyIs(MODEL) && cursor.isString()) names.push(nameAt(cursor))
-    else if (cursor.keyIs(MODELS)) names.push(...namesIn(cursor))
-    else cursor.skip()
+    if (cursor.keyIs(MODEL) && cursor.isString()) {
+      yield nameAt(cursor)
+    } else if (cursor.keyIs(MODELS) && cursor.beginArray()) {
+      while (cursor.nextElement()) {
+        if (cursor.isString()) yield nameAt(cursor)
+        else cursor.skip()
+      }
+    } else {
+      cursor.skip()
+    }
   }
-  return names
 }
 
 function nameAt(cursor: JsonCursor): string {

@@ -57,3 +57,11 @@ t.test('models that it may use pass, and so does all that names none; other keys
     t.equal((await ask(KEY, `{"model":"small",${member}}`)).status, 200, member)
   }
 })
+
+t.test('a request that names models without end is refused, and at the first that is not allowed', async t => {
+  const many = '"small",'.repeat(130_000)
+  const refused = await ask(LIMITED, `{"model":"small","models":[${many}"small"]}`)
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: { code: 'invalid_json', param: 'models' } })
+  t.equal((await ask(LIMITED, `{"model":"small","plugins":[{"models":["dear",${many}"small"]}]}`)).status, 403)
+})
