@@ -233,6 +233,8 @@ class RunningTrial implements Trial {
   }
 }
 
+const NEVER_ASKED = { since: -Infinity, until: 0 }
+
 class CandidateRecord {
   inFlight = 0
   probing = false
@@ -247,7 +249,7 @@ class CandidateRecord {
    */
   consecutive = 0
   /** On the monotonic clock: when it asked to be left alone, and until when. */
-  #cool = { since: -Infinity, until: 0 }
+  #cool = NEVER_ASKED
   #openings = 0
   /** The latest outcomes, oldest first; true = failed. */
   readonly #latest: boolean[] = []
@@ -258,7 +260,9 @@ class CandidateRecord {
    */
   close(since: number, now: number): void {
     const { since: askedAt, until } = this.#cool
-    this.openUntil = since < askedAt && until > now ? until : 0
+    const isOlder = since < askedAt
+    if (!isOlder) this.#cool = NEVER_ASKED
+    this.openUntil = isOlder && until > now ? until : 0
   }
 
   success(): void {

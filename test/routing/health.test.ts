@@ -134,6 +134,8 @@ t.test('and answers to what it was asked before do not end that, nor does a chec
   // None was left, and it was asked all the same.
   health.begin('up\nx').answered(20)
   t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'an answer to what it was asked since')
+  health.checked('up', true)
+  t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'and with that it is over')
   t.end()
 })
 
