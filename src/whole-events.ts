@@ -60,7 +60,7 @@ export class WholeEvents {
         return this.#before({ kind: 'too_long', start, end: start }, this.#take(chunk))
       }
       this.overflowed = true
-      this.#room.hold(0)
+      this.#letGo()
       return this.#take(chunk)
     }
     if (cut === 0) {
@@ -75,7 +75,14 @@ export class WholeEvents {
 
   #before({ kind, start, end }: Found, bytes: Buffer): Buffer {
     this.flaw = { kind, bytes: Buffer.from(bytes.subarray(start - this.#offset, end - this.#offset)) }
+    this.#letGo()
     return bytes.subarray(0, start - this.#offset)
+  }
+
+  /** Nothing is read any more: what is kept to be read later has no use. */
+  #letGo(): void {
+    this.#reader.drop()
+    this.#room.hold(0)
   }
 
   /** A copy is kept: a little of a large buffer would keep all of it in memory. */

@@ -100,3 +100,17 @@ t.test('joined to another stream, an event passes only if it can be read, howeve
   }
   t.end()
 })
+
+t.test('what finds no room gives back all that it had', async t => {
+  let held = 0
+  const events = new WholeEvents(false, bytes => {
+    if (held + bytes > 3 * 1024 * 1024) return false
+    held += bytes
+    return true
+  })
+  const chunk = Buffer.alloc(100_000, 'x')
+  let passed = events.push(Buffer.from('data: ')).length
+  for (let n = 0; !events.overflowed; n++) passed += events.push(chunk).length
+  t.equal(held, 0)
+  t.equal(passed % chunk.length, 6, 'and to the client goes all that came')
+})

@@ -199,11 +199,12 @@ export class SseReader {
   #hold(chunk: Buffer, from: number, to: number): void {
     if (this.#oversize) return
     const length = this.#held.length + to - from
-    if (length > this.#maxEvent || !this.#room.hold(length + this.#joined.length)) this.#dropBlock()
+    if (length > this.#maxEvent || !this.#room.hold(length + this.#joined.length)) this.drop()
     else this.#held.append(chunk, from, to)
   }
 
-  #dropBlock(): void {
+  /** Gives up what is kept of the event that is under way. */
+  drop(): void {
     this.#oversize = true
     this.#held.clear()
     this.#joined.clear()
@@ -212,7 +213,7 @@ export class SseReader {
 
   /** Takes in the line from lineStart to before `end`. `buf` begins at the absolute offset `base`. */
   #readLine(buf: Buffer, base: number, end: number): void {
-    if (end - this.#blockStart > this.#maxEvent) this.#dropBlock()
+    if (end - this.#blockStart > this.#maxEvent) this.drop()
     if (this.#oversize) return
     const from = this.#lineStart - base
     const to = end - base
