@@ -66,7 +66,7 @@ export function explain(config: Config, question: Question): Explanation {
   }
   const routes = new RouteTable(config.routes, compileGlobs)
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
-    const refusal = row('unknown_path', 'outside of /v1 and /v1beta a route has to name the path')
+    const refusal = row('unknown_path', 'outside of /v1, /v1alpha and /v1beta a route has to name the path')
     return { classified, model, own: false, refusal, steps: [], candidates: [] }
   }
   const steps = routes.trace(target.path, model)

@@ -88,7 +88,7 @@ function loadSource(
 }
 
 /** Copied from a page or a chat, lines may be indented by spaces that are letters to YAML: that explains the rest. */
-const ODD_INDENT = /^ *[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]/m
+const ODD_INDENT = /^ *[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000](?=[ \w"'-])/m
 
 function problemsOf(findings: Findings, { text }: SourceText): Problem[] {
   const odd = findings.failed ? ODD_INDENT.exec(text) : null

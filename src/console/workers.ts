@@ -107,7 +107,7 @@ export class Workers {
     if (!this.#shares) return [here]
     await this.#note()
     const now = Date.now()
-    const others = await desk.ask('snapshots', now - STALE, now)
+    const others = await desk.ask('snapshots', now - STALE, now + STALE)
     return [here, ...others.filter(other => other.worker !== worker)
       .map(({ data }) => JSON.parse(data) as Doing)
       .map(there => (own === null ? there : onlyOf(there, own)))]

@@ -153,11 +153,11 @@ export class Desk {
    * Of workers that have ended there are older ones, and newer ones where the date has been set back.
    *
    * @param since ms since 1970
-   * @param now ms since 1970
+   * @param until ms since 1970: later than now by as much as others may be ahead
    */
-  snapshots(since: number, now: number): Snapshot[] {
+  snapshots(since: number, until: number): Snapshot[] {
     return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at BETWEEN ? AND ? ORDER BY worker')
-      .all(since, now)
+      .all(since, until)
       .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
   }
 
