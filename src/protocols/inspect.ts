@@ -42,6 +42,9 @@ const WATCHED = new WatchedKeys(
 /** A model's name is a word, not a text: what is longer is nobody's. */
 const MODEL_LENGTH = 256
 
+/** The boundary of a form has 70 characters at most. */
+const CONTENT_TYPE_LENGTH = 1024
+
 /** How the body of one request is to be read, decided by its endpoint and its content type. */
 export type BodyFormat = 'json' | 'form' | 'opaque'
 
@@ -77,6 +80,10 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
 
 /** Some upstreams decode by what is told: out of UTF-7 they read members that are a text here. */
 function checkCharset(contentType: string): void {
+  // A longer one is nobody's, and would be looked through from each of its charsets on.
+  if (contentType.length > CONTENT_TYPE_LENGTH) {
+    throw new GatewayError('wrong_content_type', `content-type is longer than ${CONTENT_TYPE_LENGTH} characters`)
+  }
   for (const [, rest = '', value = ''] of contentType.matchAll(/charset([^=;]*)=\s*["']?([^"';,\s]*)/gi)) {
     if (rest.trim() !== '' || !CHARSETS.has(value.toLowerCase())) {
       throw new GatewayError('wrong_content_type', `JSON must be in UTF-8; got '${contentType}'`)
