@@ -390,7 +390,6 @@ t.test('endpoints without usage have none, whatever is there', async t => {
     'models.list',
     'models.get',
     'status',
-    'realtime',
     'other',
   ]
   for (const endpoint of none)
@@ -592,3 +591,21 @@ t.test(
     )
   },
 )
+
+t.test('realtime: what came from the cache is no sound beside it', async t => {
+  const usage = {
+    input_tokens: 100, output_tokens: 20,
+    input_token_details: {
+      audio_tokens: 50, image_tokens: 10, cached_tokens: 30,
+      cached_tokens_details: { audio_tokens: 20, text_tokens: 10 },
+    },
+    output_token_details: { audio_tokens: 15, text_tokens: 5 },
+  }
+  t.match(readUsage('realtime', usage), {
+    suspect: false,
+    usage: {
+      inputTokens: 100, cachedInputTokens: 30, inputAudioTokens: 30, inputImageTokens: 10,
+      outputTokens: 20, outputAudioTokens: 15,
+    },
+  })
+})

@@ -442,7 +442,6 @@ t.test('an event beyond the limit is content that is not read', async t => {
 t.test('what is no stream of a known protocol passes unread', async t => {
   const opaque: [EndpointName, StreamMeterOptions][] = [
     ['other', {}],
-    ['realtime', {}],
     ['models.list', {}],
     ['audio.speech', { contentType: 'audio/mpeg' }],
     ['chat.completions', { contentType: 'application/json' }],
