@@ -56,6 +56,11 @@ export interface Books {
   readonly file: string
   /** Closes the gateway. @returns every row of its ledger, by request id */
   close(): Promise<Map<string, LedgerRow>>
+  /**
+   * The same once everything is settled, however slow the machine: what a close cuts
+   * off in its settlement is counted by bytes. All requests must have ended.
+   */
+  drain(): Promise<Map<string, LedgerRow>>
 }
 
 /** Starts a gateway that writes its ledger into a file of this test's own. */
@@ -68,6 +73,10 @@ export async function openBooks(t: Test, yaml: string, file?: string): Promise<B
     file: path,
     close: async () => {
       await gateway.close()
+      return rowsIn(t, path)
+    },
+    drain: async () => {
+      await gateway.drain()
       return rowsIn(t, path)
     },
   }

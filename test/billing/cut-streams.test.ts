@@ -157,7 +157,7 @@ for (const scene of CASES) {
       await client.ended
       ids.push(/\r\nx-gateway-request-id: ([^\r]+)/i.exec(client.text)?.[1] ?? '')
     }
-    const rows = await books.close()
+    const rows = await books.drain()
     t.equal(rows.size, all + 1)
     for (const [events, id] of ids.entries()) {
       // With its last event a stream is whole, however HTTP went on.
@@ -188,7 +188,7 @@ for (const scene of CASES) {
       await books.gateway.waitForLog(line => line.msg === 'exchange' && line.request === id)
       ids.push(id)
     }
-    const rows = await books.close()
+    const rows = await books.drain()
     t.equal(rows.size, last)
     for (const [events, id] of ids.entries()) {
       check(t, rows.get(id), expected(scene, events, true), 'client_gone', `after ${events} of ${all}`)

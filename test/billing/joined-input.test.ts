@@ -26,7 +26,7 @@ ${priced('a', 'b', 'c')}`)
     body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hello' }] }),
   })
   t.match(await answer.text(), /\[DONE\]/)
-  const [row] = [...(await books.close()).values()]
+  const [row] = [...(await books.drain()).values()]
   const [first, second, third] = row?.attempts ?? []
   t.match(first, { inputTokens: 8, outputTokens: 100 })
   // A message more, of so many tokens.

@@ -234,7 +234,7 @@ ${priced('m')}`)
     })
     await Promise.all([...asked, ...refused, ...free])
   }
-  const rows = await books.close()
+  const rows = await books.drain()
   t.equal(rows.size, ROUNDS * (Object.keys(KINDS).length + 2 + Object.keys(FREE).length))
   const wrong: unknown[] = []
   let sum = 0n
@@ -286,7 +286,7 @@ t.test('figures that cannot be are counted instead, and never billed', async t =
       })).text()
     }
   }
-  const rows = [...(await books.close()).values()]
+  const rows = [...(await books.drain()).values()]
   t.equal(rows.length, nonsense.length * 2)
   for (const row of rows) {
     // One token in `hello`, 4 for its message and 3 for the answer's beginning; two in `hello there`.
