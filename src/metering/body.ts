@@ -46,10 +46,10 @@ export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | n
 
 /** The tier that a whole answer says it was served in, in lower case: beside the usage, or inside. */
 export function readBodyTier(body: Buffer): string | null {
-  const cursor = () => new JsonCursor(withoutMark(body))
-  return tierNamed(member(cursor(), SERVICE_TIER))
-    ?? tierIn(member(cursor(), USAGE))
-    ?? tierIn(lastMetadata(cursor()))
+  const cursor = new JsonCursor(withoutMark(body))
+  if (cursor.isArray()) return tierIn(lastMetadata(cursor))
+  const [tier, usage, metadata] = members(cursor, [SERVICE_TIER, USAGE, USAGE_METADATA])
+  return tierNamed(tier) ?? tierIn(usage) ?? tierIn(metadata)
 }
 
 /**
@@ -98,13 +98,19 @@ export function isReceipt(body: Buffer): boolean {
 
 /** The value of a top-level member, the last of that name; undefined when there is none. */
 function member(cursor: JsonCursor, name: Buffer): unknown {
-  let value: unknown
-  if (!cursor.beginObject()) return value
+  return members(cursor, [name])[0]
+}
+
+/** The same of several members, in the order of their names. */
+function members(cursor: JsonCursor, names: readonly Buffer[]): unknown[] {
+  const values: unknown[] = names.map(() => undefined)
+  if (!cursor.beginObject()) return values
   while (cursor.nextMember()) {
-    const wanted = cursor.keyIs(name)
-    if (cursor.skip() && wanted) value = cursor.parsed()
+    let wanted = names.length - 1
+    while (wanted >= 0 && !cursor.keyIs(names[wanted]!)) wanted--
+    if (cursor.skip() && wanted >= 0) values[wanted] = cursor.parsed()
   }
-  return value
+  return values
 }
 
 function lastMetadata(cursor: JsonCursor): unknown {
@@ -146,16 +152,7 @@ function countElements(cursor: JsonCursor): number {
 
 /** verbose_json of models that report no usage has the duration in seconds. */
 function readTranscriptBody(endpoint: EndpointName, cursor: JsonCursor): Reading | null {
-  let usage: unknown
-  let duration: unknown
-  if (!cursor.beginObject()) return null
-  while (cursor.nextMember()) {
-    const isUsage = cursor.keyIs(USAGE)
-    const isDuration = cursor.keyIs(DURATION)
-    if (!cursor.skip()) break
-    if (isUsage) usage = cursor.parsed()
-    else if (isDuration) duration = cursor.parsed()
-  }
+  const [usage, duration] = members(cursor, [USAGE, DURATION])
   const reading = readUsage(endpoint, usage)
   if (reading || duration === undefined) return reading
   const figures = new Figures()
