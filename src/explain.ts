@@ -3,6 +3,7 @@ import type { ErrorCode } from './errors.ts'
 import { identityOf } from './auth/keyring.ts'
 import { compileGlobs } from './config/glob.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
+import { pathThere } from './path-there.ts'
 import { checkSlashes, classifyPath, isApiPath, isOwn } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
 import { renameQuery } from './protocols/query.ts'
@@ -114,7 +115,8 @@ function destination(
     [name, CREDENTIAL.test(name) ? mask(value) : value] as const))
   return {
     target,
-    url: base + (renamed === null ? path + query : renamedTarget(classified, path, query, renamed)),
+    url: base + pathThere(upstream, renamed === null ? path : renamePath(classified, path, renamed))
+      + (renamed !== null && classified.endpoint.modelIn === 'query' ? renameQuery(query, renamed) : query),
     model: renamed ?? model,
     headers: headersUp([], {
       upstream: { ...upstream, auth, headers: added },
@@ -128,10 +130,6 @@ function destination(
   }
 }
 
-function renamedTarget(classified: Classified, path: string, query: string, model: string): string {
-  return renamePath(classified, path, model)
-    + (classified.endpoint.modelIn === 'query' ? renameQuery(query, model) : query)
-}
 
 /** Names of headers that vendors and their proxies read credentials from. */
 const CREDENTIAL = /auth|key|token|secret|passw|credential|cookie|signature/i

@@ -2,6 +2,7 @@ import type { Target } from './config/types.ts'
 import type { Exchange } from './exchange.ts'
 import type { LiveUpstream } from './gateway.ts'
 import { roughTokens } from './metering/request.ts'
+import { pathThere } from './path-there.ts'
 import { renameEdits, renamePath } from './protocols/rename.ts'
 import { spliceBytes, withIncludeUsage } from './protocols/splice.ts'
 import type { Edit } from './protocols/splice.ts'
@@ -32,7 +33,7 @@ export function outgoing(
   const path = renamed === null ? target.path : renamePath(classified, target.path, renamed)
   return {
     method: req.method ?? 'GET',
-    path: upstream.prefix + path + target.query,
+    path: upstream.prefix + pathThere(upstream.config, path) + target.query,
     headers: headersUp(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,

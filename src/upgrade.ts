@@ -11,6 +11,7 @@ import type { AttemptRecord, Exchange } from './exchange.ts'
 import { alarm } from './forward-log.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { draftRow } from './ledger-row.ts'
+import { pathThere } from './path-there.ts'
 import { admit, identify, open, route } from './pipeline.ts'
 import { isSession } from './protocols/endpoint.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
@@ -129,7 +130,7 @@ async function openTunnel(
   const running = new Tunnel({
     socket,
     head,
-    path: upstream.prefix + target.path + (
+    path: upstream.prefix + pathThere(upstream.config, target.path) + (
       renamed === null ? target.query : renameQuery(target.query, renamed)
     ),
     headers: headersUp(req.rawHeaders, {

@@ -53,6 +53,7 @@ export interface RawTimeouts {
 
 export interface RawUpstream {
   url?: string
+  v1?: string
   simulator?: boolean
   auth?: { bearer?: string, header?: string, value?: string }
   headers?: Record<string, string | undefined>

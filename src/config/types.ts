@@ -101,6 +101,8 @@ export interface Upstream {
   readonly name: string
   /** null for the in-process simulator. A path prefix is kept in front. */
   readonly url: URL | null
+  /** What stands there in the place of `/v1`, without a slash at its end; null = `/v1`. */
+  readonly v1: string | null
   readonly simulator: boolean
   /** The header that carries the operator's credential. */
   readonly auth: { readonly header: string; readonly value: string } | null

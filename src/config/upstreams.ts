@@ -20,7 +20,11 @@ const VERSION_AGAIN =
   /(\/v1(?:beta)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
 
 /** Where other vendors' chat begins, without a /v1 behind it. */
-const OTHER_VERSION = /\/(?:v[2-9]|v1beta\/openai)\/?$/
+const OTHER_VERSION = /^(.*\/(?:v[2-9]|v1(?:beta)?\/openai))\/?$/
+
+/** RFC 3986 section 3.3, or nearly: what a request line can carry, without a query. */
+const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/
+const PATH_AND_QUERY = /^\/[\x21-\x22\x24-\x7e]*$/
 
 /** Hosts that answer 422 to `include_usage`, and tell the usage of chat streams unasked. */
 const TELLS_UNASKED = /(?:^|\.)mistral\.ai$/
@@ -41,10 +45,11 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
   checkOneOrigin(raw, path, findings)
-  const url = raw.url === undefined ? null : buildUrl(raw.url, [...path, 'url'], findings)
+  const url = buildUrl(raw, [...path, 'url'], findings)
   return {
     name,
     url,
+    v1: buildV1(raw, [...path, 'v1'], findings),
     simulator: raw.simulator ?? false,
     auth,
     headers: buildHeaders(raw.headers ?? {}, auth?.header ?? null, [...path, 'headers'], findings),
@@ -66,7 +71,8 @@ function checkOneOrigin(raw: RawUpstream, path: Path, findings: Findings): void 
   }
 }
 
-function buildUrl(text: string, path: Path, findings: Findings): URL | null {
+function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings): URL | null {
+  if (text === undefined) return null
   const url = URL.parse(text)
   // `api.example.com:443` is a URL whose protocol is "api.example.com:".
   if (url === null || !/^https?:\/\//i.test(text)) {
@@ -79,15 +85,30 @@ function buildUrl(text: string, path: Path, findings: Findings): URL | null {
   if (url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
     findings.error(path, "a URL must end with its path: the client's path and query are put behind it")
   }
+  if (v1 !== undefined) return url
   const version = VERSION_AGAIN.exec(url.pathname)?.[1]
   if (version !== undefined) {
     const message = `this path is put in front of the client's, which begins with ${version} itself`
     findings.warn(path, `${message}; leave it out unless the upstream wants it twice`)
-  } else if (OTHER_VERSION.test(url.pathname)) {
+  }
+  const there = OTHER_VERSION.exec(url.pathname)?.[1]
+  if (there !== undefined) {
     const message = "this path is put in front of the client's, such as /v1/chat/completions"
-    findings.warn(path, `${message}; the upstream must have that below it`)
+    findings.warn(path, `${message}; where it stands in the place of /v1, leave it out and say v1: ${there}`)
   }
   return url
+}
+
+/** What stands at the upstream for the `/v1` of clients' paths; '' where there is nothing in its place. */
+function buildV1(raw: RawUpstream, path: Path, findings: Findings): string | null {
+  if (raw.v1 === undefined) return null
+  if (!PATH.test(raw.v1)) {
+    findings.error(path, 'a path starts with / and has neither spaces nor a query, such as /api/v4')
+  }
+  if (raw.url === undefined && !findings.has([...path.slice(0, -1), 'url'])) {
+    findings.error(path, 'this is for an upstream at a url; remove it', 'key')
+  }
+  return raw.v1.replace(/\/+$/, '')
 }
 
 function buildAuth(raw: RawUpstream, path: Path, findings: Findings): Upstream['auth'] {
@@ -128,7 +149,7 @@ function buildHeaders(
 /** Active checks: a path behind the upstream's url, and how often it is asked. */
 function buildHealth({ health }: RawUpstream, path: Path, findings: Findings): Upstream['health'] {
   if (health?.path === undefined) return null
-  if (!/^\/[\x21-\x7e]*$/.test(health.path) || health.path.includes('#')) {
+  if (!PATH_AND_QUERY.test(health.path)) {
     findings.error([...path, 'path'], 'a path starts with / and has no spaces, such as /health')
   }
   return { path: health.path, every: timerOf(health.every, [...path, 'every'], CHECK_EVERY, findings) }

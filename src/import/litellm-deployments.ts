@@ -20,8 +20,12 @@ export interface Deployment {
   readonly protocol: Provider['protocol']
 }
 
-export interface Upstream {
+interface Address {
   readonly url: string
+  readonly v1?: string
+}
+
+export interface Upstream extends Address {
   readonly auth?: { readonly bearer: string } | { readonly header: string; readonly value: string }
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -69,8 +73,8 @@ class ModelList {
     const { provider } = named
     const found = findProvider(provider)
     if (found === null) return this.#skip(path, `${provider}: ${whyNot(provider)}`)
-    const url = this.#url(params, provider, found)
-    if (url === null) return this.#skip(path, 'an entry of this provider needs api_base')
+    const address = this.#address(params, provider, found)
+    if (address === null) return this.#skip(path, 'an entry of this provider needs api_base')
     const model = upstreamModel(group, named.model)
     if (model === undefined) {
       return this.#skip(path, `a pattern keeps the model's name: ${group} cannot become another`)
@@ -79,7 +83,9 @@ class ModelList {
     return {
       group,
       model,
-      upstream: this.#upstream(provider, { url, ...this.#credential(params, provider, found, url) }),
+      upstream: this.#upstream(provider, {
+        ...address, ...this.#credential(params, provider, found, address.url),
+      }),
       weight: this.#weight(params),
       order: this.#source.number([...params, 'order']),
       timeout: this.#source.number([...params, 'timeout']),
@@ -98,30 +104,33 @@ class ModelList {
     this.#notes.push({ place: this.#source.place(path), setting: dotted(path), text })
   }
 
-  #url(params: Path, provider: string, { url, protocol }: Provider): string | null {
+  #address(params: Path, provider: string, { url, v1, protocol }: Provider): Address | null {
     const path = [...params, 'api_base']
     const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
-    if (written === null) return url
+    if (written === null) return url === null ? null : { url, ...v1 !== undefined && { v1 } }
     const base = reference(written)
     if (base.startsWith('${')) {
       this.#note(
         path, "the variable must hold the address without /v1, which is in the client's path already",
       )
-      return base
+      return { url: base }
     }
     const plain = base.replace(/\/+$/, '')
     if (provider === 'azure') {
       this.#source.take([...params, 'api_version'])
-      return `${plain.replace(/\/openai(\/.*)?$/, '')}/openai`
+      return { url: `${plain.replace(/\/openai(\/.*)?$/, '')}/openai` }
     }
     const bare = plain.replace(/\/v1(beta)?$/, '')
-    if (protocol === 'chat' && bare === plain && URL.canParse(bare) && new URL(bare).pathname !== '/') {
-      this.#note(path, `requests go to ${bare}/v1/...: the address stands in front of the client's path`)
+    const parsed = URL.parse(bare)
+    // OpenAI's SDK puts its paths, such as /chat/completions, right behind the address.
+    if (protocol === 'chat' && bare === plain && parsed && parsed.pathname !== '/') {
+      this.#note(path, `requests go to ${bare}/chat/completions and so on, as they did`)
+      return { url: parsed.origin, v1: parsed.pathname }
     }
-    return bare
+    return { url: bare, ...(url === null || url === bare) && v1 !== undefined && { v1 } }
   }
 
-  #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, 'url'> {
+  #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address> {
     const headers = { ...found.headers, ...this.#headers(params) }
     const secret = this.#secret([...params, 'api_key'], provider, found, url)
     const auth = found.auth === 'bearer'

@@ -2,6 +2,8 @@
 export interface Provider {
   /** null: the operator's api_base alone says it. */
   readonly url: string | null
+  /** What stands there in the place of /v1. */
+  readonly v1?: string
   /** The variable that LiteLLM reads when the file names no key; null = none is needed. */
   readonly variable: string | null
   /** The header of the credential; `bearer` is Authorization: Bearer. */
@@ -36,6 +38,11 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   nvidia_nim: chat('https://integrate.api.nvidia.com', 'NVIDIA_NIM_API_KEY'),
   cohere: chat('https://api.cohere.ai/compatibility', 'COHERE_API_KEY'),
   cohere_chat: chat('https://api.cohere.ai/compatibility', 'COHERE_API_KEY'),
+  perplexity: chat('https://api.perplexity.ai', 'PERPLEXITYAI_API_KEY', '/'),
+  zai: chat('https://api.z.ai', 'ZAI_API_KEY', '/api/paas/v4'),
+  deepinfra: chat('https://api.deepinfra.com', 'DEEPINFRA_API_KEY', '/v1/openai'),
+  volcengine: chat('https://ark.cn-beijing.volces.com', 'VOLCENGINE_API_KEY', '/api/v3'),
+  github: chat(null, 'GITHUB_API_KEY', '/'),
   dashscope: chat('https://dashscope-intl.aliyuncs.com/compatible-mode', 'DASHSCOPE_API_KEY'),
   sambanova: chat('https://api.sambanova.ai', 'SAMBANOVA_API_KEY'),
   moonshot: chat('https://api.moonshot.ai', 'MOONSHOT_API_KEY'),
@@ -56,10 +63,6 @@ const OUT_OF_REACH: Readonly<Record<string, string>> = {
   sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',
   vertex_ai: EXPIRING,
   vertex_ai_beta: EXPIRING,
-  perplexity: 'its chat API does not live under /v1',
-  zai: 'its chat API does not live under /v1',
-  github: 'its chat API does not live under /v1',
-  deepinfra: 'its chat API does not live under /v1',
   huggingface: 'its API is none of the three protocols',
   replicate: 'its API is none of the three protocols',
   watsonx: 'its API is none of the three protocols',
@@ -98,6 +101,6 @@ export function whyNot(name: string): string {
   return Object.hasOwn(OUT_OF_REACH, name) ? OUT_OF_REACH[name] as string : 'the provider is not known here'
 }
 
-function chat(url: string | null, variable: string | null): Provider {
-  return { url, variable, auth: 'bearer', protocol: 'chat' }
+function chat(url: string | null, variable: string | null, v1?: string): Provider {
+  return { url, ...v1 !== undefined && { v1 }, variable, auth: 'bearer', protocol: 'chat' }
 }

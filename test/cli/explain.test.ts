@@ -88,6 +88,16 @@ auth: open
   t.match(named.stdout, 'url       https://live.example/v1/realtime\nas model  x\n')
 })
 
+t.test("an upstream's own path for /v1 is shown", async t => {
+  const file = join(t.testdir({ 'gateway.yaml': `
+upstreams: { a: { url: "https://a.example/eu", v1: /api/v4 } }
+routes: [{ to: { upstream: a, model: m } }]
+auth: open
+` }), 'gateway.yaml')
+  const chat = await gateway(['explain', '-c', file, '-p', '/v1/chat/completions?x=1', '-m', 'fast'])
+  t.match(chat.stdout, 'url       https://a.example/eu/api/v4/chat/completions?x=1\nas model  m\n')
+})
+
 t.test('an empty model is none, as in a request', async t => {
   const file = join(t.testdir({
     'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',

@@ -75,6 +75,7 @@ upstreams:
     websocket: true
     version_header: Vendor-Version
     usage: as_is
+    v1: /api/v4/
   other:
     url: HTTP://127.0.0.1:9
     auth: { header: X-Api-Key, value: secret }
@@ -145,12 +146,12 @@ log: { level: warn }
   t.match(openai, {
     auth: { header: 'authorization', value: 'Bearer secret-token' },
     headers: { 'x-team': 'a', 'anthropic-version': '2023-06-01' },
-    websocket: true, versionHeader: 'vendor-version', usage: 'as_is',
+    websocket: true, versionHeader: 'vendor-version', usage: 'as_is', v1: '/api/v4',
   })
   t.match(config.upstreams.get('other'), { auth: { header: 'x-api-key', value: 'secret' } })
 
   const [first, second, third] = config.routes
-  t.match(first, { index: 0, line: 26, path: '/v1/messages*', models: ['claude-*'] })
+  t.match(first, { index: 0, line: 27, path: '/v1/messages*', models: ['claude-*'] })
   t.match(second, { index: 1, path: null, models: ['fast', 'slow'], strategy: 'weighted', retries: 2 })
   t.strictSame(second?.timeouts, { connect: 1000, firstByte: 20_000, idle: 3000, total: 4000 })
   t.strictSame(second?.targets.map(({ upstream, model, weight }) => [upstream.name, model, weight]),

@@ -244,7 +244,7 @@ t.test('whatever the file says, the result is a configuration without errors', a
 
 t.test("a provider that is not known is told, and nobody's credential goes to OpenAI for it", async t => {
   const entries: [model: string, more?: object][] = [
-    ['zai/glm-4.6', { api_key: 'os.environ/ZAI_KEY' }],
+    ['huggingface/x', { api_key: 'os.environ/HF_KEY' }],
     ['xinference/llama', { api_base: 'http://x:1/v1' }],
     ['meta-llama/Llama-3', {
       custom_llm_provider: 'openai', api_base: 'http://y:1/v1', api_key: 'os.environ/Y_KEY',
@@ -269,8 +269,32 @@ t.test("a provider that is not known is told, and nobody's credential goes to Op
   t.equal(config.routes.length, targets.length)
   t.strictSame(imported.variables, ['COHERE_API_KEY', 'DASHSCOPE_API_KEY', 'OPENAI_API_KEY', 'Y_KEY'])
   const told = imported.notes.map(({ text }) => text)
-  t.match(told.filter(text => /^(zai|xinference): /.test(text)), [
-    'zai: its chat API does not live under /v1', 'xinference: the provider is not known here',
+  t.match(told.filter(text => /^(huggingface|xinference): /.test(text)), [
+    'huggingface: its API is none of the three protocols', 'xinference: the provider is not known here',
+  ])
+})
+
+t.test('vendors whose API is not under /v1 are asked where it is', async t => {
+  const entries = [
+    ['perplexity/sonar'], ['zai/glm-4.6'], ['deepinfra/llama', 'https://api.deepinfra.com/v1/openai'],
+    ['github/gpt-4o', 'https://models.example/'], ['openai/llama', 'http://10.0.0.7:8000/llm/v3/'],
+    ['openai/llama', 'http://10.0.0.7:8000/llm/v1/'], ['perplexity/sonar', 'http://10.0.0.7:9000'],
+  ]
+  const imported = importLitellm(stringify({
+    model_list: entries.map(([model, api_base], i) => (
+      { model_name: `m${i}`, litellm_params: { model, api_base } }
+    )),
+  }))
+  const config = load(t, imported)
+  const upstreams = entries.map((_, i) => routeOf(config, `m${i}`).targets[0]?.upstream)
+  t.strictSame(upstreams.map(upstream => [upstream?.url?.href, upstream?.v1]), [
+    ['https://api.perplexity.ai/', ''],
+    ['https://api.z.ai/', '/api/paas/v4'],
+    ['https://api.deepinfra.com/', '/v1/openai'],
+    ['https://models.example/', ''],
+    ['http://10.0.0.7:8000/', '/llm/v3'],
+    ['http://10.0.0.7:8000/llm', null],
+    ['http://10.0.0.7:9000/', null],
   ])
 })
 

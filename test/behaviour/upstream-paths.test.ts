@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { bodyOf, startUpstream } from '../support/upstream.ts'
+
+t.test('an upstream with a path of its own for /v1 is asked there, and the query passes', async t => {
+  const seen: (string | undefined)[] = []
+  const upstream = await startUpstream(t, async (req, res) => {
+    await bodyOf(req)
+    seen.push(req.url)
+    res.setHeader('content-type', 'application/json')
+    res.end(JSON.stringify({ usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } }))
+  })
+  const gateway = await startTestGateway(t, `
+upstreams:
+  zai: { url: "${upstream.url}/eu/", v1: /api/paas/v4/ }
+  bare: { url: "${upstream.url}", v1: / }
+routes:
+  - { model: "glm-*", to: zai }
+  - { model: "gemini-*", to: { upstream: zai, model: other } }
+  - { path: /v1/files, to: bare }
+  - { to: bare }
+models:
+  glm-1: { price: { input: 1, output: 1 } }
+`)
+  const post = async (path: string, model: string) => {
+    const res = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [] }),
+    })
+    await res.arrayBuffer()
+    return res.status
+  }
+  t.equal(await post('/v1/chat/completions?a=%20b', 'glm-1'), 200)
+  t.equal(await post('/v1/models/gemini-x:generateContent', ''), 200)
+  t.equal(await post('/v1beta/models/gemini-x:generateContent', ''), 200, 'only /v1 has another place')
+  t.equal(await post('/v1/chat/completions', 'sonar'), 200)
+  t.equal(await post('/v1/files', ''), 200)
+  t.strictSame(seen, [
+    '/eu/api/paas/v4/chat/completions?a=%20b',
+    '/eu/api/paas/v4/models/other:generateContent',
+    '/eu/v1beta/models/other:generateContent',
+    '/chat/completions',
+    '/files',
+  ])
+  const row = await gateway.waitForLog(line => line.model === 'glm-1')
+  t.match(row, { input_tokens: 3, output_tokens: 4 }, 'and it is metered by the path that the client knows')
+})
+
+t.test('a WebSocket is opened there too', async t => {
+  const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', path: '/api/v4/realtime' })
+  sockets.on('connection', socket => socket.send('hello'))
+  t.teardown(() => sockets.close())
+  await once(sockets, 'listening')
+  const { port } = sockets.address() as AddressInfo
+  const gateway = await startTestGateway(t, `
+upstreams:
+  up: { url: "http://127.0.0.1:${port}", v1: /api/v4, websocket: true }
+routes: [{ to: up }]
+`)
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=m`, {
+    headers: { authorization: `Bearer ${KEY}` },
+  })
+  const [message] = await once(socket, 'message') as [Buffer]
+  t.equal(message.toString(), 'hello')
+  socket.terminate()
+})
