@@ -31,6 +31,8 @@ export class Rescue {
   /** A string tells why nobody could go on, whatever comes. */
   readonly #resumption: Resumption | string
   #events: WholeEvents | null = null
+  /** What the client gets is no stream that can be followed: nobody knows where it stands. */
+  #isUnread = false
   #broke: GatewayError | null = null
   /** What the answers so far have used; null = this is the first. */
   #before: (() => Before) | null = null
@@ -68,8 +70,8 @@ export class Rescue {
   follow(inner: Observer, head: AnswerHead): Observer {
     const resumption = this.#resumption
     // Compressed against our asking, its events cannot be followed.
-    const isEvents = isEventStream(head) && head.coding === null
-    if (typeof resumption === 'string' || !isEvents || head.status !== 200) return inner
+    this.#isUnread = !isEventStream(head) || head.coding !== null || head.status !== 200
+    if (typeof resumption === 'string' || this.#isUnread) return inner
     const events = new WholeEvents(this.#before !== null, roomFor(this.#gateway, this.#exchange))
     this.#events = events
     const joiner = this.#before ? resumption.join(this.#before) : noted(resumption, events)
@@ -88,6 +90,7 @@ export class Rescue {
   /** What can be done for the client where its stream breaks now. */
   get standing(): Standing {
     if (typeof this.#resumption === 'string') return { can: 'nothing', reason: this.#resumption }
+    if (this.#isUnread) return { can: 'nothing', reason: 'the stream cannot be read' }
     if (this.#events?.overflowed) return { can: 'nothing', reason: 'an event is too long to be kept' }
     return this.#resumption.standing
   }

@@ -254,6 +254,18 @@ everyWay(t, 'a stream that comes compressed passes as it comes', async (t, diale
   t.match(await ask(gateway, dialect, { stream: true }), { status: 200, text: WORDS, whole: true })
 }, [true])
 
+everyWay(t, 'and where it breaks nothing is joined to it', async (t, dialect) => {
+  const { url } = await start(t)
+  const spare = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" }, b: { url: "${spare.url}" } }
+routes: [{ to: [{ upstream: a, model: "sim,gzip,close_after=8" }, { upstream: b, model: sim, prefill: true }],
+  resume: continue }]`)
+  t.equal((await ask(gateway, dialect, { stream: true })).whole, false)
+  t.equal(spare.simulator.stats.requests, 0)
+  await gateway.waitForLog(line => line.why === 'the stream cannot be read')
+}, [true])
+
 everyWay(t, 'a single target is asked to go on itself, where retries allow', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
