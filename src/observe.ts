@@ -1,4 +1,4 @@
-import { legible } from './decoded.ts'
+import { decoded, legible } from './decoded.ts'
 import { isUntold } from './exchange.ts'
 import type { AttemptRecord, Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
@@ -20,6 +20,8 @@ import type { Observer } from './proxy/relay.ts'
 const MOST_KEPT = 32 * 1024 * 1024
 /** Bytes of an error that is read. */
 const MOST_ERROR = 64 * 1024
+/** Bytes of a compressed answer that is unpacked at once: one with status 200 that is an error is no longer. */
+const MOST_AT_ONCE = 4 * 1024
 
 /**
  * Who looks on while an answer passes: the meter of a stream, or a collector of a
@@ -130,9 +132,19 @@ class BodyCollector implements Observer {
 
   end(): void {
     if (this.#pieces === null) return
-    this.#exchange.answer = { kind: 'body', body: this.#pieces.whole() }
+    const packed = this.#pieces.whole()
     // Joined, it is there twice.
     this.#pieces.clear()
+    const body = this.#unpacked(packed)
+    if (body !== null) this.#exchange.answerEncoding = null
+    this.#exchange.answer = { kind: 'body', body: body ?? packed }
+  }
+
+  /** null: that takes too long for now, has no room, or is not to be done. */
+  #unpacked(packed: Buffer): Buffer | null {
+    if (packed.length > MOST_AT_ONCE) return null
+    const body = decoded(packed, this.#exchange.answerEncoding)
+    return body !== null && body !== 'broken' && this.#room.hold(this.#size + body.length) ? body : null
   }
 
   #giveUp(): void {

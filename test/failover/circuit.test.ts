@@ -63,6 +63,7 @@ t.test('one that asks to be left alone is, though it still answers what it was a
 
 for (const [fault, streams] of [
   ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
+  ['error_200,gzip', [false]],
 ] as const) {
   everyWay(t, `nor one whose answers are passed on, and ` +
     `tell of an error (${fault})`, async (t, dialect, stream) => {

@@ -87,6 +87,7 @@ everyWay(t, 'an attempt that failed after it had ' +
 
 for (const [fault, streams] of [
   ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
+  ['error_200,gzip', [false]],
 ] as const) {
   everyWay(t, `an answer that tells of an error is none ` +
     `in the ledger (${fault})`, async (t, dialect, stream) => {
