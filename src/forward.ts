@@ -169,8 +169,9 @@ class Forwarding implements RelayHost, Stoppable {
     const { status, answer } = failure
     this.deadlines.rest()
     current.failed(failure)
-    // It went up and nothing came back: who left it waiting may have to pay for the prompt.
-    exchange.answer = exchange.stopped && attempt.sent ? { kind: 'none', delivered: false } : null
+    // It went up and no refusal came back: who left it waiting may have to pay for the prompt.
+    const isTaken = attempt.sent && (status === null || status < 400)
+    exchange.answer = exchange.stopped && isTaken ? { kind: 'none', delivered: false } : null
     if (failure.error?.code === 'client_gone') this.#leftBehind(current, failure)
     if (status !== null && isOperatorsFault(status)) alarm(this.#gateway, exchange, candidate, status)
     const isKept = answer && !isCredentialRefused(answer.status) && this.#broke === null

@@ -55,3 +55,27 @@ ${priced('m')}`)
     t.match(row?.usage, { inputTokens: paid.input, outputTokens: paid.output })
   })
 }
+
+t.test('a client that leaves while an upstream still says why it refuses pays nothing', async t => {
+  const refusal = `{"error":{"message":"${'too many '.repeat(200)}`
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => {
+      res.writeHead(429, { 'content-type': 'application/json' }).write(refusal)
+    })
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: [up, { upstream: up, model: n }], retries: 20 }]
+${priced('m', 'n')}`)
+  const leaving = new AbortController()
+  const asked = fetch(`${books.gateway.url}/v1/chat/completions`, {
+    method: 'POST', headers: HEADERS, signal: leaving.signal,
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hello' }] }),
+  })
+  while (await heldBytes(books.gateway.url) < refusal.length) await setImmediate()
+  leaving.abort()
+  await t.rejects(asked)
+  await books.gateway.waitForLog(line => line.msg === 'exchange')
+  const [row] = [...(await books.close()).values()]
+  t.match(row, { end: 'client_gone', source: 'none', costPico: 0n })
+})
