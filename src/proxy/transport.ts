@@ -53,13 +53,15 @@ export interface TransportOptions {
  *
  * undici's own timeouts are off: the exchange's deadlines are the only ones, so
  * that each has its own error and a paused reader is not taken for a dead peer.
+ * What is left is that for an HTTP/2 peer that allows no streams: it is left then,
+ * with all that waits for it to.
  */
 export function createTransport(options: TransportOptions): Transport {
   mendHttp2Streams()
   const state: ConnectionState = { breaking: false, fresh: false }
   const pool = new Pool(options.origin, connector(options, state), {
     pipelining: 1,
-    headersTimeout: 0,
+    headersTimeout: options.connectTimeout,
     bodyTimeout: 0,
     keepAliveTimeout: 60_000,
     maxHeaderSize: 64 * 1024,
@@ -133,7 +135,7 @@ function connector(options: TransportOptions, state: ConnectionState): buildConn
 class InCourse extends AsyncResource implements ResponseHandler {
   readonly #pool: Pool
   readonly #state: ConnectionState
-  readonly #request: OutgoingRequest
+  readonly #request: Dispatcher.DispatchOptions
   readonly #handler: ResponseHandler
   /** It went out on a connection, or was about to. */
   #begun = false
@@ -143,7 +145,7 @@ class InCourse extends AsyncResource implements ResponseHandler {
     super('UpstreamRequest', { requireManualDestroy: true })
     this.#pool = pool
     this.#state = state
-    this.#request = request
+    this.#request = { ...request, headersTimeout: 0 }
     this.#handler = handler
   }
 

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import * as http2 from 'node:http2'
 import * as net from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -19,12 +20,14 @@ const ACK = 1
 const CONNECTED = 'undici:client:connected'
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-async function transportTo(t: Test, server: net.Server, ca: string | null): Promise<Transport> {
+async function transportTo(
+  t: Test, server: net.Server, ca: string | null, connectTimeout = 10_000,
+): Promise<Transport> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as net.AddressInfo
   const origin = `${ca === null ? 'http' : 'https'}://127.0.0.1:${port}`
-  const transport = createTransport({ origin, socketPath: null, connectTimeout: 10_000, ca })
+  const transport = createTransport({ origin, socketPath: null, connectTimeout, ca })
   t.teardown(async () => {
     await transport.destroy()
     server.close()
@@ -95,4 +98,18 @@ t.test('a connection that an upstream has told to go is closed, whether or not i
   const closed = once(socket, 'close')
   t.equal(await answer, 'ok')
   await closed
+})
+
+t.test('an HTTP/2 upstream that allows no streams is left, with what waits for it to', async t => {
+  const certificate = selfSigned()
+  const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
+  const server = http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams: 0 } })
+  const closed: Promise<unknown>[] = []
+  server.on('session', (session: http2.ServerHttp2Session) => {
+    closed.push(new Promise(resolve => session.on('error', () => {}).once('close', resolve)))
+  })
+  const transport = await transportTo(t, server, ca, 1_000)
+  await t.rejects(ask(transport), { code: 'UND_ERR_HEADERS_TIMEOUT' })
+  t.equal(closed.length, 1)
+  await Promise.all(closed)
 })
