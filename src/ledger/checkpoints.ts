@@ -58,13 +58,17 @@ export class Checkpoints {
   }
 
   #start(): void {
-    this.#thread = new Worker(threadUrl('checkpoint-thread', import.meta.url), {
+    const thread = new Worker(threadUrl('checkpoint-thread', import.meta.url), {
       name: 'ledger checkpoints',
       workerData: this.#file,
       execArgv: [],
     })
-    // Without it the writer makes the checkpoints itself, later.
-    this.#thread.on('error', () => undefined)
+    this.#thread = thread
+    // Where the disk is full, say: with the next write comes another.
+    thread.on('error', () => undefined)
+    thread.on('exit', () => {
+      if (this.#thread === thread) this.stop()
+    })
     this.#watch(this.#times.idle)
   }
 

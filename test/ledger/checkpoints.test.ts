@@ -45,6 +45,26 @@ t.test('what goes on being written is in the database once nobody writes, and no
   }
 })
 
+t.test('a thread that dies, as of a full disk, is followed by another once something is written', async t => {
+  const { file, db, copied } = database(t)
+  const copy = () => t.fail('a thread is to do it')
+  const checkpoints = new Checkpoints(file, copy, { start: 1, quiet: Infinity, idle: 600_000 })
+  const start = async () => {
+    const started = once(process, 'worker') as Promise<[Worker]>
+    checkpoints.written()
+    const [thread] = await started
+    await once(thread, 'online')
+    return thread
+  }
+  const first = await start()
+  await first.terminate()
+  db.exec('INSERT INTO rows VALUES (1)')
+  const second = await start()
+  checkpoints.stop()
+  await once(second, 'exit')
+  t.equal(copied(), 1)
+})
+
 t.test('a write that stays alone is copied without a thread, each time', async t => {
   const { file } = database(t)
   const onWorker = () => t.fail('no thread is worth it')
