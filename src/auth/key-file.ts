@@ -1,7 +1,8 @@
-import { closeSync, fchownSync, mkdirSync, openSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { closeSync, fchownSync, openSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Key } from '../config/types.ts'
+import { makeDirectory } from '../directory.ts'
 import { readAudit, recordAudit } from './audit.ts'
 import type { Actor, AuditEntry, KeptEntry } from './audit.ts'
 import { plainLimits } from './key-record.ts'
@@ -46,7 +47,7 @@ export class KeyFile {
    * @throws {KeyStoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
    */
   constructor(file: string, patience = PATIENCE) {
-    mkdirSync(dirname(file), { recursive: true })
+    makeDirectory(dirname(file))
     this.#file = file
     makePrivate(file)
     this.#db = new DatabaseSync(file, { timeout: patience })

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeDirectory } from '../directory.ts'
 import { hold } from './lock.ts'
 import { ledgerSchema } from './schema.ts'
 import { LedgerError, troubleOf } from './trouble.ts'
@@ -34,7 +35,7 @@ export function identityOf(file: string): string | null {
  * @throws {LedgerError} `foreign`, `newer`; else what node:fs or node:sqlite throw
  */
 export function openFile(file: string): LedgerFile {
-  mkdirSync(dirname(file), { recursive: true })
+  makeDirectory(dirname(file))
   // One process at a time: what follows decides by what it finds.
   const release = hold(`${file}-opening`, BUSY)
   try {

@@ -1,7 +1,8 @@
-import { chmodSync, existsSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLOutputValue, StatementSync } from 'node:sqlite'
+import { makeDirectory } from '../directory.ts'
 import { Schema } from '../sqlite-schema.ts'
 import type { Text, Transcript } from './transcript.ts'
 
@@ -43,7 +44,7 @@ export class TranscriptStore {
    * @throws Error for another program's database; else what node:fs or node:sqlite throw
    */
   constructor(file: string) {
-    mkdirSync(dirname(file), { recursive: true })
+    makeDirectory(dirname(file))
     const isNew = !existsSync(file)
     this.#db = new DatabaseSync(file, { timeout: BUSY })
     try {

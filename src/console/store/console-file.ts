@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AUDIT_SCHEMA } from '../../auth/audit.ts'
 import { makePrivate } from '../../auth/key-file.ts'
+import { makeDirectory } from '../../directory.ts'
 import { isForeign, markOf, setMark } from '../../sqlite-schema.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCN. */
@@ -50,7 +50,7 @@ const SCHEMA = `
  */
 export function openConsoleFile(file: string | null): DatabaseSync {
   if (file !== null) {
-    mkdirSync(dirname(file), { recursive: true })
+    makeDirectory(dirname(file))
     makePrivate(file)
   }
   const db = new DatabaseSync(file ?? ':memory:', { timeout: PATIENCE })
