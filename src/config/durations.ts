@@ -21,17 +21,18 @@ export function timerOf(
   text: string | undefined, path: Path, otherwise: number, findings: Findings, least = 1,
 ): number {
   if (text === undefined) return otherwise
-  const ms = durationOf(text, path, findings)
+  const ms = durationOf(text, path, findings, least)
   if (ms === null) return otherwise
-  if (ms < least) findings.error(path, `${label(path)} must be longer than nothing`)
   if (ms > LONGEST_TIMER) findings.error(path, `${label(path)} must be at most 24d`)
   return ms
 }
 
 /** Milliseconds of a duration in the right form; null for one that is too long to count, which is told. */
-export function durationOf(text: string, path: Path, findings: Findings): number | null {
+export function durationOf(text: string, path: Path, findings: Findings, least = 1): number | null {
   try {
-    return parseDuration(text)
+    const ms = parseDuration(text)
+    if (ms < least) findings.error(path, `${label(path)} must be longer than nothing`)
+    return ms
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     findings.error(path, `${label(path)}: ${error.message}`)
