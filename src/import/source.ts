@@ -1,4 +1,4 @@
-import { LineCounter, isMap, isNode, isSeq, parseDocument } from 'yaml'
+import { LineCounter, isAlias, isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml'
 import type { Document } from 'yaml'
 
 export type Path = readonly (string | number)[]
@@ -8,24 +8,30 @@ export class ImportError extends Error {
   override readonly name = 'ImportError'
 }
 
+/** Of a list of defaults each model takes its own; aliases of aliases multiply beyond this. */
+const MOST_ALIASES = 100_000
+
 /** A foreign YAML file that is read setting by setting: what nobody took is known at the end. */
 export class Source {
   readonly #document: Document
   readonly #lines = new LineCounter()
+  /** Plain data: what came by an alias or a merge key stands there as if it were written out. */
+  readonly #settings: unknown
   readonly #taken = new Set<string>()
+  /** What holds something that was taken. */
+  readonly #touched = new Set<string>()
 
   /** @throws ImportError for text that is no YAML mapping */
   constructor(text: string) {
-    this.#document = parseDocument(text, { lineCounter: this.#lines })
+    this.#document = parseDocument(text, { lineCounter: this.#lines, merge: true })
     const [fault] = this.#document.errors
     if (fault) {
       const { line, col } = this.#lines.linePos(fault.pos[0])
       throw new ImportError(`${line}:${col}: ${fault.message.split(' at line')[0]}`)
     }
     if (!isMap(this.#document.contents)) throw new ImportError('it is not a mapping of settings')
-    // Resolves aliases, of which a hostile file has too many.
     try {
-      this.#document.toJS()
+      this.#settings = this.#document.toJS({ maxAliasCount: MOST_ALIASES })
     } catch (error) {
       throw new ImportError((error as Error).message)
     }
@@ -34,13 +40,15 @@ export class Source {
   /** The value at a path, with all that is below; it counts as taken. undefined where there is none. */
   take(path: Path): unknown {
     this.#taken.add(key(path))
+    for (let length = 0; length < path.length; length++) this.#touched.add(key(path.slice(0, length)))
     return this.peek(path)
   }
 
   /** The same without taking it. */
   peek(path: Path): unknown {
-    const found = this.#document.getIn(path)
-    return isNode(found) ? found.toJS(this.#document) as unknown : found
+    return path.reduce<unknown>((value, step) => (
+      isHolder(value) && Object.hasOwn(value, step) ? value[step] : undefined
+    ), this.#settings)
   }
 
   /** Takes a text that is not empty; null, and nothing taken, where there is none. */
@@ -62,30 +70,51 @@ export class Source {
 
   /** How many entries the list at a path has; 0 where there is no list. */
   length(path: Path): number {
-    const found = this.#document.getIn(path)
-    return isSeq(found) ? found.items.length : 0
+    const found = this.peek(path)
+    return Array.isArray(found) ? found.length : 0
   }
 
-  /** `line:column` of the value at a path, both from 1. */
+  /** `line:column` of the value at a path, where it was written, both from 1; `1:1` where there is none. */
   place(path: Path): string {
-    const node = this.#document.getIn(path, true)
+    const node = path.reduce<unknown>((holder, step) => this.#inside(holder, step), this.#document.contents)
     const { line, col } = this.#lines.linePos(isNode(node) ? node.range?.[0] ?? 0 : 0)
     return `${line}:${col}`
   }
 
   /** The outermost settings of which nobody took anything, in the file's order. */
   rest(): Path[] {
-    return this.#restOf(this.peek([]), [])
+    return this.#restOf(this.#settings, [])
   }
 
   #restOf(value: unknown, path: Path): Path[] {
     if (this.#taken.has(key(path))) return []
-    const isTouched = path.length === 0 || [...this.#taken].some(taken => taken.startsWith(`${key(path)}\0`))
-    if (!isTouched) return [path]
+    if (path.length > 0 && !this.#touched.has(key(path))) return [path]
     if (Array.isArray(value)) return value.flatMap((each, index) => this.#restOf(each, [...path, index]))
-    if (typeof value !== 'object' || value === null) return []
+    if (!isHolder(value)) return []
     return Object.entries(value).flatMap(([name, each]) => this.#restOf(each, [...path, name]))
   }
+
+  /** What a node holds under a name or an index, by merge keys too. */
+  #inside(holder: unknown, step: string | number): unknown {
+    const node = this.#written(holder)
+    if (!isMap(node)) return isSeq(node) ? node.get(step, true) : undefined
+    const own = node.get(step, true)
+    if (own !== undefined) return own
+    // The parser reads << as a symbol.
+    const merge = node.items.find(pair => isScalar(pair.key) && typeof pair.key.value === 'symbol')
+    const merged = this.#written(merge?.value)
+    const sources = isSeq(merged) ? merged.items : [merged]
+    return sources.filter(isNode).map(source => this.#inside(source, step)).find(found => found !== undefined)
+  }
+
+  /** The node that an alias stands for. */
+  #written(node: unknown): unknown {
+    return isAlias(node) ? node.resolve(this.#document) : node
+  }
+}
+
+function isHolder(value: unknown): value is Record<string | number, unknown> {
+  return typeof value === 'object' && value !== null
 }
 
 /** `model_list[0].litellm_params.model` */

@@ -315,3 +315,36 @@ t.test("a key that stands in the file does not become the provider's own at anot
     'OPENAI_API_KEY', 'KEY_FOR_10_0_0_7', 'KEY_FOR_LLM_EXAMPLE_COM', 'OPENAI_API_KEY', 'AZURE_API_KEY',
   ])
 })
+
+t.test('what comes by an alias or a merge key is there as if it were written out', async t => {
+  const imported = importLitellm(`
+x-defaults: &ours { api_base: "https://llm.example.com/v1", api_key: os.environ/OUR_KEY, timeout: 30, seed: 7 }
+x-list: &list
+  - model_name: fast
+    litellm_params: { <<: *ours, model: openai/gpt-4.1-mini }
+  - &slow
+    model_name: slow
+    litellm_params: &params { <<: [{ timeout: 60 }, *ours], model: openai/gpt-4.1 }
+  - { model_name: other, litellm_params: *params }
+  - { <<: *slow, model_name: fourth }
+model_list: *list
+`)
+  const config = load(t, imported)
+  t.strictSame([...config.upstreams.values()].map(({ url, auth }) => [url?.href, auth?.value]), [
+    ['https://llm.example.com/', 'Bearer OUR_KEY-0123456789abcdef'],
+  ])
+  t.strictSame(config.routes.map(({ models, timeouts }) => [models, timeouts.total]), [
+    [['fast'], 30_000], [['slow'], 60_000], [['other'], 60_000], [['fourth'], 60_000],
+  ])
+  const seed = imported.notes.find(({ setting }) => setting.startsWith('model_list[0].litellm_params.seed'))
+  t.match(seed, { place: '2:109', setting: 'model_list[0].litellm_params.seed and 3 more' })
+})
+
+t.test('defaults that a hundred models and more take over are no attack', async t => {
+  const entries = Array.from({ length: 300 }, (_, n) =>
+    `  - { model_name: m${n}, litellm_params: { <<: *ours, model: openai/m${n} }, model_info: *info }\n`)
+  const { routes } = load(t, importLitellm(
+    'x: &ours { api_key: os.environ/K }\ny: &info { mode: chat }\nmodel_list:\n' + entries.join(''),
+  ))
+  t.equal(routes.length, 300)
+})
