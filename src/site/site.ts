@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -52,7 +53,7 @@ export async function serveSite(
   if (built) await pages(app, root)
   else app.setNotFoundHandler((_, reply) => reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT))
   await app.ready()
-  app.server.maxConnections = maxConnections
+  bound(app.server, maxConnections)
   app.server.listen(listen.fd === undefined ? { ...listen, reusePort } : { fd: listen.fd })
   try {
     await once(app.server, 'listening')
@@ -61,6 +62,19 @@ export async function serveSite(
     throw error
   }
   return { url: localUrl(app.server.address() as AddressInfo, false), built, close: () => app.close() }
+}
+
+/**
+ * Closes connections beyond so many. The server's own bound would give them back to
+ * node:cluster, which hands them round among full workers without an end.
+ */
+function bound(server: Server, most: number): void {
+  let open = 0
+  server.on('connection', socket => {
+    open++
+    socket.once('close', () => open--)
+    if (open > most) socket.destroy()
+  })
 }
 
 async function secure(app: FastifyInstance, scripts: readonly string[]): Promise<void> {

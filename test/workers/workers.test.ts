@@ -18,7 +18,7 @@ interface Workers extends Running {
 }
 
 async function startWorkers(
-  t: Test, limits: string, server = '', options: readonly string[] = [],
+  t: Test, limits: string, server = '', options: readonly string[] = [], more = '',
 ): Promise<Workers> {
   const dir = t.testdir({
     'gateway.yaml': `
@@ -28,6 +28,7 @@ routes: [{ model: priced, to: { upstream: sim, model: "sim,tokens=10" } }, { pat
 models: { priced: { price: { input: 1, output: 1000000 } } }
 keys: [{ name: test, key: ${KEY}, limits: { ${limits} } }]
 ledger: { file: gateway.db }
+${more}
 `,
   })
   const running = await listening(t, ['serve', '--config', `${dir}/gateway.yaml`, ...options])
@@ -210,6 +211,16 @@ t.test('SIGHUP reaches all, and SIGTERM lets all finish', async t => {
   t.match(await wire.until(/\[DONE\]\n\n\r\n0\r\n\r\n$/), /w20/)
   t.equal((await gateway.ended).code, 0)
   t.same(rows(gateway.dir).map(({ end }) => end).sort(), ['complete', 'refused'])
+})
+
+t.test('a connection too many to the documentation is closed, and not handed round', async t => {
+  const gateway = await startWorkers(
+    t, 'concurrent: 2', ', max_connections: 1', [], 'docs: { listen: 127.0.0.1:0 }',
+  )
+  const { docs } = gateway.lines.find(({ msg }) => msg === 'listening') as { docs?: string }
+  const clients = await Promise.all(Array.from({ length: 3 }, () => connect(t, docs ?? '')))
+  await Promise.race(clients.map(client => client.ended))
+  t.pass('two workers take one each')
 })
 
 t.test('an address that is taken is told once, and is the end', async t => {
