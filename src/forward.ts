@@ -166,16 +166,18 @@ class Forwarding implements RelayHost, Stoppable {
   #failed(current: Try, failure: Failure): void {
     const exchange = this.#exchange
     const { candidate, attempt } = current
-    const { status, answer } = failure
+    const { status, answer, reason } = failure
     this.deadlines.rest()
     current.failed(failure)
     // It went up and no refusal came back: who left it waiting may have to pay for the prompt.
     const isTaken = attempt.sent && (status === null || status < 400)
     exchange.answer = exchange.stopped && isTaken ? { kind: 'none', delivered: false } : null
     if (failure.error?.code === 'client_gone') this.#leftBehind(current, failure)
-    if (status !== null && isOperatorsFault(status)) alarm(this.#gateway, exchange, candidate, status)
-    const isKept = answer && !isCredentialRefused(answer.status) && this.#broke === null
-    if (isKept) this.#kept = { answer, candidate }
+    // What is wrong with the request is not what is wrong with the credential, whatever the status.
+    const isOurs = reason === null && status !== null
+    if (isOurs && isOperatorsFault(status)) alarm(this.#gateway, exchange, candidate, status)
+    const isSecret = isOurs && isCredentialRefused(status)
+    if (answer && !isSecret && this.#broke === null) this.#kept = { answer, candidate }
   }
 
   /** Who leaves while an answer is kept back has let it be generated, and pays for what came of it. */
@@ -256,8 +258,11 @@ class Forwarding implements RelayHost, Stoppable {
   inspect(head: AnswerHead): GatewayError | Observer | null {
     const exchange = this.#exchange
     const candidate = exchange.candidate as Target
-    if (!this.#gaveUp && isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
-    if (isCredentialRefused(head.status)) return untold(head.status)
+    // What was kept has been looked into.
+    if (!this.#gaveUp) {
+      if (isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
+      if (isCredentialRefused(head.status)) return untold(head.status)
+    }
     this.#signs?.end()
     this.#kept = null
     this.#headers = head.headers

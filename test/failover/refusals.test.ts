@@ -188,6 +188,21 @@ routes: [{ to: a, on: { content_filter: b } }]
   t.equal(simulator.stats.requests, 0)
 })
 
+t.test('with 403 it is no refusal of the credential: nobody is alarmed, and the client is told', async t => {
+  const flagged = '{"error":{"message":"Your input was flagged by moderation","code":403}}'
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeHead(403, JSON_TYPE).end(flagged)
+  })
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}" }, b: { url: "${url}" } }
+routes: [{ to: a, on: { content_filter: { upstream: b, model: "sim,reset" } } }]
+`)
+  t.match(await ask(gateway, DIALECTS[0]!), { status: 403, body: flagged })
+  await gateway.waitForLog(line => line['msg'] === 'exchange')
+  t.notOk(gateway.logged.some(({ msg }) => /credential/.test(String(msg))))
+})
+
 t.test('one that refuses for the same reason again is not asked in a circle', async t => {
   let asked = 0
   const tooLong = await startUpstream(t, (_req, res) => {
