@@ -112,7 +112,7 @@ class Check {
         body: null,
       },
       deadlines,
-      sink,
+      sinkFor: () => sink,
     })
     this.#attempt = attempt
     const error = await attempt.run(proxy)

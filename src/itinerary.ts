@@ -49,7 +49,7 @@ export class Itinerary {
    * @returns null = nowhere
    */
   next({ error, status, headers, answer, reason }: Failure): Step | null {
-    if (reason !== null) {
+    if (reason !== null && this.elsewhere.has(reason)) {
       const target = this.elsewhere.get(reason) as Target
       this.elsewhere.delete(reason)
       return this.#course.redirect(target)

@@ -86,7 +86,7 @@ export class Refusal implements Judge {
   readonly patience = REFUSAL_PATIENCE
   readonly anyByteCounts = true
   readonly fault = null
-  /** What it refuses the request for, where the route names another target for that. */
+  /** What it refuses the request for, where the route names another target for that or the status is 403. */
   reason: RefusalReason | null = null
   readonly #isFailure: boolean
   readonly #head: AnswerHead
@@ -104,9 +104,12 @@ export class Refusal implements Judge {
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
-    if (whole && this.#reasons.size > 0 && REFUSALS.has(this.#head.status)) {
-      const reason = refusalReason(legible(body, this.#head.coding))
-      if (reason !== null && this.#reasons.has(reason)) this.reason = reason
+    const { status, coding } = this.#head
+    // A 403 is a refused credential, unless it says that it is none.
+    const isMistakable = status === 403
+    if (whole && (isMistakable || (this.#reasons.size > 0 && REFUSALS.has(status)))) {
+      const reason = refusalReason(legible(body, coding))
+      if (reason !== null && (isMistakable || this.#reasons.has(reason))) this.reason = reason
     }
     return this.#isFailure || this.reason !== null ? 'bad' : 'good'
   }

@@ -1,3 +1,4 @@
+import { NOWHERE } from './candidates.ts'
 import type { Target } from './config/types.ts'
 import type { GatewayError } from './errors.ts'
 import type { AttemptRecord, Exchange } from './exchange.ts'
@@ -33,7 +34,7 @@ export interface Failure {
   readonly headers: RawHeaders
   /** That answer of its own, where all of it is there. */
   readonly answer: KeptAnswer | null
-  /** Why it refused the request, where the route names another target for that. */
+  /** Why it refused the request, where the route names another target for that or the status is 403. */
   readonly reason: RefusalReason | null
 }
 
@@ -59,7 +60,7 @@ export class Try {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #beganAt: number
-  readonly #prelude: Prelude | null
+  #prelude: Prelude | null
   #refusal: Refusal | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, options: TryOptions) {
@@ -83,7 +84,7 @@ export class Try {
       upstreamUrl: upstream.url,
       request: outgoing(exchange, upstream, candidate, edits),
       deadlines,
-      sink: this.#prelude ?? sink,
+      sinkFor: status => this.#prelude ?? (status === 403 ? this.#lookInto(options) : sink),
     })
     this.#trial = gateway.health.begin(candidateId(candidate, exchange.model))
   }
@@ -167,6 +168,13 @@ export class Try {
   /** Milliseconds since it began. */
   get #age(): number {
     return this.#gateway.clock.monotonic() - this.#beganAt
+  }
+
+  /** What is wrong with the request is for the client, though no other candidate follows. */
+  #lookInto(options: TryOptions): Prelude {
+    const demands = { reasons: NOWHERE, whole: false, begun: () => false }
+    this.#prelude = this.#createPrelude(options, demands)
+    return this.#prelude
   }
 
   #createPrelude({ deadlines, sink, onAlive }: TryOptions, demands: Demands): Prelude {

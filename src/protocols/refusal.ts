@@ -33,6 +33,9 @@ const WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/violates usage guidelines|^content exists risk/i, 'content_filter'],
 ]
 
+/** It was not the prompt that was flagged. */
+const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project) (was|has been|is) flagged/i
+
 /**
  * Reads out of an error answer whether the request was too long for the model, or
  * refused by the provider's content filter.
@@ -50,6 +53,7 @@ export function refusalReason(body: Buffer): RefusalReason | null {
   }
   const { message } = error
   if (typeof message !== 'string') return null
+  if (ABOUT_THE_ACCOUNT.test(message)) return null
   return WORDINGS.find(([pattern]) => pattern.test(message))?.[1] ?? null
 }
 

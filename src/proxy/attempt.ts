@@ -42,8 +42,8 @@ export interface AttemptOptions {
   readonly upstreamUrl: URL
   readonly request: OutgoingRequest
   readonly deadlines: Deadlines
-  /** Where the answer goes, until it is handed over to another. */
-  readonly sink: AnswerSink
+  /** Chooses where an answer with that status goes, until it is handed over to another. */
+  sinkFor(status: number): AnswerSink
 }
 
 /**
@@ -54,7 +54,8 @@ export interface AttemptOptions {
  */
 export class Attempt implements ResponseHandler {
   readonly #options: AttemptOptions
-  #sink: AnswerSink
+  /** There is one as soon as there is a head. */
+  #sink!: AnswerSink
   #controller: Controller | null = null
   /** It is the first request on its connection. */
   #fresh = false
@@ -67,7 +68,6 @@ export class Attempt implements ResponseHandler {
 
   constructor(options: AttemptOptions) {
     this.#options = options
-    this.#sink = options.sink
   }
 
   /**
@@ -165,6 +165,7 @@ export class Attempt implements ResponseHandler {
   #head(controller: Controller, status: number): GatewayError | null {
     const raw = controller.rawHeaders ?? []
     try {
+      this.#sink = this.#options.sinkFor(status)
       if (!Array.isArray(raw)) return this.#sink.head(status, flatten(raw), '2.0')
       const headers = decode(raw)
       return unaskedCoding(headers) ?? this.#sink.head(status, headers, '1.1')

@@ -196,11 +196,29 @@ t.test('with 403 it is no refusal of the credential: nobody is alarmed, and the 
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${upstream.url}" }, b: { url: "${url}" } }
-routes: [{ to: a, on: { content_filter: { upstream: b, model: "sim,reset" } } }]
+routes:
+  - { model: alone, to: a }
+  - { to: a, on: { content_filter: { upstream: b, model: "sim,reset" } } }
 `)
-  t.match(await ask(gateway, DIALECTS[0]!), { status: 403, body: flagged })
-  await gateway.waitForLog(line => line['msg'] === 'exchange')
+  for (const model of ['alone', 'elsewhere']) {
+    t.match(await ask(gateway, DIALECTS[0]!, { model }), { status: 403, body: flagged }, model)
+    await gateway.waitForLog(line => line['msg'] === 'exchange' && line['model'] === model)
+  }
   t.notOk(gateway.logged.some(({ msg }) => /credential/.test(String(msg))))
+})
+
+t.test('an account that was flagged is the operator\'s to hear of, not the client\'s', async t => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeHead(403, JSON_TYPE).end('{"error":{"message":"Your account was flagged for potential abuse"}}')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}" } }
+routes: [{ to: a }]
+`)
+  const { status, body } = await ask(gateway, DIALECTS[0]!)
+  t.equal(status, 502)
+  t.notMatch(body, 'flagged')
+  await gateway.waitForLog(({ msg }) => /credential/.test(String(msg)))
 })
 
 t.test('one that refuses for the same reason again is not asked in a circle', async t => {

@@ -63,7 +63,7 @@ async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void) {
     upstreamUrl: new URL(upstream.url),
     request: { method: 'GET', path: '/x', headers: ['x-a', '1'], body: null },
     deadlines,
-    sink,
+    sinkFor: () => sink,
   })
   return { attempt, torn: torn.promise, requests: () => requests }
 }
@@ -137,7 +137,7 @@ t.test('a request that cannot be put on the wire is refused, and the process liv
     const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
     const attempt = new Attempt({
-      transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines, sink: new NotingSink(),
+      transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines, sinkFor: () => new NotingSink(),
       request: { method: 'GET', path: '/x', headers: [], body: null, ...bad },
     })
     t.match(await attempt.run(createProxy()), { code: 'bad_header', status: 400 })
