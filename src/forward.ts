@@ -261,7 +261,10 @@ class Forwarding implements RelayHost, Stoppable {
     // What was kept has been looked into.
     if (!this.#gaveUp) {
       if (isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
-      if (isCredentialRefused(head.status)) return untold(head.status)
+      if (isCredentialRefused(head.status)) {
+        this.#current?.refused(head.status)
+        return untold(head.status)
+      }
     }
     this.#signs?.end()
     this.#kept = null

@@ -116,6 +116,11 @@ export class Try {
     this.#trial.answered(this.#age)
   }
 
+  /** Its answer is not for the client, by its status alone: the attempt fails by that. */
+  refused(status: number): void {
+    this.record.status = status
+  }
+
   /** The client has seen nothing of it. */
   failed({ error, status, headers, answer, reason }: Failure): void {
     this.#note(error?.code ?? 'error_answer', status)

@@ -57,6 +57,18 @@ everyWay(t, 'the word with which an error names itself is ' +
   }
 })
 
+everyWay(t, 'a refused credential stands there with its status', async (t, dialect, stream) => {
+  for (const targets of ['a', '[a, b]']) {
+    const { url } = await start(t)
+    const books = await openBooks(t, `
+upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
+routes: [{ to: ${targets} }]`)
+    await ask(books.gateway, dialect, { stream, model: 'sim,status=401' })
+    const [row] = [...(await books.close()).values()]
+    t.match(row?.attempts.at(-1), { outcome: 'upstream_rejected_key', status: 401 })
+  }
+})
+
 everyWay(t, 'all fail: nobody pays, and both attempts are told', async (t, dialect, stream) => {
   for (const [one, two, outcomes] of [
     ['status=500', 'status=503', ['error_answer', 'error_answer']],
