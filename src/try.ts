@@ -70,6 +70,8 @@ export class Try {
     this.#exchange = exchange
     this.#beganAt = gateway.clock.monotonic()
     const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
+    // Where the request cannot be made, there is no attempt.
+    const request = outgoing(exchange, upstream, candidate, edits)
     this.record = {
       upstream: upstream.config.name,
       model: candidate.model ?? exchange.model,
@@ -82,7 +84,7 @@ export class Try {
     this.attempt = new Attempt({
       transport: upstream.transport,
       upstreamUrl: upstream.url,
-      request: outgoing(exchange, upstream, candidate, edits),
+      request,
       deadlines,
       sinkFor: status => this.#prelude ?? (status === 403 ? this.#lookInto(options) : sink),
     })

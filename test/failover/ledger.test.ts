@@ -3,6 +3,7 @@ import t from 'tap'
 import { openBooks, priced, costOf } from '../billing/books.ts'
 import { gateway as run } from '../cli/command.ts'
 import { start } from '../simulator/start.ts'
+import { KEY } from '../support/gateway.ts'
 import { ask, everyWay, twoTargets } from './asking.ts'
 
 const USED = 'input=100,output=20'
@@ -115,3 +116,20 @@ routes: [{ to: { upstream: a, model: "sim,${fault}" } }]
     })
   }, [...streams])
 }
+
+t.test('a request that cannot be made for its target is no attempt', async t => {
+  const { url, simulator } = await start(t)
+  const books = await openBooks(t, `
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: { upstream: a, model: sim } }]`)
+  const answer = await fetch(`${books.gateway.url}/v1beta/models/m:batchEmbedContents`, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ requests: Array.from({ length: 10_001 }, () => ({})) }),
+  })
+  t.equal(answer.status, 400)
+  const [row] = [...(await books.close()).values()]
+  t.match(row, { end: 'refused', error: 'invalid_json', upstream: null })
+  t.strictSame(row?.attempts, [])
+  t.equal(simulator.stats.requests, 0)
+})
