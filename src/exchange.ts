@@ -114,6 +114,8 @@ export class Exchange {
   readonly earlier: EarlierAnswer[] = []
   /** What there is of a successful answer to settle by; null = none came. */
   answer: Answer | null = null
+  /** What the error says that the client gets of an upstream, decompressed; null = it gets none. */
+  refusal: Buffer | null = null
   /** What is said over a WebSocket, where that is read. */
   session: Session | null = null
   /** The content coding of an answer that is collected whole. */

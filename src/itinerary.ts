@@ -12,7 +12,7 @@ import { Course } from './routing/course.ts'
 import type { Moment, Step } from './routing/course.ts'
 import type { Condition } from './routing/health.ts'
 import type { Failure } from './try.ts'
-import { askedFor } from './upstream-errors.ts'
+import { askedFor, saidIn } from './upstream-errors.ts'
 
 /** Where an exchange goes from each candidate that failed it. */
 export class Itinerary {
@@ -54,7 +54,7 @@ export class Itinerary {
       this.elsewhere.delete(reason)
       return this.#course.redirect(target)
     }
-    const retryAfterMs = askedFor(headers, answer, this.#gateway.clock.wall())
+    const retryAfterMs = askedFor(headers, answer && saidIn(answer), this.#gateway.clock.wall())
     const { consecutiveFailures } = this.#condition(this.#course.current)
     const soon = isAccident(status, retryAfterMs, consecutiveFailures)
     return this.#course.next({ ...afterFailure(error, status), soon, retryAfterMs }, this.#moment)
@@ -66,7 +66,7 @@ export class Itinerary {
    * @returns who is to go on with it; null = nobody can
    */
   nextToGoOn({ error, status, headers, answer }: Failure): Step | null {
-    const retryAfterMs = askedFor(headers, answer, this.#gateway.clock.wall())
+    const retryAfterMs = askedFor(headers, answer && saidIn(answer), this.#gateway.clock.wall())
     const { retryable, again } = afterFailure(error, status)
     // Whatever keeps one from going on, another may.
     const setback = { retryable: true, again: retryable && again, soon: false, retryAfterMs }

@@ -1,6 +1,6 @@
 import { decoded, legible } from './decoded.ts'
 import { isUntold } from './exchange.ts'
-import type { AttemptRecord, Exchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { Answer } from './metering/settle.ts'
 import { isMetered } from './metering/settle.ts'
@@ -9,7 +9,6 @@ import { Room } from './metering/room.ts'
 import type { TakeRoom } from './metering/room.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
-import { errorWord } from './protocols/refusal.ts'
 import { speaksJson } from './protocols/speaks-json.ts'
 import { isEventStream } from './proxy/head.ts'
 import type { AnswerHead } from './proxy/head.ts'
@@ -154,20 +153,18 @@ class BodyCollector implements Observer {
   }
 }
 
-/**
- * Reads the word with which an upstream's error names itself, for those who ask later why the request failed.
- */
+/** Keeps what an upstream's error says, for whoever looks into why the request failed. */
 class ErrorReader implements Observer {
   readonly filter = null
   readonly terminated = null
   readonly atBoundary = false
-  readonly #record: AttemptRecord | undefined
+  readonly #exchange: Exchange
   readonly #coding: string | null
   readonly #pieces = new Pieces()
   #size = 0
 
   constructor(exchange: Exchange, { coding }: AnswerHead) {
-    this.#record = exchange.attempts.at(-1)
+    this.#exchange = exchange
     this.#coding = coding
   }
 
@@ -178,10 +175,7 @@ class ErrorReader implements Observer {
   }
 
   end(): void {
-    // An answer that was kept is another attempt's than the last, and has been read.
-    if (this.#record?.outcome !== 'ok') return
-    const word = errorWord(legible(this.#pieces.whole(), this.#coding))
-    if (word !== null) this.#record.said = word
+    this.#exchange.refusal = legible(this.#pieces.whole(), this.#coding)
   }
 }
 

@@ -19,7 +19,7 @@ import type { RawHeaders } from './proxy/headers.ts'
 import { Prelude } from './proxy/prelude.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
 import type { RelayEnd } from './proxy/relay.ts'
-import { isFailure, isRetryableStatus, retryAfter } from './proxy/retry.ts'
+import { isFailure, isRetryableStatus } from './proxy/retry.ts'
 import { candidateId } from './routing/candidate.ts'
 import type { Trial } from './routing/health.ts'
 import { toldError } from './told-error.ts'
@@ -126,13 +126,13 @@ export class Try {
   /** The client has seen nothing of it. */
   failed({ error, status, headers, answer, reason }: Failure): void {
     this.#note(error?.code ?? 'error_answer', status)
-    const word = answer && errorWord(saidIn(answer))
-    if (word) this.record.said = word
+    const said = answer && saidIn(answer)
+    this.#noteWord(said)
     // What is wrong with the request is nobody's fault there.
     const isFault = error
       ? error.source === 'upstream'
       : reason === null && status !== null && isFailure(status)
-    if (isFault) this.#trial.failed(askedFor(headers, answer, this.#gateway.clock.wall()))
+    if (isFault) this.#trial.failed(askedFor(headers, said, this.#gateway.clock.wall()))
     else this.#trial.abandoned()
   }
 
@@ -150,15 +150,17 @@ export class Try {
    */
   ended(end: RelayEnd, head: Pick<AnswerHead, 'status' | 'headers'>, flaw: GatewayError | null): void {
     const { status, headers } = head
+    const { refusal } = this.#exchange
     const error = end ?? flaw
     const isError = toldError(this.#exchange)
     this.#note(error?.code ?? (isError ? 'error_answer' : 'ok'), status)
+    this.#noteWord(refusal)
     if (error?.source === 'upstream') this.#trial.failed(null)
     else if (error !== null) this.#trial.abandoned()
     else if (!isError) this.#trial.succeeded()
     else if (status < 400) this.#trial.failed(null)
-    else if (isRetryableStatus(status)) this.#trial.failed(retryAfter(headers, this.#gateway.clock.wall()))
-    else this.#trial.abandoned()
+    else if (!isRetryableStatus(status)) this.#trial.abandoned()
+    else this.#trial.failed(askedFor(headers, refusal, this.#gateway.clock.wall()))
   }
 
   /** Nobody waits for it any more, however that came about; after an end of its own this does nothing. */
@@ -170,6 +172,12 @@ export class Try {
     this.record.ms = this.#age
     this.record.outcome = outcome
     if (status !== null) this.record.status = status
+  }
+
+  /** The word with which the error names itself, for those who ask later why the request failed. */
+  #noteWord(said: Buffer | null): void {
+    const word = said && errorWord(said)
+    if (word) this.record.said = word
   }
 
   /** Milliseconds since it began. */

@@ -40,10 +40,10 @@ export function untold(status: number | null): GatewayError {
 /**
  * How long the upstream asks to be left alone, in its headers or in its words.
  *
- * @param answer null where not all of it is there
+ * @param said decompressed; null where not all of it is there
  * @param nowMs milliseconds since 1970
  * @returns milliseconds, or null where it does not say
  */
-export function askedFor(headers: RawHeaders, answer: KeptAnswer | null, nowMs: number): number | null {
-  return retryAfter(headers, nowMs) ?? (answer && retryDelay(saidIn(answer)))
+export function askedFor(headers: RawHeaders, said: Buffer | null, nowMs: number): number | null {
+  return retryAfter(headers, nowMs) ?? (said && retryDelay(said))
 }

@@ -113,6 +113,21 @@ t.test('one that asks to be left alone is', async t => {
   t.equal(simulator.stats.requests, 5)
 })
 
+t.test('so is one that does in its body, though no other attempt followed', async t => {
+  const retryInfo = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', 'retryDelay': '30s' }
+  let asked = 0
+  const primary = await startUpstream(t, (_req, res) => {
+    asked++
+    res.writeHead(429, { 'content-type': 'application/json' })
+    res.end(JSON.stringify({ error: { code: 429, details: [retryInfo] } }))
+  })
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(primary.url, url, 'x', 'sim', '    retries: 0'))
+  t.equal((await ask(gateway, CHAT!)).status, 429)
+  for (let n = 0; n < 3; n++) t.equal((await ask(gateway, CHAT!)).headers.get('x-gateway-upstream'), 'b')
+  t.equal(asked, 1)
+})
+
 t.test('a model that is not well does not speak for the upstream\'s others', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
