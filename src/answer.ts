@@ -1,4 +1,5 @@
 import { constants } from 'node:http2'
+import type { Duplex } from 'node:stream'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
@@ -7,6 +8,7 @@ import { callerShape } from './protocols/model-list.ts'
 import type { ProtocolName } from './protocols/names.ts'
 import { hasBody } from './proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from './proxy/client.ts'
+import type { ClientRequest } from './proxy/client.ts'
 import { appendVia, ownHeaders } from './proxy/headers.ts'
 import { servedBy } from './served-by.ts'
 
@@ -23,7 +25,7 @@ export function answerJson(
   const { req, res } = exchange
   exchange.status = status
   // Where no body comes, node calls the request complete only after it was handed over.
-  const unread = !isHttp2(res) && hasBody(req) && !req.complete
+  const unread = hasBody(req) && !req.complete
   const bytes = Buffer.from(body)
   const head = [
     'content-type', 'application/json',
@@ -38,7 +40,7 @@ export function answerJson(
   writeHead(res, status, head)
   if (unread) linger(exchange)
   const force = gateway.clock.setTimeout(() => destroyNow(res), gateway.config.timeouts.idle)
-  res.once('close', () => force.cancel())
+  res.once('finish', () => force.cancel()).once('close', () => force.cancel())
   if (req.method === 'HEAD') {
     res.end()
     return
@@ -48,15 +50,6 @@ export function answerJson(
     exchange.recording.contentType = 'application/json'
     exchange.recording.encoding = null
     exchange.recording.push(bytes)
-  }
-  if (isHttp2(res)) {
-    const { stream } = res
-    const isWhole = () => stream.endAfterHeaders || stream.readableEnded
-    // Half a request may still be on its way: with the answer sent, it is not needed (RFC 9113 section 8.1).
-    // END_STREAM goes out once node was told that there are no trailers: a reset before it cuts the answer.
-    stream.once('wantTrailers', () => setImmediate(() => {
-      if (!isWhole()) stream.close(constants.NGHTTP2_NO_ERROR)
-    }))
   }
   res.end(bytes)
 }
@@ -86,25 +79,36 @@ function errorShape(exchange: Exchange): ProtocolName {
 }
 
 /**
- * The client is still sending. If the connection were closed now, the reset that
- * its unread bytes cause could overtake the answer: so our side is closed, and
- * what still comes is read and dropped, for a while.
+ * The client is still sending, and what comes is read and dropped, for a while. If its connection
+ * were closed now, the reset that its unread bytes cause could overtake the answer: so our side of
+ * it is closed first. Over HTTP/2 some clients (Python's httpx) look at no answer before all of
+ * their body has gone, and wait for room on the stream even when that has been reset.
  */
-function linger(exchange: Exchange): void {
-  const { req } = exchange
+function linger({ req, res }: Exchange): void {
+  if (isHttp2(res)) {
+    const { stream } = res
+    // The answer is out: half a request is not needed any more (RFC 9113 section 8.1).
+    dropRest(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
+    return
+  }
   const { socket } = req
   socket.destroySoon = () => {
     socket.end()
     const cut = () => socket.destroy()
-    const total = setTimeout(cut, LINGER)
-    const idle = setTimeout(cut, LINGER_IDLE)
     socket.once('end', cut)
-    socket.once('close', () => {
-      clearTimeout(total)
-      clearTimeout(idle)
-    })
-    req.on('data', () => idle.refresh())
-    req.resume()
+    dropRest(req, socket, cut)
     socket.resume()
   }
+}
+
+/** @param cut called when `connection` has not closed by itself in time */
+function dropRest(req: ClientRequest, connection: Duplex, cut: () => void): void {
+  const total = setTimeout(cut, LINGER)
+  const idle = setTimeout(cut, LINGER_IDLE)
+  connection.once('close', () => {
+    clearTimeout(total)
+    clearTimeout(idle)
+  })
+  req.on('data', () => idle.refresh())
+  req.resume()
 }

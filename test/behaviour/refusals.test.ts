@@ -249,6 +249,21 @@ t.test('over HTTP/2 the same, with END_STREAM', async t => {
 // The gateway that all share keeps the process alive until then.
 t.end()
 
+for (const [what, key, status] of [['without a key', 'no', 401], ['that is too large', KEY, 413]] as const) {
+  t.test(`over HTTP/2 a body ${what} is read to its end: clients may wait for that`, async t => {
+    const session = await openSession(t, gateway.url)
+    const headers = { 'content-type': 'application/json', 'x-api-key': key }
+    const request = new H2Request(session, 'POST', '/v1/chat/completions', headers, false)
+    const sent = new Promise(resolve => request.stream.write(Buffer.alloc(1024 * 1024, ' '), resolve))
+    t.match(await request.head, { ':status': status })
+    await sent
+    t.notOk(request.stream.closed)
+    request.stream.end()
+    t.equal(await request.closed, 0)
+    t.ok(request.ended)
+  })
+}
+
 t.test('what is served to those who name a model is not said to be served to nobody', async t => {
   const said = async (path: string, init: RequestInit = {}) => {
     const headers = { authorization: `Bearer ${KEY}` }
