@@ -79,7 +79,7 @@ function isCapital(unit: number): boolean {
 }
 
 /** The UTF-16 unit that four hexadecimal digits stand for; -1 where they are none. */
-function hexUnit(bytes: Uint8Array, at: number): number {
+export function hexUnit(bytes: Uint8Array, at: number): number {
   let unit = 0
   for (let i = at; i < at + 4; i++) {
     const byte = bytes[i]!

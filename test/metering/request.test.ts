@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { JsonCursor } from '../../src/metering/cursor.ts'
 import { MEDIA_TOKENS, estimateRequest, readCharacters, roughTokens } from '../../src/metering/request.ts'
@@ -127,6 +128,26 @@ t.test('speech: characters are the code points of the input', async t => {
   t.equal(characters({ input: 5 }), null)
   t.equal(characters({}), null)
   t.equal(readCharacters(Buffer.from('--form')), null)
+  t.equal(readCharacters(Buffer.from('{"input":"a","input":"abc"}')), 3, 'the last of them counts')
+  t.equal(readCharacters(Buffer.from('{"input":"a","input":[]}')), null)
+})
+
+t.test('characters are code points however they are escaped', async () => {
+  const written = [
+    'a', 'é', '你', '\u{1f600}', '\\n', '\\"', '\\\\', '\\u0061', '\\u4f60', '\\ud83d\\ude00', '\\ud83d', '\\ude00',
+  ]
+  fc.assert(fc.property(fc.array(fc.constantFrom(...written)), parts => {
+    const json = `"${parts.join('')}"`
+    return readCharacters(Buffer.from(`{"input":${json}}`)) === [...JSON.parse(json) as string].length
+  }))
+})
+
+t.test('to count them no text is made', async t => {
+  const body = Buffer.from(`{"input":"${'grüß dich '.repeat(1 << 21)}"}`)
+  const before = process.memoryUsage()
+  t.equal(readCharacters(body), 10 << 21)
+  const { heapUsed, external } = process.memoryUsage()
+  t.ok(heapUsed + external - before.heapUsed - before.external < body.length / 2)
 })
 
 function escaped(character: string): string {
