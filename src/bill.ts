@@ -43,7 +43,8 @@ export function add(a: Usage, b: Usage): Usage {
   const sum = blankUsage()
   for (const name of Object.keys(sum) as (keyof Usage)[]) {
     const [x, y] = [a[name], b[name]]
-    sum[name] = x === null ? y : y === null ? x : x + y
+    // Seconds have fractions, to the millisecond.
+    sum[name] = x === null ? y : y === null ? x : Math.round((x + y) * 1000) / 1000
   }
   return sum
 }

@@ -2,8 +2,10 @@ import { billFor, joinBills } from './bill.ts'
 import type { Exchange, Session } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { JsonCursor } from './metering/cursor.ts'
+import { InputTranscripts } from './metering/input-transcripts.ts'
 import { SocketMessages } from './metering/messages-of-socket.ts'
 import type { QuotedPrice } from './metering/prices.ts'
+import type { Reading } from './metering/readers.ts'
 import { free, settleUsage } from './metering/settle.ts'
 import type { Bill } from './metering/settle.ts'
 import { createStreamMeter } from './metering/stream-meter.ts'
@@ -45,6 +47,7 @@ export class MeteredSession implements Session {
   readonly #asked: { readonly alias: string | null, readonly model: string | null }
   /** As the upstream has named it last. */
   #told: string | null = null
+  readonly #transcripts = new InputTranscripts()
   #settling = Promise.resolve()
   #failed = false
 
@@ -74,7 +77,7 @@ export class MeteredSession implements Session {
     if (this.#meter !== null) this.#settle(this.#meter, 'other')
     await this.#settling
     if (this.#messages.lost || this.#failed) this.#add(UNKNOWN)
-    this.#exchange.model ??= this.#told
+    this.#exchange.model ??= this.#told ?? this.#transcripts.model
     return this.bill ?? billFor(free(), null)
   }
 
@@ -83,6 +86,8 @@ export class MeteredSession implements Session {
     this.#told = model ?? this.#told
     const { name } = this.#exchange.classified.endpoint
     if (type === 'error' && name === 'responses' && this.#meter !== null) this.#endPart(this.#meter, 'other')
+    const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
+    if (transcript !== null) this.#addTranscript(transcript)
     if (!type.startsWith(OF_RESPONSES)) return
     this.#meter ??= createStreamMeter(name)
     // A line break is white space in JSON, and the end of a line of a stream.
@@ -92,6 +97,15 @@ export class MeteredSession implements Session {
     if (this.#meter.terminated) this.#endPart(this.#meter, 'complete')
   }
 
+  /** What the client said was put into words: at the price of the model that does that. */
+  #addTranscript({ usage, suspect }: Reading): void {
+    const { model } = this.#transcripts
+    const quoted = model === null ? null : this.#priceOf(model, model)
+    this.#add(billFor({ usage, source: 'reported', billed: true, suspect, unread: false }, quoted))
+    this.#exchange.quoted ??= quoted
+    this.#draft()
+  }
+
   #endPart(meter: StreamMeter, end: 'complete' | 'other'): void {
     this.#settle(meter, end)
     this.#meter = null
@@ -99,7 +113,7 @@ export class MeteredSession implements Session {
 
   #settle(meter: StreamMeter, end: 'complete' | 'other'): void {
     const answer = { kind: 'stream', meter } as const
-    const { accounts: { counter, ledger } } = this.#gateway
+    const { counter } = this.#gateway.accounts
     const exchange = this.#exchange
     const quoted = this.#quote()
     // As the responses protocol is, whose events a realtime session's are.
@@ -108,8 +122,13 @@ export class MeteredSession implements Session {
       const settled = await settleUsage(input, counter)
       exchange.quoted = priceFor(quoted, answer)
       this.#add(billFor(settled, exchange.quoted))
-      if (exchange.entry) ledger?.progress(exchange.entry)
+      this.#draft()
     }).catch((error: unknown) => this.#fail(error))
+  }
+
+  #draft(): void {
+    const { entry } = this.#exchange
+    if (entry) this.#gateway.accounts.ledger?.progress(entry)
   }
 
   /**
@@ -117,13 +136,18 @@ export class MeteredSession implements Session {
    * the address says; a realtime session has one model, by whose address it is known.
    */
   #quote(): QuotedPrice | null {
-    const { classified, candidate, startedWall } = this.#exchange
+    const { classified } = this.#exchange
     const { alias, model } = this.#asked
     const isOne = classified.endpoint.name === 'realtime'
     const used = isOne ? model ?? this.#told : this.#told ?? model
-    if (candidate === null || used === null) return null
+    return used === null ? null : this.#priceOf(used, (isOne ? alias : null) ?? used)
+  }
+
+  #priceOf(model: string, alias: string): QuotedPrice | null {
+    const { candidate, startedWall } = this.#exchange
+    if (candidate === null) return null
     const { prices } = this.#gateway.accounts
-    return prices.priceOf(candidate.upstream.url, used, new Date(startedWall), (isOne ? alias : null) ?? used)
+    return prices.priceOf(candidate.upstream.url, model, new Date(startedWall), alias)
   }
 
   /** A fault of our own is no reason to end what two others say to each other. */

@@ -159,6 +159,44 @@ t.test('a realtime session is billed by the model of its address', async t => {
   })
 })
 
+const transcribed = (usage: object | null): object =>
+  ({ type: 'conversation.item.input_audio_transcription.completed', transcript: 'hello', usage })
+const TOKENS = { type: 'tokens', input_tokens: 12, output_tokens: 3, input_token_details: { audio_tokens: 8 } }
+const WRITER = `
+  writer: { price: { input: 1, input_audio: 10, output: 5 } }
+  ears: { price: { per_second: 0.5 } }`
+
+t.test('transcripts of what the client says have the price of the model that makes them', async t => {
+  const models = priced('m') + WRITER
+  const path = '/v1/realtime?model=m'
+  const settings = (transcription: object): object =>
+    ({ type: 'session.updated', session: { model: 'm', audio: { input: { transcription } } } })
+  const said = { usage: { input_tokens: 10, output_tokens: 4 } }
+  const both = await sessionWith(t, [
+    settings({ model: 'writer' }), transcribed(TOKENS), { type: 'response.done', response: said },
+  ], { path, models })
+  t.match(both, {
+    model: 'm', source: 'reported', usage: { inputTokens: 22, inputAudioTokens: 8, outputTokens: 7 },
+    costPico: costOf({ input: 10, output: 4 }) + 1_000_000n * (4n + 80n + 15n),
+  })
+  const unknown = [
+    [transcribed(TOKENS)],
+    [settings({ model: 'nobody-knows' }), transcribed(TOKENS)],
+    [settings({ model: 'writer' }), transcribed(null)],
+  ]
+  for (const events of unknown) t.match(await sessionWith(t, events, { path, models }), { costPico: null })
+})
+
+t.test('a session that only transcribes is billed', async t => {
+  const beta = { type: 'transcription_session.created', session: { input_audio_transcription: { model: 'ears' } } }
+  const seconds = (seconds: number): object => transcribed({ type: 'duration', seconds })
+  const row = await sessionWith(t, [beta, seconds(1.1), seconds(2.2)], {
+    path: '/v1/realtime?intent=transcription', models: `models:${WRITER}`,
+  })
+  t.match(row, { model: 'ears', usage: { seconds: 3.3 }, costPico: 1_650_000_000_000n })
+  t.match(row?.priceVersion, /^config /)
+})
+
 t.test('what is known to be used over a WebSocket counts in the budget when it has ended', async t => {
   const url = await startSpeaker(t, [completed('m'), completed('nobody-knows')])
   const books = await openBooks(t, `
