@@ -100,7 +100,7 @@ export function settleUsage(input: SettleInput, counter: TokenCounter): Settled 
 export function provisionalUsage(meter: StreamMeter | null, inputTokens: number | null): Usage {
   // Nothing is known, which is not that nothing was used.
   if (meter === null && inputTokens === null) return blankUsage()
-  const reported = meter?.reading()?.usage ?? blankUsage()
+  const reported = meter ? toldBy(meter, meter.reading()) : blankUsage()
   const { content, reasoning, tool } = meter?.came ?? { content: 0, reasoning: 0, tool: 0 }
   const counted = Math.ceil((content + reasoning + tool) / BYTES_PER_TOKEN)
   return {
@@ -110,6 +110,19 @@ export function provisionalUsage(meter: StreamMeter | null, inputTokens: number 
       ? reported.outputTokens
       : Math.max(reported.outputTokens ?? 0, counted),
   }
+}
+
+/**
+ * What a stream's upstream has told. Some begin with zeros, and give figures at the end: no
+ * prompt has none, and no text that came.
+ */
+function toldBy(meter: StreamMeter, reading: Reading | null): Usage {
+  if (reading === null) return blankUsage()
+  const { usage } = reading
+  if (meter.terminated === true) return usage
+  const inputTokens = usage.inputTokens === 0 ? null : usage.inputTokens
+  const outputTokens = usage.outputTokens === 0 && meter.sawContent ? null : usage.outputTokens
+  return { ...usage, inputTokens, outputTokens }
 }
 
 class Settlement {
@@ -133,7 +146,7 @@ class Settlement {
     const meter = answer?.kind === 'stream' ? answer.meter : null
     const body = answer?.kind === 'body' ? answer.body : null
     this.#reading = body ? readBodyUsage(endpoint, body) : (meter?.reading() ?? null)
-    this.#reported = this.#reading?.usage ?? blankUsage()
+    this.#reported = meter ? toldBy(meter, this.#reading) : (this.#reading?.usage ?? blankUsage())
     const { inputTokens, outputTokens } = this.#reported
     const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
     this.#whole = end === 'complete' && !meter?.sawError && !onlyError
@@ -145,7 +158,8 @@ class Settlement {
     if (!this.#whole && !this.#generated) {
       if (this.#input.end !== 'client_gone') return free()
       // Figures of the upstream's own are no estimate: it has begun, and will send its bill.
-      if (this.#reading === null) return this.#abandoned()
+      const { inputTokens, outputTokens } = this.#reported
+      if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
     }
     if (!this.#toldAll) return this.#usage().then(usage => this.#settled(usage))
     this.#reports = true

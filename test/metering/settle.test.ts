@@ -35,6 +35,10 @@ function streamed(endpoint: EndpointName, events: readonly string[]): Answer {
   return { kind: 'stream', meter }
 }
 
+function named(type: string, data: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+}
+
 function body(value: unknown): Answer {
   return { kind: 'body', body: Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)) }
 }
@@ -108,6 +112,26 @@ t.test('chat, completions, responses, cut after every event: counted, until the 
       }
     }
   }
+})
+
+t.test('zeros that an upstream begins with are no figures', async t => {
+  const start = named('message_start', { message: { usage: { input_tokens: 0, output_tokens: 0 } } })
+  const text = named('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Good morning' } })
+  const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+  const chunk = `data: ${JSON.stringify({ choices: [{ delta: { content: 'Good morning' } }], usage: zeros })}\n\n`
+  const cut = [['messages', [start, text]], ['chat.completions', [chunk]]] as const
+  for (const [endpoint, events] of cut) {
+    const answer = streamed(endpoint, events)
+    t.strictSame(facts(await settle(endpoint, 'other', answer)), {
+      inputTokens: PROMPT_TOKENS, outputTokens: count('Good morning'), source: 'estimated', billed: true,
+    }, endpoint)
+    if (answer.kind === 'stream') t.match(provisionalUsage(answer.meter, 99), { inputTokens: 99, outputTokens: 3 })
+  }
+  const gone = streamed('messages', [start])
+  t.strictSame(facts(await settle('messages', 'client_gone', gone, { abandoned: 'none' })), NOTHING)
+  t.match(await settle('messages', 'client_gone', gone), { usage: { inputTokens: PROMPT_TOKENS } })
+  const whole = streamed('chat.completions', [chunk, 'data: [DONE]\n\n'])
+  t.match(await settle('chat.completions', 'complete', whole), { usage: { inputTokens: 0, outputTokens: 0 } })
 })
 
 t.test('messages, cut after every event: the input as reported, the output counted', async t => {
