@@ -140,6 +140,8 @@ export class Exchange {
   /** Bytes of its answer that are kept to be read at the end, as far as they count. */
   answerHeld = 0
   bytesOut = 0
+  /** How it ended, and when on the monotonic clock: to settle it is nobody's waiting. null while it runs. */
+  ended: { readonly failure: GatewayError | null, readonly at: number } | null = null
   #stopped: GatewayError | null = null
 
   constructor(init: {

@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts'
 import type { End, LedgerRow } from './ledger/row.ts'
 import { cost } from './metering/cost.ts'
 import type { QuotedPrice } from './metering/prices.ts'
-import { isMetered, isUnmetered, provisionalUsage } from './metering/settle.ts'
+import { isMetered, isText, isUnmetered, provisionalUsage } from './metering/settle.ts'
 import type { Answer, Bill } from './metering/settle.ts'
 import type { StreamMeter } from './metering/stream-meter.ts'
 import { priceFor } from './metering/tier-price.ts'
@@ -12,50 +12,24 @@ import { blankUsage } from './metering/usage.ts'
 import type { Usage } from './metering/usage.ts'
 import { toldError } from './told-error.ts'
 
-/** The ledger's row of an exchange that has ended. */
-export function finalRow(
-  exchange: Exchange, failure: GatewayError | null, bill: Bill, durationMs: number,
-): LedgerRow {
-  return row(exchange, {
-    end: endOf(exchange, failure),
-    error: failure?.code ?? null,
-    usage: bill.usage,
-    source: bill.source,
-    quoted: exchange.quoted,
-    costPico: bill.costPico,
-    durationMs: round(durationMs),
-    status: exchange.status === 0 ? null : exchange.status,
-  })
+/** The ledger's row of an exchange that is settled. */
+export function finalRow(exchange: Exchange, { usage, source, costPico }: Bill): LedgerRow {
+  return row(exchange, { usage, source, costPico, quoted: exchange.quoted })
 }
 
 /** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
 export function draftRow(exchange: Exchange): LedgerRow {
-  const { session, quoted: asked } = exchange
-  if (session?.bill) return draft(exchange, { ...session.bill, quoted: asked })
+  const { session } = exchange
+  if (session?.bill) return finalRow(exchange, session.bill)
   const parts = provisional(exchange)
   const [{ meter, quoted }] = parts
   const usage = parts.map(part => part.usage).reduce(add)
   const isCounted = Object.values(usage).some(count => count !== null)
-  return draft(exchange, {
+  return row(exchange, {
     usage,
     source: meter?.reading() ? 'mixed' : isCounted ? 'estimated' : 'none',
     quoted,
     costPico: isFree(exchange) ? 0n : parts.map(part => part.costPico).reduce(addCost),
-  })
-}
-
-type Known = Pick<Ending, 'usage' | 'source' | 'quoted' | 'costPico'>
-
-function draft(exchange: Exchange, { usage, source, quoted, costPico }: Known): LedgerRow {
-  return row(exchange, {
-    end: 'interrupted',
-    error: null,
-    usage,
-    source,
-    quoted,
-    costPico,
-    durationMs: null,
-    status: exchange.status === 0 ? null : exchange.status,
   })
 }
 
@@ -93,18 +67,24 @@ interface Asked {
 function provisional(exchange: Exchange): [Provisional, ...Provisional[]] {
   const part = ({ answer, quoted: asked, estimatedInput }: Asked): Provisional => {
     const meter = answer?.kind === 'stream' ? answer.meter : null
-    const usage = provisionalUsage(meter, estimatedInput)
+    const usage = provisionalUsage(meter, estimatedInput, textOf(exchange, answer))
     const quoted = priceFor(asked, answer)
     return { meter, usage, quoted, costPico: cost(usage, quoted?.price ?? null) }
   }
   return [part(exchange), ...exchange.earlier.map(part)]
 }
 
-type Ending = { usage: Usage, quoted: QuotedPrice | null }
-  & Pick<LedgerRow, 'end' | 'error' | 'source' | 'costPico' | 'durationMs' | 'status'>
+/** The body of a whole answer that is text; null where it is none, or cannot be looked at as it is. */
+function textOf({ classified, answerEncoding }: Exchange, answer: Answer | null): Buffer | null {
+  const isLegible = answer?.kind === 'body' && answerEncoding === null && isText(classified.endpoint.name)
+  return isLegible ? answer.body : null
+}
 
-function row(exchange: Exchange, { quoted, ...ending }: Ending): LedgerRow {
-  const { classified } = exchange
+type Used = Pick<LedgerRow, 'usage' | 'source' | 'costPico'> & { readonly quoted: QuotedPrice | null }
+
+/** Until it has ended, as it is to stand if it is cut off. */
+function row(exchange: Exchange, { quoted, ...used }: Used): LedgerRow {
+  const { classified, ended } = exchange
   // One that was refused never got as far.
   const candidate = exchange.attempts.length === 0 ? null : exchange.candidate
   const { endpoint } = classified
@@ -112,6 +92,7 @@ function row(exchange: Exchange, { quoted, ...ending }: Ending): LedgerRow {
     requestId: exchange.id,
     startedAt: Math.round(exchange.startedWall),
     firstByteMs: exchange.firstByteAt === 0 ? null : round(exchange.firstByteAt - exchange.startedAt),
+    durationMs: ended === null ? null : round(ended.at - exchange.startedAt),
     key: exchange.identity.key?.name ?? null,
     protocol: endpoint.protocol,
     endpoint: endpoint.name,
@@ -121,17 +102,20 @@ function row(exchange: Exchange, { quoted, ...ending }: Ending): LedgerRow {
     attempts: exchange.attempts.map(attempt => (
       { ...attempt, ms: round(attempt.ms), atMs: round(attempt.atMs) }
     )),
+    status: exchange.status === 0 ? null : exchange.status,
+    end: ended === null ? 'interrupted' : endOf(exchange, ended.failure),
+    error: ended?.failure?.code ?? null,
     price: quoted?.price ?? null,
     priceVersion: quoted?.version ?? null,
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
     route: exchange.route?.text ?? null,
-    ...ending,
+    ...used,
   }
 }
 
 /** How an exchange ended, in the ledger's words. */
-export function endOf(exchange: Exchange, failure: GatewayError | null): End {
+function endOf(exchange: Exchange, failure: GatewayError | null): End {
   // An upstream's own error passes as it is: delivered, but no answer.
   if (failure === null) return toldError(exchange) ? 'error' : 'complete'
   switch (failure.code) {

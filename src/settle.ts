@@ -24,7 +24,7 @@ export async function settle(
   if (endpoint.name === 'status') return
   try {
     const { counter, ledger } = gateway.accounts
-    const endedAt = gateway.clock.monotonic()
+    exchange.ended = { failure, at: gateway.clock.monotonic() }
     // To count what it used may take a while, in which its key can have another in its place.
     exchange.reservation?.leave()
     const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
@@ -38,25 +38,27 @@ export async function settle(
         abandoned: gateway.config.billing.abandoned,
       }, counter)
     })
+    // Should the process die while it is counted, the ledger tells how it ended.
+    const isCounted = settling instanceof Promise || exchange.session !== null || exchange.earlier.length > 0
+    if (isCounted && exchange.entry) ledger?.progress(exchange.entry)
     const last = settling instanceof Promise ? await settling : settling
     let bill = billFor(last, exchange.quoted)
     if (exchange.session !== null) bill = await exchange.session.end()
     else if (exchange.earlier.length > 0) bill = await joined(exchange, bill)
-    // Until its end: what the settlement takes is nobody's waiting.
-    const row = finalRow(exchange, failure, bill, endedAt - exchange.startedAt)
+    const row = finalRow(exchange, bill)
     ledger?.close(row, exchange.entry)
     transcribe(gateway, exchange)
     const { inputTokens, outputTokens } = bill.usage
     if (!bill.billed) exchange.reservation?.release()
     else {
-      const isCounted = !bill.unread && (inputTokens !== null || outputTokens !== null)
-      const counted = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
+      const isKnown = !bill.unread && (inputTokens !== null || outputTokens !== null)
+      const counted = isKnown ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
       const known = exchange.session?.known
       exchange.reservation?.settle({
         tokens: counted ?? known?.tokens ?? null, pico: row.costPico ?? known?.pico ?? null,
       })
     }
-    logLine(gateway, exchange, failure, row, bill.suspect, endedAt)
+    logLine(gateway, exchange, failure, row, bill.suspect)
   } catch (err) {
     gateway.log.error({ request: exchange.id, err }, 'an exchange could not be settled')
   }
@@ -90,7 +92,7 @@ function unpacked<T>(
 
 function logLine(
   gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
-  row: LedgerRow, suspect: boolean, endedAt: number,
+  row: LedgerRow, suspect: boolean,
 ): void {
   const { usage } = row
   const line = {
@@ -107,7 +109,7 @@ function logLine(
     end: row.end,
     error: row.error ?? undefined,
     first_byte_ms: row.firstByteMs ?? undefined,
-    ms: Math.round((endedAt - exchange.startedAt) * 10) / 10,
+    ms: row.durationMs,
     bytes_in: row.bytesIn,
     bytes_out: row.bytesOut,
     input_tokens: usage.inputTokens ?? undefined,

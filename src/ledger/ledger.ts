@@ -17,7 +17,7 @@ export interface LedgerStats {
   readonly waiting: number
   /** Ended requests that could not be kept, and never will be. */
   readonly lost: number
-  /** Requests of processes that died, entered as interrupted by this one. */
+  /** Requests of processes that died, entered by this one as they were left. */
   readonly interrupted: number
   /** False while rows cannot be written. */
   readonly healthy: boolean
@@ -36,15 +36,17 @@ export interface Ledger {
   /**
    * A request was admitted. A refused one needs no draft.
    *
-   * @param draft tells its row as it is to stand, `interrupted`, if the process
-   *   dies: with the estimates of what it uses. Asked when that is written, and
-   *   again after each `progress`; never when the request has ended.
+   * @param draft tells its row as it is to stand if the process dies: with the
+   *   estimates of what it uses, and `interrupted` unless all that is left is to
+   *   count. Asked when that is written, and again after each `progress`; never
+   *   after `close`.
    * @returns for what follows
    */
   open(draft: () => LedgerRow): LedgerEntry
   /**
    * There is a better draft of an open request: once it is known which upstream
-   * answers, and now and then, about once a second, while a stream runs.
+   * answers, now and then, about once a second, while a stream runs, and when it
+   * has ended and is still to be counted.
    */
   progress(entry: LedgerEntry): void
   /**

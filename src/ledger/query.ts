@@ -179,9 +179,7 @@ class FileReader implements LedgerReader {
         .all(requestId)
       return [
         ...ended.map(stored => ({ row: decode(stored), running: false })),
-        ...drafts.map(stored => this.#isDead(stored['instance'])
-          ? { row: interrupted(decode(stored)), running: false }
-          : { row: decode(stored), running: true }),
+        ...drafts.map(stored => ({ row: decode(stored), running: !this.#isDead(stored['instance']) })),
       ].sort((a, b) => byStart(a.row, b.row))
     })
   }
@@ -198,7 +196,7 @@ class FileReader implements LedgerReader {
     const drafts = this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight
       WHERE ${sql} AND instance IN (${dead.map(() => '?').join(', ')})`).all(...values, ...dead)
     return new Map(drafts.map(stored => {
-      const row = interrupted(decode(stored))
+      const row = decode(stored)
       return [identity(row), row]
     }))
   }
@@ -249,10 +247,6 @@ function operator(glob: string): string {
 /** SQLite's globs know more than `*`. */
 function pattern(glob: string): string {
   return glob.includes('*') ? glob.replace(/[?[]/g, '[$&]') : glob
-}
-
-function interrupted(draft: LedgerRow): LedgerRow {
-  return { ...draft, end: 'interrupted' }
 }
 
 function identity(row: LedgerRow): string {

@@ -3,8 +3,7 @@ import type { Usage } from '../metering/usage.ts'
 import type { EndpointName, ProtocolName } from '../protocols/names.ts'
 
 /**
- * How an exchange ended. `interrupted` is written by the ledger itself, for
- * what was in flight in a process that died.
+ * How an exchange ended. `interrupted` is what was in flight in a process that died.
  */
 export type End =
   | 'complete'

@@ -74,6 +74,11 @@ export function isMetered(endpoint: EndpointName): boolean {
   return shape !== undefined && shape !== 'unmetered'
 }
 
+/** Is what it answers text, or the arguments of tools? */
+export function isText(endpoint: EndpointName): boolean {
+  return SHAPES[endpoint] === 'text'
+}
+
 /** Does a request to this endpoint, for a model, use something of which nobody can tell how much? */
 export function isUnmetered(endpoint: EndpointName): boolean {
   return SHAPES[endpoint] === 'unmetered'
@@ -92,17 +97,20 @@ export function settleUsage(input: SettleInput, counter: TokenCounter): Settled 
 }
 
 /**
- * What is known of a running exchange at this moment, without counting: for a row
+ * What is known of an exchange at this moment, without counting: for a row
  * that has to be there if the process dies.
  *
  * @param inputTokens the estimate made at admission
+ * @param text a whole answer; null where none is there yet
  */
-export function provisionalUsage(meter: StreamMeter | null, inputTokens: number | null): Usage {
+export function provisionalUsage(
+  meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null,
+): Usage {
   // Nothing is known, which is not that nothing was used.
   if (meter === null && inputTokens === null) return blankUsage()
   const reported = meter ? toldBy(meter, meter.reading()) : blankUsage()
   const { content, reasoning, tool } = meter?.came ?? { content: 0, reasoning: 0, tool: 0 }
-  const counted = Math.ceil((content + reasoning + tool) / BYTES_PER_TOKEN)
+  const counted = text ? roughTokens(text) : Math.ceil((content + reasoning + tool) / BYTES_PER_TOKEN)
   return {
     ...reported,
     inputTokens: reported.inputTokens ?? inputTokens,
