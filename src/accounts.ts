@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts'
 import { compileGlob } from './config/glob.ts'
 import type { Config, Limits } from './config/types.ts'
 import { Drafts } from './drafts.ts'
+import type { Values } from './ledger/columns.ts'
 import { openLedger } from './ledger/ledger.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { spentSince, spentWithoutKey } from './ledger/spent.ts'
@@ -50,18 +51,20 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
   const { clock, log, stored = [], openLimiter } = options
   const limiter = openLimiter?.(config.limits)
     ?? createLimiter({ defaults: config.limits, compileGlob, clock })
+  let ledger: Ledger | null = null
   const restore = (keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean): void => {
     if (!config.ledger) return
     const { file } = config.ledger
     try {
-      limiter.restoreSpend(spentBefore(file, keys, defaults, isFew, clock))
+      const unwritten = ledger?.unwritten() ?? []
+      limiter.restoreSpend(spentBefore({ file, unwritten, clock }, keys, defaults, isFew))
     } catch (error) {
       log.error({ err: error, file }, 'the ledger cannot be read: budgets start from nothing spent')
     }
   }
   // The configuration's key of a name comes last, and counts.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
-  const ledger = config.ledger ? watchedLedger(config.ledger, log) : null
+  if (config.ledger) ledger = watchedLedger(config.ledger, log)
   const counter = createTokenCounter({ clock })
   const drafts = new Drafts(clock)
   return {
@@ -119,13 +122,20 @@ function watchedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledg
   })
 }
 
+/** What there is to know of past spending: the ledger's file, and what is on its way there. */
+interface Past {
+  readonly file: string
+  readonly unwritten: readonly Values[]
+  readonly clock: Clock
+}
+
 /**
  * Sums of the ledger that some budget still counts.
  *
  * @param isFew asks the ledger for those keys alone, which takes long for many
  */
 function* spentBefore(
-  file: string, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean, clock: Clock,
+  { file, unwritten, clock }: Past, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
 ): Generator<Spend> {
   const budgeted = new Map(
     keys.filter(key => hasBudget(key.limits, defaults)).map(key => [nameOf(key), key]),
@@ -134,8 +144,8 @@ function* spentBefore(
   const since = firstDay([defaults, ...[...budgeted.values()].map(key => key.limits)], clock)
   const names = [...budgeted.keys()].filter(name => name !== null)
   const sums = [
-    ...names.length > 0 ? spentSince(file, since, isFew ? names : null) : [],
-    ...budgeted.has(null) ? spentWithoutKey(file, since) : [],
+    ...names.length > 0 ? spentSince(file, since, unwritten, isFew ? names : null) : [],
+    ...budgeted.has(null) ? spentWithoutKey(file, since, unwritten) : [],
   ]
   for (const { key, model, startedAt, pico } of sums) {
     const holder = budgeted.get(key)

@@ -56,6 +56,11 @@ export interface Ledger {
    */
   close(row: LedgerRow, entry?: LedgerEntry | null): void
   stats(): LedgerStats
+  /**
+   * Rows, ended or in flight, that may not be in the file yet, for whoever reads that
+   * and is to miss none. Of one request the last counts.
+   */
+  unwritten(): Values[]
   /** Resolves when the file is open, or when the first try has failed. */
   ready(): Promise<void>
   /** Resolves when nothing waits: all is written, or counted as lost. */
@@ -170,6 +175,20 @@ class ThreadedLedger implements Ledger {
       healthy: this.#healthy,
       lastError: this.#lastError,
     }
+  }
+
+  unwritten(): Values[] {
+    const sent = this.#link.unwritten.flatMap(({ drafts, closed }) => [...drafts, ...closed])
+    const waiting = this.#waiting.flatMap(({ row, draft }) => {
+      try {
+        const known = row ?? draft?.()
+        return known ? [encode(known)] : []
+      } catch {
+        // That is told when it is to be written.
+        return []
+      }
+    })
+    return [...sent, ...waiting]
   }
 
   ready(): Promise<void> {

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { COLUMNS } from './columns.ts'
+import type { Values } from './columns.ts'
 import { PART as COST_PART } from './contributions.ts'
 
 /** What requests of one key for one model cost that began on one UTC day. */
@@ -23,24 +25,27 @@ const PART = BigInt(COST_PART)
  *
  * @param file path; a file that is not there yet has no sums
  * @param since milliseconds since 1970, at a UTC midnight
+ * @param unwritten rows that may not be in the file yet; of one request the last counts
  * @param keys names to read by their index instead of all sums of the time; null for all
  * @throws node:sqlite's error for a file that cannot be read
  */
-export function spentSince(file: string, since: number, keys: readonly string[] | null = null): DaySpend[] {
-  if (keys === null) return sumsOf(file, since, { rows: 'key IS NOT NULL', days: 'key <> 0' })
+export function spentSince(
+  file: string, since: number, unwritten: readonly Values[] = [], keys: readonly string[] | null = null,
+): DaySpend[] {
+  if (keys === null) return sumsOf(file, since, unwritten, { rows: 'key IS NOT NULL', days: 'key <> 0' })
   const isAsked = 'key IN (SELECT value FROM json_each(:keys))'
-  return sumsOf(file, since, { rows: isAsked, days: isAsked }, keys)
+  return sumsOf(file, since, unwritten, { rows: isAsked, days: isAsked }, keys)
 }
 
 /** As spentSince: what was spent by requests that had no key. */
-export function spentWithoutKey(file: string, since: number): DaySpend[] {
-  return sumsOf(file, since, { rows: 'key IS NULL', days: 'key = 0' })
+export function spentWithoutKey(file: string, since: number, unwritten: readonly Values[] = []): DaySpend[] {
+  return sumsOf(file, since, unwritten, { rows: 'key IS NULL', days: 'key = 0' })
 }
 
 /** @param isAsked which of them, in SQL: a key that is null is 0 in the table of days */
 function sumsOf(
-  file: string, since: number, isAsked: { readonly rows: string; readonly days: string },
-  keys: readonly string[] | null = null,
+  file: string, since: number, unwritten: readonly Values[],
+  isAsked: { readonly rows: string; readonly days: string }, keys: readonly string[] | null = null,
 ): DaySpend[] {
   if (!existsSync(file)) return []
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
@@ -55,15 +60,38 @@ function sumsOf(
       FROM days WHERE day >= :since / ${DAY} AND ${isAsked.days}
       UNION ALL ${rowsOf('requests NOT INDEXED')} AND id > (SELECT up_to FROM summed)`
     : rowsOf('requests')
-  const sums = db.prepare(`SELECT key, model, day, sum(high) AS high, sum(low) AS low
-    FROM (${ended} UNION ALL ${rowsOf('in_flight')})
+  const sums = db.prepare(`WITH unwritten AS (SELECT ${UNWRITTEN_LIST} FROM json_each(:unwritten))
+    SELECT key, model, day, sum(high) AS high, sum(low) AS low
+    FROM (${ended}
+      UNION ALL ${rowsOf('in_flight')} AND (request_id, started_at) NOT IN (SELECT ${IDENTITY} FROM unwritten)
+      UNION ALL ${rowsOf('unwritten')} AND NOT EXISTS (SELECT 1 FROM requests AS written
+        WHERE written.request_id = unwritten.request_id AND written.started_at = unwritten.started_at))
     WHERE high > 0 OR low > 0 GROUP BY 1, 2, 3`)
   sums.setReadBigInts(true)
-  const values = keys === null ? { since } : { since, keys: JSON.stringify(keys) }
-  return sums.all(values).map(({ key, model, day, high, low }) => ({
+  const values = { since, unwritten: unwrittenText(unwritten) }
+  return sums.all(keys === null ? values : { ...values, keys: JSON.stringify(keys) }).map(({ key, model, day, high, low }) => ({
     key: key === null ? null : String(key),
     model: model === null ? null : String(model),
     startedAt: Number(day) * DAY,
     pico: BigInt(high as bigint) * PART + BigInt(low as bigint),
   }))
+}
+
+const IDENTITY = 'request_id, started_at'
+/** What is asked of a row that is not in the file yet, and where it stands in its values. */
+const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd'] as const)
+  .map(name => ({ name, at: COLUMNS.indexOf(name) }))
+/** A cost can be more than a number of JSON holds. */
+const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
+  const value = `value ->> ${at}`
+  return `${name === 'cost_pico_usd' ? `CAST(${value} AS INTEGER)` : value} AS ${name}`
+}).join(', ')
+
+/** As UNWRITTEN_LIST reads them: one row of each request. */
+function unwrittenText(rows: readonly Values[]): string {
+  const latest = new Map(rows.map(values => [`${values[1]} ${values[0]}`, values]))
+  return JSON.stringify(Array.from(latest.values(), values => UNWRITTEN.map(({ at }) => {
+    const value = values[at]
+    return typeof value === 'bigint' ? String(value) : value
+  })))
 }

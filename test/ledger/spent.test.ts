@@ -57,13 +57,38 @@ t.test('what was spent in rows that are gone is spent, and in rows that are in n
     { key: 'team-a', model: 'gpt-4.1-mini', startedAt: MIDNIGHT, pico: 5n },
     { key: 'team-a', model: '', startedAt: MIDNIGHT + DAY, pico: 7n },
   ]
-  const sums = (keys: readonly string[] | null) => spentSince(file, 0, keys)
+  const sums = (keys: readonly string[] | null) => spentSince(file, 0, [], keys)
     .toSorted((a, b) => a.startedAt - b.startedAt)
   t.strictSame(sums(null), spent)
   t.strictSame(sums(['team-a', 'team-b']), spent)
   t.strictSame(sums(['team-b']), [])
   store.sum()
   t.strictSame(sums(null), spent)
+  store.close()
+})
+
+t.test('rows on their way into the file are spent once, be they in it by now or not', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new Store(file, 'one')
+  const dear = 2n ** 63n - 1n
+  store.write({
+    seq: 1,
+    drafts: [encode(draft('ended', { costPico: 3n })), encode(draft('runs', { costPico: 5n }))],
+    closed: [encode(row('there', { costPico: 7n }))],
+  })
+  const unwritten = [
+    draft('ended', { costPico: 3n }), row('ended', { costPico: 11n }), row('there', { costPico: 7n }),
+    row('new', { costPico: 13n }), draft('began', { costPico: 17n }), row('unknown', { costPico: null }),
+    row('before', { startedAt: MIDNIGHT - 1 }), row('dear', { key: 'team-b', costPico: dear }),
+    row('nobody', { key: null, costPico: 19n }),
+  ].map(encode)
+  const of = (key: string | null, pico: bigint) => (
+    { key, model: 'gpt-4.1-mini', startedAt: MIDNIGHT, pico }
+  )
+  const mine = of('team-a', 5n + 7n + 11n + 13n + 17n)
+  t.strictSame(spentSince(file, MIDNIGHT, unwritten), [mine, of('team-b', dear)])
+  t.strictSame(spentSince(file, MIDNIGHT, unwritten, ['team-a']), [mine])
+  t.strictSame(spentWithoutKey(file, MIDNIGHT, unwritten), [of(null, 19n)])
   store.close()
 })
 
