@@ -29,15 +29,9 @@ export function timerOf(
 
 /** Milliseconds of a duration in the right form; null for one that is too long to count, which is told. */
 export function durationOf(text: string, path: Path, findings: Findings, least = 1): number | null {
-  try {
-    const ms = parseDuration(text)
-    if (ms < least) findings.error(path, `${label(path)} must be longer than nothing`)
-    return ms
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    findings.error(path, `${label(path)}: ${error.message}`)
-    return null
-  }
+  const ms = findings.parsed(path, () => parseDuration(text))
+  if (ms !== null && ms < least) findings.error(path, `${label(path)} must be longer than nothing`)
+  return ms
 }
 
 /** Single timeouts laid over others. */

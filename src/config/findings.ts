@@ -49,6 +49,17 @@ export class Findings {
     this.#add('error', path, message, at, kind)
   }
 
+  /** What a parser makes of the value at a path; null, and its words as an error, where it raises a RangeError. */
+  parsed<T>(path: Path, parse: () => T): T | null {
+    try {
+      return parse()
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      this.error(path, `${label(path)}: ${error.message}`)
+      return null
+    }
+  }
+
   warn(path: Path, message: string, at: 'value' | 'key' = 'value'): void {
     this.#add('warning', path, message, at, message)
   }

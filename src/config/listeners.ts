@@ -8,8 +8,8 @@ import { label } from './findings.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates, checkKeyPair } from './pem.ts'
 import type { RawConfig } from './raw.ts'
+import { sizeOf } from './sizes.ts'
 import type { Address, Config, ConsoleUser, ServerConfig } from './types.ts'
-import { parseSize } from './units.ts'
 
 const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
 const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024
@@ -44,8 +44,9 @@ export function buildListeners(
 type RawServer = NonNullable<RawConfig['server']>
 
 function buildServer(raw: RawServer, directory: string, findings: Findings): ServerConfig {
-  const bodyLimit = sizeOf('body_limit', raw.body_limit, DEFAULT_BODY_LIMIT, findings)
-  const bodyMemory = sizeOf('body_memory', raw.body_memory, BODIES_IN_MEMORY * bodyLimit, findings)
+  const bodyLimit = sizeOf(raw.body_limit, ['server', 'body_limit'], DEFAULT_BODY_LIMIT, findings)
+  const enough = BODIES_IN_MEMORY * bodyLimit
+  const bodyMemory = sizeOf(raw.body_memory, ['server', 'body_memory'], enough, findings)
   if (bodyMemory < bodyLimit) {
     const path = ['server', raw.body_memory === undefined ? 'body_limit' : 'body_memory']
     findings.error(
@@ -76,21 +77,6 @@ function workersOf({ workers = 1, reuse_port: sharesPort = false }: RawServer, f
   return count
 }
 
-function sizeOf(
-  key: 'body_limit' | 'body_memory', size: string | number | undefined, fallback: number, findings: Findings,
-): number {
-  if (size === undefined) return fallback
-  try {
-    const bytes = parseSize(size)
-    if (bytes < 1) findings.error(['server', key], `server.${key} must be at least 1b`)
-    return bytes
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    findings.error(['server', key], `server.${key}: ${error.message}`)
-    return fallback
-  }
-}
-
 function buildTls(raw: RawServer['tls'], directory: string, findings: Findings): ServerConfig['tls'] {
   if (raw?.cert === undefined || raw.key === undefined) return null
   const tls = { cert: resolve(directory, raw.cert), key: resolve(directory, raw.key) }
@@ -110,14 +96,7 @@ function proxiesOf(raw: readonly (string | undefined)[], findings: Findings): st
 }
 
 function addressOf(text: string | number | undefined, path: Path, findings: Findings): Address | null {
-  if (text === undefined) return null
-  try {
-    return parseAddress(text)
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    findings.error(path, `${label(path)}: ${error.message}`)
-    return null
-  }
+  return text === undefined ? null : findings.parsed(path, () => parseAddress(text))
 }
 
 interface Listener {

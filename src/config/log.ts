@@ -2,8 +2,8 @@ import { durationOf } from './durations.ts'
 import { label } from './findings.ts'
 import type { Findings } from './findings.ts'
 import type { RawConfig } from './raw.ts'
+import { sizeOf } from './sizes.ts'
 import type { BodyRule, LogConfig } from './types.ts'
-import { parseSize } from './units.ts'
 
 const DEFAULT_LIMIT = 64 * 1024
 /** A transcript is held in memory until it is written. */
@@ -26,15 +26,8 @@ export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
 }
 
 function limitOf(size: string | number | undefined, index: number, findings: Findings): number {
-  if (size === undefined) return DEFAULT_LIMIT
   const path = ['log', 'bodies', index, 'limit']
-  try {
-    const bytes = parseSize(size)
-    if (bytes > MOST_LIMIT) findings.error(path, `${label(path)} can be at most 16mb`)
-    return bytes
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    findings.error(path, `${label(path)}: ${error.message}`)
-    return DEFAULT_LIMIT
-  }
+  const bytes = sizeOf(size, path, DEFAULT_LIMIT, findings)
+  if (bytes > MOST_LIMIT) findings.error(path, `${label(path)} can be at most 16mb`)
+  return bytes
 }

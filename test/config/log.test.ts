@@ -24,6 +24,9 @@ t.test('what cannot be is told with its place', async t => {
     () => load(t, '{ bodies: [{ key: a, keep: 1d, limit: 17mb }] }'), /gateway\.yaml:1:44.*at most 16mb/s,
   )
   t.throws(
+    () => load(t, '{ bodies: [{ key: a, keep: 1d, limit: 0b }] }'), /gateway\.yaml:1:44.*at least 1b/s,
+  )
+  t.throws(
     () => load(t, '{ bodies: [{ key: a, keep: 1d }] }', 'auth: open\n'), /gateway\.yaml:1:\d+.*ledger:/s,
   )
 })
