@@ -74,8 +74,8 @@ function checkOneOrigin(raw: RawUpstream, path: Path, findings: Findings): void 
 function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings): URL | null {
   if (text === undefined) return null
   const url = URL.parse(text)
-  // `api.example.com:443` is a URL whose protocol is "api.example.com:".
-  if (url === null || !/^https?:\/\//i.test(text)) {
+  // `api.example.com:443` is a URL whose protocol is "api.example.com:", and of https:///v1 the host is "v1".
+  if (url === null || !/^https?:\/\/[^/\\]/i.test(text)) {
     findings.error(path, 'this is not an http or https URL such as https://api.example.com')
     return null
   }
