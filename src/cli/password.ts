@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { createInterface } from 'node:readline'
 import type { ReadStream } from 'node:tty'
 import { Command } from 'commander'
 import { formatPasswordHash, hashPassword } from '../auth/password.ts'
@@ -101,11 +100,12 @@ function interrupted(command: Command, reject: (error: unknown) => void): void {
   }
 }
 
-async function firstLine(input: NodeJS.ReadableStream): Promise<string> {
-  const lines = createInterface({ input })
-  for await (const line of lines) {
-    lines.close()
-    return line
+/** Without its line break. Of what is too long for a password no more is read than shows that. */
+async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
+  let read = Buffer.alloc(0)
+  for await (const chunk of input) {
+    read = Buffer.concat([read, chunk])
+    if (read.includes('\n') || read.length > LONGEST + 2) break
   }
-  return ''
+  return /^[^\r\n]*/.exec(read.toString())![0]
 }

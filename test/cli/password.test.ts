@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { open } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { isPassword, parsePasswordHash } from '../../src/auth/password.ts'
@@ -49,6 +50,16 @@ t.test('what cannot be a password, and what hardly is one', async t => {
   t.match(await password('short\n'), {
     code: 0, stdout: /^scrypt:/, stderr: 'warning: fewer than 12 characters',
   })
+})
+
+t.test('an input without an end is no reason to read on', async t => {
+  const zero = await open('/dev/zero')
+  const child = spawn(process.execPath, [GATEWAY, 'password'], { stdio: [zero.fd, 'pipe', 'pipe'] })
+  const stderr = text(child.stderr!)
+  const [code] = await once(child, 'close') as [number]
+  await zero.close()
+  t.equal(code, 2)
+  t.equal(await stderr, 'error: a password has at most 1024 bytes\n')
 })
 
 t.test('the help says where the hash belongs', async t => {
