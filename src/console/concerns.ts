@@ -1,7 +1,6 @@
 import { placeOf } from '../config/problem.ts'
 import type { Gateway } from '../gateway.ts'
 import { plan } from '../limits/plan.ts'
-import type { Budgets } from './api/billing.ts'
 import type { Concern } from './api/panel.ts'
 import { modelRow } from './model-rows.ts'
 import type { BudgetAsked, Reports } from './reports/reports.ts'
@@ -10,6 +9,8 @@ import type { Doing } from './workers.ts'
 
 /** Share of a budget from which on somebody should know. */
 const NEAR = 0.9
+/** Clients make models up, and each is looked up in the routes. */
+const MOST_UNPRICED = 100
 /** ms for which an upstream that refused the operator's credential is told of. */
 const REJECTED = 15 * 60_000
 
@@ -85,22 +86,21 @@ function upstreams(all: readonly Doing[], now: number): Concern[] {
  * @param now ms since 1970
  */
 export async function unpriced(gateway: Gateway, reports: Reports, now: number): Promise<Concern[]> {
-  const { groups } = await reports.billing({ by: 'model' }, null)
-  return groups
-    .flatMap(({ name, figures: { unpriced_requests: count } }) => (
-      name === null || count === 0 ? [] : [{ name, count }]))
-    .map(({ name, count }) => {
-      const requests = count === 1 ? 'one request' : `${count} requests`
-      const message = modelRow(gateway, name, false, new Date(now)).price === null
-        ? `Nobody knows what ${named(name)} costs (${requests} of late): give it a price under models`
-        : `Nobody knows what ${requests} for ${named(name)} cost of late: ` +
-          'it had no price then, or has none for what was used'
-      return concern('unpriced_model', 'warning', message, name)
-    })
+  const models = await reports.unpricedModels(MOST_UNPRICED)
+  return models.map(({ name, requests: count }) => {
+    const requests = count === 1 ? 'one request' : `${count} requests`
+    const message = modelRow(gateway, name, false, new Date(now)).price === null
+      ? `Nobody knows what ${named(name)} costs (${requests} of late): give it a price under models`
+      : `Nobody knows what ${requests} for ${named(name)} cost of late: ` +
+        'it had no price then, or has none for what was used'
+    return concern('unpriced_model', 'warning', message, name)
+  })
 }
 
-export function spentBudgets({ budgets }: Budgets): Concern[] {
-  return budgets.filter(({ used }) => used >= NEAR).map(({ key, model, per, limit_usd: limit, used }) => {
+/** Budgets that are near their end, or beyond it. */
+export async function spentBudgets(gateway: Gateway, reports: Reports): Promise<Concern[]> {
+  const near = await reports.nearBudgets(budgetsOf(gateway, null), NEAR)
+  return near.map(({ key, model, per, limit_usd: limit, used }) => {
     const models = model === null ? '' : ` for ${named(model)}`
     const which = `The budget of ${named(key)}${models}, ${limit} USD ${perText(per)},`
     const message = `${which} is ${used >= 1 ? 'spent' : `used to ${Math.floor(used * 100)} %`}`
@@ -108,7 +108,7 @@ export function spentBudgets({ budgets }: Budgets): Concern[] {
   })
 }
 
-function perText(per: Budgets['budgets'][number]['per']): string {
+function perText(per: BudgetAsked['per']): string {
   return per === 'total' ? 'in total' : `a ${per}`
 }
 

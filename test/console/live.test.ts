@@ -126,6 +126,15 @@ t.test('a budget near its end, and a model without a price', async t => {
   t.match(await concernsOf(gateway, { key: KEY }), [])
 })
 
+t.test('a hundred concerns are told, however many models clients invent', async t => {
+  const gateway = await startConsole(t)
+  for (let n = 0; n <= 100; n++) await chat(gateway, KEY, `sim-${n}`)
+  const admin = await gateway.login(OPS)
+  const seen = async () => ((await admin.ask('/logs?limit=200')).json as { rows: unknown[] }).rows.length
+  while (await seen() < 101) await new Promise(resolve => setImmediate(resolve))
+  t.equal((await concernsOf(gateway)).length, 100)
+})
+
 t.test('whoever has given a model its price is not told to do so', async t => {
   const gateway = await startConsole(t)
   await chat(gateway, KEY, 'sim')

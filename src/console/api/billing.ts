@@ -40,7 +40,16 @@ export const Budget = Closed({
 })
 export type Budget = Static<typeof Budget>
 
-export const Budgets = Closed({ budgets: Type.Array(Budget) })
+export const BudgetQuery = Closed({
+  limit: Type.Optional(Type.Integer({
+    minimum: 1, maximum: 10_000, description: 'So many of the fullest; without it all, as they are configured',
+  })),
+})
+
+export const Budgets = Closed({
+  budgets: Type.Array(Budget),
+  total: Type.Integer({ minimum: 0, description: 'How many there are' }),
+})
 export type Budgets = Static<typeof Budgets>
 
 /** One key's month, to print or to save. */

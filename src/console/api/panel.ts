@@ -81,7 +81,7 @@ export const Live = Closed({
     bytes_out: Count,
   })),
   concerns: Type.Array(Concern, {
-    description: 'The worst first; for key holders those that concern their key',
+    description: 'The worst first, a hundred at most; for key holders those that concern their key',
   }),
 })
 export type Live = Static<typeof Live>

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
-import { Billing, Budgets, GROUPS, Statement } from './billing.ts'
+import { Billing, BudgetQuery, Budgets, GROUPS, Statement } from './billing.ts'
 import { Bodies } from './bodies.ts'
 import { Audit, FoundKey, KeyChange, KeyOwner, Keys, MadeKey, NewKey, Own } from './keys.ts'
 import { LogConditions, LogQuery, Logs, Stories } from './logs.ts'
@@ -65,7 +65,8 @@ export const API = {
     query: Closed({ ...Conditions, ...ByGroup }), response: null,
   },
   'GET /budgets': {
-    summary: 'Budgets and their course', tag: 'billing', roles: ALL, response: Budgets,
+    summary: 'Budgets and their course', tag: 'billing', roles: ALL,
+    query: BudgetQuery, response: Budgets,
   },
   'GET /statement': {
     summary: "A key's month; key holders need name no key", tag: 'billing', roles: ALL,

@@ -20,7 +20,7 @@ export function createOperations(context: Context, workers: Workers): Operations
     'GET /panel': asked => reports.panel(asked.query, ownKey(asked)),
     'GET /billing': asked => reports.billing(asked.query, ownKey(asked)),
     'GET /billing.csv': asked => reports.billingCsv(asked.query, ownKey(asked)),
-    'GET /budgets': asked => reports.budgets(budgetsOf(host.current(), ownKey(asked))),
+    'GET /budgets': asked => reports.budgets(budgetsOf(host.current(), ownKey(asked)), asked.query),
     'GET /statement': asked => reports.statement(asked.query, ownKey(asked)),
     'GET /logs': asked => reports.logs(asked.query, ownKey(asked)),
     'GET /logs.csv': asked => reports.logsCsv(asked.query, ownKey(asked)),

@@ -1,6 +1,6 @@
 import type { Live, UpstreamState } from '../api/panel.ts'
 import { addressOf, candidateStates, healthOf } from '../candidates.ts'
-import { budgetsOf, inOrder, ownConcerns, spentBudgets, unpriced } from '../concerns.ts'
+import { inOrder, ownConcerns, spentBudgets, unpriced } from '../concerns.ts'
 import { ownKey } from '../context.ts'
 import type { Context, Operations } from '../context.ts'
 import { NO_FIGURES } from '../no-figures.ts'
@@ -10,6 +10,7 @@ import type { Workers } from '../workers.ts'
 
 type LiveOperations = Pick<Operations, 'GET /live' | 'GET /upstreams'>
 
+/** Requests under way, and concerns: more are not told one by one. */
 const MOST = 100
 /** ms for which holds what the ledger says of concerns; the pages ask every few seconds. */
 const REMEMBERED = 30_000
@@ -20,10 +21,10 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
   const ofLedger = remembered(async () => {
     const gateway = host.current()
     if (gateway.accounts.ledger === null) return { unpriced: [], budgets: [] }
-    const [models, { budgets }] = await Promise.all([
-      unpriced(gateway, reports, clock.wall()), reports.budgets(budgetsOf(gateway, null)),
+    const [models, budgets] = await Promise.all([
+      unpriced(gateway, reports, clock.wall()), spentBudgets(gateway, reports),
     ])
-    return { unpriced: models, budgets: spentBudgets({ budgets }) }
+    return { unpriced: models, budgets }
   }, REMEMBERED, () => clock.monotonic())
 
   return {
@@ -38,7 +39,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       // The ledger in trouble is a concern of its own: the others are told all the same.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
-        ? [...ownConcerns(gateway, all, now), ...unpriced, ...budgets]
+        ? [...ownConcerns(gateway, all, now), ...budgets, ...unpriced]
         : budgets.filter(({ subject }) => subject === own)
       const { draining, handingOver } = gateway.lasting
       return {
@@ -47,7 +48,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
         running: sum(all.map(({ running }) => running)),
         running_streams: sum(all.map(({ streams }) => streams)),
         exchanges: exchanges.slice(0, MOST),
-        concerns: inOrder(concerns),
+        concerns: inOrder(concerns).slice(0, MOST),
       } satisfies Live
     },
     'GET /upstreams': async ({ query }) => {

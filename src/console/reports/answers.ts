@@ -1,5 +1,5 @@
-import { billing } from './billing.ts'
-import { budgets } from './budgets.ts'
+import { billing, unpricedModels } from './billing.ts'
+import { budgets, nearBudgets } from './budgets.ts'
 import { logPage, logs } from './logs.ts'
 import { filters, keyUse } from './names.ts'
 import { panel, upstreamFigures } from './panel.ts'
@@ -8,7 +8,8 @@ import { stories } from './stories.ts'
 
 /** All that the reading thread can be asked. What goes in and comes out is copied between threads. */
 export const ANSWERS = {
-  panel, upstreamFigures, billing, budgets, statement, logs, logPage, stories, filters, keyUse,
+  panel, upstreamFigures, billing, unpricedModels, budgets, nearBudgets,
+  statement, logs, logPage, stories, filters, keyUse,
 } as const
 
 export type Subject = keyof typeof ANSWERS

@@ -29,6 +29,22 @@ export function billing(view: View, query: QueryOf<'GET /billing'>, own: string 
   }
 }
 
+/** A model of which the cost of some requests is not known. */
+export interface UnpricedModel {
+  readonly name: string
+  readonly requests: number
+}
+
+/** Of the last 24 hours, in whole days: those of most such requests, so many at most. */
+export function unpricedModels(view: View, most: number): UnpricedModel[] {
+  const sums = sumsBy(view, wholeDays(periodOf({}, view.now)), {}, 'model')
+  return [...sums]
+    .flatMap(([name, { unpriced: requests }]) => (
+      typeof name === 'string' && requests > 0 ? [{ name, requests }] : []))
+    .sort((a, b) => b.requests - a.requests)
+    .slice(0, most)
+}
+
 function daysOf(
   view: View, period: Period, dimensions: Dimensions, by: Group, charted: readonly (string | null)[],
 ): Billing['days'] {
@@ -53,7 +69,7 @@ function daysOf(
 function costsByDay(
   view: View, period: Period, dimensions: Dimensions, by: Group,
 ): Map<number, Map<string | null, bigint>> {
-  const { sql, values } = source(view, period, dimensions, by)
+  const { sql, values } = source(view, period, dimensions, [by])
   const found = view.all({
     sql: `SELECT at / ${DAY} AS day, ${by} AS name, sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
       FROM (${sql}) GROUP BY 1, 2`,

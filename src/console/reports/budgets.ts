@@ -14,78 +14,110 @@ export interface BudgetAsked {
   readonly limit_usd: string
 }
 
+/** One that is used to some share of it. */
+export interface NearBudget extends BudgetAsked {
+  readonly used: number
+}
+
 /** Days of the course of a budget that has no period. */
 const LATELY = 30
 
 interface DaySpend {
+  /** ms since 1970. */
   readonly day: number
   readonly model: string | null
   /** Picodollars. */
   readonly cost: bigint
 }
 
-export function budgets(view: View, asked: readonly BudgetAsked[]): Budgets {
-  // A budget of a key as a whole needs none of the models that make most of the sums.
-  const whole = spendOfKeys(view, asked.filter(({ model }) => model === null))
-  const models = new Map<string, readonly DaySpend[]>()
-  for (const { key, model } of asked) {
-    if (model !== null && !models.has(key)) models.set(key, spendByModel(view, key))
-  }
-  const spent = ({ key, model }: BudgetAsked) => (model === null ? whole : models).get(key) ?? []
-  return { budgets: asked.map(each => told(each, spent(each), view.now)) }
+/** A budget with what counts in it. */
+interface Spent {
+  readonly asked: BudgetAsked
+  /** Oldest first; what is older than any course stands before it as one day. */
+  readonly days: readonly DaySpend[]
+  /** Picodollars. */
+  readonly cost: bigint
+  readonly used: number
 }
 
-function spendOfKeys(view: View, asked: readonly BudgetAsked[]): Map<string, DaySpend[]> {
+/** @param most so many of the fullest; null = all, in their order */
+export function budgets(view: View, asked: readonly BudgetAsked[], most: number | null): Budgets {
+  const all = spentOf(view, asked)
+  const shown = most === null ? all : all.toSorted((a, b) => b.used - a.used).slice(0, most)
+  return { budgets: shown.map(spent => told(spent, view.now)), total: all.length }
+}
+
+/** Those of which such a share is used, or more. */
+export function nearBudgets(view: View, asked: readonly BudgetAsked[], share: number): NearBudget[] {
+  return spentOf(view, asked).filter(({ used }) => used >= share).map(({ asked, used }) => ({ ...asked, used }))
+}
+
+function spentOf(view: View, asked: readonly BudgetAsked[]): Spent[] {
+  // A budget of a key as a whole needs none of the models that make most of the sums.
+  const whole = spendOfKeys(view, asked.filter(({ model }) => model === null), [])
+  const byModel = spendOfKeys(view, asked.filter(({ model }) => model !== null), ['model'])
+  return asked.map(each => {
+    const { key, model, per, limit_usd } = each
+    const { from } = periodOf(per, view.now)
+    const fits = compileGlob(model ?? '*')
+    const counts = (used: string | null) => model === null || (used !== null && fits(used))
+    const days = (model === null ? whole : byModel).get(key) ?? []
+    const counted = days.filter(({ day, model: used }) => day >= (from ?? 0) && counts(used))
+    const cost = counted.reduce((total, { cost }) => total + cost, 0n)
+    return { asked: each, days: counted, cost, used: shareOf(cost, limit_usd) }
+  })
+}
+
+/** What each key spent, in one question for all of them: of each model where `names` says so. */
+function spendOfKeys(
+  view: View, asked: readonly BudgetAsked[], names: readonly 'model'[],
+): Map<string, DaySpend[]> {
   const spent = new Map<string, DaySpend[]>(asked.map(({ key }) => [key, []]))
-  if (asked.length === 0) return spent
+  const [first] = spent.keys()
+  if (first === undefined) return spent
   const since = Math.min(...asked.map(({ per }) => periodOf(per, view.now).from ?? 0))
-  const { sql, values } = source(view, { from: since, to: ceil(view.now, DAY) }, {}, 'key')
+  const only = spent.size === 1 ? { key: first } : {}
+  const { sql, values } = source(view, { from: since, to: ceil(view.now, DAY) }, only, ['key', ...names])
+  const columns = ['key', ...names]
   const found = view.all({
-    sql: `SELECT key, at / ${DAY} AS day, sum(cost_high) AS cost_high, sum(cost_low) AS cost_low FROM (${sql})
-      WHERE key IN (SELECT value FROM json_each(?)) GROUP BY 1, 2 ORDER BY 2`,
-    values: [...values, JSON.stringify([...spent.keys()])],
+    sql: `SELECT ${columns.join(', ')}, max(at / ${DAY}, ?) AS day,
+        sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
+      FROM (${sql}) WHERE key IN (SELECT value FROM json_each(?))
+      GROUP BY ${columns.join(', ')}, day ORDER BY day`,
+    values: [beforeCourses(view.now), ...values, JSON.stringify([...spent.keys()])],
   })
   for (const stored of found) spent.get(String(stored['key']))?.push(daySpend(stored))
   return spent
 }
 
-function spendByModel(view: View, key: string): DaySpend[] {
-  const { sql, values } = source(view, { from: 0, to: ceil(view.now, DAY) }, { key }, 'model')
-  return view.all({
-    sql: `SELECT at / ${DAY} AS day, model, sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
-      FROM (${sql}) GROUP BY 1, 2 ORDER BY 1`,
-    values,
-  }).map(daySpend)
+/** The number of a day before the course of any budget begins. */
+function beforeCourses(now: number): number {
+  const month = periodOf('month', now).from ?? 0
+  return Math.min(month, floor(now, DAY) - (LATELY - 1) * DAY) / DAY - 1
 }
 
 function daySpend(stored: Stored): DaySpend {
   return { day: Number(stored['day']) * DAY, model: nameOf(stored['model']), cost: totals(stored).cost }
 }
 
-function told({ key, model, per, limit_usd }: BudgetAsked, spent: readonly DaySpend[], now: number): Budget {
+function told({ asked: { key, model, per, limit_usd }, days, cost, used }: Spent, now: number): Budget {
   const { from, to } = periodOf(per, now)
-  const fits = compileGlob(model ?? '*')
-  const counts = (used: string | null) => model === null || (used !== null && fits(used))
-  const counted = spent.filter(({ day, model: used }) => day >= (from ?? 0) && counts(used))
   const today = floor(now, DAY)
   const first = from ?? today - (LATELY - 1) * DAY
   const course: Budget['course'] = []
   let sum = 0n
   let at = 0
   for (let day = first; day <= today; day += DAY) {
-    for (let next = counted[at]; next !== undefined && next.day <= day; next = counted[at += 1]) {
-      sum += next.cost
-    }
+    for (let next = days[at]; next !== undefined && next.day <= day; next = days[at += 1]) sum += next.cost
     course.push({ day: new Date(day).toISOString().slice(0, 10), spent_usd: usd(sum) })
   }
-  const all = counted.reduce((total, { cost }) => total + cost, 0n)
   return {
     key,
     model,
     per,
     limit_usd,
-    spent_usd: usd(all),
-    used: used(all, limit_usd),
+    spent_usd: usd(cost),
+    used,
     period_from: from === null ? null : new Date(from).toISOString(),
     period_to: to === null ? null : new Date(to).toISOString(),
     course,
@@ -93,7 +125,7 @@ function told({ key, model, per, limit_usd }: BudgetAsked, spent: readonly DaySp
 }
 
 /** A share is for people: floats will do. */
-function used(pico: bigint, limit: string): number {
+function shareOf(pico: bigint, limit: string): number {
   const share = Number(pico) / 1e12 / Number(limit)
   return Number.isFinite(share) ? share : Number(pico > 0n)
 }

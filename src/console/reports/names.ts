@@ -30,7 +30,7 @@ export function filters(view: View, own: string | null): ResponseOf<'GET /filter
 
 function names(view: View, by: 'key' | 'model' | 'upstream', dimensions: Dimensions): string[] {
   const today = floor(view.now, DAY)
-  const { sql, values } = source(view, { from: today - LATELY, to: today + DAY }, dimensions, by)
+  const { sql, values } = source(view, { from: today - LATELY, to: today + DAY }, dimensions, [by])
   const found = view.all({
     sql: `SELECT ${by} AS name, sum(requests) AS requests FROM (${sql})
       WHERE typeof(${by}) = 'text' GROUP BY 1 HAVING sum(requests) > 0

@@ -4,7 +4,8 @@ import type { Logs, Stories } from '../api/logs.ts'
 import type { Panel } from '../api/panel.ts'
 import type { QueryOf, ResponseOf } from '../api/table.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
-import type { BudgetAsked } from './budgets.ts'
+import type { UnpricedModel } from './billing.ts'
+import type { BudgetAsked, NearBudget } from './budgets.ts'
 import { billingFields, csv, rowFields } from './csv.ts'
 import { Cursors } from './cursors.ts'
 import { ReaderLink } from './link.ts'
@@ -15,7 +16,7 @@ import { DAY } from './period.ts'
 import { ReportError } from './report-error.ts'
 
 export { ReportError }
-export type { BudgetAsked, KeyUse, UpstreamFigures }
+export type { BudgetAsked, KeyUse, NearBudget, UpstreamFigures }
 
 /**
  * What the ledger says, in the shapes of the console's API. All of it is read in a
@@ -33,8 +34,15 @@ export interface Reports {
   billing(query: QueryOf<'GET /billing'>, own: string | null): Promise<Billing>
   /** Pieces of text, as fast as they are asked for. What is wrong is thrown before the first. */
   billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null): AsyncIterable<string>
-  /** The budgets in their order, with what the ledger says was spent; what still runs is not in it. */
-  budgets(asked: readonly BudgetAsked[]): Promise<Budgets>
+  /** Models of which the cost of some requests of late is not known: those of most, so many at most. */
+  unpricedModels(most: number): Promise<UnpricedModel[]>
+  /**
+   * Budgets with what the ledger says was spent; what still runs is not in it. All in
+   * their order, or with `limit` so many of the fullest.
+   */
+  budgets(asked: readonly BudgetAsked[], query: QueryOf<'GET /budgets'>): Promise<Budgets>
+  /** Those of which such a share is used, or more. */
+  nearBudgets(asked: readonly BudgetAsked[], share: number): Promise<NearBudget[]>
   /** Without `own`, the query has to name the key. */
   statement(query: QueryOf<'GET /statement'>, own: string | null): Promise<Statement>
   logs(query: QueryOf<'GET /logs'>, own: string | null): Promise<Logs>
@@ -100,8 +108,16 @@ class ThreadedReports implements Reports {
     yield* csv(billingFields(by), groups)
   }
 
-  budgets(asked: readonly BudgetAsked[]): Promise<Budgets> {
-    return this.#link.ask('budgets', asked)
+  unpricedModels(most: number): Promise<UnpricedModel[]> {
+    return this.#link.ask('unpricedModels', most)
+  }
+
+  budgets(asked: readonly BudgetAsked[], { limit }: QueryOf<'GET /budgets'>): Promise<Budgets> {
+    return this.#link.ask('budgets', asked, limit ?? null)
+  }
+
+  nearBudgets(asked: readonly BudgetAsked[], share: number): Promise<NearBudget[]> {
+    return this.#link.ask('nearBudgets', asked, share)
   }
 
   statement(query: QueryOf<'GET /statement'>, own: string | null): Promise<Statement> {
@@ -157,7 +173,9 @@ class NoReports implements Reports {
   upstreamFigures = refuse
   billing = refuse
   billingCsv = refuseText
+  unpricedModels = refuse
   budgets = refuse
+  nearBudgets = refuse
   statement = refuse
   logs = refuse
   logsCsv = refuseText

@@ -75,7 +75,7 @@ export function sumsBy(
   view: View, period: Period, dimensions: Dimensions, by: By | null,
 ): Map<string | number | null, Totals> {
   const group = by === null ? '0' : typeof by === 'string' ? by : `at / ${by.slice}`
-  const { sql, values } = source(view, period, dimensions, typeof by === 'string' ? by : null)
+  const { sql, values } = source(view, period, dimensions, typeof by === 'string' ? [by] : [])
   const found = view.all({ sql: `SELECT ${group} AS "group", ${SUMS} FROM (${sql}) GROUP BY 1`, values })
   const isName = typeof by === 'string'
   const sums = found.map(stored => {
@@ -103,36 +103,38 @@ export function together(sums: Iterable<Totals>): Totals {
 
 /**
  * Rows and sums of a time, whose columns are `at` (ms since 1970, somewhere in the
- * hour or day), the name that is asked for (0 = none) and FIGURES.
+ * hour or day), the names that are asked for (0 = none) and FIGURES.
  */
-export function source(view: View, period: Period, dimensions: Dimensions, name: Dimension | null): Sql {
-  const pieces = piecesOf(view, period).map(piece => pieceSource(piece, dimensions, name))
+export function source(
+  view: View, period: Period, dimensions: Dimensions, names: readonly Dimension[],
+): Sql {
+  const pieces = piecesOf(view, period).map(piece => pieceSource(piece, dimensions, names))
   return {
     sql: pieces.map(({ sql }) => sql).join(' UNION ALL '),
     values: pieces.flatMap(({ values }) => values),
   }
 }
 
-function pieceSource(piece: Piece, dimensions: Dimensions, name: Dimension | null): Sql {
+function pieceSource(piece: Piece, dimensions: Dimensions, names: readonly Dimension[]): Sql {
   const { table, from, to } = piece
   const { sql, values } = conditionsOf(dimensions)
-  const involved = new Set([...Object.keys(dimensions) as Dimension[], ...name === null ? [] : [name]])
+  const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names])
   const [dimension = 'upstream'] = involved
   if (table === 'days' && involved.size <= 1) {
-    return dimensionSource(piece, dimension, dimensions[dimension], name)
+    return dimensionSource(piece, dimension, dimensions[dimension], names)
   }
   if (table === 'requests') {
     const figures = FIGURES.map(name => `${ROW_FIGURES[name]} AS ${name}`).join(', ')
     const rows = within(piece)
     return {
-      sql: `SELECT started_at AS at, ${name === null ? '' : `coalesce(${name}, 0) AS ${name}, `}${figures}
+      sql: `SELECT started_at AS at, ${names.map(name => `coalesce(${name}, 0) AS ${name}, `).join('')}${figures}
         FROM requests WHERE ${rows.sql} AND ${sql}`,
       values: [...rows.values, ...values],
     }
   }
   const [slot, unit] = table === 'days' ? ['day', DAY] as const : ['hour', HOUR] as const
   return {
-    sql: `SELECT ${slot} * ${unit} AS at, ${name === null ? '' : `${name}, `}${FIGURES.join(', ')}
+    sql: `SELECT ${slot} * ${unit} AS at, ${[...names, ...FIGURES].join(', ')}
       FROM ${table} WHERE ${slot} >= ? AND ${slot} < ? AND ${sql}`,
     values: [from / unit, to / unit, ...values],
   }
@@ -140,10 +142,10 @@ function pieceSource(piece: Piece, dimensions: Dimensions, name: Dimension | nul
 
 /** Days as far as one dimension alone matters. */
 function dimensionSource(
-  { from, to }: Period, dimension: Dimension, only: string | null | undefined, name: Dimension | null,
+  { from, to }: Period, dimension: Dimension, only: string | null | undefined, names: readonly Dimension[],
 ): Sql {
   return {
-    sql: `SELECT day * ${DAY} AS at, ${name === null ? '' : `name AS ${name}, `}${FIGURES.join(', ')}
+    sql: `SELECT day * ${DAY} AS at, ${names.map(name => `name AS ${name}, `).join('')}${FIGURES.join(', ')}
       FROM dimension_days WHERE dimension = ${DIMENSION[dimension]} AND day >= ? AND day < ?
       ${only === undefined ? '' : 'AND name = ?'}`,
     // 0 stands for none.

@@ -1,4 +1,7 @@
 import t from 'tap'
+import { budgets as budgetsOf } from '../../../src/console/reports/budgets.ts'
+import { openView } from '../../../src/console/reports/view.ts'
+import type { Sql } from '../../../src/console/reports/view.ts'
 import { row } from '../../ledger/rows.ts'
 import { DAY, filled, iso, NOW, withReports } from './filled.ts'
 
@@ -21,7 +24,8 @@ t.test('budgets tell what was spent, and its course by days', async t => {
       { key: 'x', model: 'gpt-*', per: 'total', limit_usd: '12' },
       { key: 'nobody', model: null, per: 'day', limit_usd: '0' },
     ] as const
-    const { budgets } = await reports.budgets(asked)
+    const { budgets, total: all } = await reports.budgets(asked, {})
+    t.equal(all, 5)
     t.strictSame(budgets.map(({ spent_usd: spent, used }) => [spent, used]), [
       ['0.5', 0.5], ['3.5', 0.5], ['8.5', 2], ['6', 0.5], ['0', 0],
     ])
@@ -39,6 +43,46 @@ t.test('budgets tell what was spent, and its course by days', async t => {
     const [, , total] = budgets
     t.equal(total?.course.length, 30)
     t.strictSame([total?.course[0]?.spent_usd, total?.course.at(-1)?.spent_usd], ['5', '8.5'])
+    const fullest = await reports.budgets(asked, { limit: 2 })
+    t.strictSame(fullest, { budgets: [budgets[2], budgets[0]], total: 5 }, 'as many as are asked for')
+    t.strictSame(await reports.nearBudgets(asked, 0.9), [{ ...asked[2], used: 2 }])
+    t.strictSame(
+      await reports.budgets(asked.filter(({ model }) => model !== null), {}), { budgets: [budgets[3]], total: 1 },
+    )
+  })
+})
+
+t.test('the budgets of many keys, for some models each, take no more questions than those of two', async t => {
+  const keys = Array.from({ length: 20 }, (_, n) => `key-${n}`)
+  const file = filled(t.testdir(), keys.flatMap(key => [
+    row(`${key} a`, { startedAt: NOW - 40 * DAY, key, model: 'gpt-5', costPico: USD }),
+    row(`${key} b`, { startedAt: NOW, key, model: 'gpt-5', costPico: 2n * USD }),
+    row(`${key} c`, { startedAt: NOW, key, model: 'claude', costPico: 4n * USD }),
+  ]))
+  const open = openView(file)
+  t.teardown(() => open.close())
+  const told = (some: readonly string[]) => open.read(NOW, view => {
+    let questions = 0
+    const counting = { ...view, all: (query: Sql) => (questions++, view.all(query)) }
+    const asked = some.map(key => ({ key, model: 'gpt-*', per: 'total', limit_usd: '10' } as const))
+    const { budgets } = budgetsOf(counting, asked, null)
+    return { questions, spent: new Set(budgets.map(({ spent_usd: usd }) => usd)) }
+  })
+  t.strictSame(told(keys), told(keys.slice(0, 2)))
+  t.strictSame(told(keys).spent, new Set(['3']))
+})
+
+t.test('of models without a price those are told that were used most', async t => {
+  const file = filled(t.testdir(), [
+    ...['a', 'b', 'b', 'b', 'c', 'c'].map(
+      (model, n) => row(String(n), { startedAt: NOW - n, model, costPico: null }),
+    ),
+    row('old', { startedAt: NOW - 3 * DAY, model: 'a', costPico: null }),
+    row('priced', { startedAt: NOW, model: 'a' }),
+    row('none', { startedAt: NOW, model: null, costPico: null }),
+  ])
+  await withReports(file, async reports => {
+    t.strictSame(await reports.unpricedModels(2), [{ name: 'b', requests: 3 }, { name: 'c', requests: 2 }])
   })
 })
 

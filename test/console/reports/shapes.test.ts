@@ -57,7 +57,7 @@ t.test('every report has the shape that the API declares, for operators and for 
     fits(API['GET /budgets'].response, await reports.budgets([
       { key: 'team-a', model: null, per: 'total', limit_usd: '50' },
       { key: 'team-a', model: 'gpt-*', per: 'month', limit_usd: '0.5' },
-    ]), 'budgets')
+    ], {}), 'budgets')
     for (const { figures, first_byte: firstByte } of await reports.upstreamFigures(all)) {
       fits(Figures, figures, 'figures')
       fits(FirstByte, firstByte, 'first byte')

@@ -11,15 +11,28 @@ import classes from './use-some.module.css'
  */
 export function useSome<T>(all: readonly T[], step: number): readonly [some: readonly T[], more: ReactNode] {
   const [most, setMost] = useState(step)
-  const rest = all.length - most
-  if (rest <= 0) return [all, null]
-  const more = (
+  if (all.length <= most) return [all, null]
+  return [
+    all.slice(0, most), <More shown={most} of={all.length} step={step} show={() => { setMost(most + step) }} />,
+  ]
+}
+
+export interface MoreProps {
+  readonly shown: number
+  readonly of: number
+  /** As many more at a click. */
+  readonly step: number
+  readonly show: () => void
+}
+
+/** Says that not all is shown, with the button for more. */
+export function More({ shown, of: all, step, show }: MoreProps) {
+  return (
     <div className={classes.more}>
-      <Button variant="default" size="sm" onClick={() => { setMost(most + step) }}>
-        Show {count(Math.min(step, rest))} more
+      <Button variant="default" size="sm" onClick={show}>
+        Show {count(Math.min(step, all - shown))} more
       </Button>
-      <span>{count(most)} of {count(all.length)} shown</span>
+      <span>{count(shown)} of {count(all)} shown</span>
     </div>
   )
-  return [all.slice(0, most), more]
 }

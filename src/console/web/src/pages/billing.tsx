@@ -40,7 +40,6 @@ export default function BillingPage() {
   const billing = useAsk(
     'GET /billing', { query: { by, ...filter } }, { range: wholeDays(range), every: 60_000 },
   )
-  const budgets = useAsk('GET /budgets', {}, { every: 60_000 })
   const set = (name: string, value: string | null) => {
     setSearch(before => {
       const next = new URLSearchParams(before)
@@ -86,10 +85,7 @@ export default function BillingPage() {
           </Stack>
         )}
       </Answer>
-      <Answer of={budgets} height={180}>{data => (
-          <Budgets budgets={data.budgets}
-            about="Of the present period of each, whatever time is chosen above" />
-        )}</Answer>
+      <Budgets about="Of the present period of each, whatever time is chosen above" />
     </Page>
   )
 }

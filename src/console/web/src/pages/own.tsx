@@ -10,12 +10,11 @@ import { useUser } from '../session.ts'
 export default function OwnPage() {
   const { name } = useUser()
   const own = useAsk('GET /own', {}, { every: 5_000 })
-  const budgets = useAsk('GET /budgets', {}, { every: 60_000 })
   const models = useAsk('GET /models', {})
   return (
     <Page title="My key" about={`What the key ${name} may use, and what is left of it`}>
       <Answer of={own} height={140}>{data => <OwnLimits own={data} />}</Answer>
-      <Answer of={budgets} height={160}>{data => <Budgets budgets={data.budgets} />}</Answer>
+      <Budgets />
       <Answer of={models} height={240}>
         {data => <OwnModels models={data.models} allowed={own.data?.models ?? null} />}
       </Answer>

@@ -1,10 +1,12 @@
+import { useState } from 'react'
 import type { ResponseOf } from '../../api.ts'
+import { useAsk } from '../../ask.ts'
 import { Mark, Named } from '../../components/badges.tsx'
 import { Meter } from '../../components/meter.tsx'
 import { Section } from '../../components/page.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { Empty } from '../../components/states.tsx'
-import { useSome } from '../../components/use-some.tsx'
+import { Answer, Empty } from '../../components/states.tsx'
+import { More } from '../../components/use-some.tsx'
 import { approximate, dayShort, money, moneyShort, percent, relative } from '../../format.ts'
 import { useNow } from '../../now.ts'
 import classes from './budgets.module.css'
@@ -17,25 +19,37 @@ const STEP = 60
 const COLOURS = { accent: 'var(--chart-1)', warn: 'var(--chart-3)', bad: 'var(--chart-bad)' } as const
 const PER = { day: 'a day', month: 'a month', total: 'in all' } as const
 
-/** Every budget: what of it is used, its course, and when it begins anew. The fullest first. */
-export function Budgets(
-  { budgets, about }: { readonly budgets: readonly Budget[]; readonly about?: string },
-) {
-  const now = useNow(60_000)
-  const [shown, more] = useSome(budgets.toSorted((a, b) => b.used - a.used), STEP)
+/** The fullest budgets, and more of them when they are asked for. */
+export function Budgets({ about }: { readonly about?: string }) {
+  const [most, setMost] = useState(STEP)
+  const answer = useAsk('GET /budgets', { query: { limit: most } }, { every: 60_000 })
   return (
-    <Section title="Budgets" about={about}>
-      {budgets.length === 0
-        ? <Empty title="No budgets">A key can be given one, per day, month or in all.</Empty>
-        : <ul className={classes.grid}>
-            {shown.map(budget => (
-              <li key={`${budget.key} ${budget.model} ${budget.per}`} className={classes.budget}>
-                <BudgetCard budget={budget} now={now} />
-              </li>
-            ))}
-          </ul>}
-      {more}
-    </Section>
+    <Answer of={answer} height={180}>
+      {({ budgets, total }) => (
+        <Section title="Budgets" about={about}>
+          {total === 0
+            ? <Empty title="No budgets">A key can be given one, per day, month or in all.</Empty>
+            : <BudgetGrid budgets={budgets} />}
+          {budgets.length < total && (
+            <More shown={budgets.length} of={total} step={STEP} show={() => { setMost(most + STEP) }} />
+          )}
+        </Section>
+      )}
+    </Answer>
+  )
+}
+
+/** What of each is used, its course, and when it begins anew. */
+function BudgetGrid({ budgets }: { readonly budgets: readonly Budget[] }) {
+  const now = useNow(60_000)
+  return (
+    <ul className={classes.grid}>
+      {budgets.map(budget => (
+        <li key={`${budget.key} ${budget.model} ${budget.per}`} className={classes.budget}>
+          <BudgetCard budget={budget} now={now} />
+        </li>
+      ))}
+    </ul>
   )
 }
 
