@@ -212,7 +212,8 @@ function passOnHealth(gateway: Gateway, before: Gateway): void {
   for (const [name, { config, url, connections }] of before.upstreams) {
     const heir = gateway.upstreams.get(name)
     if (JSON.stringify(heir?.config) !== JSON.stringify(config)) gateway.lasting.rejections.delete(name)
-    if (heir?.connections !== connections || heir.url.href !== url.href) gateway.health.forget(name)
+    const isThere = heir?.connections.place === connections.place && heir.url.href === url.href
+    if (!isThere) gateway.health.forget(name)
     else if (JSON.stringify(heir.config.health) === JSON.stringify(config.health)) heirs.add(name)
   }
   before.checks.stop(heirs)

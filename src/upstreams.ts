@@ -23,13 +23,16 @@ export interface LiveUpstream {
  */
 export class Connections {
   readonly transport: Transport
-  /** All that they depend on: where it says the same, they can be taken over. */
-  readonly nature: string
+  /** Where they lead, and whom they trust. */
+  readonly place: string
+  /** Milliseconds. */
+  readonly timeout: number
   #holders = 0
 
-  constructor(transport: Transport, nature: string) {
+  constructor(transport: Transport, place: string, timeout: number) {
     this.transport = transport
-    this.nature = nature
+    this.place = place
+    this.timeout = timeout
   }
 
   hold(): void {
@@ -58,9 +61,11 @@ export function liveUpstreams(
     const socketPath = upstream.simulator ? simulatorSocket : null
     const connectTimeout = longestConnect(config, upstream)
     const options = { origin: url.origin, socketPath, connectTimeout, ca: upstream.ca }
-    const nature = natureOf(options)
+    const place = placeOf(options)
     const old = known.get(name)
-    const connections = old?.nature === nature ? old : new Connections(createTransport(options), nature)
+    const connections = old?.place === place && old.timeout === connectTimeout
+      ? old
+      : new Connections(createTransport(options), place, connectTimeout)
     const { transport } = connections
     const prefix = url.pathname.replace(/\/+$/, '')
     return [name, { config: upstream, url, prefix, socketPath, transport, connections }]
@@ -80,6 +85,6 @@ function longestConnect({ routes, timeouts }: Config, upstream: Upstream): numbe
 }
 
 /** A CA file that was replaced makes other connections, whatever its name. */
-function natureOf(options: TransportOptions): string {
-  return JSON.stringify({ ...options, ca: options.ca && readFileSync(options.ca, 'utf8') })
+function placeOf({ origin, socketPath, ca }: TransportOptions): string {
+  return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8')])
 }
