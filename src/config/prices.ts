@@ -31,14 +31,29 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
     if (name.includes('*')) findings.warn(path, 'a model is named here, and * stands for itself', 'key')
     const at = [...path, 'price']
     const price = model.price ? buildPrice(model.price, at, findings) : null
-    const serviceTiers = new Map<string, Price>()
-    for (const [tier, other] of Object.entries(model.price?.service_tiers ?? {})) {
-      if (other === undefined) continue
-      serviceTiers.set(tier, { ...price, ...buildPrice(other, [...at, 'service_tiers', tier], findings) })
-    }
-    models.set(name, { name, price, serviceTiers })
+    models.set(name, { name, price, serviceTiers: buildServiceTiers(model.price, price, at, findings) })
   }
   return models
+}
+
+/** Whole prices: what a service tier does not name is as it is without. */
+function buildServiceTiers(
+  raw: RawPrice | undefined, price: Price | null, path: Path, findings: Findings,
+): Map<string, Price> {
+  const serviceTiers = new Map<string, Price>()
+  for (const [tier, other] of Object.entries(raw?.service_tiers ?? {})) {
+    if (other === undefined) continue
+    const at = [...path, 'service_tiers', tier]
+    const own = buildPrice(other, at, findings)
+    const isOverruled = own.tiers === undefined && price?.tiers?.some(above =>
+      Object.keys(above.price).some(field => field in own))
+    if (isOverruled) {
+      const message = 'for long inputs the tiers of the model overrule these prices'
+      findings.warn(at, `${message}; give this service tier tiers of its own`, 'key')
+    }
+    serviceTiers.set(tier, { ...price, ...own })
+  }
+  return serviceTiers
 }
 
 function buildPrice(raw: Omit<RawPrice, 'service_tiers'>, path: Path, findings: Findings): Price {
