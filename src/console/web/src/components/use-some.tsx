@@ -12,9 +12,8 @@ import classes from './use-some.module.css'
 export function useSome<T>(all: readonly T[], step: number): readonly [some: readonly T[], more: ReactNode] {
   const [most, setMost] = useState(step)
   if (all.length <= most) return [all, null]
-  return [
-    all.slice(0, most), <More shown={most} of={all.length} step={step} show={() => { setMost(most + step) }} />,
-  ]
+  const more = <More shown={most} of={all.length} step={step} show={() => { setMost(most + step) }} />
+  return [all.slice(0, most), more]
 }
 
 export interface MoreProps {
