@@ -115,15 +115,16 @@ export class MeteredSession implements Session {
     const answer = { kind: 'stream', meter } as const
     const { counter } = this.#gateway.accounts
     const exchange = this.#exchange
-    const quoted = this.#quote()
+    const quoted = priceFor(this.#quote(), answer)
+    exchange.quoted = quoted
     // As the responses protocol is, whose events a realtime session's are.
     const input = { endpoint: 'responses', end, answer, request: null, abandoned: 'none' } as const
-    this.#settling = this.#settling.then(async () => {
-      const settled = await settleUsage(input, counter)
-      exchange.quoted = priceFor(quoted, answer)
-      this.#add(billFor(settled, exchange.quoted))
+    // All at once: the counter bounds what waits there, and counts the rest by bytes.
+    const part = Promise.try(settleUsage, input, counter).then(settled => {
+      this.#add(billFor(settled, quoted))
       this.#draft()
     }).catch((error: unknown) => this.#fail(error))
+    this.#settling = Promise.all([this.#settling, part]).then(() => undefined)
   }
 
   #draft(): void {
