@@ -106,6 +106,8 @@ export interface Lasting extends GatewayParts {
   readonly bodies: HeldBytes
   /** What `log.bodies` has kept; null without a ledger. */
   readonly archive: Archive | null
+  /** Those of the configuration that is in force, whichever an exchange began with. */
+  bodyRules: BodyRules
   readonly reloads: Reloads
   /** By the name of the upstream: when it last refused the gateway's own credential. */
   readonly rejections: Map<string, Rejection>
@@ -183,6 +185,7 @@ export function enforce(gateway: Gateway, before: Gateway | null): void {
   if (before !== null) passOnHealth(gateway, before)
   gateway.checks.start()
   if (before === null) return
+  gateway.lasting.bodyRules = gateway.bodyRules
   if (config.log.level !== before.config.log.level) log.level = config.log.level
   accounts.limiter.reconfigure(config.limits)
   if (strangers.length > 0) accounts.recall(strangers, config.limits)
@@ -239,6 +242,7 @@ function openLasting(config: Config, parts: GatewayParts): Lasting {
     health: new Health({ clock: parts.clock, random: Math.random }),
     bodies: new HeldBytes(),
     archive: openArchive(config, parts.log),
+    bodyRules: bodyRules(config.log.bodies),
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [] },
     rejections: new Map(),
     newId: requestIds(() => parts.clock.wall()),

@@ -14,7 +14,7 @@ export function record(gateway: Gateway, exchange: Exchange): void {
 export function transcribe(gateway: Gateway, exchange: Exchange): void {
   const { recording, identity: { key }, body, req } = exchange
   if (recording === null || key === null) return
-  const rule = gateway.bodyRules(key.name)
+  const rule = gateway.lasting.bodyRules(key.name)
   if (rule === null) return
   gateway.lasting.archive?.keep({
     requestId: exchange.id,

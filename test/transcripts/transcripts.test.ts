@@ -152,6 +152,26 @@ t.test('nothing is written where no key asks for it; a reload can ask', async t 
   t.equal((await archive.find(before)).length, 0)
 })
 
+t.test('a reload that asks no more ends it for what is under way, too', async t => {
+  const ends: (() => void)[] = []
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"choices":[]}\n\n')
+      ends.push(() => res.end('data: [DONE]\n\n'))
+    })
+  })
+  const yaml = CONFIG.replace('simulator: true', `url: "${upstream.url}"`)
+  const gateway = await startTestGateway(t, yaml)
+  const answer = await fetch(
+    `${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello', { stream: true }),
+  )
+  t.equal((await gateway.change(yaml.replace(/^log:.*$/m, ''))).applied, true)
+  for (const end of ends) end()
+  await answer.text()
+  await gateway.close()
+  t.same(await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? ''), [])
+})
+
 t.test('a file that cannot be written costs no request, and is told', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   mkdirSync(join(dirname(gateway.file), 'bodies.db'))
