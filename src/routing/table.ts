@@ -23,6 +23,7 @@ const LONGEST = 1024
 export class RouteTable {
   readonly #rows: readonly Row[]
   readonly #remembered = new Map<string, Route | null>()
+  readonly #served = new Map<string, boolean>()
 
   /** @param compile turns a list of globs into a test */
   constructor(routes: readonly Route[], compile: (globs: readonly string[]) => Match) {
@@ -58,9 +59,18 @@ export class RouteTable {
     return this.#rows.some(row => row.path?.(path) ?? false)
   }
 
-  /** Does some route take this model on some path? */
+  /**
+   * Does some route take this model on some path? Looked up once: it is asked for all models of a list.
+   *
+   * @param model of the configuration, not a client's
+   */
   servesModel(model: string): boolean {
-    return this.#rows.some(row => row.model === null || row.model(model))
+    let isServed = this.#served.get(model)
+    if (isServed === undefined) {
+      isServed = this.#rows.some(row => row.model === null || row.model(model))
+      this.#served.set(model, isServed)
+    }
+    return isServed
   }
 
   /** Every route up to the one that takes the request, with the reason why it did or did not. */

@@ -100,6 +100,19 @@ t.test('long paths are not remembered: clients choose them', async t => {
   t.equal(at(routes.match('/v1/x', null)), 0)
 })
 
+t.test('whether a model is served is looked up once, however often the models are listed', async t => {
+  let looks = 0
+  const made = ['a', 'b*', 'c'].map(model => ({ path: null, models: [model] }) as unknown as Route)
+  const routes = new RouteTable(made, globs => text => {
+    looks++
+    return compileGlobs(globs)(text)
+  })
+  for (let n = 0; n < 3; n++) {
+    t.strictSame(['c', 'bee', 'd'].map(model => routes.servesModel(model)), [true, true, false])
+  }
+  t.equal(looks, 3 + 2 + 3)
+})
+
 function heapInUse(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
