@@ -1,4 +1,6 @@
+import { fstatSync } from 'node:fs'
 import { formatAddress } from '../config/address.ts'
+import type { Config } from '../config/types.ts'
 
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program listens there already; stop it, or choose another port',
@@ -8,14 +10,33 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTSUP: 'this system shares no ports; remove server.reuse_port',
 }
 
+/**
+ * Why a descriptor cannot be listened on that the configuration names; null = nothing is known against it.
+ * To be asked first: node closes what is no socket, and aborts where that was its own.
+ */
+export function descriptorFailure({ server, console, docs }: Config): string | null {
+  const listens = [server.listen, console?.listen, docs?.listen]
+  return listens.every(listen => listen?.fd === undefined || isSocket(listen.fd)) ? null : noSocket('ENOTSOCK')
+}
+
+function isSocket(fd: number): boolean {
+  try {
+    return fstatSync(fd).isSocket()
+  } catch {
+    // Nothing is open under that number.
+    return false
+  }
+}
+
+function noSocket(code: string): string {
+  return `cannot listen on the descriptor: nobody has handed over an open socket under that number (${code})`
+}
+
 /** Why a listener could not be opened, for people; null when the error is another one. */
 export function listenFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   const { code = '', syscall, address, port = 0, hostname } = error as ListenError
-  if (syscall === 'listen' && address === null) {
-    return 'cannot listen on the descriptor: nobody has handed over an open socket ' +
-      `under that number (${code})`
-  }
+  if (syscall === 'listen' && address === null) return noSocket(code)
   const reason = REASONS[code]
   const host = address ?? hostname
   if (reason === undefined || host === undefined || host === null) return null

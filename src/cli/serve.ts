@@ -18,7 +18,7 @@ import { exampleRequest } from './example-request.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { watchFaults } from './faults.ts'
 import type { Faults } from './faults.ts'
-import { listenFailure } from './listen-failure.ts'
+import { descriptorFailure, listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail, loadTextOrFail } from './problems.ts'
 import { keepHangups, onStopSignals } from './signals.ts'
@@ -70,6 +70,8 @@ async function serve(options: Options, command: Command): Promise<void> {
   if (line === null) {
     for (const problem of loaded.warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
   }
+  const unusable = line === null ? descriptorFailure(loaded.config) : null
+  if (unusable !== null) return command.error(`error: ${unusable}`, { exitCode: EXIT.failed })
   const { workers } = loaded.config.server
   if (line === null && workers > 1) {
     watched?.close()

@@ -134,9 +134,15 @@ t.test('an address that is taken ends it with 1 and says so', async t => {
   t.notMatch(stderr, /\n {4}at /)
 })
 
-t.test('a descriptor that is no socket ends it with 1 and says so', async t => {
-  const cwd = t.testdir({ 'gateway.yaml': YAML.replace('127.0.0.1:0', 'fd:33') })
-  const { code, stderr } = await gateway(['serve'], { cwd })
-  t.equal(code, 1)
-  t.match(stderr, 'error: cannot listen on the descriptor: nobody has handed over an open socket')
-})
+for (const [what, listen, rest] of [
+  ["that is nobody's", 'fd:33', ''],
+  ["that is node's own", 'fd:5', ''],
+  ["that is node's own, with workers", 'fd:5', ', workers: 2'],
+] as const) {
+  t.test(`a descriptor ${what} ends it with 1 and says so`, async t => {
+    const cwd = t.testdir({ 'gateway.yaml': YAML.replace('127.0.0.1:0', `"${listen}"${rest}`) })
+    const { code, stderr } = await gateway(['serve'], { cwd })
+    t.equal(code, 1)
+    t.match(stderr, 'error: cannot listen on the descriptor: nobody has handed over an open socket')
+  })
+}
