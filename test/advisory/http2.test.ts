@@ -215,7 +215,9 @@ t.test('what node would answer itself is answered by the gateway, in its own sha
       text += chunk
     })
     const [head] = (await once(stream, 'response')) as [NodeJS.Dict<string>]
-    await once(stream, 'close')
+    const closed = once(stream, 'close')
+    stream.end()
+    await closed
     t.equal(head[':status'], 400)
     t.match(head['x-gateway-request-id'], /^[\da-f-]{36}$/)
     t.match(text, /^\{"error":\{.*"type":"invalid_request_error"/)
