@@ -107,8 +107,10 @@ function besides(total: unknown, input: number | null, output: number | null): n
 function splitInput(f: Figures, inputTokens: number | null, cached: unknown, details: JsonObject) {
   const cachedInputTokens = f.part(cached, inputTokens)
   const uncached = rest(inputTokens, cachedInputTokens)
-  const written = f.part(details.cache_write_tokens, uncached)
-  const lasting = f.part(f.object(details.cache_write_tokens_details).ttl_12h_tokens, written)
+  const written = f.part(cacheWrites(details), uncached)
+  const { ttl_12h_tokens: half = null } = f.object(details.cache_write_tokens_details)
+  const { ephemeral_1h_input_tokens: hour } = f.object(details.cache_creation_token_details)
+  const lasting = f.part(half ?? hour, written)
   const fresh = rest(uncached, written)
   const inputAudioTokens = within(f.part(details.audio_tokens, inputTokens), fresh)
   const image = within(f.part(details.image_tokens, inputTokens), rest(fresh, inputAudioTokens))
@@ -120,6 +122,11 @@ function splitInput(f: Figures, inputTokens: number | null, cached: unknown, det
     inputAudioTokens,
     inputImageTokens: image,
   }
+}
+
+/** OpenAI's name, LiteLLM's, and Qwen's. */
+function cacheWrites(details: JsonObject): unknown {
+  return details.cache_write_tokens ?? details.cache_creation_tokens ?? details.cache_creation_input_tokens
 }
 
 /**

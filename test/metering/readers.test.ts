@@ -83,6 +83,27 @@ t.test('chat: cache hits that vendors report at the top', async t => {
   t.equal(readUsage('chat.completions', moonshot)?.usage.cachedInputTokens, 3)
 })
 
+t.test('chat: what was written to the cache, by the names of other vendors', async t => {
+  const read = (details: object) => readUsage('chat.completions', {
+    prompt_tokens: 2000, completion_tokens: 1, total_tokens: 2001, prompt_tokens_details: details,
+  })
+  const qwen = {
+    cached_tokens: 0, cache_creation_input_tokens: 1494, cache_type: 'ephemeral',
+    cache_creation: { ephemeral_5m_input_tokens: 1494 },
+  }
+  t.strictSame(
+    read(qwen),
+    sound({ inputTokens: 2000, cachedInputTokens: 0, cacheWrite5mTokens: 1494, outputTokens: 1 }),
+  )
+  const litellm = {
+    cached_tokens: 100, cache_creation_tokens: 300,
+    cache_creation_token_details: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 200 },
+  }
+  t.strictSame(read(litellm), sound({
+    inputTokens: 2000, cachedInputTokens: 100, cacheWrite5mTokens: 100, cacheWrite1hTokens: 200, outputTokens: 1,
+  }))
+})
+
 t.test('chat: a total that is the sum of all three puts the reasoning beside the completion', async t => {
   const beside = {
     prompt_tokens: 32,
