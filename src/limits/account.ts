@@ -110,10 +110,15 @@ export class Account {
   at(now: number): Period {
     if (!covers(this.#current, now)) {
       const oldest = this.#periods[0]
-      this.#current = now < this.#forgotten && oldest !== undefined ? oldest : this.#find(now)
+      this.#current = oldest !== undefined && this.#isBeyondMemory(now, oldest) ? oldest : this.#find(now)
       this.#trim()
     }
     return this.#current
+  }
+
+  /** One more that is older would take the place of the latest. */
+  #isBeyondMemory(now: number, oldest: Period): boolean {
+    return now < this.#forgotten || (this.#periods.length === KEPT && now < oldest.start)
   }
 
   #find(now: number): Period {

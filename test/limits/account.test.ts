@@ -74,6 +74,14 @@ t.test('a date that goes back beyond memory finds no fresh budget', async t => {
   t.equal(account.wait(100n, 20 * day), 0)
 })
 
+t.test('a date that goes back for a moment, to before the first day, gives no day back', async t => {
+  const day = 86_400_000
+  const account = new Account('day', 100n, 10 * day)
+  for (let i = 10; i < 14; i++) spend(account, 100n, i * day)
+  t.ok(account.wait(1n, 9 * day) > 0, 'the oldest that is remembered counts')
+  for (let i = 10; i < 14; i++) t.ok(account.wait(1n, i * day) > 0, `day ${i}`)
+})
+
 t.test('a past is told once, and before the first request', async t => {
   const now = date('2026-11-21T12:00:00Z')
   const account = new Account('month', 100n, now)
