@@ -17,7 +17,7 @@ import { createPriceBook } from './metering/prices.ts'
 import { createProxy } from './proxy/attempt.ts'
 import type { ProxyServer } from './proxy/attempt.ts'
 import { HeldBytes } from './held-bytes.ts'
-import { requestIds } from './request-id.ts'
+import { GivenIds, requestIds } from './request-id.ts'
 import { Health } from './routing/health.ts'
 import { Running, RunningShare } from './running.ts'
 import { RouteTable } from './routing/table.ts'
@@ -111,6 +111,7 @@ export interface Lasting extends GatewayParts {
   readonly reloads: Reloads
   /** By the name of the upstream: when it last refused the gateway's own credential. */
   readonly rejections: Map<string, Rejection>
+  readonly givenIds: GivenIds
   newId(): string
   /** No new exchanges are taken. */
   draining: boolean
@@ -245,6 +246,7 @@ function openLasting(config: Config, parts: GatewayParts): Lasting {
     bodyRules: bodyRules(config.log.bodies),
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [] },
     rejections: new Map(),
+    givenIds: new GivenIds(),
     newId: requestIds(() => parts.clock.wall()),
     draining: false,
     handingOver: false,

@@ -36,3 +36,21 @@ export function requestIds(now: () => number): () => string {
     return uuidv7({ random, msecs, seq })
   }
 }
+
+/**
+ * Ids that others gave. The ledger knows a request by its id and the millisecond in
+ * which it began: a second one would take the place of the first, and its cost.
+ */
+export class GivenIds {
+  #at = 0
+  readonly #ids = new Set<string>()
+
+  /** @param at milliseconds since 1970 @returns false where it was given in this very millisecond */
+  isFirst(id: string, at: number): boolean {
+    if (at !== this.#at) this.#ids.clear()
+    this.#at = at
+    if (this.#ids.has(id)) return false
+    this.#ids.add(id)
+    return true
+  }
+}

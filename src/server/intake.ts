@@ -9,19 +9,22 @@ const REQUEST_ID = /^[\w.:-]{8,128}$/
 
 /**
  * Opens the exchange of a request. The id is the gateway's, unless a trusted
- * proxy in front has given one.
+ * proxy in front has given one that no other request has which began with it.
  */
 export function newExchange(
   gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean,
 ): Exchange {
   const { address, trustedPeer } = clientOf(gateway, req)
   const given = trustedPeer === null ? undefined : req.headers['x-gateway-request-id']
+  const startedWall = gateway.clock.wall()
+  const isTaken = typeof given === 'string' && REQUEST_ID.test(given)
+    && gateway.lasting.givenIds.isFirst(given, startedWall)
   return new Exchange({
-    id: typeof given === 'string' && REQUEST_ID.test(given) ? given : gateway.newId(),
+    id: isTaken ? given : gateway.newId(),
     req,
     res,
     startedAt: gateway.clock.monotonic(),
-    startedWall: gateway.clock.wall(),
+    startedWall,
     clientAddress: address,
     trustedPeer,
     awaitsContinue,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList } from 'node:net'
 import t from 'tap'
 import type { Gateway } from '../../src/gateway.ts'
-import { requestIds } from '../../src/request-id.ts'
+import { GivenIds, requestIds } from '../../src/request-id.ts'
 import { newExchange } from '../../src/server/intake.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -15,12 +15,14 @@ function begin(
   peer: string | undefined,
   headers: Record<string, string> = {},
   trusted: readonly [string, number][] = [['10.0.0.0', 8]],
+  { clock = new FakeClock(), givenIds = new GivenIds() } = {},
 ) {
   const list = new BlockList()
   for (const [net, bits] of trusted) list.addSubnet(net, bits, net.includes(':') ? 'ipv6' : 'ipv4')
   const gateway = {
-    clock: new FakeClock(),
+    clock,
     newId,
+    lasting: { givenIds },
     trusts: (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4'),
   } as unknown as Gateway
   const req = { socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage
@@ -45,6 +47,15 @@ t.test('the id is taken from a trusted proxy alone, and only where it is one', a
   for (const id of ['short', 'x'.repeat(129), 'with space', 'line\nbreak', '<script>', 'quote"quote', '']) {
     t.match(begin('10.1.1.1', { 'x-gateway-request-id': id }).id, UUID_V7, JSON.stringify(id))
   }
+})
+
+t.test('an id that is given twice in a millisecond is taken once: the ledger tells requests by both', async t => {
+  const lasting = { clock: new FakeClock(), givenIds: new GivenIds() }
+  const id = () => begin('10.1.1.1', { 'x-gateway-request-id': 'edge-0001' }, undefined, lasting).id
+  t.equal(id(), 'edge-0001')
+  t.match(id(), UUID_V7)
+  lasting.clock.advance(1)
+  t.equal(id(), 'edge-0001')
 })
 
 t.test('the client is the peer, or the last hop that no trusted proxy is', async t => {
