@@ -47,10 +47,19 @@ class ModelList {
   readonly #source: Source
   readonly #upstreams = new Map<string, Upstream>()
   readonly #prices = new Map<string, Readonly<Record<string, number>>>()
+  /** What entries may share, by name: where its values stand. */
+  readonly #credentials = new Map<string, Path>()
   readonly #notes: Note[] = []
 
   constructor(source: Source) {
     this.#source = source
+    for (let index = 0; index < source.length(['credential_list']); index++) {
+      const path = ['credential_list', index]
+      const name = source.text([...path, 'credential_name'])
+      if (name === null) continue
+      source.take([...path, 'credential_info'])
+      this.#credentials.set(name, [...path, 'credential_values'])
+    }
   }
 
   read(): Deployments {
@@ -71,6 +80,10 @@ class ModelList {
     }
     const named = providerOf(written, this.#source.text([...params, 'custom_llm_provider']))
     const { provider } = named
+    const credential = this.#source.text([...params, 'litellm_credential_name'])
+    if (credential !== null && !this.#credentials.has(credential)) {
+      return this.#skip(path, `its credential ${credential} is not in the file`)
+    }
     const found = findProvider(provider)
     if (found === null) return this.#skip(path, `${provider}: ${whyNot(provider)}`)
     const address = this.#address(params, provider, found)
@@ -104,8 +117,16 @@ class ModelList {
     this.#notes.push({ place: this.#source.place(path), setting: dotted(path), text })
   }
 
+  /** Where a setting stands that an entry may have by its credential. */
+  #shared(params: Path, setting: string): Path {
+    const own = [...params, setting]
+    const name = this.#source.peek([...params, 'litellm_credential_name'])
+    const values = typeof name === 'string' ? this.#credentials.get(name) : undefined
+    return values === undefined || this.#source.peek(own) !== undefined ? own : [...values, setting]
+  }
+
   #address(params: Path, provider: string, { url, v1, protocol }: Provider): Address | null {
-    const path = [...params, 'api_base']
+    const path = this.#shared(params, 'api_base')
     const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
     if (written === null) return url === null ? null : { url, ...v1 !== undefined && { v1 } }
     const base = reference(written)
@@ -117,7 +138,7 @@ class ModelList {
     }
     const plain = base.replace(/\/+$/, '')
     if (provider === 'azure') {
-      this.#source.take([...params, 'api_version'])
+      this.#source.take(this.#shared(params, 'api_version'))
       return { url: `${plain.replace(/\/openai(\/.*)?$/, '')}/openai` }
     }
     const bare = plain.replace(/\/v1(beta)?$/, '')
@@ -132,7 +153,7 @@ class ModelList {
 
   #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address> {
     const headers = { ...found.headers, ...this.#headers(params) }
-    const secret = this.#secret([...params, 'api_key'], provider, found, url)
+    const secret = this.#secret(this.#shared(params, 'api_key'), provider, found, url)
     const auth = found.auth === 'bearer'
       ? { bearer: secret ?? '' }
       : { header: found.auth, value: secret ?? '' }

@@ -318,7 +318,7 @@ t.test("a key that stands in the file does not become the provider's own at anot
 
 t.test('what comes by an alias or a merge key is there as if it were written out', async t => {
   const imported = importLitellm(`
-x-defaults: &ours { api_base: "https://llm.example.com/v1", api_key: os.environ/OUR_KEY, timeout: 30, seed: 7 }
+x-defaults: &ours { api_base: "https://llm.example.com/v1", api_key: os.environ/OUR_KEY, timeout: 3, seed: 7 }
 x-list: &list
   - model_name: fast
     litellm_params: { <<: *ours, model: openai/gpt-4.1-mini }
@@ -334,10 +334,10 @@ model_list: *list
     ['https://llm.example.com/', 'Bearer OUR_KEY-0123456789abcdef'],
   ])
   t.strictSame(config.routes.map(({ models, timeouts }) => [models, timeouts.total]), [
-    [['fast'], 30_000], [['slow'], 60_000], [['other'], 60_000], [['fourth'], 60_000],
+    [['fast'], 3_000], [['slow'], 60_000], [['other'], 60_000], [['fourth'], 60_000],
   ])
   const seed = imported.notes.find(({ setting }) => setting.startsWith('model_list[0].litellm_params.seed'))
-  t.match(seed, { place: '2:109', setting: 'model_list[0].litellm_params.seed and 3 more' })
+  t.match(seed, { place: '2:108', setting: 'model_list[0].litellm_params.seed and 3 more' })
 })
 
 t.test('defaults that a hundred models and more take over are no attack', async t => {
@@ -347,4 +347,33 @@ t.test('defaults that a hundred models and more take over are no attack', async 
     'x: &ours { api_key: os.environ/K }\ny: &info { mode: chat }\nmodel_list:\n' + entries.join(''),
   ))
   t.equal(routes.length, 300)
+})
+
+t.test('an entry has the address and the key of the credential that it names', async t => {
+  const imported = importLitellm(`
+model_list:
+  - model_name: fast
+    litellm_params: { model: azure/fast, litellm_credential_name: ours }
+  - model_name: slow
+    litellm_params: { model: azure/slow, litellm_credential_name: ours, api_key: os.environ/OWN_KEY }
+  - model_name: lost
+    litellm_params: { model: openai/gpt-4.1, litellm_credential_name: of-the-database }
+credential_list:
+  - credential_name: ours
+    credential_values:
+      api_base: https://ours.openai.azure.com
+      api_key: os.environ/OUR_KEY
+      api_version: "2025-01-01"
+    credential_info: { description: shared }
+`)
+  const config = load(t, imported)
+  t.strictSame([...config.upstreams.values()].map(({ url, auth }) => [url?.href, auth?.value]), [
+    ['https://ours.openai.azure.com/openai', 'OUR_KEY-0123456789abcdef'],
+    ['https://ours.openai.azure.com/openai', 'OWN_KEY-0123456789abcdef'],
+  ])
+  t.strictSame(config.routes.map(({ models }) => models), [['fast'], ['slow']], 'nothing goes to OpenAI')
+  t.match(imported.notes, [
+    { setting: 'general_settings.master_key' },
+    { place: '7:5', setting: 'model_list[2]', text: 'its credential of-the-database is not in the file' },
+  ])
 })
