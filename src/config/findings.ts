@@ -49,7 +49,7 @@ export class Findings {
     this.#add('error', path, message, at, kind)
   }
 
-  /** What a parser makes of the value at a path; null, and its words as an error, where it raises a RangeError. */
+  /** What a parser makes of the value at a path; null, and an error, where it raises a RangeError. */
   parsed<T>(path: Path, parse: () => T): T | null {
     try {
       return parse()

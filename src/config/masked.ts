@@ -4,7 +4,7 @@ import { parseYaml } from './document.ts'
 import { readSchema } from './json-schema.ts'
 import { cutReferences } from './references.ts'
 import { secretRanges } from './secrets.ts'
-import { SourceText } from './source-text.ts'
+import { SourceText, overlapping } from './source-text.ts'
 import type { Range } from './source-text.ts'
 
 const MASK = '***'
@@ -40,7 +40,7 @@ export function maskedYaml(text: string): string {
 
 function mask(node: Scalar, secrets: readonly Range[]): void {
   const [start = 0, end = 0] = node.range ?? []
-  if (!secrets.some(secret => secret.start < end && secret.end > start)) return
+  if (overlapping(secrets, { start, end }).length === 0) return
   node.value = typeof node.value === 'string' ? maskedText(node.value) : MASK
   // How it was written belongs to what was written.
   delete node.source

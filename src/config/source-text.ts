@@ -8,6 +8,19 @@ export interface Range {
 
 const WIDTH = 100
 
+/** Those of ascending ranges, none inside another, that have something in common with a stretch. */
+export function overlapping(ranges: readonly Range[], { start, end }: Range): Range[] {
+  let low = 0
+  for (let high = ranges.length; low < high;) {
+    const middle = Math.floor((low + high) / 2)
+    if (ranges[middle]!.end <= start) low = middle + 1
+    else high = middle
+  }
+  const found: Range[] = []
+  for (let at = low; at < ranges.length && ranges[at]!.start < end; at++) found.push(ranges[at]!)
+  return found
+}
+
 /** The file's text, with its lines. */
 export class SourceText {
   readonly text: string
@@ -64,8 +77,7 @@ export class SourceText {
       shown += this.text.slice(at, to)
       at = to
     }
-    for (const secret of secrets) {
-      if (secret.end <= start || secret.start >= end) continue
+    for (const secret of overlapping(secrets, { start, end })) {
       copyTo(Math.max(secret.start, at))
       for (const { raw, mask } of masked(this.text.slice(at, Math.min(secret.end, end)))) {
         if (offset >= at) caret = shown.length

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { SourceText } from '../../src/config/source-text.ts'
+import { SourceText, overlapping } from '../../src/config/source-text.ts'
 
 t.test('lines and columns count from one', async t => {
   const source = new SourceText('ab\n\ncd\r\nef')
@@ -70,4 +70,21 @@ t.test('no masked character shows, wherever the line is cut', async () => {
 t.test('control characters do not reach the terminal', async t => {
   const source = new SourceText('a\u001b[31m\u009b\u2028b')
   t.equal(source.excerpt(0, []), '    1 | a\ufffd[31m\ufffd\ufffdb\n      | ^')
+})
+
+t.test('what overlaps a stretch is found without a look at all that is before it', async t => {
+  const ranges = Array.from({ length: 10_000 }, (_, n) => ({ start: n * 10, end: n * 10 + 5 }))
+  let looks = 0
+  const watched = new Proxy(ranges, {
+    get: (target, name, receiver) => {
+      looks++
+      return Reflect.get(target, name, receiver) as unknown
+    },
+  })
+  for (const [start, end] of [[0, 1], [4, 11], [5, 10], [99_990, 99_991], [99_995, 100_000], [50_003, 50_024]]) {
+    const stretch = { start: start!, end: end! }
+    const expected = ranges.filter(range => range.start < stretch.end && range.end > stretch.start)
+    t.strictSame(overlapping(watched, stretch), expected, `${start} to ${end}`)
+  }
+  t.ok(looks < 500, `${looks} looks`)
 })
