@@ -44,8 +44,11 @@ export async function createApp(context: Context, operations: Operations): Promi
     },
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 1024 },
-    // A path that cannot be read reaches no route.
-    frameworkErrors: (error, request, reply) => tell(context.host, error, request, reply),
+    // A path that cannot be read reaches no route: whoever has followed a broken link to a page gets the first.
+    frameworkErrors: (error, request, reply) => (
+      isReading(request.method) && !request.url.startsWith(`${PREFIX}/`)
+        ? reply.redirect('/console/')
+        : tell(context.host, error, request, reply)),
   })
   app.setValidatorCompiler(validatorCompiler())
   app.setSchemaErrorFormatter((errors, part) => describeFault(errors as never, part))

@@ -19,6 +19,14 @@ t.test('the console\'s address leads to the console, and nothing of it is on the
   t.equal((await fetch(`${gateway.console}/`, { method: 'POST' })).status, 404, 'only reading leads there')
 })
 
+t.test('a link that was cut within an escape leads to the console too, and is an error of the API', async t => {
+  const { browser } = await startConsole(t)
+  const page = await browser().ask('/console/logs/%E0%A4%A')
+  t.equal(page.status, 302)
+  t.equal(page.headers.get('location'), '/console/')
+  t.match(await browser().ask('/logs/%E0%A4%A'), { status: 400, json: { code: 'bad_request' } })
+})
+
 t.test('the API of the gateway is there too', async t => {
   const gateway = await startConsole(t)
   t.equal((await fetch(`${gateway.console}/api/status`)).status, 200)
