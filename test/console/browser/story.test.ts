@@ -74,6 +74,17 @@ t.test('story', async t => {
     await line.waitFor()
   })
 
+  await t.test('an id of a proxy’s own is looked for as it is', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/logs')
+    const asked = page.waitForRequest(/\/api\/logs\/proxy/)
+    const field = page.getByRole('textbox', { name: 'Request id' })
+    await field.fill('proxy:7f3a.1')
+    await field.press('Enter')
+    t.match((await asked).url(), /\/api\/logs\/proxy%3A7f3a\.1$/)
+    await page.getByText('proxy:7f3a.1').waitFor()
+  })
+
   await t.test('its key’s holder is told no upstream', async t => {
     const page = await tell(requests.continued, { key: KEYS.research })
     t.notMatch(await page.locator('main').innerText(), /openai|anthropic|claude-sonnet|cut_after|routes\[/)

@@ -30,7 +30,7 @@ const AROUND = 5 * 60_000
 
 /** All that is known of one request, for somebody who answers a question about it. */
 export default function StoryPage() {
-  const { id = '' } = useParams<{ id: string }>()
+  const id = decoded(useParams<{ id: string }>().id)
   const answer = useAsk('GET /logs/:id', { params: { id } })
   const stories = answer.isPlaceholderData ? undefined : answer.data?.stories
   const began = stories?.[0]?.row.started_at
@@ -60,6 +60,16 @@ export default function StoryPage() {
       {stories?.some(({ running }) => running) && <Refresh id={id} />}
     </Page>
   )
+}
+
+/** The router leaves `%3A` and its kin as they stand in the address. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // A bare % is nobody's escape.
+    return part
+  }
 }
 
 /** The list that the story was opened from, with its filters; null where it was opened from elsewhere. */
