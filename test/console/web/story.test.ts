@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Story } from '../../../src/console/api/logs.ts'
 import { ERRORS } from '../../../src/errors.ts'
 import { adviceFor } from '../../../src/console/web/src/pages/story/advice.ts'
-import { partOfUpstream } from '../../../src/console/web/src/pages/story/headline.ts'
+import { headline, partOfUpstream } from '../../../src/console/web/src/pages/story/headline.ts'
 import { ticks, timelineOf } from '../../../src/console/web/src/pages/story/timeline.ts'
 
 function story(row: Partial<Story['row']>, attempts: Partial<Story['attempts'][number]>[] = [],
@@ -32,6 +32,12 @@ t.test('each attempt has its bar, and so has the time between two', async t => {
 t.test('what was refused has no attempt, and says so in one bar', async t => {
   const { bars } = timelineOf(story({ end: 'refused', error: 'rate_limited', duration_ms: 0.4 }), 0)
   t.match(bars, [{ kind: 'gateway', from: 0, to: 0.4, failed: true }])
+})
+
+t.test('a use that is not known is told from a price that is not', async t => {
+  const unknown = story({ cost_usd: null })
+  t.match(headline({ ...unknown, price_version: null }, 0), 'there is no price for what was used')
+  t.match(headline({ ...unknown, price_version: 'config' }, 0), 'not all that was used is known, or has a price')
 })
 
 t.test('an upstream that heard nothing of a request is not said to have answered it', async t => {

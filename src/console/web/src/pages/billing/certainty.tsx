@@ -10,7 +10,7 @@ const REPORTED = 'var(--chart-1)'
 const ESTIMATED = 'var(--chart-3)'
 const UNPRICED = 'var(--chart-rest)'
 
-/** How sure the sum is: what upstreams reported, what the gateway estimated, and what has no price. */
+/** How sure the sum is: what upstreams reported, what the gateway estimated, and what nobody knows. */
 export function Certainty({ total }: { readonly total: Figures }) {
   const reported = sum(total.cost_usd, `-${total.estimated_cost_usd}`)
   const whole = approximate(total.cost_usd)
@@ -40,8 +40,8 @@ export function Certainty({ total }: { readonly total: Figures }) {
           <dt>Unpriced</dt>
           <dd>{count(total.unpriced_requests)}</dd>
           <dd>{total.unpriced_requests === 0
-            ? 'Every request has a price.'
-            : `${requests(total.unpriced_requests)} of models without a price: not in the sum.`}</dd>
+            ? 'The cost of every request is known.'
+            : `${requests(total.unpriced_requests)} whose cost is not known: not in the sum.`}</dd>
         </div>
       </dl>
     </Section>

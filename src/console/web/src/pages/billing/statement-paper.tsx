@@ -68,8 +68,8 @@ export function StatementPaper({ statement }: { readonly statement: Statement })
         )}
         {total.unpriced_requests > 0 && (
           <p>
-            {count(total.unpriced_requests)} requests were of models without a price. They are not in the
-            total.
+            The cost of {count(total.unpriced_requests)} requests is not known: most often the model has no
+            price. They are not in the total.
           </p>
         )}
         <p>

@@ -1,5 +1,6 @@
 import type { Story } from '../../../../api/logs.ts'
 import { count, money, sum } from '../../format.ts'
+import { whyUnknown } from './headline.ts'
 import classes from './story.module.css'
 
 interface Line {
@@ -17,8 +18,7 @@ export function Cost({ story }: { readonly story: Story }) {
     <>
       {cost_usd === null
         ? <>
-            <p>Not known: there is no price for what was used{lines.length > 0 ? ', or for a part of it'
-              : ''}.</p>
+            <p>Not known: {whyUnknown(story)}.</p>
             {lines.length > 0 && <Bill lines={lines} total={null} />}
           </>
         : lines.length === 0

@@ -43,8 +43,14 @@ function isPart({ input_tokens, output_tokens }: Story['attempts'][number]): boo
   return input_tokens !== null || output_tokens !== null
 }
 
-function whatItCost({ row: { cost_usd, source, end } }: Story): string {
-  if (cost_usd === null) return 'What it cost is not known: it, or a part of it, has no price.'
+/** Why nobody knows the cost. */
+export function whyUnknown({ price_version }: Pick<Story, 'price_version'>): string {
+  return price_version === null ? 'there is no price for what was used'
+    : 'not all that was used is known, or has a price'
+}
+
+function whatItCost({ row: { cost_usd, source, end }, price_version }: Story): string {
+  if (cost_usd === null) return `What it cost is not known: ${whyUnknown({ price_version })}.`
   if (/^0(\.0*)?$/.test(cost_usd)) return 'It cost nothing.'
   const sure = source === 'estimated' || source === 'mixed' ? ', as the gateway estimates' : ''
   const what = end === 'complete' ? 'It cost' : 'What was generated until then cost'
