@@ -33,6 +33,19 @@ t.test('of many keys and budgets the page shows the first, and more when it is a
   t.strictSame(faults, [])
 })
 
+t.test('of many models the pages show the first, to users and to holders of a key', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const models = Array.from({ length: 250 }, (_, n) => `model-${n}`).join(', ')
+  const { console: origin } = await startConsole(t, YAML.replace('model: [demo,', `model: [demo, ${models},`))
+  for (const [as, path] of [[{ name: 'ops', password: PASSWORD }, '/models'], [{ key: KEY }, '/own']] as const) {
+    const { page } = await visit(t, browser, { origin, as })
+    await go(page, path)
+    await page.getByRole('button', { name: 'Show 51 more' }).click()
+    t.equal(await page.getByRole('group', { name: 'Models' }).locator('tbody tr').count(), 251)
+  }
+})
+
 t.test('what needs attention many times leaves room for the rest of the panel', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return

@@ -13,6 +13,9 @@ import { useUser } from '../session.ts'
 import classes from './models/models.module.css'
 import { Prices, sourcesOf } from './models/prices.tsx'
 
+/** Models that are shown at first. */
+const STEP = 200
+
 /** Models, what they cost and where they go. */
 export default function ModelsPage() {
   const forKey = useUser().role === 'key'
@@ -38,7 +41,7 @@ export default function ModelsPage() {
                     ? 'Name some in the routes, or give them a price under models in gateway.yaml.' : null}
                 </Empty>
               : <DataTable label="Models" rows={shown} columns={columns} id={({ name }) => name}
-                phone="cards" />
+                phone="cards" step={STEP} />
           }}
         </Answer>
       </Section>

@@ -10,6 +10,9 @@ import classes from './models.module.css'
 
 type Model = ResponseOf<'GET /models'>['models'][number]
 
+/** Models that are shown at first. */
+const STEP = 200
+
 export interface OwnModelsProps {
   readonly models: readonly Model[]
   /** The globs that the key is narrowed to; null: to none. */
@@ -35,7 +38,7 @@ export function OwnModels({ models, allowed }: OwnModelsProps) {
       }>
       {shown.length === 0
         ? <Empty title={models.length === 0 ? 'No models' : 'No model of that name'} />
-        : <DataTable label="Models" rows={shown.slice(0, 200)} id={({ name }) => name} columns={[
+        : <DataTable label="Models" rows={shown} step={STEP} id={({ name }) => name} columns={[
             {
               id: 'name', title: 'Model', sort: ({ name }) => name,
               cell: ({ name }) =>
