@@ -8,6 +8,8 @@ import { EventReader } from '../../../src/console/web/src/pages/playground/event
 import { javascript, shell } from '../../../src/console/web/src/pages/playground/literals.ts'
 import { callOf, PROTOCOLS } from '../../../src/console/web/src/pages/playground/prompt.ts'
 import type { Prompt } from '../../../src/console/web/src/pages/playground/prompt.ts'
+import { run } from '../../../src/console/web/src/pages/playground/run.ts'
+import type { Progress } from '../../../src/console/web/src/pages/playground/run.ts'
 import { snippets } from '../../../src/console/web/src/pages/playground/snippets.ts'
 
 const PROMPT: Prompt = {
@@ -39,6 +41,16 @@ t.test('an event without data is none, and one that is cut off is not told', asy
   const reader = new EventReader()
   t.strictSame(reader.push('event: ping\n\ndata: half'), [])
   t.strictSame(reader.push('\n\n'), [{ name: null, data: 'half' }])
+})
+
+t.test('what the console refuses itself is told in its words', async t => {
+  const told: Progress[] = []
+  await run(callOf(PROMPT), {
+    protocol: 'chat', signal: new AbortController().signal, now: () => 0,
+    send: () => Promise.resolve(Response.json({ code: 'forbidden', message: 'not for viewers' }, { status: 403 })),
+    onProgress: progress => told.push(progress),
+  })
+  t.match(told.at(-1), { phase: 'failed', status: 403, error: 'not for viewers' })
 })
 
 t.test('each protocol says its text, its end and its usage', async t => {

@@ -32,6 +32,11 @@ export function readAnswer(protocol: Protocol, body: string): Said {
   return { ...NOTHING, isLast: true, ...ANSWERS[protocol](answer), ...errorIn(answer) }
 }
 
+/** @param body of an answer that is not one of the API: the console's own, where it refuses a request */
+export function refusalIn(body: string): string | null {
+  return word(parse(body), 'message')
+}
+
 type Reading = (json: unknown) => Partial<Said>
 
 const EVENTS: Readonly<Record<Protocol, Reading>> = {

@@ -1,4 +1,4 @@
-import { readAnswer, readEvent } from './answer.ts'
+import { readAnswer, readEvent, refusalIn } from './answer.ts'
 import type { Said } from './answer.ts'
 import { EventReader } from './events.ts'
 import type { ServerEvent } from './events.ts'
@@ -73,7 +73,8 @@ export async function run(call: Call,
     if (isStream) return finish(endOfStream(progress, last))
     const said = readAnswer(protocol, progress.body)
     const failed = said.error !== null || !response.ok
-    const error = failed ? said.error ?? `The answer's status is ${response.status}.` : null
+    const error = failed ? said.error ?? refusalIn(progress.body) ?? `The answer's status is ${response.status}.`
+      : null
     finish({ ...added(progress, [said]), error, phase: failed ? 'failed' : 'complete' })
   } catch {
     // Browsers tell no more than that it broke.
