@@ -12,7 +12,8 @@ import classes from './use-some.module.css'
 export function useSome<T>(all: readonly T[], step: number): readonly [some: readonly T[], more: ReactNode] {
   const [most, setMost] = useState(step)
   if (all.length <= most) return [all, null]
-  const more = <More shown={most} of={all.length} step={step} show={() => { setMost(most + step) }} />
+  const show = () => { setMost(most + step) }
+  const more = <More shown={most} of={all.length} step={step} show={show} />
   return [all.slice(0, most), more]
 }
 
