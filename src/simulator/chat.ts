@@ -3,7 +3,7 @@ import { json, sse, type Answer } from './answer.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
-import { join, planAnswer, thoughts, words, type Plan } from './plan.ts'
+import { planAnswer, reasoningOf, textOf, thoughts, words, type Plan } from './plan.ts'
 import { endsInToolResult, prefillOf, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from './tool.ts'
@@ -78,8 +78,8 @@ function complete(request: SimulatedRequest, spoken: Spoken): Answer {
   const { plan, call } = spoken
   const message = {
     role: 'assistant',
-    content: call ? null : join(words(plan)),
-    ...(plan.reasoning > 0 ? { reasoning_content: join(thoughts(plan)) } : {}),
+    content: call ? null : textOf(plan),
+    ...(plan.reasoning > 0 ? { reasoning_content: reasoningOf(plan) } : {}),
     refusal: null,
     annotations: [],
     ...(call ? { tool_calls: [toolCall(request, call, call.arguments)] } : {}),

@@ -3,7 +3,7 @@ import { chatUsage } from './chat.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
-import { join, planAnswer, words, type Plan } from './plan.ts'
+import { planAnswer, textOf, words, type Plan } from './plan.ts'
 import { inputTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { countUsage } from './usage.ts'
@@ -35,7 +35,7 @@ export function completion(request: SimulatedRequest): Answer {
     system_fingerprint: 'fp_simulator',
   }
   if (body['stream'] !== true) {
-    const choices = plans.map((plan, index) => choice(index, join(words(plan)), reason(plan)))
+    const choices = plans.map((plan, index) => choice(index, textOf(plan), reason(plan)))
     return json({ ...start, choices, usage })
   }
   const withUsage = record(body['stream_options'])['include_usage'] === true && usage !== undefined

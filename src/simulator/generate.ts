@@ -3,7 +3,7 @@ import { json, sse, type Answer } from './answer.ts'
 import { errorBody } from './error.ts'
 import { NUMBER, template, TEXT } from './event.ts'
 import { count, list, member, record, string, type Json } from './json.ts'
-import { join, planAnswer, thoughts, words, type Plan } from './plan.ts'
+import { planAnswer, reasoningOf, textOf, thoughts, words, type Plan } from './plan.ts'
 import { endsInToolResult, prefillOf, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { callTool, readTool, type ToolCall } from './tool.ts'
@@ -19,9 +19,9 @@ export function generateContent(request: SimulatedRequest): Answer {
   const spoken = speak(request)
   const { plan, call } = spoken
   const parts: Json[] = []
-  if (plan.reasoning > 0 && spoken.shown) parts.push({ text: join(thoughts(plan)), thought: true })
+  if (plan.reasoning > 0 && spoken.shown) parts.push({ text: reasoningOf(plan), thought: true })
   if (call) parts.push(functionCall(request, call))
-  else parts.push({ text: join(words(plan)), ...signature(plan) })
+  else parts.push({ text: textOf(plan), ...signature(plan) })
   return json(finalResponse(spoken, parts, request.behaviour))
 }
 

@@ -3,7 +3,7 @@ import { json, sse, type Answer } from './answer.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
-import { join, planAnswer, thoughts, words, type Plan } from './plan.ts'
+import { planAnswer, reasoningOf, textOf, thoughts, words, type Plan } from './plan.ts'
 import { endsInToolResult, prefillOf, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from './tool.ts'
@@ -63,11 +63,11 @@ function complete(request: SimulatedRequest, spoken: Spoken): Answer {
   const { plan, call, counts } = spoken
   const content: Json[] = []
   if (plan.reasoning > 0) {
-    const thinking = spoken.silent ? '' : join(thoughts(plan))
+    const thinking = spoken.silent ? '' : reasoningOf(plan)
     content.push({ type: 'thinking', thinking, signature: SIGNATURE })
   }
   if (call) content.push(toolUse(request, call, JSON.parse(call.arguments)))
-  else if (plan.words > 0) content.push({ type: 'text', text: join(words(plan)), citations: null })
+  else if (plan.words > 0) content.push({ type: 'text', text: textOf(plan), citations: null })
   return json({
     ...head(request, content, spoken.stop),
     usage: startUsage(counts, request.behaviour, counts.output),

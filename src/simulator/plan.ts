@@ -64,11 +64,36 @@ export function* thoughts(plan: Plan): Generator<string, void, undefined> {
   for (let i = 1; i <= plan.reasoning; i++) yield i === 1 ? 'r1' : ` r${i}`
 }
 
-/** All of it as one text. */
-export function join(pieces: Iterable<string>): string {
-  let text = ''
-  for (const piece of pieces) text += piece
-  return text
+/** The answer as one text: what `words` says. */
+export function textOf(plan: Plan): string {
+  if (plan.chunk > 0) return [...words(plan)].join('')
+  return plan.words === 0 ? '' : plan.lead + numbered('w', plan.from, plan.words)
+}
+
+/** The reasoning as one text: what `thoughts` says. */
+export function reasoningOf({ reasoning }: Plan): string {
+  return numbered('r', 1, reasoning)
+}
+
+const SPACE = 0x20
+const ZERO = 0x30
+
+/** `w7 w8 w9`, as bytes: a string for each of millions would hold up everybody, and fill the memory. */
+function numbered(letter: string, from: number, count: number): string {
+  const bytes = Buffer.allocUnsafe(count * ` ${letter}${from + count}`.length)
+  let digits = String(from).length
+  let length = 0
+  for (let number = from; number < from + count; number++) {
+    if (number === 10 ** digits) digits++
+    bytes[length++] = SPACE
+    bytes[length++] = letter.charCodeAt(0)
+    for (let at = length + digits - 1, rest = number; at >= length; at--) {
+      bytes[at] = ZERO + rest % 10
+      rest = Math.floor(rest / 10)
+    }
+    length += digits
+  }
+  return bytes.toString('latin1', 1, length)
 }
 
 function continuation(text: string): { from: number; lead: '' | ' ' } {

@@ -3,7 +3,7 @@ import type { Behaviour } from './behaviour.ts'
 import type { Dialogue, Reply } from './conversation.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, record, string, type Json } from './json.ts'
-import { join, planAnswer, words } from './plan.ts'
+import { planAnswer, textOf, words } from './plan.ts'
 import { promptTokens } from './prompt.ts'
 import type { Surroundings } from './surroundings.ts'
 import { countUsage, figure } from './usage.ts'
@@ -84,7 +84,7 @@ interface Ids {
 
 function scriptOf(behaviour: Behaviour, ids: Ids, input: number, limit: number | null): Script {
   const plan = planAnswer(behaviour, { limit, reasons: false, prefill: null })
-  const text = join(words(plan))
+  const text = textOf(plan)
   const emit = (type: string, data: Json) => event({ type, event_id: ids.event(), ...data })
   const item = (status: string, content: readonly Json[]) =>
     ({ id: ids.item, object: 'realtime.item', type: 'message', status, role: 'assistant', content })

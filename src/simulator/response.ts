@@ -3,7 +3,7 @@ import { json, sse, type Answer, type Script } from './answer.ts'
 import { asksForReasoning } from './chat.ts'
 import { event, NUMBER, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
-import { join, planAnswer, thoughts, words, type Plan } from './plan.ts'
+import { planAnswer, reasoningOf, textOf, thoughts, words, type Plan } from './plan.ts'
 import { endsInToolResult, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from './tool.ts'
@@ -136,7 +136,7 @@ function chooseTool(body: Json, behaviour: Behaviour): ToolCall | null {
 
 function reasoningItem(request: SimulatedRequest, plan: Plan): Item {
   const id = request.id('rs_')
-  const text = join(thoughts(plan))
+  const text = reasoningOf(plan)
   const sealed = list(request.json['include']).includes('reasoning.encrypted_content')
   const encrypted = sealed ? { encrypted_content: Buffer.from('simulated reasoning').toString('base64') } : {}
   return {
@@ -149,7 +149,7 @@ function reasoningItem(request: SimulatedRequest, plan: Plan): Item {
 
 function messageItem(request: SimulatedRequest, plan: Plan): Item {
   const id = request.id('msg_')
-  const text = join(words(plan))
+  const text = textOf(plan)
   const start = { id, type: 'message', role: 'assistant' }
   const status = plan.clipped ? 'incomplete' : 'completed'
   return {

@@ -3,7 +3,7 @@ import { json, sse, whole, type Answer } from './answer.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { string, type Json } from './json.ts'
-import { join, planAnswer, words } from './plan.ts'
+import { planAnswer, textOf, words } from './plan.ts'
 import { promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { countUsage, figure } from './usage.ts'
@@ -46,7 +46,7 @@ function hear(request: SimulatedRequest): Heard {
   const usage = byDuration
     ? durationUsage(seconds, behaviour)
     : tokenUsage(prompt, seconds * TOKENS_PER_SECOND, plan.tokens, behaviour)
-  return { pieces: () => words(plan), text: join(words(plan)), seconds, byDuration, usage }
+  return { pieces: () => words(plan), text: textOf(plan), seconds, byDuration, usage }
 }
 
 function render(request: SimulatedRequest, heard: Heard, task: string): Answer {

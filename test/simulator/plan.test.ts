@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { join, planAnswer, thoughts, words } from '../../src/simulator/plan.ts'
+import { planAnswer, reasoningOf, textOf, thoughts, words } from '../../src/simulator/plan.ts'
 
 const ASKED = { limit: null, reasons: false, prefill: null }
 
 t.test('an answer is a fixed sequence of words', async t => {
-  t.equal(join(words(planAnswer({ tokens: 4 }, ASKED))), 'w1 w2 w3 w4')
+  t.equal(textOf(planAnswer({ tokens: 4 }, ASKED)), 'w1 w2 w3 w4')
   t.equal(planAnswer({}, ASKED).words, 16)
 })
 
 t.test('a prefilled answer goes on after its last word', async t => {
-  const say = (prefill: string) => join(words(planAnswer({ tokens: 5 }, { ...ASKED, prefill })))
+  const say = (prefill: string) => textOf(planAnswer({ tokens: 5 }, { ...ASKED, prefill }))
   t.equal(say('w1 w2 w3'), ' w4 w5')
   t.equal(say('w1 w2 w3 '), 'w4 w5')
   t.equal(say('w1 w2\n\n'), 'w3 w4 w5')
@@ -18,6 +18,18 @@ t.test('a prefilled answer goes on after its last word', async t => {
   t.equal(say('w9'), '')
   t.equal(say('Sure:'), ' w1 w2 w3 w4 w5')
   t.equal(say('raw1'), ' w1 w2 w3 w4 w5')
+})
+
+t.test('a text is what its words say, however many there are', async t => {
+  fc.assert(fc.property(
+    fc.nat(2_500), fc.nat(3_000), fc.boolean(), fc.constantFrom(0, 0, 7), (from, count, spaced, chunk) => {
+      const prefill = from === 0 ? '' : `w${from}${spaced ? ' ' : ''}`
+      const plan = planAnswer({ tokens: from + count, chunk }, { ...ASKED, prefill })
+      return textOf(plan) === [...words(plan)].join('')
+    },
+  ))
+  const plan = planAnswer({ reasoning: 2_001 }, ASKED)
+  t.equal(reasoningOf(plan), [...thoughts(plan)].join(''))
 })
 
 t.test('the limit takes reasoning first, words after it', async t => {
@@ -29,13 +41,13 @@ t.test('the limit takes reasoning first, words after it', async t => {
 t.test('reasoning follows the request unless a behaviour sets it', async t => {
   t.equal(planAnswer({}, { ...ASKED, reasons: true }).reasoning, 8)
   t.equal(planAnswer({ reasoning: 0 }, { ...ASKED, reasons: true }).reasoning, 0)
-  t.equal(join(thoughts(planAnswer({ reasoning: 3 }, ASKED))), 'r1 r2 r3')
+  t.equal(reasoningOf(planAnswer({ reasoning: 3 }, ASKED)), 'r1 r2 r3')
 })
 
 t.test('chunk sets the bytes of a word, huge makes one word of them all', async t => {
   t.same([...words(planAnswer({ tokens: 3, chunk: 6 }, ASKED))], ['w1....', ' w2...', ' w3...'])
   const huge = planAnswer({ huge: 1000 }, ASKED)
-  t.equal(join(words(huge)).length, 1000)
+  t.equal(textOf(huge).length, 1000)
   t.equal(huge.tokens, 250)
 })
 
@@ -45,7 +57,7 @@ t.test('an answer cut after any word and continued is the answer that was not cu
       const behaviour = { tokens, chunk }
       const full = [...words(planAnswer(behaviour, ASKED))]
       const head = full.slice(0, cut).join('')
-      const rest = join(words(planAnswer(behaviour, { ...ASKED, prefill: head })))
+      const rest = textOf(planAnswer(behaviour, { ...ASKED, prefill: head }))
       return head + rest === full.join('')
     }),
   )
