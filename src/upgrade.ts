@@ -50,9 +50,9 @@ export async function handleUpgrade(
   let failure: GatewayError | null = null
   try {
     open(gateway, exchange)
+    const before = (socket as Socket).bytesRead - head.length
     failure = await tunnel(gateway, exchange, socket, head)
-    exchange.bytesIn = (socket as Socket).bytesRead
-    exchange.bytesOut = (socket as Socket).bytesWritten
+    if (exchange.status === 101) exchange.bytesIn = (socket as Socket).bytesRead - before
     if (failure && exchange.status !== 101) throw failure
   } catch (thrown) {
     failure = asGatewayError(thrown)
@@ -161,7 +161,10 @@ async function openTunnel(
       if (exchange.entry) gateway.accounts.ledger?.progress(exchange.entry)
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
-    onData: chunk => exchange.session?.push(chunk),
+    onData: chunk => {
+      exchange.bytesOut += chunk.length
+      exchange.session?.push(chunk)
+    },
   })
   exchange.underWay = { stop: reason => running.abort(reason) }
   const failure = await running.run(gateway.proxy)

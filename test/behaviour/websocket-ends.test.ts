@@ -50,6 +50,24 @@ t.test('what is open when the gateway is closed ends at once, and is settled as 
   t.match(gateway.logged.find(line => line.msg === 'exchange'), { status: 101, error: 'draining' })
 })
 
+t.test('what was said inside is counted, and not what the connection was used for before', async t => {
+  const { url } = await startRawUpstream(t, socket => {
+    socket.once('data', () => {
+      socket.write(SWITCHING)
+      socket.on('data', () => socket.end('good day'))
+    })
+  })
+  const gateway = await startTestGateway(t, websocketTo(url))
+  const client = await connect(t, gateway.url)
+  client.send('GET /api/status HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  await client.until(/"running"/)
+  client.send(HANDSHAKE)
+  await client.until(/101 Switching/)
+  client.send('hello')
+  await client.ended
+  t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { bytes_in: 5, bytes_out: 8 })
+})
+
 t.test('a client that has left before its limits are known never gets as far as the upstream', async t => {
   const { url } = await startRawUpstream(t, () => {})
   const line = await leaveUndecided(t, websocketTo(url), HANDSHAKE)
