@@ -241,6 +241,7 @@ class Forwarding implements RelayHost, Stoppable {
     const { candidate, answer } = kept
     this.#gaveUp = true
     this.#exchange.candidate = candidate
+    this.#exchange.quoted = quote(this.#gateway, this.#exchange, candidate)
     const relay = this.#relay
     const refused = relay.head(answer.status, answer.headers, answer.httpVersion)
     if (refused) throw refused

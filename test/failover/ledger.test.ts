@@ -4,8 +4,9 @@ import { openBooks, priced, costOf } from '../billing/books.ts'
 import { gateway as run } from '../cli/command.ts'
 import { start } from '../simulator/start.ts'
 import { KEY } from '../support/gateway.ts'
-import { ask, everyWay, twoTargets } from './asking.ts'
+import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
 
+const [CHAT] = DIALECTS
 const USED = 'input=100,output=20'
 
 everyWay(t, 'every attempt is in the ledger, and the one that answered ' +
@@ -116,6 +117,18 @@ routes: [{ to: { upstream: a, model: "sim,${fault}" } }]
     })
   }, [...streams])
 }
+
+t.test('an error that was kept stands there with the price of who said it', async t => {
+  const { url } = await start(t)
+  const [one, two] = ['sim,status=500', 'sim,reset']
+  const books = await openBooks(t, `${twoTargets(url, url, one, two)}
+models:
+  "${one}": { price: { input: 1, output: 1 } }
+  "${two}": { price: { input: 2, output: 2 } }`)
+  t.equal((await ask(books.gateway, CHAT!)).status, 500)
+  const [row] = [...(await books.close()).values()]
+  t.match(row, { upstream: 'a', upstreamModel: one, price: { input: '1' }, costPico: 0n })
+})
 
 t.test('a request that cannot be made for its target is no attempt', async t => {
   const { url, simulator } = await start(t)
