@@ -1,3 +1,4 @@
+import { modelRequired } from './admission.ts'
 import { GatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
@@ -47,9 +48,7 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<vo
   }
   exchange.model = modelOf(exchange)
   exchange.stream = endpoint.name === 'generate.stream' || (exchange.body?.stream ?? false)
-  if (endpoint.modelRequired && exchange.model === null) {
-    throw new GatewayError('model_required', "the request must name a 'model'", { param: 'model' })
-  }
+  if (endpoint.modelRequired && exchange.model === null) throw modelRequired()
 }
 
 function intakeOf({ req, classified }: Exchange): Intake {

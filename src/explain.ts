@@ -1,11 +1,11 @@
-import { GatewayError } from './errors.ts'
-import type { ErrorCode } from './errors.ts'
+import { checkModel, modelRequired, routeFor } from './admission.ts'
+import { GatewayError, upgradeRequired } from './errors.ts'
 import { identityOf } from './auth/keyring.ts'
 import { compileGlobs } from './config/glob.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
 import { pathThere } from './path-there.ts'
 import { checkSlashes, classifyPath, isApiPath, isOwn } from './protocols/endpoint.ts'
-import type { Classified } from './protocols/endpoint.ts'
+import type { Classified, Endpoint } from './protocols/endpoint.ts'
 import { renameQuery } from './protocols/query.ts'
 import { renamePath } from './protocols/rename.ts'
 import { parseTarget } from './protocols/target.ts'
@@ -28,7 +28,7 @@ export interface Explanation {
   /** The gateway answers it itself: no route is asked. */
   readonly own: boolean
   /** What would be answered instead of forwarding; null = it is forwarded. */
-  readonly refusal: { readonly code: ErrorCode; readonly status: number; readonly message: string } | null
+  readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
   /** Every route up to the one that takes it; empty where none is asked. */
   readonly steps: readonly { readonly route: Route; readonly miss: Miss | null }[]
   /** What each target of the route would get, in order. */
@@ -67,41 +67,33 @@ export function explain(config: Config, question: Question): Explanation {
   }
   const routes = new RouteTable(config.routes, compileGlobs)
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
-    const refusal = row('unknown_path', 'outside of /v1, /v1alpha and /v1beta a route has to name the path')
+    const why = 'outside of /v1, /v1alpha and /v1beta a route has to name the path'
+    const refusal = new GatewayError('unknown_path', why)
     return { classified, model, own: false, refusal, steps: [], candidates: [] }
   }
   const steps = routes.trace(target.path, model)
-  const route = steps.at(-1)?.miss === null ? (steps.at(-1)?.route ?? null) : null
-  const refusal = refuse(classified, question.key, model, route)
-  const candidates = (route?.targets ?? [])
+  const targets = steps.at(-1)?.miss === null ? (steps.at(-1)?.route.targets ?? []) : []
+  const refusal = refusalOf(routes, target.path, classified.endpoint, question.key, model)
+  const candidates = targets
     .filter(({ upstream }) => classified.endpoint.name !== 'realtime' || upstream.websocket)
     .map(each => destination(each, classified, target.path, target.query, model))
   return { classified, model, own: false, refusal, steps, candidates }
 }
 
-function refuse(classified: Classified, key: Key | null, model: string | null, route: Route | null) {
-  const { endpoint } = classified
-  if (endpoint.modelRequired && model === null) {
-    return row('model_required', 'the endpoint needs a model: give one with --model')
+/** What the pipeline would say of it; null = it is forwarded. */
+function refusalOf(
+  routes: RouteTable, path: string, endpoint: Endpoint, key: Key | null, model: string | null,
+): GatewayError | null {
+  try {
+    if (endpoint.modelRequired && model === null) throw modelRequired()
+    if (key) checkModel(identityOf(key, compileGlobs), endpoint, model)
+    const { targets } = routeFor(routes, path, endpoint, model)
+    const isOpen = endpoint.name !== 'realtime' || targets.some(({ upstream }) => upstream.websocket)
+    return isOpen ? null : upgradeRequired('no upstream of the route takes WebSockets')
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
   }
-  if (key) {
-    const identity = identityOf(key, compileGlobs)
-    const mayBeAny = endpoint.isBatch ?? model === null
-    if (mayBeAny ? identity.restricted : !identity.allows(model as string)) {
-      const unnamed = endpoint.isBatch ? 'a batch' : 'a request without a model'
-      const what = mayBeAny ? unnamed : `the model '${model}'`
-      return row('model_not_allowed', `the key '${key.name}' may not use ${what}`)
-    }
-  }
-  if (!route) return row(model === null ? 'unknown_path' : 'model_not_found', 'no route takes it')
-  if (endpoint.name === 'realtime' && !route.targets.some(({ upstream }) => upstream.websocket)) {
-    return row('upgrade_required', 'no upstream of the route takes WebSockets')
-  }
-  return null
-}
-
-function row(code: ErrorCode, message: string) {
-  return { code, status: new GatewayError(code, message).status, message }
 }
 
 function destination(

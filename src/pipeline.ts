@@ -1,3 +1,4 @@
+import { checkModel, notAllowed, routeFor, unknownPath } from './admission.ts'
 import { answerError } from './answer.ts'
 import { ANONYMOUS } from './auth/keyring.ts'
 import { presentedKeys } from './auth/credentials.ts'
@@ -117,7 +118,7 @@ export function identify(gateway: Gateway, exchange: Exchange): void {
     exchange.identity = exchange.vouched
     return
   }
-  if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(exchange)
+  if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(path)
   const presented = presentedKeys(exchange.req.headers, queryKey)
   for (const key of presented) {
     const identity = gateway.keyring.find(key)
@@ -156,38 +157,15 @@ function checkMethod(exchange: Exchange): void {
 }
 
 /** @throws GatewayError model_not_allowed */
-export function admit(exchange: Exchange): void {
-  const { identity, model, classified } = exchange
-  const { isBatch } = classified.endpoint
-  if (identity.restricted && (model === null || isBatch)) {
-    const why = isBatch ? 'a batch may be for any' : 'the request names none'
-    throw new GatewayError('model_not_allowed', `the key is limited to some models, and ${why}`)
-  }
-  if (model !== null && !identity.allows(model)) throw notAllowed(model, 'model')
-  if (!identity.restricted || exchange.body === null) return
-  for (const { model, param } of modelsBeside(exchange.body)) {
+export function admit({ identity, model, classified, body }: Exchange): void {
+  checkModel(identity, classified.endpoint, model)
+  if (!identity.restricted || body === null) return
+  for (const { model, param } of modelsBeside(body)) {
     if (!identity.allows(model)) throw notAllowed(model, param)
   }
 }
 
-function notAllowed(model: string, param: string): GatewayError {
-  return new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param })
-}
-
 /** @throws GatewayError model_not_found, unknown_path */
-export function route(gateway: Gateway, exchange: Exchange): Route {
-  const { model, target, classified } = exchange
-  const found = gateway.routes.match(target.path, model)
-  if (found) return found
-  const isServed = gateway.routes.servesPath(target.path)
-  if (model !== null && (classified.endpoint.name !== 'other' || isServed)) {
-    throw new GatewayError('model_not_found', `the model '${model}' does not exist on ${target.path}`, {
-      param: 'model',
-    })
-  }
-  throw unknownPath(exchange, isServed ? ' to a request that names no model' : '')
-}
-
-function unknownPath(exchange: Exchange, to = ''): GatewayError {
-  return new GatewayError('unknown_path', `nothing is served at ${exchange.target.path}${to}`)
+export function route({ routes }: Gateway, { target, classified, model }: Exchange): Route {
+  return routeFor(routes, target.path, classified.endpoint, model)
 }

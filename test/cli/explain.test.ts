@@ -108,6 +108,25 @@ t.test('an empty model is none, as in a request', async t => {
   t.match(stdout, 'refused   400 model_required')
 })
 
+t.test('what would be refused is told as a client is told it', async t => {
+  const file = join(t.testdir({ 'gateway.yaml': `
+upstreams: { a: { url: "https://a.example" } }
+routes: [{ path: /v1/chat/*, model: fast, to: a }]
+keys: [{ name: team, key: sk-team-0123456789, models: [slow] }]
+` }), 'gateway.yaml')
+  const refusals: [string[], string][] = [
+    [['/v1/files', '-m', 'fast'], '404 unknown_path: nothing is served at /v1/files\n'],
+    [['/v1/chat/completions', '-m', 'x'], "404 model_not_found: the model 'x' does not exist on /v1/"],
+    [['/v1/chat/completions', '-m', 'fast', '-k', 'team'], "403 model_not_allowed: the key may not use the"],
+    [['/v1/batches', '-k', 'team'], '403 model_not_allowed: the key is limited to some models, and a'],
+  ]
+  for (const [args, told] of refusals) {
+    const { stdout, code } = await gateway(['explain', '-c', file, '-p', ...args])
+    t.match(stdout, `refused   ${told}`)
+    t.equal(code, 1)
+  }
+})
+
 t.test('a path outside of the API goes where a route names it, and else nowhere', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams: { a: { url: "https://a.example" } }

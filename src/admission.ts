@@ -1,0 +1,50 @@
+import type { Identity } from './auth/keyring.ts'
+import type { Route } from './config/types.ts'
+import { GatewayError } from './errors.ts'
+import type { Endpoint } from './protocols/endpoint.ts'
+import type { RouteTable } from './routing/table.ts'
+
+/**
+ * May the key use the model at the endpoint?
+ *
+ * @throws GatewayError model_not_allowed
+ */
+export function checkModel(identity: Identity, { isBatch }: Endpoint, model: string | null): void {
+  if (identity.restricted && (model === null || isBatch)) {
+    const why = isBatch ? 'a batch may be for any' : 'the request names none'
+    throw new GatewayError('model_not_allowed', `the key is limited to some models, and ${why}`)
+  }
+  if (model !== null && !identity.allows(model)) throw notAllowed(model, 'model')
+}
+
+/** @param param the request's field that names the model */
+export function notAllowed(model: string, param: string): GatewayError {
+  return new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param })
+}
+
+/**
+ * The route that takes a request.
+ *
+ * @throws GatewayError model_not_found, unknown_path
+ */
+export function routeFor(routes: RouteTable, path: string, { name }: Endpoint, model: string | null): Route {
+  const found = routes.match(path, model)
+  if (found) return found
+  const isServed = routes.servesPath(path)
+  if (model !== null && (name !== 'other' || isServed)) {
+    throw new GatewayError('model_not_found', `the model '${model}' does not exist on ${path}`, {
+      param: 'model',
+    })
+  }
+  throw unknownPath(path, isServed ? ' to a request that names no model' : '')
+}
+
+/** @param to whom nothing is served there */
+export function unknownPath(path: string, to = ''): GatewayError {
+  return new GatewayError('unknown_path', `nothing is served at ${path}${to}`)
+}
+
+/** The endpoint needs a model. */
+export function modelRequired(): GatewayError {
+  return new GatewayError('model_required', "the request must name a 'model'", { param: 'model' })
+}
