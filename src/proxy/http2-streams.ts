@@ -3,6 +3,8 @@ import http2, { constants } from 'node:http2'
 import type { ClientHttp2Stream, Http2Session } from 'node:http2'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
+/** Codes of resets that node tells as if the answer had ended. */
+const TAKEN_FOR_ENDS = new Set<number>([NGHTTP2_NO_ERROR, NGHTTP2_CANCEL])
 /** Node tells of each HTTP/2 stream that it makes as a client (from 24.2 on). */
 const CREATED = 'http2.client.stream.created'
 const { connect } = http2
@@ -14,13 +16,13 @@ const PATIENCE = 30_000
 const PROBE = Symbol('probe')
 
 /**
- * Mends six faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ * Mends five faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
  *     frames for ever, and the process with it. Any other code ends the stream at once.
- *   - An upstream that cancels its own answer ends it, for node, as if it were whole.
- *   - So does one that resets it with NO_ERROR, as proxies do when what is behind them breaks off.
+ *   - An upstream that cancels its own answer ends it, for node, as if it were whole. So does one that
+ *     resets it with NO_ERROR, as proxies do when what is behind them breaks off.
  *   - Once trailers have come, undici drops what a paused answer still has in front of them,
  *     and ends it as if it were whole.
  *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
@@ -42,7 +44,6 @@ function mend(message: unknown): void {
   const { stream } = message as { stream: ClientHttp2Stream }
   stream.close = cancel
   stream.push = pushUpToEnd
-  stream.on('end', tellIfCancelled)
   stream.on('response', ignoreTrailers)
 }
 
@@ -77,14 +78,10 @@ function pushUpToEnd(this: ClientHttp2Stream, chunk: unknown, encoding?: BufferE
   if (chunk === null) {
     // A proper end is told once more when the stream closes.
     this.push = push
-    if (this.closed && this.rstCode === NGHTTP2_NO_ERROR) this.prependListener('end', tellIfHeard)
+    // Before anybody else hears of the end.
+    if (this.closed && TAKEN_FOR_ENDS.has(this.rstCode)) this.prependListener('end', tellIfHeard)
   }
   return push.call(this, chunk, encoding)
-}
-
-/** Before anybody else hears of the end. */
-function tellIfCancelled(this: ClientHttp2Stream): void {
-  if (this.rstCode === NGHTTP2_CANCEL) tellIfHeard.call(this)
 }
 
 function tellIfHeard(this: ClientHttp2Stream): void {

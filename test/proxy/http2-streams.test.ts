@@ -13,7 +13,7 @@ import { createTransport } from '../../src/proxy/transport.ts'
 import type { Controller, Transport } from '../../src/proxy/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
 import {
-  DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, frame, headerBlock, parseFrames, reset,
+  DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, SETTINGS, frame, headerBlock, parseFrames, reset,
 } from '../support/frames.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { H2Request, openSession } from '../support/http2.ts'
@@ -27,8 +27,14 @@ const CANCEL = 8
 const REFUSED = 7
 const HALF = '{"half":'
 
-/** An HTTP/2 upstream that answers each request with a head and half an answer, and then does that. */
-async function startHalfway(t: Test, then: (socket: tls.TLSSocket, stream: number) => void): Promise<string> {
+/**
+ * An HTTP/2 upstream that answers each request with a head and half an answer, and then does that.
+ *
+ * @param isHasty it does not wait for the end of the request
+ */
+async function startHalfway(
+  t: Test, then: (socket: tls.TLSSocket, stream: number) => void, isHasty = false,
+): Promise<string> {
   const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2'] }, socket => {
     let seen = Buffer.alloc(0)
     socket.on('error', () => {})
@@ -36,7 +42,7 @@ async function startHalfway(t: Test, then: (socket: tls.TLSSocket, stream: numbe
     socket.on('data', (chunk: Buffer) => {
       seen = Buffer.concat([seen, chunk])
       const last = parseFrames(seen.subarray(PREFACE.length))
-        .find(({ type, flags }) => type === DATA && (flags & END_STREAM) !== 0)
+        .find(({ type, flags }) => type === DATA && (isHasty || (flags & END_STREAM) !== 0))
       if (!last) return
       seen = Buffer.alloc(0)
       const head = headerBlock([[':status', '200'], ['content-type', 'application/json']])
@@ -83,6 +89,40 @@ routes: [{ to: up }]
     }
   })
 }
+
+t.test('an answer over HTTP/2 that ends before its request, which is reset then, is whole', async t => {
+  const seen = Promise.withResolvers<void>()
+  const url = await startHalfway(t, (socket, stream) => {
+    socket.write(Buffer.concat([
+      frame(DATA, END_STREAM, stream, Buffer.from('1}')), reset(stream, NO_ERROR),
+      frame(PING, 0, 0, Buffer.alloc(8)),
+    ]))
+    socket.on('data', (chunk: Buffer) => {
+      if (chunk.includes(frame(PING, ACK, 0, Buffer.alloc(8)))) seen.resolve()
+    })
+  }, true)
+  const transport = createTransport({ origin: url, socketPath: null, connectTimeout: 30_000, ca })
+  t.teardown(() => transport.destroy())
+  const body = Buffer.alloc(100_000, 'more than the window of a stream')
+  const answer = await new Promise((resolve, reject) => {
+    let text = ''
+    transport.send({ method: 'POST', path: '/', headers: [], body }, {
+      onRequestStart: () => {},
+      onResponseStart: () => {},
+      onResponseData: (controller, chunk) => {
+        // What follows is all there before the rest is taken.
+        if (text === '') {
+          controller.pause()
+          void seen.promise.then(() => controller.resume())
+        }
+        text += chunk
+      },
+      onResponseEnd: () => resolve(text),
+      onResponseError: (_controller, error) => reject(error),
+    })
+  })
+  t.equal(answer, `${HALF}1}`)
+})
 
 t.test('an answer over HTTP/2 that ends with trailers comes whole to who takes it slowly', async t => {
   const body = Buffer.alloc(200_000, 'x')
