@@ -53,6 +53,11 @@ const WINDOW = 20
  */
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 5_000
+/**
+ * Milliseconds that a probe keeps the next one waiting: an answer in one piece may
+ * take minutes to begin, of a candidate that is well.
+ */
+const PROBE_PATIENCE = 10_000
 /** What a candidate may ask for at most with Retry-After. */
 const LONGEST_COOL = 60_000
 /** Weight of the newest first-byte time in its average. */
@@ -89,7 +94,7 @@ export class Health {
     if (!record) return isDown ? { ...UNKNOWN, circuit: 'open', opensIn: Infinity } : UNKNOWN
     const now = this.#options.clock.monotonic()
     const opensIn = isDown ? Infinity : Math.max(0, record.openUntil - now)
-    const circuit = isDown ? 'open' : record.openUntil === 0 ? 'closed' : record.probing ? 'probing' : 'open'
+    const circuit = isDown ? 'open' : record.openUntil === 0 ? 'closed' : record.probes > 0 ? 'probing' : 'open'
     return {
       circuit,
       opensIn: circuit === 'open' ? opensIn : 0,
@@ -110,21 +115,20 @@ export class Health {
     return [...ids, ...unasked.filter(id => this.#isDown(id))].map(id => [id, this.condition(id)])
   }
 
-  /** May it be asked now? An open circuit lets one probe through when its time is up. */
+  /** May it be asked now? An open circuit lets one probe after the other through when its time is up. */
   allows(id: CandidateId): boolean {
     if (this.#isDown(id)) return false
     const record = this.#records.get(id)
     if (!record || record.openUntil === 0) return true
-    return !record.probing && this.#options.clock.monotonic() >= record.openUntil
+    const now = this.#options.clock.monotonic()
+    return now >= record.openUntil && record.mayBeProbed(now)
   }
 
   /** An attempt at the candidate begins. */
   begin(id: CandidateId): Trial {
     const record = this.#records.get(id) ?? this.#remember(id)
     record.inFlight++
-    const probe = record.openUntil !== 0 && !record.probing
-    if (probe) record.probing = true
-    return new RunningTrial(record, probe, this.#options)
+    return new RunningTrial(record, this.#options)
   }
 
   /**
@@ -187,14 +191,15 @@ class RunningTrial implements Trial {
   readonly #options: HealthOptions
   /** On the monotonic clock. */
   readonly #beganAt: number
-  #probe: boolean
+  #isProbe: boolean
   #over = false
 
-  constructor(record: CandidateRecord, probe: boolean, options: HealthOptions) {
+  constructor(record: CandidateRecord, options: HealthOptions) {
     this.#record = record
-    this.#probe = probe
     this.#options = options
     this.#beganAt = options.clock.monotonic()
+    this.#isProbe = record.openUntil !== 0 && record.mayBeProbed(this.#beganAt)
+    if (this.#isProbe) record.beginProbe(this.#beganAt)
   }
 
   answered(firstByteMs: number): void {
@@ -228,8 +233,8 @@ class RunningTrial implements Trial {
   }
 
   #endProbe(): void {
-    if (this.#probe) this.#record.probing = false
-    this.#probe = false
+    if (this.#isProbe) this.#record.probes--
+    this.#isProbe = false
   }
 }
 
@@ -237,7 +242,10 @@ const NEVER_ASKED = { since: -Infinity, until: 0 }
 
 class CandidateRecord {
   inFlight = 0
-  probing = false
+  /** Those under way that have no answer yet. */
+  probes = 0
+  /** On the monotonic clock: when the last of them began. */
+  #probedAt = 0
   /** On the monotonic clock; 0 = closed. */
   openUntil = 0
   firstByteMs: number | null = null
@@ -253,6 +261,16 @@ class CandidateRecord {
   #openings = 0
   /** The latest outcomes, oldest first; true = failed. */
   readonly #latest: boolean[] = []
+
+  /** Does no probe keep the next one waiting? */
+  mayBeProbed(now: number): boolean {
+    return this.probes === 0 || now - this.#probedAt >= PROBE_PATIENCE
+  }
+
+  beginProbe(now: number): void {
+    this.probes++
+    this.#probedAt = now
+  }
 
   /**
    * It is well as far as something says that began at `since`: what it was asked before

@@ -67,6 +67,28 @@ t.test('one probe at a time, when the pause is over', t => {
   t.end()
 })
 
+t.test('a probe that takes its time to answer does not keep the next one waiting for long', t => {
+  const { clock, health, fail } = setUp()
+  fail(3)
+  clock.advance(1_000)
+  const slow = health.begin('a')
+  clock.advance(9_999)
+  t.notOk(health.allows('a'))
+  clock.advance(1)
+  t.ok(health.allows('a'))
+  const next = health.begin('a')
+  t.notOk(health.allows('a'), 'nor does that one let all through')
+  t.match(health.condition('a'), { circuit: 'probing', inFlight: 2 })
+  next.answered(5)
+  t.match(health.condition('a'), { circuit: 'closed' })
+  fail()
+  t.match(health.condition('a'), { circuit: 'probing' }, 'the first has no answer yet')
+  slow.abandoned()
+  next.succeeded()
+  t.match(health.condition('a'), { circuit: 'closed', inFlight: 0 })
+  t.end()
+})
+
 t.test('a probe whose client left leaves the place to the next one', t => {
   const { clock, health, fail } = setUp()
   fail(3)
