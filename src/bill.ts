@@ -17,6 +17,20 @@ export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
   return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
 }
 
+/** The same where other models had a part in it: each at its own price. */
+export function billForAll(
+  settled: Settled, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
+): Bill {
+  const { makers, ...own } = settled
+  const bill = billFor(own, quoted)
+  if (!makers || !settled.billed) return bill
+  const others = makers.others.map(({ model, usage }) => {
+    const unread = usage.inputTokens === null || usage.outputTokens === null
+    return billFor({ ...own, usage, unread }, model === null ? null : priceOf(model))
+  })
+  return joinBills([bill, ...others].map(bill => ({ record: undefined, bill })))
+}
+
 /** What was read has a cost; but where text passed unread that is paid for, it is not all. */
 function costOf({ usage, unread }: Settled, price: Price | null): bigint | null {
   return unread && price?.output !== undefined ? null : cost(usage, price)
@@ -54,7 +68,8 @@ export function addCost(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a + b
 }
 
-function note(record: AttemptRecord, { usage: { inputTokens, outputTokens }, billed, costPico }: Bill): void {
+/** Notes in an attempt's record what it contributed. */
+export function note(record: AttemptRecord, { usage: { inputTokens, outputTokens }, billed, costPico }: Bill): void {
   if (!billed) return
   if (inputTokens !== null) record.inputTokens = inputTokens
   if (outputTokens !== null) record.outputTokens = outputTokens

@@ -1,13 +1,13 @@
-import { billFor, joinBills } from './bill.ts'
+import { billFor, billForAll, joinBills, note } from './bill.ts'
 import type { Part } from './bill.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { finalRow } from './ledger-row.ts'
 import type { LedgerRow } from './ledger/row.ts'
-import { formatUsd } from './metering/cost.ts'
+import { cost, formatUsd } from './metering/cost.ts'
 import { settleUsage } from './metering/settle.ts'
-import type { Answer, Bill } from './metering/settle.ts'
+import type { Answer, Bill, Settled } from './metering/settle.ts'
 import { priceFor } from './metering/tier-price.ts'
 import { transcribe } from './transcribe.ts'
 import { withUnpacked } from './unpacked.ts'
@@ -29,22 +29,23 @@ export async function settle(
     exchange.reservation?.leave()
     const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
     const settling = unpacked(gateway, exchange, answer => {
-      exchange.quoted = priceFor(exchange.quoted, answer)
-      return settleUsage({
+      const settled = settleUsage({
         endpoint: endpoint.name,
         end,
         answer,
         request: exchange.prompt,
         abandoned: gateway.config.billing.abandoned,
       }, counter)
+      const price = (last: Settled) => priced(gateway, exchange, answer, last)
+      return settled instanceof Promise ? settled.then(price) : price(settled)
     })
     // Should the process die while it is counted, the ledger tells how it ended.
     const isCounted = settling instanceof Promise || exchange.session !== null || exchange.earlier.length > 0
     if (isCounted && exchange.entry) ledger?.progress(exchange.entry)
-    const last = settling instanceof Promise ? await settling : settling
-    let bill = billFor(last, exchange.quoted)
+    let bill = settling instanceof Promise ? await settling : settling
     if (exchange.session !== null) bill = await exchange.session.end()
-    else if (exchange.earlier.length > 0) bill = await joined(exchange, bill)
+    if (exchange.earlier.length > 0) bill = await joined(exchange, bill)
+    else noteIfJoined(exchange, bill)
     const row = finalRow(exchange, bill)
     ledger?.close(row, exchange.entry)
     transcribe(gateway, exchange)
@@ -62,6 +63,24 @@ export async function settle(
   } catch (err) {
     gateway.log.error({ request: exchange.id, err }, 'an exchange could not be settled')
   }
+}
+
+/** What an answer costs, at the price of the model and of the tier that it was served by. */
+function priced(
+  { accounts: { prices } }: Gateway, exchange: Exchange, answer: Answer | null, settled: Settled,
+): Bill {
+  const { candidate, startedWall } = exchange
+  const priceOf = (model: string) => prices.priceOf(candidate?.upstream.url ?? null, model, new Date(startedWall))
+  const server = settled.makers?.server ?? null
+  exchange.quoted = priceFor(server === null ? exchange.quoted : priceOf(server), answer)
+  return billForAll(settled, exchange.quoted, priceOf)
+}
+
+/** Several prices make up a cost that the row's price does not explain: then its attempt tells it as one. */
+function noteIfJoined({ attempts, quoted }: Exchange, bill: Bill): void {
+  const last = attempts.at(-1)
+  const { billed, costPico, usage } = bill
+  if (last && billed && costPico !== null && cost(usage, quoted?.price ?? null) !== costPico) note(last, bill)
 }
 
 /** The bill of an answer of which others brought the parts before the last. */

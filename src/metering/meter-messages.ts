@@ -36,7 +36,7 @@ export class MessagesMeter extends EventMeter {
   reading(): Reading | null {
     if (this.#fields === null) return null
     const reading = readUsage('messages', Object.fromEntries(this.#fields), this.terminated === true)
-    return reading && { usage: reading.usage, suspect: reading.suspect || this.#suspect }
+    return reading && { ...reading, suspect: reading.suspect || this.#suspect }
   }
 
   override get serviceTier(): string | null {

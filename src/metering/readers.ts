@@ -1,6 +1,8 @@
 import type { EndpointName } from '../protocols/names.ts'
 import { Figures, MOST, isObject, rest, within } from './figures.ts'
 import type { JsonObject } from './figures.ts'
+import { readMakers, readMessages } from './readers-messages.ts'
+import type { Makers } from './readers-messages.ts'
 import { blankUsage } from './usage.ts'
 import type { Usage } from './usage.ts'
 
@@ -9,6 +11,8 @@ export interface Reading {
   readonly usage: Usage
   /** A figure was nonsense and reads as null, or figures contradict each other. */
   readonly suspect: boolean
+  /** Absent: all of it is of the model that was asked. */
+  readonly makers?: Makers
 }
 
 type Reader = (usage: JsonObject, figures: Figures, final: boolean) => Usage
@@ -46,7 +50,8 @@ export function readUsage(endpoint: EndpointName, value: unknown, final = true):
   if (!isObject(value)) return { usage: blankUsage(), suspect: true }
   const figures = new Figures()
   const usage = reader(value, figures, final)
-  return { usage, suspect: figures.suspect }
+  const makers = endpoint === 'messages' ? readMakers(value, figures) : null
+  return { usage, suspect: figures.suspect, ...makers && { makers } }
 }
 
 /** Chat and legacy completions: prompt_tokens includes what was cached. */
@@ -206,64 +211,6 @@ function readSpeech(usage: JsonObject, f: Figures): Usage {
     inputTokens: f.needed(usage.input_tokens),
     outputTokens,
     outputAudioTokens: outputTokens,
-  }
-}
-
-/**
- * The messages protocol: input_tokens excludes what was read from and written to
- * the cache. Where the writes are not split by lifetime they count as 5m. What
- * the vendor used to compact the context stands beside the figures at the top.
- *
- * Source: Anthropic's SDK, "BetaIterationsUsage".
- */
-function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
-  let sum = readMessage(usage, f, final)
-  for (const iteration of f.array(usage.iterations)) {
-    const one = f.object(iteration)
-    if (one.type === 'compaction') sum = withCompaction(sum, readMessage(one, f, true))
-  }
-  return sum
-}
-
-function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
-  const fresh = f.needed(usage.input_tokens)
-  const cachedInputTokens = f.count(usage.cache_read_input_tokens)
-  const split = f.object(usage.cache_creation)
-  let short = f.count(split.ephemeral_5m_input_tokens)
-  let long = f.count(split.ephemeral_1h_input_tokens)
-  const splitSum = short === null && long === null ? null : (short ?? 0) + (long ?? 0)
-  const written = f.count(usage.cache_creation_input_tokens) ?? splitSum
-  if (splitSum !== null && written !== null && splitSum > written) {
-    f.suspect = true
-    long = null
-  }
-  short = rest(written, long)
-  // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
-  const inputTokens = f.suspect || fresh === null ? null : fresh + (cachedInputTokens ?? 0) + (written ?? 0)
-  const outputTokens = final ? f.needed(usage.output_tokens) : f.count(usage.output_tokens)
-  return {
-    ...blankUsage(),
-    inputTokens,
-    cachedInputTokens,
-    cacheWrite5mTokens: short,
-    cacheWrite1hTokens: long,
-    outputTokens,
-    reasoningTokens: f.part(f.object(usage.output_tokens_details).thinking_tokens, outputTokens),
-  }
-}
-
-/** A total is known if both addends are; a part that is absent is 0. */
-function withCompaction(message: Usage, compaction: Usage): Usage {
-  const total = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b)
-  const part = (a: number | null, b: number | null) => (a === null ? b : a + (b ?? 0))
-  return {
-    ...message,
-    inputTokens: total(message.inputTokens, compaction.inputTokens),
-    cachedInputTokens: part(message.cachedInputTokens, compaction.cachedInputTokens),
-    cacheWrite5mTokens: part(message.cacheWrite5mTokens, compaction.cacheWrite5mTokens),
-    cacheWrite1hTokens: part(message.cacheWrite1hTokens, compaction.cacheWrite1hTokens),
-    outputTokens: total(message.outputTokens, compaction.outputTokens),
-    reasoningTokens: part(message.reasoningTokens, compaction.reasoningTokens),
   }
 }
 

@@ -2,6 +2,7 @@ import type { EndpointName } from '../protocols/names.ts'
 import { isErrorBody, isReceipt, readBodyUsage } from './body.ts'
 import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
+import type { Makers } from './readers-messages.ts'
 import type { Reading } from './readers.ts'
 import { BYTES_PER_TOKEN, readCharacters, roughTokens } from './request.ts'
 import { blankUsage, knownInput, knownOutput } from './usage.ts'
@@ -37,6 +38,8 @@ export interface Settled {
   readonly suspect: boolean
   /** Text was generated that passed unread, so that nobody knows how much. */
   readonly unread: boolean
+  /** Absent: all of it is of the model that was asked. */
+  readonly makers?: Makers
 }
 
 /** What an exchange used, and what that costs. */
@@ -188,12 +191,14 @@ class Settlement {
   }
 
   #settled(usage: Usage): Settled {
+    const makers = this.#reading?.makers
     return {
       usage,
       source: this.#source,
       billed: true,
       suspect: this.#reading?.suspect ?? false,
       unread: this.#shape === 'text' && usage.outputTokens === null,
+      ...makers && { makers },
     }
   }
 

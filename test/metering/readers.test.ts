@@ -281,6 +281,23 @@ t.test('messages: what a compaction used stands beside the figures at the top', 
   t.equal(readUsage('messages', { ...usage, iterations: 'many' })?.suspect, true)
 })
 
+t.test('messages: the models that made an answer beside the one that was asked', async t => {
+  const used = { input_tokens: 5, output_tokens: 1 }
+  const read = (...iterations: object[]) => readUsage('messages', { ...used, iterations })
+  t.equal(read({ type: 'message', model: 'm', ...used })?.makers, undefined)
+  t.strictSame(read({ type: 'advisor_message', model: 'wise', ...used })?.makers, {
+    server: null, others: [{ model: 'wise', usage: { ...blankUsage(), inputTokens: 5, outputTokens: 1 } }],
+  })
+  const declined = { type: 'message', model: 'm', ...used }
+  const served = { type: 'fallback_message', model: 'n', ...used }
+  t.match(read(declined, served)?.makers, { server: 'n', others: [{ model: 'm' }] })
+  t.strictSame(read({ ...declined, output_tokens: 0 }, served)?.makers, { server: 'n', others: [] })
+  t.equal(read({ type: 'advisor_message', model: 5, ...used })?.makers?.others[0]?.model, null)
+  t.match(read({ type: 'advisor_message', model: 'wise', ...used, input_tokens: -1 }), {
+    suspect: true, makers: { others: [{ usage: { inputTokens: null } }] },
+  })
+})
+
 t.test('generate: thoughts stand beside the candidates, tool results are further input', async t => {
   t.strictSame(
     readUsage('generate.content', {
