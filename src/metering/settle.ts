@@ -187,7 +187,7 @@ class Settlement {
     if (this.#input.abandoned === 'none') return free()
     const inputTokens = await this.#prompt()
     if (inputTokens === null) return free()
-    return this.#settled({ ...blankUsage(), inputTokens, outputTokens: 0 })
+    return this.#settled({ ...blankUsage(), inputTokens, outputTokens: 0, characters: this.#characters })
   }
 
   #settled(usage: Usage): Settled {
@@ -231,8 +231,14 @@ class Settlement {
     return this.#reported
   }
 
+  /** Of text that was to be spoken. */
+  get #characters(): number | null {
+    const { request } = this.#input
+    return request && this.#shape === 'speech' ? readCharacters(request) : null
+  }
+
   #withCharacters(): Usage {
-    const characters = this.#input.request && readCharacters(this.#input.request)
+    const characters = this.#characters
     if (characters !== null || this.#reported.inputTokens !== null) this.#reports = true
     return { ...this.#reported, characters }
   }

@@ -413,6 +413,10 @@ t.test('images, transcripts, speech: as the answer and the request tell', async 
       billed: true,
     })
   }
+  const left: Answer = { kind: 'none', delivered: false }
+  t.strictSame(facts(await settle('audio.speech', 'client_gone', left, { request })), {
+    inputTokens: count('Hello ü'), outputTokens: 0, characters: 7, source: 'estimated', billed: true,
+  }, 'the prompt of who left are its characters, too')
   t.strictSame(
     facts(await settle('audio.speech', 'complete', streamed('audio.speech', speech.events), { request })),
     {
