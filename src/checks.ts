@@ -73,21 +73,25 @@ class Check {
   }
 
   async #ask(): Promise<void> {
-    const { config: { name, health: config } } = this.#upstream
-    const { clock, health, log } = this.#parts
-    const outcome = await this.#outcome()
+    const { health: config } = this.#upstream.config
+    const why = await this.#outcome()
     if (this.#stopped || config === null) return
-    const isWell = health.checked(name, outcome === null)
-    if (isWell !== this.#isWell) {
-      if (isWell) log.info({ upstream: name }, 'the upstream is well again')
-      else log.warn({ upstream: name, why: outcome }, 'the upstream is not well')
-      this.#isWell = isWell
-    }
-    this.#timer = clock.setTimeout(() => void this.#ask(), config.every)
+    if (why !== UNTOLD) this.#note(why)
+    this.#timer = this.#parts.clock.setTimeout(() => void this.#ask(), config.every)
   }
 
-  /** @returns null when it is well; otherwise why it is not */
-  async #outcome(): Promise<string | null> {
+  #note(why: string | null): void {
+    const { name } = this
+    const { health, log } = this.#parts
+    const isWell = health.checked(name, why === null)
+    if (isWell === this.#isWell) return
+    if (isWell) log.info({ upstream: name }, 'the upstream is well again')
+    else log.warn({ upstream: name, why }, 'the upstream is not well')
+    this.#isWell = isWell
+  }
+
+  /** @returns null when it is well; otherwise why it is not, or UNTOLD */
+  async #outcome(): Promise<string | typeof UNTOLD | null> {
     const { clock, proxy, newId } = this.#parts
     const { config, url, prefix, transport } = this.#upstream
     const limit = Math.min(LONGEST, Math.max(1_000, config.health?.every ?? 0))
@@ -117,7 +121,7 @@ class Check {
     this.#attempt = attempt
     const error = await attempt.run(proxy)
     deadlines.stop()
-    if (error !== null && error !== ENOUGH) return error.code
+    if (error !== null && error !== ENOUGH) return error.code === 'overloaded' ? UNTOLD : error.code
     return sink.status >= 200 && sink.status < 300 ? null : `status ${sink.status}`
   }
 }
@@ -139,5 +143,8 @@ class StatusAlone implements AnswerSink {
 
   broken(): void {}
 }
+
+/** The gateway had no descriptor left, say, which tells nothing of the upstream. */
+const UNTOLD = Symbol('untold')
 
 const ENOUGH = new GatewayError('internal', 'a check has what it wants')

@@ -1,5 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
+import pino from 'pino'
 import t from 'tap'
+import { Checks } from '../src/checks.ts'
+import type { LiveUpstream } from '../src/gateway.ts'
+import { createProxy } from '../src/proxy/attempt.ts'
+import type { ResponseHandler } from '../src/proxy/transport.ts'
+import { Health } from '../src/routing/health.ts'
 import { DIALECTS, ask } from './failover/asking.ts'
+import { FakeClock } from './support/fake-clock.ts'
 import { startTestGateway } from './support/gateway.ts'
 import { startRawUpstream, startUpstream } from './support/upstream.ts'
 
@@ -85,6 +93,37 @@ routes: [{ to: [silent, resetting] }]
     { upstream: 'resetting', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
     { upstream: 'silent', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
   ]))
+})
+
+t.test('what the gateway lacks itself is no fault of the upstream', async t => {
+  const clock = new FakeClock()
+  const health = new Health({ clock, random: Math.random })
+  let code = 'EMFILE'
+  let asked = 0
+  const transport = {
+    send(_request: unknown, handler: ResponseHandler) {
+      asked++
+      handler.onResponseError?.(null as never, Object.assign(new Error(code), { code }))
+    },
+  }
+  const config = { name: 'a', headers: {}, auth: null, health: { path: '/', every: 1_000 } }
+  const upstream = { config, url: new URL('http://a'), prefix: '', transport } as unknown as LiveUpstream
+  const checks = new Checks([upstream], {
+    clock, log: pino({ level: 'silent' }), proxy: createProxy(), health, newId: () => 'id',
+  })
+  const pass = async (times: number) => {
+    for (const until = asked + times; asked < until; await setImmediate()) clock.advance(1_000)
+  }
+  checks.start()
+  await pass(10)
+  t.equal(health.failsChecks('a'), false)
+  code = 'ECONNREFUSED'
+  await pass(10)
+  t.equal(health.failsChecks('a'), true)
+  code = 'ENFILE'
+  await pass(10)
+  t.equal(health.failsChecks('a'), true, 'nor does it make up for one')
+  checks.stop()
 })
 
 t.test('a gateway that is closed asks no more', async t => {
