@@ -26,21 +26,16 @@ export function compileGlob(glob: string): Match {
   }
 }
 
-/** A test that passes when one of the globs does. Plain names cost one look-up, however many. */
+/**
+ * A test that passes when one of the globs does. Plain names cost one look-up, however many.
+ * A glob passes where one of them matches everything that it matches: its stars are letters that
+ * no literal can equal, so only a star can take them in.
+ */
 export function compileGlobs(globs: readonly string[]): Match {
   const names = new Set(globs.filter(glob => !glob.includes('*')))
   const patterns = globs.filter(glob => glob.includes('*')).map(compileGlob)
   if (patterns.length === 0) return text => names.has(text)
   return text => names.has(text) || patterns.some(matches => matches(text))
-}
-
-/**
- * Does `a` match everything that `b` matches? The stars of `b` are letters that
- * no literal of `a` can equal, so only a star of `a` can take them in: matching
- * `a` against the text of `b` is the exact answer.
- */
-export function globCovers(a: string, b: string): boolean {
-  return compileGlob(a)(b)
 }
 
 /**
@@ -54,4 +49,10 @@ export function globsOverlap(a: string, b: string): boolean {
   const tails = [a, b].map(glob => glob.slice(glob.lastIndexOf('*') + 1)) as [string, string]
   const headsAgree = heads[0].startsWith(heads[1]) || heads[1].startsWith(heads[0])
   return headsAgree && (tails[0].endsWith(tails[1]) || tails[1].endsWith(tails[0]))
+}
+
+/** A test that passes for a glob where it and one of these match the same text. */
+export function compileOverlaps(globs: readonly string[]): Match {
+  const matches = compileGlobs(globs)
+  return glob => matches(glob) || (glob.includes('*') && globs.some(other => globsOverlap(other, glob)))
 }

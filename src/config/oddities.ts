@@ -1,5 +1,5 @@
 import type { Findings } from './findings.ts'
-import { globCovers, globsOverlap } from './glob.ts'
+import { compileGlob, compileGlobs, compileOverlaps } from './glob.ts'
 import type { Config, Route } from './types.ts'
 
 /** Warns of what is allowed but hardly meant. For configurations without an error. */
@@ -31,12 +31,25 @@ function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): voi
 }
 
 function hiddenRoutes(routes: readonly Route[], findings: Findings): void {
-  for (const [place, route] of routes.entries()) {
-    const earlier = routes.slice(0, place).find(before => covers(before, route))
+  const before: { readonly line: number, readonly covers: (route: Route) => boolean }[] = []
+  for (const route of routes) {
+    const earlier = before.find(({ covers }) => covers(route))
+    before.push({ line: route.line, covers: compileCover(route) })
     if (!earlier) continue
     const message = `no request reaches this route: the one on line ${earlier.line} takes all that it matches`
     findings.warn(['routes', route.index], message)
   }
+}
+
+/**
+ * A test that passes for routes whose requests this one takes, all of them. One without models also
+ * takes requests that name none, so one with models never covers it.
+ */
+function compileCover({ path, models }: Route): (other: Route) => boolean {
+  const takesPath = path === null ? () => true : compileGlob(path)
+  const takesModel = models === null ? null : compileGlobs(models)
+  return other => takesPath(other.path ?? '*')
+    && (takesModel === null || (other.models?.every(takesModel) ?? false))
 }
 
 function resumedByNobody(routes: readonly Route[], findings: Findings): void {
@@ -48,21 +61,13 @@ function resumedByNobody(routes: readonly Route[], findings: Findings): void {
   }
 }
 
-/** A route without models also takes requests that name none, so one with models never covers it. */
-function covers(a: Route, b: Route): boolean {
-  if (a.path !== null && !globCovers(a.path, b.path ?? '*')) return false
-  const { models } = a
-  if (models === null) return true
-  return b.models?.every(glob => models.some(other => globCovers(other, glob))) ?? false
-}
-
 function unservedModels({ routes, keys }: Config, findings: Findings): void {
   if (routes.some(route => route.models === null)) return
-  const served = routes.flatMap(route => route.models ?? [])
+  const isServed = compileOverlaps(routes.flatMap(route => route.models ?? []))
   const known = new Map<string, boolean>()
   for (const [index, key] of keys.entries()) {
     for (const [place, glob] of (key.models ?? []).entries()) {
-      if (!known.has(glob)) known.set(glob, served.some(other => globsOverlap(other, glob)))
+      if (!known.has(glob)) known.set(glob, isServed(glob))
       if (known.get(glob)) continue
       const list = ['keys', index, 'models']
       const item = [...list, place]

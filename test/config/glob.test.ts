@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compileGlob, compileGlobs, globCovers, globsOverlap } from '../../src/config/glob.ts'
+import { compileGlob, compileGlobs, compileOverlaps, globsOverlap } from '../../src/config/glob.ts'
 
 /** Few letters, so that pieces repeat and overlap. */
 const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.', '['), maxLength: 12 })
@@ -60,22 +60,27 @@ t.test('many stars against a long text take no longer than a look at each piece'
   t.notOk(hostile('a'.repeat(20_000)), 'a backtracking matcher would not come back')
 })
 
-t.test('globCovers: nothing that the second takes escapes the first', async t => {
-  t.ok(globCovers('/v1/*', '/v1/chat/*'))
-  t.ok(globCovers('*', 'gpt-*'))
-  t.ok(globCovers('gpt-*', 'gpt-*-mini'))
-  t.notOk(globCovers('gpt-*-mini', 'gpt-*'))
-  t.notOk(globCovers('fast', 'f*'))
-  t.notOk(globCovers('a*a', '*a'))
+/** Does `a` match everything that `b` matches? */
+function covers(a: string, b: string): boolean {
+  return compileGlobs([a])(b)
+}
+
+t.test('a glob that passes as a text matches nothing that escapes the other', async t => {
+  t.ok(covers('/v1/*', '/v1/chat/*'))
+  t.ok(covers('*', 'gpt-*'))
+  t.ok(covers('gpt-*', 'gpt-*-mini'))
+  t.notOk(covers('gpt-*-mini', 'gpt-*'))
+  t.notOk(covers('fast', 'f*'))
+  t.notOk(covers('a*a', '*a'))
   fc.assert(fc.property(glob, glob, text, (a, b, text) =>
-    !globCovers(a, b) || !matches(b, text) || matches(a, text)), { numRuns: 2000 })
+    !covers(a, b) || !matches(b, text) || matches(a, text)), { numRuns: 2000 })
 })
 
-t.test('globCovers: what it denies has an example', async () => {
+t.test('one that does not pass has an example', async () => {
   fc.assert(fc.property(glob, glob, (a, b) => {
     // A letter that neither glob has stands for what the stars of b may take.
     const example = b.replaceAll('*', 'z')
-    return globCovers(a, b) || !matches(a, example)
+    return covers(a, b) || !matches(a, example)
   }))
 })
 
@@ -100,4 +105,9 @@ t.test('globsOverlap: what it grants has an example', async () => {
     const example = [head, ...parts[0].slice(1, -1), ...parts[1].slice(1, -1), tail].join('')
     return matches(a, example) && matches(b, example)
   }))
+})
+
+t.test('of many, one that overlaps is found as among them one by one', async () => {
+  fc.assert(fc.property(fc.array(glob, { maxLength: 5 }), glob, (globs, other) =>
+    compileOverlaps(globs)(other) === globs.some(each => globsOverlap(each, other))), { numRuns: 2000 })
 })
