@@ -2,6 +2,7 @@ import { checkModel, modelRequired, routeFor } from './admission.ts'
 import { GatewayError, upgradeRequired } from './errors.ts'
 import { identityOf } from './auth/keyring.ts'
 import { compileGlobs } from './config/glob.ts'
+import { CREDENTIAL_NAME } from './config/secrets.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
 import { pathThere } from './path-there.ts'
 import { checkSlashes, classifyPath, isApiPath, isOwn } from './protocols/endpoint.ts'
@@ -104,7 +105,7 @@ function destination(
   const base = upstream.url === null ? 'simulator:' : upstream.url.href.replace(/\/+$/, '')
   const auth = upstream.auth ? { ...upstream.auth, value: mask(upstream.auth.value) } : null
   const added = Object.fromEntries(Object.entries(upstream.headers).map(([name, value]) =>
-    [name, CREDENTIAL.test(name) ? mask(value) : value] as const))
+    [name, CREDENTIAL_NAME.test(name) ? mask(value) : value] as const))
   return {
     target,
     url: base + pathThere(upstream, renamed === null ? path : renamePath(classified, path, renamed))
@@ -122,9 +123,6 @@ function destination(
   }
 }
 
-
-/** Names of headers that vendors and their proxies read credentials from. */
-const CREDENTIAL = /auth|key|token|secret|passw|credential|cookie|signature/i
 
 /** `Bearer sk-proj-abcdef` becomes `Bearer sk-p…`: enough to tell two keys apart, too little to use one. */
 function mask(value: string): string {

@@ -4,8 +4,8 @@ import type { JsonSchema } from './json-schema.ts'
 import { nearest } from './nearest.ts'
 import type { Range, SourceText } from './source-text.ts'
 
-/** Names that hold a credential wherever they stand. */
-const SECRET_NAME = /(^|[_-])(api_?key|key|token|secret|pass(word|wd)?|bearer|authorization|credentials?)$/i
+/** Names of settings and of headers that hold a credential wherever they stand. */
+export const CREDENTIAL_NAME = /auth|bearer|cookie|credential|key|pass(?:$|wd|word|phrase)|secret|signature|token/i
 const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
 const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
@@ -30,7 +30,7 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
     const { text, faulty, at } = located
     const isSecret = schemas.some(({ writeOnly }) => writeOnly)
     const isExpected = schemas.some(takesScalar)
-    const isOdd = !isExpected && (near || SECRET_NAME.test(name)) && !isHarmless(located)
+    const isOdd = !isExpected && (near || CREDENTIAL_NAME.test(name)) && !isHarmless(located)
     // Nothing stands where its key does: a name, or a name and a secret without the colon.
     const isName = located.value === null && !faulty && words.has(name)
     if (text !== null || faulty) {
