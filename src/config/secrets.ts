@@ -5,7 +5,8 @@ import { nearest } from './nearest.ts'
 import type { Range, SourceText } from './source-text.ts'
 
 /** Names of settings and of headers that hold a credential wherever they stand. */
-export const CREDENTIAL_NAME = /auth|bearer|cookie|credential|key|pass(?:$|wd|word|phrase)|secret|signature|token/i
+export const CREDENTIAL_NAME =
+  /auth|bearer|cookie|credential|key|pass(?:$|wd|word|phrase)|secret|signature|token/i
 const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
 const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
