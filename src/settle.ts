@@ -5,6 +5,7 @@ import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { finalRow } from './ledger-row.ts'
 import type { LedgerRow } from './ledger/row.ts'
+import type { Outcome } from './limits/types.ts'
 import { cost, formatUsd } from './metering/cost.ts'
 import { settleUsage } from './metering/settle.ts'
 import type { Answer, Bill, Settled } from './metering/settle.ts'
@@ -23,46 +24,44 @@ export async function settle(
   const { endpoint } = exchange.classified
   if (endpoint.name === 'status') return
   try {
-    const { counter, ledger } = gateway.accounts
+    const { ledger } = gateway.accounts
     exchange.ended = { failure, at: gateway.clock.monotonic() }
     // To count what it used may take a while, in which its key can have another in its place.
     exchange.reservation?.leave()
-    const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
-    const settling = unpacked(gateway, exchange, answer => {
-      const settled = settleUsage({
-        endpoint: endpoint.name,
-        end,
-        answer,
-        request: exchange.prompt,
-        abandoned: gateway.config.billing.abandoned,
-      }, counter)
-      const price = (last: Settled) => priced(gateway, exchange, answer, last)
-      return settled instanceof Promise ? settled.then(price) : price(settled)
-    })
+    const billing = exchange.session?.end() ?? billOf(gateway, exchange, failure)
     // Should the process die while it is counted, the ledger tells how it ended.
-    const isCounted = settling instanceof Promise || exchange.session !== null || exchange.earlier.length > 0
-    if (isCounted && exchange.entry) ledger?.progress(exchange.entry)
-    let bill = settling instanceof Promise ? await settling : settling
-    if (exchange.session !== null) bill = await exchange.session.end()
-    if (exchange.earlier.length > 0) bill = await joined(exchange, bill)
-    else noteIfJoined(exchange, bill)
+    if (billing instanceof Promise && exchange.entry) ledger?.progress(exchange.entry)
+    const bill = billing instanceof Promise ? await billing : billing
+    if (exchange.session !== null) noteIfJoined(exchange, bill)
     const row = finalRow(exchange, bill)
     ledger?.close(row, exchange.entry)
+    if (bill.billed) exchange.reservation?.settle(spent(exchange, bill, row.costPico))
+    else exchange.reservation?.release()
     transcribe(gateway, exchange)
-    const { inputTokens, outputTokens } = bill.usage
-    if (!bill.billed) exchange.reservation?.release()
-    else {
-      const isKnown = !bill.unread && (inputTokens !== null || outputTokens !== null)
-      const counted = isKnown ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
-      const known = exchange.session?.known
-      exchange.reservation?.settle({
-        tokens: counted ?? known?.tokens ?? null, pico: row.costPico ?? known?.pico ?? null,
-      })
-    }
     logLine(gateway, exchange, failure, row, bill.suspect)
   } catch (err) {
     gateway.log.error({ request: exchange.id, err }, 'an exchange could not be settled')
   }
+}
+
+/** What the answer is billed; a promise where something has to be counted or unpacked first. */
+function billOf(
+  gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
+): Bill | Promise<Bill> {
+  const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
+  const settling = unpacked(gateway, exchange, answer => {
+    const settled = settleUsage({
+      endpoint: exchange.classified.endpoint.name,
+      end,
+      answer,
+      request: exchange.prompt,
+      abandoned: gateway.config.billing.abandoned,
+    }, gateway.accounts.counter)
+    const price = (last: Settled) => priced(gateway, exchange, answer, last)
+    return settled instanceof Promise ? settled.then(price) : price(settled)
+  })
+  const whole = (last: Bill) => exchange.earlier.length === 0 ? last : joined(exchange, last)
+  return settling instanceof Promise ? settling.then(whole) : whole(settling)
 }
 
 /** What an answer costs, at the price of the model and of the tier that it was served by. */
@@ -70,10 +69,13 @@ function priced(
   { accounts: { prices } }: Gateway, exchange: Exchange, answer: Answer | null, settled: Settled,
 ): Bill {
   const { candidate, startedWall } = exchange
-  const priceOf = (model: string) => prices.priceOf(candidate?.upstream.url ?? null, model, new Date(startedWall))
+  const url = candidate?.upstream.url ?? null
+  const priceOf = (model: string) => prices.priceOf(url, model, new Date(startedWall))
   const server = settled.makers?.server ?? null
   exchange.quoted = priceFor(server === null ? exchange.quoted : priceOf(server), answer)
-  return billForAll(settled, exchange.quoted, priceOf)
+  const bill = billForAll(settled, exchange.quoted, priceOf)
+  if (settled.makers) noteIfJoined(exchange, bill)
+  return bill
 }
 
 /** Several prices make up a cost that the row's price does not explain: then its attempt tells it as one. */
@@ -81,6 +83,14 @@ function noteIfJoined({ attempts, quoted }: Exchange, bill: Bill): void {
   const last = attempts.at(-1)
   const { billed, costPico, usage } = bill
   if (last && billed && costPico !== null && cost(usage, quoted?.price ?? null) !== costPico) note(last, bill)
+}
+
+/** What limits and budgets are told was used; null = nobody knows, and what was set aside stands. */
+function spent({ session }: Exchange, { usage, unread }: Bill, pico: bigint | null): Outcome {
+  const { inputTokens, outputTokens } = usage
+  const isCounted = !unread && (inputTokens !== null || outputTokens !== null)
+  const tokens = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
+  return { tokens: tokens ?? session?.known.tokens ?? null, pico: pico ?? session?.known.pico ?? null }
 }
 
 /** The bill of an answer of which others brought the parts before the last. */
