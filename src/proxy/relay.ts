@@ -151,7 +151,8 @@ export class Relay implements AnswerSink {
   /** Another answer goes on where the client's stream stands. */
   #follow(status: number, headers: RawHeaders): GatewayError | null {
     const answer = answerHead(status, headers)
-    if (status !== 200 || !isEventStream(answer)) {
+    // The head that the client has tells of no coding.
+    if (status !== 200 || !isEventStream(answer) || answer.coding !== null) {
       return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
     }
     const verdict = this.#host.inspect(answer)

@@ -74,6 +74,14 @@ t.test('a client that does not read when the other answer comes is the one that 
   t.match(expired, [{ code: 'client_stalled' }])
 })
 
+t.test('a stream that comes compressed, behind a head that does not say so, is refused', async t => {
+  const { relay } = await startRelay(t)
+  relay.open()
+  t.match(relay.head(200, [...EVENTS, 'content-encoding', 'gzip'], '1.1'), { code: 'upstream_invalid' })
+  t.ok(relay.waits)
+  t.equal(relay.head(200, [...EVENTS, 'content-encoding', 'identity'], '1.1'), null)
+})
+
 t.test('all was said, but the client has not taken it by the total timeout: one moment more', async t => {
   const said: Observer = { push: () => {}, end: () => {}, terminated: true, atBoundary: true, filter: null }
   const { relay, clock, client } = await startRelay(t, said)
