@@ -266,10 +266,12 @@ export class Relay implements AnswerSink {
       destroyNow(res)
     } else {
       const speak = this.#stream && !this.#out.blocked && !this.#sized && atBoundary
+      const lastWords = speak ? this.#host.lastWords(error) : null
+      if (lastWords !== null) this.#host.onSent?.(Buffer.from(lastWords))
       // All came in one packet, and the head waits still: without it the client had no answer at all.
       if (this.firstByteAt === 0 && !isHttp2(res)) flushHead(res)
       this.#out.flush()
-      abort(res, clock, { lastWords: speak ? this.#host.lastWords(error) : null, sized: this.#sized })
+      abort(res, clock, { lastWords, sized: this.#sized })
     }
     this.#close(fault ?? error)
   }

@@ -125,6 +125,21 @@ t.test('an answer that the client left keeps what it had been sent', async t => 
   t.ok(one && one.answer.total > 0)
 })
 
+t.test('a stream that breaks is kept with what its client is told of that', async t => {
+  const gateway = await startTestGateway(t, CONFIG)
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`,
+    chat('sk-team-a-0123456789', 'Hello', { stream: true, model: 'sim,close_after=1' }))
+  let sent = ''
+  await t.rejects(async () => {
+    for await (const piece of answer.body ?? []) sent += Buffer.from(piece as Uint8Array).toString()
+  })
+  t.match(sent, '"upstream_cut"')
+  await gateway.close()
+
+  const [one] = await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? '')
+  t.equal(textOf(one?.answer.bytes), sent)
+})
+
 t.test('the answer to a request that no upstream took is kept too', async t => {
   const gateway = await startTestGateway(t, CONFIG.replace('simulator: true', 'url: "http://127.0.0.1:9"'))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
