@@ -10,6 +10,7 @@ import { cost, formatUsd } from './metering/cost.ts'
 import { settleUsage } from './metering/settle.ts'
 import type { Answer, Bill, Settled } from './metering/settle.ts'
 import { priceFor } from './metering/tier-price.ts'
+import { toldError } from './told-error.ts'
 import { transcribe } from './transcribe.ts'
 import { withUnpacked } from './unpacked.ts'
 
@@ -48,7 +49,9 @@ export async function settle(
 function billOf(
   gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
 ): Bill | Promise<Bill> {
-  const end = failure === null ? 'complete' : failure.code === 'client_gone' ? 'client_gone' : 'other'
+  // Who leaves on an error leaves nothing behind that was still to come.
+  const isLeft = failure?.code === 'client_gone' && !toldError(exchange)
+  const end = failure === null ? 'complete' : isLeft ? 'client_gone' : 'other'
   const settling = unpacked(gateway, exchange, answer => {
     const settled = settleUsage({
       endpoint: exchange.classified.endpoint.name,

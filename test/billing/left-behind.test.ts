@@ -79,3 +79,26 @@ ${priced('m', 'n')}`)
   const [row] = [...(await books.close()).values()]
   t.match(row, { end: 'client_gone', source: 'none', costPico: 0n })
 })
+
+t.test('a client that leaves on an error which the stream tells pays nothing', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      res.write('data: {"error":{"message":"overloaded"}}\n\n')
+    })
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+${priced('m')}`)
+  const leaving = new AbortController()
+  const answer = await fetch(`${books.gateway.url}/v1/chat/completions`, {
+    method: 'POST', headers: HEADERS, signal: leaving.signal,
+    body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hello' }] }),
+  })
+  await answer.body?.getReader().read()
+  leaving.abort()
+  await books.gateway.waitForLog(line => line.msg === 'exchange')
+  const [row] = [...(await books.close()).values()]
+  t.match(row, { end: 'client_gone', source: 'none', costPico: 0n })
+})
