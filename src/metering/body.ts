@@ -48,7 +48,9 @@ export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | n
 export function readBodyTier(body: Buffer): string | null {
   const cursor = new JsonCursor(withoutMark(body))
   if (cursor.isArray()) return tierIn(lastMetadata(cursor))
-  const [tier, usage, metadata] = members(cursor, [SERVICE_TIER, USAGE, USAGE_METADATA])
+  const [tier, usage, metadata] = members(
+    cursor, [SERVICE_TIER, asItIs], [USAGE, asItIs], [USAGE_METADATA, asItIs],
+  )
   return tierNamed(tier) ?? tierIn(usage) ?? tierIn(metadata)
 }
 
@@ -58,28 +60,18 @@ export function readBodyTier(body: Buffer): string | null {
  * the first choice, and MiniMax, in every answer, a `base_resp` whose code is 0 if it is good.
  */
 export function isErrorBody(body: Buffer): boolean {
-  const cursor = new JsonCursor(withoutMark(body))
-  let error: unknown
-  let base: unknown
-  let isChosen = false
-  if (!cursor.beginObject()) return false
-  while (cursor.nextMember()) {
-    if (cursor.keyIs(CHOICES) && cursor.beginArray()) {
-      isChosen = firstTellsError(cursor)
-      continue
-    }
-    const isError = cursor.keyIs(ERROR)
-    const isBase = cursor.keyIs(BASE_RESP)
-    if (!cursor.skip()) break
-    if (isError) error = cursor.parsed()
-    else if (isBase) base = cursor.parsed()
-  }
-  if (isChosen || (error ?? null) !== null) return true
+  const [error, base, isChosen] = members(
+    new JsonCursor(withoutMark(body)), [ERROR, asItIs], [BASE_RESP, asItIs], [CHOICES, firstTellsError],
+  )
+  if (isChosen === true || (error ?? null) !== null) return true
   return isObject(base) && typeof base.status_code === 'number' && base.status_code !== 0
 }
 
-/** Of the array that the cursor is in, which is passed. */
 function firstTellsError(cursor: JsonCursor): boolean {
+  if (!cursor.beginArray()) {
+    cursor.skip()
+    return false
+  }
   let told: unknown
   let isFirst = true
   while (cursor.nextElement()) {
@@ -92,23 +84,33 @@ function firstTellsError(cursor: JsonCursor): boolean {
 
 /** Is a whole answer only a receipt for one that is made in the background (the responses protocol)? */
 export function isReceipt(body: Buffer): boolean {
-  const status = member(new JsonCursor(body), STATUS)
+  const status = member(new JsonCursor(withoutMark(body)), STATUS)
   return status === 'queued' || status === 'in_progress'
 }
 
+/** What is made of the value that the cursor is at, which is passed; undefined = nothing. */
+type Take = (cursor: JsonCursor) => unknown
+
+const asItIs: Take = cursor => (cursor.skip() ? cursor.parsed() : undefined)
+
 /** The value of a top-level member, the last of that name; undefined when there is none. */
 function member(cursor: JsonCursor, name: Buffer): unknown {
-  return members(cursor, [name])[0]
+  return members(cursor, [name, asItIs])[0]
 }
 
-/** The same of several members, in the order of their names. */
-function members(cursor: JsonCursor, names: readonly Buffer[]): unknown[] {
-  const values: unknown[] = names.map(() => undefined)
+/** The same of several members, or what is made of them, in the order of their names. */
+function members(cursor: JsonCursor, ...wanted: readonly (readonly [name: Buffer, take: Take])[]): unknown[] {
+  const values: unknown[] = wanted.map(() => undefined)
   if (!cursor.beginObject()) return values
   while (cursor.nextMember()) {
-    let wanted = names.length - 1
-    while (wanted >= 0 && !cursor.keyIs(names[wanted]!)) wanted--
-    if (cursor.skip() && wanted >= 0) values[wanted] = cursor.parsed()
+    let at = wanted.length - 1
+    while (at >= 0 && !cursor.keyIs(wanted[at]![0])) at--
+    if (at < 0) {
+      cursor.skip()
+      continue
+    }
+    const value = wanted[at]![1](cursor)
+    if (value !== undefined) values[at] = value
   }
   return values
 }
@@ -125,25 +127,18 @@ function lastMetadata(cursor: JsonCursor): unknown {
 
 /** The pictures are counted, whether or not their tokens are reported. */
 function readImageBody(endpoint: EndpointName, cursor: JsonCursor): Reading | null {
-  let usage: unknown
-  let images: number | null = null
-  if (!cursor.beginObject()) return null
-  while (cursor.nextMember()) {
-    if (cursor.keyIs(DATA) && cursor.isArray()) {
-      images = countElements(cursor)
-      continue
-    }
-    const wanted = cursor.keyIs(USAGE)
-    if (cursor.skip() && wanted) usage = cursor.parsed()
-  }
+  const [usage, images] = members(cursor, [USAGE, asItIs], [DATA, countElements])
   const reading = readUsage(endpoint, usage)
-  if (images === null) return reading
+  if (typeof images !== 'number') return reading
   return { usage: { ...(reading?.usage ?? blankUsage()), images }, suspect: reading?.suspect ?? false }
 }
 
-function countElements(cursor: JsonCursor): number {
+function countElements(cursor: JsonCursor): number | undefined {
+  if (!cursor.beginArray()) {
+    cursor.skip()
+    return undefined
+  }
   let count = 0
-  cursor.beginArray()
   while (cursor.nextElement()) {
     if (cursor.skip()) count++
   }
@@ -152,7 +147,7 @@ function countElements(cursor: JsonCursor): number {
 
 /** verbose_json of models that report no usage has the duration in seconds. */
 function readTranscriptBody(endpoint: EndpointName, cursor: JsonCursor): Reading | null {
-  const [usage, duration] = members(cursor, [USAGE, DURATION])
+  const [usage, duration] = members(cursor, [USAGE, asItIs], [DURATION, asItIs])
   const reading = readUsage(endpoint, usage)
   if (reading || duration === undefined) return reading
   const figures = new Figures()
