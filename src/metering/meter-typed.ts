@@ -20,7 +20,6 @@ export interface TypedEvents {
   readonly pictures: boolean
 }
 
-const TYPE = Buffer.from('type')
 const DELTA = Buffer.from('delta')
 const USAGE = Buffer.from('usage')
 const SERVICE_TIER = Buffer.from('service_tier')
@@ -79,8 +78,6 @@ export class TypedMeter extends EventMeter {
   readonly #events: TypedEvents
   #pictures = 0
   // Of the event being read.
-  #typeStart = 0
-  #typeEnd = 0
   #deltaStart = 0
   #deltaEnd = 0
   #index = 0
@@ -102,12 +99,13 @@ export class TypedMeter extends EventMeter {
 
   protected event(event: SseEvent): void {
     this.terminated ??= false
-    if (!this.#readMembers(event)) return
+    this.#deltaStart = this.#deltaEnd = this.#index = 0
+    if (!this.walk(event)) return
     const { buf } = event
-    if (this.#isOneOf(buf, this.#events.failed)) this.sawError = true
-    if (this.#isOneOf(buf, this.#events.last)) this.#last(event)
-    else if (endsWith(buf, this.#typeStart, this.#typeEnd, DELTA_SUFFIX)) this.#delta(buf)
-    else if (endsWith(buf, this.#typeStart, this.#typeEnd, PICTURE_SUFFIX)) this.sawContent = true
+    if (this.isOneOf(buf, this.#events.failed)) this.sawError = true
+    if (this.isOneOf(buf, this.#events.last)) this.#last(event)
+    else if (endsWith(buf, this.typeStart, this.typeEnd, DELTA_SUFFIX)) this.#delta(buf)
+    else if (endsWith(buf, this.typeStart, this.typeEnd, PICTURE_SUFFIX)) this.sawContent = true
   }
 
   /** The last event says all of it once more, pictures included: that may have been it. */
@@ -115,41 +113,29 @@ export class TypedMeter extends EventMeter {
     this.terminated = null
   }
 
-  /** Finds where the type and the delta stand; the event's name does for a type that is absent. */
-  #readMembers({ buf, dataStart, dataEnd, nameStart, nameEnd }: SseEvent): boolean {
+  protected override member(buf: Buffer): void {
     const { cursor } = this
-    this.#typeStart = nameStart
-    this.#typeEnd = nameEnd
-    this.#deltaStart = this.#deltaEnd = this.#index = 0
-    cursor.reset(buf, dataStart, dataEnd)
-    if (!cursor.beginObject()) return false
-    while (cursor.nextMember()) {
-      if (cursor.keyIs(TYPE) && cursor.string()) {
-        this.#typeStart = cursor.valueStart
-        this.#typeEnd = cursor.valueEnd
-      } else if (cursor.keyIs(DELTA) && cursor.string()) {
-        this.#deltaStart = cursor.valueStart
-        this.#deltaEnd = cursor.valueEnd
-      } else if (cursor.keyIs(OUTPUT_INDEX)) {
-        this.#index = this.index(buf)
-      } else if (cursor.keyIs(ERROR)) {
-        this.errorMember(buf)
-      } else {
-        cursor.skip()
-      }
+    if (cursor.keyIs(DELTA) && cursor.string()) {
+      this.#deltaStart = cursor.valueStart
+      this.#deltaEnd = cursor.valueEnd
+    } else if (cursor.keyIs(OUTPUT_INDEX)) {
+      this.#index = this.index(buf)
+    } else if (cursor.keyIs(ERROR)) {
+      this.errorMember(buf)
+    } else {
+      cursor.skip()
     }
-    return !cursor.broken
   }
 
   #delta(buf: Buffer): void {
     this.sawContent = true
-    if (this.#isOneOf(buf, OTHER_DELTAS)) return
+    if (this.isOneOf(buf, OTHER_DELTAS)) return
     this.textAt(this.#kind(buf), this.#index, true, buf, this.#deltaStart, this.#deltaEnd)
   }
 
   #kind(buf: Buffer): TextKind {
-    if (this.#isOneOf(buf, CONTENT_TYPES)) return 'content'
-    const start = this.#typeStart
+    if (this.isOneOf(buf, CONTENT_TYPES)) return 'content'
+    const start = this.typeStart
     return equals(buf, start, start + REASONING_PREFIX.length, REASONING_PREFIX) ? 'reasoning' : 'tool'
   }
 
@@ -183,13 +169,6 @@ export class TypedMeter extends EventMeter {
       else if (cursor.keyIs(SERVICE_TIER)) this.keepTier(buf)
       else cursor.skip()
     }
-  }
-
-  #isOneOf(buf: Buffer, types: readonly Buffer[]): boolean {
-    for (const type of types) {
-      if (equals(buf, this.#typeStart, this.#typeEnd, type)) return true
-    }
-    return false
   }
 }
 

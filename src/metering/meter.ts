@@ -47,6 +47,7 @@ export interface MeterLimits {
 }
 
 const ERROR = Buffer.from('error')
+const TYPE = Buffer.from('type')
 // A usage object is a few hundred bytes; one of this size is not one.
 const MOST_USAGE = 64 * 1024
 // The name of a tier is a word or two.
@@ -167,6 +168,9 @@ export abstract class ProtocolMeter implements StreamMeter {
 /** The meters of protocols that stream Server-Sent Events alone. */
 export abstract class EventMeter extends ProtocolMeter {
   terminated: boolean | null = false
+  /** Where the type stands of the event that was walked over last. */
+  protected typeStart = 0
+  protected typeEnd = 0
   readonly #reader: SseReader
   #pushed = 0
 
@@ -177,6 +181,42 @@ export abstract class EventMeter extends ProtocolMeter {
 
   /** Reads one event. Its data is JSON that the cursor is not set to yet, or the protocol's own word. */
   protected abstract event(event: SseEvent): void
+
+  /**
+   * Walks over the members of an event's data, of which `type` tells what it is; the
+   * event's name does where there is none.
+   *
+   * @returns false where the data is no object, or is broken
+   */
+  protected walk({ buf, dataStart, dataEnd, nameStart, nameEnd }: SseEvent): boolean {
+    const { cursor } = this
+    this.typeStart = nameStart
+    this.typeEnd = nameEnd
+    cursor.reset(buf, dataStart, dataEnd)
+    if (!cursor.beginObject()) return false
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(TYPE) && cursor.string()) {
+        this.typeStart = cursor.valueStart
+        this.typeEnd = cursor.valueEnd
+      } else {
+        this.member(buf)
+      }
+    }
+    return !cursor.broken
+  }
+
+  /** On such a walk the cursor is at another member, which is to be passed. */
+  protected member(_buf: Buffer): void {
+    this.cursor.skip()
+  }
+
+  /** Is the type one of these? */
+  protected isOneOf(buf: Buffer, types: readonly Buffer[]): boolean {
+    for (const type of types) {
+      if (equals(buf, this.typeStart, this.typeEnd, type)) return true
+    }
+    return false
+  }
 
   /** An event has passed that was too long to be kept. */
   protected unread(): void {}
