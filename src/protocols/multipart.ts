@@ -30,6 +30,8 @@ export const MAX_PART_HEADERS = 16 * 1024
 export const MAX_FIELD_VALUE = 64 * 1024
 
 const CRLF = '\r\n'
+const CR = Buffer.from('\r')
+const LF = Buffer.from('\n')
 /** RFC 2046, section 5.1.1: at most 70 characters, the last not a space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^]*)$/
@@ -123,16 +125,22 @@ function firstDelimiterEnd(body: Buffer, dashed: Buffer): number {
   return at + dashed.length
 }
 
-/** Where the next line begins that begins with the boundary; -1 = there is none. */
+/**
+ * Where the next line begins that begins with the boundary; -1 = there is none. It is looked for with
+ * the end of the line before: without it a file can hold millions that each would have to be looked at.
+ */
 function boundaryLine(body: Buffer, dashed: Buffer, from: number): number {
-  for (let at = body.indexOf(dashed, from); at !== -1; at = body.indexOf(dashed, at + 1)) {
-    const before = body[at - 1]
-    if (at === 0 || (before === 0x0a && body[at - 2] === 0x0d)) return at
-    if (before === 0x0a || before === 0x0d) {
-      throw new Malformed(`a boundary line does not begin after CRLF, at byte ${at}`)
-    }
-  }
-  return -1
+  if (from === 0 && body.subarray(0, dashed.length).equals(dashed)) return 0
+  const before = Math.max(0, from - 1)
+  const feed = body.indexOf(Buffer.concat([LF, dashed]), before)
+  const bare = body.subarray(before, feed === -1 ? body.length : feed).indexOf(Buffer.concat([CR, dashed]))
+  if (bare !== -1) throw notAfterCrlf(before + bare + 1)
+  if (feed !== -1 && body[feed - 1] !== 0x0d) throw notAfterCrlf(feed + 1)
+  return feed === -1 ? -1 : feed + 1
+}
+
+function notAfterCrlf(at: number): Malformed {
+  return new Malformed(`a boundary line does not begin after CRLF, at byte ${at}`)
 }
 
 /** Where the part starts whose boundary ends at `at`; -1 after the closing boundary. */

@@ -298,6 +298,18 @@ t.test('property: a form of any fields and files gives its fields back', async t
   t.pass()
 })
 
+t.test('a file that is full of the boundary is not looked at place by place', async t => {
+  const body = Buffer.from(`---\r\nContent-Disposition: form-data; name=f\r\n\r\nx${'-'.repeat(1e5)}\r\n-----`)
+  let searches = 0
+  const indexOf = (...args: Parameters<Buffer['indexOf']>): number => {
+    searches++
+    return Buffer.prototype.indexOf.apply(body, args)
+  }
+  const result = scanMultipart(Object.assign(body, { indexOf }), 'multipart/form-data; boundary=-', WATCH)
+  t.match(result, { ok: true, parts: 1 })
+  t.ok(searches < 10, `${searches} searches`)
+})
+
 t.test('property: no bytes make it throw', async t => {
   const pieces = fc.constantFrom(
     '--xyz', '--xyz--', '\r\n', '\r', '\n', ' ', 'Content-Disposition: form-data; name="model"',
