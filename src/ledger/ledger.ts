@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
+import { Alarm } from './alarm.ts'
 import { encode } from './columns.ts'
 import type { Values } from './columns.ts'
 import { LedgerEntry } from './entry.ts'
@@ -96,8 +97,6 @@ const BATCH = 1000
 /** Batches that wait in the thread; the others wait here, where drafts give way to their rows. */
 const WINDOW = 4
 const MAX_WAITING = 100_000
-/** ms after which trouble that goes on is told again. */
-const REMINDER = 60_000
 const PATIENCE = 5000
 
 /**
@@ -115,7 +114,7 @@ class ThreadedLedger implements Ledger {
   /** In the order of their first arrival. */
   #waiting: LedgerEntry[] = []
   readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
-  readonly #told = new Map<TroubleCode, number>()
+  readonly #alarm: Alarm
   /** A batch is many requests' affair, and in the course of none of them. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #awaiting = 0
@@ -126,7 +125,6 @@ class ThreadedLedger implements Ledger {
   readonly #ready = Promise.withResolvers<void>()
   #ending: Promise<void> | null = null
   #healthy = true
-  #lastError: LedgerStats['lastError'] = null
   #written = 0
   #lost = 0
   #interrupted = 0
@@ -134,6 +132,7 @@ class ThreadedLedger implements Ledger {
   constructor(options: LedgerOptions) {
     this.#options = options
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING
+    this.#alarm = new Alarm(trouble => options.onTrouble(trouble, this.stats()))
     this.#link = new WriterLink({ file: options.file, instance: randomUUID(), keep: options.keep }, {
       written: (batch, lost, refused) => this.#acknowledge(batch, lost, refused),
       interrupted: requests => {
@@ -142,7 +141,7 @@ class ThreadedLedger implements Ledger {
       trouble: trouble => {
         this.#healthy = false
         this.#ready.resolve()
-        this.#tell(trouble)
+        this.#alarm.raise(trouble)
       },
       well: () => this.#recover(),
     })
@@ -173,7 +172,7 @@ class ThreadedLedger implements Ledger {
       lost: this.#lost,
       interrupted: this.#interrupted,
       healthy: this.#healthy,
-      lastError: this.#lastError,
+      lastError: this.#alarm.last,
     }
   }
 
@@ -281,7 +280,7 @@ class ThreadedLedger implements Ledger {
 
   #recover(): void {
     this.#ready.resolve()
-    this.#told.clear()
+    this.#alarm.end()
     if (this.#healthy) return
     this.#healthy = true
     this.#options.onRecovered(this.stats())
@@ -289,16 +288,7 @@ class ThreadedLedger implements Ledger {
 
   #lose(rows: number, code: TroubleCode, message: string): void {
     this.#lost += rows
-    this.#tell({ code, message })
-  }
-
-  #tell(trouble: Trouble): void {
-    const at = Date.now()
-    this.#lastError = { ...trouble, at }
-    const told = this.#told.get(trouble.code)
-    if (told !== undefined && at - told < REMINDER) return
-    this.#told.set(trouble.code, at)
-    this.#options.onTrouble(trouble, this.stats())
+    this.#alarm.raise({ code, message })
   }
 
   /** Somebody waits for it: the process is not to end before. */
@@ -313,7 +303,7 @@ class ThreadedLedger implements Ledger {
   async #end(patience: number): Promise<void> {
     const started = performance.now()
     // Locks pass. What else keeps the file from being written is tried once more by the thread as it ends.
-    if (this.#healthy || this.#lastError?.code === 'locked') await within(patience, this.flush())
+    if (this.#healthy || this.#alarm.last?.code === 'locked') await within(patience, this.flush())
     else this.#send()
     await this.#link.close(Math.max(0, started + patience - performance.now()))
     this.#giveUp()
