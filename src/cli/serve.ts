@@ -2,11 +2,10 @@ import { Command } from 'commander'
 import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
 import { atStart, startedWith } from '../config/at-start.ts'
-import { loadConfig } from '../config/load.ts'
+import { loadConfig, namedFiles } from '../config/load.ts'
 import type { Loaded } from '../config/load.ts'
-import { placeOf } from '../config/problem.ts'
+import { ConfigError, placeOf } from '../config/problem.ts'
 import { UnreadableError, readText } from '../config/read.ts'
-import type { Config } from '../config/types.ts'
 import { FileWatch } from '../config/watch.ts'
 import { pendingKeys } from '../server/pending-keys.ts'
 import type { RunningGateway } from '../server/server.ts'
@@ -64,7 +63,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const loaded = line === null
     ? { ...loadOrFail(file, command), pending: [] }
     : await beginningOf(line, file, command)
-  watched?.watch(filesOf(loaded.config))
+  watched?.watch([file, ...namedFiles(loaded.config)])
   const opened = await openLog(loaded.config.log.level)
   const log = line === null ? opened.log : opened.log.child({ worker: line.worker })
   if (line === null) {
@@ -88,8 +87,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   let { text } = loaded.config
   const reloadNow = async (): Promise<void> => {
     const { applied } = await gateway.reload(() => {
-      const again = loadConfig(file, process.env)
-      watched?.watch(filesOf(again.config))
+      const again = loadAgain(file, watched)
       text = again.config.text
       return again
     })
@@ -140,10 +138,16 @@ function textOf(file: string): string | null {
   }
 }
 
-/** The file, and those that it names. */
-function filesOf({ file, server, upstreams }: Config): string[] {
-  const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
-  return [file, ...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
+/** What the file says now. What it names is watched too, even where that is missing or wrong as yet. */
+function loadAgain(file: string, watched: FileWatch | null): Loaded {
+  try {
+    const again = loadConfig(file, process.env)
+    watched?.watch([file, ...namedFiles(again.config)])
+    return again
+  } catch (error) {
+    if (error instanceof ConfigError) watched?.add(error.files)
+    throw error
+  }
 }
 
 /** The gateway, and the documentation beside it. */

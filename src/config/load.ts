@@ -83,7 +83,7 @@ function loadSource(
     look(config, findings)
   }
   const problems = problemsOf(findings, source)
-  if (findings.failed) throw new ConfigError(problems)
+  if (findings.failed) throw new ConfigError(problems, namedFiles(config))
   return { config: deepFreeze(config), warnings: problems, publicKey: publicKey(raw, findings) }
 }
 
@@ -98,6 +98,12 @@ function problemsOf(findings: Findings, { text }: SourceText): Problem[] {
     findings.errorAt(at, `the character U+${code} looks like a space and is none; indent with plain spaces`)
   }
   return findings.problems()
+}
+
+/** What a configuration is made from beside its own file: certificates, and the key of one. */
+export function namedFiles({ server, upstreams }: Pick<Config, 'server' | 'upstreams'>): string[] {
+  const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
+  return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
 }
 
 function isWithin(offset: number, range: Range | undefined): boolean {

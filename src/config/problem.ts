@@ -16,11 +16,14 @@ export interface Problem {
 /** The configuration cannot be used. It carries every problem, warnings included, in the file's order. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
+  /** The files that it names, as far as that could be read: a change of one may make it right. */
+  readonly files: readonly string[]
 
-  constructor(problems: readonly Problem[]) {
+  constructor(problems: readonly Problem[], files: readonly string[] = []) {
     super(problems.map(problem => formatProblem(problem)).join('\n\n'))
     this.name = 'ConfigError'
     this.problems = problems
+    this.files = files
   }
 }
 

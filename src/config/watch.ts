@@ -43,6 +43,11 @@ export class FileWatch {
     this.#lookIn(LOOK_EVERY)
   }
 
+  /** Watches these too, until the next `watch`. */
+  add(files: readonly string[]): void {
+    this.watch([...this.#known.keys(), ...files])
+  }
+
   close(): void {
     this.#closed = true
     for (const watcher of this.#watchers.splice(0)) watcher.close()

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import t from 'tap'
 import { GATEWAY, listening } from './command.ts'
 import type { Running } from './command.ts'
+import { selfSigned } from '../support/certificate.ts'
 
 const KEY = 'a-key-that-is-long-enough'
 
@@ -100,6 +101,18 @@ t.test('a SIGHUP that comes while it starts does not end it: the file is read ag
     if (msg === RELOADED) child.kill('SIGTERM')
   }
   t.same(messages, ['listening', 'reading the configuration again', RELOADED, 'draining', 'ended'])
+})
+
+t.test('--watch sees what a refused file names come, and is content then', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': yaml('one'), late: {} })
+  const running = await listening(t, ['serve', '--watch'], { cwd })
+  const { cert } = selfSigned()
+  const other = 'upstreams: { other: { url: "https://localhost", ca: late/ca.pem }, '
+  writeFileSync(join(cwd, 'gateway.yaml'), yaml('two').replace('upstreams: { ', other))
+  t.match(await nth(running, 1, REFUSED), { problems: [/no such file/] })
+  writeFileSync(join(cwd, 'late', 'ca.pem'), cert)
+  await nth(running, 1, RELOADED)
+  t.same(await models(running), ['two'])
 })
 
 t.test('--watch does so when the file changes: written, replaced, gone and back', async t => {
