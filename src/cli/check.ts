@@ -4,6 +4,7 @@ import type { Findings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Look } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
+import type { Target } from '../config/types.ts'
 import { createPriceBook } from '../metering/prices.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { countText, plural, problemText } from './problems.ts'
@@ -52,12 +53,19 @@ function warnOfUnpriced(config: Parameters<Look>[0], findings: Findings): void {
   const prices = createPriceBook(config)
   const now = new Date()
   const seen = new Set<string>()
-  for (const { index, models, targets } of config.routes) {
+  for (const { index, models, targets, on } of config.routes) {
     const route = ['routes', index]
     const named = [...(models ?? []).entries()].filter(([, name]) => !name.includes('*'))
-    for (const [at, { upstream, model }] of targets.entries()) {
+    const destinations: (readonly [place: Path, target: Target | null])[] = [
+      ...targets.map((target, at) => [placeOf(findings, [...route, 'to'], at), target] as const),
+      [[...route, 'on', 'context_length'], on.contextLength],
+      [[...route, 'on', 'content_filter'], on.contentFilter],
+    ]
+    for (const [at, target] of destinations) {
+      if (target === null) continue
+      const { upstream, model } = target
       // Where the target has a name of its own for them, that is what is priced, whatever the client asks for.
-      const own = model === null ? null : placeOf(findings, [...route, 'to'], at, 'model')
+      const own = model === null ? null : [...at, 'model']
       const asked: (readonly [place: Path, alias: string])[] = named.length === 0 && model !== null
         ? [[own ?? route, model]]
         : named.map(([nth, name]) => [own ?? placeOf(findings, [...route, 'model'], nth), name])
@@ -74,7 +82,7 @@ function warnOfUnpriced(config: Parameters<Look>[0], findings: Findings): void {
 }
 
 /** Of a list its nth element, or what stands in the place of a list of one. */
-function placeOf(findings: Findings, list: Path, nth: number, ...inside: string[]): Path {
+function placeOf(findings: Findings, list: Path, nth: number): Path {
   const element = [...list, nth]
-  return [...(findings.located(element) ? element : list), ...inside]
+  return findings.located(element) ? element : list
 }

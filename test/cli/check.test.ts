@@ -45,6 +45,7 @@ routes:
   - { model: gpt-none, path: /v1/chat/*, to: openai }
   - { model: "fast*", to: { upstream: openai, model: nobodys } }
   - { model: one, to: openai }
+  - { model: o3, to: openai, on: { context_length: { model: xl, upstream: openai }, content_filter: openai } }
   - { path: /v1/*, to: [openai, { model: two, upstream: openai }] }
 models: { own: { price: { input: 1 } } }
 auth: open
@@ -56,7 +57,7 @@ auth: open
     ...stdout.matchAll(/^gateway.yaml:(\d+:\d+): warning: the model "(.*)" at openai has no price/gm),
   ]
   t.strictSame(unpriced.map(([, place, model]) => `${place} ${model}`), [
-    '3:29 gpt-none', '5:54 nobodys', '6:14 one', '7:42 two',
+    '3:29 gpt-none', '5:54 nobodys', '6:14 one', '7:61 xl', '8:42 two',
   ])
 })
 
