@@ -12,23 +12,27 @@ import { DeskLink } from './store/link.ts'
 export interface ConsoleOptions {
   /** For sessions and their like; the machine's unless told. */
   readonly clock?: Context['clock']
+  /** ms that an open answer may take to its end when the gateway is about to end; 5,000 unless told. */
+  readonly leave?: number
 }
 
-/** ms that an open answer may take to its end when the gateway is about to end. */
 const LEAVE = 5_000
+/** What is below is an exchange, which the gateway itself lets finish. */
+const PLAYGROUND = '/console/api/playground/'
 
 /**
  * The console, for the listener that it stands on. What it takes to serve it is
  * loaded with the first request: a gateway at whose console nobody looks has
  * nothing of it in memory.
  */
-export function openConsole({ clock = systemClock }: ConsoleOptions = {}): OpenMount {
-  return host => new Console(host, clock)
+export function openConsole({ clock = systemClock, leave = LEAVE }: ConsoleOptions = {}): OpenMount {
+  return host => new Console(host, clock, leave)
 }
 
 class Console implements Mount {
   readonly #host: Host
   readonly #clock: Context['clock']
+  readonly #leave: number
   readonly #desk: DeskLink
   readonly #workers: Workers
   readonly #ledgerFile: string | null
@@ -36,12 +40,13 @@ class Console implements Mount {
   #app: Promise<App> | null = null
   #leaving: NodeJS.Timeout | null = null
 
-  constructor(host: Host, clock: Context['clock']) {
+  constructor(host: Host, clock: Context['clock'], leave: number) {
     const { config: { ledger }, lasting: { worker } } = host.current()
     const file = ledger && consoleFileOf(ledger.file)
     this.#host = host
     this.#ledgerFile = ledger?.file ?? null
     this.#clock = clock
+    this.#leave = leave
     this.#desk = new DeskLink({ consoleFile: file, keyFile: ledger && keyFileOf(ledger.file) })
     this.#workers = new Workers({
       current: () => host.current(), worker: worker ?? null, file, desk: this.#desk,
@@ -61,8 +66,10 @@ class Console implements Mount {
       res.end()
       return
     }
-    this.#open.add(res)
-    res.once('close', () => this.#open.delete(res))
+    if (!req.url.startsWith(PLAYGROUND)) {
+      this.#open.add(res)
+      res.once('close', () => this.#open.delete(res))
+    }
     this.#app ??= this.#load()
     this.#app.then(app => app.handle(req, res), error => this.#failed(res, error))
   }
@@ -70,7 +77,7 @@ class Console implements Mount {
   leave(): void {
     this.#leaving ??= setTimeout(() => {
       for (const res of this.#open) res.destroy()
-    }, LEAVE).unref()
+    }, this.#leave).unref()
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@ import { scryptSync } from 'node:crypto'
 import type { Test } from 'tap'
 import { formatPasswordHash } from '../../src/auth/password.ts'
 import { openConsole } from '../../src/console/mount.ts'
+import type { ConsoleOptions } from '../../src/console/mount.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
@@ -44,11 +45,11 @@ export interface TestConsole extends TestGateway {
 
 /** A gateway with its console; it is closed when the test ends. */
 export async function startConsole(
-  t: Test, yaml = YAML, env: Record<string, string> = {},
+  t: Test, yaml = YAML, env: Record<string, string> = {}, options: Pick<ConsoleOptions, 'leave'> = {},
 ): Promise<TestConsole> {
   const clock = new FakeClock()
   clock.advance(Date.now() - clock.wall())
-  const gateway = await startTestGateway(t, yaml, env, { mount: openConsole({ clock }) })
+  const gateway = await startTestGateway(t, yaml, env, { mount: openConsole({ clock, ...options }) })
   const console = gateway.addresses.console ?? ''
   const browser = () => new Browser(console)
   return {

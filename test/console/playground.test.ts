@@ -3,6 +3,7 @@ import t from 'tap'
 import { problems } from '../config/loading.ts'
 import { KEY } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
+import { connect } from '../support/wire.ts'
 import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from './console.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
@@ -150,4 +151,32 @@ t.test('a stream comes as it is made', async t => {
 t.test('no key can have the name of a user of the console', async t => {
   const told = problems(t, YAML.replace('name: second', 'name: "console:ops"'))
   t.match(told, [{ severity: 'error', message: /names that begin with "console:"/, line: /\d+/ }])
+})
+
+t.test('a stream that is tried out has as long as any other when the gateway is about to end', async t => {
+  const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const upstream = await startUpstream(t, async (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' })
+    res.write('data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n')
+    begin()
+    await finished
+    res.end('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+  })
+  const yaml = YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}" }`)
+    .replace('listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, drain: 10m }')
+  const gateway = await startConsole(t, yaml, {}, { leave: 10 })
+  const admin = await gateway.login(OPS)
+  const asked = admin.ask(CHAT, { method: 'POST', body: { ...body, stream: true } })
+  await begun
+  const wire = await connect(t, gateway.console)
+  // Half a request keeps nobody waiting.
+  wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n' +
+    'content-length: 10\r\n\r\n')
+  await admin.ask('/session')
+  const drained = gateway.drain()
+  await wire.ended
+  finish()
+  t.match((await asked).text, /\[DONE\]/)
+  t.equal(await drained, 0)
 })
