@@ -44,7 +44,7 @@ export async function createApp(context: Context, operations: Operations): Promi
     },
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 1024 },
-    // A path that cannot be read reaches no route: whoever has followed a broken link to a page gets the first.
+    // A path that cannot be read reaches no route. Where it was to be a page's, the first page is there.
     frameworkErrors: (error, request, reply) => (
       isReading(request.method) && !request.url.startsWith(`${PREFIX}/`)
         ? reply.redirect('/console/')

@@ -19,7 +19,7 @@ t.test('the console\'s address leads to the console, and nothing of it is on the
   t.equal((await fetch(`${gateway.console}/`, { method: 'POST' })).status, 404, 'only reading leads there')
 })
 
-t.test('a link that was cut within an escape leads to the console too, and is an error of the API', async t => {
+t.test('a link that was cut within an escape leads to the console, and is an error of its API', async t => {
   const { browser } = await startConsole(t)
   const page = await browser().ask('/console/logs/%E0%A4%A')
   t.equal(page.status, 302)

@@ -38,7 +38,8 @@ t.test('of many models the pages show the first, to users and to holders of a ke
   if (browser === null) return
   const models = Array.from({ length: 250 }, (_, n) => `model-${n}`).join(', ')
   const { console: origin } = await startConsole(t, YAML.replace('model: [demo,', `model: [demo, ${models},`))
-  for (const [as, path] of [[{ name: 'ops', password: PASSWORD }, '/models'], [{ key: KEY }, '/own']] as const) {
+  const ops = { name: 'ops', password: PASSWORD }
+  for (const [as, path] of [[ops, '/models'], [{ key: KEY }, '/own']] as const) {
     const { page } = await visit(t, browser, { origin, as })
     await go(page, path)
     await page.getByRole('button', { name: 'Show 51 more' }).click()

@@ -47,7 +47,7 @@ t.test('what the console refuses itself is told in its words', async t => {
   const told: Progress[] = []
   await run(callOf(PROMPT), {
     protocol: 'chat', signal: new AbortController().signal, now: () => 0,
-    send: () => Promise.resolve(Response.json({ code: 'forbidden', message: 'not for viewers' }, { status: 403 })),
+    send: async () => Response.json({ code: 'forbidden', message: 'not for viewers' }, { status: 403 }),
     onProgress: progress => told.push(progress),
   })
   t.match(told.at(-1), { phase: 'failed', status: 403, error: 'not for viewers' })

@@ -37,7 +37,9 @@ t.test('what was refused has no attempt, and says so in one bar', async t => {
 t.test('a use that is not known is told from a price that is not', async t => {
   const unknown = story({ cost_usd: null })
   t.match(headline({ ...unknown, price_version: null }, 0), 'there is no price for what was used')
-  t.match(headline({ ...unknown, price_version: 'config' }, 0), 'not all that was used is known, or has a price')
+  t.match(
+    headline({ ...unknown, price_version: 'config' }, 0), 'not all that was used is known, or has a price',
+  )
 })
 
 t.test('an upstream that heard nothing of a request is not said to have answered it', async t => {

@@ -73,8 +73,8 @@ export async function run(call: Call,
     if (isStream) return finish(endOfStream(progress, last))
     const said = readAnswer(protocol, progress.body)
     const failed = said.error !== null || !response.ok
-    const error = failed ? said.error ?? refusalIn(progress.body) ?? `The answer's status is ${response.status}.`
-      : null
+    const error = !failed ? null
+      : said.error ?? refusalIn(progress.body) ?? `The answer's status is ${response.status}.`
     finish({ ...added(progress, [said]), error, phase: failed ? 'failed' : 'complete' })
   } catch {
     // Browsers tell no more than that it broke.
