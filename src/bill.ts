@@ -69,8 +69,9 @@ export function addCost(a: bigint | null, b: bigint | null): bigint | null {
 }
 
 /** Notes in an attempt's record what it contributed. */
-export function note(record: AttemptRecord, { usage: { inputTokens, outputTokens }, billed, costPico }: Bill): void {
+export function note(record: AttemptRecord, { usage, billed, costPico }: Bill): void {
   if (!billed) return
+  const { inputTokens, outputTokens } = usage
   if (inputTokens !== null) record.inputTokens = inputTokens
   if (outputTokens !== null) record.outputTokens = outputTokens
   if (costPico !== null) record.costUsd = formatUsd(costPico)

@@ -69,7 +69,8 @@ function sumsOf(
     WHERE high > 0 OR low > 0 GROUP BY 1, 2, 3`)
   sums.setReadBigInts(true)
   const values = { since, unwritten: unwrittenText(unwritten) }
-  return sums.all(keys === null ? values : { ...values, keys: JSON.stringify(keys) }).map(({ key, model, day, high, low }) => ({
+  const found = sums.all(keys === null ? values : { ...values, keys: JSON.stringify(keys) })
+  return found.map(({ key, model, day, high, low }) => ({
     key: key === null ? null : String(key),
     model: model === null ? null : String(model),
     startedAt: Number(day) * DAY,

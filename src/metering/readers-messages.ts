@@ -88,7 +88,8 @@ export function readMakers(usage: JsonObject, f: Figures): Makers | null {
   const iterations = f.array(usage.iterations).map(iteration => f.object(iteration))
   const served = iterations.findLast(({ type }) => type === 'fallback_message')
   const server = served ? modelIn(served) : null
-  const isDeclined = (one: JsonObject) => one.type === 'message' && modelIn(one) !== server && one.output_tokens !== 0
+  const isDeclined = (one: JsonObject) =>
+    one.type === 'message' && modelIn(one) !== server && one.output_tokens !== 0
   const others = iterations.filter(one => one.type === 'advisor_message' || (server !== null && isDeclined(one)))
   if (server === null && others.length === 0) return null
   return { server, others: others.map(one => ({ model: modelIn(one), usage: readMessage(one, f, true) })) }
