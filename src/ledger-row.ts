@@ -10,6 +10,7 @@ import type { StreamMeter } from './metering/stream-meter.ts'
 import { priceFor } from './metering/tier-price.ts'
 import { blankUsage } from './metering/usage.ts'
 import type { Usage } from './metering/usage.ts'
+import { isSession } from './protocols/endpoint.ts'
 import { toldError } from './told-error.ts'
 
 /** The ledger's row of an exchange that is settled. */
@@ -35,8 +36,10 @@ export function draftRow(exchange: Exchange): LedgerRow {
 
 /** Does it ask for something that costs nothing, such as to count tokens? */
 function isFree({ classified, model }: Exchange): boolean {
-  const { name } = classified.endpoint
-  return !isMetered(name) && (model === null || !isUnmetered(name))
+  const { endpoint } = classified
+  const { name } = endpoint
+  // What is asked for over a WebSocket is said inside.
+  return !isMetered(name) && !isSession(endpoint) && (model === null || !isUnmetered(name))
 }
 
 /** What the answers used that broke so far, for the client: to be called when it is told. */

@@ -18,7 +18,7 @@ function draftsIn(file: string): unknown[] {
 t.test('kill -9: what ran is there, and costs nothing only where that is known', async t => {
   let asked = 0
   const all = Promise.withResolvers<void>()
-  const came = (): void => void (++asked === 4 && all.resolve())
+  const came = (): void => void (++asked === 5 && all.resolve())
   const upstream = await startUpstream(t, req => {
     req.resume()
     came()
@@ -34,13 +34,15 @@ t.test('kill -9: what ran is there, and costs nothing only where that is known',
   ))
   const { base, child, ended } = await listening(t, ['serve'], { cwd })
   const headers = { authorization: `Bearer ${KEY}` }
-  const socket = http.get(`${base}/v1/realtime?model=m`, {
-    headers: {
-      ...headers, 'connection': 'Upgrade', 'upgrade': 'websocket', 'sec-websocket-version': '13',
-      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    },
-  }).on('error', () => {})
-  await once(socket, 'upgrade')
+  for (const query of ['model=m', 'intent=transcription']) {
+    const socket = http.get(`${base}/v1/realtime?${query}`, {
+      headers: {
+        ...headers, 'connection': 'Upgrade', 'upgrade': 'websocket', 'sec-websocket-version': '13',
+        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      },
+    }).on('error', () => {})
+    await once(socket, 'upgrade')
+  }
   const recording = new FormData()
   recording.set('model', 'm')
   recording.set('file', new Blob(['sound']), 'a.mp3')
@@ -53,15 +55,18 @@ t.test('kill -9: what ran is there, and costs nothing only where that is known',
   ].map(answer => t.rejects(answer))
   await all.promise
   const file = join(cwd, 'ledger.db')
-  for (let drafts = draftsIn(file); drafts.length < 4 || !drafts.includes(101); drafts = draftsIn(file)) {
-    await setImmediate()
-  }
+  const areThere = (drafts: unknown[]): boolean =>
+    drafts.length === 5 && drafts.filter(status => status === 101).length === 2
+  while (!areThere(draftsIn(file))) await setImmediate()
   child.kill('SIGKILL')
   await Promise.all([...running, ended])
   const rows = [...rowsIn(t, file).values()]
-  const costs = Object.fromEntries(rows.map(({ endpoint, costPico }) => [String(endpoint), costPico]))
+  const costs = Object.fromEntries(
+    rows.map(({ endpoint, model, costPico }) => [`${endpoint} ${model}`, costPico]),
+  )
   t.strictSame(costs, {
-    'realtime': null, 'other': null, 'audio.transcriptions': null, 'messages.count_tokens': 0n,
+    'realtime m': null, 'realtime null': null, 'other m': null, 'audio.transcriptions m': null,
+    'messages.count_tokens m': 0n,
   })
   for (const row of rows) t.match(row, { end: 'interrupted', source: 'none', key: 'team', upstream: 'up' })
   t.equal(rows.find(({ endpoint }) => endpoint === 'realtime')?.status, 101)
