@@ -19,7 +19,7 @@ import type { Observer } from './proxy/relay.ts'
 const MOST_KEPT = 32 * 1024 * 1024
 /** Bytes of an error that is read. */
 const MOST_ERROR = 64 * 1024
-/** Bytes of a compressed answer that is unpacked at once: one with status 200 that is an error is no longer. */
+/** Bytes of a compressed answer that is unpacked at once: no error with status 200 is longer. */
 const MOST_AT_ONCE = 4 * 1024
 
 /**
