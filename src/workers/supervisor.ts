@@ -67,8 +67,41 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
     cutWhenItDies(worker)
     const window = desk.window(answers => tell(worker, { kind: 'limits', answers }))
     tell(worker, { kind: 'begin', beginning: { ...beginning, text } })
-    // A message to one that has just gone.
-    worker.on('error', () => undefined)
+    let isOver = false
+    const over = (code: number | null, signal: string | null): void => {
+      isOver = true
+      window.close()
+      told.delete(worker)
+      // Until then it would be handed connections.
+      if (worker.isConnected()) worker.disconnect()
+      if (code !== 0) failed ||= isEnding || !isReady
+      if (isEnding) {
+        if (running().length === 0) ended.resolve(failed)
+        return
+      }
+      if (!isReady) {
+        ready.resolve(null)
+        end('close')
+        return
+      }
+      const next = performance.now() - startedAt > WORKED ? FIRST_DELAY : patience
+      const { pid } = worker.process
+      log.error(
+        { worker: worker.id, pid, code, signal, again_ms: next }, 'a worker has ended: another is started',
+      )
+      const delay = setTimeout(() => {
+        delays.delete(delay)
+        start(Math.min(LAST_DELAY, next * 2))
+      }, next)
+      delays.add(delay)
+    }
+    worker.on('error', err => {
+      // A message to one that has just gone.
+      if (worker.process.pid !== undefined || isOver) return
+      // Of this node tells no exit.
+      log.error({ worker: worker.id, err }, 'a worker could not be started')
+      over(null, null)
+    })
     worker.on('message', (report: Report) => {
       if (report.kind === 'limits') {
         window.take(report.requests)
@@ -92,31 +125,7 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
         for (let n = 1; n < count; n++) start(FIRST_DELAY)
       }
     })
-    worker.once('exit', (code: number | null, signal: string | null) => {
-      window.close()
-      // Until then it would be handed connections.
-      if (worker.isConnected()) worker.disconnect()
-      if (code !== 0) failed ||= isEnding || !isReady
-      if (isEnding) {
-        if (running().length === 0) ended.resolve(failed)
-        return
-      }
-      if (!isReady) {
-        ready.resolve(null)
-        end('close')
-        return
-      }
-      const next = performance.now() - startedAt > WORKED ? FIRST_DELAY : patience
-      const { pid } = worker.process
-      log.error(
-        { worker: worker.id, pid, code, signal, again_ms: next }, 'a worker has ended: another is started',
-      )
-      const delay = setTimeout(() => {
-        delays.delete(delay)
-        start(Math.min(LAST_DELAY, next * 2))
-      }, next)
-      delays.add(delay)
-    })
+    worker.once('exit', over)
   }
 
   start(FIRST_DELAY)
