@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import type { Timeouts } from '../config/types.ts'
@@ -37,6 +38,9 @@ export interface TunnelOptions {
   /** Looks on at what the upstream says from then on. */
   onData(chunk: Buffer): void
 }
+
+/** Milliseconds in which a client may take what the upstream has said before it ended. */
+const LAST_BYTES = 5_000
 
 interface Refusal {
   readonly status: number
@@ -188,8 +192,20 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#options.socket.off('close', this.#left).off('readable', this.#mayHaveLeft)
     this.#handshake?.destroy()
     this.#upstream?.destroy()
-    if (this.#upstream) this.#options.socket.destroy()
+    if (this.#upstream) this.#leave(outcome === null)
     this.#done.resolve(outcome)
+  }
+
+  /** @param inOrder what waits for the client goes out first */
+  #leave(inOrder: boolean): void {
+    const socket = this.#options.socket as Socket
+    if (!inOrder) {
+      socket.destroy()
+      return
+    }
+    const force = this.#options.clock.setTimeout(() => socket.destroy(), LAST_BYTES)
+    socket.once('close', () => force.cancel())
+    socket.destroySoon()
   }
 }
 
