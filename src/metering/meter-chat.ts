@@ -26,6 +26,7 @@ const FUNCTION_CALL = Buffer.from('function_call')
 const FUNCTION = Buffer.from('function')
 const ARGUMENTS = Buffer.from('arguments')
 const AUDIO = Buffer.from('audio')
+const IMAGES = Buffer.from('images')
 const TRANSCRIPT = Buffer.from('transcript')
 const SPACE = 0x20
 // Tool calls of one choice share its numbers: more of them than this share the last.
@@ -130,6 +131,8 @@ export class ChatMeter extends EventMeter {
       } else if (cursor.keyIs(AUDIO) && cursor.beginObject()) {
         this.sawContent = true
         this.#audio(choice, buf)
+      } else if (cursor.keyIs(IMAGES) && cursor.beginArray()) {
+        this.#images()
       } else {
         cursor.skip()
       }
@@ -184,6 +187,14 @@ export class ChatMeter extends EventMeter {
     while (cursor.nextMember()) {
       if (cursor.keyIs(ARGUMENTS)) this.text('tool', lane, buf)
       else cursor.skip()
+    }
+  }
+
+  /** OpenRouter's: what they are in tokens only the usage tells. */
+  #images(): void {
+    while (this.cursor.nextElement()) {
+      this.sawContent = true
+      this.cursor.skip()
     }
   }
 

@@ -230,6 +230,14 @@ t.test('chat: content as a list of parts, audio transcripts, refusals, the old f
   t.strictSame(texts(meter.partial()), ['yes spoken no', 'hm', '{}'])
 })
 
+t.test('chat: a picture is something generated', async t => {
+  const seen = (delta: object): boolean => {
+    return meterOf('chat.completions', [`data: ${JSON.stringify({ choices: [{ delta }] })}\n\n`]).sawContent
+  }
+  t.equal(seen({ content: '', images: [{ type: 'image_url', image_url: { url: 'data:,' } }] }), true)
+  t.equal(seen({ content: '', images: [] }), false)
+})
+
 t.test('chat: usage that stands in x_groq, or in the choice as Moonshot has it', async t => {
   const usage = { prompt_tokens: 3, completion_tokens: 7, total_tokens: 10 }
   const last = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
