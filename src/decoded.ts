@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import { CODINGS } from './protocols/codings.ts'
 
 /** Bytes that a body may unpack to. */
 const MOST_DECODED = 8 * 1024 * 1024
@@ -10,23 +10,9 @@ const MOST_DECODED = 8 * 1024 * 1024
  * @param coding lower-case; null = it comes as it is
  */
 export function decoded(body: Buffer, coding: string | null): Buffer | 'broken' | null {
-  const options = { maxOutputLength: MOST_DECODED }
+  if (coding === null) return body
   try {
-    switch (coding) {
-      case null:
-        return body
-      case 'gzip':
-      case 'x-gzip':
-        return gunzipSync(body, options)
-      case 'br':
-        return brotliDecompressSync(body, options)
-      case 'zstd':
-        return zstdDecompressSync(body, options)
-      case 'deflate':
-        return inflateSync(body, options)
-      default:
-        return null
-    }
+    return CODINGS.get(coding)?.atOnce(body, { maxOutputLength: MOST_DECODED }) ?? null
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? null : 'broken'
   }

@@ -1,8 +1,7 @@
 import { constants } from 'node:http2'
-import type { Transform } from 'node:stream'
-import * as zlib from 'node:zlib'
 import type { Clock, Timer } from '../clock.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
+import { CODINGS } from '../protocols/codings.ts'
 import { BodyBytes } from './body-bytes.ts'
 import type { ClientRequest } from './client.ts'
 import { totalTimeout } from './deadlines.ts'
@@ -105,14 +104,6 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   return promise
 }
 
-/** The codings that a request body may come in (RFC 9110 section 8.4.1, RFC 8878). */
-const DECODERS = new Map<string, (options: { chunkSize: number }) => Transform>([
-  ['gzip', zlib.createGunzip],
-  ['x-gzip', zlib.createGunzip],
-  ['deflate', zlib.createInflate],
-  ['br', zlib.createBrotliDecompress],
-  ['zstd', zlib.createZstdDecompress],
-])
 /** Bytes of a piece. */
 const DECODED_PIECE = 64 * 1024
 
@@ -126,9 +117,9 @@ const DECODED_PIECE = 64 * 1024
 export async function decodeBody(
   body: Buffer, encoding: string, limit: number, onChunk?: (chunk: Buffer) => void,
 ): Promise<Buffer> {
-  const create = DECODERS.get(encoding.trim().toLowerCase())
-  if (!create) {
-    const supported = [...DECODERS.keys()].join(', ')
+  const coding = CODINGS.get(encoding.trim().toLowerCase())
+  if (!coding) {
+    const supported = [...CODINGS.keys()].join(', ')
     throw new GatewayError(
       'wrong_content_encoding',
       `content-encoding '${encoding}' is not supported; use one of ${supported}, or none`,
@@ -137,7 +128,7 @@ export async function decodeBody(
   const chunks: Buffer[] = []
   let size = 0
   try {
-    const decoder = create({ chunkSize: DECODED_PIECE })
+    const decoder = coding.stream({ chunkSize: DECODED_PIECE })
     decoder.end(body)
     for await (const piece of decoder) {
       const chunk = piece as Buffer
