@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 
 interface Place {
   /** The file's text, with U+FFFD for what is none. */
@@ -29,15 +29,20 @@ const READ_ERRORS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the file name is too long',
 }
 
+/** Bytes; a file of a hundred thousand keys has a tenth of that. */
+const MOST = 64 * 1024 * 1024
+const AT_ONCE = 256 * 1024
+
 /**
  * The text of a file in UTF-8, without a byte order mark.
- * @throws UnreadableError when it is missing, unreadable or not UTF-8
+ * @throws UnreadableError when it is missing, unreadable, too large or not UTF-8
  */
 export function readText(file: string): string {
   let bytes: Buffer
   try {
-    bytes = readFileSync(file)
+    bytes = readBytes(file)
   } catch (error) {
+    if (error instanceof UnreadableError) throw error
     const { code = '' } = error as NodeJS.ErrnoException
     throw new UnreadableError(READ_ERRORS[code] ?? `the file cannot be read: ${code}`)
   }
@@ -51,6 +56,24 @@ export function readText(file: string): string {
     const place = { text: new TextDecoder().decode(bytes), offset: lengthOfGood(bytes) }
     throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', place)
   }
+}
+
+/** It may be a device or a pipe, which tell no size, and need not end. */
+function readBytes(file: string): Buffer {
+  const fd = openSync(file)
+  try {
+    const chunk = Buffer.allocUnsafe(AT_ONCE)
+    const chunks: Buffer[] = []
+    for (let length = 0; length <= MOST;) {
+      const read = readSync(fd, chunk)
+      if (read === 0) return Buffer.concat(chunks)
+      chunks.push(Buffer.from(chunk.subarray(0, read)))
+      length += read
+    }
+  } finally {
+    closeSync(fd)
+  }
+  throw new UnreadableError('the file is larger than 64 MB, which no configuration is')
 }
 
 function decode(bytes: Uint8Array, isCut = false): string {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
@@ -245,4 +245,12 @@ t.test('a byte order mark and CRLF line ends change nothing', async t => {
   t.match(plain, [{ line: 4, column: 15, message: /did you mean "warn"/ }])
   t.strictSame(problems(t, `\ufeff${text}`), plain)
   t.strictSame(problems(t, text.replaceAll('\n', '\r\n')), plain)
+})
+
+t.test('a file that is no configuration is not read to its end', async t => {
+  const file = join(t.testdir({ 'gateway.db': '' }), 'gateway.db')
+  truncateSync(file, 2 ** 30)
+  for (const name of [file, '/dev/zero']) {
+    t.match(problemsOf(() => loadConfig(name, {})), [{ line: null, message: /larger than 64 MB/ }], name)
+  }
 })
