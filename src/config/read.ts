@@ -60,7 +60,7 @@ export function readText(file: string): string {
 
 /** It may be a device or a pipe, which tell no size, and need not end. */
 function readBytes(file: string): Buffer {
-  const fd = openSync(file)
+  const fd = openSync(file, 'r')
   try {
     const chunk = Buffer.allocUnsafe(AT_ONCE)
     const chunks: Buffer[] = []
