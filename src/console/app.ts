@@ -3,6 +3,7 @@ import cookie from '@fastify/cookie'
 import limit from '@fastify/rate-limit'
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { destroyNow } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { API } from './api/table.ts'
 import type { Operation, OperationName } from './api/table.ts'
@@ -27,15 +28,17 @@ export interface App {
 
 /** Bytes: an operation needs little. */
 const BODY_LIMIT = 64 * 1024
-/** ms in which it has to come. */
-const BODY_TIME = 30_000
 /** Requests of one address in a minute; a page asks for some twenty, and goes on every few seconds. */
 const PER_MINUTE = 3_000
 /** How much is left concerns nobody: who asks as pages do never gets there. */
 const QUIET = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
 
-/** The console: its API as the table has it, and its pages. It listens nowhere: requests are handed to it. */
-export async function createApp(context: Context, operations: Operations): Promise<App> {
+/**
+ * The console: its API as the table has it, and its pages. It listens nowhere: requests are handed to it.
+ *
+ * @param bodyTime ms in which a body has to come
+ */
+export async function createApp(context: Context, operations: Operations, bodyTime: number): Promise<App> {
   let route: http.RequestListener = () => {}
   const app = Fastify({
     serverFactory: handler => {
@@ -72,7 +75,7 @@ export async function createApp(context: Context, operations: Operations): Promi
     api.addHook('onRequest', api.rateLimit())
     api.addHook('onRequest', async (request, reply) => {
       void reply.header('cache-control', 'no-store')
-      if (!isReading(request.method)) endUnlessWhole(request.raw)
+      if (!isReading(request.method)) endUnlessWhole(request.raw, reply.raw, bodyTime)
       request.standing = await standingOf(context, request)
     })
     for (const name of Object.keys(API) as OperationName[]) addOperation(api, name, operations)
@@ -93,8 +96,8 @@ export async function createApp(context: Context, operations: Operations): Promi
 }
 
 /** The listener waits for a body as long as it takes, because the pipeline has deadlines of its own. */
-function endUnlessWhole(req: http.IncomingMessage): void {
-  const timer = setTimeout(() => req.destroy(), BODY_TIME).unref()
+function endUnlessWhole(req: http.IncomingMessage, res: http.ServerResponse, bodyTime: number): void {
+  const timer = setTimeout(() => destroyNow(res), bodyTime).unref()
   const whole = (): void => clearTimeout(timer)
   req.once('end', whole).once('close', whole)
 }

@@ -10,14 +10,16 @@ export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'desk'> {
   readonly workers: Workers
   /** The one with which the process was started; null = there is none. */
   readonly ledgerFile: string | null
+  /** ms in which a body has to come. */
+  readonly bodyTime: number
 }
 
 /** Puts the console together. */
-export async function loadApp({ workers, ledgerFile, ...parts }: LoadOptions): Promise<App> {
+export async function loadApp({ workers, ledgerFile, bodyTime, ...parts }: LoadOptions): Promise<App> {
   const secret = await parts.desk.ask('secret')
   const reports = openReports({ file: ledgerFile, now: () => parts.clock.wall(), secret })
   const context: Context = { ...parts, logins: new Logins(parts.desk), reports }
-  const app = await createApp(context, createOperations(context, workers))
+  const app = await createApp(context, createOperations(context, workers), bodyTime)
   return {
     handle: app.handle,
     close: async () => {

@@ -14,9 +14,12 @@ export interface ConsoleOptions {
   readonly clock?: Context['clock']
   /** ms that an open answer may take to its end when the gateway is about to end; 5,000 unless told. */
   readonly leave?: number
+  /** ms in which the body of a request to the console's API has to come; 30,000 unless told. */
+  readonly bodyTime?: number
 }
 
 const LEAVE = 5_000
+const BODY_TIME = 30_000
 /** What is below is an exchange, which the gateway itself lets finish. */
 const PLAYGROUND = '/console/api/playground/'
 
@@ -25,14 +28,15 @@ const PLAYGROUND = '/console/api/playground/'
  * loaded with the first request: a gateway at whose console nobody looks has
  * nothing of it in memory.
  */
-export function openConsole({ clock = systemClock, leave = LEAVE }: ConsoleOptions = {}): OpenMount {
-  return host => new Console(host, clock, leave)
+export function openConsole(
+  { clock = systemClock, leave = LEAVE, bodyTime = BODY_TIME }: ConsoleOptions = {},
+): OpenMount {
+  return host => new Console(host, { clock, leave, bodyTime })
 }
 
 class Console implements Mount {
   readonly #host: Host
-  readonly #clock: Context['clock']
-  readonly #leave: number
+  readonly #options: Required<ConsoleOptions>
   readonly #desk: DeskLink
   readonly #workers: Workers
   readonly #ledgerFile: string | null
@@ -40,13 +44,12 @@ class Console implements Mount {
   #app: Promise<App> | null = null
   #leaving: NodeJS.Timeout | null = null
 
-  constructor(host: Host, clock: Context['clock'], leave: number) {
+  constructor(host: Host, options: Required<ConsoleOptions>) {
     const { config: { ledger }, lasting: { worker } } = host.current()
     const file = ledger && consoleFileOf(ledger.file)
     this.#host = host
     this.#ledgerFile = ledger?.file ?? null
-    this.#clock = clock
-    this.#leave = leave
+    this.#options = options
     this.#desk = new DeskLink({ consoleFile: file, keyFile: ledger && keyFileOf(ledger.file) })
     this.#workers = new Workers({
       current: () => host.current(), worker: worker ?? null, file, desk: this.#desk,
@@ -77,7 +80,7 @@ class Console implements Mount {
   leave(): void {
     this.#leaving ??= setTimeout(() => {
       for (const res of this.#open) res.destroy()
-    }, this.#leave).unref()
+    }, this.#options.leave).unref()
   }
 
   async close(): Promise<void> {
@@ -89,9 +92,9 @@ class Console implements Mount {
 
   async #load(): Promise<App> {
     const { loadApp } = await import('./load.ts')
+    const { clock, bodyTime } = this.#options
     return loadApp({
-      host: this.#host, clock: this.#clock, desk: this.#desk, workers: this.#workers,
-      ledgerFile: this.#ledgerFile,
+      host: this.#host, clock, desk: this.#desk, workers: this.#workers, ledgerFile: this.#ledgerFile, bodyTime,
     })
   }
 

@@ -45,7 +45,7 @@ export interface TestConsole extends TestGateway {
 
 /** A gateway with its console; it is closed when the test ends. */
 export async function startConsole(
-  t: Test, yaml = YAML, env: Record<string, string> = {}, options: Pick<ConsoleOptions, 'leave'> = {},
+  t: Test, yaml = YAML, env: Record<string, string> = {}, options: Omit<ConsoleOptions, 'clock'> = {},
 ): Promise<TestConsole> {
   const clock = new FakeClock()
   clock.advance(Date.now() - clock.wall())

@@ -167,6 +167,18 @@ t.test('somebody who looks at the console does not keep the gateway from ending'
   }
 })
 
+t.test('a body that does not come is not waited for, over HTTP/1.1 and HTTP/2', async t => {
+  const gateway = await startConsole(t, YAML, {}, { bodyTime: 50 })
+  const wire = await connect(t, gateway.console)
+  wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\n' +
+    'content-type: application/json\r\ncontent-length: 10\r\n\r\n')
+  await wire.ended
+  const session = await openSession(t, gateway.console)
+  const headers = { 'content-type': 'application/json', 'content-length': '10' }
+  await new H2Request(session, 'POST', '/console/api/session', headers, false).closed
+  t.pass('both have ended')
+})
+
 t.test('scripts and style sheets are sent compressed, and kept by the browser', async t => {
   const gateway = await startConsole(t)
   const page = await (await fetch(`${gateway.console}/console/`)).text()
