@@ -28,6 +28,9 @@ export interface Scene {
 /** Whether the pages are built; a test of them says so and ends if not. */
 export const IS_BUILT = existsSync(new URL('../../../dist/console/web/index.html', import.meta.url))
 
+/** What the pages, and so the documentation's pictures, call the configuration's file. */
+const SHOWN = '/etc/model-gateway/gateway.yaml'
+
 export interface SceneOptions {
   /** Whether anybody can log in by name and password; yes, unless told. */
   readonly withUsers?: boolean
@@ -39,14 +42,13 @@ export interface SceneOptions {
  * kinds. It is closed when the test ends.
  */
 export async function startScene(t: Test, { withUsers = true }: SceneOptions = {}): Promise<Scene> {
-  // Its path is seen on some pages, and so in the documentation's pictures.
   const directory = mkdtempSync(join(tmpdir(), 'gateway-'))
   const file = join(directory, 'gateway.yaml')
   const hash = formatPasswordHash(await hashPassword(PASSWORD, randomBytes))
   writeFileSync(file, configuration(withUsers ? hash : null))
   await writePast(join(directory, 'ledger.db'), Date.now())
   const { config } = loadConfig(file, {})
-  const gateway = await startGateway(config, {
+  const gateway = await startGateway({ ...config, file: SHOWN }, {
     log: pino({ level: 'silent' }), version: '0.1.0', mount: openConsole({ clock: systemClock }),
   })
   t.teardown(async () => {
