@@ -17,7 +17,7 @@ export interface StreamMeter {
   push(chunk: Buffer): void
   /** No more will come; to be called once. */
   end(): void
-  /** Did the protocol's own end pass by? null: unknown protocol, HTTP's end is the end. */
+  /** Did the protocol's own end pass by? null: nobody can tell, and HTTP's end is the end. */
   readonly terminated: boolean | null
   /** Everything so far ended with a whole event: another one can follow. */
   readonly atBoundary: boolean

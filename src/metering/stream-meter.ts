@@ -19,7 +19,7 @@ export interface StreamMeterOptions {
   readonly contentType?: string
   /** Bytes of generated text kept for counting after an early end; 256 kB. */
   readonly keep?: number
-  /** Bytes of the longest event that is read; 16 MB, for pictures 64 MB. */
+  /** Bytes of the longest event that is read; 16 MB, and 64 MB where it can hold pictures. */
   readonly maxEvent?: number
   /** Memory for events that are not whole yet; without it there always is some. */
   readonly room?: TakeRoom
