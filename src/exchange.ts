@@ -181,6 +181,13 @@ export class Exchange {
     this.underWay?.stop(reason)
   }
 
+  /** Lets go of the request's body, which counts no more; a draft that is due refers to it a while longer. */
+  letGo(): void {
+    this.body = null
+    this.continuing = null
+    this.relay = null
+  }
+
   /**
    * To be called after every await: the client may have left meanwhile.
    *

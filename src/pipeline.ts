@@ -53,6 +53,7 @@ export async function handle(gateway: Gateway, exchange: Exchange): Promise<void
     await settle(gateway, exchange, failure)
     gateway.lasting.bodies.give(exchange.bytesHeld)
     gateway.lasting.bodies.giveForAnswer(exchange.answerHeld)
+    exchange.letGo()
     gateway.running.end(ticket)
   }
 }
