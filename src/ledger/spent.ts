@@ -68,9 +68,12 @@ function sumsOf(
         WHERE written.request_id = unwritten.request_id AND written.started_at = unwritten.started_at))
     WHERE high > 0 OR low > 0 GROUP BY 1, 2, 3`)
   sums.setReadBigInts(true)
-  const values = { since, unwritten: unwrittenText(unwritten) }
-  const found = sums.all(keys === null ? values : { ...values, keys: JSON.stringify(keys) })
-  return found.map(({ key, model, day, high, low }) => ({
+  const values = {
+    since,
+    unwritten: unwrittenText(unwritten),
+    ...keys !== null && { keys: JSON.stringify(keys) },
+  }
+  return sums.all(values).map(({ key, model, day, high, low }) => ({
     key: key === null ? null : String(key),
     model: model === null ? null : String(model),
     startedAt: Number(day) * DAY,
