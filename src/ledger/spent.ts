@@ -18,6 +18,15 @@ export interface DaySpend {
 const DAY = 86_400_000
 const PART = BigInt(COST_PART)
 
+/** What is asked of a row that is not in the file yet, and where it stands in its values. */
+const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd'] as const)
+  .map(name => ({ name, at: COLUMNS.indexOf(name) }))
+/** A cost can be more than a number of JSON holds. */
+const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
+  const value = `value ->> ${at}`
+  return `${name === 'cost_pico_usd' ? `CAST(${value} AS INTEGER)` : value} AS ${name}`
+}).join(', ')
+
 /**
  * The sums that budgets start from, drafts of requests in flight included: what a
  * process that died had under way is spent too. Rows that were deleted are still
@@ -63,7 +72,8 @@ function sumsOf(
   const sums = db.prepare(`WITH unwritten AS (SELECT ${UNWRITTEN_LIST} FROM json_each(:unwritten))
     SELECT key, model, day, sum(high) AS high, sum(low) AS low
     FROM (${ended}
-      UNION ALL ${rowsOf('in_flight')} AND (request_id, started_at) NOT IN (SELECT ${IDENTITY} FROM unwritten)
+      UNION ALL ${rowsOf('in_flight')}
+        AND (request_id, started_at) NOT IN (SELECT request_id, started_at FROM unwritten)
       UNION ALL ${rowsOf('unwritten')} AND NOT EXISTS (SELECT 1 FROM requests AS written
         WHERE written.request_id = unwritten.request_id AND written.started_at = unwritten.started_at))
     WHERE high > 0 OR low > 0 GROUP BY 1, 2, 3`)
@@ -80,16 +90,6 @@ function sumsOf(
     pico: BigInt(high as bigint) * PART + BigInt(low as bigint),
   }))
 }
-
-const IDENTITY = 'request_id, started_at'
-/** What is asked of a row that is not in the file yet, and where it stands in its values. */
-const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd'] as const)
-  .map(name => ({ name, at: COLUMNS.indexOf(name) }))
-/** A cost can be more than a number of JSON holds. */
-const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
-  const value = `value ->> ${at}`
-  return `${name === 'cost_pico_usd' ? `CAST(${value} AS INTEGER)` : value} AS ${name}`
-}).join(', ')
 
 /** As UNWRITTEN_LIST reads them: one row of each request. */
 function unwrittenText(rows: readonly Values[]): string {
