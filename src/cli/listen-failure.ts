@@ -36,7 +36,11 @@ function noSocket(code: string): string {
 export function listenFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   const { code = '', syscall, address, port = 0, hostname } = error as ListenError
-  if (syscall === 'listen' && address === null) return noSocket(code)
+  if (syscall === 'listen' && address === null) {
+    return code === 'EAFNOSUPPORT'
+      ? 'cannot listen on the descriptor: it is a Unix socket; hand over one of TCP'
+      : noSocket(code)
+  }
   const reason = REASONS[code]
   const host = address ?? hostname
   if (reason === undefined || host === undefined || host === null) return null

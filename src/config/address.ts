@@ -56,8 +56,17 @@ export function addressUrl({ host, port }: Address, isSecure: boolean): string {
   return `${isSecure ? 'https' : 'http'}://${formatAddress({ host: host === '' ? '0.0.0.0' : host, port })}`
 }
 
-/** Where this machine reaches a server that listens: every interface has a loopback. */
-export function localUrl({ address, port }: AddressInfo, isSecure: boolean): string {
+/**
+ * Where this machine reaches a server that listens: every interface has a loopback.
+ *
+ * @throws as a listener does, where its descriptor turns out to be a Unix socket, which has no such address
+ */
+export function localUrl(listening: AddressInfo | string | null, isSecure: boolean): string {
+  if (listening === null || typeof listening === 'string') {
+    const error = new Error('listen EAFNOSUPPORT: a Unix socket')
+    throw Object.assign(error, { code: 'EAFNOSUPPORT', syscall: 'listen', address: null })
+  }
+  const { address, port } = listening
   const host = LOOPBACK[address] ?? address
   return addressUrl({ host, port }, isSecure)
 }

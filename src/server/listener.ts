@@ -128,11 +128,12 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   front.listen({ ...(fd === undefined ? { host, port, reusePort } : { fd }), backlog: 4096 }, resolve)
   await promise
   front.off('error', reject).on('error', ignore)
+  const url = urlOf(front, options.tls !== null)
 
   let closed: Promise<void> | null = null
   const stopListening = (): Promise<void> => closed ??= new Promise(resolve => front.close(() => resolve()))
   return {
-    url: localUrl(front.address() as net.AddressInfo, options.tls !== null),
+    url,
     certify: certificate => {
       if (front instanceof tls.Server) front.setSecureContext(certificate)
     },
@@ -154,6 +155,16 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       }, patience)
       return gone.finally(() => clearTimeout(force))
     },
+  }
+}
+
+/** @throws where it cannot have one, as a listener does: it is closed then */
+function urlOf(front: net.Server, isSecure: boolean): string {
+  try {
+    return localUrl(front.address(), isSecure)
+  } catch (error) {
+    front.close()
+    throw error
   }
 }
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import helmet from '@fastify/helmet'
@@ -57,11 +56,11 @@ export async function serveSite(
   app.server.listen(listen.fd === undefined ? { ...listen, reusePort } : { fd: listen.fd })
   try {
     await once(app.server, 'listening')
+    return { url: localUrl(app.server.address(), false), built, close: () => app.close() }
   } catch (error) {
     await app.close()
     throw error
   }
-  return { url: localUrl(app.server.address() as AddressInfo, false), built, close: () => app.close() }
 }
 
 /**
