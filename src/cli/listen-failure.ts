@@ -15,8 +15,8 @@ const REASONS: Readonly<Record<string, string>> = {
  * To be asked first: node closes what is no socket, and aborts where that was its own.
  */
 export function descriptorFailure({ server, console, docs }: Config): string | null {
-  const listens = [server.listen, console?.listen, docs?.listen]
-  return listens.every(listen => listen?.fd === undefined || isSocket(listen.fd)) ? null : noSocket('ENOTSOCK')
+  const descriptors = [server.listen.fd, console?.listen.fd, docs?.listen.fd]
+  return descriptors.every(fd => fd === undefined || isSocket(fd)) ? null : noSocket('ENOTSOCK')
 }
 
 function isSocket(fd: number): boolean {
