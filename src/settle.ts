@@ -10,7 +10,7 @@ import { cost, formatUsd } from './metering/cost.ts'
 import { settleUsage } from './metering/settle.ts'
 import type { Answer, Bill, Settled } from './metering/settle.ts'
 import { priceFor } from './metering/tier-price.ts'
-import { toldError } from './told-error.ts'
+import { saysError } from './told-error.ts'
 import { transcribe } from './transcribe.ts'
 import { withUnpacked } from './unpacked.ts'
 
@@ -50,7 +50,7 @@ function billOf(
   gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
 ): Bill | Promise<Bill> {
   // Who leaves on an error leaves nothing behind that was still to come.
-  const isLeft = failure?.code === 'client_gone' && !toldError(exchange)
+  const isLeft = failure?.code === 'client_gone' && !saysError(exchange)
   const end = failure === null ? 'complete' : isLeft ? 'client_gone' : 'other'
   const settling = unpacked(gateway, exchange, answer => {
     const settled = settleUsage({
