@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { StatementSync } from 'node:sqlite'
+import { isThere } from '../is-there.ts'
 import { readRecord } from './key-record.ts'
 import type { KeyRecord, KeyRow } from './key-record.ts'
 import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
@@ -81,7 +81,7 @@ const PATIENCE = 5_000
  * All keys of a store, revoked ones included, in the order of their creation.
  *
  * @param file path; a file that is not there yet has no keys
- * @throws {KeyStoreError} `foreign`, `newer`, `outdated`, `row`; else node:sqlite's error
+ * @throws {KeyStoreError} `foreign`, `newer`, `outdated`, `row`; else what node:fs or node:sqlite throw
  */
 export function readKeys(file: string): KeyRecord[] {
   return reading(file, reader => Array.from(reader.rowsSince(0), readRecord))
@@ -93,7 +93,7 @@ export function readBlocks(file: string): Block[] {
 }
 
 function reading<T>(file: string, read: (reader: KeyReader) => T[]): T[] {
-  if (!existsSync(file)) return []
+  if (!isThere(file)) return []
   const reader = new KeyReader(file, PATIENCE)
   try {
     return read(reader)

@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { didYouMean } from '../config/nearest.ts'
+import { isThere } from '../is-there.ts'
 import { visible } from '../ledger/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
@@ -57,7 +57,7 @@ function change({ config: from, name }: Options, blocks: boolean, command: Comma
     return fail(`the value of "${name}" is not known here: ${remedy}`, command)
   }
   guarded(file, command, () => {
-    if (!blocks && !existsSync(file)) return fail(`"${name}" is not blocked`, command)
+    if (!blocks && !isThere(file)) return fail(`"${name}" is not blocked`, command)
     using store = new KeyFile(file)
     const isNew = blocks
       ? store.block(key, Date.now(), operator())

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import type { FoundKey } from '../auth/key-file.ts'
@@ -7,6 +6,7 @@ import { isWellFormed } from '../auth/key-format.ts'
 import { readKeys } from '../auth/key-reader.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config } from '../config/types.ts'
+import { isThere } from '../is-there.ts'
 import { visible } from '../ledger/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
@@ -34,7 +34,7 @@ function revoke(which: string, { config: from }: { config: string }, command: Co
   const { config, file } = storeOf(from, command)
   const digest = isWellFormed(which) ? hash('sha256', which, 'buffer') : null
   guarded(file, command, () => {
-    using store = existsSync(file) ? new KeyFile(file) : null
+    using store = isThere(file) ? new KeyFile(file) : null
     const found = store === null ? null : find(store, digest, which)
     const configured = config.keys.find(key => (digest ? key.digest.equals(digest) : key.name === which))
     const isLive = found !== null && found.revokedAt === null

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import { isThere } from '../is-there.ts'
 import { decode, READ_LIST } from './columns.ts'
 import { isAlive } from './instance.ts'
 import { openReadOnly } from './read-only.ts'
@@ -62,13 +62,21 @@ export interface LedgerReader {
   [Symbol.dispose](): void
 }
 
+function isReachable(file: string): boolean {
+  try {
+    return isThere(file)
+  } catch (error) {
+    throw new LedgerError('unwritable', (error as Error).message)
+  }
+}
+
 /**
  * Opens a ledger for reading.
  * @param file path
  * @throws {LedgerError} `missing`, `foreign`, `newer`, `unwritable`; else node:sqlite's error
  */
 export function openReader(file: string): LedgerReader {
-  if (!existsSync(file)) {
+  if (!isReachable(file)) {
     throw new LedgerError('missing', 'there is no such file; the gateway makes it when it starts')
   }
   const db = openReadOnly(file)

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { GATEWAY, gateway, listening } from './command.ts'
@@ -187,4 +187,19 @@ t.test('a default is not taken for the key of the gateway, which would stay open
   t.match((await gateway(['keys', 'list', '--json'], { cwd })).stdout, '"sha256_prefix":null')
   t.match(await gateway(block, { cwd, env: ENV }), { code: 0, stdout: 'Blocked the key "team".\n' })
   t.equal(await ask(base, ENV.TEAM_KEY), 401)
+})
+
+t.test('where it cannot be told whether there are keys, nobody is told that there are none', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  // As closed to everybody, root included, as a directory of somebody else's is to others.
+  symlinkSync('data', join(cwd, 'data'))
+  for (const command of [
+    ['keys', 'list'], ['keys', 'revoke', 'a'], ['keys', 'unblock', '--name', 'team'], ['usage'],
+    ['explain', '--path', '/v1/chat/completions', '--model', 'demo', '--key', 'a'],
+  ]) {
+    const { code, stdout, stderr } = await gateway(command, { cwd, env: ENV })
+    t.not(code, 0, command.join(' '))
+    t.equal(stdout, '')
+    t.match(stderr, /^error: [^\n]*ELOOP[^\n]*\n$/)
+  }
 })
