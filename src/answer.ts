@@ -40,7 +40,9 @@ export function answerJson(
   writeHead(res, status, head)
   if (unread) linger(exchange)
   const force = gateway.clock.setTimeout(() => destroyNow(res), gateway.config.timeouts.idle)
-  res.once('finish', () => force.cancel()).once('close', () => force.cancel())
+  // Over HTTP/2 node calls a response finished when all of the request has come too.
+  const out = isHttp2(res) ? res.stream : res
+  out.once('finish', () => force.cancel()).once('close', () => force.cancel())
   if (req.method === 'HEAD') {
     res.end()
     return

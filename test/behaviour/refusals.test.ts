@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { H2Request, openSession } from '../support/http2.ts'
@@ -263,6 +264,25 @@ for (const [what, key, status] of [['without a key', 'no', 401], ['that is too l
     t.ok(request.ended)
   })
 }
+
+t.test('over HTTP/2 whoever takes longer than the idle timeout to send it is not cut off', async t => {
+  const hasty = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+timeouts: { idle: 300ms }
+`)
+  const session = await openSession(t, hasty.url)
+  const headers = { 'content-type': 'application/json', 'x-api-key': 'no' }
+  const request = new H2Request(session, 'POST', '/v1/chat/completions', headers, false)
+  t.match(await request.head, { ':status': 401 })
+  for (let piece = 0; piece < 8; piece++) {
+    request.stream.write(' ')
+    await sleep(100)
+  }
+  t.notOk(request.stream.closed)
+  request.stream.end()
+  t.equal(await request.closed, 0)
+})
 
 t.test('what is served to those who name a model is not said to be served to nobody', async t => {
   const said = async (path: string, init: RequestInit = {}) => {
