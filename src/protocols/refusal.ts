@@ -33,8 +33,8 @@ const WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/violates usage guidelines|^content exists risk/i, 'content_filter'],
 ]
 
-/** It was not the prompt that was flagged. */
-const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project) (was|has been|is) flagged/i
+/** It was not the prompt that was flagged. A name may stand between: "Your account (a@b.c) was flagged". */
+const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project|key)( \S+)? (was|has been|is)( \w+)? flagged/i
 
 /**
  * Reads out of an error answer whether the request was too long for the model, or

@@ -135,6 +135,10 @@ t.test('other refusals are none of these, and neither is what cannot be read', t
     '{"error":null}', '{"error":7}', '{"error":{"message":{}}}', '[]', '[null]', 'null', '7', '""', '',
     '<html>prompt is too long</html>', '{"error":{"message":"prompt is too lo',
   ]) t.equal(refusalReason(Buffer.from(body)), null, body)
+  for (const message of [
+    'Your account (ops@example.com) has been flagged for abuse', 'The API key sk-a...z was flagged as leaked',
+    'Your organization org-1234 has been temporarily flagged by our systems',
+  ]) t.equal(refusalReason(Buffer.from(JSON.stringify({ error: { message } }))), null, message)
   t.end()
 })
 
