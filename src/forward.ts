@@ -234,10 +234,10 @@ class Forwarding implements RelayHost, Stoppable {
   }
 
   /** Nothing has helped: the client gets what an upstream said, or else what is known of the failure. */
-  async #giveUp({ error, status }: Failure): Promise<GatewayError | null> {
+  async #giveUp({ error, status, reason }: Failure): Promise<GatewayError | null> {
     if (this.#broke) throw this.#broke
     const kept = this.#kept
-    if (kept === null || this.#relay.waits) throw error ?? untold(status)
+    if (kept === null || this.#relay.waits) throw error ?? untold(status, reason)
     const { candidate, answer } = kept
     this.#gaveUp = true
     this.#exchange.candidate = candidate

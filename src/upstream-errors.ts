@@ -3,6 +3,7 @@ import { GatewayError, rejectedKey } from './errors.ts'
 import { errorEvent } from './protocols/keep-alive.ts'
 import type { ProtocolName } from './protocols/names.ts'
 import { retryDelay } from './protocols/refusal.ts'
+import type { RefusalReason } from './protocols/refusal.ts'
 import { answerHead, isEventStream } from './proxy/head.ts'
 import type { RawHeaders } from './proxy/headers.ts'
 import type { KeptAnswer } from './proxy/prelude.ts'
@@ -27,10 +28,15 @@ export function ownWords(answer: KeptAnswer, protocol: ProtocolName): string | n
 }
 
 /**
- * An upstream's error that the client does not get: not all of it came, or the
- * operator's credential was refused.
+ * An upstream's error that the client does not get, or not as it came: not all of it is there, a stream
+ * had begun, or the operator's credential was refused.
+ *
+ * @param reason what the request itself was refused for; null = for nothing in it
  */
-export function untold(status: number | null): GatewayError {
+export function untold(status: number | null, reason: RefusalReason | null = null): GatewayError {
+  if (reason !== null) {
+    return new GatewayError('upstream_invalid', `the upstream refused what was asked: ${reason}`)
+  }
   if (status === null || !isCredentialRefused(status)) {
     return new GatewayError('upstream_invalid', `the upstream answered ${status} and did not say why`)
   }

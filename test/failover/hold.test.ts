@@ -1,7 +1,9 @@
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../support/wire.ts'
 import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
 
@@ -128,6 +130,22 @@ routes:
     }
     t.match(bad?.body, /simulated|503/i, 'in the words of the upstream')
   }))
+})
+
+t.test('after a long wait, too, a prompt that was refused with 403 is no refused credential', async t => {
+  const upstream = await startUpstream(t, async (_req, res) => {
+    await sleep(11_000)
+    res.writeHead(403, { 'content-type': 'application/json' })
+      .end('{"error":{"message":"Your input was flagged by moderation"}}')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}" } }
+routes: [{ to: a, resume: hold }]
+`)
+  const { body } = await ask(gateway, DIALECTS[0]!, { stream: true })
+  t.match(body, 'flagged by moderation')
+  const line = await gateway.waitForLog(each => each.msg === 'exchange')
+  t.match(line, { error: 'upstream_invalid', why: /content_filter/ })
 })
 
 t.test('nothing of a stream goes out before its end', async t => {
