@@ -123,7 +123,6 @@ function destination(
   }
 }
 
-
 /** `Bearer sk-proj-abcdef` becomes `Bearer sk-p…`: enough to tell two keys apart, too little to use one. */
 function mask(value: string): string {
   const scheme = /^[\w-]+ (?=\S+$)/.exec(value)?.[0] ?? ''

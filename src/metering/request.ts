@@ -279,7 +279,7 @@ function note(found: Map<string, number>, name: string, value: unknown): void {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0) found.set(name, value)
 }
 
-/** Of the inside of a JSON string, escapes and all: no string is made of it, which can be as long as a body. */
+/** Of the inside of a JSON string, escapes and all. It can be as long as a body: no string is made of it. */
 function codePoints(bytes: Buffer, start: number, end: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let count = 0
