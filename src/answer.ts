@@ -89,8 +89,13 @@ function errorShape(exchange: Exchange): ProtocolName {
 function linger({ req, res }: Exchange): void {
   if (isHttp2(res)) {
     const { stream } = res
-    // The answer is out: half a request is not needed any more (RFC 9113 section 8.1).
-    dropRest(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
+    req.resume()
+    // With the answer out, half a request is not needed any more (RFC 9113 section 8.1). Closed before, the
+    // stream would wait for that, and nothing else could end it.
+    const drop = () => dropRest(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
+    // To HEAD all is out with the head.
+    if (stream.writableFinished) drop()
+    else stream.once('finish', drop)
     return
   }
   const { socket } = req

@@ -1,3 +1,4 @@
+import * as http2 from 'node:http2'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
@@ -282,6 +283,24 @@ timeouts: { idle: 300ms }
   t.notOk(request.stream.closed)
   request.stream.end()
   t.equal(await request.closed, 0)
+})
+
+t.test('over HTTP/2 whoever neither takes the answer nor sends the rest is cut off after all', async t => {
+  // Longer than what is waited for more of a body.
+  const hasty = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+timeouts: { idle: 6s }
+`)
+  const session = http2.connect(hasty.url, { settings: { initialWindowSize: 0 } })
+  t.teardown(() => session.destroy())
+  const headers = { 'content-type': 'application/json', 'x-api-key': 'no' }
+  const request = new H2Request(session, 'POST', '/v1/chat/completions', headers, false)
+  request.stream.write('{')
+  t.match(await request.head, { ':status': 401 })
+  const head = new H2Request(session, 'HEAD', '/v1/chat/completions', headers, false)
+  t.equal(await Promise.race([request.closed, sleep(9_000, 'open')]), http2.constants.NGHTTP2_CANCEL)
+  t.equal(await head.closed, 0, 'all of whose answer is its head')
 })
 
 t.test('what is served to those who name a model is not said to be served to nobody', async t => {
