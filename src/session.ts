@@ -101,7 +101,9 @@ export class MeteredSession implements Session {
   #addTranscript({ usage, suspect }: Reading): void {
     const { model } = this.#transcripts
     const quoted = model === null ? null : this.#priceOf(model, model)
-    this.#add(billFor({ usage, source: 'reported', billed: true, suspect, unread: false }, quoted))
+    const isTold = Object.values(usage).some(count => count !== null)
+    const source = isTold ? 'reported' : 'none'
+    this.#add(billFor({ usage, source, billed: true, suspect, unread: false }, quoted))
     this.#exchange.quoted ??= quoted
     this.#draft()
   }

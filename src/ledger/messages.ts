@@ -20,7 +20,7 @@ export type FromWriter =
       readonly lost: number
       readonly refused: Trouble | null
     }
-  /** So many requests of processes that died are in the ledger as interrupted. */
+  /** So many requests of processes that died are in the ledger, as their drafts tell them. */
   | { readonly kind: 'interrupted'; readonly requests: number }
   /** Nothing is written for now; the thread keeps trying. */
   | { readonly kind: 'trouble'; readonly trouble: Trouble }

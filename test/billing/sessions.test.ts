@@ -180,11 +180,13 @@ t.test('transcripts of what the client says have the price of the model that mak
     costPico: costOf({ input: 10, output: 4 }) + 1_000_000n * (4n + 80n + 15n),
   })
   const unknown = [
-    [transcribed(TOKENS)],
-    [settings({ model: 'nobody-knows' }), transcribed(TOKENS)],
-    [settings({ model: 'writer' }), transcribed(null)],
-  ]
-  for (const events of unknown) t.match(await sessionWith(t, events, { path, models }), { costPico: null })
+    [[transcribed(TOKENS)], 'reported'],
+    [[settings({ model: 'nobody-knows' }), transcribed(TOKENS)], 'reported'],
+    [[settings({ model: 'writer' }), transcribed(null)], 'none'],
+  ] as const
+  for (const [events, source] of unknown) {
+    t.match(await sessionWith(t, [...events], { path, models }), { costPico: null, source })
+  }
 })
 
 t.test('a session that only transcribes is billed', async t => {
