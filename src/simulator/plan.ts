@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer'
 import type { Behaviour } from './behaviour.ts'
 
 /** Words of reasoning where the request asks for reasoning and no behaviour says how many. */
@@ -64,36 +65,51 @@ export function* thoughts(plan: Plan): Generator<string, void, undefined> {
   for (let i = 1; i <= plan.reasoning; i++) yield i === 1 ? 'r1' : ` r${i}`
 }
 
-/** The answer as one text: what `words` says. */
-export function textOf(plan: Plan): string {
-  if (plan.chunk > 0) return [...words(plan)].join('')
-  return plan.words === 0 ? '' : plan.lead + numbered('w', plan.from, plan.words)
+/**
+ * The answer as one text: what `words` says.
+ *
+ * @throws RangeError where that is longer than a string can be
+ */
+export function textOf({ from, words, lead, chunk }: Plan): string {
+  return numbered('w', { from, count: words, lead, chunk })
 }
 
 /** The reasoning as one text: what `thoughts` says. */
 export function reasoningOf({ reasoning }: Plan): string {
-  return numbered('r', 1, reasoning)
+  return numbered('r', { from: 1, count: reasoning, lead: '', chunk: 0 })
 }
 
 const SPACE = 0x20
+const DOT = 0x2e
 const ZERO = 0x30
 
+interface Run {
+  readonly from: number
+  readonly count: number
+  readonly lead: string
+  readonly chunk: number
+}
+
 /** `w7 w8 w9`, as bytes: a string for each of millions would hold up everybody, and fill the memory. */
-function numbered(letter: string, from: number, count: number): string {
-  const bytes = Buffer.allocUnsafe(count * ` ${letter}${from + count}`.length)
+function numbered(letter: string, { from, count, lead, chunk }: Run): string {
+  const most = count * Math.max(chunk, ` ${letter}${from + count}`.length)
+  if (most > constants.MAX_STRING_LENGTH) throw new RangeError('the text is longer than a string can be')
+  const bytes = Buffer.allocUnsafe(most)
   let digits = String(from).length
   let length = 0
   for (let number = from; number < from + count; number++) {
+    const start = length
     if (number === 10 ** digits) digits++
-    bytes[length++] = SPACE
+    if (number > from || lead !== '') bytes[length++] = SPACE
     bytes[length++] = letter.charCodeAt(0)
     for (let at = length + digits - 1, rest = number; at >= length; at--) {
       bytes[at] = ZERO + rest % 10
       rest = Math.floor(rest / 10)
     }
     length += digits
+    while (length < start + chunk) bytes[length++] = DOT
   }
-  return bytes.toString('latin1', 1, length)
+  return bytes.toString('latin1', 0, length)
 }
 
 function continuation(text: string): { from: number; lead: '' | ' ' } {

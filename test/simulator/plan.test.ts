@@ -32,6 +32,11 @@ t.test('a text is what its words say, however many there are', async t => {
   t.equal(reasoningOf(plan), [...thoughts(plan)].join(''))
 })
 
+t.test('a text that is too long for a string takes no memory before that is known', async t => {
+  const plan = planAnswer({ tokens: 10_000_000, chunk: 64 * 1024 * 1024 }, ASKED)
+  t.throws(() => textOf(plan), RangeError)
+})
+
 t.test('the limit takes reasoning first, words after it', async t => {
   t.match(planAnswer({ reasoning: 4 }, { ...ASKED, limit: 6 }), { reasoning: 4, words: 2, clipped: true })
   t.match(planAnswer({ reasoning: 9 }, { ...ASKED, limit: 6 }), { reasoning: 6, words: 0, clipped: true })
