@@ -148,7 +148,8 @@ class ModelList {
       this.#note(path, `requests go to ${bare}/chat/completions and so on, as they did`)
       return { url: parsed.origin, v1: parsed.pathname }
     }
-    return { url: bare, ...(url === null || url === bare) && v1 !== undefined && { v1 } }
+    const isUsual = bare === plain && (url === null || url === bare)
+    return { url: bare, ...isUsual && v1 !== undefined && { v1 } }
   }
 
   #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address> {

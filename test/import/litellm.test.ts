@@ -279,6 +279,7 @@ t.test('vendors whose API is not under /v1 are asked where it is', async t => {
     ['perplexity/sonar'], ['zai/glm-4.6'], ['deepinfra/llama', 'https://api.deepinfra.com/v1/openai'],
     ['github/gpt-4o', 'https://models.example/'], ['openai/llama', 'http://10.0.0.7:8000/llm/v3/'],
     ['openai/llama', 'http://10.0.0.7:8000/llm/v1/'], ['perplexity/sonar', 'http://10.0.0.7:9000'],
+    ['perplexity/sonar', 'https://api.perplexity.ai/v1'], ['github/gpt-4o', 'https://models.example/v1'],
   ]
   const imported = importLitellm(stringify({
     model_list: entries.map(([model, api_base], i) => (
@@ -295,6 +296,8 @@ t.test('vendors whose API is not under /v1 are asked where it is', async t => {
     ['http://10.0.0.7:8000/', '/llm/v3'],
     ['http://10.0.0.7:8000/llm', null],
     ['http://10.0.0.7:9000/', null],
+    ['https://api.perplexity.ai/', null],
+    ['https://models.example/', null],
   ])
 })
 
