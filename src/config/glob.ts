@@ -45,14 +45,33 @@ export function compileGlobs(globs: readonly string[]): Match {
 export function globsOverlap(a: string, b: string): boolean {
   if (!b.includes('*')) return compileGlob(a)(b)
   if (!a.includes('*')) return compileGlob(b)(a)
-  const heads = [a, b].map(glob => glob.slice(0, glob.indexOf('*'))) as [string, string]
-  const tails = [a, b].map(glob => glob.slice(glob.lastIndexOf('*') + 1)) as [string, string]
-  const headsAgree = heads[0].startsWith(heads[1]) || heads[1].startsWith(heads[0])
-  return headsAgree && (tails[0].endsWith(tails[1]) || tails[1].endsWith(tails[0]))
+  return endsAgree(endsOf(a), endsOf(b))
 }
 
 /** A test that passes for a glob where it and one of these match the same text. */
 export function compileOverlaps(globs: readonly string[]): Match {
   const matches = compileGlobs(globs)
-  return glob => matches(glob) || (glob.includes('*') && globs.some(other => globsOverlap(other, glob)))
+  const names = globs.filter(glob => !glob.includes('*'))
+  const patterns = globs.filter(glob => glob.includes('*')).map(endsOf)
+  return glob => {
+    if (matches(glob)) return true
+    if (!glob.includes('*')) return false
+    const ends = endsOf(glob)
+    return names.some(compileGlob(glob)) || patterns.some(other => endsAgree(other, ends))
+  }
+}
+
+/** What stands before the first star, and behind the last. */
+interface Ends {
+  readonly head: string
+  readonly tail: string
+}
+
+function endsOf(glob: string): Ends {
+  return { head: glob.slice(0, glob.indexOf('*')), tail: glob.slice(glob.lastIndexOf('*') + 1) }
+}
+
+function endsAgree(a: Ends, b: Ends): boolean {
+  return (a.head.startsWith(b.head) || b.head.startsWith(a.head))
+    && (a.tail.endsWith(b.tail) || b.tail.endsWith(a.tail))
 }
