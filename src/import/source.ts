@@ -1,5 +1,5 @@
-import { LineCounter, isAlias, isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml'
-import type { Document } from 'yaml'
+import { LineCounter, isAlias, isMap, isNode, isScalar, isSeq, parseDocument, visit } from 'yaml'
+import type { Alias, Document, Node } from 'yaml'
 
 export type Path = readonly (string | number)[]
 
@@ -17,6 +17,8 @@ export class Source {
   readonly #lines = new LineCounter()
   /** Plain data: what came by an alias or a merge key stands there as if it were written out. */
   readonly #settings: unknown
+  /** What each alias stands for. */
+  readonly #aliased: ReadonlyMap<Alias, Node | undefined>
   readonly #taken = new Set<string>()
   /** What holds something that was taken. */
   readonly #touched = new Set<string>()
@@ -35,6 +37,7 @@ export class Source {
     } catch (error) {
       throw new ImportError((error as Error).message)
     }
+    this.#aliased = aliasesOf(this.#document)
   }
 
   /** The value at a path, with all that is below; it counts as taken. undefined where there is none. */
@@ -109,8 +112,21 @@ export class Source {
 
   /** The node that an alias stands for. */
   #written(node: unknown): unknown {
-    return isAlias(node) ? node.resolve(this.#document) : node
+    return isAlias(node) ? this.#aliased.get(node) : node
   }
+}
+
+/** All in one walk: the parser's own way walks over the document for each. An anchor may be set anew. */
+function aliasesOf(document: Document): Map<Alias, Node | undefined> {
+  const anchored = new Map<string, Node>()
+  const aliased = new Map<Alias, Node | undefined>()
+  visit(document, {
+    Node: (_, node) => {
+      if (isAlias(node)) aliased.set(node, anchored.get(node.source))
+      else if (node.anchor !== undefined) anchored.set(node.anchor, node)
+    },
+  })
+  return aliased
 }
 
 function isHolder(value: unknown): value is Record<string | number, unknown> {

@@ -343,6 +343,16 @@ model_list: *list
   t.match(seed, { place: '2:108', setting: 'model_list[0].litellm_params.seed and 3 more' })
 })
 
+t.test('a place is where the anchor stands that is meant, however many share it', async t => {
+  const entry = (name: string) => `  - { model_name: ${name}, litellm_params: { <<: *ours, model: openai/m } }\n`
+  const { notes } = importLitellm(`a: &ours { api_key: sk-a }
+b: { model_list: [*ours] }
+c: &ours { api_key: sk-c }
+model_list:
+${Array.from({ length: 2000 }, (_, n) => entry(`m${n}`)).join('')}`)
+  t.match(notes.find(({ text }) => text.startsWith('the key itself is not copied')), { place: '3:21' })
+})
+
 t.test('defaults that a hundred models and more take over are no attack', async t => {
   const entries = Array.from({ length: 300 }, (_, n) =>
     `  - { model_name: m${n}, litellm_params: { <<: *ours, model: openai/m${n} }, model_info: *info }\n`)
