@@ -10,7 +10,7 @@ import { hasBody } from './proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from './proxy/client.ts'
 import type { ClientRequest } from './proxy/client.ts'
 import { appendVia, ownHeaders } from './proxy/headers.ts'
-import { servedBy } from './served-by.ts'
+import { servedBy } from './forwarding/served-by.ts'
 
 /** Milliseconds that a refused client may go on sending, so that it gets to read why; nginx's figures. */
 const LINGER = 30_000

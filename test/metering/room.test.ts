@@ -4,7 +4,7 @@ import { Room } from '../../src/metering/room.ts'
 import type { TakeRoom } from '../../src/metering/room.ts'
 import { SseReader } from '../../src/metering/sse.ts'
 import { createStreamMeter } from '../../src/metering/stream-meter.ts'
-import { WholeEvents } from '../../src/whole-events.ts'
+import { WholeEvents } from '../../src/forwarding/whole-events.ts'
 
 const KB = 1024
 const PIECE = Buffer.alloc(32 * KB, 'x')

@@ -1,0 +1,197 @@
+import { decoded, legible } from '../decoded.ts'
+import { isUntold } from '../exchange.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Answer } from '../metering/settle.ts'
+import { isMetered } from '../metering/settle.ts'
+import { StreamFilter } from '../metering/stream-filter.ts'
+import { Room } from '../metering/room.ts'
+import type { TakeRoom } from '../metering/room.ts'
+import { createStreamMeter } from '../metering/stream-meter.ts'
+import type { StreamMeter } from '../metering/stream-meter.ts'
+import { speaksJson } from '../protocols/speaks-json.ts'
+import { isEventStream } from '../proxy/head.ts'
+import type { AnswerHead } from '../proxy/head.ts'
+import { Pieces } from '../proxy/pieces.ts'
+import type { Observer } from '../proxy/relay.ts'
+
+/** Bytes of a whole answer that are kept to read its usage; a longer one passes unread. */
+const MOST_KEPT = 32 * 1024 * 1024
+/** Bytes of an error that is read. */
+const MOST_ERROR = 64 * 1024
+/** Bytes of a compressed answer that is unpacked at once: no error with status 200 is longer. */
+const MOST_AT_ONCE = 4 * 1024
+
+/**
+ * Who looks on while an answer passes: the meter of a stream, or a collector of a
+ * whole body whose usage is read at the end. What is seen stands in
+ * `exchange.answer`, for the settlement.
+ */
+export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead): Observer | null {
+  // The upstream's refusals are nobody's usage.
+  if (head.status >= 400) return new ErrorReader(exchange, head)
+  if (head.status < 200 || head.status >= 300) return null
+  const endpoint = exchange.classified.endpoint.name
+  if (isEventStream(head) || endpoint === 'generate.stream' || isUntold(exchange, head)) {
+    // Compressed against our asking, its bytes pass unread.
+    if (head.coding !== null) return collectNothing(exchange)
+    const room = roomFor(gateway, exchange)
+    const meter = createStreamMeter(endpoint, { contentType: head.contentType, room })
+    exchange.answer = { kind: 'stream', meter }
+    return new StreamObserver(gateway, exchange, meter)
+  }
+  // What an unknown path used nobody can tell: where it named a model, its cost is unknown, not nothing.
+  if (!isMetered(endpoint)) return exchange.model === null ? null : collectNothing(exchange)
+  // What can only be JSON is read as such whatever it is called, as the client does too.
+  if (!head.contentType.includes('json') && !speaksJson(endpoint)) return collectNothing(exchange)
+  exchange.answerEncoding = head.coding
+  return new BodyCollector(gateway, exchange)
+}
+
+/** The memory for what is kept of an exchange's answers: all that is taken comes back with its end. */
+export function roomFor({ config, lasting: { bodies } }: Gateway, exchange: Exchange): TakeRoom {
+  return bytes => {
+    if (bytes < 0) bodies.giveForAnswer(-bytes)
+    else if (!bodies.takeForAnswer(bytes, config.server.bodyMemory)) return false
+    exchange.answerHeld += bytes
+    return true
+  }
+}
+
+class StreamObserver implements Observer {
+  readonly filter: StreamFilter | null
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #meter: StreamMeter
+  /** Nobody has to be told of a piece: a draft waits to be written, or there is nowhere to write. */
+  #isQuiet: boolean
+  #isFirst = true
+
+  constructor(gateway: Gateway, exchange: Exchange, meter: StreamMeter) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#meter = meter
+    this.#isQuiet = exchange.entry === null
+    this.filter = exchange.hidesUsage ? new StreamFilter() : null
+  }
+
+  get terminated(): boolean | null {
+    // An error event of the protocol's own is an honest end too.
+    return this.#meter.sawError ? true : this.#meter.terminated
+  }
+
+  get atBoundary(): boolean {
+    return this.filter?.holding === true || this.#meter.atBoundary
+  }
+
+  push(chunk: Buffer): void {
+    this.#meter.push(chunk)
+    if (this.#isQuiet) return
+    this.#isQuiet = !this.#isFirst
+    // The first piece is drafted at once: it tells who answers, and with what status.
+    if (this.#isFirst) this.#draft()
+    else this.#gateway.accounts.drafts.add(this.#draft)
+    this.#isFirst = false
+  }
+
+  end(): void {
+    this.#meter.end()
+  }
+
+  readonly #draft = (): void => {
+    const { entry } = this.#exchange
+    this.#isQuiet = false
+    if (entry) this.#gateway.accounts.ledger?.progress(entry)
+  }
+}
+
+/** Keeps a whole answer, as far as it and all others that are kept have room. */
+class BodyCollector implements Observer {
+  readonly filter = null
+  readonly terminated = null
+  readonly atBoundary = false
+  readonly #exchange: Exchange
+  readonly #room: Room
+  /** null: there was no room, and it passes unread. */
+  #pieces: Pieces | null = new Pieces()
+  #size = 0
+
+  constructor(gateway: Gateway, exchange: Exchange) {
+    this.#exchange = exchange
+    this.#room = new Room(roomFor(gateway, exchange))
+    exchange.answer = NOT_YET
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#pieces === null) return
+    this.#size += chunk.length
+    if (this.#size > MOST_KEPT || !this.#room.hold(this.#size)) this.#giveUp()
+    else this.#pieces.push(chunk)
+  }
+
+  end(): void {
+    if (this.#pieces === null) return
+    const packed = this.#pieces.whole()
+    // Joined, it is there twice.
+    this.#pieces.clear()
+    const body = this.#unpacked(packed)
+    if (body !== null) this.#exchange.answerEncoding = null
+    this.#exchange.answer = { kind: 'body', body: body ?? packed }
+  }
+
+  /** null: that takes too long for now, has no room, or is not to be done. */
+  #unpacked(packed: Buffer): Buffer | null {
+    if (packed.length > MOST_AT_ONCE) return null
+    const body = decoded(packed, this.#exchange.answerEncoding)
+    return body !== null && body !== 'broken' && this.#room.hold(this.#size + body.length) ? body : null
+  }
+
+  #giveUp(): void {
+    this.#room.hold(0)
+    this.#exchange.answer = DELIVERED
+    this.#pieces = null
+  }
+}
+
+/** Keeps what an upstream's error says, for whoever looks into why the request failed. */
+class ErrorReader implements Observer {
+  readonly filter = null
+  readonly terminated = null
+  readonly atBoundary = false
+  readonly #exchange: Exchange
+  readonly #coding: string | null
+  readonly #pieces = new Pieces()
+  #size = 0
+
+  constructor(exchange: Exchange, { coding }: AnswerHead) {
+    this.#exchange = exchange
+    this.#coding = coding
+  }
+
+  push(chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size <= MOST_ERROR) this.#pieces.push(chunk)
+    else this.#pieces.clear()
+  }
+
+  end(): void {
+    this.#exchange.refusal = legible(this.#pieces.whole(), this.#coding)
+  }
+}
+
+/** Nothing of it is kept, only that it came. */
+function collectNothing(exchange: Exchange): Observer {
+  exchange.answer = NOT_YET
+  return {
+    filter: null,
+    terminated: null,
+    atBoundary: false,
+    push: () => {
+      exchange.answer = DELIVERED
+    },
+    end: () => {},
+  }
+}
+
+const NOT_YET: Answer = { kind: 'none', delivered: false }
+const DELIVERED: Answer = { kind: 'none', delivered: true }

@@ -1,0 +1,224 @@
+import { NOWHERE } from './candidates.ts'
+import type { Target } from '../config/types.ts'
+import type { GatewayError } from '../errors.ts'
+import type { AttemptRecord, Exchange } from '../exchange.ts'
+import type { Gateway, LiveUpstream } from '../gateway.ts'
+import { Refusal, judgeOf } from './judge.ts'
+import type { Demands } from './judge.ts'
+import { roomFor } from './observe.ts'
+import { outgoing } from './outgoing.ts'
+import { errorWord } from '../protocols/refusal.ts'
+import type { RefusalReason } from '../protocols/refusal.ts'
+import type { Edit } from '../protocols/splice.ts'
+import { Attempt } from '../proxy/attempt.ts'
+import type { AnswerSink } from '../proxy/attempt.ts'
+import type { Deadlines } from '../proxy/deadlines.ts'
+import { answerHead } from '../proxy/head.ts'
+import type { AnswerHead } from '../proxy/head.ts'
+import type { RawHeaders } from '../proxy/headers.ts'
+import { Prelude } from '../proxy/prelude.ts'
+import type { KeptAnswer } from '../proxy/prelude.ts'
+import type { RelayEnd } from '../proxy/relay.ts'
+import { isFailure, isRetryableStatus } from '../proxy/retry.ts'
+import { candidateId } from '../routing/candidate.ts'
+import type { Trial } from '../routing/health.ts'
+import { toldError } from './told-error.ts'
+import { askedFor, saidIn } from './upstream-errors.ts'
+
+/** How a try failed of which the client has seen nothing. */
+export interface Failure {
+  /** The row of the error table, or null where the upstream answered with an error of its own. */
+  readonly error: GatewayError | null
+  /** The upstream's, or null where no head came. */
+  readonly status: number | null
+  readonly headers: RawHeaders
+  /** That answer of its own, where all of it is there. */
+  readonly answer: KeptAnswer | null
+  /** Why it refused the request, where the route names another target for that or the status is 403. */
+  readonly reason: RefusalReason | null
+}
+
+export interface TryOptions {
+  readonly candidate: Target
+  readonly deadlines: Deadlines
+  /** Where the answer goes. */
+  readonly sink: AnswerSink
+  /** What is asked of an answer that is kept back until then; null = it goes through as it comes. */
+  readonly demands: Demands | null
+  /** The upstream has begun a stream, and shows that it is alive, but not yet what it is. */
+  onAlive(): void
+  /** Edits of the request's body beside those that every request needs; null = none. */
+  readonly edits: ((body: Buffer) => Edit[]) | null
+}
+
+/** One try at one candidate: its request, its place in the ledger, its bearing on the candidate's health. */
+export class Try {
+  readonly candidate: Target
+  readonly attempt: Attempt
+  readonly record: AttemptRecord
+  readonly #trial: Trial
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #beganAt: number
+  #prelude: Prelude | null
+  #refusal: Refusal | null = null
+
+  constructor(gateway: Gateway, exchange: Exchange, options: TryOptions) {
+    const { candidate, deadlines, sink, demands, edits } = options
+    this.candidate = candidate
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#beganAt = gateway.clock.monotonic()
+    const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
+    // Where the request cannot be made, there is no attempt.
+    const request = outgoing(exchange, upstream, candidate, edits)
+    this.record = {
+      upstream: upstream.config.name,
+      model: candidate.model ?? exchange.model,
+      outcome: 'ok',
+      ms: 0,
+      atMs: this.#beganAt - exchange.startedAt,
+    }
+    exchange.attempts.push(this.record)
+    this.#prelude = demands && this.#createPrelude(options, demands)
+    this.attempt = new Attempt({
+      transport: upstream.transport,
+      upstreamUrl: upstream.url,
+      request,
+      deadlines,
+      sinkFor: status => this.#prelude ?? (status === 403 ? this.#lookInto(options) : sink),
+    })
+    this.#trial = gateway.health.begin(candidateId(candidate, exchange.model))
+  }
+
+  /** Once a head has come: null when the answer goes to the sink; otherwise nothing of it did. */
+  get verdict(): Promise<Failure | null> | null {
+    const verdict = this.#prelude?.verdict
+    return verdict?.then(refused => refused && { ...refused, reason: this.#refusal?.reason ?? null }) ?? null
+  }
+
+  /** What its answer lacked that was kept back and went to the client though it broke; null = none did. */
+  get rest(): Buffer | null {
+    return this.#prelude?.rest ?? null
+  }
+
+  /** What came of its answer and was kept back, for good. */
+  get kept(): Buffer | null {
+    return this.#prelude?.kept ?? null
+  }
+
+  /** Ends it from outside, as far as the client has seen nothing of it. */
+  stop(reason: GatewayError): void {
+    this.attempt.abort(reason)
+    this.#prelude?.stop(reason)
+  }
+
+  /** An answer has begun that is none of an error. */
+  answered(): void {
+    this.#trial.answered(this.#age)
+  }
+
+  /** Its answer is not for the client, by its status alone: the attempt fails by that. */
+  refused(status: number): void {
+    this.record.status = status
+  }
+
+  /** The client has seen nothing of it. */
+  failed({ error, status, headers, answer, reason }: Failure): void {
+    this.#note(error?.code ?? 'error_answer', status)
+    const said = answer && saidIn(answer)
+    this.#noteWord(said)
+    // What is wrong with the request is nobody's fault there.
+    const isFault = error
+      ? error.source === 'upstream'
+      : reason === null && status !== null && isFailure(status)
+    if (isFault) this.#trial.failed(askedFor(headers, said, this.#gateway.clock.wall()))
+    else this.#trial.abandoned()
+  }
+
+  /** The client got the beginning of its answer, and is to get the rest from another. */
+  broke(error: GatewayError, status: number): void {
+    this.#note(error.code, status)
+    this.#trial.failed(null)
+  }
+
+  /**
+   * The client got its answer, to its end or not.
+   *
+   * @param head of the answer
+   * @param flaw what the upstream left out at the end, though the client misses nothing
+   */
+  ended(end: RelayEnd, head: Pick<AnswerHead, 'status' | 'headers'>, flaw: GatewayError | null): void {
+    const { status, headers } = head
+    const { refusal } = this.#exchange
+    const error = end ?? flaw
+    const isError = toldError(this.#exchange)
+    this.#note(error?.code ?? (isError ? 'error_answer' : 'ok'), status)
+    this.#noteWord(refusal)
+    if (error?.source === 'upstream') this.#trial.failed(null)
+    else if (error !== null) this.#trial.abandoned()
+    else if (!isError) this.#trial.succeeded()
+    else if (status < 400) this.#trial.failed(null)
+    else if (!isRetryableStatus(status)) this.#trial.abandoned()
+    else this.#trial.failed(askedFor(headers, refusal, this.#gateway.clock.wall()))
+  }
+
+  /** Nobody waits for it any more, however that came about; after an end of its own this does nothing. */
+  leave(): void {
+    this.#trial.abandoned()
+  }
+
+  #note(outcome: string, status: number | null): void {
+    this.record.ms = this.#age
+    this.record.outcome = outcome
+    if (status !== null) this.record.status = status
+  }
+
+  /** The word with which the error names itself, for those who ask later why the request failed. */
+  #noteWord(said: Buffer | null): void {
+    const word = said && errorWord(said)
+    if (word) this.record.said = word
+  }
+
+  /** Milliseconds since it began. */
+  get #age(): number {
+    return this.#gateway.clock.monotonic() - this.#beganAt
+  }
+
+  /** What is wrong with the request is for the client, though no other candidate follows. */
+  #lookInto(options: TryOptions): Prelude {
+    const demands = { reasons: NOWHERE, whole: false, begun: () => false }
+    this.#prelude = this.#createPrelude(options, demands)
+    return this.#prelude
+  }
+
+  #createPrelude({ deadlines, sink, onAlive }: TryOptions, demands: Demands): Prelude {
+    const exchange = this.#exchange
+    const { config, lasting: { bodies } } = this.#gateway
+    const room = roomFor(this.#gateway, exchange)
+    const take = (bytes: number): boolean => {
+      const isRoom = bodies.take(bytes, config.server.bodyMemory)
+      if (isRoom) exchange.bytesHeld += bytes
+      return isRoom
+    }
+    return new Prelude({
+      clock: this.#gateway.clock,
+      deadlines,
+      sink,
+      onAlive,
+      take,
+      give: bytes => {
+        bodies.give(bytes)
+        exchange.bytesHeld -= bytes
+      },
+      retake: bytes => void take(Math.max(0, bytes - exchange.answerHeld)),
+      judge: (status, headers) => {
+        const judge = judgeOf(exchange, answerHead(status, headers), demands, room)
+        if (judge instanceof Refusal) this.#refusal = judge
+        return judge
+      },
+      handOver: () => this.attempt.handOver(sink),
+      abort: error => this.attempt.abort(error),
+    })
+  }
+}

@@ -1,0 +1,122 @@
+import { Room } from '../metering/room.ts'
+import type { TakeRoom } from '../metering/room.ts'
+import { MAX_EVENT, SseReader, dataOf } from '../metering/sse.ts'
+import type { SseEvent } from '../metering/sse.ts'
+import { Pieces } from '../proxy/pieces.ts'
+import { kindOf, looksLikeData, parsed } from './stream-event.ts'
+
+const NOTHING = Buffer.alloc(0)
+
+/** Why an event is kept from the client. */
+export type FlawKind = 'error' | 'malformed' | 'too_long'
+
+interface Found {
+  readonly kind: FlawKind
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Lets a stream of events pass in whole events, so that another stream can go on
+ * wherever this one breaks; and neither an error of the protocol's own nor an
+ * event that is not well-formed, nor what comes behind them.
+ */
+export class WholeEvents {
+  /** The event that is kept from the client; null = none is. */
+  flaw: { readonly kind: FlawKind; readonly bytes: Buffer } | null = null
+  /** An event was too long to wait for: from there on everything passes as it comes. */
+  overflowed = false
+  readonly #joined: boolean
+  readonly #held = new Pieces()
+  readonly #room: Room
+  /** Where in the stream the held bytes begin, and where the flaw stands. */
+  #offset = 0
+  #found: Found | null = null
+  /** The end of the stream has cut an event in two. */
+  #isHalf = false
+  readonly #reader: SseReader
+
+  /**
+   * @param joined they go on with another stream: an event too long to be translated is a flaw
+   * @param room memory for events that are not whole yet; without it there always is some
+   */
+  constructor(joined = false, room?: TakeRoom) {
+    this.#joined = joined
+    this.#room = new Room(room)
+    this.#reader = new SseReader(event => this.#look(event), { room })
+  }
+
+  /** @returns the events that are whole by now */
+  push(chunk: Buffer): Buffer {
+    if (this.overflowed) return chunk
+    if (this.flaw !== null) return NOTHING
+    this.#reader.push(chunk)
+    if (this.#found !== null) return this.#before(this.#found, this.#take(chunk))
+    const cut = this.#reader.blockStart - this.#offset
+    const open = this.#held.size + chunk.length - cut
+    if (open > MAX_EVENT || !this.#room.hold(open)) {
+      if (this.#joined) {
+        const start = this.#offset + cut
+        return this.#before({ kind: 'too_long', start, end: start }, this.#take(chunk))
+      }
+      this.overflowed = true
+      this.#letGo()
+      return this.#take(chunk)
+    }
+    if (cut === 0) {
+      this.#hold(chunk)
+      return NOTHING
+    }
+    const bytes = this.#take(chunk)
+    this.#offset += cut
+    this.#hold(bytes.subarray(cut))
+    return bytes.subarray(0, cut)
+  }
+
+  #before({ kind, start, end }: Found, bytes: Buffer): Buffer {
+    this.flaw = { kind, bytes: Buffer.from(bytes.subarray(start - this.#offset, end - this.#offset)) }
+    this.#letGo()
+    return bytes.subarray(0, start - this.#offset)
+  }
+
+  /** Nothing is read any more: what is kept to be read later has no use. */
+  #letGo(): void {
+    this.#reader.drop()
+    this.#room.hold(0)
+  }
+
+  /** A copy is kept: a little of a large buffer would keep all of it in memory. */
+  #hold(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    this.#held.push(Buffer.from(bytes))
+  }
+
+  /** What was held, and that. */
+  #take(bytes: Buffer): Buffer {
+    if (this.#held.size === 0) return bytes
+    const whole = Buffer.concat([...this.#held.list, bytes])
+    this.#held.clear()
+    return whole
+  }
+
+  #look(event: SseEvent): void {
+    if (!event.terminated) this.#isHalf = !isWhole(event)
+    if (this.#isHalf || this.#found !== null || looksLikeData(event)) return
+    const { start, end } = event
+    const kind = event.oversize && this.#joined ? 'too_long' : kindOf(event)
+    if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
+  }
+
+  /** No more will come. @returns what stood behind the last whole event, unless it is half of one */
+  end(): Buffer {
+    if (!this.overflowed && this.flaw === null) this.#reader.end()
+    const rest = this.#take(NOTHING)
+    return this.#isHalf ? NOTHING : rest
+  }
+}
+
+/** Does it lack no more than its blank line? */
+function isWhole(event: SseEvent): boolean {
+  const data = dataOf(event)
+  return event.oversize || data === '[DONE]' || parsed(data) !== undefined
+}

@@ -1,0 +1,78 @@
+import type { Price } from '../config/types.ts'
+import type { AttemptRecord } from '../exchange.ts'
+import { cost, formatUsd } from '../metering/cost.ts'
+import type { QuotedPrice } from '../metering/prices.ts'
+import type { Bill, Settled } from '../metering/settle.ts'
+import { blankUsage } from '../metering/usage.ts'
+import type { Usage } from '../metering/usage.ts'
+
+/** What one attempt contributed to an answer. */
+export interface Part {
+  readonly record: AttemptRecord | undefined
+  readonly bill: Bill
+}
+
+/** What is billed for what one upstream was asked, at its price. */
+export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
+  return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
+}
+
+/** The same where other models had a part in it: each at its own price. */
+export function billForAll(
+  settled: Settled, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
+): Bill {
+  const { makers, ...own } = settled
+  const bill = billFor(own, quoted)
+  if (!makers || !settled.billed) return bill
+  const others = makers.others.map(({ model, usage }) => {
+    const unread = usage.inputTokens === null || usage.outputTokens === null
+    return billFor({ ...own, usage, unread }, model === null ? null : priceOf(model))
+  })
+  return joinBills([bill, ...others].map(bill => ({ record: undefined, bill })))
+}
+
+/** What was read has a cost; but where text passed unread that is paid for, it is not all. */
+function costOf({ usage, unread }: Settled, price: Price | null): bigint | null {
+  return unread && price?.output !== undefined ? null : cost(usage, price)
+}
+
+/** The bill of an answer to which several attempts contributed; each one's share is noted in its record. */
+export function joinBills(parts: readonly Part[]): Bill {
+  for (const { record, bill } of parts) if (record) note(record, bill)
+  const bills = parts.map(({ bill }) => bill)
+  const sources = new Set(bills.map(({ source }) => source).filter(source => source !== 'none'))
+  const [source = 'none'] = sources
+  return {
+    usage: bills.reduce((sum, { usage }) => add(sum, usage), blankUsage()),
+    source: sources.size > 1 ? 'mixed' : source,
+    billed: bills.some(({ billed }) => billed),
+    suspect: bills.some(({ suspect }) => suspect),
+    unread: bills.some(({ unread }) => unread),
+    costPico: bills.map(({ costPico }) => costPico).reduce(addCost),
+  }
+}
+
+/** Usage of two answers together: what one of them does not tell is what the other tells. */
+export function add(a: Usage, b: Usage): Usage {
+  const sum = blankUsage()
+  for (const name of Object.keys(sum) as (keyof Usage)[]) {
+    const [x, y] = [a[name], b[name]]
+    // Seconds have fractions, to the millisecond.
+    sum[name] = x === null ? y : y === null ? x : Math.round((x + y) * 1000) / 1000
+  }
+  return sum
+}
+
+/** Costs of two answers together; unknown where one is. */
+export function addCost(a: bigint | null, b: bigint | null): bigint | null {
+  return a === null || b === null ? null : a + b
+}
+
+/** Notes in an attempt's record what it contributed. */
+export function note(record: AttemptRecord, { usage, billed, costPico }: Bill): void {
+  if (!billed) return
+  const { inputTokens, outputTokens } = usage
+  if (inputTokens !== null) record.inputTokens = inputTokens
+  if (outputTokens !== null) record.outputTokens = outputTokens
+  if (costPico !== null) record.costUsd = formatUsd(costPico)
+}

@@ -1,0 +1,147 @@
+import { add, addCost } from './bill.ts'
+import type { GatewayError } from '../errors.ts'
+import type { Exchange } from '../exchange.ts'
+import type { End, LedgerRow } from '../ledger/row.ts'
+import { cost } from '../metering/cost.ts'
+import type { QuotedPrice } from '../metering/prices.ts'
+import { isMetered, isText, isUnmetered, provisionalUsage } from '../metering/settle.ts'
+import type { Answer, Bill } from '../metering/settle.ts'
+import type { StreamMeter } from '../metering/stream-meter.ts'
+import { priceFor } from '../metering/tier-price.ts'
+import { blankUsage } from '../metering/usage.ts'
+import type { Usage } from '../metering/usage.ts'
+import { isSession } from '../protocols/endpoint.ts'
+import { toldError } from '../forwarding/told-error.ts'
+
+/** The ledger's row of an exchange that is settled. */
+export function finalRow(exchange: Exchange, { usage, source, costPico }: Bill): LedgerRow {
+  return row(exchange, { usage, source, costPico, quoted: exchange.quoted })
+}
+
+/** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
+export function draftRow(exchange: Exchange): LedgerRow {
+  const { session } = exchange
+  if (session?.bill) return finalRow(exchange, session.bill)
+  const parts = provisional(exchange)
+  const [{ meter, quoted }] = parts
+  const usage = parts.map(part => part.usage).reduce(add)
+  const isCounted = Object.values(usage).some(count => count !== null)
+  return row(exchange, {
+    usage,
+    source: meter?.reading() ? 'mixed' : isCounted ? 'estimated' : 'none',
+    quoted,
+    costPico: isFree(exchange) ? 0n : parts.map(part => part.costPico).reduce(addCost),
+  })
+}
+
+/** Does it ask for something that costs nothing, such as to count tokens? */
+function isFree({ classified, model }: Exchange): boolean {
+  const { endpoint } = classified
+  const { name } = endpoint
+  // What is asked for over a WebSocket is said inside.
+  return !isMetered(name) && !isSession(endpoint) && (model === null || !isUnmetered(name))
+}
+
+/** What the answers used that broke so far, for the client: to be called when it is told. */
+export function usedSoFar({ earlier }: Exchange): () => Usage {
+  const shares = earlier.map(({ share }) => share)
+  return () => shares.map(({ told }) => told.usage).reduce(add, blankUsage())
+}
+
+/** Has the client been sent anything that was generated? */
+export function hasSpoken(exchange: Exchange): boolean {
+  return provisional(exchange).some(({ meter }) => meter?.sawContent)
+}
+
+interface Provisional {
+  readonly meter: StreamMeter | null
+  readonly usage: Usage
+  readonly quoted: QuotedPrice | null
+  readonly costPico: bigint | null
+}
+
+interface Asked {
+  readonly answer: Answer | null
+  readonly quoted: QuotedPrice | null
+  readonly estimatedInput: number | null
+}
+
+/** What is known of each answer that the client got some of: the one under way, and those before it. */
+function provisional(exchange: Exchange): [Provisional, ...Provisional[]] {
+  const part = ({ answer, quoted: asked, estimatedInput }: Asked): Provisional => {
+    const meter = answer?.kind === 'stream' ? answer.meter : null
+    const usage = provisionalUsage(meter, estimatedInput, textOf(exchange, answer))
+    const quoted = priceFor(asked, answer)
+    return { meter, usage, quoted, costPico: cost(usage, quoted?.price ?? null) }
+  }
+  return [part(exchange), ...exchange.earlier.map(part)]
+}
+
+/** The body of a whole answer that is text; null where it is none, or cannot be looked at as it is. */
+function textOf({ classified, answerEncoding }: Exchange, answer: Answer | null): Buffer | null {
+  const isLegible = answer?.kind === 'body' && answerEncoding === null && isText(classified.endpoint.name)
+  return isLegible ? answer.body : null
+}
+
+type Used = Pick<LedgerRow, 'usage' | 'source' | 'costPico'> & { readonly quoted: QuotedPrice | null }
+
+/** Until it has ended, as it is to stand if it is cut off. */
+function row(exchange: Exchange, { quoted, ...used }: Used): LedgerRow {
+  const { classified, ended } = exchange
+  // One that was refused never got as far.
+  const candidate = exchange.attempts.length === 0 ? null : exchange.candidate
+  const { endpoint } = classified
+  return {
+    requestId: exchange.id,
+    startedAt: Math.round(exchange.startedWall),
+    firstByteMs: exchange.firstByteAt === 0 ? null : round(exchange.firstByteAt - exchange.startedAt),
+    durationMs: ended === null ? null : round(ended.at - exchange.startedAt),
+    key: exchange.identity.key?.name ?? null,
+    protocol: endpoint.protocol,
+    endpoint: endpoint.name,
+    model: exchange.model,
+    upstream: candidate?.upstream.name ?? null,
+    upstreamModel: candidate ? (candidate.model ?? exchange.model) : null,
+    attempts: exchange.attempts.map(attempt => (
+      { ...attempt, ms: round(attempt.ms), atMs: round(attempt.atMs) }
+    )),
+    status: exchange.status === 0 ? null : exchange.status,
+    end: ended === null ? 'interrupted' : endOf(exchange, ended.failure),
+    error: ended?.failure?.code ?? null,
+    price: quoted?.price ?? null,
+    priceVersion: quoted?.version ?? null,
+    bytesIn: exchange.bytesIn,
+    bytesOut: exchange.bytesOut,
+    route: exchange.route?.text ?? null,
+    ...used,
+  }
+}
+
+/** How an exchange ended, in the ledger's words. */
+function endOf(exchange: Exchange, failure: GatewayError | null): End {
+  // An upstream's own error passes as it is: delivered, but no answer.
+  if (failure === null) return toldError(exchange) ? 'error' : 'complete'
+  switch (failure.code) {
+    case 'client_gone':
+      return 'client_gone'
+    case 'upstream_cut':
+      return 'upstream_cut'
+    case 'connect_timeout':
+    case 'first_byte_timeout':
+    case 'idle_timeout':
+    case 'total_timeout':
+    case 'client_stalled':
+    case 'body_timeout':
+      return 'timeout'
+    case 'key_revoked':
+      return 'error'
+    case 'draining':
+      return 'refused'
+    default:
+      return failure.source === 'client' ? 'refused' : 'error'
+  }
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10
+}

@@ -1,0 +1,202 @@
+import { billFor, joinBills } from './bill.ts'
+import type { Exchange, Session } from '../exchange.ts'
+import type { Gateway } from '../gateway.ts'
+import { JsonCursor } from '../metering/cursor.ts'
+import { InputTranscripts } from '../metering/input-transcripts.ts'
+import { SocketMessages } from '../metering/messages-of-socket.ts'
+import type { QuotedPrice } from '../metering/prices.ts'
+import type { Reading } from '../metering/readers.ts'
+import { free, settleUsage } from '../metering/settle.ts'
+import type { Bill } from '../metering/settle.ts'
+import { createStreamMeter } from '../metering/stream-meter.ts'
+import type { StreamMeter } from '../metering/stream-meter.ts'
+import { priceFor } from '../metering/tier-price.ts'
+import { blankUsage } from '../metering/usage.ts'
+import { roomFor } from '../forwarding/observe.ts'
+
+const TYPE = Buffer.from('type')
+const MODEL = Buffer.from('model')
+const HOLDERS = [Buffer.from('response'), Buffer.from('session')]
+const OF_RESPONSES = 'response.'
+const BEFORE = Buffer.from('data: ')
+const BEHIND = Buffer.from('\n\n')
+const LINE_BREAKS = /[\r\n]/g
+/** A longer one is no model's name. */
+const LONGEST_NAME = 256
+
+/** Nobody knows what was used. */
+const UNKNOWN: Bill = {
+  usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
+}
+
+/**
+ * What is used over a WebSocket of the responses or the realtime protocol. Each
+ * response that the upstream makes there has the events of a stream, is metered
+ * and settled like one, and priced by the model that it says.
+ */
+export class MeteredSession implements Session {
+  /** What the responses cost that have ended; null = there was none. */
+  bill: Bill | null = null
+  known = { tokens: 0, pico: 0n }
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #messages: SocketMessages
+  /** Of the response that is under way. */
+  #meter: StreamMeter | null = null
+  /** As the client wrote it in the address, and as its target has it. */
+  readonly #asked: { readonly alias: string | null, readonly model: string | null }
+  /** As the upstream has named it last. */
+  #told: string | null = null
+  readonly #transcripts = new InputTranscripts()
+  #settling = Promise.resolve()
+  #failed = false
+
+  /** @param extensions what the handshake agreed on */
+  constructor(gateway: Gateway, exchange: Exchange, extensions: string | null) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    const { model: alias, candidate } = exchange
+    this.#asked = { alias, model: candidate?.model ?? alias }
+    this.#messages = new SocketMessages(extensions, roomFor(gateway, exchange), message => {
+      try {
+        this.#read(message)
+      } catch (error) {
+        this.#fail(error)
+      }
+    })
+  }
+
+  /** Takes the next bytes that the upstream says. */
+  push(chunk: Buffer): void {
+    this.#messages.push(chunk)
+  }
+
+  /** No more will come. @returns what all of it costs */
+  async end(): Promise<Bill> {
+    await this.#messages.end()
+    if (this.#meter !== null) this.#settle(this.#meter, 'other')
+    await this.#settling
+    if (this.#messages.lost || this.#failed) this.#add(UNKNOWN)
+    this.#exchange.model ??= this.#told ?? this.#transcripts.model
+    return this.bill ?? billFor(free(), null)
+  }
+
+  #read(message: Buffer): void {
+    const { type, model } = headingOf(message)
+    this.#told = model ?? this.#told
+    const { name } = this.#exchange.classified.endpoint
+    if (type === 'error' && name === 'responses' && this.#meter !== null) this.#endPart(this.#meter, 'other')
+    const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
+    if (transcript !== null) this.#addTranscript(transcript)
+    if (!type.startsWith(OF_RESPONSES)) return
+    this.#meter ??= createStreamMeter(name)
+    // A line break is white space in JSON, and the end of a line of a stream.
+    const isOneLine = !message.includes(0x0a) && !message.includes(0x0d)
+    const line = isOneLine ? message : Buffer.from(message.toString('utf8').replace(LINE_BREAKS, ' '))
+    this.#meter.push(Buffer.concat([BEFORE, line, BEHIND]))
+    if (this.#meter.terminated) this.#endPart(this.#meter, 'complete')
+  }
+
+  /** What the client said was put into words: at the price of the model that does that. */
+  #addTranscript({ usage, suspect }: Reading): void {
+    const { model } = this.#transcripts
+    const quoted = model === null ? null : this.#priceOf(model, model)
+    const isTold = Object.values(usage).some(count => count !== null)
+    const source = isTold ? 'reported' : 'none'
+    this.#add(billFor({ usage, source, billed: true, suspect, unread: false }, quoted))
+    this.#exchange.quoted ??= quoted
+    this.#draft()
+  }
+
+  #endPart(meter: StreamMeter, end: 'complete' | 'other'): void {
+    this.#settle(meter, end)
+    this.#meter = null
+  }
+
+  #settle(meter: StreamMeter, end: 'complete' | 'other'): void {
+    const answer = { kind: 'stream', meter } as const
+    const { counter } = this.#gateway.accounts
+    const exchange = this.#exchange
+    const quoted = priceFor(this.#quote(), answer)
+    exchange.quoted = quoted
+    // As the responses protocol is, whose events a realtime session's are.
+    const input = { endpoint: 'responses', end, answer, request: null, abandoned: 'none' } as const
+    // All at once: the counter bounds what waits there, and counts the rest by bytes.
+    const part = Promise.try(settleUsage, input, counter).then(settled => {
+      this.#add(billFor(settled, quoted))
+      this.#draft()
+    }).catch((error: unknown) => this.#fail(error))
+    this.#settling = Promise.all([this.#settling, part]).then(() => undefined)
+  }
+
+  #draft(): void {
+    const { entry } = this.#exchange
+    if (entry) this.#gateway.accounts.ledger?.progress(entry)
+  }
+
+  /**
+   * The price of the response that is under way. What is asked inside decides, whatever
+   * the address says; a realtime session has one model, by whose address it is known.
+   */
+  #quote(): QuotedPrice | null {
+    const { classified } = this.#exchange
+    const { alias, model } = this.#asked
+    const isOne = classified.endpoint.name === 'realtime'
+    const used = isOne ? model ?? this.#told : this.#told ?? model
+    return used === null ? null : this.#priceOf(used, (isOne ? alias : null) ?? used)
+  }
+
+  #priceOf(model: string, alias: string): QuotedPrice | null {
+    const { candidate, startedWall } = this.#exchange
+    if (candidate === null) return null
+    const { prices } = this.#gateway.accounts
+    return prices.priceOf(candidate.upstream.url, model, new Date(startedWall), alias)
+  }
+
+  /** A fault of our own is no reason to end what two others say to each other. */
+  #fail(err: unknown): void {
+    this.#failed = true
+    this.#gateway.log.error({ request: this.#exchange.id, err }, 'what a WebSocket said could not be metered')
+  }
+
+  #add(bill: Bill): void {
+    const both = this.bill === null ? [bill] : [this.bill, bill]
+    this.bill = joinBills(both.map(bill => ({ record: undefined, bill })))
+    const { usage: { inputTokens, outputTokens }, costPico } = bill
+    this.known = {
+      tokens: this.known.tokens + (inputTokens ?? 0) + (outputTokens ?? 0),
+      pico: this.known.pico + (costPico ?? 0n),
+    }
+  }
+}
+
+/** An event's type, and the model that it names, as far as it tells. */
+function headingOf(message: Buffer): { readonly type: string, readonly model: string | null } {
+  const cursor = new JsonCursor(message)
+  let type = ''
+  let model: string | null = null
+  if (!cursor.beginObject()) return { type, model }
+  while (cursor.nextMember()) {
+    const isType = cursor.keyIs(TYPE)
+    if (HOLDERS.some(name => cursor.keyIs(name)) && cursor.isObject()) model = modelIn(cursor) ?? model
+    else if (isType && cursor.isString()) type = textAt(cursor)
+    else cursor.skip()
+  }
+  return { type, model }
+}
+
+/** Of the object that the cursor is at, which is passed. */
+function modelIn(cursor: JsonCursor): string | null {
+  let model: string | null = null
+  cursor.beginObject()
+  while (cursor.nextMember()) {
+    const isModel = cursor.keyIs(MODEL) && cursor.isString()
+    if (!isModel) cursor.skip()
+    else if ((model = textAt(cursor)).length > LONGEST_NAME) model = null
+  }
+  return model
+}
+
+function textAt(cursor: JsonCursor): string {
+  return cursor.skip() ? String(cursor.parsed()) : ''
+}
