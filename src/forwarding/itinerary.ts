@@ -1,4 +1,3 @@
-import { NOWHERE, elsewhere } from './candidates.ts'
 import type { Target } from '../config/types.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
@@ -11,6 +10,7 @@ import { candidateId } from '../routing/candidate.ts'
 import { Course } from '../routing/course.ts'
 import type { Moment, Step } from '../routing/course.ts'
 import type { Condition } from '../routing/health.ts'
+import { NOWHERE, elsewhere } from './candidates.ts'
 import type { Failure } from './try.ts'
 import { askedFor, saidIn } from './upstream-errors.ts'
 

@@ -1,9 +1,9 @@
 import { GatewayError } from '../errors.ts'
-import { beginsJson } from './judge-body.ts'
-import type { WholeBody } from './judge-body.ts'
 import { SseReader } from '../metering/sse.ts'
 import type { SseEvent } from '../metering/sse.ts'
 import type { Judge, Opinion } from '../proxy/prelude.ts'
+import { beginsJson } from './judge-body.ts'
+import type { WholeBody } from './judge-body.ts'
 import { kindOf } from './stream-event.ts'
 
 /** Bytes of a stream that are waited for its first event. */

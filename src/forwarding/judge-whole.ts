@@ -1,7 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import { isUntold } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
-import { WholeBody, beginsJson } from './judge-body.ts'
 import type { TakeRoom } from '../metering/room.ts'
 import { SseReader } from '../metering/sse.ts'
 import { createStreamMeter } from '../metering/stream-meter.ts'
@@ -12,6 +11,7 @@ import { isEventStream } from '../proxy/head.ts'
 import type { AnswerHead } from '../proxy/head.ts'
 import type { Ending, Judge, Opinion } from '../proxy/prelude.ts'
 import { endingOf } from '../resume/index.ts'
+import { WholeBody, beginsJson } from './judge-body.ts'
 import { kindOf } from './stream-event.ts'
 
 /** Bytes of an answer that is kept back until it is whole. */

@@ -1,9 +1,6 @@
 import { legible } from '../decoded.ts'
 import { isUntold } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
-import { FirstElement, WholeBody } from './judge-body.ts'
-import { FirstEvent, Untold } from './judge-stream.ts'
-import { Whole } from './judge-whole.ts'
 import type { TakeRoom } from '../metering/room.ts'
 import { refusalReason } from '../protocols/refusal.ts'
 import type { RefusalReason } from '../protocols/refusal.ts'
@@ -12,6 +9,9 @@ import { isEventStream } from '../proxy/head.ts'
 import type { AnswerHead } from '../proxy/head.ts'
 import type { Judge, Opinion } from '../proxy/prelude.ts'
 import { isRetryableStatus } from '../proxy/retry.ts'
+import { FirstElement, WholeBody } from './judge-body.ts'
+import { FirstEvent, Untold } from './judge-stream.ts'
+import { Whole } from './judge-whole.ts'
 
 /** Bytes of an error answer that are kept for the client, and milliseconds that it may take to come. */
 const MOST_REFUSAL = 1024 * 1024
@@ -34,7 +34,7 @@ export interface Demands {
 
 /**
  * Chooses who looks at the beginning of an answer that another candidate could
- * still replace.
+ * still replace, or that may be a refused credential.
  *
  * @returns null when the answer may go to the client as it is
  */

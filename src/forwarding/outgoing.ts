@@ -2,12 +2,12 @@ import type { Target } from '../config/types.ts'
 import type { Exchange } from '../exchange.ts'
 import type { LiveUpstream } from '../gateway.ts'
 import { roughTokens } from '../metering/request.ts'
-import { pathThere } from './path-there.ts'
 import { renameEdits, renamePath } from '../protocols/rename.ts'
 import { spliceBytes, withIncludeUsage } from '../protocols/splice.ts'
 import type { Edit } from '../protocols/splice.ts'
 import { headersUp } from '../proxy/headers.ts'
 import type { OutgoingRequest } from '../proxy/transport.ts'
+import { pathThere } from './path-there.ts'
 
 /**
  * The request as it goes upstream: path, headers and body rewritten for the candidate, and not one byte more.

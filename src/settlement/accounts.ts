@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import type { Config, Limits } from '../config/types.ts'
-import { Drafts } from './drafts.ts'
 import type { Values } from '../ledger/columns.ts'
 import { openLedger } from '../ledger/ledger.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -14,6 +13,7 @@ import { createTokenCounter } from '../metering/estimate.ts'
 import type { TokenCounter } from '../metering/estimate.ts'
 import { createPriceBook } from '../metering/prices.ts'
 import type { PriceBook } from '../metering/prices.ts'
+import { Drafts } from './drafts.ts'
 
 /** Where the gateway keeps account: what things cost, who may still spend, what was spent. */
 export interface Accounts {

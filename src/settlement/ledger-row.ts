@@ -1,4 +1,3 @@
-import { add, addCost } from './bill.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import type { End, LedgerRow } from '../ledger/row.ts'
@@ -12,6 +11,7 @@ import { blankUsage } from '../metering/usage.ts'
 import type { Usage } from '../metering/usage.ts'
 import { isSession } from '../protocols/endpoint.ts'
 import { toldError } from '../forwarding/told-error.ts'
+import { add, addCost } from './bill.ts'
 
 /** The ledger's row of an exchange that is settled. */
 export function finalRow(exchange: Exchange, { usage, source, costPico }: Bill): LedgerRow {

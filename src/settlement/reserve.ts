@@ -1,4 +1,3 @@
-import { ANONYMOUS_KEY } from './accounts.ts'
 import type { Target } from '../config/types.ts'
 import { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
@@ -11,6 +10,7 @@ import { isMetered } from '../metering/settle.ts'
 import { dearest } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import { isSession } from '../protocols/endpoint.ts'
+import { ANONYMOUS_KEY } from './accounts.ts'
 
 /**
  * Sets aside the worst case that can be known of what the request may use, so

@@ -1,4 +1,3 @@
-import { billFor, joinBills } from './bill.ts'
 import type { Exchange, Session } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import { JsonCursor } from '../metering/cursor.ts'
@@ -13,6 +12,7 @@ import type { StreamMeter } from '../metering/stream-meter.ts'
 import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import { roomFor } from '../forwarding/observe.ts'
+import { billFor, joinBills } from './bill.ts'
 
 const TYPE = Buffer.from('type')
 const MODEL = Buffer.from('model')
