@@ -120,6 +120,8 @@ class Forwarding implements RelayHost, Stoppable {
       return await this.#relay.done
     } finally {
       this.#current?.leave()
+      // It has the request's body, and the client's connection may refer to all this for longer.
+      this.#current = null
       this.#signs?.end()
       this.deadlines.stop()
       exchange.underWay = null
