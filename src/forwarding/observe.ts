@@ -139,10 +139,11 @@ class BodyCollector implements Observer {
     this.#exchange.answer = { kind: 'body', body: body ?? packed }
   }
 
-  /** null: that takes too long for now, has no room, or is not to be done. */
+  /** null: it is not packed, takes too long for now, has no room, or cannot be unpacked. */
   #unpacked(packed: Buffer): Buffer | null {
-    if (packed.length > MOST_AT_ONCE) return null
-    const body = decoded(packed, this.#exchange.answerEncoding)
+    const { answerEncoding } = this.#exchange
+    if (answerEncoding === null || packed.length > MOST_AT_ONCE) return null
+    const body = decoded(packed, answerEncoding)
     return body !== null && body !== 'broken' && this.#room.hold(this.#size + body.length) ? body : null
   }
 

@@ -21,9 +21,9 @@ export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
 export function billForAll(
   settled: Settled, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
 ): Bill {
+  if (!settled.makers || !settled.billed) return billFor(settled, quoted)
   const { makers, ...own } = settled
   const bill = billFor(own, quoted)
-  if (!makers || !settled.billed) return bill
   const others = makers.others.map(({ model, usage }) => {
     const unread = usage.inputTokens === null || usage.outputTokens === null
     return billFor({ ...own, usage, unread }, model === null ? null : priceOf(model))
