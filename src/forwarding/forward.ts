@@ -341,5 +341,5 @@ function recordingOf({ recording }: Exchange): ((bytes: Buffer) => void) | undef
 }
 
 function unanswered(error: GatewayError): Failure {
-  return { error, status: null, headers: [], answer: null, reason: null }
+  return { error, status: null, headers: [], answer: null, said: null, reason: null }
 }

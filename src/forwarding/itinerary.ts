@@ -12,7 +12,7 @@ import type { Moment, Step } from '../routing/course.ts'
 import type { Condition } from '../routing/health.ts'
 import { NOWHERE, elsewhere } from './candidates.ts'
 import type { Failure } from './try.ts'
-import { askedFor, saidIn } from './upstream-errors.ts'
+import { askedFor } from './upstream-errors.ts'
 
 /** Where an exchange goes from each candidate that failed it. */
 export class Itinerary {
@@ -48,13 +48,13 @@ export class Itinerary {
    *
    * @returns null = nowhere
    */
-  next({ error, status, headers, answer, reason }: Failure): Step | null {
+  next({ error, status, headers, said, reason }: Failure): Step | null {
     if (reason !== null && this.elsewhere.has(reason)) {
       const target = this.elsewhere.get(reason) as Target
       this.elsewhere.delete(reason)
       return this.#course.redirect(target)
     }
-    const retryAfterMs = askedFor(headers, answer && saidIn(answer), this.#gateway.clock.wall())
+    const retryAfterMs = askedFor(headers, said, this.#gateway.clock.wall())
     const { consecutiveFailures } = this.#condition(this.#course.current)
     const soon = isAccident(status, retryAfterMs, consecutiveFailures)
     return this.#course.next({ ...afterFailure(error, status), soon, retryAfterMs }, this.#moment)
@@ -65,8 +65,8 @@ export class Itinerary {
    *
    * @returns who is to go on with it; null = nobody can
    */
-  nextToGoOn({ error, status, headers, answer }: Failure): Step | null {
-    const retryAfterMs = askedFor(headers, answer && saidIn(answer), this.#gateway.clock.wall())
+  nextToGoOn({ error, status, headers, said }: Failure): Step | null {
+    const retryAfterMs = askedFor(headers, said, this.#gateway.clock.wall())
     const { retryable, again } = afterFailure(error, status)
     // Whatever keeps one from going on, another may.
     const setback = { retryable: true, again: retryable && again, soon: false, retryAfterMs }

@@ -34,6 +34,8 @@ export interface Failure {
   readonly headers: RawHeaders
   /** That answer of its own, where all of it is there. */
   readonly answer: KeptAnswer | null
+  /** What that says, decompressed. */
+  readonly said: Buffer | null
   /** Why it refused the request, where the route names another target for that or the status is 403. */
   readonly reason: RefusalReason | null
 }
@@ -94,7 +96,11 @@ export class Try {
   /** Once a head has come: null when the answer goes to the sink; otherwise nothing of it did. */
   get verdict(): Promise<Failure | null> | null {
     const verdict = this.#prelude?.verdict
-    return verdict?.then(refused => refused && { ...refused, reason: this.#refusal?.reason ?? null }) ?? null
+    return verdict?.then(refused => refused && {
+      ...refused,
+      said: refused.answer && saidIn(refused.answer),
+      reason: this.#refusal?.reason ?? null,
+    }) ?? null
   }
 
   /** What its answer lacked that was kept back and went to the client though it broke; null = none did. */
@@ -124,9 +130,8 @@ export class Try {
   }
 
   /** The client has seen nothing of it. */
-  failed({ error, status, headers, answer, reason }: Failure): void {
+  failed({ error, status, headers, said, reason }: Failure): void {
     this.#note(error?.code ?? 'error_answer', status)
-    const said = answer && saidIn(answer)
     this.#noteWord(said)
     // What is wrong with the request is nobody's fault there.
     const isFault = error
