@@ -185,7 +185,6 @@ export class Exchange {
   letGo(): void {
     this.body = null
     this.continuing = null
-    this.relay = null
   }
 
   /**
