@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { generate } from '../auth/key-format.ts'
-import { globsOverlap } from '../config/glob.ts'
+import { compileOverlaps } from '../config/glob.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config, Limits } from '../config/types.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
@@ -86,7 +86,8 @@ function create(options: Options, command: Command): void {
 function unserved({ routes }: Config, models: readonly string[]): string[] {
   if (routes.some(route => route.models === null)) return []
   const served = routes.flatMap(route => route.models ?? [])
+  const isServed = compileOverlaps(served)
   return models
-    .filter(glob => !served.some(other => globsOverlap(other, glob)))
+    .filter(glob => !isServed(glob))
     .map(glob => `no route serves a model named "${glob}"${didYouMean(glob, served)}`)
 }

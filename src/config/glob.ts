@@ -39,16 +39,9 @@ export function compileGlobs(globs: readonly string[]): Match {
 }
 
 /**
- * Is there a text that both match? With a star in each, the pieces between the
- * stars can follow one another, so only heads and tails have to agree.
+ * A test that passes for a glob where it and one of these match the same text. With a star in each, the
+ * pieces between the stars can follow one another, so only heads and tails have to agree.
  */
-export function globsOverlap(a: string, b: string): boolean {
-  if (!b.includes('*')) return compileGlob(a)(b)
-  if (!a.includes('*')) return compileGlob(b)(a)
-  return endsAgree(endsOf(a), endsOf(b))
-}
-
-/** A test that passes for a glob where it and one of these match the same text. */
 export function compileOverlaps(globs: readonly string[]): Match {
   const matches = compileGlobs(globs)
   const names = globs.filter(glob => !glob.includes('*'))

@@ -77,8 +77,8 @@ function spendOfKeys(
   if (first === undefined) return spent
   const since = Math.min(...asked.map(({ per }) => periodOf(per, view.now).from ?? 0))
   const only = spent.size === 1 ? { key: first } : {}
-  const { sql, values } = source(view, { from: since, to: ceil(view.now, DAY) }, only, ['key', ...names])
-  const columns = ['key', ...names]
+  const columns = ['key', ...names] as const
+  const { sql, values } = source(view, { from: since, to: ceil(view.now, DAY) }, only, columns)
   const found = view.all({
     sql: `SELECT ${columns.join(', ')}, max(at / ${DAY}, ?) AS day,
         sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
