@@ -39,10 +39,10 @@ t.test('models, routes, configuration', async t => {
     await page.getByRole('combobox', { name: 'Model' }).fill('claude-sonnet-4.5')
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Explain' }).click()
-    await page.getByText('takes it', { exact: false }).first().waitFor()
     await page.waitForURL(/path=%2Fv1%2Fmessages&model=claude-sonnet-4\.5/)
     const steps =
       page.locator('section', { hasText: 'Explain a request' }).locator('ol').first().locator('li')
+    await steps.filter({ hasText: 'takes it' }).waitFor()
     const told = await steps.allInnerTexts()
     t.match(told[0], /routes\[0\].*models do not match/)
     t.match(told.at(-1), /routes\[3\].*takes it/)
