@@ -199,6 +199,26 @@ t.test('a directory that is deleted under it is made anew', async t => {
   t.strictSame(ids(file), ['after'])
 })
 
+t.test('a directory in which nothing can be written or deleted for a while', async t => {
+  const dir = join(t.testdir(), 'data')
+  const file = join(dir, 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  ledger.close(row('before'))
+  await ledger.flush()
+  // A file in its place refuses the superuser too, as a file system does that is read-only after an error.
+  renameSync(dir, `${dir}.away`)
+  writeFileSync(dir, '')
+  ledger.close(row('during', { startedAt: MIDNIGHT + 1 }))
+  await watched.heard('unwritable')
+  rmSync(dir)
+  renameSync(`${dir}.away`, dir)
+  await ledger.flush()
+  t.strictSame(ids(file), ['before', 'during'])
+  t.strictSame(watched.told.filter(one => one !== 'recovered' && one.code === 'crash'), [],
+    'the writing thread is no part of the trouble')
+})
+
 t.test('a writing thread that dies is started again, and nothing is lost or doubled', async t => {
   const threads: Worker[] = []
   const onWorker = (worker: Worker) => threads.push(worker)
