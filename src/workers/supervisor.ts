@@ -63,18 +63,9 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
 
   const start = (patience: number): void => {
     const startedAt = performance.now()
-    const worker = cluster.fork()
-    cutWhenItDies(worker)
-    const window = desk.window(answers => tell(worker, { kind: 'limits', answers }))
-    tell(worker, { kind: 'begin', beginning: { ...beginning, text } })
-    let isOver = false
-    const over = (code: number | null, signal: string | null): void => {
-      isOver = true
-      window.close()
-      told.delete(worker)
-      // Until then it would be handed connections.
-      if (worker.isConnected()) worker.disconnect()
-      if (code !== 0) failed ||= isEnding || !isReady
+    /** Another follows, unless all are to end or none has begun yet. */
+    const followed = (how: object, isAtFault: boolean): void => {
+      if (isAtFault) failed ||= isEnding || !isReady
       if (isEnding) {
         if (running().length === 0) ended.resolve(failed)
         return
@@ -85,15 +76,33 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
         return
       }
       const next = performance.now() - startedAt > WORKED ? FIRST_DELAY : patience
-      const { pid } = worker.process
-      log.error(
-        { worker: worker.id, pid, code, signal, again_ms: next }, 'a worker has ended: another is started',
-      )
+      log.error({ ...how, again_ms: next }, 'a worker has ended: another is started')
       const delay = setTimeout(() => {
         delays.delete(delay)
         start(Math.min(LAST_DELAY, next * 2))
       }, next)
       delays.add(delay)
+    }
+    let worker: Worker
+    try {
+      worker = cluster.fork()
+    } catch (err) {
+      // For want of memory, say; of other lacks tells an event.
+      log.error({ err }, 'a worker could not be started')
+      followed({}, true)
+      return
+    }
+    cutWhenItDies(worker)
+    const window = desk.window(answers => tell(worker, { kind: 'limits', answers }))
+    tell(worker, { kind: 'begin', beginning: { ...beginning, text } })
+    let isOver = false
+    const over = (code: number | null, signal: string | null): void => {
+      isOver = true
+      window.close()
+      told.delete(worker)
+      // Until then it would be handed connections.
+      if (worker.isConnected()) worker.disconnect()
+      followed({ worker: worker.id, pid: worker.process.pid, code, signal }, code !== 0)
     }
     worker.on('error', err => {
       // A message to one that has just gone.

@@ -37,22 +37,25 @@ function start() {
   }
 }
 
-t.test('a successor that cannot be started is tried again', async t => {
-  const { supervisor, said } = start()
-  t.ok(await supervisor.ready)
-  process.execPath = '/nowhere/node'
-  Object.values(cluster.workers ?? {})[0]?.process.kill('SIGKILL')
-  t.match(await said('a worker could not be started'), { err: { code: 'ENOENT' } })
-  process.execPath = execPath
-  await said('a worker listens again')
-  supervisor.close()
-  t.notOk(await supervisor.ended)
-})
+// Node tells of the first by an event, and of the second, or of a lack of memory, by throwing.
+for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENOTDIR']] as const) {
+  t.test(`a successor that cannot be started is tried again: ${code}`, async t => {
+    const { supervisor, said } = start()
+    t.ok(await supervisor.ready)
+    process.execPath = path
+    Object.values(cluster.workers ?? {})[0]?.process.kill('SIGKILL')
+    t.match(await said('a worker could not be started'), { err: { code } })
+    process.execPath = execPath
+    await said('a worker listens again')
+    supervisor.close()
+    t.notOk(await supervisor.ended)
+  })
 
-t.test('a first worker that cannot be started is the end', async t => {
-  process.execPath = '/nowhere/node'
-  const { supervisor, said } = start()
-  await said('a worker could not be started')
-  t.equal(await supervisor.ready, null)
-  t.ok(await supervisor.ended)
-})
+  t.test(`a first worker that cannot be started is the end: ${code}`, async t => {
+    process.execPath = path
+    const { supervisor, said } = start()
+    await said('a worker could not be started')
+    t.equal(await supervisor.ready, null)
+    t.ok(await supervisor.ended)
+  })
+}
