@@ -32,6 +32,7 @@ export function compileGlob(glob: string): Match {
  * no literal can equal, so only a star can take them in.
  */
 export function compileGlobs(globs: readonly string[]): Match {
+  if (globs.length === 1) return compileGlob(globs[0]!)
   const names = new Set(globs.filter(glob => !glob.includes('*')))
   const patterns = globs.filter(glob => glob.includes('*')).map(compileGlob)
   if (patterns.length === 0) return text => names.has(text)

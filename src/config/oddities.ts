@@ -31,25 +31,37 @@ function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): voi
 }
 
 function hiddenRoutes(routes: readonly Route[], findings: Findings): void {
-  const before: { readonly line: number, readonly covers: (route: Route) => boolean }[] = []
+  // By path, because many routes have few.
+  const groups = new Map<string, Group>()
   for (const route of routes) {
-    const earlier = before.find(({ covers }) => covers(route))
-    before.push({ line: route.line, covers: compileCover(route) })
-    if (!earlier) continue
-    const message = `no request reaches this route: the one on line ${earlier.line} takes all that it matches`
+    const path = route.path ?? '*'
+    const earlier = [...groups.values()].filter(({ takesPath }) => takesPath(path))
+      .map(({ covers }) => covers.find(({ takesModels }) => takesModels(route.models)))
+      .filter(cover => cover !== undefined)
+    const group = groups.get(path) ?? { takesPath: compileGlob(path), covers: [] }
+    groups.set(path, group)
+    group.covers.push({ line: route.line, takesModels: compileCover(route) })
+    if (earlier.length === 0) continue
+    const line = Math.min(...earlier.map(cover => cover.line))
+    const message = `no request reaches this route: the one on line ${line} takes all that it matches`
     findings.warn(['routes', route.index], message)
   }
 }
 
+/** Routes of one path, in their order. */
+interface Group {
+  readonly takesPath: (path: string) => boolean
+  readonly covers: { readonly line: number, readonly takesModels: (models: Route['models']) => boolean }[]
+}
+
 /**
- * A test that passes for routes whose requests this one takes, all of them. One without models also
- * takes requests that name none, so one with models never covers it.
+ * A test that passes for models that this route takes, all of them. One without models also takes
+ * requests that name none, so one with models never covers it.
  */
-function compileCover({ path, models }: Route): (other: Route) => boolean {
-  const takesPath = path === null ? () => true : compileGlob(path)
-  const takesModel = models === null ? null : compileGlobs(models)
-  return other => takesPath(other.path ?? '*')
-    && (takesModel === null || (other.models?.every(takesModel) ?? false))
+function compileCover({ models }: Route): (others: Route['models']) => boolean {
+  if (models === null) return () => true
+  const takesModel = compileGlobs(models)
+  return others => others?.every(takesModel) ?? false
 }
 
 function resumedByNobody(routes: readonly Route[], findings: Findings): void {
