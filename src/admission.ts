@@ -1,7 +1,9 @@
 import type { Identity } from './auth/keyring.ts'
 import type { Route } from './config/types.ts'
 import { GatewayError } from './errors.ts'
-import type { Endpoint } from './protocols/endpoint.ts'
+import type { Classified, Endpoint } from './protocols/endpoint.ts'
+import { oneModel } from './protocols/inspect.ts'
+import type { InspectedBody } from './protocols/inspect.ts'
 import type { RouteTable } from './routing/table.ts'
 
 /**
@@ -15,6 +17,21 @@ export function checkModel(identity: Identity, { isBatch }: Endpoint, model: str
     throw new GatewayError('model_not_allowed', `the key is limited to some models, and ${why}`)
   }
   if (model !== null && !identity.allows(model)) throw notAllowed(model, 'model')
+}
+
+/** How Google's API names a model in a body, in front of what its path has. */
+const RESOURCE = /^(?:.*\/)?(?:m|tunedM)odels\/$/
+
+/**
+ * Some read the model from the body before the path (LiteLLM's proxy): the two have to agree.
+ *
+ * @throws GatewayError model_ambiguous
+ */
+export function checkBesidePath({ pathModel }: Classified, body: InspectedBody | null): void {
+  const other = body?.model ?? null
+  if (pathModel === null || other === null) return
+  const isSame = other.endsWith(pathModel) && RESOURCE.test(other.slice(0, -pathModel.length))
+  if (!isSame) oneModel([pathModel, other])
 }
 
 /** @param param the request's field that names the model */

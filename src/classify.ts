@@ -107,15 +107,15 @@ function modelOf(exchange: Exchange): string | null {
     case 'query':
       return queryModel(target.query)
     case 'body':
-      return body?.model ? besideQuery(body.model, exchange) : null
+      return body?.model ? besideQuery(body.model, target.query) : null
     case 'none':
       return null
   }
 }
 
-/** Some read it from the query: on a path that is not known nobody knows which of two would count. */
-function besideQuery(model: string, { classified, target }: Exchange): string {
-  const other = classified.endpoint.name === 'other' ? queryModel(target.query) : null
+/** Some read it from the query (LiteLLM's proxy on every path): nobody knows which of two would count. */
+function besideQuery(model: string, query: string): string {
+  const other = query === '' ? null : queryModel(query)
   if (other !== null) oneModel([model, other])
   return model
 }

@@ -1,4 +1,4 @@
-import { checkModel, notAllowed, routeFor, unknownPath } from './admission.ts'
+import { checkBesidePath, checkModel, notAllowed, routeFor, unknownPath } from './admission.ts'
 import { answerError } from './answer.ts'
 import { ANONYMOUS } from './auth/keyring.ts'
 import { presentedKeys } from './auth/credentials.ts'
@@ -157,9 +157,10 @@ function checkMethod(exchange: Exchange): void {
   )
 }
 
-/** @throws GatewayError model_not_allowed */
+/** @throws GatewayError model_not_allowed, model_ambiguous */
 export function admit({ identity, model, classified, body }: Exchange): void {
   checkModel(identity, classified.endpoint, model)
+  checkBesidePath(classified, body)
   if (!identity.restricted || body === null) return
   for (const { model, param } of modelsBeside(body)) {
     if (!identity.allows(model)) throw notAllowed(model, param)

@@ -97,13 +97,29 @@ t.test('an escaped slash, which most servers read as a slash: no way round route
   t.strictSame(seen, ['/v1beta/models/org%2Fname:generateContent {}'])
 })
 
-t.test('a model in the query of a path that is not known, with another in the body', async t => {
-  const { status, text } = await ask('/v1/listen?a=b&m%6fdel=no', '{"model":"may","url":"https://x.example"}')
-  t.equal(status, 400)
-  t.match(text, /more than once/)
-  t.strictSame(seen, [])
-  t.equal((await ask('/v1/listen?model=may', '{"model":"may"}')).status, 200)
-  t.equal((await ask('/v1/completions?model=no', '{"model":"may"}')).status, 200, 'not where it is known')
+t.test('a model in the query, which counts at a LiteLLM proxy, with another in the body', async t => {
+  for (const path of ['/v1/listen', '/v1/chat/completions', '/v1/messages', '/v1/responses']) {
+    const { status, text } = await ask(`${path}?a=b&m%6fdel=no`, '{"model":"may"}')
+    t.equal(status, 400, path)
+    t.match(text, /more than once/)
+    t.strictSame(seen, [])
+    t.equal((await ask(`${path}?model=may&beta=true`, '{"model":"may"}')).status, 200, path)
+  }
+})
+
+t.test('a model in the path, with another in the body, which counts at a LiteLLM proxy', async t => {
+  for (const path of ['/v1beta/models/may:generateContent', '/v1beta/models/may:predict']) {
+    for (const model of ['no', 'models/no', 'no/may', 'models/no/may', 'other-models/may']) {
+      const { status, text } = await ask(path, JSON.stringify({ model }))
+      t.equal(status, 400, `${path} ${model}`)
+      t.match(text, /more than once/)
+      t.strictSame(seen, [])
+    }
+    for (const model of ['may', 'models/may', 'projects/p/locations/l/publishers/google/models/may']) {
+      t.equal((await ask(path, JSON.stringify({ model }))).status, 200, `${path} ${model}`)
+    }
+  }
+  t.equal((await ask('/v1beta/tunedModels/may:generateContent', '{"model":"tunedModels/may"}')).status, 200)
 })
 
 t.test('a charset in which JSON is another text: Express takes UTF-7', async t => {
