@@ -227,11 +227,14 @@ export function grouped(flat: RawHeaders): Record<string, string | string[]> {
   return headers
 }
 
+/** Without them a body is another than was read: Connection may not name them (RFC 9110 section 7.6.1). */
+const END_TO_END = new Set(['content-type', 'content-encoding'])
+
 /** Headers that the sender's Connection header makes hop-by-hop; null in the usual case of none. */
 function connectionNamed(raw: RawHeaders): Set<string> | null {
   const connection = headerValue(raw, 'connection')
   if (connection === null) return null
   const lower = connection.toLowerCase()
   if (lower === 'keep-alive' || lower === 'close') return null
-  return new Set(lower.split(',').map(token => token.trim()))
+  return new Set(lower.split(',').map(token => token.trim())).difference(END_TO_END)
 }

@@ -33,6 +33,18 @@ t.test('up: what Connection names stays here, in any case and however it is spac
   t.strictSame(up(raw), FIXED)
 })
 
+t.test('what tells how to read a body is nobody\'s to name hop-by-hop', async t => {
+  const raw = [
+    'Content-Type', 'application/json', 'Connection', 'content-type, Content-Encoding, x-one',
+    'Content-Encoding', 'br', 'X-One', '1',
+  ]
+  t.strictSame(up(raw), ['Content-Type', 'application/json', 'Content-Encoding', 'br', ...FIXED])
+  const down = headersDown(raw, { own: OWN, httpVersion: '1.1', filtered: false })
+  t.equal(headerValue(down, 'content-type'), 'application/json')
+  t.equal(headerValue(down, 'content-encoding'), 'br')
+  t.equal(headerValue(down, 'x-one'), null)
+})
+
 t.test('up: of two content types only the one that was read', async t => {
   t.strictSame(
     up(['Content-Type', 'application/json', 'content-type', 'multipart/form-data; boundary=x']),
