@@ -12,6 +12,11 @@ import type { ClientRequest } from './proxy/client.ts'
 import { appendVia, ownHeaders } from './proxy/headers.ts'
 import { servedBy } from './forwarding/served-by.ts'
 
+/**
+ * Milliseconds in which a client has to take an answer of the gateway's own: of whom there is no telling who
+ * they are, each keeps the head of its request in memory for so long. nginx's figure.
+ */
+const MOST_PATIENCE = 60_000
 /** Milliseconds that a refused client may go on sending, so that it gets to read why; nginx's figures. */
 const LINGER = 30_000
 /** Milliseconds that it may pause meanwhile. */
@@ -39,7 +44,8 @@ export function answerJson(
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   writeHead(res, status, head)
   if (unread) linger(exchange)
-  const force = gateway.clock.setTimeout(() => destroyNow(res), gateway.config.timeouts.idle)
+  const patience = Math.min(gateway.config.timeouts.idle, MOST_PATIENCE)
+  const force = gateway.clock.setTimeout(() => destroyNow(res), patience)
   // Over HTTP/2 node calls a response finished when all of the request has come too.
   const out = isHttp2(res) ? res.stream : res
   out.once('finish', () => force.cancel()).once('close', () => force.cancel())

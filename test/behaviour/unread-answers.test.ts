@@ -1,7 +1,15 @@
 import { once } from 'node:events'
+import * as http2 from 'node:http2'
 import * as net from 'node:net'
+import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { pino } from 'pino'
 import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { buildGateway } from '../../src/gateway.ts'
+import { handle } from '../../src/pipeline.ts'
+import { newExchange } from '../../src/server/intake.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import {
   DATA, END_STREAM, PREFACE, RST_STREAM, SETTINGS, frame, parseFrames, request,
 } from '../support/frames.ts'
@@ -25,6 +33,29 @@ t.test('HTTP/2: an answer of its own is not kept for ever for a client that open
     t.notOk(frames.some(({ type, flags }) => type === DATA && (flags & END_STREAM) !== 0))
     if (frames.some(({ type }) => type === RST_STREAM)) break
   }
+})
+
+t.test('HTTP/2: a refusal is not kept for as long as an answer of an upstream may be silent', async t => {
+  const clock = new FakeClock()
+  const file = join(t.testdir({ 'gateway.yaml': proxyTo('http://127.0.0.1:9') }), 'gateway.yaml')
+  const { config } = loadConfig(file, {})
+  t.equal(config.timeouts.idle, 30 * 60_000)
+  const gateway = buildGateway(config, { version: '0', clock, log: pino({ enabled: false }) }, null)
+  const server = http2.createServer((req, res) => void handle(gateway, newExchange(gateway, req, res, false)))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as net.AddressInfo
+  const session = http2.connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } })
+  t.teardown(() => session.destroy())
+  const stream = session.request({ ':path': '/v1/models' })
+  const [head] = await once(stream, 'response') as [http2.IncomingHttpStatusHeader]
+  t.equal(head[':status'], 401)
+  clock.advance(59_000)
+  t.equal(clock.pending, 1, 'it has a minute')
+  clock.advance(1_000)
+  await once(stream, 'close')
+  t.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
 })
 
 t.test('HTTP/1.1: nor for one that asks again and again, and does not read', async t => {
