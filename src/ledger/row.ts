@@ -3,7 +3,7 @@ import type { Usage } from '../metering/usage.ts'
 import type { EndpointName, ProtocolName } from '../protocols/names.ts'
 
 /**
- * How an exchange ended. `interrupted` is what was in flight in a process that died.
+ * How an exchange ended. `interrupted` is what was in flight in a process that ended.
  */
 export type End =
   | 'complete'

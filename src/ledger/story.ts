@@ -10,7 +10,7 @@ export const ENDS: Readonly<Record<End, string>> = {
   timeout: 'a deadline passed',
   refused: 'the gateway refused it; no upstream heard of it',
   error: 'it failed',
-  interrupted: 'the gateway process died while it ran; what is known is of its last moments',
+  interrupted: 'the gateway process ended while it ran; what is known is of its last moments',
 }
 
 /** Where the counts are from, for people. */

@@ -136,7 +136,7 @@ function endOf(exchange: Exchange, failure: GatewayError | null): End {
     case 'key_revoked':
       return 'error'
     case 'draining':
-      return 'refused'
+      return exchange.attempts.length === 0 ? 'refused' : 'interrupted'
     default:
       return failure.source === 'client' ? 'refused' : 'error'
   }

@@ -47,7 +47,7 @@ t.test('what is open when the gateway is closed ends at once, and is settled as 
   await client.until(/\r\n\r\n/)
   t.equal(await gateway.close(), 1)
   await client.ended
-  t.match(gateway.logged.find(line => line.msg === 'exchange'), { status: 101, error: 'draining' })
+  t.match(gateway.logged.find(line => line.msg === 'exchange'), { status: 101, end: 'interrupted', error: 'draining' })
 })
 
 t.test('what was said inside is counted, and not what the connection was used for before', async t => {

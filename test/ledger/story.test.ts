@@ -59,7 +59,7 @@ t.test('attempts without a time of their own stay in their order', async t => {
 t.test('what is uncertain is said to be', async t => {
   t.match(story(draft('a'), true, []), 'still running')
   t.notMatch(story(draft('a', { durationMs: 10 }), true, []), 'the end:')
-  t.match(story(draft('a'), false, []), 'interrupted: the gateway process died')
+  t.match(story(draft('a'), false, []), 'interrupted: the gateway process ended')
   t.match(story(draft('a'), false, []), 'estimated by the gateway')
   t.match(story(row('a', { source: 'mixed' }), false, []), 'partly')
   const unpriced = row('a', { costPico: null, priceVersion: null })
