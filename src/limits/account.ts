@@ -31,8 +31,6 @@ export class Account {
   /** Ascending. */
   readonly #periods: Period[]
   #current: Period
-  /** End of the latest period that is no longer remembered. */
-  #forgotten = -Infinity
   /** Whether it may no longer be told of a past. */
   #begun = false
   /** Whether what it has is not all that was spent: it was out of force. */
@@ -59,11 +57,10 @@ export class Account {
     return spent + pico <= this.limit ? Math.min(HELD_RETRY_MS, renewal) : renewal
   }
 
-  /** What can be spent at `now` (ms since 1970); not below 0. */
+  /** What can be spent at `now` (ms since 1970); below 0 where more has been than may. */
   free(now: number): bigint {
     const { spent, reserved } = this.at(now)
-    const free = this.limit - spent - reserved
-    return free > 0n ? free : 0n
+    return this.limit - spent - reserved
   }
 
   /** Sets `pico` aside in the period of `now` and returns that period. */
@@ -98,7 +95,6 @@ export class Account {
   /** Ends the telling of the past. */
   begin(): void {
     this.#begun = true
-    this.#stale = false
   }
 
   /** Whether nothing was ever spent that is still remembered. */
@@ -118,7 +114,7 @@ export class Account {
 
   /** One more that is older would take the place of the latest. */
   #isBeyondMemory(now: number, oldest: Period): boolean {
-    return now < this.#forgotten || (this.#periods.length === KEPT && now < oldest.start)
+    return this.#periods.length === KEPT && now < oldest.start
   }
 
   #find(now: number): Period {
@@ -132,13 +128,9 @@ export class Account {
 
   #trim(): void {
     while (this.#periods.length > KEPT) {
-      const oldest = this.#periods[0]
-      if (oldest === undefined || oldest === this.#current) {
-        this.#periods.pop()
-      } else {
-        this.#periods.shift()
-        this.#forgotten = Math.max(this.#forgotten, oldest.end)
-      }
+      const [oldest] = this.#periods
+      if (oldest === this.#current) this.#periods.pop()
+      else this.#periods.shift()
     }
   }
 }
