@@ -47,6 +47,7 @@ t.test('where only running requests are in the way the wait is short', async t =
   const account = new Account('month', 100n, 0)
   account.reserve(60n, 0)
   t.equal(account.wait(50n, 0), HELD_RETRY_MS)
+  t.equal(account.wait(100n, 0), HELD_RETRY_MS, 'all of it, once it is given back')
   const end = account.at(0).end
   t.equal(account.wait(50n, end - 5), 5)
 })
@@ -66,6 +67,15 @@ t.test('a date that goes back finds the period as spent as it was', async t => {
   t.ok(account.wait(61n, noon + day) > 0, 'and the next day knows what it had spent')
 })
 
+t.test('the last four periods are remembered, in whichever order they came', async t => {
+  const day = 86_400_000
+  const account = new Account('day', 100n, 5 * day)
+  const spent = [[5, 50n], [4, 40n], [6, 60n], [7, 70n], [8, 80n]] as const
+  for (const [at, pico] of spent) spend(account, pico, at * day)
+  t.strictSame([5, 6, 7, 8].map(at => account.free(at * day)), [50n, 40n, 30n, 20n])
+  t.equal(account.free(4 * day), 50n, 'further back the oldest of them counts')
+})
+
 t.test('a date that goes back beyond memory finds no fresh budget', async t => {
   const day = 86_400_000
   const account = new Account('day', 100n, 0)
@@ -77,9 +87,9 @@ t.test('a date that goes back beyond memory finds no fresh budget', async t => {
 t.test('a date that goes back for a moment, to before the first day, gives no day back', async t => {
   const day = 86_400_000
   const account = new Account('day', 100n, 10 * day)
-  for (let i = 10; i < 14; i++) spend(account, 100n, i * day)
+  for (let i = 10; i < 16; i++) spend(account, 100n, i * day)
   t.ok(account.wait(1n, 9 * day) > 0, 'the oldest that is remembered counts')
-  for (let i = 10; i < 14; i++) t.ok(account.wait(1n, i * day) > 0, `day ${i}`)
+  for (let i = 10; i < 16; i++) t.ok(account.wait(1n, i * day) > 0, `day ${i}`)
 })
 
 t.test('a past is told once, and before the first request', async t => {
