@@ -145,6 +145,7 @@ type Step =
   | { do: 'pass'; ms: number }
   | { do: 'hold'; amount: number }
   | { do: 'settle'; which: number; amount: number }
+  | { do: 'split'; which: number; amount: number }
 
 const perMinutes = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 3000 }))
 
@@ -159,6 +160,7 @@ function steps(perMinute: number): fc.Arbitrary<Step[]> {
       which: fc.nat(),
       amount: fc.oneof(fc.constant(0), amount),
     }),
+    fc.record({ do: fc.constant('split' as const), which: fc.nat(), amount }),
   ), { maxLength: 60 })
 }
 
@@ -176,6 +178,13 @@ t.test('the level is that of a history in which every amount was known at once',
         const poured = { at: now, amount: step.amount }
         history.push(poured)
         open.push({ hold: bucket.hold(step.amount, now), poured })
+      }
+      const whole = step.do === 'split' ? open[step.which % open.length] : undefined
+      if (step.do === 'split' && whole !== undefined) {
+        const poured = { at: whole.poured.at, amount: Math.min(step.amount, whole.poured.amount) }
+        whole.poured.amount -= poured.amount
+        history.push(poured)
+        open.push({ hold: bucket.split(whole.hold, step.amount), poured })
       }
       const [settled] = step.do === 'settle' ? open.splice(step.which % (open.length || 1), 1) : []
       if (step.do === 'settle' && settled !== undefined) {
