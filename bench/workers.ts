@@ -2,9 +2,11 @@
  * One process beside two workers, limits and ledger on: CPU per request, of all
  * processes together and of the busiest of them, which bounds the rate where cores
  * are free; and requests per second, which on a machine whose cores load and upstream
- * want too tell little of what two workers can do elsewhere.
+ * want too tell little of what two workers can do elsewhere. With `core`, all processes of
+ * a gateway share one core, and load and upstream have the others: what two workers reach
+ * there beside one process is what is left of a core when they are two, each with its own.
  *
- *   node bench/workers.ts [rounds] [seconds] [connections]
+ *   node bench/workers.ts [rounds] [seconds] [connections] [core]
  */
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -15,6 +17,9 @@ import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
 const rounds = Number(process.argv[2] ?? 5)
 const seconds = Number(process.argv[3] ?? 3)
 const connections = Number(process.argv[4] ?? 32)
+const isOneCore = process.argv[5] === 'core'
+// Before any is kept from this process.
+const cores = availableParallelism()
 endAfter(80 + rounds * 2 * (seconds + 2))
 const upstream = await startScript('upstream', 'upstream.ts')
 const subjects = [
@@ -26,6 +31,17 @@ const subjects = [
 function family(pid: number): number[] {
   const children = execFileSync('sh', ['-c', `pgrep -P ${pid} || true`]).toString().trim().split('\n')
   return [pid, ...children.filter(Boolean).map(Number)]
+}
+
+/** Keeps processes, with their threads, to some of the cores. */
+function pin(pids: readonly number[], which: string): void {
+  for (const pid of pids) execFileSync('taskset', ['--all-tasks', '--pid', '--cpu-list', which, String(pid)])
+}
+
+if (isOneCore) {
+  const last = cores - 1
+  pin([process.pid, upstream.pid as number], `0-${last - 1}`)
+  for (const { pid } of subjects) pin(family(pid as number), String(last))
 }
 
 const WARM_UP_MS = 8_000
@@ -46,7 +62,8 @@ for (let round = 0; round < rounds; round++) {
   }
 }
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${availableParallelism()} cores, ${connections} connections, ${rounds} rounds of ${seconds} s`)
+  `${cores} cores, ${connections} connections, ${rounds} rounds of ${seconds} s` +
+  (isOneCore ? ', each gateway on the last core' : ''))
 printTable(
   ['', 'us CPU per request', 'of the busiest process', 'requests/s'],
   figures.map(({ name, all, busiest, rates }) => [
@@ -54,6 +71,8 @@ printTable(
   ]),
 )
 const [one, two] = figures
-const gains = (one?.all ?? []).map((micros, round) => micros / (two?.busiest[round] ?? Number.NaN))
-console.log(`\nby the busiest: ${spread(gains, 2)} x`)
+const gains = isOneCore
+  ? (two?.rates ?? []).map((rate, round) => 2 * rate / (one?.rates[round] ?? Number.NaN))
+  : (one?.all ?? []).map((micros, round) => micros / (two?.busiest[round] ?? Number.NaN))
+console.log(`\n${isOneCore ? 'with a core each' : 'by the busiest'}: ${spread(gains, 2)} x`)
 for (const { stop } of [...subjects, upstream]) stop()
