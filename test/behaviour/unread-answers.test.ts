@@ -13,20 +13,22 @@ import { FakeClock } from '../support/fake-clock.ts'
 import {
   DATA, END_STREAM, PREFACE, RST_STREAM, SETTINGS, frame, parseFrames, request,
 } from '../support/frames.ts'
-import { startTestGateway } from '../support/gateway.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
 import { connect, proxyTo } from '../support/wire.ts'
 
 const GATEWAY = proxyTo('http://127.0.0.1:9', 'timeouts: { idle: 200ms }')
 
+/** SETTINGS_INITIAL_WINDOW_SIZE = 0 (RFC 9113 section 6.5.2). */
+const NO_WINDOW = frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
+
 t.test('HTTP/2: an answer of its own is not kept for ever for a client that opens no window', async t => {
   const gateway = await startTestGateway(t, GATEWAY)
   const { socket } = await connect(t, gateway.url)
-  // SETTINGS_INITIAL_WINDOW_SIZE = 0 (RFC 9113 section 6.5.2).
-  const closed = frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
   const get = [[':method', 'GET'], [':scheme', 'http'], [':path', '/v1/models'], [':authority', 'x']] as const
   const got: Buffer[] = []
   socket.on('data', (chunk: Buffer) => got.push(chunk))
-  socket.write(Buffer.concat([PREFACE, closed, request(1, get, true)]))
+  socket.write(Buffer.concat([PREFACE, NO_WINDOW, request(1, get, true)]))
   for (;;) {
     await once(socket, 'data')
     const frames = parseFrames(Buffer.concat(got)).filter(({ stream }) => stream === 1)
@@ -56,6 +58,19 @@ t.test('HTTP/2: a refusal is not kept for as long as an answer of an upstream ma
   clock.advance(1_000)
   await once(stream, 'close')
   t.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
+})
+
+t.test('HTTP/2: who does not take the last bytes has stalled, and the upstream is not to blame', async t => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.setHeader('content-type', 'application/json').end('{"data":[]}')
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url, 'timeouts: { idle: 200ms }'))
+  const { socket } = await connect(t, gateway.url)
+  const list = [
+    [':method', 'GET'], [':scheme', 'http'], [':path', '/v1/files'], [':authority', 'x'], ['x-api-key', KEY],
+  ] as const
+  socket.write(Buffer.concat([PREFACE, NO_WINDOW, request(1, list, true)]))
+  t.match(await gateway.waitForLog(line => line['status'] === 200), { error: 'client_stalled' })
 })
 
 t.test('HTTP/1.1: nor for one that asks again and again, and does not read', async t => {
