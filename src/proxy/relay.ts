@@ -265,7 +265,7 @@ export class Relay implements AnswerSink {
     if (gone) {
       destroyNow(res)
     } else {
-      const speak = this.#stream && !this.#out.blocked && !this.#sized && atBoundary
+      const speak = this.#stream && !this.#sized && atBoundary
       const lastWords = speak ? this.#host.lastWords(error) : null
       if (lastWords !== null) this.#host.onSent?.(Buffer.from(lastWords))
       // All came in one packet, and the head waits still: without it the client had no answer at all.

@@ -14,9 +14,10 @@ const TIMEOUTS = { connect: 1_000, firstByte: 2_000, idle: 60_000, total: 600_00
 const EVENTS = ['content-type', 'text/event-stream']
 /** More than the system takes for a client that does not read. */
 const MUCH = Buffer.alloc(32 * 1024 * 1024, ': much\n\n')
+const LAST_WORDS = 'data: {"error":{}}\n\n'
 
-/** A relay whose stream another answer may go on with, to a client that does not read yet. */
-async function startRelay(t: Test, observer: Observer | null = null) {
+/** A relay whose stream another answer may go on with or not, to a client that does not read yet. */
+async function startRelay(t: Test, observer: Observer | null = null, goesOn = true) {
   const server = http.createServer().listen(0, '127.0.0.1')
   t.teardown(() => {
     server.closeAllConnections()
@@ -37,9 +38,9 @@ async function startRelay(t: Test, observer: Observer | null = null) {
     deadlines,
     inspect: () => observer,
     onFirstByte: () => {},
-    lastWords: () => '',
+    lastWords: () => LAST_WORDS,
     resume: () => {},
-    rescue: () => true,
+    rescue: () => goesOn,
   })
   return { relay, deadlines, clock, expired, client, res }
 }
@@ -152,4 +153,18 @@ t.test('what waits for a slow client goes out before the break', async t => {
   t.match(await relay.done, { code: 'upstream_cut' })
   await taken(2 * STEP)
   await once(client.resume(), 'close')
+})
+
+t.test('a client that reads a stream slowly is told why it breaks, behind what waits for it', async t => {
+  const open: Observer = { push: () => {}, end: () => {}, terminated: false, atBoundary: true, filter: null }
+  const { relay, client } = await startRelay(t, open, false)
+  relay.head(200, EVENTS, '1.1')
+  t.notOk(relay.data(MUCH))
+  relay.broken(new GatewayError('upstream_cut', 'cut'))
+  let tail = ''
+  client.on('data', (piece: Buffer) => {
+    tail = (tail + piece.toString('latin1')).slice(-100)
+  })
+  await once(client, 'close')
+  t.ok(tail.endsWith(`: much\n\n\r\n${LAST_WORDS.length.toString(16)}\r\n${LAST_WORDS}\r\n`), tail)
 })
