@@ -93,6 +93,10 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
   }
+  // Node gives the first. Whoever stands in front may have gone by another (RFC 9112 section 3.2).
+  if (hostLines(req.rawHeaders) > 1) {
+    throw new GatewayError('bad_header', 'the request has more than one Host header')
+  }
   // Node takes the chunks apart and leaves what was done to the body before: it would go up as it is.
   if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
     throw new GatewayError('bad_framing', "the only transfer coding that is understood is 'chunked'")
@@ -110,6 +114,15 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   if (gateway.lasting.running.size > maxInFlight) {
     throw overloaded(`${maxInFlight} requests are under way, as many as the gateway takes`)
   }
+}
+
+function hostLines(rawHeaders: readonly string[]): number {
+  let lines = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') lines++
+  }
+  return lines
 }
 
 /** @throws GatewayError missing_key, invalid_key; unknown_path where there is nothing to protect */

@@ -155,3 +155,12 @@ t.test('a request without Host is refused', async t => {
   t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/1.1\r\nAuthorization: Bearer ${KEY}\r\n` +
     'Connection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
 })
+
+t.test('a request with two Host headers is refused: others may go by the first, or by the last', async t => {
+  const { seen, gateway } = await setUp(t)
+  for (const version of ['1.0', '1.1']) {
+    t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/${version}\r\n${AUTH}hOST: gateway\r\n` +
+      'Connection: close\r\n\r\n'), /^HTTP\/1\.1 400 [^]*"code":"bad_header"/)
+  }
+  t.equal(seen.length, 0)
+})
