@@ -2,6 +2,7 @@ import { checkBesidePath, checkModel, notAllowed, routeFor, unknownPath } from '
 import { answerError } from './answer.ts'
 import { ANONYMOUS } from './auth/keyring.ts'
 import { presentedKeys } from './auth/credentials.ts'
+import { isForeignPage } from './auth/foreign-page.ts'
 import { classify } from './classify.ts'
 import { candidates } from './forwarding/candidates.ts'
 import type { Route, Target } from './config/types.ts'
@@ -141,12 +142,15 @@ export function identify(gateway: Gateway, exchange: Exchange): void {
       return
     }
   }
+  // Tried again, it would be refused again: the SDKs are told so.
+  const headers = { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' }
   if (gateway.config.auth === 'open') {
+    if (isForeignPage(exchange.req.headers)) {
+      throw new GatewayError('missing_key', 'the gateway is open, but not to pages of other sites', { headers })
+    }
     exchange.identity = ANONYMOUS
     return
   }
-  // Tried again, it would be refused again: the SDKs are told so.
-  const headers = { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' }
   if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', { headers })
   const places = 'Authorization: Bearer, x-api-key or x-goog-api-key'
   throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, { headers })

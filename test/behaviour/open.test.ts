@@ -1,0 +1,69 @@
+import t from 'tap'
+import { startTestGateway } from '../support/gateway.ts'
+import { rawRequest, startUpstream } from '../support/upstream.ts'
+
+/*
+ * An open gateway knows nobody, and a browser that can reach it sends it what a page of any site wants:
+ * a WebSocket, a form, JSON without a content type.
+ */
+
+let seen = 0
+const upstream = await startUpstream(t, (_req, res) => {
+  seen++
+  res.setHeader('content-type', 'application/json').end('{}')
+})
+const gateway = await startTestGateway(t, `
+auth: open
+upstreams: { up: { url: "${upstream.url}", websocket: true } }
+routes: [{ to: up }]
+`)
+const { host } = new URL(gateway.url)
+const BODY = '{"model":"m"}'
+
+function asked(headers: readonly string[]): Promise<string> {
+  return rawRequest(gateway.url, [
+    'POST /v1/chat/completions HTTP/1.1', `Host: ${host}`, 'Connection: close',
+    `Content-Length: ${BODY.length}`, ...headers, '', BODY,
+  ].join('\r\n'))
+}
+
+for (const headers of [
+  ['Origin: https://evil.example'],
+  ['Origin: https://evil.example', 'Sec-Fetch-Site: cross-site'],
+  ['Origin: http://192.168.0.7', 'Sec-Fetch-Site: same-site'],
+  ['Origin: http://localhost.evil.example'],
+  ['Origin: null'],
+]) {
+  t.test(`what a page of another site sends is refused: ${headers}`, async t => {
+    seen = 0
+    const answer = await asked(headers)
+    t.match(answer, /^HTTP\/1\.1 401 /)
+    t.match(answer, /not to pages of other sites/)
+    t.equal(seen, 0)
+  })
+}
+
+for (const headers of [
+  [],
+  [`Origin: http://${host}`],
+  ['Origin: https://chat.example.com', 'Sec-Fetch-Site: same-origin'],
+  ['Origin: http://localhost:3000'],
+  ['Origin: http://tauri.localhost'],
+  ['Origin: http://[::1]:3000'],
+  ['Origin: app://obsidian.md'],
+  ['Origin: file://'],
+]) {
+  t.test(`what none sends is served: ${headers}`, async t => {
+    t.match(await asked(headers), /^HTTP\/1\.1 200 /)
+  })
+}
+
+t.test('a WebSocket of another site\'s page is refused', async t => {
+  seen = 0
+  const answer = await rawRequest(gateway.url, [
+    'GET /v1/realtime?model=m HTTP/1.1', `Host: ${host}`, 'Origin: https://evil.example', 'Connection: Upgrade',
+    'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '',
+  ].join('\r\n'))
+  t.match(answer, /^HTTP\/1\.1 401 /)
+  t.equal(seen, 0)
+})
