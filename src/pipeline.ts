@@ -146,7 +146,7 @@ export function identify(gateway: Gateway, exchange: Exchange): void {
   const headers = { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' }
   if (gateway.config.auth === 'open') {
     if (isForeignPage(exchange.req.headers)) {
-      throw new GatewayError('missing_key', 'the gateway is open, but not to pages of other sites', { headers })
+      throw new GatewayError('missing_key', 'an open gateway is not open to pages of other sites', { headers })
     }
     exchange.identity = ANONYMOUS
     return
