@@ -146,7 +146,8 @@ export function identify(gateway: Gateway, exchange: Exchange): void {
   const headers = { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' }
   if (gateway.config.auth === 'open') {
     if (isForeignPage(exchange.req.headers)) {
-      throw new GatewayError('missing_key', 'an open gateway is not open to pages of other sites', { headers })
+      const why = 'the gateway is open, but not to pages of other sites: they have to send a key'
+      throw new GatewayError('missing_key', why, { headers })
     }
     exchange.identity = ANONYMOUS
     return
