@@ -53,6 +53,7 @@ const ABOUT: Readonly<Record<Named, About>> = {
   'generate.count_tokens': { summary: 'Count the tokens of a prompt' },
   'generate.embed': { summary: 'Embedding of a content' },
   'generate.batch_embed': { summary: 'Embeddings of several contents' },
+  'interactions': { summary: 'Interaction with a model or an agent', streams: true },
   'models.list': { summary: 'Models that the presented key may use', response: 'ModelList' },
   'models.get': { summary: 'One model that the presented key may use' },
   'status': { summary: 'Is the gateway up, and does it take work', response: 'Status' },

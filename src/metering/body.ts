@@ -82,7 +82,7 @@ function firstTellsError(cursor: JsonCursor): boolean {
   return (told ?? null) !== null
 }
 
-/** Is a whole answer only a receipt for one that is made in the background (the responses protocol)? */
+/** Is a whole answer only a receipt for one that is made in the background (responses, interactions)? */
 export function isReceipt(body: Buffer): boolean {
   const status = member(new JsonCursor(withoutMark(body)), STATUS)
   return status === 'queued' || status === 'in_progress'

@@ -19,6 +19,7 @@ const PROMPT_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
   'messages': ['system', 'messages'],
   'generate.content': ['systemInstruction', 'system_instruction', 'contents'],
   'generate.stream': ['systemInstruction', 'system_instruction', 'contents'],
+  'interactions': ['system_instruction', 'input'],
   'embeddings': ['input'],
   'generate.embed': ['content'],
   'generate.batch_embed': ['requests'],
@@ -32,6 +33,7 @@ const ANSWER_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
   'responses': ['output'],
   'messages': ['content'],
   'generate.content': ['candidates'],
+  'interactions': ['steps', 'outputs'],
 }
 /** What a model is given as JSON, keys and all. */
 const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']

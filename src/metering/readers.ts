@@ -32,6 +32,7 @@ const READERS: Partial<Record<EndpointName, Reader>> = {
   'messages': readMessages,
   'generate.content': readGenerate,
   'generate.stream': readGenerate,
+  'interactions': readInteraction,
   'generate.embed': readGenerateEmbedding,
   'generate.batch_embed': readGenerateEmbedding,
 }
@@ -263,16 +264,35 @@ function candidateTokens(
   return left === 0 && !final ? null : left
 }
 
+/**
+ * Gemini's interactions: as generate, under other names.
+ *
+ * Source: Gemini's API reference, "Usage".
+ */
+function readInteraction(usage: JsonObject, f: Figures, final: boolean): Usage {
+  return readGenerate({
+    promptTokenCount: usage.total_input_tokens,
+    promptTokensDetails: usage.input_tokens_by_modality,
+    cachedContentTokenCount: usage.total_cached_tokens,
+    cacheTokensDetails: usage.cached_tokens_by_modality,
+    toolUsePromptTokenCount: usage.total_tool_use_tokens,
+    thoughtsTokenCount: usage.total_thought_tokens,
+    candidatesTokenCount: usage.total_output_tokens,
+    candidatesTokensDetails: usage.output_tokens_by_modality,
+    totalTokenCount: usage.total_tokens,
+  }, f, final)
+}
+
 function readGenerateEmbedding(meta: JsonObject, f: Figures): Usage {
   return { ...blankUsage(), inputTokens: f.needed(meta.promptTokenCount ?? meta.totalTokenCount) }
 }
 
-/** Tokens of one modality in a `[{modality, tokenCount}]` breakdown of `whole`; null = not listed. */
+/** Tokens of one modality in a breakdown of `whole`, a list of what has each; null = not listed. */
 function modality(f: Figures, parts: readonly unknown[], name: string, whole: number | null): number | null {
   let sum: number | null = null
   for (const part of parts) {
-    const { modality: kind, tokenCount } = f.object(part)
-    if (kind === name) sum = (sum ?? 0) + (f.count(tokenCount) ?? 0)
+    const { modality: kind, tokenCount, tokens } = f.object(part)
+    if (String(kind).toUpperCase() === name) sum = (sum ?? 0) + (f.count(tokenCount ?? tokens) ?? 0)
   }
   return f.part(sum, whole)
 }

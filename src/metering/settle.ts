@@ -59,6 +59,7 @@ const SHAPES: Partial<Record<EndpointName, Shape>> = {
   'messages': 'text',
   'generate.content': 'text',
   'generate.stream': 'text',
+  'interactions': 'text',
   'embeddings': 'embedding',
   'generate.embed': 'embedding',
   'generate.batch_embed': 'embedding',
@@ -286,7 +287,7 @@ class Settlement {
     if (answer?.kind !== 'body') return null
     // Of a body that was cut no JSON is left to find the text in.
     const { body } = answer
-    if (endpoint === 'responses' && isReceipt(body)) return null
+    if ((endpoint === 'responses' || endpoint === 'interactions') && isReceipt(body)) return null
     const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTokens(body)
     if (outputTokens === null) return null
     this.#estimates = true

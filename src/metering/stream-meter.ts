@@ -1,6 +1,7 @@
 import type { EndpointName } from '../protocols/names.ts'
 import { ChatMeter } from './meter-chat.ts'
 import { GenerateMeter } from './meter-generate.ts'
+import { InteractionMeter } from './meter-interaction.ts'
 import { MessagesMeter } from './meter-messages.ts'
 import { OpaqueMeter } from './meter-opaque.ts'
 import { TranscriptMeter } from './meter-transcript.ts'
@@ -54,6 +55,8 @@ export function createStreamMeter(endpoint: EndpointName, options: StreamMeterOp
       return new TranscriptMeter(endpoint, limits)
     case 'audio.speech':
       return new TypedMeter(endpoint, SPEECH_EVENTS, limits)
+    case 'interactions':
+      return new InteractionMeter(large)
     case 'generate.stream':
       return isEvents || type === 'application/json' ? new GenerateMeter(large) : new OpaqueMeter()
     default:

@@ -51,6 +51,7 @@ const FIXED = new Map<string, Classified>(
       ['/v1/messages/count_tokens', 'messages.count_tokens', 'messages', POST, 'json', 'body', true],
       ['/v1/models', 'models.list', 'chat', READ, 'none', 'none', false],
       ['/v1beta/models', 'models.list', 'generate', READ, 'none', 'none', false],
+      ['/v1beta/interactions', 'interactions', 'generate', POST, 'json', 'body', false],
       ['/api/status', 'status', 'chat', READ, 'none', 'none', false],
     ] as const
   ).map(([path, name, protocol, methods, body, modelIn, modelRequired]) => [
@@ -102,6 +103,8 @@ const COUNT_RAW = /^count-tokens(?::|%3a)rawpredict/
 
 /** Models at Vertex AI, with a project or without one. */
 const PUBLISHED = /^\/v1\/(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/([^/]+)\/models\//
+/** Gemini's interactions in the version that serves other families too; at Vertex AI behind a project. */
+const INTERACTIONS = /^\/v1(?:\/projects\/[^/]+\/locations\/[^/]+)?\/interactions$/
 /** Where Gemini's API and Vertex AI speak chat. */
 const CHAT_AT_GOOGLE = /^\/v1(?:beta\/openai|\/projects\/[^/]+\/locations\/[^/]+\/endpoints\/openapi)\//
 
@@ -134,8 +137,9 @@ export function classifyPath(path: string): Classified {
   const fixed = FIXED.get(path)
   if (fixed) return fixed
   const plain = path.toLowerCase()
-  const bare = FIXED.get(bareOf(plain).replace('/v1alpha/', '/v1beta/'))
-  if (bare) return bare
+  const bare = bareOf(plain).replace('/v1alpha/', '/v1beta/')
+  const known = FIXED.get(INTERACTIONS.test(bare) ? '/v1beta/interactions' : bare)
+  if (known) return known
   const chat = CHAT_AT_GOOGLE.exec(plain)
   if (chat) return chatPath(path, plain, chat[0])
   const prefix = GENERATE_PREFIXES.find(one => plain.startsWith(one))

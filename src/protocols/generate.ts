@@ -2,14 +2,18 @@ import type { GatewayError } from '../errors.ts'
 import type { Protocol } from './protocol.ts'
 
 /**
- * The generate-content family: /v1beta, and /v1/models/{model}:verb.
+ * The generate-content family: /v1beta, /v1/models/{model}:verb and /v1/interactions.
  * Error shape: {error:{code,message,status,details}}, google.rpc.Status as JSON.
  */
 export const generate: Protocol = {
   name: 'generate',
   errorBody: error => JSON.stringify({ error: errorObject(error) }),
-  // A block must start with `data:`; anything above it in the block makes the client lose it.
-  streamError: error => `data: ${JSON.stringify({ error: errorObject(error) })}\n\n`,
+  streamError: (error, endpoint) => {
+    // A block must start with `data:`; anything above it in the block makes the client lose it.
+    if (endpoint !== 'interactions') return `data: ${JSON.stringify({ error: errorObject(error) })}\n\n`
+    const { code, message } = error
+    return `event: error\ndata: ${JSON.stringify({ event_type: 'error', error: { code, message } })}\n\n`
+  },
 }
 
 function errorObject(error: GatewayError) {

@@ -26,6 +26,7 @@ export type EndpointName =
   | 'generate.embed'
   | 'generate.batch_embed'
   | 'generate.operation'
+  | 'interactions'
   | 'models.list'
   | 'models.get'
   | 'status'

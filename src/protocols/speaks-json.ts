@@ -5,6 +5,7 @@ const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
   'embeddings', 'images.generations', 'images.edits',
   'messages', 'messages.count_tokens',
   'generate.content', 'generate.stream', 'generate.count_tokens', 'generate.embed', 'generate.batch_embed',
+  'interactions',
 ])
 
 /** Are the endpoint's answers JSON, or streams of JSON? Anything else is no answer of its. */

@@ -128,6 +128,7 @@ t.test('each endpoint: what the model reads', async t => {
       3 + 2 + 4 + 1 + 1 + 2,
     ],
     ['generate.embed', { content: { parts: [{ text: 'a b' }] } }, 2],
+    ['interactions', { system_instruction: 'a b', input: [{ type: 'text', text: 'c d' }], store: false }, 4],
     [
       'generate.batch_embed',
       { requests: [{ model: 'models/x y', content: { parts: [{ text: 'a b' }] } }] },

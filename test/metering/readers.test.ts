@@ -352,6 +352,27 @@ t.test('generate: the total speaks for candidates that are absent', async t => {
   t.strictSame(readUsage('generate.stream', impossible, true), doubtful({ inputTokens: 8 }))
 })
 
+t.test('interactions: as generate, under other names', async t => {
+  const usage = {
+    total_input_tokens: 62,
+    input_tokens_by_modality: [{ modality: 'text', tokens: 50 }, { modality: 'audio', tokens: 12 }],
+    total_cached_tokens: 20,
+    cached_tokens_by_modality: [{ modality: 'audio', tokens: 2 }],
+    total_tool_use_tokens: 5,
+    total_output_tokens: 171,
+    output_tokens_by_modality: [{ modality: 'text', tokens: 100 }, { modality: 'image', tokens: 71 }],
+    total_thought_tokens: 297,
+    total_tokens: 535,
+  }
+  t.strictSame(readUsage('interactions', usage), sound({
+    inputTokens: 67, cachedInputTokens: 20, inputAudioTokens: 10,
+    outputTokens: 468, reasoningTokens: 297, outputImageTokens: 71,
+  }))
+  const { total_output_tokens: _, ...thoughtsAlone } = { ...usage, total_tokens: 364 }
+  t.equal(readUsage('interactions', thoughtsAlone)?.usage.outputTokens, 297)
+  t.strictSame(readUsage('interactions', { total_tokens: 197 }), doubtful({}), 'nobody can tell them apart')
+})
+
 t.test('embeddings: prompt_tokens, or the total where it stands alone', async t => {
   t.strictSame(readUsage('embeddings', { prompt_tokens: 8, total_tokens: 8 }), sound({ inputTokens: 8 }))
   t.strictSame(readUsage('embeddings', { total_tokens: 9 }), sound({ inputTokens: 9 }))

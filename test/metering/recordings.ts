@@ -477,6 +477,58 @@ export const speech = recording(
   { inputTokens: 14, outputTokens: 101, outputAudioTokens: 101 },
 )
 
+const step = (event_type: string, rest: object) => `event: ${event_type}\n${data({ ...rest, event_type })}`
+
+export const interaction = recording(
+  'interaction',
+  'interactions',
+  [
+    [step('interaction.created', { interaction: { id: 'v1_1', status: 'in_progress', model: 'gemini-3.8-flash' } }), NONE],
+    [
+      step('step.start', {
+        index: 0, step: { type: 'thought', signature: '', summary: [{ type: 'text', text: 'Thinking of ' }] },
+      }),
+      reasoning('Thinking of '),
+    ],
+    [
+      step('step.delta', {
+        index: 0, delta: { content: { text: 'interaction.completed', type: 'text' }, type: 'thought_summary' },
+      }),
+      reasoning('interaction.completed'),
+    ],
+    [step('step.delta', { index: 0, delta: { signature: 'EvEFCu4F', type: 'thought_signature' } }), NONE],
+    [step('step.stop', { index: 0 }), NONE],
+    [
+      step('step.start', { index: 1, step: { content: [{ text: 'Said: ', type: 'text' }], type: 'model_output' } }),
+      content('Said: '),
+    ],
+    ...TRAPS.map((text): [string, Texts] => [
+      step('step.delta', { index: 1, delta: { text, type: 'text' }, metadata: { total_usage: { total_input_tokens: 9 } } }),
+      content(text),
+    ]),
+    [step('step.start', { index: 2, step: { type: 'function_call', id: 'c', name: 'f', arguments: {} } }), NONE],
+    [step('step.delta', { index: 2, delta: { type: 'arguments_delta', arguments: '{"a":1}' } }), tool('{"a":1}')],
+    [
+      step('step.delta', { index: 3, delta: { type: 'code_execution_call', arguments: { code: '1 + 1' } } }),
+      tool('{"code":"1 + 1"}'),
+    ],
+    [step('step.stop', { index: 3 }), NONE],
+    [
+      step('interaction.completed', {
+        interaction: {
+          id: 'v1_1', status: 'completed', service_tier: 'standard',
+          usage: {
+            total_tokens: 530, total_input_tokens: 62, total_output_tokens: 171, total_thought_tokens: 297,
+            total_cached_tokens: 0, total_tool_use_tokens: 0,
+          },
+        },
+      }),
+      NONE,
+    ],
+  ],
+  { inputTokens: 62, cachedInputTokens: 0, outputTokens: 468, reasoningTokens: 297 },
+)
+
 export const RECORDINGS: readonly Recording[] = [
   chat,
   completions,
@@ -484,6 +536,7 @@ export const RECORDINGS: readonly Recording[] = [
   responses,
   generate,
   generateArray,
+  interaction,
   images,
   transcript,
   mistralTranscript,
