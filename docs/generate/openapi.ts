@@ -32,6 +32,7 @@ const ABOUT: Readonly<Record<Named, About>> = {
   'responses': { summary: 'Response; also as a WebSocket where the upstream takes one', streams: true },
   'responses.compact': { summary: 'Compact a conversation' },
   'responses.input_tokens': { summary: 'Count the tokens of a prompt' },
+  'decisions': { summary: 'Answers to questions about an input, each with its probability' },
   'embeddings': { summary: 'Embeddings' },
   'images.generations': { summary: 'Make an image', streams: true },
   'images.edits': { summary: 'Change an image', streams: true },

@@ -16,6 +16,7 @@ const PROMPT_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
   'completions': ['prompt', 'suffix'],
   'responses': ['instructions', 'input'],
   'responses.compact': ['instructions', 'input'],
+  'decisions': ['input', 'questions'],
   'messages': ['system', 'messages'],
   'generate.content': ['systemInstruction', 'system_instruction', 'contents'],
   'generate.stream': ['systemInstruction', 'system_instruction', 'contents'],

@@ -22,6 +22,7 @@ const READERS: Partial<Record<EndpointName, Reader>> = {
   'completions': readChat,
   'responses': readResponses,
   'responses.compact': readResponses,
+  'decisions': readResponses,
   'realtime': readRealtime,
   'embeddings': readEmbeddings,
   'images.generations': readImages,

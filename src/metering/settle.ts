@@ -56,6 +56,7 @@ const SHAPES: Partial<Record<EndpointName, Shape>> = {
   'completions': 'text',
   'responses': 'text',
   'responses.compact': 'text',
+  'decisions': 'text',
   'messages': 'text',
   'generate.content': 'text',
   'generate.stream': 'text',

@@ -40,6 +40,7 @@ const FIXED = new Map<string, Classified>(
       ['/v1/responses', 'responses', 'chat', POST, 'json', 'body', false],
       ['/v1/responses/compact', 'responses.compact', 'chat', POST, 'json', 'body', false],
       ['/v1/responses/input_tokens', 'responses.input_tokens', 'chat', POST, 'json', 'body', false],
+      ['/v1/decisions', 'decisions', 'chat', POST, 'json', 'body', true],
       ['/v1/embeddings', 'embeddings', 'chat', POST, 'json', 'body', true],
       ['/v1/images/generations', 'images.generations', 'chat', POST, 'json', 'body', false],
       ['/v1/images/edits', 'images.edits', 'chat', POST, 'json_or_form', 'body', false],

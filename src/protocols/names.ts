@@ -11,6 +11,7 @@ export type EndpointName =
   | 'responses'
   | 'responses.compact'
   | 'responses.input_tokens'
+  | 'decisions'
   | 'embeddings'
   | 'images.generations'
   | 'images.edits'

@@ -2,6 +2,7 @@ import type { EndpointName } from './names.ts'
 
 const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
   'chat.completions', 'completions', 'responses', 'responses.compact', 'responses.input_tokens',
+  'decisions',
   'embeddings', 'images.generations', 'images.edits',
   'messages', 'messages.count_tokens',
   'generate.content', 'generate.stream', 'generate.count_tokens', 'generate.embed', 'generate.batch_embed',

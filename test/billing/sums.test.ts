@@ -106,6 +106,12 @@ const KINDS: Record<string, Kind> = {
     tell: withoutWrites,
     answer: figures => ({ object: 'response.compaction', output: [], usage: responsesUsage(figures) }),
   },
+  'decisions': {
+    path: '/v1/decisions',
+    stream: false,
+    tell: withoutWrites,
+    answer: figures => ({ answers: [{ type: 'predicate', probability: 0.9 }], usage: responsesUsage(figures) }),
+  },
   'responses stream': {
     path: '/v1/responses',
     stream: true,

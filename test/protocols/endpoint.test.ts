@@ -17,6 +17,7 @@ t.test('each path is known by name', async t => {
     ['/v1/responses/compact', 'responses.compact', 'chat', null],
     ['/v1/responses/input_tokens', 'responses.input_tokens', 'chat', null],
     ['/v1/responses/r1', 'other', 'chat', null],
+    ['/v1/decisions', 'decisions', 'chat', null],
     ['/v1/embeddings', 'embeddings', 'chat', null],
     ['/v1/images/generations', 'images.generations', 'chat', null],
     ['/v1/images/edits', 'images.edits', 'chat', null],
