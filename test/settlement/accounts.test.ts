@@ -73,7 +73,7 @@ t.test('after a start a budget is as spent as the ledger says', async t => {
     t.strictSame([await ask(usd * USD + 1n), await ask(usd * USD)], [false, true], what)
     await accounts.close()
   }
-  const keysOf = (...keys: LimitedKey[]) => ({ keys: keys as Config['keys'] })
+  const keysOf = (...keys: LimitedKey[]) => ({ keys: keys as unknown as Config['keys'] })
   for (const per of ['day', 'month', 'total'] as const) {
     const set = { budget: { usd: '8', per } }
     const inside = limits({ models: { '*': set } })
