@@ -63,7 +63,6 @@ export function estimateRequest(
 
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
 const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds: null })
-const NO_WRITES = Object.freeze({ cacheWrite5mTokens: null, cacheWrite1hTokens: null })
 
 /**
  * What a request may cost beside tokens, before it is sent: the characters to be
@@ -90,16 +89,10 @@ export function estimateItems(
   }
 }
 
-/**
- * What a request may write to the prompt cache, which costs more than to read it: all of its
- * input, where it asks for that anywhere.
- */
-export function estimateWrites(
-  body: Buffer, inputTokens: number,
-): Pick<Usage, 'cacheWrite5mTokens' | 'cacheWrite1hTokens'> {
-  if (!body.includes('"cache_control"')) return NO_WRITES
-  const isLong = body.includes('"1h"')
-  return { cacheWrite5mTokens: isLong ? null : inputTokens, cacheWrite1hTokens: isLong ? inputTokens : null }
+/** As what input counts that a request has written to the prompt cache, which costs more; null = none is. */
+export function cacheWriteOf(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
+  if (!body.includes('"cache_control"')) return null
+  return body.includes('"1h"') ? 'cacheWrite1hTokens' : 'cacheWrite5mTokens'
 }
 
 /**

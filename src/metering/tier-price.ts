@@ -16,12 +16,12 @@ function toldTier(answer: Answer): string | null {
   return answer.kind === 'body' ? readBodyTier(answer.body) : null
 }
 
-/** What it costs at most, in picodollars, in whichever tier it is going to be served; null = nobody knows. */
-export function dearest(usage: Usage, { price, serviceTiers }: QuotedPrice): bigint | null {
-  let most = ceiling(usage, price)
-  for (const tier of serviceTiers?.values() ?? []) {
-    const cost = ceiling(usage, tier.price)
-    if (most !== null && cost !== null && cost > most) most = cost
-  }
-  return most
+/**
+ * What it costs at most, in picodollars, whichever of these it is going to use, and in whichever
+ * tier it is going to be served; null = nobody knows.
+ */
+export function dearest(usages: readonly Usage[], { price, serviceTiers }: QuotedPrice): bigint | null {
+  const prices = [price, ...Array.from(serviceTiers?.values() ?? [], tier => tier.price)]
+  const costs = usages.flatMap(usage => prices.map(price => ceiling(usage, price)))
+  return costs.reduce((a, b) => (a === null || b === null || b <= a ? a : b))
 }

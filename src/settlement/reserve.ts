@@ -4,7 +4,7 @@ import type { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from '../limits/headers.ts'
 import type { Admission, Estimate, Refusal } from '../limits/types.ts'
-import { estimateItems, estimateRequest, estimateWrites } from '../metering/request.ts'
+import { cacheWriteOf, estimateItems, estimateRequest } from '../metering/request.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
 import { isMetered } from '../metering/settle.ts'
 import { dearest } from '../metering/tier-price.ts'
@@ -73,11 +73,15 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const { assumedOutput } = gateway.config.billing
   const output = maxOutputTokens ?? assumedOutput * Math.max(1, body.count ?? answers)
   const items = estimateItems(name, body.bytes, body.json, body.count)
+  const used = {
+    ...blankUsage(), ...items, inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,
+  }
   const { cacheWrite5m, cacheWrite1h } = quoted?.price ?? {}
-  const writes = (cacheWrite5m ?? cacheWrite1h) === undefined ? {} : estimateWrites(body.bytes, input)
-  const used = { inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output }
-  const usage = { ...blankUsage(), ...items, ...writes, ...used }
-  return { tokens: Math.max(1, input + output), pico: quoted && dearest(usage, quoted) }
+  const write = (cacheWrite5m ?? cacheWrite1h) === undefined ? null : cacheWriteOf(body.bytes)
+  // Whether what is no text is written, too, nobody knows.
+  const written = [input, input - mediaTokens]
+  const usages = write === null ? [used] : written.map(tokens => ({ ...used, [write]: tokens }))
+  return { tokens: Math.max(1, input + output), pico: quoted && dearest(usages, quoted) }
 }
 
 function refused(refusal: Refusal): GatewayError {

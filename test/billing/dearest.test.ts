@@ -6,6 +6,8 @@ import { openBooks } from './books.ts'
 const REQUESTS = 12
 const CACHED = { type: 'text', text: 'x y '.repeat(10_000), cache_control: { type: 'ephemeral', ttl: '1h' } }
 
+const SOUND = { type: 'input_audio', input_audio: { data: 'AbCd'.repeat(1000) } }
+
 const KINDS = [
   {
     what: 'reasoning', price: 'input: 0, output: 1, reasoning: 10', path: '/v1/chat/completions',
@@ -38,8 +40,17 @@ const KINDS = [
   {
     what: 'sound in the prompt', price: 'input: 0.5, input_audio: 10, input_image: 5, output: 0',
     path: '/v1/chat/completions',
-    body: { messages: [{ content: [{ type: 'input_audio', input_audio: { data: 'AbCd'.repeat(1000) } }] }] },
+    body: { messages: [{ content: [SOUND] }] },
     usage: { prompt_tokens: 1000, completion_tokens: 0, prompt_tokens_details: { audio_tokens: 1000 } },
+  },
+  {
+    what: 'sound beside what is written to the cache',
+    price: 'input: 0, input_audio: 9, cache_write: { 5m: 0.1 }, output: 0', path: '/v1/chat/completions',
+    body: { messages: [{ content: [{ ...CACHED, cache_control: { type: 'ephemeral' } }, SOUND] }] },
+    usage: {
+      prompt_tokens: 11_000, completion_tokens: 0,
+      prompt_tokens_details: { audio_tokens: 1000, cache_write_tokens: 10_000 },
+    },
   },
   {
     what: 'as much for each of ten prompts', price: 'input: 0, output: 10', path: '/v1/completions',
