@@ -56,6 +56,34 @@ ${priced('m')}`)
   })
 }
 
+t.test('who has left a stream can ask again at once, while it is still being counted', async t => {
+  const left = Promise.withResolvers<void>()
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write(PIECE.repeat(20_000))
+      res.on('close', left.resolve)
+    })
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+limits: { concurrent: 1 }
+${priced('m')}`)
+  const ask = (signal: AbortSignal) => fetch(`${books.gateway.url}/v1/chat/completions`, {
+    method: 'POST', headers: HEADERS, signal,
+    body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hello' }] }),
+  })
+  const leaving = new AbortController()
+  const answer = await ask(leaving.signal)
+  await answer.body?.getReader().read()
+  leaving.abort()
+  await left.promise
+  const again = new AbortController()
+  t.equal((await ask(again.signal)).status, 200)
+  t.notOk(books.gateway.logged.some(line => line.msg === 'exchange'), 'the first is not settled yet')
+  again.abort()
+})
+
 t.test('a client that leaves while an upstream still says why it refuses pays nothing', async t => {
   const refusal = `{"error":{"message":"${'too many '.repeat(200)}`
   const upstream = await startUpstream(t, (req, res) => {

@@ -105,6 +105,7 @@ ${priced('m')}`)
     t.equal(headers.get('x-ratelimit-remaining-requests'), '0', what)
     t.equal(headers.get('x-ratelimit-limit-tokens'), '100000', what)
   }
+  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '100000', 'what was set aside is given back')
   t.ok(Number(refused.headers.get('retry-after')) > 0)
   const rows = [...(await books.close()).values()]
   t.strictSame(rows.map(({ end }) => end), ['error', 'refused'])

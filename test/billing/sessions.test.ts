@@ -96,7 +96,12 @@ models:
   })
   t.match(row, { costPico: null, model: 'm' })
   const both = await sessionWith(t, [completed('m'), completed('n'), completed('m')], { models })
-  t.match(both, { costPico: 14_000_000n + 14_000_000_000n + 14_000_000n, model: 'm' })
+  t.match(both, {
+    costPico: 14_000_000n + 14_000_000_000n + 14_000_000n, model: 'm',
+    attempts: [{ inputTokens: 30, outputTokens: 12, costUsd: '0.014028' }],
+  }, 'no one price explains that')
+  const one = await sessionWith(t, [completed('m'), completed('m')], { models })
+  t.notOk('costUsd' in (one?.attempts[0] ?? {}))
 })
 
 t.test('an error ends the response that is under way', async t => {
