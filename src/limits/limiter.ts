@@ -121,7 +121,6 @@ class MemoryLimiter implements LocalLimiter {
     const told = new Set<Account>()
     const now = this.#now()
     for (const { key, model, startedAt, pico } of rows) {
-      if (this.#unlimited(key)) continue
       for (const scope of this.#scopes(key, model, now)) {
         const account = scope.restore(pico, startedAt)
         if (account !== null) told.add(account)
