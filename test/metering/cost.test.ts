@@ -192,6 +192,13 @@ t.test('zeros that are known cost 0', async t => {
   t.equal(usd({ inputTokens: 0, outputTokens: 0 }, GPT_4O), '0')
   t.equal(usd({ inputTokens: 10, outputTokens: 10 }, { input: '0', output: '0' }), '0', 'a model for free')
   t.equal(usd({ inputTokens: 10 }, { input: '0.02' }), '0.0000002', 'an embedding has no output')
+  t.equal(usd({ inputTokens: 10, outputTokens: 0 }, { input: '0.02' }), '0.0000002', 'nor one that says so')
+})
+
+t.test('tokens that are told beside pictures or seconds are no gap where the price is by those', async t => {
+  const tokens = { inputTokens: 10, outputTokens: 1056 }
+  t.equal(usd({ ...tokens, images: 2 }, { perImage: '0.04' }), '0.08')
+  t.equal(usd({ ...tokens, seconds: 8 }, { perSecond: '0.0001' }), '0.0008')
 })
 
 t.test('parts above the whole are cut to it', async t => {

@@ -302,7 +302,7 @@ t.test('generate: thoughts stand beside the candidates, tool results are further
   t.strictSame(
     readUsage('generate.content', {
       promptTokenCount: 100,
-      cachedContentTokenCount: 60,
+      cachedContentTokenCount: 62,
       candidatesTokenCount: 20,
       thoughtsTokenCount: 30,
       toolUsePromptTokenCount: 7,
@@ -314,6 +314,7 @@ t.test('generate: thoughts stand beside the candidates, tool results are further
       ],
       cacheTokensDetails: [
         { modality: 'AUDIO', tokenCount: 30 },
+        { modality: 'IMAGE', tokenCount: 2 },
         { modality: 'TEXT', tokenCount: 30 },
       ],
       candidatesTokensDetails: [
@@ -323,9 +324,9 @@ t.test('generate: thoughts stand beside the candidates, tool results are further
     }),
     sound({
       inputTokens: 107,
-      cachedInputTokens: 60,
+      cachedInputTokens: 62,
       inputAudioTokens: 10,
-      inputImageTokens: 5,
+      inputImageTokens: 3,
       outputTokens: 50,
       reasoningTokens: 30,
       outputImageTokens: 12,
@@ -350,6 +351,7 @@ t.test('generate: the total speaks for candidates that are absent', async t => {
   t.equal(readUsage('generate.stream', rest, false)?.usage.outputTokens, 52)
   const impossible = { promptTokenCount: 8, totalTokenCount: 5 }
   t.strictSame(readUsage('generate.stream', impossible, true), doubtful({ inputTokens: 8 }))
+  t.strictSame(readUsage('generate.stream', { totalTokenCount: 60 }), doubtful({}), 'but not for both')
 })
 
 t.test('interactions: as generate, under other names', async t => {
@@ -377,6 +379,7 @@ t.test('embeddings: prompt_tokens, or the total where it stands alone', async t 
   t.strictSame(readUsage('embeddings', { prompt_tokens: 8, total_tokens: 8 }), sound({ inputTokens: 8 }))
   t.strictSame(readUsage('embeddings', { total_tokens: 9 }), sound({ inputTokens: 9 }))
   t.strictSame(readUsage('generate.embed', { promptTokenCount: 3 }), sound({ inputTokens: 3 }))
+  t.strictSame(readUsage('generate.embed', { totalTokenCount: 4 }), sound({ inputTokens: 4 }))
 })
 
 t.test('images: output is pictures unless the details say text', async t => {
@@ -390,6 +393,10 @@ t.test('images: output is pictures unless the details say text', async t => {
   t.strictSame(readUsage('images.generations', usage), sound({ ...expected, outputImageTokens: 1056 }))
   t.strictSame(
     readUsage('images.edits', { ...usage, output_tokens_details: { image_tokens: 1000, text_tokens: 56 } }),
+    sound({ ...expected, outputImageTokens: 1000 }),
+  )
+  t.strictSame(
+    readUsage('images.edits', { ...usage, output_tokens_details: { text_tokens: 56 } }),
     sound({ ...expected, outputImageTokens: 1000 }),
   )
 })
@@ -540,6 +547,10 @@ t.test('nonsense: details that contradict the whole', async t => {
     doubtful({ inputTokens: 10, cachedInputTokens: 8, outputTokens: 10 }),
   )
   t.strictSame(
+    readUsage('chat.completions', { ...usage, completion_tokens_details: { audio_tokens: 6, image_tokens: 6 } }),
+    doubtful({ inputTokens: 10, outputTokens: 10, outputAudioTokens: 6 }),
+  )
+  t.strictSame(
     readUsage('chat.completions', {
       ...usage,
       prompt_tokens_details: 'none',
@@ -565,9 +576,11 @@ t.test('nonsense: details that contradict the whole', async t => {
   )
 })
 
-t.test('nonsense: an addend of the messages input that is not believed leaves the sum unknown', async t => {
+t.test('nonsense: an addend of the input that is not believed leaves the sum unknown', async t => {
   const reading = readUsage('messages', { input_tokens: 5, cache_read_input_tokens: '7', output_tokens: 6 })
   t.strictSame(reading, doubtful({ outputTokens: 6 }))
+  const searched = { promptTokenCount: 5, toolUsePromptTokenCount: '7', candidatesTokenCount: 6 }
+  t.strictSame(readUsage('generate.content', searched), doubtful({ outputTokens: 6 }))
 })
 
 t.test(
@@ -651,19 +664,19 @@ t.test(
   },
 )
 
-t.test('realtime: what came from the cache is no sound beside it', async t => {
+t.test('realtime: what came from the cache is no sound and no picture beside it', async t => {
   const usage = {
     input_tokens: 100, output_tokens: 20,
     input_token_details: {
-      audio_tokens: 50, image_tokens: 10, cached_tokens: 30,
-      cached_tokens_details: { audio_tokens: 20, text_tokens: 10 },
+      audio_tokens: 50, image_tokens: 14, cached_tokens: 34,
+      cached_tokens_details: { audio_tokens: 20, text_tokens: 10, image_tokens: 4 },
     },
     output_token_details: { audio_tokens: 15, text_tokens: 5 },
   }
   t.match(readUsage('realtime', usage), {
     suspect: false,
     usage: {
-      inputTokens: 100, cachedInputTokens: 30, inputAudioTokens: 30, inputImageTokens: 10,
+      inputTokens: 100, cachedInputTokens: 34, inputAudioTokens: 30, inputImageTokens: 10,
       outputTokens: 20, outputAudioTokens: 15,
     },
   })

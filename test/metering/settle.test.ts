@@ -207,6 +207,23 @@ t.test('text after the last figures is counted, and never less than what was rep
     await settle('chat.completions', 'other', streamed('chat.completions', [chunk('one', 500), chunk(more)])),
   )
   t.match(reported, { inputTokens: 5, outputTokens: 500, billed: true })
+
+  const open = streamed('chat.completions', [chunk('one', 1), chunk(more)])
+  if (open.kind === 'stream') t.match(provisionalUsage(open.meter, 99), { inputTokens: 5, outputTokens: 12 })
+  const whole = streamed('chat.completions', [chunk('one', 1), chunk(more), 'data: [DONE]\n\n'])
+  t.match(facts(await settle('chat.completions', 'complete', whole)), { outputTokens: 1, source: 'reported' })
+})
+
+t.test('thoughts that were reported are output beside the text that is counted', async t => {
+  const chunk = (text: string, more = {}) => `data: ${JSON.stringify({
+    candidates: [{ content: { parts: [{ text }] } }], ...more,
+  })}\n\n`
+  const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 50, candidatesTokenCount: 1, totalTokenCount: 56 }
+  const answer = streamed('generate.stream', [chunk('Good', { usageMetadata }), chunk(' morning to all of you')])
+  t.strictSame(facts(await settle('generate.stream', 'other', answer)), {
+    inputTokens: 5, outputTokens: 50 + count('Good morning to all of you'), reasoningTokens: 50,
+    source: 'mixed', billed: true,
+  })
 })
 
 t.test('nobody pays for what the upstream failed to deliver', async t => {
@@ -379,6 +396,7 @@ t.test('embeddings: reported, or the input counted', async t => {
     facts(await settle('embeddings', 'complete', body({ data: [{ embedding: [1] }] }), { request })),
     { inputTokens: count('one two') + count('three'), source: 'estimated', billed: true },
   )
+  t.match(await settle('embeddings', 'complete', body({ usage: { prompt_tokens: 8 } })), { unread: false })
   const gemini = Buffer.from('{"content":{"parts":[{"text":"one two"}]}}')
   t.strictSame(
     facts(
@@ -513,4 +531,6 @@ t.test('an answer that is nothing but an error is billed to nobody, whatever its
   }, counter)
   t.match(await ask('{"error":{"message":"overloaded"}}'), { billed: false, source: 'none' })
   t.match(await ask('{"error":null,"choices":[]}'), { billed: true })
+  const broken = '{"choices":[{"error":{"code":502}}],"usage":{"prompt_tokens":5,"completion_tokens":7}}'
+  t.match(await ask(broken), { billed: true, source: 'reported', usage: { outputTokens: 7 } }, 'but what it reports')
 })
