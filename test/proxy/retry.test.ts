@@ -1,5 +1,6 @@
 import t from 'tap'
-import { retryAfter } from '../../src/proxy/retry.ts'
+import { GatewayError } from '../../src/errors.ts'
+import { afterFailure, retryAfter } from '../../src/proxy/retry.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0)
 
@@ -28,7 +29,21 @@ t.test('retry-after: what is neither counts as absent', t => {
     t.equal(retryAfter(['retry-after', value], NOW), null, value.slice(0, 40))
     t.equal(retryAfter(['retry-after-ms', value], NOW), null, value.slice(0, 40))
   }
+  t.equal(retryAfter(['retry-after', '2', 'retry-after-ms', '1500'], NOW), 1_500, 'the finer one counts')
   t.equal(retryAfter(['retry-after-ms', '-5', 'retry-after', '2'], NOW), 2_000, 'the other one tells')
   t.equal(retryAfter([], NOW), null)
+  t.end()
+})
+
+t.test('who was silent is not asked again, whatever it was that did not come; others may be', t => {
+  for (const [code, again] of [
+    ['connect_timeout', false],
+    ['first_byte_timeout', false],
+    ['idle_timeout', false],
+    ['upstream_unreachable', true],
+    ['upstream_reset', true],
+  ] as const) {
+    t.strictSame(afterFailure(new GatewayError(code, 'failed'), null), { retryable: true, again }, code)
+  }
   t.end()
 })

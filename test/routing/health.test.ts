@@ -49,6 +49,30 @@ t.test('half of the latest twenty opens it too', t => {
   t.end()
 })
 
+t.test('and what failed before it opened does not count again when it is back', t => {
+  const { clock, health, fail, succeed } = setUp()
+  for (let n = 0; n < 10; n++) {
+    succeed()
+    fail()
+  }
+  t.notOk(health.allows('a'))
+  clock.advance(1_000)
+  succeed()
+  fail()
+  t.ok(health.allows('a'))
+  t.end()
+})
+
+t.test('one in ten that fails never opens it, however many that are', t => {
+  const { health, fail, succeed } = setUp()
+  for (let n = 0; n < 100; n++) {
+    fail()
+    t.ok(health.allows('a'))
+    for (let well = 0; well < 9; well++) succeed()
+  }
+  t.end()
+})
+
 t.test('one probe at a time, when the pause is over', t => {
   const { clock, health, fail } = setUp()
   fail(3)
@@ -141,6 +165,30 @@ t.test('one that asks to be left alone is, for a minute at most', t => {
   t.end()
 })
 
+t.test('nor for longer than it asks, nor less long because of other failures', t => {
+  const { clock, health, fail, succeed } = setUp()
+  fail(1, 200)
+  t.equal(health.condition('a').opensIn, 200)
+  clock.advance(200)
+  succeed()
+  fail(2)
+  fail(1, 30_000)
+  t.equal(health.condition('a').opensIn, 30_000)
+  t.end()
+})
+
+t.test('of two that were told different times the longer one counts', t => {
+  const { clock, health } = setUp()
+  const early = health.begin('a')
+  clock.advance(10)
+  health.begin('a').failed(30_000)
+  health.begin('a').failed(1_000)
+  clock.advance(2_000)
+  early.answered(2_010)
+  t.equal(health.condition('a').opensIn, 28_000)
+  t.end()
+})
+
 t.test('and answers to what it was asked before do not end that, nor does a check that it passes', t => {
   const { clock, health } = setUp()
   const early = health.begin('up\nx')
@@ -215,12 +263,14 @@ t.test('the average of the first byte follows slowly', t => {
   t.end()
 })
 
-t.test('names without end do not fill the memory; those that are not well are remembered', t => {
+t.test('names without end do not fill the memory; who is not well or busy is remembered', t => {
   const { health, fail } = setUp()
   fail(3)
+  health.begin('busy')
   for (let n = 0; n < 20_000; n++) health.begin(`x${n}`).succeeded()
-  t.ok(health.conditions().length <= 4_097)
+  t.ok(health.conditions().length <= 4_098)
   t.notOk(health.allows('a'))
+  t.equal(health.condition('busy').inFlight, 1)
   t.end()
 })
 

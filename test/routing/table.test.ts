@@ -44,6 +44,9 @@ t.test('no pair of path and model is taken for another', async t => {
   const other = table(['/a', ['b']], ['/c', null])
   t.equal(at(other.match('/c', null)), 1)
   t.equal(at(other.match('/a', null)), null)
+  const joined = table(['/a', ['bc']], ['/ab', ['c']])
+  t.equal(at(joined.match('/a', 'bc')), 0)
+  t.equal(at(joined.match('/ab', 'c')), 1)
 })
 
 t.test('what clients ask for is not remembered without bound, and stays right', async () => {
