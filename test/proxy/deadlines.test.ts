@@ -56,6 +56,22 @@ t.test('each phase has its own limit, and ends the one before', async t => {
   t.strictSame(codes(), ['idle_timeout'])
 })
 
+t.test('a phase that is shorter than the one before ends in its own time', async t => {
+  const { clock, deadlines, codes } = setUp({ connect: 10_000, firstByte: 8_000, idle: 300, total: 100_000 })
+  deadlines.connecting()
+  deadlines.waiting()
+  clock.advance(7_999)
+  deadlines.upstreamActive()
+  clock.advance(299)
+  t.strictSame(codes(), [])
+  clock.advance(1)
+  t.strictSame(codes(), ['idle_timeout'])
+  deadlines.connecting()
+  deadlines.waiting()
+  clock.advance(8_000)
+  t.strictSame(codes(), ['idle_timeout', 'first_byte_timeout'])
+})
+
 t.test('a timer for the first byte does not fire in mid-stream', async t => {
   const { clock, deadlines, codes } = setUp()
   deadlines.waiting()
@@ -94,6 +110,10 @@ t.test('while the client does not read, the silence is the client\'s', async t =
   blocked.deadlines.clientBlocked()
   blocked.clock.advance(3_000)
   t.strictSame(blocked.codes(), ['client_stalled'])
+  blocked.deadlines.upstreamActive()
+  blocked.deadlines.clientBlocked()
+  blocked.clock.advance(3_000)
+  t.strictSame(blocked.codes(), ['client_stalled', 'client_stalled'])
 })
 
 t.test('total counts from the start of the exchange, not of the attempt', async t => {

@@ -300,6 +300,8 @@ t.test('what is under way and cannot be continued is not', async t => {
   for (const [{ endpoint, body }, event, reason] of [
     [CHAT, chunk({ tool_calls: [{ index: 0 }] }), /tool call/],
     [CHAT, chunk({ reasoning_content: 'Hm' }), /reasoning/],
+    [CHAT, chunk({ refusal: 'No' }), /refusal/],
+    [CHAT, chunk({ audio: { id: 'a' } }), /audio/],
     [CHAT, chunk({ content: 'x' }, { index: 1 }), /several answers/],
     [CHAT, 'data: {half\n\n', /no JSON/],
     [MESSAGES, block('tool_use'), /tool_use/],
@@ -375,6 +377,20 @@ t.test('an obstacle does not hide that all was said, and several answers are nev
   const several = prepare('chat.completions', CHAT.body)
   several.sent(Buffer.from(chunkOf({}, { finish_reason: 'stop' }) + chunkOf({ content: 'x' }, { index: 1 })))
   t.match(several.standing, { can: 'nothing' })
+  several.sent(Buffer.from(chunkOf({}, { finish_reason: 'stop' })))
+  t.match(several.standing, { can: 'nothing' }, 'the first of them has ended once more')
+})
+
+t.test('the client hears once who speaks, and every count, though the second upstream says more', async t => {
+  const prepared = prepare('chat.completions', CHAT.body)
+  prepared.sent(Buffer.from(chunkOf({ role: 'assistant', content: 'One' })))
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+  const out = prepared.join(BEFORE).push(Buffer.from(
+    chunkOf({ role: 'assistant', content: ' two' }) + chunkOf({}) + chunkOf({ content: '' }, {}, { usage }),
+  )).toString()
+  t.notMatch(out, 'role')
+  t.strictSame(out.match(/^data: /gm)?.length, 2)
+  t.match(out, '"usage":{"prompt_tokens":21,')
 })
 
 t.test('a first chunk with empty names names nothing', async t => {
