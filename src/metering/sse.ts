@@ -134,9 +134,16 @@ export class SseReader {
     this.#read(chunk)
   }
 
+  /** Takes what has come for whole events: the last one does not wait for the LF that could follow its CR. */
+  settle(): void {
+    if (!this.#ended) return
+    this.#afterCR = false
+    this.#endBlock(this.#held.bytes, this.#blockStart, this.#offset, true)
+  }
+
   /** Ends the stream, and reports the event that it cuts off, if any. To be called once. */
   end(): void {
-    if (this.#ended) return this.#endBlock(this.#held.bytes, this.#blockStart, this.#offset, true)
+    this.settle()
     if (this.#blockStart === this.#offset) return
     if (this.#lineStart < this.#offset) this.#readLine(this.#held.bytes, this.#blockStart, this.#offset)
     this.#endBlock(this.#held.bytes, this.#blockStart, this.#offset, false)

@@ -87,6 +87,7 @@ export class Resumption {
   /** These bytes went to the client: whole events, as an upstream sent them. */
   sent(events: Buffer): void {
     this.#reader.push(events)
+    this.#reader.settle()
   }
 
   get standing(): Standing {
@@ -137,6 +138,7 @@ export class Resumption {
     return {
       push: events => {
         reader.push(events)
+        reader.settle()
         return joinedSoFar()
       },
       end: () => {

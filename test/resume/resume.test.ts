@@ -229,6 +229,20 @@ for (const protocol of PROTOCOLS) {
     }
   })
 
+  t.test(`${endpoint}: lines may end in CR, as far as the client has got them`, async t => {
+    const withCR = (part: readonly string[]) => Buffer.from(part.join('').replaceAll(/\r?\n/g, '\r'))
+    const prepared = prepare(endpoint, body)
+    prepared.sent(withCR(events(WORDS, 'first').slice(0, head + 2)))
+    const bytes = Buffer.from(JSON.stringify(body))
+    const asked = spliceBytes(bytes, prepared.edits(bytes)).toString()
+    t.match(asked, '"The sky"')
+    const joiner = prepared.join(BEFORE)
+    const rest = events(WORDS.slice(2), 'second')
+    t.match(joiner.push(withCR(rest.slice(0, head + 1))).toString(), '"is ')
+    joiner.push(withCR(rest.slice(head + 1)))
+    t.strictSame(prepared.standing, { can: 'finish', rest: Buffer.alloc(0) })
+  })
+
   t.test(`${endpoint}: once all is said, nobody is asked`, async t => {
     for (let cut = all - tail + 1; cut <= all; cut++) {
       const first = events(WORDS, 'first').slice(0, endpoint === 'messages' && cut < all - 1 ? all - 1 : cut)
