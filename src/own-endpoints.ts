@@ -8,10 +8,10 @@ import { modelCard, modelList, callerShape } from './protocols/model-list.ts'
 import { candidateOf } from './routing/candidate.ts'
 
 /**
- * GET /api/status: is the gateway up, does it take work, and with what
- * configuration? Asked without a credential: why a new configuration was not
- * taken is told in full on the management listener alone, and by its place on the
- * other, since messages tell names of keys and upstreams.
+ * GET /api/status: is the gateway up, does it take work, with what configuration,
+ * and is that work kept? Asked without a credential: what went wrong is told in
+ * full on the management listener alone, and by its place or its code on the
+ * other, since messages tell names of keys, upstreams and files.
  */
 export function answerStatus(gateway: Gateway, exchange: Exchange): void {
   const { draining, version, lasting } = gateway
@@ -33,9 +33,19 @@ export function answerStatus(gateway: Gateway, exchange: Exchange): void {
       failed_at: failure ? new Date(failure.at).toISOString() : null,
       restart_needed: pending,
     },
+    ledger: stateOfLedger(gateway, exchange.managed),
     ...exchange.managed ? { upstreams: conditions(gateway) } : {},
   }
   answerJson(gateway, exchange, draining ? 503 : 200, JSON.stringify(body), { 'cache-control': 'no-store' })
+}
+
+/** Are rows written? Traffic goes on where they are not. null = no ledger is configured. */
+function stateOfLedger({ accounts: { ledger } }: Gateway, inFull: boolean) {
+  if (ledger === null) return null
+  const { healthy, waiting, lost, lastError } = ledger.stats()
+  const trouble = healthy ? null : lastError
+  const error = trouble && (inFull ? `${trouble.code}: ${trouble.message}` : trouble.code)
+  return { healthy, waiting, lost, error }
 }
 
 /** How well each model at each upstream does, as far as it was asked for; times in milliseconds. */

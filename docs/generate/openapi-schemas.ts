@@ -97,6 +97,17 @@ export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
       worker: { ...count, description: 'Which of several workers answers.' },
       body_bytes: { ...count, description: 'Bytes of bodies in memory, of server.body_memory.' },
       config: { type: 'object', description: 'When the configuration was loaded, and why a later one was not taken.' },
+      ledger: {
+        type: ['object', 'null'],
+        description: 'Is what was used kept? null: no ledger is configured.',
+        required: ['healthy', 'waiting', 'lost', 'error'],
+        properties: {
+          healthy: { type: 'boolean', description: 'false: rows cannot be written, and wait.' },
+          waiting: { ...count, description: 'Rows in memory that are on their way to the file.' },
+          lost: { ...count, description: 'Rows that could not be kept.' },
+          error: { type: ['string', 'null'], description: 'Why they are not written; in full on console.listen alone.' },
+        },
+      },
       upstreams: {
         type: 'array',
         description: 'On console.listen alone: the circuit of each candidate that was asked, and upstreams that fail ' +

@@ -112,12 +112,14 @@ ${priced('m')}`)
   t.ok(rows.every(({ costPico, source }) => costPico === 0n && source === 'none'))
 })
 
-t.test('traffic goes on where the ledger is a directory, and the log says so', async t => {
+t.test('traffic goes on where the ledger is a directory, and log and status say so', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
   })
   const directory = t.testdir({})
   const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 ledger: { file: ${JSON.stringify(directory)} }`)
@@ -127,4 +129,22 @@ ledger: { file: ${JSON.stringify(directory)} }`)
   t.equal(answer.status, 200)
   t.equal(await answer.text(), '{"choices":[]}')
   await gateway.waitForLog(line => line.msg === 'the ledger is in trouble')
+  const status = async (url: string) => await (await fetch(`${url}/api/status`)).json()
+  t.match(await status(gateway.addresses.console as string), {
+    success: true, ledger: { healthy: false, waiting: Number, lost: 0, error: /^unwritable: / },
+  })
+  t.match(await status(gateway.url), { success: true, ledger: { healthy: false, error: /^unwritable$/ } })
+})
+
+t.test('the status tells that the ledger is well, and where there is none', async t => {
+  const CONFIG = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'
+  for (const [more, expected] of [
+    [`ledger: { file: ${JSON.stringify(`${t.testdir({})}/l.db`)} }`,
+      { healthy: true, waiting: 0, lost: 0, error: null }],
+    ['', null],
+  ] as const) {
+    const gateway = await startTestGateway(t, CONFIG + more)
+    const { ledger } = await (await fetch(`${gateway.url}/api/status`)).json() as { ledger: unknown }
+    t.strictSame(ledger, expected)
+  }
 })
