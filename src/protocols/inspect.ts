@@ -48,7 +48,7 @@ const CONTENT_TYPE_LENGTH = 1024
 /** How the body of one request is to be read, decided by its endpoint and its content type. */
 export type BodyFormat = 'json' | 'form' | 'opaque'
 
-/** Charsets in which what is ASCII is the same as in UTF-8, in which JSON is due (RFC 8259 section 8.1). */
+/** Charsets in which what is ASCII is the same as in UTF-8, due in bodies (RFC 8259 section 8.1). */
 const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
 
 /**
@@ -59,8 +59,8 @@ const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1'
 export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const isJson = type === 'application/json' || type.endsWith('+json')
-  if (isJson && contentType?.includes(';')) checkCharset(contentType)
   const isForm = type === 'multipart/form-data'
+  if ((isJson || isForm) && contentType?.includes(';')) checkCharset(contentType, isJson ? 'JSON' : 'a form')
   switch (kind) {
     case 'json':
       // Without a content type the bytes themselves decide.
@@ -78,15 +78,15 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
   }
 }
 
-/** Some upstreams decode by what is told: out of UTF-7 they read members that are a text here. */
-function checkCharset(contentType: string): void {
+/** Some upstreams decode by what is told: out of UTF-7 they read members or fields that are none here. */
+function checkCharset(contentType: string, what: string): void {
   // A longer one is nobody's, and would be looked through from each of its charsets on.
   if (contentType.length > CONTENT_TYPE_LENGTH) {
     throw new GatewayError('wrong_content_type', `content-type is longer than ${CONTENT_TYPE_LENGTH} characters`)
   }
   for (const [, rest = '', value = ''] of contentType.matchAll(/charset([^=;]*)=\s*["']?([^"';,\s]*)/gi)) {
     if (rest.trim() !== '' || !CHARSETS.has(value.toLowerCase())) {
-      throw new GatewayError('wrong_content_type', `JSON must be in UTF-8; got '${contentType}'`)
+      throw new GatewayError('wrong_content_type', `${what} must be in UTF-8; got '${contentType}'`)
     }
   }
 }

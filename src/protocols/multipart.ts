@@ -184,6 +184,8 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
   const isFile = names.some(name => name === 'filename' || name.startsWith('filename*'))
   if (isFile && watch.has(name)) throw new Malformed(`part ${part}: "${name}" is a field, not a file`)
   if (!watch.has(name)) {
+    // Mail's way to write any character (RFC 2047): Commons FileUpload reads it, and nobody writes it.
+    if (/=\?[^?]*\?[bq]\?/i.test(quoted)) throw new Malformed(`part ${part}: its name is an encoded word`)
     const misread = otherReadings(quoted).find(reading => watch.has(reading))
     if (misread !== undefined) throw new Malformed(`part ${part}: its name can be mistaken for "${misread}"`)
     return null
@@ -204,12 +206,13 @@ function decodedName(quoted: string): string {
     char ?? String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
-/** What less careful readers make of a name. */
+/** What less careful readers make of a name: PHP takes away the space before it. */
 function otherReadings(quoted: string): string[] {
   const unescaped = quoted.replace(/\\([^])/g, '$1')
   const percent = (text: string): string =>
     text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-  return [quoted, unescaped, percent(quoted), percent(unescaped)]
+  const readings = [quoted, unescaped, percent(quoted), percent(unescaped)]
+  return readings.map(reading => reading.trim())
 }
 
 function fieldValue(body: Buffer, start: number, end: number, name: string): string {

@@ -140,3 +140,19 @@ t.test('a charset in which JSON is another text: Express takes UTF-7', async t =
     t.equal(status, 200, param)
   }
 })
+
+t.test('a form in a charset in which another field is the model: Starlette takes UTF-7', async t => {
+  const field = (name: string, value: string) =>
+    `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  const body = `${field('model', 'may')}${field('+AG0-odel', 'no')}--b--\r\n`
+  for (const path of ['/v1/audio/transcriptions', '/v1/images/edits', '/v1/other']) {
+    for (const param of ['charset=utf-7', 'Charset="UTF-7"', "charset*=utf-8''utf-7"]) {
+      const { status, text } = await ask(path, body, LIMITED, `multipart/form-data; boundary=b; ${param}`)
+      t.equal(status, 400, `${path} ${param}`)
+      t.match(text, /a form must be in UTF-8/)
+      t.strictSame(seen, [])
+    }
+    const { status } = await ask(path, body, LIMITED, 'multipart/form-data; boundary=b; charset=utf-8')
+    t.equal(status, 200, path)
+  }
+})

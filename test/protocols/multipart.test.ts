@@ -152,9 +152,12 @@ t.test('a watched name with a file name is refused: to Go an empty one makes it 
 })
 
 t.test('a name that others may read as a watched one is refused', async t => {
-  for (const name of ['mod\\el', 'mod%65l', '%6Dodel', 'mo\\%64el']) {
+  for (const name of ['mod\\el', 'mod%65l', '%6Dodel', 'mo\\%64el', ' model', '%20model']) {
     const message = 'part 1: its name can be mistaken for "model"'
     t.match(scan(form(field(name, 'm'))), { ok: false, message }, name)
+  }
+  for (const name of ['=?utf-8?Q?model?=', '=?us-ascii?b?bW9kZWw=?=']) {
+    t.match(scan(form(field(name, 'm'))), { ok: false, message: 'part 1: its name is an encoded word' }, name)
   }
   for (const param of ["name*=utf-8''model", 'name*0=model', "NAME*=utf-8''model"]) {
     const message = 'part 1: name* is not allowed in forms'
