@@ -1,8 +1,9 @@
-import { closeSync, fchownSync, openSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Key } from '../config/types.ts'
 import { makeDirectory } from '../directory.ts'
+import { makePrivate } from '../private-file.ts'
 import { readAudit, recordAudit } from './audit.ts'
 import type { Actor, AuditEntry, KeptEntry } from './audit.ts'
 import { plainLimits } from './key-record.ts'
@@ -49,6 +50,7 @@ export class KeyFile {
   constructor(file: string, patience = PATIENCE) {
     makeDirectory(dirname(file))
     this.#file = file
+    // Who may read it can see who has keys, and who may write to it can make some.
     makePrivate(file)
     this.#db = new DatabaseSync(file, { timeout: patience })
     try {
@@ -224,36 +226,4 @@ function columnsOf(
   models: Key['models'], limits: Key['limits'],
 ): [models: string | null, limits: string | null] {
   return [models && JSON.stringify(models), limits && JSON.stringify(plainLimits(limits))]
-}
-
-/**
- * Makes the file, empty, for its owner alone, where there is none; what SQLite puts
- * beside it gets the same mode. Who may read a store can see who has keys, and who
- * may write to it can make some.
- */
-export function makePrivate(file: string): void {
-  let made: number
-  try {
-    made = openSync(file, 'wx', 0o600)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
-    throw error
-  }
-  if (process.getuid?.() === 0) giveAway(made, dirname(file))
-  closeSync(made)
-  // What is left of a file that was deleted would be taken for the new one's.
-  for (const part of ['-wal', '-shm']) rmSync(file + part, { force: true })
-}
-
-/**
- * To the owner of the directory: a gateway that runs as another user than root, who made a key for it, could
- * not read the store. SQLite does the same with what it puts beside a file.
- */
-function giveAway(fd: number, directory: string): void {
-  const { uid, gid } = statSync(directory)
-  try {
-    fchownSync(fd, uid, gid)
-  } catch {
-    // Root of a container may not, nor may root on some file systems: then it stays root's.
-  }
 }

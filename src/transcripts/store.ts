@@ -1,8 +1,8 @@
-import { chmodSync, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLOutputValue, StatementSync } from 'node:sqlite'
 import { makeDirectory } from '../directory.ts'
+import { makePrivate } from '../private-file.ts'
 import { Schema } from '../sqlite-schema.ts'
 import type { Text, Transcript } from './transcript.ts'
 
@@ -45,10 +45,9 @@ export class TranscriptStore {
    */
   constructor(file: string) {
     makeDirectory(dirname(file))
-    const isNew = !existsSync(file)
+    makePrivate(file)
     this.#db = new DatabaseSync(file, { timeout: BUSY })
     try {
-      if (isNew) chmodSync(file, 0o600)
       this.#open()
       this.#insert = this.#db.prepare(`INSERT OR REPLACE INTO transcripts VALUES (${'?, '.repeat(9)}?)`)
       this.#find = this.#db.prepare(

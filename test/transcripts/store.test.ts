@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { chownSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { TranscriptStore } from '../../src/transcripts/store.ts'
@@ -22,6 +22,17 @@ t.test('what has expired is not found, and leaves no trace in the file', async t
   store.close()
   t.notOk(readFileSync(file).includes('a secret prompt'))
   t.equal(statSync(file).mode & 0o077, 0, 'readable by its owner alone')
+})
+
+const skip = process.getuid?.() === 0 ? false : 'only root gives files away'
+t.test('what root makes belongs to whom the directory does, as the gateway may', { skip }, async t => {
+  const directory = t.testdir({})
+  chownSync(directory, 65_534, 65_533)
+  const file = join(directory, 'bodies.db')
+  const store = new TranscriptStore(file)
+  store.add(transcript('one', 100, 'a prompt'))
+  t.match(statSync(file), { uid: 65_534, gid: 65_533, mode: 0o100600 })
+  store.close()
 })
 
 t.test('a file of another program is refused and left as it is', async t => {

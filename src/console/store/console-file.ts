@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AUDIT_SCHEMA } from '../../auth/audit.ts'
-import { makePrivate } from '../../auth/key-file.ts'
 import { makeDirectory } from '../../directory.ts'
+import { makePrivate } from '../../private-file.ts'
 import { isForeign, markOf, setMark } from '../../sqlite-schema.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCN. */
