@@ -48,7 +48,7 @@ const CONTENT_TYPE_LENGTH = 1024
 /** How the body of one request is to be read, decided by its endpoint and its content type. */
 export type BodyFormat = 'json' | 'form' | 'opaque'
 
-/** Charsets in which what is ASCII is the same as in UTF-8, due in bodies (RFC 8259 section 8.1). */
+/** Charsets in which what is ASCII is the same as in UTF-8, which bodies are due in (RFC 8259 section 8.1). */
 const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
 
 /**
