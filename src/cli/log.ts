@@ -2,7 +2,7 @@ import pino from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from '../config/types.ts'
 import { Lines } from './lines.ts'
-import { writeLinesWhole } from './log-line.ts'
+import { quiet, writeLinesWhole } from './log-line.ts'
 
 export interface OpenLog {
   readonly log: Logger
@@ -26,7 +26,9 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
   if (process.stdout.isTTY) {
     const shape = { colorize: process.stdout.hasColors(), translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
     const { default: pretty } = await import('pino-pretty')
-    const log = pino(options, pretty({ ...shape, sync: true }))
+    const shown = pretty({ ...shape, sync: true })
+    // It would write anew what is escaped: so the escapes themselves are what is to be shown.
+    const log = pino(options, { write: line => shown.write(quiet(line, '\\\\u')) })
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
   const lines = new Lines(process.stdout.fd)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import pino from 'pino'
 import type { Logger } from 'pino'
 import t from 'tap'
-import { writeLinesWhole } from '../../src/cli/log-line.ts'
+import { quiet, writeLinesWhole } from '../../src/cli/log-line.ts'
 
 /** Two loggers that differ in how they write their lines, and what each wrote. */
 function pair() {
@@ -48,4 +48,18 @@ t.test('the lines of exchanges are the same to the byte', async t => {
   }
   const withoutStack = (text: string) => text.replace(/"stack":"[^"]*"/, '')
   t.strictSame(lines[0].map(withoutStack), lines[1].map(withoutStack))
+})
+
+t.test('nothing in a line steers a terminal, and it says the same', async t => {
+  const model = 'a\u001b[2J\u009b31m\u007f\u202e\u2028\u{e0041}b größe 模型'
+  const { loggers: [log], lines: [written] } = pair()
+  log.info({ model }, model)
+  log.info({ model, nested: { model } }, 'with it')
+  for (const line of written) {
+    t.notMatch(line.trimEnd(), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+    t.match(line, /größe 模型/)
+    t.equal((JSON.parse(line) as { model: string }).model, model)
+  }
+  const shown = JSON.parse(quiet(`${JSON.stringify({ model: 'a\u009bb' })}\n`, '\\\\u')) as { model: string }
+  t.equal(shown.model, 'a\\u009bb')
 })
