@@ -24,7 +24,7 @@ export function* modelsBeside({ bytes, json }: InspectedBody): Generator<NamedMo
   let count = 0
   for (const param of MODEL_LISTS) {
     for (const { start, end } of json?.fields.get(param) ?? []) {
-      for (const model of namesIn(new JsonCursor(bytes, start, end))) {
+      for (const model of namesIn(new JsonCursor(bytes, start, end), param.endsWith('fallbacks'))) {
         if (++count > MOST_NAMES) {
           throw new GatewayError('invalid_json', `the body names more than ${MOST_NAMES} models`, { param })
         }
@@ -34,21 +34,25 @@ export function* modelsBeside({ bytes, json }: InspectedBody): Generator<NamedMo
   }
 }
 
-/** The names in the list that the cursor is at: its texts, and what is a model inside of its objects. */
-function* namesIn(cursor: JsonCursor): Generator<string, void, undefined> {
+/**
+ * The names in the list that the cursor is at: its texts, and what is a model inside of its objects.
+ *
+ * @param byModel its objects may have lists of names under any key: LiteLLM's have `{ failed: [next] }`
+ */
+function* namesIn(cursor: JsonCursor, byModel: boolean): Generator<string, void, undefined> {
   if (!cursor.beginArray()) return
   while (cursor.nextElement()) {
     if (cursor.isString()) yield nameAt(cursor)
     else if (!cursor.beginObject()) cursor.skip()
-    else yield* namesInside(cursor)
+    else yield* namesInside(cursor, byModel)
   }
 }
 
-function* namesInside(cursor: JsonCursor): Generator<string, void, undefined> {
+function* namesInside(cursor: JsonCursor, byModel: boolean): Generator<string, void, undefined> {
   while (cursor.nextMember()) {
     if (cursor.keyIs(MODEL) && cursor.isString()) {
       yield nameAt(cursor)
-    } else if (cursor.keyIs(MODELS) && cursor.beginArray()) {
+    } else if ((byModel || cursor.keyIs(MODELS)) && cursor.beginArray()) {
       while (cursor.nextElement()) {
         if (cursor.isString()) yield nameAt(cursor)
         else cursor.skip()

@@ -27,6 +27,15 @@ async function ask(key: string, body: string): Promise<Response> {
 const REFUSED = [
   ["OpenRouter's next models", 'models', '"models":["small","dear"]'],
   ["Anthropic's fallbacks", 'fallbacks', '"fallbacks":[{"model":"tiny-1"},{"max_tokens":1,"model":"dear"}]'],
+  ["LiteLLM's fallbacks by model", 'fallbacks', '"fallbacks":[{"small":["tiny-1","dear"]}]'],
+  [
+    "LiteLLM's of longer context", 'context_window_fallbacks',
+    '"context_window_fallbacks":[{"small":["dear"]}],"mock_testing_context_fallbacks":true',
+  ],
+  [
+    "LiteLLM's of milder filters", 'content_policy_fallbacks',
+    '"content_policy_fallbacks":[{"model":"small"},{"small":["dear"]}]',
+  ],
   ["Anthropic's advisor", 'tools', '"tools":[{"type":"x","input":{"model":1}},{"type":"advisor","model":"dear"}]'],
   ['a plugin with several', 'plugins', '"plugins":[{"id":"x","models":["dear"]}]'],
   ['an escaped name', 'tools', '"t\\u006fols":[{"mod\\u0065l":"d\\u0065ar"}]'],
@@ -47,6 +56,8 @@ for (const [what, param, member] of REFUSED) {
 t.test('models that it may use pass, and so does all that names none; other keys may name any', async t => {
   for (const member of [
     '"models":["small","tiny-2"],"fallbacks":[{"model":"tiny-1"}]',
+    '"fallbacks":[{"small":["tiny-1"]}],"context_window_fallbacks":[{"small":[]}]',
+    '"tools":[{"type":"web_search","allowed_domains":["dear"]}]',
     '"models":"dear","fallbacks":null,"tools":{"model":"dear"}',
     '"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"model":"dear"}}}},1,null]',
     '"messages":[{"models":["dear"],"tools":[{"model":"dear"}]}]',

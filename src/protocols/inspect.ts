@@ -23,10 +23,12 @@ export interface InspectedBody {
 
 /**
  * Members in which vendors take models beside `model`: whom to ask when that one
- * fails (OpenRouter's `models`, Anthropic's `fallbacks`), and whom a tool or a
- * plugin asks (Anthropic's advisor, OpenAI's image generation).
+ * fails (OpenRouter's `models`, Anthropic's and LiteLLM's `fallbacks`), and whom a
+ * tool or a plugin asks (Anthropic's advisor, OpenAI's image generation).
  */
-export const MODEL_LISTS = ['models', 'fallbacks', 'tools', 'plugins'] as const
+export const MODEL_LISTS = [
+  'models', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'tools', 'plugins',
+] as const
 
 const WATCHED = new WatchedKeys(
   [
