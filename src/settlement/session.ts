@@ -16,6 +16,7 @@ import { billFor, joinBills } from './bill.ts'
 
 const TYPE = Buffer.from('type')
 const MODEL = Buffer.from('model')
+const LANE = Buffer.from('stream_id')
 const HOLDERS = [Buffer.from('response'), Buffer.from('session')]
 const OF_RESPONSES = 'response.'
 const BEFORE = Buffer.from('data: ')
@@ -24,15 +25,28 @@ const LINE_BREAKS = /[\r\n]/g
 /** A longer one is no model's name. */
 const LONGEST_NAME = 256
 
+/** More responses at once than anybody makes: those beyond are taken for one. */
+const MOST_LANES = 256
+
 /** Nobody knows what was used. */
 const UNKNOWN: Bill = {
   usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
 }
 
+/** A response that is under way. */
+interface Underway {
+  readonly meter: StreamMeter
+  /** As the upstream has named it; null = it has not. */
+  model: string | null
+}
+
 /**
  * What is used over a WebSocket of the responses or the realtime protocol. Each
  * response that the upstream makes there has the events of a stream, is metered
- * and settled like one, and priced by the model that it says.
+ * and settled like one, and priced by the model that it says. Where the client
+ * asks for several at once, each has a lane, which its events name.
+ *
+ * Source: OpenAI's API reference, "WebSocket events", `stream_id`.
  */
 export class MeteredSession implements Session {
   /** What the responses cost that have ended; null = there was none. */
@@ -41,8 +55,8 @@ export class MeteredSession implements Session {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #messages: SocketMessages
-  /** Of the response that is under way. */
-  #meter: StreamMeter | null = null
+  /** By their lanes; the one without a name is ''. */
+  readonly #underway = new Map<string, Underway>()
   /** As the client wrote it in the address, and as its target has it. */
   readonly #asked: { readonly alias: string | null, readonly model: string | null }
   /** As the upstream has named it last. */
@@ -74,7 +88,7 @@ export class MeteredSession implements Session {
   /** No more will come. @returns what all of it costs */
   async end(): Promise<Bill> {
     await this.#messages.end()
-    if (this.#meter !== null) this.#settle(this.#meter, 'other')
+    for (const lane of this.#underway.keys()) this.#endLane(lane, 'other')
     await this.#settling
     if (this.#messages.lost || this.#failed) this.#add(UNKNOWN)
     this.#exchange.model ??= this.#told ?? this.#transcripts.model
@@ -82,19 +96,22 @@ export class MeteredSession implements Session {
   }
 
   #read(message: Buffer): void {
-    const { type, model } = headingOf(message)
+    const { type, model, lane: named } = headingOf(message)
     this.#told = model ?? this.#told
     const { name } = this.#exchange.classified.endpoint
-    if (type === 'error' && name === 'responses' && this.#meter !== null) this.#endPart(this.#meter, 'other')
+    const lane = this.#underway.has(named) || this.#underway.size < MOST_LANES ? named : ''
+    if (type === 'error' && name === 'responses') this.#endLane(lane, 'other')
     const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
     if (transcript !== null) this.#addTranscript(transcript)
     if (!type.startsWith(OF_RESPONSES)) return
-    this.#meter ??= createStreamMeter(name)
+    const underway = this.#underway.get(lane) ?? { meter: createStreamMeter(name), model: null }
+    this.#underway.set(lane, underway)
+    underway.model = model ?? underway.model
     // A line break is white space in JSON, and the end of a line of a stream.
     const isOneLine = !message.includes(0x0a) && !message.includes(0x0d)
     const line = isOneLine ? message : Buffer.from(message.toString('utf8').replace(LINE_BREAKS, ' '))
-    this.#meter.push(Buffer.concat([BEFORE, line, BEHIND]))
-    if (this.#meter.terminated) this.#endPart(this.#meter, 'complete')
+    underway.meter.push(Buffer.concat([BEFORE, line, BEHIND]))
+    if (underway.meter.terminated) this.#endLane(lane, 'complete')
   }
 
   /** What the client said was put into words: at the price of the model that does that. */
@@ -108,16 +125,16 @@ export class MeteredSession implements Session {
     this.#draft()
   }
 
-  #endPart(meter: StreamMeter, end: 'complete' | 'other'): void {
-    this.#settle(meter, end)
-    this.#meter = null
-  }
-
-  #settle(meter: StreamMeter, end: 'complete' | 'other'): void {
+  /** Settles the response that is under way there, if there is one. */
+  #endLane(lane: string, end: 'complete' | 'other'): void {
+    const underway = this.#underway.get(lane)
+    if (underway === undefined) return
+    this.#underway.delete(lane)
+    const { meter, model } = underway
     const answer = { kind: 'stream', meter } as const
     const { counter } = this.#gateway.accounts
     const exchange = this.#exchange
-    const quoted = priceFor(this.#quote(), answer)
+    const quoted = priceFor(this.#quote(model ?? this.#told), answer)
     exchange.quoted = quoted
     // As the responses protocol is, whose events a realtime session's are.
     const input = { endpoint: 'responses', end, answer, request: null, abandoned: 'none' } as const
@@ -135,14 +152,16 @@ export class MeteredSession implements Session {
   }
 
   /**
-   * The price of the response that is under way. What is asked inside decides, whatever
-   * the address says; a realtime session has one model, by whose address it is known.
+   * The price of a response. What is asked inside decides, whatever the address says;
+   * a realtime session has one model, by whose address it is known.
+   *
+   * @param told the model as the upstream has named it
    */
-  #quote(): QuotedPrice | null {
+  #quote(told: string | null): QuotedPrice | null {
     const { classified } = this.#exchange
     const { alias, model } = this.#asked
     const isOne = classified.endpoint.name === 'realtime'
-    const used = isOne ? model ?? this.#told : this.#told ?? model
+    const used = isOne ? model ?? told : told ?? model
     return used === null ? null : this.#priceOf(used, (isOne ? alias : null) ?? used)
   }
 
@@ -170,19 +189,30 @@ export class MeteredSession implements Session {
   }
 }
 
-/** An event's type, and the model that it names, as far as it tells. */
-function headingOf(message: Buffer): { readonly type: string, readonly model: string | null } {
+/** What an event tells of itself. */
+interface Heading {
+  readonly type: string
+  /** The model that it names; null = none. */
+  readonly model: string | null
+  /** '' = it names none. */
+  readonly lane: string
+}
+
+function headingOf(message: Buffer): Heading {
   const cursor = new JsonCursor(message)
   let type = ''
   let model: string | null = null
-  if (!cursor.beginObject()) return { type, model }
+  let lane = ''
+  if (!cursor.beginObject()) return { type, model, lane }
   while (cursor.nextMember()) {
     const isType = cursor.keyIs(TYPE)
+    const isLane = cursor.keyIs(LANE)
     if (HOLDERS.some(name => cursor.keyIs(name)) && cursor.isObject()) model = modelIn(cursor) ?? model
     else if (isType && cursor.isString()) type = textAt(cursor)
+    else if (isLane && cursor.isString()) lane = textAt(cursor)
     else cursor.skip()
   }
-  return { type, model }
+  return { type, model, lane }
 }
 
 /** Of the object that the cursor is at, which is passed. */

@@ -112,6 +112,42 @@ t.test('an error ends the response that is under way', async t => {
   t.match(row, { source: 'mixed', usage: { outputTokens: 5 } })
 })
 
+const inLane = (stream_id: string, type: string, rest: object = {}) => ({ type, stream_id, ...rest })
+
+t.test('responses of several lanes at once are told apart', async t => {
+  const created = (model: string) => ({ response: { model } })
+  const delta = { delta: 'hello' }
+  const told = await sessionWith(t, [
+    inLane('a', 'response.created', created('m')), inLane('b', 'response.created', created('n')),
+    inLane('a', 'response.output_text.delta', delta), inLane('b', 'response.output_text.delta', delta),
+    inLane('a', 'error', { error: {} }),
+    inLane('b', 'response.output_text.delta', delta),
+    { ...completed('n'), stream_id: 'b' },
+  ])
+  t.match(told, { source: 'mixed', usage: { outputTokens: 1 + 4 } }, 'what failed, and the other as it says')
+  t.equal(told?.costPico, COST + costOf({ input: 0, output: 1 }))
+
+  const models = `
+models:
+  m: { price: { input: 1, output: 1 } }
+  n: { price: { input: 1000, output: 1000 } }`
+  const cut = await sessionWith(t, [
+    inLane('a', 'response.created', created('m')), inLane('a', 'response.output_text.delta', delta),
+    inLane('b', 'response.created', created('n')), inLane('b', 'response.output_text.delta', delta),
+    { ...completed('n'), stream_id: 'b' },
+  ], { models })
+  t.match(cut, { source: 'mixed', usage: { outputTokens: 1 + 4 }, costPico: 14_000_000_000n + 1_000_000n })
+})
+
+t.test('more lanes than anybody has are one', async t => {
+  const lanes = Array.from({ length: 300 }, (_, n) => `${n}`)
+  const row = await sessionWith(t, [
+    ...lanes.map(lane => inLane(lane, 'response.created', { response: { model: 'm' } })),
+    ...lanes.map(lane => ({ ...completed('m'), stream_id: lane })),
+  ])
+  t.match(row, { source: 'reported', usage: { outputTokens: 4 * 300 }, costPico: 300n * COST })
+})
+
 /** What no receiver takes, masked frames and a compressed message that is none, once it is asked. */
 async function unreadable(t: Test, extension: string, frames: Buffer): Promise<LedgerRow | undefined> {
   const url = await startRawUpstream(t, socket => {
