@@ -8,12 +8,16 @@ import { Lines } from '../../src/cli/lines.ts'
 
 const MODULE = new URL('../../src/cli/lines.ts', import.meta.url)
 
-/** Keeps the threads busy that write without waiting, so that what is left to them is not there by chance. */
-function keepThreadsBusy(t: Test): void {
-  const ended = Array.from({ length: 8 }, () => {
+/**
+ * Keeps the threads busy that write without waiting, so that what is left to them is not there by chance.
+ * @returns resolves when they are free
+ */
+function keepThreadsBusy(t: Test): Promise<unknown> {
+  const ended = Promise.all(Array.from({ length: 8 }, () => {
     return new Promise(resolve => pbkdf2('a', 'b', 200_000, 64, 'sha512', resolve))
-  })
-  t.teardown(() => Promise.all(ended))
+  }))
+  t.teardown(() => ended)
+  return ended
 }
 
 /** A log at a file, and what the file has by now. */
@@ -25,7 +29,7 @@ function logAt(t: Test) {
 
 t.test('last words are there when they are said, whatever else is being done', async t => {
   const { lines, written } = logAt(t)
-  keepThreadsBusy(t)
+  void keepThreadsBusy(t)
   lines.write('the last\n')
   lines.flushSync()
   t.equal(written(), 'the last\n')
@@ -33,10 +37,12 @@ t.test('last words are there when they are said, whatever else is being done', a
 
 t.test('last words do not come in the place of what is being written: nothing is lost or said twice', async t => {
   const { lines, written } = logAt(t)
-  keepThreadsBusy(t)
+  const busy = keepThreadsBusy(t)
   const numbers = Array.from({ length: 400 }, (_, i) => String(i))
   for (const number of numbers) lines.write(`${number} ${'x'.repeat(90)}\n`)
   lines.flushSync()
+  // A flush waits for so long only.
+  await busy
   await lines.flush()
   const said = written().trimEnd().split('\n').map(line => Number(line.replace(/ x+$/, '')))
   t.same(said.toSorted((a, b) => a - b), numbers.map(Number))
