@@ -142,6 +142,20 @@ t.test('a reload', async t => {
     limiter.reconfigure(limits({ requestsPerMinute: 1 }))
     refused(limiter, team)
   })
+
+  t.test('takes one limit away and leaves the others', async t => {
+    const { limiter } = setUp()
+    const every = { requestsPerMinute: 1, tokensPerMinute: 10, budget: { usd: '1', per: 'day' } } as const
+    const wish = { tokens: 10, pico: USD }
+    for (const which of ['requestsPerMinute', 'tokensPerMinute', 'budget'] as const) {
+      const one = limits({ [which]: every[which] })
+      const [all, without] = [key(limits(every), which), key(limits({ ...every, [which]: null }), which)]
+      admitted(limiter, all, wish)
+      t.ok(refused(limiter, without, wish), which)
+      admitted(limiter, key(one, `${which} alone`), wish)
+      admitted(limiter, key(limits({ concurrent: 9 }), `${which} alone`), wish)
+    }
+  })
 })
 
 t.test('keys that come and go leave nothing behind', async t => {

@@ -199,8 +199,9 @@ t.test('of several limits in the way the one that lasts longest is told', async 
     refused(limiter, team, { tokens: 10, pico: 1n }),
     refused(limiter, team, { tokens: 10, pico: null }),
   ]
-  t.strictSame(refusals.map(({ which, retryAfterMs }) => [which, retryAfterMs]), [
-    ['requests', 60_000], ['tokens', 120_000], ['budget', 43_200_000], ['unpriced', null],
+  t.strictSame(refusals.map(({ which, retryAfterMs, renewsSoon }) => [which, retryAfterMs, renewsSoon]), [
+    ['requests', 60_000, true], ['tokens', 120_000, false],
+    ['budget', 43_200_000, false], ['unpriced', null, false],
   ])
   clock.pass(60_000)
   admitted(limiter, team)

@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { Settled } from '../../src/metering/settle.ts'
 import { blankUsage } from '../../src/metering/usage.ts'
-import { Share } from '../../src/metering/share.ts'
+import { createTokenCounter } from '../../src/metering/estimate.ts'
+import { Share, createShare } from '../../src/metering/share.ts'
+import { createStreamMeter } from '../../src/metering/stream-meter.ts'
 
 function figures(outputTokens: number): Settled {
   const usage = { ...blankUsage(), outputTokens }
@@ -29,4 +31,22 @@ t.test('a count that fails is told to whoever settles, and to nobody before', as
   await new Promise(resolve => setImmediate(resolve))
   t.strictSame(share.told, figures(9))
   await t.rejects(share.settled, { message: 'no count' })
+})
+
+t.test('roughly: nothing where nothing was generated, else what is known of both directions', async t => {
+  const counter = createTokenCounter()
+  t.teardown(() => counter.close())
+  const told = (...chunks: object[]) => {
+    const meter = createStreamMeter('chat.completions')
+    for (const chunk of chunks) meter.push(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))
+    return createShare(counter, {
+      endpoint: 'chat.completions', request: null, answer: { kind: 'stream', meter }, estimatedInput: 9,
+    }).told
+  }
+  const role = { choices: [{ delta: { role: 'assistant', content: '' } }] }
+  t.match(told(role), { billed: false, usage: { inputTokens: null, outputTokens: null } })
+  const text = { choices: [{ delta: { content: 'eight by' } }] }
+  t.match(told(role, text), { billed: true, source: 'estimated', usage: { inputTokens: 9, outputTokens: 2 } })
+  const usage = { prompt_tokens: 5, completion_tokens: 1 }
+  t.match(told({ ...role, usage }, text), { source: 'mixed', usage: { inputTokens: 5, outputTokens: 2 } })
 })

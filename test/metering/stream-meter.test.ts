@@ -190,6 +190,14 @@ t.test('usage on every chunk: the last one counts, and covers what came before i
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 2 })
 })
 
+t.test('usage: null after the usage takes nothing back', async t => {
+  const meter = meterOf('chat.completions', [
+    'data: {"choices":[{"delta":{"content":"hi"}}],"usage":{"prompt_tokens":5,"completion_tokens":1}}\n\n',
+    'data: {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":null}\n\n',
+  ])
+  t.match(figures(meter), { inputTokens: 5, outputTokens: 1 })
+})
+
 t.test('usage together with the finish_reason', async t => {
   const last = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],'
     + '"usage":{"prompt_tokens":5,"completion_tokens":2}}\n\n'
