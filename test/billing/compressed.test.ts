@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
+import { openBooks, priced } from './books.ts'
 
 const MB = 1024 * 1024
 const COUNT = 32
@@ -44,4 +45,24 @@ routes: [{ to: up }]
   t.ok(most < 8 * SIZE, `${Math.round(most / MB)} MB at most`)
   const status = (await (await fetch(`${gateway.url}/api/status`)).json()) as { body_bytes: number }
   t.equal(status.body_bytes, 0, 'all of it was given back')
+})
+
+t.test('of a compressed answer that was cut it is known that it came, and not what it cost', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+    res.write(ANSWER.subarray(0, ANSWER.length / 2), () => res.destroy())
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up, retries: 0 }]
+${priced('m')}`)
+  const answer = await fetch(`${books.gateway.url}/v1/chat/completions`, {
+    method: 'POST', body: '{"model":"m","messages":[]}',
+    headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', 'accept-encoding': 'gzip' },
+  })
+  await t.rejects(answer.text())
+  await books.gateway.waitForLog(line => line.msg === 'exchange')
+  const [row] = [...(await books.close()).values()]
+  t.match(row, { end: 'upstream_cut', usage: { outputTokens: null }, costPico: null })
 })

@@ -112,6 +112,26 @@ ${priced('m')}`)
   t.ok(rows.every(({ costPico, source }) => costPico === 0n && source === 'none'))
 })
 
+t.test('of what was set aside for an embedding the rest is given back: it has no output', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => {
+      res.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[],"usage":{"prompt_tokens":5}}')
+    })
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+limits: { tokens_per_minute: 1000 }`)
+  for (const n of [1, 2, 3]) {
+    const answer = await fetch(`${gateway.url}/v1/embeddings`, {
+      method: 'POST', headers: HEADERS, body: JSON.stringify({ model: 'm', input: 'to be or not to be '.repeat(180) }),
+    })
+    await answer.text()
+    t.equal(answer.status, 200)
+    await gateway.waitForLog(() => gateway.logged.filter(line => line.msg === 'exchange').length === n)
+  }
+})
+
 t.test('traffic goes on where the ledger is a directory, and log and status say so', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')

@@ -240,20 +240,22 @@ t.test('a session that only transcribes is billed', async t => {
   t.match(row?.priceVersion, /^config /)
 })
 
-t.test('what is known to be used over a WebSocket counts in the budget when it has ended', async t => {
-  const url = await startSpeaker(t, [completed('m'), completed('nobody-knows')])
-  const books = await openBooks(t, `
+for (const limit of ['budget: { usd: 0.0000001, per: total }', 'tokens_per_minute: 5']) {
+  t.test(`what is known to be used over a WebSocket counts when it has ended: ${limit}`, async t => {
+    const url = await startSpeaker(t, [completed('m'), completed('nobody-knows')])
+    const books = await openBooks(t, `
 upstreams: { up: { url: "${url}", websocket: true } }
 routes: [{ path: "/v1/*", to: up }]
-limits: { budget: { usd: 0.0000001, per: total } }
+limits: { ${limit} }
 ${priced('m')}`)
-  const address = `${books.gateway.url.replace(/^http/, 'ws')}/v1/responses`
-  const open = () => new WebSocket(address, { headers: BEARER }).on('error', () => {})
-  const first = open()
-  await once(first, 'open')
-  first.send('{}')
-  await once(first, 'close')
-  await books.gateway.waitForLog(line => line.msg === 'exchange')
-  const [, refused] = await once(open(), 'unexpected-response')
-  t.match(refused, { statusCode: 429 })
-})
+    const address = `${books.gateway.url.replace(/^http/, 'ws')}/v1/responses`
+    const open = () => new WebSocket(address, { headers: BEARER }).on('error', () => {})
+    const first = open()
+    await once(first, 'open')
+    first.send('{}')
+    await once(first, 'close')
+    await books.gateway.waitForLog(line => line.msg === 'exchange')
+    const [, refused] = await once(open(), 'unexpected-response')
+    t.match(refused, { statusCode: 429 })
+  })
+}

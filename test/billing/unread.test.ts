@@ -31,16 +31,16 @@ async function ask({ gateway }: Books): Promise<number> {
   return answer.status
 }
 
-t.test('an answer that passes unread: its cost is unknown, and its reservation stands', async t => {
-  const books = await setUp(t, `
-limits: { tokens_per_minute: 1000, budget: { usd: 0.02, per: total } }
-${priced('m')}`)
-  t.equal(await ask(books), 200)
-  await books.gateway.waitForLog(line => line.msg === 'exchange')
-  t.equal(await ask(books), 429, 'it may have used what was set aside')
-  const rows = [...(await books.close()).values()]
-  t.match(rows[0], { end: 'complete', usage: { inputTokens: 8, outputTokens: null }, costPico: null })
-})
+for (const limit of ['tokens_per_minute: 1000', 'budget: { usd: 0.02, per: total }']) {
+  t.test(`an answer that passes unread: its cost is unknown, and its reservation stands: ${limit}`, async t => {
+    const books = await setUp(t, `limits: { ${limit} }\n${priced('m')}`)
+    t.equal(await ask(books), 200)
+    await books.gateway.waitForLog(line => line.msg === 'exchange')
+    t.equal(await ask(books), 429, 'it may have used what was set aside')
+    const rows = [...(await books.close()).values()]
+    t.match(rows[0], { end: 'complete', usage: { inputTokens: 8, outputTokens: null }, costPico: null })
+  })
+}
 
 t.test('where the price is by the request alone, it is known all the same', async t => {
   const books = await setUp(t, 'models: { m: { price: { per_request: 0.5 } } }')
