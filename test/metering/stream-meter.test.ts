@@ -196,6 +196,9 @@ t.test('usage: null after the usage takes nothing back', async t => {
     'data: {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":null}\n\n',
   ])
   t.match(figures(meter), { inputTokens: 5, outputTokens: 1 })
+  t.equal(meter.covered, true)
+  meter.push(Buffer.from('data: {"choices":[{"delta":{"content":"more"}}],"usage":null}\n\n'))
+  t.equal(meter.covered, false, 'nor does it count what comes with it')
 })
 
 t.test('usage together with the finish_reason', async t => {
@@ -278,6 +281,14 @@ t.test('content is seen with the first token, and not before', async t => {
       true,
       recording.name,
     )
+  }
+  const empty = { name: 'look_up', arguments: '' }
+  const deltas = [
+    { tool_calls: [{ index: 0, function: empty }] }, { function_call: empty }, { audio: { data: 'AAAA' } },
+  ]
+  for (const delta of deltas) {
+    const { sawContent } = meterOf('chat.completions', [`data: ${JSON.stringify({ choices: [{ delta }] })}\n\n`])
+    t.equal(sawContent, true, Object.keys(delta).join())
   }
 })
 
@@ -398,6 +409,8 @@ t.test('nonsense in a stream is not believed', async t => {
 t.test('the last event ends the stream only if it is whole', async t => {
   const last = 'event: response.completed\ndata: {"type":"response.completed","response":{"id":\n\n'
   t.equal(ended(meterOf('responses', [last])).terminated, false)
+  const usage = 'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}'
+  t.match(figures(ended(meterOf('chat.completions', [usage]))), { outputTokens: 1 }, 'but for its line end')
 })
 
 t.test('malformed events harm nobody', async t => {
@@ -453,6 +466,8 @@ t.test('an event beyond the limit is content that is not read', async t => {
   t.equal(meter.sawContent, true)
   t.equal(meter.terminated, true)
   t.equal(meter.partial().came.content, 0)
+  const cut = ended(meterOf('responses', [`data: {"x":"${'x'.repeat(5000)}`], { maxEvent: 1000 }))
+  t.equal(cut.terminated, false, 'one that is cut was not the last')
 })
 
 t.test('what is no stream of a known protocol passes unread', async t => {
