@@ -192,7 +192,10 @@ t.test('a realtime session is billed by the model of its address', async t => {
       },
       output_token_details: { audio_tokens: 15, text_tokens: 5 },
     } } },
-  ], { path: '/v1/realtime?model=m' })
+  ], {
+    path: '/v1/realtime?model=m',
+    models: `${priced('m')}  gpt-realtime-2026: { price: { input: 1000, output: 1000 } }\n`,
+  })
   t.match(row, {
     source: 'reported', model: 'm', endpoint: 'realtime',
     costPico: costOf({ input: 100, cached: 30, output: 20 }),

@@ -70,7 +70,7 @@ t.test('what was spent in rows that are gone is spent, and in rows that are in n
 t.test('rows on their way into the file are spent once, be they in it by now or not', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new Store(file, 'one')
-  const dear = 2n ** 63n - 1n
+  const dear = 2n ** 62n + 1n
   store.write({
     seq: 1,
     drafts: [encode(draft('ended', { costPico: 3n })), encode(draft('runs', { costPico: 5n }))],
@@ -89,6 +89,9 @@ t.test('rows on their way into the file are spent once, be they in it by now or 
   t.strictSame(spentSince(file, MIDNIGHT, unwritten), [mine, of('team-b', dear)])
   t.strictSame(spentSince(file, MIDNIGHT, unwritten, ['team-a']), [mine])
   t.strictSame(spentWithoutKey(file, MIDNIGHT, unwritten), [of(null, 19n)])
+  // One id can stand for several requests: a proxy may have given it.
+  const again = [MIDNIGHT + 1, MIDNIGHT + 2].map(startedAt => encode(row('there', { startedAt, costPico: 23n })))
+  t.strictSame(spentSince(file, MIDNIGHT, again), [of('team-a', 5n + 3n + 7n + 2n * 23n)])
   store.close()
 })
 

@@ -234,11 +234,12 @@ t.test('chat: content as a list of parts, audio transcripts, refusals, the old f
       ],
     }),
     delta({ audio: { id: 'a', data: 'UklGRg==', transcript: ' spoken' } }),
+    delta({ reasoning_content: '', reasoning: ' so' }),
     delta({ refusal: ' no' }),
     delta({ function_call: { name: 'f', arguments: '{}' } }),
     delta({ content: 5, tool_calls: 'none', audio: null, function_call: [], reasoning: { a: 1 } }),
   ])
-  t.strictSame(texts(meter.partial()), ['yes spoken no', 'hm', '{}'])
+  t.strictSame(texts(meter.partial()), ['yes spoken no', 'hm so', '{}'])
 })
 
 t.test('chat: a picture is something generated', async t => {
@@ -365,6 +366,21 @@ t.test('generate: an answer of thoughts alone is zero candidates, not none count
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 60, reasoningTokens: 60 })
 })
 
+t.test('generate: an answer that nobody counted is not zero', async t => {
+  const parts = [
+    { text: 'hello' }, { functionCall: { args: {} } }, { executableCode: { code: '' } }, { inlineData: { data: '' } },
+  ]
+  for (const part of parts) {
+    const chunk = {
+      candidates: [{ content: { parts: [part] }, finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 5, totalTokenCount: 5 },
+    }
+    const meter = meterOf('generate.stream', [`data: ${JSON.stringify(chunk)}\n\n`])
+    t.equal(meter.terminated, true)
+    t.strictSame(figures(meter), { inputTokens: 5 }, Object.keys(part).join())
+  }
+})
+
 t.test('messages: without event lines the type decides', async t => {
   const events = messages.events.map(event => event.replace(/^event: .*\n/, ''))
   const meter = ended(meterOf('messages', events))
@@ -468,6 +484,10 @@ t.test('an event beyond the limit is content that is not read', async t => {
   t.equal(meter.partial().came.content, 0)
   const cut = ended(meterOf('responses', [`data: {"x":"${'x'.repeat(5000)}`], { maxEvent: 1000 }))
   t.equal(cut.terminated, false, 'one that is cut was not the last')
+  const generated = (end: string) =>
+    ended(meterOf('generate.stream', [`data: {"x":"${'x'.repeat(5000)}"}${end}`], { maxEvent: 1000 })).terminated
+  t.equal(generated('\n\n'), null, 'it may have been')
+  t.equal(generated(''), false)
 })
 
 t.test('what is no stream of a known protocol passes unread', async t => {
