@@ -262,3 +262,16 @@ ${priced('m')}`)
     t.match(refused, { statusCode: 429 })
   })
 }
+
+t.test('no WebSocket is opened under a budget for a model of which nobody knows the price', async t => {
+  const url = await startSpeaker(t, [])
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${url}", websocket: true } }
+routes: [{ path: "/v1/*", to: up }]
+limits: { budget: { usd: 1, per: total } }
+${priced('m')}`)
+  const address = `${books.gateway.url.replace(/^http/, 'ws')}/v1/realtime?model=nobody-knows`
+  const client = new WebSocket(address, { headers: BEARER }).on('error', () => {})
+  const [, refused] = await once(client, 'unexpected-response')
+  t.match(refused, { statusCode: 403 })
+})

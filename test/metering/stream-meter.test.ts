@@ -199,6 +199,11 @@ t.test('usage: null after the usage takes nothing back', async t => {
   t.equal(meter.covered, true)
   meter.push(Buffer.from('data: {"choices":[{"delta":{"content":"more"}}],"usage":null}\n\n'))
   t.equal(meter.covered, false, 'nor does it count what comes with it')
+  const message = meterOf('messages', [
+    'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}\n\n',
+    'data: {"type":"message_delta","delta":{},"usage":{"input_tokens":5,"output_tokens":null}}\n\n',
+  ])
+  t.equal(message.covered, false)
 })
 
 t.test('usage together with the finish_reason', async t => {
@@ -290,6 +295,16 @@ t.test('content is seen with the first token, and not before', async t => {
   for (const delta of deltas) {
     const { sawContent } = meterOf('chat.completions', [`data: ${JSON.stringify({ choices: [{ delta }] })}\n\n`])
     t.equal(sawContent, true, Object.keys(delta).join())
+  }
+  const events = {
+    'messages': { type: 'content_block_start', content_block: { type: 'tool_use', name: 'look_up', input: {} } },
+    'images.generations': { type: 'image_generation.completed', b64_json: '' },
+    'realtime': { type: 'response.output_audio.delta', delta: 'AAAA' },
+  } as const
+  for (const [endpoint, event] of Object.entries(events)) {
+    const meter = meterOf(endpoint as EndpointName, [`data: ${JSON.stringify(event)}\n\n`])
+    t.equal(meter.sawContent, true, event.type)
+    t.strictSame(meter.came, { content: 0, reasoning: 0, tool: 0 }, 'of which nothing is text')
   }
 })
 
@@ -488,6 +503,10 @@ t.test('an event beyond the limit is content that is not read', async t => {
     ended(meterOf('generate.stream', [`data: {"x":"${'x'.repeat(5000)}"}${end}`], { maxEvent: 1000 })).terminated
   t.equal(generated('\n\n'), null, 'it may have been')
   t.equal(generated(''), false)
+  const response = meterOf('responses', [`data: {"x":"${'x'.repeat(5000)}"}\n\n`], { maxEvent: 1000 })
+  t.equal(response.terminated, null)
+  response.push(Buffer.from('data: {"type":"response.output_text.delta","delta":"hi"}\n\n'))
+  t.equal(response.terminated, false, 'another one came')
 })
 
 t.test('what is no stream of a known protocol passes unread', async t => {
