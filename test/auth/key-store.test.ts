@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { chownSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, backup } from 'node:sqlite'
 import t from 'tap'
 import type { Test } from 'tap'
 import { KeyFile, keyFileOf } from '../../src/auth/key-file.ts'
@@ -214,6 +214,37 @@ t.test('a store that is lost or replaced by garbage: the keys known so far stay'
   running.look()
   t.equal(running.names(), 'a')
   t.equal(running.recoveries(), 1)
+})
+
+t.test('another store in its place: its keys are let in, and no others; so with one that is restored', async t => {
+  const dir = t.testdir({})
+  const file = join(dir, 'keys.db')
+  const other = join(dir, 'other.db')
+  using first = new KeyFile(file)
+  first.create(key('a'), 1, BY)
+  first.create(key('b'), 2, BY)
+  first.block(key('blocked'), 3, BY)
+  {
+    using store = new KeyFile(other)
+    store.create(key('b'), 1, BY)
+  }
+  using saved = new DatabaseSync(other)
+  await backup(saved, `${other}.copy`)
+  const running = open(t, file)
+  // What SQLite has put beside a store belongs to it.
+  for (const part of ['-wal', '-shm']) rmSync(file + part)
+  renameSync(`${other}.copy`, file)
+  running.look()
+  t.equal(running.names(), 'b')
+  t.strictSame(running.store.blocked(), [])
+  using present = new KeyFile(file)
+  present.create(key('c'), 4, BY)
+  running.look()
+  t.equal(running.names(), 'b c')
+  await backup(saved, file)
+  running.look()
+  t.equal(running.names(), 'b')
+  t.strictSame(running.troubles, [])
 })
 
 t.test('a store that was garbage from the start is told, and has no keys', async t => {

@@ -35,6 +35,14 @@ t.test('what a key may use', async t => {
   t.equal(ring.find('3')?.restricted, true)
 })
 
+t.test('a key that stands in the configuration is as that says, whatever is stored', async t => {
+  const stored = { ...key('stored', 'sk'), models: ['gpt-*'] }
+  const ring = new Keyring([key('configured', 'sk')], compileGlobs, { keys: [stored], blocked: [] })
+  t.match(ring.find('sk'), { key: { name: 'configured' }, restricted: false })
+  ring.update({ added: [], removed: [stored] })
+  t.ok(ring.find('sk'))
+})
+
 t.test('an empty ring lets nobody in', async t => {
   t.equal(new Keyring([], compileGlobs).find(''), null)
   t.equal(ANONYMOUS.key, null)

@@ -94,8 +94,8 @@ t.test('hop-by-hop headers of the answer stay behind, but for those that open th
     socket.once('data', () => socket.write([
       'HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade, X-Hop', 'Upgrade: websocket', 'X-Hop: 1',
       'Keep-Alive: timeout=5', 'Alt-Svc: h3=":443"', 'Via: 1.1 edge', 'Set-Cookie: a=1', 'Set-Cookie: b=2',
-      'X-Request-Id: req_1', '', '',
-    ].join('\r\n')))
+      'X-Request-Id: req_1', 'X-Note: caf\u00e9', '', '',
+    ].join('\r\n'), 'latin1'))
   })
   const gateway = await startTestGateway(t, websocketTo(url))
   const client = await connect(t, gateway.url)
@@ -106,6 +106,7 @@ t.test('hop-by-hop headers of the answer stay behind, but for those that open th
   t.equal(head.split('\r\n').filter(line => opening.test(line)).length, 2)
   t.match(head, /\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nx-request-id: req_1\r\n/)
   t.match(head, '\r\nvia: 1.1 edge, 1.1 model-gateway\r\n')
+  t.match(head, '\r\nx-note: caf\u00e9\r\n', 'each byte as it came')
 })
 
 t.test('a refused credential alarms the operator, and the client is told not to retry', async t => {

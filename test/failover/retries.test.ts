@@ -152,3 +152,21 @@ routes: [{ to: [{ upstream: a, model: "sim,headers_delay=60s" }, a] }]
   t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { end: 'client_gone' })
   t.equal(simulator.stats.requests, 1)
 })
+
+t.test('and is gone, whatever an upstream had answered before', async t => {
+  const { url, simulator } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" } }
+routes:
+  - to: [{ upstream: a, model: "sim,status=500" }, { upstream: a, model: "sim,headers_delay=60s" }]
+`)
+  const leaving = new AbortController()
+  const asked = ask(gateway, CHAT!, { signal: leaving.signal })
+  await gateway.waitForLog(each => each.msg === 'attempt failed')
+  if (simulator.stats.requests < 2) await new Promise(resolve => simulator.once('request', resolve))
+  leaving.abort()
+  await t.rejects(asked)
+  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), {
+    end: 'client_gone', status: 499, attempts: 2,
+  })
+})

@@ -304,6 +304,13 @@ t.test('white space at the end is not sent, and not said twice', async t => {
   t.equal(textOf(out), '\nworld')
 })
 
+t.test('white space behind other words is new, though the client has the like', async t => {
+  const prepared = prepare('chat.completions', CHAT.body)
+  prepared.sent(Buffer.from(CHAT.events(['Hello', ' \n'], 'a').slice(0, 3).join('')))
+  const joiner = prepared.join(BEFORE)
+  t.equal(textOf(joiner.push(Buffer.from(CHAT.events([' you', '\n', 'all'], 'b').join(''))).toString()), 'you\nall')
+})
+
 t.test('what is under way and cannot be continued is not', async t => {
   const chunk = (delta: Json, more: Json = {}) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta, ...more }] })}\n\n`
@@ -322,6 +329,7 @@ t.test('what is under way and cannot be continued is not', async t => {
     [MESSAGES, block('thinking'), /thinking/],
     [GENERATE, part({ functionCall: { name: 'f' } }), /functionCall/],
     [GENERATE, part({ text: 'Hm', thought: true }), /thought/],
+    [GENERATE, `data: ${JSON.stringify({ candidates: [{ index: 0 }, { index: 1 }] })}\n\n`, /several answers/],
   ] as const) {
     const prepared = prepare(endpoint, body)
     prepared.sent(Buffer.from(event))
@@ -335,12 +343,14 @@ t.test('what is under way and cannot be continued is not', async t => {
       /assistant itself/,
     ],
     ['messages', { ...messagesBody, thinking: { type: 'enabled', budget_tokens: 1 } }, /thinking/],
+    ['messages', { ...messagesBody, output_format: { type: 'json_schema' } }, /structured/],
     ['messages', { ...messagesBody, output_config: { format: { type: 'json_schema' } } }, /structured/],
     [
       'generate.stream',
       { contents: [], generationConfig: { responseMimeType: 'application/json' } }, /structured/,
     ],
     ['generate.stream', { contents: [], generationConfig: { candidateCount: 2 } }, /several/],
+    ['generate.stream', { contents: [], generationConfig: { responseLogprobs: true } }, /log prob/],
     ['responses', { input: 'x' }, /endpoint/],
   ] as const) {
     t.match(resumption(endpoint, Buffer.from(JSON.stringify(body))), reason)
