@@ -8,6 +8,7 @@ import type { Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { decodeBody, hasBody, readBody } from '../../src/proxy/body.ts'
 import type { BodyOptions } from '../../src/proxy/body.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { connect } from '../support/wire.ts'
 
 /** A server that reads each body with those options, and tells the outcome. */
@@ -29,7 +30,8 @@ async function reading(t: Test, options: Partial<BodyOptions>) {
 
 t.test('a body in pieces is the same body, and each piece is seen as it comes', async t => {
   const seen: string[] = []
-  const { url, outcomes } = await reading(t, { onChunk: piece => seen.push(piece.toString()) })
+  const clock = new FakeClock()
+  const { url, outcomes } = await reading(t, { clock, onChunk: piece => seen.push(piece.toString()) })
   const client = await connect(t, url)
   client.send('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
   while (seen.length === 0) await new Promise(setImmediate)
@@ -37,6 +39,7 @@ t.test('a body in pieces is the same body, and each piece is seen as it comes', 
   await client.until(/ok/)
   t.equal((await outcomes[0])?.toString(), 'abcde')
   t.equal(seen.join(''), 'abcde')
+  t.equal(clock.pending, 0, 'no timer keeps it in memory')
 })
 
 for (const [what, request] of [
