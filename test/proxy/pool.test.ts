@@ -41,8 +41,9 @@ async function setUp(t: Test, server: net.Server, secure: boolean): Promise<Orig
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as net.AddressInfo
+  // Without undici's own patience: the pool's has to do.
   const pool = new Pool(
-    `${secure ? 'https' : 'http'}://127.0.0.1:${port}`, buildConnector({ ca: certificate.cert }),
+    `${secure ? 'https' : 'http'}://127.0.0.1:${port}`, buildConnector({ ca: certificate.cert, timeout: 0 }),
     { pipelining: 1, keepAliveTimeout: 60_000 },
   )
   t.teardown(async () => {
