@@ -164,7 +164,12 @@ class Settlement {
     const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
     this.#whole = end === 'complete' && !meter?.sawError && !onlyError
     if (answer?.kind === 'none') this.#generated = answer.delivered
-    else this.#generated = body ? body.length > 0 && !onlyError : (meter?.sawContent ?? false)
+    else this.#generated = body ? body.length > 0 && !onlyError : meter !== null && this.#didGenerate(meter)
+  }
+
+  /** Text came, or the stream's last word tells of output: reasoning that nobody was shown, and then a failure. */
+  #didGenerate(meter: StreamMeter): boolean {
+    return meter.sawContent || (meter.terminated === true && (this.#reported.outputTokens ?? 0) > 0)
   }
 
   settle(): Settled | Promise<Settled> {

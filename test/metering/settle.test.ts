@@ -252,6 +252,19 @@ t.test('nobody pays for what the upstream failed to deliver', async t => {
     t.strictSame(facts(await settle(endpoint, end, answer)), NOTHING)
 })
 
+t.test('a stream that failed with its last word, before any text: what that says was used', async t => {
+  const failed = (usage: unknown) => streamed('responses', [named('response.failed', {
+    response: { status: 'failed', error: { code: 'server_error' }, usage },
+  })])
+  const reasoned = failed({ input_tokens: 30, output_tokens: 20, output_tokens_details: { reasoning_tokens: 20 } })
+  t.match(facts(await settle('responses', 'complete', reasoned)), {
+    inputTokens: 30, outputTokens: 20, reasoningTokens: 20, source: 'reported', billed: true,
+  })
+  for (const none of [null, { input_tokens: 30, output_tokens: 0 }]) {
+    t.strictSame(facts(await settle('responses', 'complete', failed(none))), NOTHING, 'nothing was generated')
+  }
+})
+
 t.test('an error in mid-stream: what came before it, and not a word of its own', async t => {
   const events = [
     ...chat.events.slice(0, 5),
