@@ -207,3 +207,16 @@ export function asksForEvents({ stream, classified, target }: Exchange): boolean
 export function isUntold({ stream }: Exchange, { contentType }: AnswerHead): boolean {
   return stream && contentType === ''
 }
+
+/**
+ * Google's APIs leave out of an answer what its request does not ask for: the usage as well, or the mark of
+ * a stream's end. Source: cloud.google.com/apis/docs/system-parameters.
+ */
+export function asksForParts({ classified, target, req }: Exchange): boolean {
+  if (classified.endpoint.protocol !== 'generate') return false
+  const query = new URLSearchParams(target.query)
+  const inHeader = req.headers['x-goog-fieldmask'] ?? []
+  const masks = [query.getAll('fields'), query.getAll('$fields'), inHeader].flat()
+  return masks.map(mask => mask.split(',').map(name => name.trim())).some(names =>
+    !names.includes('*') && !(names.includes('usageMetadata') && names.includes('candidates')))
+}

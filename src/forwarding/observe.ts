@@ -1,9 +1,9 @@
 import { decoded, legible } from '../decoded.ts'
-import { isUntold } from '../exchange.ts'
+import { asksForParts, isUntold } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Answer } from '../metering/settle.ts'
-import { isMetered } from '../metering/settle.ts'
+import { isMetered, isText } from '../metering/settle.ts'
 import { StreamFilter } from '../metering/stream-filter.ts'
 import { Room } from '../metering/room.ts'
 import type { TakeRoom } from '../metering/room.ts'
@@ -32,6 +32,7 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   if (head.status >= 400) return new ErrorReader(exchange, head)
   if (head.status < 200 || head.status >= 300) return null
   const endpoint = exchange.classified.endpoint.name
+  if (isText(endpoint) && asksForParts(exchange)) return collectNothing(exchange)
   if (isEventStream(head) || endpoint === 'generate.stream' || isUntold(exchange, head)) {
     // Compressed against our asking, its bytes pass unread.
     if (head.coding !== null) return collectNothing(exchange)

@@ -48,3 +48,55 @@ t.test('where the price is by the request alone, it is known all the same', asyn
   const [row] = [...(await books.close()).values()]
   t.equal(row?.costPico, 500_000_000_000n)
 })
+
+for (const [verb, query, headers] of [
+  ['generateContent', '?fields=candidates', {}],
+  ['generateContent', '?%24fields=candidates,usageMetadata.promptTokenCount', {}],
+  ['generateContent', '', { 'x-goog-fieldmask': 'candidates' }],
+  ['streamGenerateContent', '?alt=sse&fields=candidates.content', {}],
+] as const) {
+  t.test(`an answer without the usage that was not asked for: ${verb}${query}`, async t => {
+    const part = '{"candidates":[{"content":{"parts":[{"text":"hi"}]}}]}'
+    const isStream = verb === 'streamGenerateContent'
+    const upstream = await startUpstream(t, (req, res) => {
+      void bodyOf(req).then(() => {
+        res.setHeader('content-type', isStream ? 'text/event-stream' : 'application/json')
+        res.end(isStream ? `data: ${part}\n\n` : part)
+      })
+    })
+    const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+limits: { tokens_per_minute: 1000 }
+${priced('m')}`)
+    const ask = () => fetch(`${books.gateway.url}/v1beta/models/m:${verb}${query}`, {
+      method: 'POST',
+      headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json', ...headers },
+      body: '{"contents":[{"parts":[{"text":"hello"}]}],"generationConfig":{"maxOutputTokens":600}}',
+    })
+    t.match(await (await ask()).text(), /"hi"/)
+    await books.gateway.waitForLog(line => line.msg === 'exchange')
+    t.equal((await ask()).status, 429, 'it may have used what was set aside')
+    t.match([...(await books.close()).values()][0], {
+      end: 'complete', usage: { outputTokens: null }, costPico: null,
+    })
+  })
+}
+
+t.test('an answer of which all is asked for that counts is read', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end(
+      '{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],'
+      + '"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":1,"totalTokenCount":8}}'))
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+${priced('m')}`)
+  const answer = await fetch(
+    `${books.gateway.url}/v1beta/models/m:generateContent?fields=candidates,usageMetadata`,
+    { method: 'POST', headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' }, body: '{}' },
+  )
+  await answer.text()
+  t.match([...(await books.close()).values()][0], { usage: { inputTokens: 7, outputTokens: 1 } })
+})
