@@ -1,3 +1,4 @@
+import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import { findProvider, providerOf, whyNot } from './litellm-providers.ts'
 import type { Provider } from './litellm-providers.ts'
 import type { Note } from './litellm-notes.ts'
@@ -136,7 +137,7 @@ class ModelList {
       )
       return { url: base }
     }
-    const plain = base.replace(/\/+$/, '')
+    const plain = this.#withoutUser(path, base).replace(/\/+$/, '')
     if (provider === 'azure') {
       this.#source.take(this.#shared(params, 'api_version'))
       return { url: `${plain.replace(/\/openai(\/.*)?$/, '')}/openai` }
@@ -150,6 +151,13 @@ class ModelList {
     }
     const isUsual = bare === plain && (url === null || url === bare)
     return { url: bare, ...isUsual && v1 !== undefined && { v1 } }
+  }
+
+  /** A url must not hold credentials, and nobody's are to be copied. */
+  #withoutUser(path: Path, url: string): string {
+    const bare = url.replace(/(?<=^\w+:\/\/)[^/]*@/, '')
+    if (bare !== url) this.#note(path, 'the credentials in the address are not copied: put them under auth')
+    return bare
   }
 
   #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address> {
@@ -179,13 +187,23 @@ class ModelList {
 
   #headers(params: Path): Record<string, string> {
     const organization = this.#source.text([...params, 'organization'])
-    const extra = this.#source.take([...params, 'extra_headers'])
+    const path = [...params, 'extra_headers']
+    const extra = this.#source.take(path)
     const entries = typeof extra === 'object' && extra !== null ? Object.entries(extra) : []
-    const named = entries.map(([name, value]) => [name.toLowerCase(), reference(String(value))])
+    const named = entries.map(([name, value]) =>
+      [name.toLowerCase(), this.#header(path, name, String(value))])
     return {
       ...organization !== null && { 'openai-organization': reference(organization) },
       ...Object.fromEntries(named) as Record<string, string>,
     }
+  }
+
+  /** A credential is a reference to the environment in any case. */
+  #header(path: Path, name: string, value: string): string {
+    if (variableOf(value) !== null || !CREDENTIAL_NAME.test(name)) return reference(value)
+    const variable = name.toUpperCase().replace(/\W/g, '_')
+    this.#note([...path, name], `the value itself is not copied: put it into the environment as ${variable}`)
+    return `\${${variable}}`
   }
 
   #weight(params: Path): number | null {

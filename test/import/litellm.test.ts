@@ -343,6 +343,29 @@ model_list: *list
   t.match(seed, { place: '2:108', setting: 'model_list[0].litellm_params.seed and 3 more' })
 })
 
+t.test('no credential is copied: not of an address, not of a header', async t => {
+  const imported = importLitellm(`model_list:
+  - model_name: a
+    litellm_params:
+      model: openai/a
+      api_base: https://user:pass-word@llm.example.com:8443/v1
+      extra_headers: { X-Gateway-Token: secret-value, X-Other: os.environ/OTHER, X-Team: blue }
+`)
+  t.notMatch(imported.yaml, /pass-word|secret-value/)
+  const [upstream] = load(t, imported).upstreams.values()
+  t.equal(upstream?.url?.href, 'https://llm.example.com:8443/')
+  t.match(upstream?.headers, {
+    'x-gateway-token': 'X_GATEWAY_TOKEN-0123456789abcdef',
+    'x-other': 'OTHER-0123456789abcdef',
+    'x-team': 'blue',
+  })
+  const notes = imported.notes.map(({ place, text }) => `${place}: ${text}`)
+  t.strictSame(notes.filter(note => note.includes('not copied')), [
+    '5:17: the credentials in the address are not copied: put them under auth',
+    '6:41: the value itself is not copied: put it into the environment as X_GATEWAY_TOKEN',
+  ])
+})
+
 t.test('a place is where the anchor stands that is meant, however many share it', async t => {
   const entry = (name: string) => `  - { model_name: ${name}, litellm_params: { <<: *ours, model: openai/m } }\n`
   const { notes } = importLitellm(`a: &ours { api_key: sk-a }
