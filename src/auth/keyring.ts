@@ -18,8 +18,12 @@ type CompileGlobs = (globs: readonly string[]) => (model: string) => boolean
 
 /** A key with its models compiled. */
 export function identityOf(key: Key, compile: CompileGlobs): Identity {
-  const allows = key.models === null ? () => true : compile(key.models)
-  return { key, allows, restricted: key.models !== null }
+  if (key.models === null) return { key, allows: () => true, restricted: false }
+  const one = compile(key.models)
+  // To LiteLLM's proxy commas stand between several models: a star may not take in those behind the first.
+  const allows = (model: string) =>
+    one(model) && (!model.includes(',') || model.split(',').every(name => one(name.trim())))
+  return { key, allows, restricted: true }
 }
 
 export const ANONYMOUS: Identity = { key: null, allows: () => true, restricted: false }

@@ -8,6 +8,7 @@ import { bodyOf, startUpstream } from '../support/upstream.ts'
  */
 
 const LIMITED = 'sk-limited-0123456789abcdef'
+const GLOB = 'sk-glob-0123456789abcdef'
 const ANY = 'sk-any-0123456789abcdef'
 let seen: string[] = []
 const upstream = await startUpstream(t, async (req, res) => {
@@ -19,7 +20,10 @@ upstreams: { up: { url: "${upstream.url}" } }
 routes:
   - { model: fast, to: { upstream: up, model: real } }
   - { to: up }
-keys: [{ name: limited, key: ${LIMITED}, models: [may, fast] }, { name: any, key: ${ANY} }]
+keys:
+  - { name: limited, key: ${LIMITED}, models: [may, fast] }
+  - { name: glob, key: ${GLOB}, models: ["may*"] }
+  - { name: any, key: ${ANY} }
 `)
 
 async function ask(path: string, body: string, key = LIMITED, contentType = 'application/json') {
@@ -67,6 +71,17 @@ t.test('an empty model in front of another: parsers take the first or the last',
     }
   }
   t.strictSame(seen, [])
+})
+
+t.test('several models in one name, which a LiteLLM proxy takes apart at the commas', async t => {
+  for (const model of ['may,no', 'may-1, no', 'may,', 'may,,may']) {
+    const body = JSON.stringify({ model, fastest_response: true })
+    const { status } = await ask('/v1/chat/completions', body, GLOB)
+    t.equal(status, 403, model)
+    t.strictSame(seen, [])
+  }
+  t.equal((await ask('/v1/chat/completions', '{"model":"may-1, may-2"}', GLOB)).status, 200)
+  t.equal((await ask('/v1/chat/completions', '{"model":"may,no"}', ANY)).status, 200)
 })
 
 t.test('a model beside a batch, whose requests may be for any', async t => {
