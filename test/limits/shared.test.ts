@@ -60,6 +60,19 @@ t.test('what is settled is free again, once, and for all', async t => {
   t.equal(counts(again), 1)
 })
 
+t.test('the numbers of requests that are settled are given again', async t => {
+  const limits = { ...NONE, concurrent: 1 }
+  const { workers: [worker] } = office(1)
+  for (let n = 0; n < 20; n++) {
+    const admission = await worker?.limiter.admit(ask(limits))
+    if (!admission?.ok) throw new Error('refused')
+    admission.reservation.settle({ tokens: 1, pico: 0n })
+  }
+  const ids = worker?.said.flat().flatMap(request => (request.kind === 'admit' ? [request.id] : [])) ?? []
+  t.equal(ids.length, 20)
+  t.strictSame(new Set(ids), new Set([0]))
+})
+
 t.test('one that has ended leaves its place to another worker, and is settled later', async t => {
   const limits = { ...NONE, concurrent: 1 }
   const { workers: [one, two] } = office(2)
