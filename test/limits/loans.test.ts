@@ -174,6 +174,24 @@ t.test('a loan ends after a tenth of a second, and what still runs keeps what it
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 6n * CENT))).ok, true)
 })
 
+t.test('when a loan ends, tokens count as used where that is known, and once where they are set aside', async t => {
+  // 100 drain in a millisecond.
+  const own = limits({ tokensPerMinute: 6_000_000 })
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  for (let n = 0; n < 2; n++) (await admitted(worker, ask(own, 40_000))).release()
+  const over = await admitted(worker, ask(own, 40_000))
+  await admitted(worker, ask(own, 40_000))
+  over.settle({ tokens: 10_000, pico: 0n })
+  clock.advance(100)
+  await quiet()
+  t.ok(kinds(worker).includes('repay'))
+  clock.advance(100)
+  await admitted(worker, ask(own, 0))
+  const { tokens } = worker.limiter.figures({ name: 'team', limits: own }, 'm')
+  t.equal(tokens?.remaining, 6_000_000 - (10_000 + 40_000 - 20_000))
+})
+
 t.test('no loan reaches into the next day', async t => {
   const { workers: [worker], clock } = office(1)
   if (!worker) throw new Error('no worker')
