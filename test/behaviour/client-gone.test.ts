@@ -1,9 +1,12 @@
 import { once } from 'node:events'
+import * as https from 'node:https'
+import type { Socket } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
 import { certificateFiles } from '../support/certificate.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { bodyOf, startRawUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
 
@@ -172,4 +175,33 @@ t.test('hazard: a client that leaves before any answer is asked no second time',
   await once(client.socket, 'close')
   await gateway.waitForLog(each => each.msg === 'exchange')
   t.ok(connections <= 1)
+})
+
+t.test('a client that leaves while the upstream is being connected: that never hears of the request', async t => {
+  const { cert, key, certFile } = certificateFiles(t)
+  const bodies: string[] = []
+  const secure = https.createServer({ cert, key }, async (req, res) => {
+    bodies.push((await bodyOf(req)).toString())
+    res.end('{}')
+  })
+  const held = Promise.withResolvers<Socket>()
+  let isHeld = false
+  const { port } = await startRawUpstream(t, socket => {
+    if (isHeld) secure.emit('connection', socket)
+    else held.resolve(socket)
+    isHeld = true
+  })
+  const gateway = await startTestGateway(
+    t, `upstreams: { up: { url: "https://127.0.0.1:${port}", ca: "${certFile}" } }\nroutes: [{ to: up }]\n`,
+  )
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/embeddings', { model: 'left' }))
+  const socket = await held.promise
+  client.socket.destroy()
+  await loggedAsGone(t, gateway, 499)
+  secure.emit('connection', socket)
+  const next = await connect(t, gateway.url)
+  next.send(post('/v1/embeddings', { model: 'stays' }))
+  await next.until(/\{\}/)
+  t.strictSame(bodies, ['{"model":"stays"}'])
 })
