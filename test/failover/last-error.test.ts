@@ -105,3 +105,15 @@ everyWay(t, 'a 400 goes to the client, and nobody else is asked', async (t, dial
     t.equal(simulator.stats.requests, 1)
   }
 })
+
+t.test('a stream that breaks is told of in words of its own, not in those of a candidate before', async t => {
+  const { url } = await start(t)
+  const failing = await startUpstream(t, (_req, res) => {
+    res.writeHead(500, { 'content-type': 'application/json' }).end(OWN_ERROR)
+  })
+  const gateway = await startTestGateway(t, twoTargets(failing.url, url, 'one', 'sim,close_after=4'))
+  const answer = await ask(gateway, DIALECTS[0]!, { stream: true })
+  t.equal(answer.headers.get('x-gateway-upstream'), 'b')
+  t.match(answer.body, /"code":"upstream_cut"/)
+  t.notMatch(answer.body, 'says the provider')
+})

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import * as net from 'node:net'
 import * as tls from 'node:tls'
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -232,6 +233,31 @@ t.test('close lets what was written go out, and ends the rest after its patience
   await idle.ended
   await client.ended
   await t.rejects(connect(t, listener.url))
+})
+
+t.test('a connection too many hears why, and is not kept though it does not leave', async t => {
+  const listener = await start(t, { maxConnections: () => 1 })
+  await connect(t, listener.url)
+  const { hostname, port } = new URL(listener.url)
+  const late = net.connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+  const closed = new Promise(resolve => late.on('error', () => {}).once('close', resolve))
+  t.match(String((await once(late, 'data'))[0]), /^HTTP\/1\.1 503 Full/)
+  // Who is not there any more is told of by what is sent there.
+  const talk = setInterval(() => late.write('x'), 20)
+  t.teardown(() => clearInterval(talk))
+  await closed
+})
+
+t.test('with TLS it ends before the handshake', async t => {
+  const certificate = selfSigned()
+  const listener = await start(t, { tls: certificate, maxConnections: () => 1 })
+  const session = await openSession(t, listener.url, certificate.cert)
+  const { hostname, port } = new URL(listener.url)
+  const late = tls.connect({ host: hostname, port: Number(port), ca: certificate.cert })
+  t.teardown(() => late.destroy())
+  late.once('secureConnect', () => t.fail('the handshake was made'))
+  await new Promise(resolve => late.on('error', () => {}).once('close', resolve))
+  t.equal((await new H2Request(session, 'GET', '/x').head)[':status'], 200)
 })
 
 t.test('an address in use is told', async t => {
