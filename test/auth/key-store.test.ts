@@ -216,7 +216,7 @@ t.test('a store that is lost or replaced by garbage: the keys known so far stay'
   t.equal(running.recoveries(), 1)
 })
 
-t.test('another store in its place: its keys are let in, and no others; so with one that is restored', async t => {
+t.test('another store in its place: its keys are let in, and no others; so where it is restored', async t => {
   const dir = t.testdir({})
   const file = join(dir, 'keys.db')
   const other = join(dir, 'other.db')

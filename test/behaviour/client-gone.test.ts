@@ -177,7 +177,7 @@ t.test('hazard: a client that leaves before any answer is asked no second time',
   t.ok(connections <= 1)
 })
 
-t.test('a client that leaves while the upstream is being connected: that never hears of the request', async t => {
+t.test('a client that leaves while the upstream is connected: that never hears of the request', async t => {
   const { cert, key, certFile } = certificateFiles(t)
   const bodies: string[] = []
   const secure = https.createServer({ cert, key }, async (req, res) => {
