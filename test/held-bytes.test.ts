@@ -18,3 +18,19 @@ t.test('answers take half of the room at most, and no more than there is', async
   t.equal(held.held, 0)
   t.ok(held.takeForAnswer(50, 100))
 })
+
+t.test('what has no room is done one after the other, also behind one that failed', async t => {
+  const held = new HeldBytes()
+  const { promise: failing, reject } = Promise.withResolvers<never>()
+  let hasBegun = false
+  const first = held.inTurn(() => failing)
+  const second = held.inTurn(() => {
+    hasBegun = true
+    return Promise.resolve('done')
+  })
+  await new Promise(setImmediate)
+  t.notOk(hasBegun)
+  reject(new Error('broken'))
+  await t.rejects(first, { message: 'broken' })
+  t.equal(await second, 'done')
+})
