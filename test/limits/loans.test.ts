@@ -174,6 +174,17 @@ t.test('a loan ends after a tenth of a second, and what still runs keeps what it
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 6n * CENT))).ok, true)
 })
 
+t.test('requests on a loan together take no more money and tokens than were lent', async t => {
+  // For sixteen requests of ten tokens and a cent; one is admitted.
+  for (const [tokens, pico] of [[150, 0n], [0, 15n * CENT]] as const) {
+    const { workers: [worker] } = office(1)
+    if (!worker) throw new Error('no worker')
+    await borrow(worker, FAR)
+    t.notOk(worker.limiter.admit(ask(FAR, tokens, pico)) instanceof Promise, 'the rest of it')
+    t.ok(worker.limiter.admit(ask(FAR, Math.min(tokens, 1), pico && 1n)) instanceof Promise, 'nothing is left')
+  }
+})
+
 t.test('when a loan ends, tokens count as used where that is known, and once where they are set aside', async t => {
   // 100 drain in a millisecond.
   const own = limits({ tokensPerMinute: 6_000_000 })
