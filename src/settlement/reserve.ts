@@ -74,7 +74,8 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const output = maxOutputTokens ?? assumedOutput * Math.max(1, body.count ?? answers)
   const items = estimateItems(name, body.bytes, body.json, body.count)
   const used = {
-    ...blankUsage(), ...items, inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,
+    ...blankUsage(), ...items,
+    inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,
   }
   const { cacheWrite5m, cacheWrite1h } = quoted?.price ?? {}
   const write = (cacheWrite5m ?? cacheWrite1h) === undefined ? null : cacheWriteOf(body.bytes)
