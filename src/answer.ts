@@ -17,6 +17,9 @@ import { servedBy } from './forwarding/served-by.ts'
  * they are, each keeps the head of its request in memory for so long. nginx's figure.
  */
 const MOST_PATIENCE = 60_000
+/** The same where so many wait that their heads come to tens of megabytes. */
+const MANY = 1_000
+const LITTLE_PATIENCE = 1_000
 /** Milliseconds that a refused client may go on sending, so that it gets to read why; nginx's figures. */
 const LINGER = 30_000
 /** Milliseconds that it may pause meanwhile. */
@@ -44,11 +47,7 @@ export function answerJson(
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   writeHead(res, status, head)
   if (unread) linger(exchange)
-  const patience = Math.min(gateway.config.timeouts.idle, MOST_PATIENCE)
-  const force = gateway.clock.setTimeout(() => destroyNow(res), patience)
-  // Over HTTP/2 node calls a response finished when all of the request has come too.
-  const out = isHttp2(res) ? res.stream : res
-  out.once('finish', () => force.cancel()).once('close', () => force.cancel())
+  waitUntilTaken(gateway, exchange)
   if (req.method === 'HEAD') {
     res.end()
     return
@@ -60,6 +59,23 @@ export function answerJson(
     exchange.recording.push(bytes)
   }
   res.end(bytes)
+}
+
+function waitUntilTaken({ clock, config, lasting }: Gateway, { res }: Exchange): void {
+  const most = ++lasting.untaken > MANY ? LITTLE_PATIENCE : MOST_PATIENCE
+  let isOver = false
+  const over = (): void => {
+    force.cancel()
+    if (!isOver) lasting.untaken--
+    isOver = true
+  }
+  const force = clock.setTimeout(() => {
+    over()
+    destroyNow(res)
+  }, Math.min(config.timeouts.idle, most))
+  // Over HTTP/2 node calls a response finished when all of the request has come too.
+  const out = isHttp2(res) ? res.stream : res
+  out.once('finish', over).once('close', over)
 }
 
 /**

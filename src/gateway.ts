@@ -113,6 +113,8 @@ export interface Lasting extends GatewayParts {
   readonly rejections: Map<string, Rejection>
   readonly givenIds: GivenIds
   newId(): string
+  /** Answers of the gateway's own that are on their way to a client. */
+  untaken: number
   /** No new exchanges are taken. */
   draining: boolean
   /**
@@ -248,6 +250,7 @@ function openLasting(config: Config, parts: GatewayParts): Lasting {
     rejections: new Map(),
     givenIds: new GivenIds(),
     newId: requestIds(() => parts.clock.wall()),
+    untaken: 0,
     draining: false,
     handingOver: false,
   }

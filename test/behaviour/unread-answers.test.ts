@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import t from 'tap'
+import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { buildGateway } from '../../src/gateway.ts'
 import { handle } from '../../src/pipeline.ts'
@@ -37,7 +38,8 @@ t.test('HTTP/2: an answer of its own is not kept for ever for a client that open
   }
 })
 
-t.test('HTTP/2: a refusal is not kept for as long as an answer of an upstream may be silent', async t => {
+/** The pipeline behind HTTP/2, on a clock that stands still, and clients that open no window. */
+async function startStill(t: Test) {
   const clock = new FakeClock()
   const file = join(t.testdir({ 'gateway.yaml': proxyTo('http://127.0.0.1:9') }), 'gateway.yaml')
   const { config } = loadConfig(file, {})
@@ -48,16 +50,44 @@ t.test('HTTP/2: a refusal is not kept for as long as an answer of an upstream ma
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port } = server.address() as net.AddressInfo
-  const session = http2.connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } })
-  t.teardown(() => session.destroy())
-  const stream = session.request({ ':path': '/v1/models' })
-  const [head] = await once(stream, 'response') as [http2.IncomingHttpStatusHeader]
-  t.equal(head[':status'], 401)
+  const connectStill = () => {
+    const session = http2.connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } })
+    t.teardown(() => session.destroy())
+    return session
+  }
+  /** A request whose refusal nobody takes. */
+  const ask = async (session: http2.ClientHttp2Session) => {
+    const stream = session.request({ ':path': '/v1/models' })
+    const [head] = await once(stream, 'response') as [http2.IncomingHttpStatusHeader]
+    return { stream, status: head[':status'] }
+  }
+  return { clock, gateway, server, connect: connectStill, ask }
+}
+
+t.test('HTTP/2: a refusal is not kept for as long as an answer of an upstream may be silent', async t => {
+  const { clock, connect, ask } = await startStill(t)
+  const { stream, status } = await ask(connect())
+  t.equal(status, 401)
   clock.advance(59_000)
   t.equal(clock.pending, 1, 'it has a minute')
   clock.advance(1_000)
   await once(stream, 'close')
   t.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
+})
+
+t.test('HTTP/2: those beyond a thousand refusals that nobody takes have a second', async t => {
+  const { clock, gateway, server, connect, ask } = await startStill(t)
+  const ends: Promise<unknown>[] = []
+  server.on('session', session => ends.push(once(session, 'close')))
+  const sessions = [connect(), connect()]
+  for (const session of sessions) await Promise.all(Array.from({ length: 501 }, () => ask(session)))
+  t.equal(clock.pending, 1_002)
+  clock.advance(1_000)
+  t.equal(clock.pending, 1_000)
+  for (const session of sessions) session.destroy()
+  await Promise.all(ends)
+  t.match(gateway.lasting, { untaken: 0 }, 'who has gone makes room')
+  t.equal(clock.pending, 0)
 })
 
 t.test('HTTP/2: who does not take the last bytes has stalled, and the upstream is not to blame', async t => {
