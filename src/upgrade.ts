@@ -13,7 +13,7 @@ import type { Gateway, LiveUpstream } from './gateway.ts'
 import { draftRow } from './settlement/ledger-row.ts'
 import { pathThere } from './forwarding/path-there.ts'
 import { admit, identify, open, route } from './pipeline.ts'
-import { isSession } from './protocols/endpoint.ts'
+import { isSession, namesModelInside } from './protocols/endpoint.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { headersUp } from './proxy/headers.ts'
 import { isOperatorsFault, retryAfter } from './proxy/retry.ts'
@@ -75,7 +75,8 @@ async function tunnel(
     )
   }
   identify(gateway, exchange)
-  exchange.model = queryModel(exchange.target.query)
+  const { path, query } = exchange.target
+  exchange.model = namesModelInside(path) ? null : queryModel(query)
   if (isAheadOfItsModel(gateway, exchange)) throw upgradeRequired()
   admit(exchange)
   const chosen = route(gateway, exchange)

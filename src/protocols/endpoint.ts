@@ -193,6 +193,11 @@ export function isSession({ name }: Endpoint): boolean {
   return name === 'responses' || name === 'realtime'
 }
 
+/** Google's live API: the first message over its WebSocket names the model, whatever the query says. */
+export function namesModelInside(path: string): boolean {
+  return path.toLowerCase().includes('bidigeneratecontent')
+}
+
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
 export function isApiPath(path: string): boolean {
   return /^\/v1(?:alpha|beta)?\//i.test(path)

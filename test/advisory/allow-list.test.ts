@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startTestGateway } from '../support/gateway.ts'
-import { bodyOf, startUpstream } from '../support/upstream.ts'
+import { bodyOf, rawRequest, startUpstream } from '../support/upstream.ts'
 
 /*
  * Requests by which a key could reach a model that it may not use: what the gateway
@@ -16,10 +16,11 @@ const upstream = await startUpstream(t, async (req, res) => {
   res.setHeader('content-type', 'application/json').end('{}')
 })
 const gateway = await startTestGateway(t, `
-upstreams: { up: { url: "${upstream.url}" } }
+upstreams: { up: { url: "${upstream.url}", websocket: true } }
 routes:
   - { model: fast, to: { upstream: up, model: real } }
   - { to: up }
+  - { path: /ws/*, to: up }
 keys:
   - { name: limited, key: ${LIMITED}, models: [may, fast] }
   - { name: glob, key: ${GLOB}, models: ["may*"] }
@@ -169,5 +170,19 @@ t.test('a form in a charset in which another field is the model: Starlette takes
     }
     const { status } = await ask(path, body, LIMITED, 'multipart/form-data; boundary=b; charset=utf-8')
     t.equal(status, 200, path)
+  }
+})
+
+t.test('a model in the query of a WebSocket whose first message names another: Gemini Live', async t => {
+  for (const path of [
+    '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent',
+    '/ws/google.ai.generativelanguage.v1beta.GenerativeService.%42idiGenerateContent',
+  ]) {
+    seen = []
+    t.match(await rawRequest(gateway.url, [
+      `GET ${path}?model=may HTTP/1.1`, 'Host: gateway', `x-api-key: ${LIMITED}`, 'Connection: Upgrade',
+      'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '',
+    ].join('\r\n')), /^HTTP\/1\.1 403 /, path)
+    t.strictSame(seen, [])
   }
 })
