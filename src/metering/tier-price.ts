@@ -1,3 +1,4 @@
+import type { Price } from '../config/types.ts'
 import { readBodyTier } from './body.ts'
 import { ceiling } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
@@ -14,6 +15,17 @@ export function priceFor(quoted: QuotedPrice | null, answer: Answer | null): Quo
 function toldTier(answer: Answer): string | null {
   if (answer.kind === 'stream') return answer.meter.serviceTier
   return answer.kind === 'body' ? readBodyTier(answer.body) : null
+}
+
+/** Has what is written to the cache a rate of its own, in whichever tier? */
+export function pricesWrites({ price, serviceTiers }: QuotedPrice): boolean {
+  return hasWriteRate(price)
+    || (price.tiers?.some(({ price }) => hasWriteRate(price)) ?? false)
+    || Array.from(serviceTiers?.values() ?? []).some(pricesWrites)
+}
+
+function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
+  return (cacheWrite5m ?? cacheWrite1h) !== undefined
 }
 
 /**

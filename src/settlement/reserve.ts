@@ -7,7 +7,7 @@ import type { Admission, Estimate, Refusal } from '../limits/types.ts'
 import { cacheWriteOf, estimateItems, estimateRequest } from '../metering/request.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
 import { isMetered } from '../metering/settle.ts'
-import { dearest } from '../metering/tier-price.ts'
+import { dearest, pricesWrites } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import { isSession } from '../protocols/endpoint.ts'
 import { ANONYMOUS_KEY } from './accounts.ts'
@@ -77,8 +77,7 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
     ...blankUsage(), ...items,
     inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,
   }
-  const { cacheWrite5m, cacheWrite1h } = quoted?.price ?? {}
-  const write = (cacheWrite5m ?? cacheWrite1h) === undefined ? null : cacheWriteOf(body.bytes)
+  const write = quoted !== null && pricesWrites(quoted) ? cacheWriteOf(body.bytes) : null
   // Whether what is no text is written, too, nobody knows.
   const written = [input, input - mediaTokens]
   const usages = write === null ? [used] : written.map(tokens => ({ ...used, [write]: tokens }))

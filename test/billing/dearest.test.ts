@@ -38,6 +38,12 @@ const KINDS = [
     usage: { input_tokens: 0, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 10_000 } },
   },
   {
+    what: 'what is written to the cache, in a tier', price: 'input: 0.5, output: 0, ' +
+      'service_tiers: { priority: { cache_write: { 1h: 1 } } }',
+    path: '/v1/messages', body: { messages: [{ role: 'user', content: [CACHED] }] },
+    usage: { input_tokens: 0, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 10_000 } },
+  },
+  {
     what: 'sound in the prompt', price: 'input: 0.5, input_audio: 10, input_image: 5, output: 0',
     path: '/v1/chat/completions',
     body: { messages: [{ content: [SOUND] }] },
