@@ -7,6 +7,8 @@ const MODEL = Buffer.from('model')
 const MODELS = Buffer.from('models')
 /** No request means so many; each takes a while, in which nobody else is served. */
 const MOST_NAMES = 1000
+/** Lists inside of lists; LiteLLM's fallbacks have one inside, and their entries may have some of their own. */
+const DEEPEST = 8
 
 /** A model that a request names beside its own. */
 interface NamedModel {
@@ -37,29 +39,27 @@ export function* modelsBeside({ bytes, json }: InspectedBody): Generator<NamedMo
 /**
  * The names in the list that the cursor is at: its texts, and what is a model inside of its objects.
  *
- * @param byModel its objects may have lists of names under any key: LiteLLM's have `{ failed: [next] }`
+ * @param byModel its objects may have such lists under any key: LiteLLM's have `{ failed: [next] }`
  */
-function* namesIn(cursor: JsonCursor, byModel: boolean): Generator<string, void, undefined> {
+function* namesIn(cursor: JsonCursor, byModel: boolean, depth = 0): Generator<string, void, undefined> {
   if (!cursor.beginArray()) return
+  if (depth > DEEPEST) {
+    throw new GatewayError('invalid_json', `the body names models in more than ${DEEPEST} lists in one another`)
+  }
   while (cursor.nextElement()) {
     if (cursor.isString()) yield nameAt(cursor)
     else if (!cursor.beginObject()) cursor.skip()
-    else yield* namesInside(cursor, byModel)
+    else yield* namesInside(cursor, byModel, depth)
   }
 }
 
-function* namesInside(cursor: JsonCursor, byModel: boolean): Generator<string, void, undefined> {
+function* namesInside(
+  cursor: JsonCursor, byModel: boolean, depth: number,
+): Generator<string, void, undefined> {
   while (cursor.nextMember()) {
-    if (cursor.keyIs(MODEL) && cursor.isString()) {
-      yield nameAt(cursor)
-    } else if ((byModel || cursor.keyIs(MODELS)) && cursor.beginArray()) {
-      while (cursor.nextElement()) {
-        if (cursor.isString()) yield nameAt(cursor)
-        else cursor.skip()
-      }
-    } else {
-      cursor.skip()
-    }
+    if (cursor.keyIs(MODEL) && cursor.isString()) yield nameAt(cursor)
+    else if ((byModel || cursor.keyIs(MODELS)) && cursor.isArray()) yield* namesIn(cursor, byModel, depth + 1)
+    else cursor.skip()
   }
 }
 

@@ -29,6 +29,10 @@ const REFUSED = [
   ["Anthropic's fallbacks", 'fallbacks', '"fallbacks":[{"model":"tiny-1"},{"max_tokens":1,"model":"dear"}]'],
   ["LiteLLM's fallbacks by model", 'fallbacks', '"fallbacks":[{"small":["tiny-1","dear"]}]'],
   [
+    "LiteLLM's with settings of their own", 'fallbacks',
+    '"fallbacks":[{"small":[{"max_tokens":1,"fallbacks":[{"*":["dear"]}]}]}]',
+  ],
+  [
     "LiteLLM's of longer context", 'context_window_fallbacks',
     '"context_window_fallbacks":[{"small":["dear"]}],"mock_testing_context_fallbacks":true',
   ],
@@ -75,4 +79,11 @@ t.test('a request that names models without end is refused, and at the first tha
   t.equal(refused.status, 400)
   t.match(await refused.json(), { error: { code: 'invalid_json', param: 'models' } })
   t.equal((await ask(LIMITED, `{"model":"small","plugins":[{"models":["dear",${many}"small"]}]}`)).status, 403)
+})
+
+t.test('lists of models that lie in one another without end are refused', async t => {
+  const deep = `${'[{"small":'.repeat(9000 / 2)}[]${'}]'.repeat(9000 / 2)}`
+  const refused = await ask(LIMITED, `{"model":"small","fallbacks":${deep}}`)
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: { code: 'invalid_json' } })
 })
