@@ -19,10 +19,11 @@ type CompileGlobs = (globs: readonly string[]) => (model: string) => boolean
 /** A key with its models compiled. */
 export function identityOf(key: Key, compile: CompileGlobs): Identity {
   if (key.models === null) return { key, allows: () => true, restricted: false }
-  const one = compile(key.models)
+  const { models } = key
+  const one = compile(models)
   // To LiteLLM's proxy commas stand between several models: a star may not take in those behind the first.
-  const allows = (model: string) =>
-    one(model) && (!model.includes(',') || model.split(',').every(name => one(name.trim())))
+  const each = (names: string) => models.includes(names) || names.split(',').every(name => one(name.trim()))
+  const allows = (model: string) => one(model) && (!model.includes(',') || each(model))
   return { key, allows, restricted: true }
 }
 

@@ -9,6 +9,7 @@ import { bodyOf, rawRequest, startUpstream } from '../support/upstream.ts'
 
 const LIMITED = 'sk-limited-0123456789abcdef'
 const GLOB = 'sk-glob-0123456789abcdef'
+const COMMA = 'sk-comma-0123456789abcdef'
 const ANY = 'sk-any-0123456789abcdef'
 let seen: string[] = []
 const upstream = await startUpstream(t, async (req, res) => {
@@ -24,6 +25,7 @@ routes:
 keys:
   - { name: limited, key: ${LIMITED}, models: [may, fast] }
   - { name: glob, key: ${GLOB}, models: ["may*"] }
+  - { name: comma, key: ${COMMA}, models: ["no,such"] }
   - { name: any, key: ${ANY} }
 `)
 
@@ -83,6 +85,13 @@ t.test('several models in one name, which a LiteLLM proxy takes apart at the com
   }
   t.equal((await ask('/v1/chat/completions', '{"model":"may-1, may-2"}', GLOB)).status, 200)
   t.equal((await ask('/v1/chat/completions', '{"model":"may,no"}', ANY)).status, 200)
+})
+
+t.test('a name that has a comma, where the key lists it as it is', async t => {
+  t.equal((await ask('/v1/chat/completions', '{"model":"no,such"}', COMMA)).status, 200)
+  for (const model of ['no', 'no, such', 'such,no']) {
+    t.equal((await ask('/v1/chat/completions', JSON.stringify({ model }), COMMA)).status, 403, model)
+  }
 })
 
 t.test('a model beside a batch, whose requests may be for any', async t => {
