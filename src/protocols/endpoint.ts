@@ -105,7 +105,7 @@ const COUNT_RAW = /^count-tokens(?::|%3a)rawpredict/
 /** Models at Vertex AI, with a project or without one. */
 const PUBLISHED = /^\/v1\/(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/([^/]+)\/models\//
 /** Gemini's interactions in the version that serves other families too; at Vertex AI behind a project. */
-const INTERACTIONS = /^\/v1(?:\/projects\/[^/]+\/locations\/[^/]+)?\/interactions$/
+const INTERACTIONS = /^\/v1(?:\/projects\/[^/]+\/locations\/[^/]+)?\/interactions(\/|$)/
 /** Where Gemini's API and Vertex AI speak chat. */
 const CHAT_AT_GOOGLE = /^\/v1(?:beta\/openai|\/projects\/[^/]+\/locations\/[^/]+\/endpoints\/openapi)\//
 
@@ -139,8 +139,10 @@ export function classifyPath(path: string): Classified {
   if (fixed) return fixed
   const plain = path.toLowerCase()
   const bare = bareOf(plain).replace('/v1alpha/', '/v1beta/')
-  const known = FIXED.get(INTERACTIONS.test(bare) ? '/v1beta/interactions' : bare)
+  const interactions = INTERACTIONS.exec(bare)
+  const known = FIXED.get(interactions?.[1] === '' ? '/v1beta/interactions' : bare)
   if (known) return known
+  if (interactions) return OTHER.generate
   const chat = CHAT_AT_GOOGLE.exec(plain)
   if (chat) return chatPath(path, plain, chat[0])
   const prefix = GENERATE_PREFIXES.find(one => plain.startsWith(one))
