@@ -2,8 +2,9 @@ import t from 'tap'
 import type { Story } from '../../../src/console/api/logs.ts'
 import { ERRORS } from '../../../src/errors.ts'
 import { adviceFor } from '../../../src/console/web/src/pages/story/advice.ts'
-import { headline, partOfUpstream } from '../../../src/console/web/src/pages/story/headline.ts'
+import { explainLink, headline, partOfUpstream } from '../../../src/console/web/src/pages/story/headline.ts'
 import { ticks, timelineOf } from '../../../src/console/web/src/pages/story/timeline.ts'
+import { isOwn, knownEndpoints } from '../../../src/protocols/endpoint.ts'
 
 function story(row: Partial<Story['row']>, attempts: Partial<Story['attempts'][number]>[] = [],
   running = false): Story {
@@ -53,6 +54,15 @@ t.test('an upstream that heard nothing of a request is not said to have answered
     partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'error_answer', status: 503 }])), 'Answered by',
   )
   t.equal(partOfUpstream(story({ upstream: 'sim' }, [{ status: 200 }])), 'Answered by')
+})
+
+t.test('where a request to an endpoint with a name goes is explained', async t => {
+  for (const { path, endpoint } of knownEndpoints()) {
+    if (isOwn(endpoint)) continue
+    const { row } = story({ endpoint: endpoint.name, model: 'm', key: null })
+    const query = new URL(explainLink(row) ?? '/', 'http://console').searchParams
+    t.equal(query.get('path'), path.replace('{model}', 'm'))
+  }
 })
 
 t.test('an attempt of which nobody knows when it began follows the one before', async t => {

@@ -69,6 +69,9 @@ const PATHS: Readonly<Record<string, string>> = {
   'chat.completions': '/v1/chat/completions',
   completions: '/v1/completions',
   responses: '/v1/responses',
+  'responses.compact': '/v1/responses/compact',
+  'responses.input_tokens': '/v1/responses/input_tokens',
+  decisions: '/v1/decisions',
   embeddings: '/v1/embeddings',
   'images.generations': '/v1/images/generations',
   'images.edits': '/v1/images/edits',
@@ -83,6 +86,7 @@ const PATHS: Readonly<Record<string, string>> = {
   'generate.count_tokens': '/v1beta/models/*:countTokens',
   'generate.embed': '/v1beta/models/*:embedContent',
   'generate.batch_embed': '/v1beta/models/*:batchEmbedContents',
+  interactions: '/v1beta/interactions',
 }
 
 /** @returns the page that explains where such a request goes; null for an endpoint without a name */
