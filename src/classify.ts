@@ -2,7 +2,7 @@ import { modelRequired } from './admission.ts'
 import { GatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import type { BodyKind } from './protocols/endpoint.ts'
+import type { Endpoint } from './protocols/endpoint.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, oneModel, opaqueBody,
 } from './protocols/inspect.ts'
@@ -40,7 +40,7 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<vo
       const encoding = intake.format === 'opaque' ? null : intake.encoding
       const bytes = encoding === null ? raw : await decoded(gateway, exchange, raw, encoding, intake.scan)
       exchange.proceed()
-      exchange.body = inspect(intake, bytes, encoding === null ? null : raw, endpoint.body)
+      exchange.body = inspect(intake, bytes, encoding === null ? null : raw, endpoint)
     }
   }
   if (exchange.body === null && endpoint.body !== 'none' && endpoint.body !== 'any') {
@@ -85,9 +85,9 @@ function decoded(
 
 /** @param wire the body as it came, where that was compressed */
 function inspect(
-  { format, contentType, scan }: Intake, bytes: Buffer, wire: Buffer | null, kind: BodyKind,
+  { format, contentType, scan }: Intake, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
 ): InspectedBody {
-  if (scan !== null) return inspectJson(scan, bytes, wire, kind !== 'any')
+  if (scan !== null) return inspectJson(scan, bytes, wire, endpoint)
   return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
 }
 

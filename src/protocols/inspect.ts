@@ -1,9 +1,10 @@
 import { GatewayError } from '../errors.ts'
-import type { BodyKind } from './endpoint.ts'
+import type { BodyKind, Endpoint } from './endpoint.ts'
 import { MOST_TIMES } from './json-members.ts'
 import { JsonScan } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { scanMultipart } from './multipart.ts'
+import type { EndpointName } from './names.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
 /** What the gateway needs to know of a request body. */
@@ -32,7 +33,7 @@ export const MODEL_LISTS = [
 
 const WATCHED = new WatchedKeys(
   [
-    'model', 'stream', 'stream_options', 'requests', 'generateContentRequest', 'prompt', ...MODEL_LISTS,
+    'model', 'agent', 'stream', 'stream_options', 'requests', 'generateContentRequest', 'prompt', ...MODEL_LISTS,
     // How much is asked for.
     'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens',
     'n', 'best_of', 'candidateCount', 'candidate_count', 'generationConfig', 'generation_config',
@@ -40,6 +41,9 @@ const WATCHED = new WatchedKeys(
   // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.
   ['model'],
 )
+
+/** Endpoints at which `agent` may name what is asked in the place of `model`. */
+const NAMES_AGENTS = new Set<EndpointName>(['interactions'])
 
 /** A model's name is a word, not a text: what is longer is nobody's. */
 const MODEL_LENGTH = 256
@@ -103,18 +107,18 @@ export function jsonInspection(): JsonScan {
  * @throws GatewayError invalid_json, bad model
  */
 export function inspectJson(
-  scan: JsonScan, bytes: Buffer, wire: Buffer | null, mustBeObject: boolean,
+  scan: JsonScan, bytes: Buffer, wire: Buffer | null, { name, body }: Endpoint,
 ): InspectedBody {
   const json = scan.end()
   if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
-  if (mustBeObject && json.root !== 'object') {
+  if (body !== 'any' && json.root !== 'object') {
     throw new GatewayError('invalid_json', `the body must be a JSON object, not ${article(json.root)}`)
   }
   for (const [name, fields] of json.fields) {
     if (fields.length <= MOST_TIMES) continue
     throw new GatewayError('invalid_json', `the body gives '${name}' more than ${MOST_TIMES} times`)
   }
-  const modelFields = json.fields.get('model') ?? []
+  const modelFields = namingFields(json, name)
   const stream = json.fields.get('stream')?.at(-1)
   return {
     bytes,
@@ -151,6 +155,17 @@ export function opaqueBody(bytes: Buffer): InspectedBody {
 
 function countOf(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
+}
+
+function namingFields({ fields }: ValidJson, name: EndpointName): readonly Field[] {
+  const models = fields.get('model') ?? []
+  const agents = NAMES_AGENTS.has(name) ? fields.get('agent') : undefined
+  if (!agents?.some(isNamed)) return models
+  return models.some(isNamed) ? [...models, ...agents] : agents
+}
+
+function isNamed({ type }: Field): boolean {
+  return type !== 'null'
 }
 
 function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {

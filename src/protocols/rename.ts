@@ -3,7 +3,7 @@ import type { Classified } from './endpoint.ts'
 import type { InspectedBody } from './inspect.ts'
 import { scanJson } from './json-scan.ts'
 import type { Field } from './json-scan.ts'
-import { modelEdits, replaceValues } from './splice.ts'
+import { replaceValues } from './splice.ts'
 import type { Edit } from './splice.ts'
 
 /**
@@ -26,9 +26,7 @@ export function renameEdits(classified: Classified, body: InspectedBody, model: 
   if (classified.endpoint.modelIn === 'path') {
     renameNested(body, classified.pathModel as string, model, edits)
   } else {
-    edits.push(...body.json ? modelEdits(body.json.fields, model) : replaceValues(
-      body.modelFields, Buffer.from(model),
-    ))
+    edits.push(...replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(model) : model)))
   }
   return edits
 }

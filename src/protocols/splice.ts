@@ -10,7 +10,6 @@ export interface Edit {
   readonly bytes: Uint8Array
 }
 
-type Fields = ReadonlyMap<string, readonly Field[]>
 
 const USAGE_KEYS = new WatchedKeys(['include_usage'])
 const TRUE = Buffer.from('true')
@@ -42,11 +41,6 @@ export function spliceBytes(body: Buffer, edits: readonly Edit[]): Buffer {
 /** Edits that put `bytes` in the place of each of the values. */
 export function replaceValues(values: readonly { start: number; end: number }[], bytes: Uint8Array): Edit[] {
   return values.map(({ start, end }) => ({ start, end, bytes }))
-}
-
-/** Edits that make `model` the value of every top-level `model` of a JSON body; none when it has none. */
-export function modelEdits(fields: Fields, model: string): Edit[] {
-  return replaceValues(fields.get('model') ?? [], Buffer.from(JSON.stringify(model)))
 }
 
 /**

@@ -77,3 +77,39 @@ routes: [{ to: up }]`)
   t.match(last, /^event: error\ndata: \{.*\}\n\n$/)
   t.match(JSON.parse(last.slice(last.indexOf('{'))), { event_type: 'error', error: { code: 'upstream_cut' } })
 })
+
+t.test('an agent is named, allowed, renamed and billed like a model', async t => {
+  const asked: unknown[] = []
+  const upstream = await startUpstream(t, async (req, res) => {
+    asked.push(JSON.parse(String(await bodyOf(req))))
+    res.setHeader('content-type', 'application/json')
+    res.end(JSON.stringify({ id: 'v1_1', status: 'completed', steps: [], usage: USAGE }))
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ model: deep, to: { upstream: up, model: m } }, { model: [m, other], to: up }]
+keys: [{ name: some, key: ${KEY}, models: [deep, m] }]
+${priced('m')}`)
+  const ask = async (named: object) => {
+    const got = await fetch(`${books.gateway.url}/v1beta/interactions`, {
+      method: 'POST',
+      headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...named, input: 'x' }),
+    })
+    await got.text()
+    return [got.status, got.headers.get('x-gateway-request-id')] as const
+  }
+  const [status, id] = await ask({ model: null, agent: 'deep' })
+  t.equal(status, 200)
+  for (const [named, status] of [
+    [{ agent: 'm' }, 200], [{ agent: null, model: 'm' }, 200], [{ agent: 'm', model: 'm' }, 200],
+    [{ agent: 'other' }, 403], [{ agent: 'other', model: 'm' }, 400], [{ agent: 'm', model: 'other' }, 400],
+    [{ agent: {} }, 400], [{}, 403],
+  ] as const) t.equal((await ask(named))[0], status, JSON.stringify(named))
+  t.strictSame(asked, [
+    { model: null, agent: 'm', input: 'x' },
+    { agent: 'm', input: 'x' }, { agent: null, model: 'm', input: 'x' }, { agent: 'm', model: 'm', input: 'x' },
+  ])
+  const row = (await books.drain()).get(id!)
+  t.match(row, { model: 'deep', upstreamModel: 'm', costPico: costOf(USED) })
+})

@@ -2,17 +2,19 @@ import fc from 'fast-check'
 import t from 'tap'
 import { JsonScan, scanJson } from '../../src/protocols/json-scan.ts'
 import type { ValidJson } from '../../src/protocols/json-scan.ts'
-import {
-  modelEdits, replaceValues, spliceBytes, withIncludeUsage
-} from '../../src/protocols/splice.ts'
+import { replaceValues, spliceBytes, withIncludeUsage } from '../../src/protocols/splice.ts'
 import type { Edit } from '../../src/protocols/splice.ts'
 import { chunksOf } from './chunks.ts'
 import { objectText } from './json-texts.ts'
 
 const KEYS = ['model', 'stream_options']
 
+function modelEdits(fields: ValidJson['fields'], model: string): Edit[] {
+  return replaceValues(fields.get('model') ?? [], Buffer.from(JSON.stringify(model)))
+}
+
 /** The body with every top-level `model` renamed. */
-function renameModel(body: Buffer, fields: Parameters<typeof modelEdits>[0], model: string): Buffer {
+function renameModel(body: Buffer, fields: ValidJson['fields'], model: string): Buffer {
   return spliceBytes(body, modelEdits(fields, model))
 }
 
