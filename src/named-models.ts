@@ -7,7 +7,7 @@ const MODEL = Buffer.from('model')
 const MODELS = Buffer.from('models')
 /** No request means so many; each takes a while, in which nobody else is served. */
 const MOST_NAMES = 1000
-/** Lists inside of lists; LiteLLM's fallbacks have one inside, and their entries may have some of their own. */
+/** Lists inside of lists: LiteLLM's fallbacks have one, and their entries may have fallbacks of their own. */
 const DEEPEST = 8
 
 /** A model that a request names beside its own. */
@@ -44,7 +44,7 @@ export function* modelsBeside({ bytes, json }: InspectedBody): Generator<NamedMo
 function* namesIn(cursor: JsonCursor, byModel: boolean, depth = 0): Generator<string, void, undefined> {
   if (!cursor.beginArray()) return
   if (depth > DEEPEST) {
-    throw new GatewayError('invalid_json', `the body names models in more than ${DEEPEST} lists in one another`)
+    throw new GatewayError('invalid_json', `the body names models more than ${DEEPEST} lists deep`)
   }
   while (cursor.nextElement()) {
     if (cursor.isString()) yield nameAt(cursor)

@@ -33,7 +33,8 @@ export const MODEL_LISTS = [
 
 const WATCHED = new WatchedKeys(
   [
-    'model', 'agent', 'stream', 'stream_options', 'requests', 'generateContentRequest', 'prompt', ...MODEL_LISTS,
+    'model', 'agent', ...MODEL_LISTS,
+    'stream', 'stream_options', 'requests', 'generateContentRequest', 'prompt',
     // How much is asked for.
     'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens',
     'n', 'best_of', 'candidateCount', 'candidate_count', 'generationConfig', 'generation_config',
@@ -114,9 +115,9 @@ export function inspectJson(
   if (body !== 'any' && json.root !== 'object') {
     throw new GatewayError('invalid_json', `the body must be a JSON object, not ${article(json.root)}`)
   }
-  for (const [name, fields] of json.fields) {
+  for (const [member, fields] of json.fields) {
     if (fields.length <= MOST_TIMES) continue
-    throw new GatewayError('invalid_json', `the body gives '${name}' more than ${MOST_TIMES} times`)
+    throw new GatewayError('invalid_json', `the body gives '${member}' more than ${MOST_TIMES} times`)
   }
   const modelFields = namingFields(json, name)
   const stream = json.fields.get('stream')?.at(-1)

@@ -10,7 +10,6 @@ export interface Edit {
   readonly bytes: Uint8Array
 }
 
-
 const USAGE_KEYS = new WatchedKeys(['include_usage'])
 const TRUE = Buffer.from('true')
 const INCLUDE_USAGE = Buffer.from('"include_usage":true')

@@ -108,7 +108,9 @@ ${priced('m')}`)
   ] as const) t.equal((await ask(named))[0], status, JSON.stringify(named))
   t.strictSame(asked, [
     { model: null, agent: 'm', input: 'x' },
-    { agent: 'm', input: 'x' }, { agent: null, model: 'm', input: 'x' }, { agent: 'm', model: 'm', input: 'x' },
+    { agent: 'm', input: 'x' },
+    { agent: null, model: 'm', input: 'x' },
+    { agent: 'm', model: 'm', input: 'x' },
   ])
   const row = (await books.drain()).get(id!)
   t.match(row, { model: 'deep', upstreamModel: 'm', costPico: costOf(USED) })
