@@ -11,6 +11,7 @@ import { createStreamMeter } from '../metering/stream-meter.ts'
 import type { StreamMeter } from '../metering/stream-meter.ts'
 import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
+import type { EndpointName } from '../protocols/names.ts'
 import { roomFor } from '../forwarding/observe.ts'
 import { billFor, joinBills } from './bill.ts'
 
@@ -22,11 +23,13 @@ const OF_RESPONSES = 'response.'
 const BEFORE = Buffer.from('data: ')
 const BEHIND = Buffer.from('\n\n')
 const LINE_BREAKS = /[\r\n]/g
-/** A longer one is no model's name. */
+/** A longer one is nobody's: neither a model's nor a lane's. */
 const LONGEST_NAME = 256
 
 /** More responses at once than anybody makes: those beyond are taken for one. */
 const MOST_LANES = 256
+/** Bytes of text that each keeps in case it breaks off; longer ones are counted by that sample. */
+const KEPT_OF_LANE = 16 * 1024
 
 /** Nobody knows what was used. */
 const UNKNOWN: Bill = {
@@ -104,7 +107,7 @@ export class MeteredSession implements Session {
     const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
     if (transcript !== null) this.#addTranscript(transcript)
     if (!type.startsWith(OF_RESPONSES)) return
-    const underway = this.#underway.get(lane) ?? { meter: createStreamMeter(name), model: null }
+    const underway = this.#underway.get(lane) ?? { meter: meterOf(name, lane), model: null }
     this.#underway.set(lane, underway)
     underway.model = model ?? underway.model
     // A line break is white space in JSON, and the end of a line of a stream.
@@ -189,6 +192,10 @@ export class MeteredSession implements Session {
   }
 }
 
+function meterOf(endpoint: EndpointName, lane: string): StreamMeter {
+  return createStreamMeter(endpoint, lane === '' ? {} : { keep: KEPT_OF_LANE })
+}
+
 /** What an event tells of itself. */
 interface Heading {
   readonly type: string
@@ -209,7 +216,7 @@ function headingOf(message: Buffer): Heading {
     const isLane = cursor.keyIs(LANE)
     if (HOLDERS.some(name => cursor.keyIs(name)) && cursor.isObject()) model = modelIn(cursor) ?? model
     else if (isType && cursor.isString()) type = textAt(cursor)
-    else if (isLane && cursor.isString()) lane = textAt(cursor)
+    else if (isLane && cursor.isString()) lane = nameAt(cursor) ?? ''
     else cursor.skip()
   }
   return { type, model, lane }
@@ -221,10 +228,16 @@ function modelIn(cursor: JsonCursor): string | null {
   cursor.beginObject()
   while (cursor.nextMember()) {
     const isModel = cursor.keyIs(MODEL) && cursor.isString()
-    if (!isModel) cursor.skip()
-    else if ((model = textAt(cursor)).length > LONGEST_NAME) model = null
+    if (isModel) model = nameAt(cursor)
+    else cursor.skip()
   }
   return model
+}
+
+/** null: too long for one. */
+function nameAt(cursor: JsonCursor): string | null {
+  const name = textAt(cursor)
+  return name.length > LONGEST_NAME ? null : name
 }
 
 function textAt(cursor: JsonCursor): string {

@@ -148,6 +148,16 @@ t.test('more lanes than anybody has are one', async t => {
   t.match(row, { source: 'reported', usage: { outputTokens: 4 * 300 }, costPico: 300n * COST })
 })
 
+t.test('a lane whose name is longer than any has none', async t => {
+  const long = 'x'.repeat(257)
+  const row = await sessionWith(t, [
+    inLane(`${long}a`, 'response.created', { response: { model: 'm' } }),
+    inLane(`${long}a`, 'response.output_text.delta', { delta: 'hello' }),
+    { ...completed('m'), stream_id: `${long}b` },
+  ])
+  t.match(row, { source: 'reported', usage: { outputTokens: 4 } })
+})
+
 /** What no receiver takes, masked frames and a compressed message that is none, once it is asked. */
 async function unreadable(t: Test, extension: string, frames: Buffer): Promise<LedgerRow | undefined> {
   const url = await startRawUpstream(t, socket => {
