@@ -16,5 +16,7 @@ export function isForeignPage(
   if (!URL.canParse(origin)) return true
   const page = new URL(origin)
   if (page.protocol !== 'http:' && page.protocol !== 'https:') return false
-  return page.host !== (authority ?? host) && !LOOPBACK.test(page.hostname)
+  // Proxies write the port that goes without saying, too.
+  const own = URL.parse(`${page.protocol}//${authority ?? host}`)
+  return page.host !== own?.host && !LOOPBACK.test(page.hostname)
 }

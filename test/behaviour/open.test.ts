@@ -20,9 +20,9 @@ routes: [{ to: up }]
 const { host } = new URL(gateway.url)
 const BODY = '{"model":"m"}'
 
-function asked(headers: readonly string[]): Promise<string> {
+function asked(headers: readonly string[], to = host): Promise<string> {
   return rawRequest(gateway.url, [
-    'POST /v1/chat/completions HTTP/1.1', `Host: ${host}`, 'Connection: close',
+    'POST /v1/chat/completions HTTP/1.1', `Host: ${to}`, 'Connection: close',
     `Content-Length: ${BODY.length}`, ...headers, '', BODY,
   ].join('\r\n'))
 }
@@ -57,6 +57,12 @@ for (const headers of [
     t.match(await asked(headers), /^HTTP\/1\.1 200 /)
   })
 }
+
+t.test('the gateway of a page is known by its name, with the usual port or without', async t => {
+  t.match(await asked(['Origin: http://llm.example.com'], 'LLM.example.com:80'), /^HTTP\/1\.1 200 /)
+  t.match(await asked(['Origin: https://llm.example.com'], 'llm.example.com:443'), /^HTTP\/1\.1 200 /)
+  t.match(await asked(['Origin: http://llm.example.com'], 'llm.example.com:8080'), /^HTTP\/1\.1 401 /)
+})
 
 t.test('a WebSocket of another site\'s page is refused', async t => {
   seen = 0
