@@ -13,7 +13,7 @@ export interface Config {
   readonly server: ServerConfig
   readonly console: ConsoleConfig | null
   readonly docs: { readonly listen: Address } | null
-  /** `open` lets anybody in; `keys` (the default) lets nobody in without one. */
+  /** `open` lets anybody in but other sites' pages; `keys` (the default) lets nobody in without one. */
   readonly auth: 'keys' | 'open'
   readonly timeouts: Timeouts
   readonly upstreams: ReadonlyMap<string, Upstream>
