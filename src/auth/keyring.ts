@@ -21,9 +21,12 @@ export function identityOf(key: Key, compile: CompileGlobs): Identity {
   if (key.models === null) return { key, allows: () => true, restricted: false }
   const { models } = key
   const one = compile(models)
-  // To LiteLLM's proxy commas stand between several models: a star may not take in those behind the first.
-  const each = (names: string) => models.includes(names) || names.split(',').every(name => one(name.trim()))
-  const allows = (model: string) => one(model) && (!model.includes(',') || each(model))
+  // To LiteLLM's proxy commas stand between several models: a star may not take in those behind the first,
+  // unless its glob says that they belong to the name, as in those of the simulator.
+  const withCommas = models.filter(glob => glob.includes(','))
+  const whole = withCommas.length === 0 ? () => false : compile(withCommas)
+  const each = (names: string) => names.split(',').every(name => one(name.trim()))
+  const allows = (model: string) => one(model) && (!model.includes(',') || whole(model) || each(model))
   return { key, allows, restricted: true }
 }
 
