@@ -217,6 +217,7 @@ export function asksForParts({ classified, target, req }: Exchange): boolean {
   const query = new URLSearchParams(target.query)
   const inHeader = req.headers['x-goog-fieldmask'] ?? []
   const masks = [query.getAll('fields'), query.getAll('$fields'), inHeader].flat()
-  return masks.map(mask => mask.split(',').map(name => name.trim())).some(names =>
+  // An empty one masks nothing.
+  return masks.filter(mask => mask !== '').map(mask => mask.split(',').map(name => name.trim())).some(names =>
     !names.includes('*') && !(names.includes('usageMetadata') && names.includes('candidates')))
 }

@@ -93,10 +93,13 @@ t.test('an answer of which all is asked for that counts is read', async t => {
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 ${priced('m')}`)
-  const answer = await fetch(
-    `${books.gateway.url}/v1beta/models/m:generateContent?fields=candidates,usageMetadata`,
-    { method: 'POST', headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' }, body: '{}' },
-  )
-  await answer.text()
-  t.match([...(await books.close()).values()][0], { usage: { inputTokens: 7, outputTokens: 1 } })
+  const masks = ['fields=candidates,usageMetadata', 'fields=usageMetadata,*', 'fields=', 'fields=&$fields=']
+  for (const mask of masks) {
+    const answer = await fetch(`${books.gateway.url}/v1beta/models/m:generateContent?${mask}`, {
+      method: 'POST', headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' }, body: '{}',
+    })
+    await answer.text()
+  }
+  const rows = [...(await books.close()).values()]
+  t.strictSame(rows.map(({ usage }) => [usage.inputTokens, usage.outputTokens]), masks.map(() => [7, 1]))
 })
