@@ -19,6 +19,20 @@ export function checkModel(identity: Identity, { isBatch }: Endpoint, model: str
   if (model !== null && !identity.allows(model)) throw notAllowed(model, 'model')
 }
 
+/**
+ * To LiteLLM's proxy commas in a name stand between several models: a key may need each of them. It is one name
+ * where only the simulator gets it, which has its behaviours there, or nobody does.
+ *
+ * @throws GatewayError model_not_allowed
+ */
+export function checkList({ restricted, allowsEach }: Identity, model: string | null, route: Route): void {
+  if (!restricted || model === null || !model.includes(',')) return
+  const { targets, on } = route
+  const isTold = [...targets, on.contextLength, on.contentFilter].some(target =>
+    target !== null && target.model === null && !target.upstream.simulator)
+  if (isTold && !allowsEach(model)) throw notAllowed(model, 'model')
+}
+
 /** How Google's API names a model in a body, in front of what its path has. */
 const RESOURCE = /^(?:.*\/)?(?:m|tunedM)odels\/$/
 

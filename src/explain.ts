@@ -1,4 +1,4 @@
-import { checkModel, modelRequired, routeFor } from './admission.ts'
+import { checkList, checkModel, modelRequired, routeFor } from './admission.ts'
 import { GatewayError, upgradeRequired } from './errors.ts'
 import { identityOf } from './auth/keyring.ts'
 import { compileGlobs } from './config/glob.ts'
@@ -87,8 +87,11 @@ function refusalOf(
 ): GatewayError | null {
   try {
     if (endpoint.modelRequired && model === null) throw modelRequired()
-    if (key) checkModel(identityOf(key, compileGlobs), endpoint, model)
-    const { targets } = routeFor(routes, path, endpoint, model)
+    const identity = key && identityOf(key, compileGlobs)
+    if (identity) checkModel(identity, endpoint, model)
+    const route = routeFor(routes, path, endpoint, model)
+    if (identity) checkList(identity, model, route)
+    const { targets } = route
     const isOpen = endpoint.name !== 'realtime' || targets.some(({ upstream }) => upstream.websocket)
     return isOpen ? null : upgradeRequired('no upstream of the route takes WebSockets')
   } catch (error) {

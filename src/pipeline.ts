@@ -1,4 +1,4 @@
-import { checkBesidePath, checkModel, notAllowed, routeFor, unknownPath } from './admission.ts'
+import { checkBesidePath, checkList, checkModel, notAllowed, routeFor, unknownPath } from './admission.ts'
 import { answerError } from './answer.ts'
 import { ANONYMOUS } from './auth/keyring.ts'
 import { presentedKeys } from './auth/credentials.ts'
@@ -181,11 +181,13 @@ export function admit({ identity, model, classified, body }: Exchange): void {
   checkBesidePath(classified, body)
   if (!identity.restricted || body === null) return
   for (const { model, param } of modelsBeside(body)) {
-    if (!identity.allows(model)) throw notAllowed(model, param)
+    if (!identity.allowsEach(model)) throw notAllowed(model, param)
   }
 }
 
-/** @throws GatewayError model_not_found, unknown_path */
-export function route({ routes }: Gateway, { target, classified, model }: Exchange): Route {
-  return routeFor(routes, target.path, classified.endpoint, model)
+/** @throws GatewayError model_not_found, unknown_path, model_not_allowed */
+export function route({ routes }: Gateway, { target, classified, model, identity }: Exchange): Route {
+  const found = routeFor(routes, target.path, classified.endpoint, model)
+  checkList(identity, model, found)
+  return found
 }

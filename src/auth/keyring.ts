@@ -7,6 +7,8 @@ export interface Identity {
   readonly key: Key | null
   /** May it use the model? */
   allows(model: string): boolean
+  /** The same where a name with commas may stand for several models. */
+  allowsEach(names: string): boolean
   /** Limited to some models: then a request that names none is refused too. */
   readonly restricted: boolean
   /** Nothing limits it, not even what holds for every key; absent = no. */
@@ -18,19 +20,22 @@ type CompileGlobs = (globs: readonly string[]) => (model: string) => boolean
 
 /** A key with its models compiled. */
 export function identityOf(key: Key, compile: CompileGlobs): Identity {
-  if (key.models === null) return { key, allows: () => true, restricted: false }
+  if (key.models === null) return { ...UNRESTRICTED, key }
   const { models } = key
-  const one = compile(models)
-  // To LiteLLM's proxy commas stand between several models: a star may not take in those behind the first,
-  // unless its glob says that they belong to the name, as in those of the simulator.
+  const allows = compile(models)
+  // A star may not take in what stands behind a comma, unless its glob says that it belongs to the name.
   const withCommas = models.filter(glob => glob.includes(','))
   const whole = withCommas.length === 0 ? () => false : compile(withCommas)
-  const each = (names: string) => names.split(',').every(name => one(name.trim()))
-  const allows = (model: string) => one(model) && (!model.includes(',') || whole(model) || each(model))
-  return { key, allows, restricted: true }
+  const each = (names: string) => names.split(',').every(name => allows(name.trim()))
+  const allowsEach = (names: string) =>
+    allows(names) && (!names.includes(',') || whole(names) || each(names))
+  return { key, allows, allowsEach, restricted: true }
 }
 
-export const ANONYMOUS: Identity = { key: null, allows: () => true, restricted: false }
+/** Of a key that is not limited to some models. */
+export const UNRESTRICTED = { allows: () => true, allowsEach: () => true, restricted: false }
+
+export const ANONYMOUS: Identity = { ...UNRESTRICTED, key: null }
 
 /** A change of the keys that are kept outside of the configuration. */
 interface Change {

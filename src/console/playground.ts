@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { UNRESTRICTED } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import { consoleName } from '../config/keys.ts'
 import type { Context } from './context.ts'
@@ -43,5 +44,5 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
 function identityOf({ name, identity }: Session): Identity {
   if (identity !== null) return identity
   const key = Object.freeze({ name: consoleName(name), digest: Buffer.alloc(0), models: null, limits: null })
-  return { key, allows: () => true, restricted: false, unlimited: true }
+  return { ...UNRESTRICTED, key, unlimited: true }
 }

@@ -17,9 +17,12 @@ const upstream = await startUpstream(t, async (req, res) => {
   res.setHeader('content-type', 'application/json').end('{}')
 })
 const gateway = await startTestGateway(t, `
-upstreams: { up: { url: "${upstream.url}", websocket: true } }
+upstreams:
+  up: { url: "${upstream.url}", websocket: true }
+  demo: { simulator: true }
 routes:
-  - { model: fast, to: { upstream: up, model: real } }
+  - { model: [fast, "may-not*"], to: { upstream: up, model: real } }
+  - { model: "may-sim*", to: demo }
   - { to: up }
   - { path: /ws/*, to: up }
 keys:
@@ -84,6 +87,10 @@ t.test('several models in one name, which a LiteLLM proxy takes apart at the com
     t.strictSame(seen, [])
   }
   t.equal((await ask('/v1/chat/completions', '{"model":"may-1, may-2"}', GLOB)).status, 200)
+  t.equal((await ask('/v1/chat/completions', '{"model":"may-not, no"}', GLOB)).status, 200)
+  t.strictSame(seen, ['/v1/chat/completions {"model":"real"}'], 'no upstream sees that name')
+  const simulated = await ask('/v1/chat/completions', '{"model":"may-sim,tokens=2","messages":[]}', GLOB)
+  t.equal(simulated.status, 200, 'the simulator has its behaviours there')
   t.equal((await ask('/v1/chat/completions', '{"model":"may,no"}', ANY)).status, 200)
 })
 
