@@ -2,6 +2,7 @@ import { constants } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { servedBy } from './forwarding/served-by.ts'
 import type { Gateway } from './gateway.ts'
 import { PROTOCOLS } from './protocols/index.ts'
 import { callerShape } from './protocols/model-list.ts'
@@ -10,7 +11,6 @@ import { hasBody } from './proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from './proxy/client.ts'
 import type { ClientRequest } from './proxy/client.ts'
 import { appendVia, ownHeaders } from './proxy/headers.ts'
-import { servedBy } from './forwarding/served-by.ts'
 
 /**
  * Milliseconds in which a client has to take an answer of the gateway's own: of whom there is no telling who

@@ -1,5 +1,6 @@
 import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
+import { toldError } from '../forwarding/told-error.ts'
 import type { End, LedgerRow } from '../ledger/row.ts'
 import { cost } from '../metering/cost.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
@@ -10,7 +11,6 @@ import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import type { Usage } from '../metering/usage.ts'
 import { isSession } from '../protocols/endpoint.ts'
-import { toldError } from '../forwarding/told-error.ts'
 import { add, addCost } from './bill.ts'
 
 /** The ledger's row of an exchange that is settled. */

@@ -1,4 +1,5 @@
 import type { Exchange, Session } from '../exchange.ts'
+import { roomFor } from '../forwarding/observe.ts'
 import type { Gateway } from '../gateway.ts'
 import { JsonCursor } from '../metering/cursor.ts'
 import { InputTranscripts } from '../metering/input-transcripts.ts'
@@ -12,7 +13,6 @@ import type { StreamMeter } from '../metering/stream-meter.ts'
 import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import type { EndpointName } from '../protocols/names.ts'
-import { roomFor } from '../forwarding/observe.ts'
 import { billFor, joinBills } from './bill.ts'
 
 const TYPE = Buffer.from('type')
