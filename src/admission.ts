@@ -1,4 +1,5 @@
 import type { Identity } from './auth/keyring.ts'
+import { everyTarget } from './config/targets.ts'
 import type { Route } from './config/types.ts'
 import { GatewayError } from './errors.ts'
 import type { Classified, Endpoint } from './protocols/endpoint.ts'
@@ -27,9 +28,7 @@ export function checkModel(identity: Identity, { isBatch }: Endpoint, model: str
  */
 export function checkList({ restricted, allowsEach }: Identity, model: string | null, route: Route): void {
   if (!restricted || model === null || !model.includes(',')) return
-  const { targets, on } = route
-  const isTold = [...targets, on.contextLength, on.contentFilter].some(target =>
-    target !== null && target.model === null && !target.upstream.simulator)
+  const isTold = everyTarget(route).some(target => target.model === null && !target.upstream.simulator)
   if (isTold && !allowsEach(model)) throw notAllowed(model, 'model')
 }
 

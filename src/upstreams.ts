@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { everyTarget } from './config/targets.ts'
 import type { Config, Upstream } from './config/types.ts'
 import { createTransport } from './proxy/transport.ts'
 import type { Transport, TransportOptions } from './proxy/transport.ts'
@@ -78,8 +79,7 @@ export function liveUpstreams(
  */
 function longestConnect({ routes, timeouts }: Config, upstream: Upstream): number {
   const own = routes
-    .filter(({ targets, on }) =>
-      [...targets, on.contextLength, on.contentFilter].some(target => target?.upstream === upstream))
+    .filter(route => everyTarget(route).some(target => target.upstream === upstream))
     .map(route => route.timeouts.connect)
   return Math.max(timeouts.connect, ...own) + 1_000
 }

@@ -1,5 +1,6 @@
 import type { Findings } from './findings.ts'
 import { compileGlob, compileGlobs, compileOverlaps } from './glob.ts'
+import { everyTarget } from './targets.ts'
 import type { Config, Route } from './types.ts'
 
 /** Warns of what is allowed but hardly meant. For configurations without an error. */
@@ -23,8 +24,7 @@ function loginsOfOneWorker({ console, ledger, server: { workers } }: Config, fin
 }
 
 function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): void {
-  const used = new Set(routes.flatMap(({ targets, on }) =>
-    [...targets, on.contextLength, on.contentFilter].map(target => target?.upstream.name)))
+  const used = new Set(routes.flatMap(everyTarget).map(({ upstream }) => upstream.name))
   for (const name of upstreams.keys()) {
     if (!used.has(name)) findings.warn(['upstreams', name], 'no route names this upstream', 'key')
   }
