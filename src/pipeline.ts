@@ -14,6 +14,7 @@ import { modelsBeside } from './named-models.ts'
 import { answerModels, answerStatus } from './own-endpoints.ts'
 import { checkSlashes, classifyPath, isApiPath } from './protocols/endpoint.ts'
 import { parseTarget } from './protocols/target.ts'
+import { isNamed } from './proxy/headers.ts'
 import { draftRow } from './settlement/ledger-row.ts'
 import { reserve } from './settlement/reserve.ts'
 import { settle } from './settlement/settle.ts'
@@ -120,11 +121,13 @@ export function open(gateway: Gateway, exchange: Exchange): void {
 function hostLines(rawHeaders: readonly string[]): number {
   let lines = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string
-    if (name.length === 4 && name.toLowerCase() === 'host') lines++
+    if (isNamed(rawHeaders[at] as string, 'host')) lines++
   }
   return lines
 }
+
+/** Tried again, it would be refused again: the SDKs are told so. */
+const FOR_GOOD = { headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' } }
 
 /** @throws GatewayError missing_key, invalid_key; unknown_path where there is nothing to protect */
 export function identify(gateway: Gateway, exchange: Exchange): void {
@@ -142,19 +145,17 @@ export function identify(gateway: Gateway, exchange: Exchange): void {
       return
     }
   }
-  // Tried again, it would be refused again: the SDKs are told so.
-  const headers = { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' }
   if (gateway.config.auth === 'open') {
     if (isForeignPage(exchange.req.headers)) {
       const why = 'the gateway is open, but not to pages of other sites: they have to send a key'
-      throw new GatewayError('missing_key', why, { headers })
+      throw new GatewayError('missing_key', why, FOR_GOOD)
     }
     exchange.identity = ANONYMOUS
     return
   }
-  if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', { headers })
+  if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', FOR_GOOD)
   const places = 'Authorization: Bearer, x-api-key or x-goog-api-key'
-  throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, { headers })
+  throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, FOR_GOOD)
 }
 
 /** @throws GatewayError method_not_allowed, upgrade_required */

@@ -18,10 +18,14 @@ function toldTier(answer: Answer): string | null {
 }
 
 /** Has what is written to the cache a rate of its own, in whichever tier? */
-export function pricesWrites({ price, serviceTiers }: QuotedPrice): boolean {
-  return hasWriteRate(price)
-    || (price.tiers?.some(({ price }) => hasWriteRate(price)) ?? false)
-    || Array.from(serviceTiers?.values() ?? []).some(pricesWrites)
+export function pricesWrites(quoted: QuotedPrice): boolean {
+  return pricesOf(quoted).some(price =>
+    hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false))
+}
+
+/** Of every service tier. */
+function pricesOf({ price, serviceTiers }: QuotedPrice): Price[] {
+  return [price, ...Array.from(serviceTiers?.values() ?? [], tier => tier.price)]
 }
 
 function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
@@ -32,8 +36,8 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
  * What it costs at most, in picodollars, whichever of these it is going to use, and in whichever
  * tier it is going to be served; null = nobody knows.
  */
-export function dearest(usages: readonly Usage[], { price, serviceTiers }: QuotedPrice): bigint | null {
-  const prices = [price, ...Array.from(serviceTiers?.values() ?? [], tier => tier.price)]
+export function dearest(usages: readonly Usage[], quoted: QuotedPrice): bigint | null {
+  const prices = pricesOf(quoted)
   const costs = usages.flatMap(usage => prices.map(price => ceiling(usage, price)))
   return costs.reduce((a, b) => (a === null || b === null || b <= a ? a : b))
 }

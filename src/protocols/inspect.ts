@@ -43,9 +43,6 @@ const WATCHED = new WatchedKeys(
   ['model'],
 )
 
-/** Endpoints at which `agent` may name what is asked in the place of `model`. */
-const NAMES_AGENTS = new Set<EndpointName>(['interactions'])
-
 /** A model's name is a word, not a text: what is longer is nobody's. */
 const MODEL_LENGTH = 256
 
@@ -158,9 +155,10 @@ function countOf(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
+/** Of an interaction `agent` may name what is asked, in the place of `model`. */
 function namingFields({ fields }: ValidJson, name: EndpointName): readonly Field[] {
   const models = fields.get('model') ?? []
-  const agents = NAMES_AGENTS.has(name) ? fields.get('agent') : undefined
+  const agents = name === 'interactions' ? fields.get('agent') : undefined
   if (!agents?.some(isNamed)) return models
   return models.some(isNamed) ? [...models, ...agents] : agents
 }
