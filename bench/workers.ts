@@ -1,26 +1,25 @@
 /**
  * One process beside two workers, limits and ledger on: CPU per request, of all
- * processes together and of the busiest of them, which bounds the rate where cores
- * are free; and requests per second, which on a machine whose cores load and upstream
- * want too tell little of what two workers can do elsewhere. With `core`, all processes of
- * a gateway share one core, and load and upstream have the others: what two workers reach
- * there beside one process is what is left of a core when they are two, each with its own.
+ * processes together and of the busiest of them; and requests per second, which on a
+ * machine whose cores load and upstream want too tell little of what two workers can do
+ * elsewhere. With `slow`, each process of a gateway is kept to a third of a core (needs the
+ * right to make control groups): load and upstream have the rest, so that the rates tell
+ * what two workers do where each has a core and the load comes from elsewhere.
  *
- *   node bench/workers.ts [rounds] [seconds] [connections] [core]
+ *   node bench/workers.ts [rounds] [seconds] [connections] [slow]
  */
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { endAfter, median, printTable, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
+import { keepToShare } from './lib/slow-cores.ts'
 import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
 const seconds = Number(process.argv[3] ?? 3)
 const connections = Number(process.argv[4] ?? 32)
-const isOneCore = process.argv[5] === 'core'
-// Before any is kept from this process.
-const cores = availableParallelism()
-endAfter(80 + rounds * 2 * (seconds + 2))
+const isSlow = process.argv[5] === 'slow'
+endAfter(180 + rounds * 2 * (seconds + 2))
 const upstream = await startScript('upstream', 'upstream.ts')
 const subjects = [
   await startGateway(upstream.port, { name: 'one process' }),
@@ -33,21 +32,20 @@ function family(pid: number): number[] {
   return [pid, ...children.filter(Boolean).map(Number)]
 }
 
-/** Keeps processes, with their threads, to some of the cores. */
-function pin(pids: readonly number[], which: string): void {
-  for (const pid of pids) execFileSync('taskset', ['--all-tasks', '--pid', '--cpu-list', which, String(pid)])
-}
-
-if (isOneCore) {
-  const last = cores - 1
-  pin([process.pid, upstream.pid as number], `0-${last - 1}`)
-  for (const { pid } of subjects) pin(family(pid as number), String(last))
-}
-
-const WARM_UP_MS = 8_000
+/** Of a core, for each process, with `slow`. */
+const SHARE = 1 / 3
+/** What the compiler wants to see before it has made the most of it, of each process that serves. */
+const WARM_UP_REQUESTS = 25_000
 
 const load = requestLoad()
-for (const { port } of subjects) await closedLoop(port, load, connections, WARM_UP_MS)
+for (const [n, { port }] of subjects.entries()) {
+  for (let done = 0; done < (n + 1) * WARM_UP_REQUESTS;) {
+    done += (await closedLoop(port, load, connections, 2000)).units
+  }
+}
+if (isSlow) {
+  for (const { pid } of subjects) for (const each of family(pid as number)) keepToShare(each, SHARE)
+}
 const figures = subjects.map(({ name, port, pid }) => ({
   name, port, pid: pid as number, all: [] as number[], busiest: [] as number[], rates: [] as number[],
 }))
@@ -62,8 +60,8 @@ for (let round = 0; round < rounds; round++) {
   }
 }
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${cores} cores, ${connections} connections, ${rounds} rounds of ${seconds} s` +
-  (isOneCore ? ', each gateway on the last core' : ''))
+  `${availableParallelism()} cores, ${connections} connections, ${rounds} rounds of ${seconds} s` +
+  (isSlow ? ', each process kept to a third of a core' : ''))
 printTable(
   ['', 'us CPU per request', 'of the busiest process', 'requests/s'],
   figures.map(({ name, all, busiest, rates }) => [
@@ -71,8 +69,6 @@ printTable(
   ]),
 )
 const [one, two] = figures
-const gains = isOneCore
-  ? (two?.rates ?? []).map((rate, round) => 2 * rate / (one?.rates[round] ?? Number.NaN))
-  : (one?.all ?? []).map((micros, round) => micros / (two?.busiest[round] ?? Number.NaN))
-console.log(`\n${isOneCore ? 'with a core each' : 'by the busiest'}: ${spread(gains, 2)} x`)
+const gains = (one?.rates ?? []).map((rate, round) => (two?.rates[round] ?? Number.NaN) / rate)
+console.log(`\nrequests/s of two workers beside one process: ${spread(gains, 2)} x`)
 for (const { stop } of [...subjects, upstream]) stop()
