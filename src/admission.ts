@@ -33,7 +33,7 @@ export function checkList({ restricted, allowsEach }: Identity, model: string | 
 }
 
 /** How Google's API names a model in a body, in front of what its path has. */
-const RESOURCE = /^(?:.*\/)?(?:m|tunedM)odels\/$/
+const RESOURCE = /^(?:.*\/)?(?:models|tunedModels|endpoints)\/$/
 
 /**
  * Some read the model from the body before the path (LiteLLM's proxy): the two have to agree.

@@ -17,7 +17,7 @@ const RESERVED = new Set([
 
 /** The version that the client's path begins with, at the end of an upstream's; maybe the endpoint too. */
 const VERSION_AGAIN =
-  /(\/v1(?:beta)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
+  /(\/v1(?:alpha|beta1?)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
 
 /** Where other vendors' chat begins, without a /v1 behind it. */
 const OTHER_VERSION = /^(.*\/(?:v[2-9]|v1(?:beta)?\/openai))\/?$/

@@ -69,10 +69,10 @@ const VERBS = [
   ['batchEmbedContents', 'generate.batch_embed'],
 ] as const
 
-/** The versions of Google's API that serve no other family; its clients are told by a setting which to call. */
-const GENERATE_PREFIXES = ['/v1beta/', '/v1alpha/'] as const
+/** The versions of Google's APIs that serve no other family; clients of Vertex AI call the last. */
+const GENERATE_PREFIX = /^\/v1(?:alpha|beta1?)\//
 
-/** They are forwarded as they are, and below /v1alpha/ and /v1beta/ all others too; of each the path tells the model. */
+/** They are forwarded as they are, and those behind GENERATE_PREFIX too; of each the path tells the model. */
 const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
 
 const OF_A_MODEL: Endpoint = {
@@ -102,12 +102,15 @@ const RAW_VERBS = new Map<string, Endpoint>(
 )
 const COUNT_RAW = /^count-tokens(?::|%3a)rawpredict/
 
-/** Models at Vertex AI, with a project or without one. */
-const PUBLISHED = /^\/v1\/(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/([^/]+)\/models\//
-/** Gemini's interactions in the version that serves other families too; at Vertex AI behind a project. */
-const INTERACTIONS = /^\/v1(?:\/projects\/[^/]+\/locations\/[^/]+)?\/interactions(\/|$)/
+/** Models at Vertex AI, with a project or without, and what an endpoint of the project's own serves. */
+const PUBLISHED =
+  /^\/v1(?:alpha|beta1?)?\/(?:projects\/[^/]+\/locations\/[^/]+\/)?(?:publishers\/([^/]+)\/models|endpoints)\//
+/** Gemini's interactions; at Vertex AI behind a project. */
+const INTERACTIONS =
+  /^\/v1(?:alpha|beta1?)?(?:\/projects\/[^/]+\/locations\/[^/]+)?\/interactions(\/|$)/
 /** Where Gemini's API and Vertex AI speak chat. */
-const CHAT_AT_GOOGLE = /^\/v1(?:beta\/openai|\/projects\/[^/]+\/locations\/[^/]+\/endpoints\/openapi)\//
+const CHAT_AT_GOOGLE =
+  /^\/v1(?:beta\/openai|(?:alpha|beta1?)?\/projects\/[^/]+\/locations\/[^/]+\/endpoints\/openapi)\//
 
 const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
   chat: modelCard('chat'),
@@ -138,21 +141,21 @@ export function classifyPath(path: string): Classified {
   const fixed = FIXED.get(path)
   if (fixed) return fixed
   const plain = path.toLowerCase()
-  const bare = bareOf(plain).replace('/v1alpha/', '/v1beta/')
+  const prefix = GENERATE_PREFIX.exec(plain)?.[0]
+  const bare = prefix === undefined ? bareOf(plain) : `/v1beta/${bareOf(plain).slice(prefix.length)}`
   const interactions = INTERACTIONS.exec(bare)
   const known = FIXED.get(interactions?.[1] === '' ? '/v1beta/interactions' : bare)
   if (known) return known
   if (interactions) return OTHER.generate
   const chat = CHAT_AT_GOOGLE.exec(plain)
   if (chat) return chatPath(path, plain, chat[0])
-  const prefix = GENERATE_PREFIXES.find(one => plain.startsWith(one))
+  const published = PUBLISHED.exec(plain)
+  if (published) return publishedPath(path, plain, published) ?? OTHER[prefix ? 'generate' : 'chat']
   if (prefix) return generatePath(path, plain, prefix) ?? OTHER.generate
   if (plain.startsWith('/v1/tunedmodels/')) return generatePath(path, plain, '/v1/') ?? OTHER.generate
   if (plain.startsWith('/v1/models/')) {
     return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
-  const published = PUBLISHED.exec(plain)
-  if (published) return publishedPath(path, plain, published) ?? OTHER.chat
   const protocol = plain.startsWith('/v1/messages') ? 'messages' : 'chat'
   return (BATCH_PATH.test(plain) ? BATCH : OTHER)[protocol]
 }
@@ -202,7 +205,7 @@ export function namesModelInside(path: string): boolean {
 
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
 export function isApiPath(path: string): boolean {
-  return /^\/v1(?:alpha|beta)?\//i.test(path)
+  return /^\/v1(?:alpha|beta1?)?\//i.test(path)
 }
 
 /** @param plain the path in lower case, as long as it is */
@@ -236,7 +239,10 @@ function verbPath(
   return null
 }
 
-/** Vertex AI's paths are Gemini's behind a project and a publisher; Claude is asked in its own protocol. */
+/**
+ * Vertex AI's paths are Gemini's behind a project and a publisher, or an endpoint; Claude is asked in its own
+ * protocol.
+ */
 function publishedPath(path: string, plain: string, [prefix, publisher]: RegExpExecArray): Classified | null {
   const modelStart = prefix.length
   if (publisher === 'anthropic' && COUNT_RAW.test(plain.slice(modelStart))) {
@@ -245,8 +251,9 @@ function publishedPath(path: string, plain: string, [prefix, publisher]: RegExpE
   const verbs = publisher === 'anthropic' ? RAW_VERBS : PUBLISHED_VERBS
   const known = verbPath(path, plain, modelStart, verbs)
   if (known || plain.length === modelStart) return known
-  const colon = plain.lastIndexOf(':')
-  if (colon === modelStart) return null
+  const isEndpoint = publisher === undefined
+  const colon = Math.max(plain.lastIndexOf(':'), isEndpoint ? plain.lastIndexOf('%3a') : -1)
+  if (colon === modelStart || (isEndpoint && colon < modelStart)) return null
   return colon > modelStart ? named(OF_A_MODEL, path, modelStart, colon)
     : named(OPERATION, path, modelStart, path.length)
 }

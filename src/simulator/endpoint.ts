@@ -51,6 +51,7 @@ const FIXED: ReadonlyMap<string, Endpoint> = new Map(Object.entries({
   '/v1/models': { methods: READ, wants: 'any', answer: listModels },
   '/v1beta/models': { methods: READ, wants: 'any', answer: listModels },
   '/v1alpha/models': { methods: READ, wants: 'any', answer: listModels },
+  '/v1beta1/models': { methods: READ, wants: 'any', answer: listModels },
 } satisfies Record<string, Endpoint>))
 
 const VERBS: ReadonlyMap<string, Endpoint> = new Map(Object.entries({
@@ -70,7 +71,7 @@ const OTHER: Endpoint = { methods: null, wants: 'any', answer: otherPath }
  *
  * @param path without its query
  * @throws Refusal 400 for a path that cannot be decoded, 404 outside /v1,
- *   /v1beta and /v1alpha, 405 with `allow`
+ *   /v1beta, /v1alpha and /v1beta1, 405 with `allow`
  */
 export function locate(method: string, path: string): Located {
   const located = find(method, path)
@@ -98,13 +99,17 @@ function find(method: string, path: string): Located | null {
   const verb = method === 'POST' ? verbOf(path) : null
   if (verb) return { endpoint: verb.endpoint, model: decode(verb.model) }
   if (path.startsWith('/v1/files/')) return { endpoint: FILE, model: '' }
-  const model = /^\/v1(?:alpha|beta)?\/models\/(.+)$/.exec(path)?.[1]
+  const model = /^\/v1(?:alpha|beta1?)?\/(?:publishers\/[^/]+\/)?models\/(.+)$/.exec(path)?.[1]
   if (model !== undefined && method !== 'POST') return { endpoint: MODEL, model: decode(model) }
-  return /^\/v1(?:alpha|beta)?\//.test(path) ? { endpoint: OTHER, model: '' } : null
+  return /^\/v1(?:alpha|beta1?)?\//.test(path) ? { endpoint: OTHER, model: '' } : null
 }
 
+/** Vertex AI's have a project in front, a publisher, or both. */
+const VERB =
+  /^\/v1(?:alpha|beta1?)?\/(?:projects(?:\/[^/]+){3}\/)?(?:publishers\/[^/]+\/)?(?:m|tunedM)odels\/(.+):(\w+)$/
+
 function verbOf(path: string): { endpoint: Endpoint; model: string } | null {
-  const match = /^\/v1(?:alpha|beta)?\/(?:models|tunedModels)\/(.+):(\w+)$/.exec(path)
+  const match = VERB.exec(path)
   const endpoint = match && VERBS.get(match[2]!)
   return endpoint ? { endpoint, model: match[1]! } : null
 }

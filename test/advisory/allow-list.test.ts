@@ -52,6 +52,35 @@ t.test('the model in the path of a verb that is not known by name, with another 
   t.equal((await ask('/v1beta/models/no:predict', '{"instances":[]}', ANY)).status, 200)
 })
 
+t.test('a model in a path of Vertex AI, however it is spelled, with another in the body', async t => {
+  const project = '/v1beta1/projects/p/locations/l'
+  for (const path of [
+    '/v1beta1/publishers/google/models/no:generateContent',
+    '/V1BETA1/Publishers/Google/Models/no:GENERATECONTENT',
+    '/v1beta1//publishers/google//models/no:generateContent/',
+    '/v1beta1/publishers/google/models/no%3AgenerateContent;x=1',
+    '/%76%31beta1/publ%69shers/google/models/%6Eo:generateContent',
+    '/v1beta1/publishers/google/models/no;may:generateContent',
+    `${project}/publishers/google/models/no:streamGenerateContent`,
+    `${project}/publishers/google/models/no:unheardOf`,
+    `${project}/publishers/anthropic/models/no:rawPredict`,
+    `${project}/endpoints/no:generateContent`,
+    `${project}/endpoints/no%3aunheardOf`,
+    '/v1beta1/models/no:generateContent',
+  ]) {
+    const { status, text } = await ask(path, '{"model":"may"}')
+    t.equal(status, 403, path)
+    t.match(text, /may not use the model 'no/)
+    t.strictSame(seen, [])
+  }
+  t.equal((await ask(`${project}/endpoints/openapi/chat/completions`, '{"model":"no"}')).status, 403)
+  t.equal((await ask(`${project}/batchPredictionJobs`, '{"model":"publishers/google/models/no"}')).status, 403)
+  t.equal((await ask(`${project}/endpoints/fast:predict`, '{"instances":[]}')).status, 200)
+  t.strictSame(seen, [`${project}/endpoints/real:predict {"instances":[]}`])
+  const named = `{"model":"${project.slice('/v1beta1/'.length)}/endpoints/may"}`
+  t.equal((await ask(`${project}/endpoints/may:generateContent`, named)).status, 200)
+})
+
 t.test('the key of the model in another case, which upstreams written in Go take for the same', async t => {
   for (const body of [
     '{"model":"may","Model":"no"}', '{"MODEL":"no","model":"may"}', '{"model":"may","mo\\u0044el":"no"}',

@@ -8,6 +8,7 @@ const summary = (path: string) => {
 }
 
 const VERTEX = '/v1/projects/p/locations/l/publishers'
+const BETA = '/v1beta1/projects/p/locations/l'
 
 t.test('each path is known by name', async t => {
   const cases: [string, string, string, string | null][] = [
@@ -90,12 +91,35 @@ t.test('each path is known by name', async t => {
     [`${VERTEX}/google/models/:generateContent`, 'other', 'chat', null],
     ['/v1/publishers/google/models/m:generateContent', 'generate.content', 'generate', 'm'],
     ['/v1/projects/p/locations/l/endpoints/openapi/chat/completions', 'chat.completions', 'chat', null],
-    ['/v1/projects/p/locations/l/endpoints/1:predict', 'other', 'chat', null],
+    ['/v1/projects/p/locations/l/endpoints/1:predict', 'other', 'generate', '1'],
+    ['/v1/projects/p/locations/l/endpoints/1:generateContent', 'generate.content', 'generate', '1'],
+    ['/v1/projects/p/locations/l/endpoints/1%3ArawPredict', 'other', 'generate', '1'],
+    ['/v1/projects/p/locations/l/endpoints/1', 'other', 'chat', null],
     ['/v1alpha/models', 'models.list', 'generate', null],
     ['/v1alpha/models/m', 'models.get', 'generate', 'm'],
     ['/v1alpha/models/m:generateContent', 'generate.content', 'generate', 'm'],
     ['/v1alpha/models/m:unheardOf', 'other', 'generate', 'm'],
     ['/v1alpha/auth_tokens', 'other', 'generate', null],
+    ['/v1beta1/publishers/google/models/m:generateContent', 'generate.content', 'generate', 'm'],
+    ['/v1beta1/publishers/google/models/m:predict', 'other', 'generate', 'm'],
+    ['/v1beta1/publishers/google/models/m:fetchPredictOperation', 'generate.operation', 'generate', 'm'],
+    ['/v1beta1/publishers/google/models/m', 'generate.operation', 'generate', 'm'],
+    ['/v1beta1/publishers/google/models', 'other', 'generate', null],
+    ['/v1beta1/publishers/google/models/', 'other', 'generate', null],
+    ['/v1beta1/publishers/anthropic/models/c@2:rawPredict', 'messages', 'messages', 'c@2'],
+    [`${BETA}/publishers/anthropic/models/count-tokens:rawPredict`, 'messages.count_tokens', 'messages', null],
+    [`${BETA}/publishers/google/models/m:streamGenerateContent`, 'generate.stream', 'generate', 'm'],
+    [`${BETA}/endpoints/openapi/chat/completions`, 'chat.completions', 'chat', null],
+    [`${BETA}/endpoints/1:streamGenerateContent`, 'generate.stream', 'generate', '1'],
+    [`${BETA}/endpoints/1`, 'other', 'generate', null],
+    [`${BETA}/interactions`, 'interactions', 'generate', null],
+    [`${BETA}/interactions/i`, 'other', 'generate', null],
+    [`${BETA}/batchPredictionJobs`, 'other', 'generate', null],
+    ['/v1beta1/interactions', 'interactions', 'generate', null],
+    ['/v1beta1/models', 'models.list', 'generate', null],
+    ['/v1beta1/models/m:generateContent', 'generate.content', 'generate', 'm'],
+    ['/v1beta1/cachedContents', 'other', 'generate', null],
+    ['/v1beta10/cachedContents', 'other', 'chat', null],
     ['/v1/files', 'other', 'chat', null],
     ['/api/status', 'status', 'chat', null],
     ['/', 'other', 'chat', null],
@@ -123,6 +147,9 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
   for (const path of [
     '/V1/Projects/p/Locations/l/Publishers/Google/Models/M:GenerateContent',
     '/v1/publishers/google/models/M%3Ageneratecontent/',
+    '/V1Beta1/Publishers/Google/Models/M:GenerateContent;x=1',
+    '/v1beta1/publishers/google/models/M%3agenerateContent',
+    `${BETA.toUpperCase()}/ENDPOINTS/M:generatecontent/`,
   ]) t.strictSame(summary(path), ['generate.content', 'generate', 'M'], path)
   const raw = '/v1/publishers/Anthropic/models/M:RAWpredict;x=1'
   t.strictSame(summary(raw), ['messages', 'messages', 'M'])
@@ -137,7 +164,8 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
 t.test('the model stands where it is said to stand', async () => {
   const word = fc.stringMatching(/^[a-zA-Z0-9._-]{1,20}$/)
   const prefixes = fc.constantFrom(
-    '/v1/models/', '/v1beta/models/', '/v1alpha/models/', `${VERTEX}/google/models/`,
+    '/v1/models/', '/v1beta/models/', '/v1alpha/models/', '/v1beta1/models/', `${VERTEX}/google/models/`,
+    `${BETA}/publishers/google/models/`,
   )
   fc.assert(fc.property(word, prefixes, fc.constantFrom(':generateContent', ''), (model, prefix, verb) => {
     const path = prefix + model + verb
@@ -153,8 +181,8 @@ t.test('every path gets an answer', async () => {
 })
 
 t.test('what is behind the API prefixes is the API', async t => {
-  for (const path of ['/v1/x', '/v1beta/x', '/v1alpha/x', '/v1/']) t.ok(isApiPath(path), path)
-  for (const path of ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/api/status', '/x/v1/y']) {
+  for (const path of ['/v1/x', '/v1beta/x', '/v1alpha/x', '/v1beta1/x', '/v1/']) t.ok(isApiPath(path), path)
+  for (const path of ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/v1beta12/y', '/api/status', '/x/v1/y']) {
     t.notOk(isApiPath(path), path)
   }
 })
