@@ -2,7 +2,7 @@ import { modelRequired } from './admission.ts'
 import { GatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import type { Endpoint } from './protocols/endpoint.ts'
+import type { BodyKind, Endpoint } from './protocols/endpoint.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, oneModel, opaqueBody,
 } from './protocols/inspect.ts'
@@ -11,6 +11,8 @@ import type { JsonScan } from './protocols/json-scan.ts'
 import { queryModel } from './protocols/query.ts'
 import { decodeBody, hasBody, readBody } from './proxy/body.ts'
 import { contentCoding } from './proxy/head.ts'
+
+const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 
 /** How the body of a request is read. */
 interface Intake {
@@ -43,7 +45,7 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<vo
       exchange.body = inspect(intake, bytes, encoding === null ? null : raw, endpoint)
     }
   }
-  if (exchange.body === null && endpoint.body !== 'none' && endpoint.body !== 'any') {
+  if (exchange.body === null && !MAY_BE_EMPTY.has(endpoint.body)) {
     throw new GatewayError('empty_body', 'the request has no body')
   }
   exchange.model = modelOf(exchange)

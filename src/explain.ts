@@ -68,7 +68,7 @@ export function explain(config: Config, question: Question): Explanation {
   }
   const routes = new RouteTable(config.routes, compileGlobs)
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
-    const why = 'outside of /v1, /v1alpha, /v1beta and /v1beta1 a route has to name the path'
+    const why = 'outside of /v1, /v1alpha, /v1beta, /v1beta1, /upload and /download a route has to name the path'
     const refusal = new GatewayError('unknown_path', why)
     return { classified, model, own: false, refusal, steps: [], candidates: [] }
   }

@@ -16,7 +16,8 @@ export function httpApiPage(api: OpenAPIV3_1.Document): string {
 For machines: <a href="../openapi.json" target="_self">openapi.json</a> (OpenAPI 3.1).
 
 ${plain(api.info.description ?? '')} Any other path under \`/v1\`, \`/v1beta\`, \`/v1beta1\` or
-\`/v1alpha\` is forwarded as it is if a route takes it, and a path elsewhere if a route names it. A \`GET\` may also be a
+\`/v1alpha\`, and behind \`/upload\` or \`/download\` (Gemini's files), is forwarded as it is if a route takes it, and a
+path elsewhere if a route names it. A \`GET\` may also be a
 \`HEAD\`. What stands under \`/v1beta\` is served under \`/v1alpha\` and \`/v1beta1\` too, and what stands under
 \`/v1beta/models/{model}:\` under \`/v1/models/{model}:\` and, as Vertex AI has it, behind a project, a publisher, or both.
 

@@ -1,8 +1,8 @@
 import { GatewayError } from '../errors.ts'
 import type { EndpointName, ProtocolName } from './names.ts'
 
-/** What the request body of an endpoint is due to be. */
-export type BodyKind = 'json' | 'form' | 'json_or_form' | 'any' | 'none'
+/** What the request body of an endpoint is due to be; bytes are not looked into, whatever they are called. */
+export type BodyKind = 'json' | 'form' | 'json_or_form' | 'any' | 'bytes' | 'none'
 
 export interface Endpoint {
   readonly name: EndpointName
@@ -104,7 +104,7 @@ const COUNT_RAW = /^count-tokens(?::|%3a)rawpredict/
 
 /** Models at Vertex AI, with a project or without, and what an endpoint of the project's own serves. */
 const PUBLISHED =
-  /^\/v1(?:alpha|beta1?)?\/(?:projects\/[^/]+\/locations\/[^/]+\/)?(?:publishers\/([^/]+)\/models|endpoints)\//
+  /^\/v1(?:alpha|beta1?)?\/(?:projects(?:\/[^/]+){3}\/)?(?:publishers\/([^/]+)\/models|endpoints)\//
 /** Gemini's interactions; at Vertex AI behind a project. */
 const INTERACTIONS =
   /^\/v1(?:alpha|beta1?)?(?:\/projects\/[^/]+\/locations\/[^/]+)?\/interactions(\/|$)/
@@ -122,6 +122,10 @@ const OTHER: Record<ProtocolName, Classified> = {
   messages: inPath(other('messages')),
   generate: inPath(other('generate')),
 }
+
+/** Files of Gemini's on their way: its client calls the pieces of any of them JSON. */
+const MEDIA = inPath({ ...other('generate'), body: 'bytes', modelIn: 'none' })
+const MEDIA_PATH = /^\/(?:up|down)load\/v1(?:alpha|beta1?)?\//
 
 const BATCH: Record<'chat' | 'messages', Classified> = {
   chat: inPath({ ...other('chat'), isBatch: true }),
@@ -156,6 +160,7 @@ export function classifyPath(path: string): Classified {
   if (plain.startsWith('/v1/models/')) {
     return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
+  if (MEDIA_PATH.test(plain)) return MEDIA
   const protocol = plain.startsWith('/v1/messages') ? 'messages' : 'chat'
   return (BATCH_PATH.test(plain) ? BATCH : OTHER)[protocol]
 }
@@ -205,7 +210,7 @@ export function namesModelInside(path: string): boolean {
 
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
 export function isApiPath(path: string): boolean {
-  return /^\/v1(?:alpha|beta1?)?\//i.test(path)
+  return /^\/(?:(?:up|down)load\/)?v1(?:alpha|beta1?)?\//i.test(path)
 }
 
 /** @param plain the path in lower case, as long as it is */

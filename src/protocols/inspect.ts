@@ -61,6 +61,7 @@ const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1'
  * @throws GatewayError wrong_content_type
  */
 export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
+  if (kind === 'bytes') return 'opaque'
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const isJson = type === 'application/json' || type.endsWith('+json')
   const isForm = type === 'multipart/form-data'

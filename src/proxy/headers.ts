@@ -43,6 +43,9 @@ const NEVER_DOWN = new Set([
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts',
 ])
 
+/** Where Google takes the bytes of an upload that was started: the start's key may stand in it. */
+const UPLOAD_ADDRESSES = new Set(['x-goog-upload-url', 'x-goog-upload-control-url'])
+
 /** What a browser would keep, or act on, for the console's own origin, when an answer comes from there. */
 const FOR_BROWSERS = new Set([
   'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
@@ -145,11 +148,16 @@ export function headersDown(raw: RawHeaders, { own, httpVersion, filtered }: Dow
     if (own.limits.length > 0 && RATE_HEADER.test(lower)) continue
     // HTTP/2's :status, and whatever the upstream's Connection header names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
-    out.push(name, value)
+    out.push(name, UPLOAD_ADDRESSES.has(lower) ? withoutKey(value) : value)
   }
   ownHeaders(own, out)
   out.push('via', appendVia(via, httpVersion))
   return out
+}
+
+/** The operator's credential is not told. */
+function withoutKey(address: string): string {
+  return address.replace(/(?<=[?&])key=[^&#]*&?/gi, '').replace(/[?&](?=#|$)/, '')
 }
 
 export interface DownHeaders {

@@ -120,6 +120,10 @@ t.test('each path is known by name', async t => {
     ['/v1beta1/models/m:generateContent', 'generate.content', 'generate', 'm'],
     ['/v1beta1/cachedContents', 'other', 'generate', null],
     ['/v1beta10/cachedContents', 'other', 'chat', null],
+    ['/upload/v1beta/files', 'other', 'generate', null],
+    ['/upload/v1beta/models/m:generateContent', 'other', 'generate', null],
+    ['/download/v1beta/files/f:download', 'other', 'generate', null],
+    ['/upload/files', 'other', 'chat', null],
     ['/v1/files', 'other', 'chat', null],
     ['/api/status', 'status', 'chat', null],
     ['/', 'other', 'chat', null],
@@ -181,8 +185,9 @@ t.test('every path gets an answer', async () => {
 })
 
 t.test('what is behind the API prefixes is the API', async t => {
-  for (const path of ['/v1/x', '/v1beta/x', '/v1alpha/x', '/v1beta1/x', '/v1/']) t.ok(isApiPath(path), path)
-  for (const path of ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/v1beta12/y', '/api/status', '/x/v1/y']) {
+  for (const path of ['/v1/x', '/v1beta/x', '/v1alpha/x', '/v1beta1/x', '/v1/', '/upload/v1/x']) t.ok(isApiPath(path), path)
+  const others = ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/v1beta12/y', '/api/status', '/upload/x', '/x/v1/y']
+  for (const path of others) {
     t.notOk(isApiPath(path), path)
   }
 })
