@@ -7,7 +7,7 @@ import type { Reservation } from './limits/types.ts'
 import type { QuotedPrice } from './metering/prices.ts'
 import type { Answer, Bill } from './metering/settle.ts'
 import type { Share } from './metering/share.ts'
-import { classifyPath } from './protocols/endpoint.ts'
+import { classifyPath, isChatAtGoogle } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
 import type { RequestTarget } from './protocols/target.ts'
@@ -197,6 +197,8 @@ export class Exchange {
   }
 }
 
+const GOOGLES = /(?:^|\.)googleapis\.com$/
+
 /** Does the client expect an answer as Server-Sent Events? */
 export function asksForEvents({ stream, classified, target }: Exchange): boolean {
   if (classified.endpoint.name !== 'generate.stream') return stream
@@ -211,13 +213,21 @@ export function isUntold({ stream }: Exchange, { contentType }: AnswerHead): boo
 /**
  * Google's APIs leave out of an answer what its request does not ask for: the usage as well, or the mark of
  * a stream's end. Source: cloud.google.com/apis/docs/system-parameters.
+ *
+ * @returns the masks by which it asks for parts alone; usually none
  */
-export function asksForParts({ classified, target, req }: Exchange): boolean {
-  if (classified.endpoint.protocol !== 'generate') return false
-  const query = new URLSearchParams(target.query)
+export function masksOf({ classified, target, req, candidate }: Exchange): readonly string[] {
+  const { protocol } = classified.endpoint
   const inHeader = req.headers['x-goog-fieldmask'] ?? []
-  const masks = [query.getAll('fields'), query.getAll('$fields'), inHeader].flat()
+  if (target.query === '' && inHeader.length === 0) return []
+  const isChat = protocol === 'chat'
+    && (isChatAtGoogle(target.path) || GOOGLES.test(candidate?.upstream.url?.hostname ?? ''))
+  if (protocol !== 'generate' && !isChat) return []
+  const query = new URLSearchParams(target.query)
+  const needed = isChat ? ['usage', 'choices'] : ['usageMetadata', 'candidates']
   // An empty one masks nothing.
-  return masks.filter(mask => mask !== '').map(mask => mask.split(',').map(name => name.trim())).some(names =>
-    !names.includes('*') && !(names.includes('usageMetadata') && names.includes('candidates')))
+  return [query.getAll('fields'), query.getAll('$fields'), inHeader].flat().filter(mask => {
+    const names = new Set(mask.split(',').map(name => name.trim()))
+    return mask !== '' && !names.has('*') && !needed.every(name => names.has(name))
+  })
 }

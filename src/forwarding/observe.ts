@@ -1,7 +1,8 @@
 import { decoded, legible } from '../decoded.ts'
-import { asksForParts, isUntold } from '../exchange.ts'
+import { isUntold, masksOf } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
+import { readBodyUsage } from '../metering/body.ts'
 import { Room } from '../metering/room.ts'
 import type { TakeRoom } from '../metering/room.ts'
 import type { Answer } from '../metering/settle.ts'
@@ -31,8 +32,16 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   // The upstream's refusals are nobody's usage.
   if (head.status >= 400) return new ErrorReader(exchange, head)
   if (head.status < 200 || head.status >= 300) return null
+  const masks = isText(exchange.classified.endpoint.name) ? masksOf(exchange) : []
+  if (masks.length === 0) return observeAll(gateway, exchange, head)
+  // What it tells of the usage may be a part of that.
+  if (masks.some(mask => /usage|\*/i.test(mask))) return collectNothing(exchange)
+  const observer = observeAll(gateway, exchange, head)
+  return observer && new MaskedObserver(exchange, observer)
+}
+
+function observeAll(gateway: Gateway, exchange: Exchange, head: AnswerHead): Observer | null {
   const endpoint = exchange.classified.endpoint.name
-  if (isText(endpoint) && asksForParts(exchange)) return collectNothing(exchange)
   if (isEventStream(head) || endpoint === 'generate.stream' || isUntold(exchange, head)) {
     // Compressed against our asking, its bytes pass unread.
     if (head.coding !== null) return collectNothing(exchange)
@@ -152,6 +161,47 @@ class BodyCollector implements Observer {
     this.#room.hold(0)
     this.#exchange.answer = DELIVERED
     this.#pieces = null
+  }
+}
+
+/**
+ * Of an answer of which the request asked for other parts than its usage: where that is there, the mask
+ * was ignored, and all is as it would be without one. Otherwise nobody knows what is missing.
+ */
+class MaskedObserver implements Observer {
+  readonly filter: Observer['filter']
+  readonly terminated = null
+  readonly atBoundary = false
+  readonly #exchange: Exchange
+  readonly #inner: Observer
+  /** A stream's; a whole answer is there at its end. */
+  readonly #answer: Answer | null
+
+  constructor(exchange: Exchange, inner: Observer) {
+    this.#exchange = exchange
+    this.#inner = inner
+    this.filter = inner.filter
+    this.#answer = exchange.answer?.kind === 'stream' ? exchange.answer : null
+    exchange.answer = NOT_YET
+  }
+
+  push(chunk: Buffer): void {
+    this.#inner.push(chunk)
+    this.#exchange.answer = DELIVERED
+  }
+
+  end(): void {
+    const delivered = this.#exchange.answer
+    this.#inner.end()
+    const answer = this.#answer ?? this.#exchange.answer
+    this.#exchange.answer = this.#tells(answer) ? answer : delivered
+  }
+
+  #tells(answer: Answer | null): boolean {
+    if (answer === null || answer.kind === 'none') return false
+    const { name } = this.#exchange.classified.endpoint
+    const reading = answer.kind === 'stream' ? answer.meter.reading() : readBodyUsage(name, answer.body)
+    return reading !== null && reading.usage.inputTokens !== null && reading.usage.outputTokens !== null
   }
 }
 

@@ -208,6 +208,11 @@ export function namesModelInside(path: string): boolean {
   return path.toLowerCase().includes('bidigeneratecontent')
 }
 
+/** Is it a path of the chat family's as Google has them? */
+export function isChatAtGoogle(path: string): boolean {
+  return CHAT_AT_GOOGLE.test(path.toLowerCase())
+}
+
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
 export function isApiPath(path: string): boolean {
   return /^\/(?:(?:up|down)load\/)?v1(?:alpha|beta1?)?\//i.test(path)

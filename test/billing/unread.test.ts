@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { KEY } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
-import { openBooks, priced } from './books.ts'
+import { costOf, openBooks, priced } from './books.ts'
 import type { Books } from './books.ts'
 
 const EVENTS = 'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n'
@@ -103,3 +103,51 @@ ${priced('m')}`)
   const rows = [...(await books.close()).values()]
   t.strictSame(rows.map(({ usage }) => [usage.inputTokens, usage.outputTokens]), masks.map(() => [7, 1]))
 })
+
+const CHAT = '{"choices":[{"delta":{"content":"hi"},"message":{"content":"hi"},"finish_reason":"stop"}]'
+const USED = { input: 7, output: 1 }
+const CHAT_USAGE = ',"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}}'
+const PART = '{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]'
+const PART_USAGE = ',"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":1,"totalTokenCount":8}}'
+for (const [path, query, headers, isIgnored] of [
+  ['/v1beta/models/m:generateContent', '?fields=candidates', {}, true],
+  ['/v1beta/models/m:generateContent', '', { 'x-goog-fieldmask': 'candidates.content' }, true],
+  ['/v1beta/models/m:streamGenerateContent', '?alt=sse&fields=candidates', {}, true],
+  ['/v1beta/models/m:streamGenerateContent', '?alt=sse&$fields=candidates', {}, false],
+  ['/v1beta/models/m:generateContent', '?fields=candidates,usageMetadata(promptTokenCount)', {}, false],
+  ['/v1beta/models/m:generateContent', '?fields=candidates,*/promptTokenCount', {}, false],
+  ['/v1beta/openai/chat/completions', '?fields=choices', {}, true],
+  ['/v1beta/openai/chat/completions', '?fields=choices', {}, false],
+  ['/v1beta/openai/chat/completions', '?%24fields=choices,usage.prompt_tokens', {}, false],
+  ['/v1/chat/completions', '?fields=choices', {}, true],
+] as const) {
+  for (const stream of path.includes('openai') ? [false, true] : [path.includes('stream')]) {
+    const what = `${path}${query}${stream ? ', streamed' : ''}`
+    const told = isIgnored ? 'ignored: the usage that is there is' : 'not: nothing is'
+    t.test(`a mask that is ${told} read: ${what}`, async t => {
+      const upstream = await startUpstream(t, (req, res) => {
+        void bodyOf(req).then(() => {
+          const [part, usage] = path.includes('chat') ? [CHAT, CHAT_USAGE] : [PART, PART_USAGE]
+          const isTold = isIgnored || /usage|\*/.test(query)
+          const answer = isTold ? part + usage : `${part}}`
+          res.setHeader('content-type', stream ? 'text/event-stream' : 'application/json')
+          res.end(stream ? `data: ${answer}\n\n${path.includes('chat') ? 'data: [DONE]\n\n' : ''}` : answer)
+        })
+      })
+      const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+${priced('m')}`)
+      const answer = await fetch(books.gateway.url + path + query, {
+        method: 'POST',
+        headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ model: 'm', stream, messages: [], contents: [] }),
+      })
+      t.match(await answer.text(), /"hi"/)
+      const [row] = [...(await books.drain()).values()]
+      t.match(row, isIgnored
+        ? { end: 'complete', source: 'reported', usage: { outputTokens: 1 }, costPico: costOf(USED) }
+        : { end: 'complete', usage: { outputTokens: null }, costPico: null })
+    })
+  }
+}
