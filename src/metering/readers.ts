@@ -64,15 +64,27 @@ function readChat(usage: JsonObject, f: Figures): Usage {
   // DeepSeek and Moonshot report cache hits at the top.
   const cached = prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens
   const outputTokens = f.needed(usage.completion_tokens)
-  const unexplained = besides(usage.total_tokens, inputTokens, outputTokens)
+  const reasoning = completion.reasoning_tokens ?? usage.reasoning_tokens
+  const unexplained = isOfSearch(usage)
+    ? f.count(reasoning) : besides(usage.total_tokens, inputTokens, outputTokens)
   // Where it may be what was cached, or Mistral's sound, it is not taken for thoughts that nobody told.
   const isThought = (cached ?? usage.prompt_audio_seconds ?? null) === null
-  const { reasoning_tokens: told = isThought ? unexplained : null } = completion
+  const details = { ...completion, reasoning_tokens: reasoning ?? (isThought ? unexplained : null) }
   return {
     ...blankUsage(),
     ...splitInput(f, inputTokens, cached, prompt),
-    ...splitOutput(f, outputTokens, { ...completion, reasoning_tokens: told }, unexplained),
+    ...splitOutput(f, outputTokens, details, unexplained),
   }
+}
+
+/**
+ * Perplexity's, whose reasoning is beside the completion and in no total; at SGLang, which tells it in the same
+ * place, it is a part.
+ *
+ * Source: Perplexity's API reference, "UsageInfo", and its pricing of Sonar Deep Research.
+ */
+function isOfSearch({ num_search_queries: searches, citation_tokens: citations }: JsonObject): boolean {
+  return (searches ?? citations ?? null) !== null
 }
 
 /** The responses protocol: as chat, under other names. */

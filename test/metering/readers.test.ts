@@ -123,6 +123,29 @@ t.test('chat: a total that is the sum of all three puts the reasoning beside the
   )
 })
 
+t.test('chat: reasoning at the top: beside the completion at Perplexity, in it at SGLang', async t => {
+  const read = (usage: object) => readUsage('chat.completions', usage)
+  const research = {
+    prompt_tokens: 33, completion_tokens: 7163, total_tokens: 7196, search_context_size: 'low',
+    citation_tokens: 20016, num_search_queries: 18, reasoning_tokens: 73_997,
+    cost: { input_tokens_cost: 0, output_tokens_cost: 0.057, reasoning_tokens_cost: 0.222, total_cost: 0.409 },
+  }
+  const used = sound({ inputTokens: 33, outputTokens: 81_160, reasoningTokens: 73_997 })
+  t.strictSame(read(research), used)
+  t.strictSame(read({ ...research, total_tokens: 33 + 7163 + 73_997 }), used)
+  t.strictSame(read({ ...research, total_tokens: 33 + 7163 + 20_016 + 73_997 }), used, 'whatever is in the total')
+  t.strictSame(
+    read({ prompt_tokens: 5, completion_tokens: 9, total_tokens: 20, citation_tokens: 6 }),
+    sound({ inputTokens: 5, outputTokens: 9 }),
+    'what is besides in the total are the citations',
+  )
+  t.strictSame(
+    read({ prompt_tokens: 5, completion_tokens: 9, total_tokens: 14, reasoning_tokens: 4 }),
+    sound({ inputTokens: 5, outputTokens: 9, reasoningTokens: 4 }),
+  )
+  t.equal(read({ ...research, reasoning_tokens: -1 })?.suspect, true)
+})
+
 t.test('chat: thoughts that are in the total alone, as Gemini has them there, are output', async t => {
   const gemini = { prompt_tokens: 20, completion_tokens: 424, total_tokens: 1016 }
   const read = (more: object) => readUsage('chat.completions', { ...gemini, ...more })?.usage
