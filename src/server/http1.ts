@@ -123,7 +123,12 @@ function inTurn(
   })
 }
 
-/** Only WebSockets are upgraded; any other offer to upgrade is ignored (RFC 9110 section 7.8). */
+/**
+ * Only WebSockets are upgraded; any other offer to upgrade is ignored, and every one of an HTTP/1.0
+ * client (RFC 9110 section 7.8).
+ */
 function isWebSocket(req: http.IncomingMessage): boolean {
-  return req.method === 'GET' && req.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(req)
+  const { method, httpVersion, headers: { upgrade } } = req
+  const isOffered = upgrade?.toLowerCase() === 'websocket' && httpVersion !== '1.0'
+  return method === 'GET' && isOffered && !hasBody(req)
 }

@@ -89,6 +89,15 @@ for (const [what, [code, answer]] of Object.entries(NO_ANSWERS)) {
   })
 }
 
+t.test('what an HTTP/1.0 client offers to upgrade to is ignored', async t => {
+  const { url } = await startRawUpstream(t, socket => socket.once('data', () => socket.write(SWITCHING)))
+  const gateway = await startTestGateway(t, websocketTo(url))
+  const client = await connect(t, gateway.url)
+  client.send(HANDSHAKE.replace('HTTP/1.1', 'HTTP/1.0'))
+  await client.ended
+  t.match(client.text, /^HTTP\/1\.1 426 [^]*"upgrade_required"/)
+})
+
 t.test('hop-by-hop headers of the answer stay behind, but for those that open the tunnel', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write([
