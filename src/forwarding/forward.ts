@@ -62,7 +62,7 @@ class Forwarding implements RelayHost, Stoppable {
   #headers: RawHeaders = []
   /** Nothing has helped, and what was kept goes to the client. */
   #gaveUp = false
-  /** To a client that waits for a stream which is kept back. */
+  /** To a client that waits for a stream which is kept back, or is to go on; null = none does. */
   #signs: SignsOfLife | null = null
   #wake: (() => void) | null = null
 
@@ -224,6 +224,7 @@ class Forwarding implements RelayHost, Stoppable {
     current.broke(error, this.#relay.status)
     this.deadlines.rest()
     rescue.goOn(error, current.record, step)
+    this.#showLife()
     return true
   }
 
@@ -270,6 +271,7 @@ class Forwarding implements RelayHost, Stoppable {
       }
     }
     this.#signs?.end()
+    this.#signs = null
     this.#kept = null
     this.#headers = head.headers
     if (exchange.recording) {
