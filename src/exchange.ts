@@ -59,8 +59,18 @@ export interface Session {
   readonly bill: Bill | null
   /** What of that is known, though another part is not: limits count that. */
   readonly known: { readonly tokens: number, readonly pico: bigint }
-  push(chunk: Buffer): void
-  end(): Promise<Bill>
+  /** Takes the next bytes that the upstream says, and those that the client says. */
+  heard(chunk: Buffer): void
+  said(chunk: Buffer): void
+  /**
+   * No more will come.
+   *
+   * @param endedBy whose connection was the first to end
+   * @returns who broke off what was asked for; null = nothing was under way
+   */
+  broken(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
+  /** No more will come. @returns what all of it costs, as it ended; null = in order */
+  end(failure: GatewayError | null): Promise<Bill>
 }
 
 /** What can be ended from outside. */

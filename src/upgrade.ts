@@ -164,12 +164,14 @@ async function openTunnel(
     },
     onData: chunk => {
       exchange.bytesOut += chunk.length
-      exchange.session?.push(chunk)
+      exchange.session?.heard(chunk)
     },
+    onSaid: chunk => exchange.session?.said(chunk),
   })
   exchange.underWay = { stop: reason => running.abort(reason) }
-  const failure = await running.run(gateway.proxy)
+  const ended = await running.run(gateway.proxy)
   exchange.underWay = null
+  const failure = ended ?? await exchange.session?.broken(running.endedBy) ?? null
   record.ms = gateway.clock.monotonic() - beganAt
   record.outcome = failure?.code ?? 'ok'
   const { refusedWith } = running
@@ -178,7 +180,8 @@ async function openTunnel(
     if (isOperatorsFault(refusedWith.status)) alarm(gateway, exchange, candidate, refusedWith.status)
   }
   const pause = refusedWith && retryAfter(refusedWith.headers, gateway.clock.wall())
-  if (exchange.status === 101) trial.succeeded()
+  if (failure?.code === 'upstream_cut') trial.failed(null)
+  else if (exchange.status === 101) trial.succeeded()
   else if (failure?.source === 'upstream') trial.failed(pause)
   else trial.abandoned()
   return failure

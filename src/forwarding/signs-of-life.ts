@@ -6,7 +6,7 @@ import type { Relay } from '../proxy/relay.ts'
 /** Milliseconds before the first sign, and between two: a quick failure still gets its own status. */
 const EVERY = 10_000
 
-/** Shows a client that waits for a stream, or for the rest of one, again and again, that it is not forgotten. */
+/** Shows a client that waits for a stream, or for the rest of one, now and again that it is not forgotten. */
 export class SignsOfLife {
   #timer: Timer | null = null
 

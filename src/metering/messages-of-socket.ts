@@ -7,6 +7,7 @@ import { MAX_EVENT } from './sse.ts'
 /** What ws reads frames with, fragments, control frames and compression; its types leave it out. */
 interface Library {
   readonly Receiver: new (options: {
+    isServer: boolean
     extensions: Record<string, Inflate>
     maxPayload: number
     maxFragments: number
@@ -25,32 +26,39 @@ interface Inflate {
   cleanup(): void
 }
 
-/** Bytes in front of a control frame's payload, which nobody masked. */
-const CONTROL_HEAD = 2
+/** Bytes in front of a control frame's payload; a client's has a mask, too. */
+const CONTROL_HEAD = { server: 2, client: 6 } as const
 
 const { Receiver, PerMessageDeflate, extension } = ws as unknown as Library
 
-/** The messages that a server says over a WebSocket (RFC 6455), read from the bytes that pass by. */
+/** The messages that one side says over a WebSocket (RFC 6455), read from the bytes that pass by. */
 export class SocketMessages {
   /** Something cannot be read, or found no room: from there on nothing is. */
   lost = false
+  /** It has said that it says no more. */
+  concluded = false
   readonly #receiver: Writable
   readonly #inflate: Inflate | null
   readonly #room: Room
+  readonly #isMasked: boolean
   /** Bytes that were taken in since the last message. */
   #pending = 0
-  /** It has said that it says no more. */
-  #concluded = false
 
   /**
+   * @param by whose messages they are
    * @param extensions what the handshake agreed on; null = nothing
    * @param room memory for messages that are not whole yet
    * @param onMessage called with each message, the last before `end` has settled
    */
-  constructor(extensions: string | null, room: TakeRoom, onMessage: (message: Buffer) => void) {
+  constructor(
+    by: 'server' | 'client', extensions: string | null, room: TakeRoom, onMessage: (message: Buffer) => void,
+  ) {
+    const isServer = by === 'client'
+    this.#isMasked = isServer
     this.#room = new Room(room)
-    this.#inflate = this.#inflateFor(extensions)
+    this.#inflate = this.#inflateFor(extensions, isServer)
     this.#receiver = new Receiver({
+      isServer,
       extensions: this.#inflate ? { [PerMessageDeflate.extensionName]: this.#inflate } : {},
       maxPayload: MAX_EVENT,
       // The defaults of a server of ws.
@@ -58,7 +66,7 @@ export class SocketMessages {
       maxBufferedChunks: 256 * 1024,
       skipUTF8Validation: true,
     })
-    const control = (payload: Buffer) => (this.#pending -= payload.length + CONTROL_HEAD)
+    const control = (payload: Buffer) => (this.#pending -= payload.length + CONTROL_HEAD[by])
     this.#receiver.on('message', (message: Buffer) => {
       // One may have been on its way out of zlib.
       if (this.lost) return
@@ -67,16 +75,21 @@ export class SocketMessages {
       onMessage(message)
     })
     this.#receiver.on('ping', control).on('pong', control)
-    this.#receiver.on('conclude', () => (this.#concluded = true)).on('error', () => this.#lose())
+    this.#receiver.on('conclude', () => (this.concluded = true)).on('error', () => this.#lose())
   }
 
   push(chunk: Buffer): void {
-    if (this.lost || this.#concluded) return
+    if (this.lost || this.concluded) return
     const { length } = chunk
     // What waits to be inflated is kept, too.
     const kept = Math.max(0, this.#pending) + this.#receiver.writableLength + length
     if (!this.#room.hold(kept)) this.#lose()
-    else this.#receiver.write(chunk, () => (this.#pending += length))
+    else this.#receiver.write(this.#own(chunk), () => (this.#pending += length))
+  }
+
+  /** The mask is taken off in place, of bytes that are on their way to somebody. */
+  #own(chunk: Buffer): Buffer {
+    return this.#isMasked ? Buffer.from(chunk) : chunk
   }
 
   /** No more will come. Resolves once all that came is read. */
@@ -98,12 +111,12 @@ export class SocketMessages {
   }
 
   /** What inflates messages, where the two sides agreed on that. */
-  #inflateFor(extensions: string | null): Inflate | null {
+  #inflateFor(extensions: string | null, isServer: boolean): Inflate | null {
     if (!extensions) return null
     try {
       const agreed = extension.parse(extensions)[PerMessageDeflate.extensionName]
       if (agreed === undefined) return null
-      const inflate = new PerMessageDeflate({ isServer: false, maxPayload: MAX_EVENT })
+      const inflate = new PerMessageDeflate({ isServer, maxPayload: MAX_EVENT })
       inflate.accept(agreed)
       return inflate
     } catch {

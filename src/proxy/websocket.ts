@@ -37,6 +37,8 @@ export interface TunnelOptions {
   onOpen(extensions: string | null): void
   /** Looks on at what the upstream says from then on. */
   onData(chunk: Buffer): void
+  /** Looks on at what the client says from then on. */
+  onSaid(chunk: Buffer): void
 }
 
 /** Milliseconds in which a client may take what the upstream has said before it ended. */
@@ -58,6 +60,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly headers: Record<string, string | string[]>
   /** The answer with which the upstream refused the handshake; null = it did not. */
   refusedWith: Refusal | null = null
+  /** Whose connection was the first to end; null = none has. */
+  endedBy: 'client' | 'upstream' | null = null
   readonly httpVersion = '1.1'
   readonly httpVersionMajor = 1
   readonly #options: TunnelOptions
@@ -112,6 +116,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   }
 
   readonly #left = (): void => {
+    this.#endsFirst('client')
     this.abort(new GatewayError('client_gone', 'the client closed the connection'))
   }
 
@@ -124,6 +129,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   #failed(error: Error): void {
     const socket = this.#options.socket as Duplex & { destroySoon?: () => void }
     socket.destroySoon = noop
+    this.#endsFirst('upstream')
     queueMicrotask(() => {
       delete socket.destroySoon
       this.#end(this.#upstream === null ? unanswered(error, this.#connected) : null)
@@ -174,15 +180,23 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     Object.assign(answer.headers, { connection: 'Upgrade', upgrade }, grouped(
       headersDown(answer.rawHeaders, { own, httpVersion: '1.1', filtered: false }),
     ))
-    upstream.once('close', () => this.#end(null))
+    upstream.once('close', () => {
+      this.#endsFirst('upstream')
+      this.#end(null)
+    })
     this.#options.onOpen(extensions)
   }
 
   #watch(upstream: Duplex): void {
+    const { socket, onData, onSaid } = this.#options
     const active = () => this.#deadlines.upstreamActive()
     active()
-    upstream.on('data', active).on('data', this.#options.onData)
-    this.#options.socket.on('data', active)
+    upstream.on('data', active).on('data', onData).once('end', () => this.#endsFirst('upstream'))
+    socket.on('data', active).on('data', onSaid).once('end', () => this.#endsFirst('client'))
+  }
+
+  #endsFirst(side: 'client' | 'upstream'): void {
+    this.endedBy ??= side
   }
 
   #end(outcome: GatewayError | null): void {

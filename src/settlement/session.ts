@@ -1,31 +1,26 @@
+import { GatewayError } from '../errors.ts'
 import type { Exchange, Session } from '../exchange.ts'
 import { roomFor } from '../forwarding/observe.ts'
 import type { Gateway } from '../gateway.ts'
-import { JsonCursor } from '../metering/cursor.ts'
+import { headingOf } from '../metering/heading.ts'
 import { InputTranscripts } from '../metering/input-transcripts.ts'
 import { SocketMessages } from '../metering/messages-of-socket.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
 import type { Reading } from '../metering/readers.ts'
 import { free, settleUsage } from '../metering/settle.ts'
-import type { Bill } from '../metering/settle.ts'
+import type { Answer, Bill, SettleInput } from '../metering/settle.ts'
 import { createStreamMeter } from '../metering/stream-meter.ts'
 import type { StreamMeter } from '../metering/stream-meter.ts'
 import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import type { EndpointName } from '../protocols/names.ts'
+import { Asked } from './asked.ts'
 import { billFor, joinBills } from './bill.ts'
 
-const TYPE = Buffer.from('type')
-const MODEL = Buffer.from('model')
-const LANE = Buffer.from('stream_id')
-const HOLDERS = [Buffer.from('response'), Buffer.from('session')]
 const OF_RESPONSES = 'response.'
 const BEFORE = Buffer.from('data: ')
 const BEHIND = Buffer.from('\n\n')
 const LINE_BREAKS = /[\r\n]/g
-/** A longer one is nobody's: neither a model's nor a lane's. */
-const LONGEST_NAME = 256
-
 /** More responses at once than anybody makes: those beyond are taken for one. */
 const MOST_LANES = 256
 /** Bytes of text that each keeps in case it breaks off; longer ones are counted by that sample. */
@@ -57,14 +52,18 @@ export class MeteredSession implements Session {
   known = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
-  readonly #messages: SocketMessages
+  /** What the upstream says, and what the client. */
+  readonly #heard: SocketMessages
+  readonly #said: SocketMessages
+  readonly #asked: Asked
   /** By their lanes; the one without a name is ''. */
   readonly #underway = new Map<string, Underway>()
-  /** As the client wrote it in the address, and as its target has it. */
-  readonly #asked: { readonly alias: string | null, readonly model: string | null }
+  /** The model as the client wrote it in the address, and as its target has it. */
+  readonly #addressed: { readonly alias: string | null, readonly model: string | null }
   /** As the upstream has named it last. */
   #told: string | null = null
   readonly #transcripts = new InputTranscripts()
+  #reading: Promise<unknown> | null = null
   #settling = Promise.resolve()
   #failed = false
 
@@ -73,37 +72,73 @@ export class MeteredSession implements Session {
     this.#gateway = gateway
     this.#exchange = exchange
     const { model: alias, candidate } = exchange
-    this.#asked = { alias, model: candidate?.model ?? alias }
-    this.#messages = new SocketMessages(extensions, roomFor(gateway, exchange), message => {
-      try {
-        this.#read(message)
-      } catch (error) {
-        this.#fail(error)
-      }
-    })
+    this.#addressed = { alias, model: candidate?.model ?? alias }
+    const room = roomFor(gateway, exchange)
+    this.#asked = new Asked(room)
+    const isResponses = exchange.classified.endpoint.name === 'responses'
+    this.#heard = new SocketMessages('server', extensions, room, this.#guarded(message => this.#hear(message)))
+    this.#said = new SocketMessages('client', extensions, room, this.#guarded(message => {
+      if (isResponses) this.#asked.put(message)
+    }))
   }
 
   /** Takes the next bytes that the upstream says. */
-  push(chunk: Buffer): void {
-    this.#messages.push(chunk)
+  heard(chunk: Buffer): void {
+    this.#heard.push(chunk)
   }
 
-  /** No more will come. @returns what all of it costs */
-  async end(): Promise<Bill> {
-    await this.#messages.end()
-    for (const lane of this.#underway.keys()) this.#endLane(lane, 'other')
+  /** Takes the next bytes that the client says. */
+  said(chunk: Buffer): void {
+    // Behind the upstream's goodbye there is nothing but an answer to it.
+    if (!this.#heard.concluded) this.#said.push(chunk)
+  }
+
+  async broken(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null> {
+    await this.#readAll()
+    // What cannot be read may have ended all of it.
+    if (this.#heard.lost || this.#open.size === 0) return null
+    // Who answers a goodbye may be the first to hang up.
+    const isLeft = this.#said.concluded || (endedBy === 'client' && !this.#heard.concluded)
+    return isLeft
+      ? new GatewayError('client_gone', 'the client closed the connection')
+      : new GatewayError('upstream_cut', 'the upstream closed the connection in mid-response')
+  }
+
+  async end(failure: GatewayError | null): Promise<Bill> {
+    await this.#readAll()
+    const end = failure?.code === 'client_gone' ? 'client_gone' : 'other'
+    while (this.#open.size > 0) for (const lane of this.#open) this.#endLane(lane, end)
     await this.#settling
-    if (this.#messages.lost || this.#failed) this.#add(UNKNOWN)
+    if (this.#heard.lost || this.#failed) this.#add(UNKNOWN)
     this.#exchange.model ??= this.#told ?? this.#transcripts.model
     return this.bill ?? billFor(free(), null)
   }
 
-  #read(message: Buffer): void {
+  /** The lanes in which something is asked for or under way. */
+  get #open(): Set<string> {
+    return new Set([...this.#asked.lanes, ...this.#underway.keys()])
+  }
+
+  #readAll(): Promise<unknown> {
+    return this.#reading ??= Promise.all([this.#said.end(), this.#heard.end()])
+  }
+
+  #guarded(read: (message: Buffer) => void): (message: Buffer) => void {
+    return message => {
+      try {
+        read(message)
+      } catch (error) {
+        this.#fail(error)
+      }
+    }
+  }
+
+  #hear(message: Buffer): void {
     const { type, model, lane: named } = headingOf(message)
     this.#told = model ?? this.#told
     const { name } = this.#exchange.classified.endpoint
     const lane = this.#underway.has(named) || this.#underway.size < MOST_LANES ? named : ''
-    if (type === 'error' && name === 'responses') this.#endLane(lane, 'other')
+    if (type === 'error' && name === 'responses') this.#refuse(lane)
     const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
     if (transcript !== null) this.#addTranscript(transcript)
     if (!type.startsWith(OF_RESPONSES)) return
@@ -117,6 +152,13 @@ export class MeteredSession implements Session {
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
   }
 
+  /** The upstream tells of an error, perhaps without its lane. */
+  #refuse(lane: string): void {
+    const [asked] = this.#asked.lanes
+    if (this.#open.has(lane)) this.#endLane(lane, 'other')
+    else if (asked !== undefined) this.#asked.take(asked)
+  }
+
   /** What the client said was put into words: at the price of the model that does that. */
   #addTranscript({ usage, suspect }: Reading): void {
     const { model } = this.#transcripts
@@ -128,19 +170,24 @@ export class MeteredSession implements Session {
     this.#draft()
   }
 
-  /** Settles the response that is under way there, if there is one. */
-  #endLane(lane: string, end: 'complete' | 'other'): void {
+  /** Settles the response that is under way there, or was asked for, if there is one. */
+  #endLane(lane: string, end: SettleInput['end']): void {
     const underway = this.#underway.get(lane)
-    if (underway === undefined) return
+    const asked = this.#asked.take(lane)
+    // What was refused, or never began, costs only who did not wait for it.
+    if (underway === undefined && (asked === null || end !== 'client_gone')) return
     this.#underway.delete(lane)
-    const { meter, model } = underway
-    const answer = { kind: 'stream', meter } as const
+    const answer: Answer = underway
+      ? { kind: 'stream', meter: underway.meter }
+      : { kind: 'none', delivered: false }
+    const model = underway ? underway.model ?? this.#told : asked?.model ?? null
     const { counter } = this.#gateway.accounts
     const exchange = this.#exchange
-    const quoted = priceFor(this.#quote(model ?? this.#told), answer)
+    const quoted = priceFor(this.#quote(model), answer)
     exchange.quoted = quoted
     // As the responses protocol is, whose events a realtime session's are.
-    const input = { endpoint: 'responses', end, answer, request: null, abandoned: 'none' } as const
+    const { abandoned } = this.#gateway.config.billing
+    const input = { endpoint: 'responses', end, answer, request: asked?.body ?? null, abandoned } as const
     // All at once: the counter bounds what waits there, and counts the rest by bytes.
     const part = Promise.try(settleUsage, input, counter).then(settled => {
       this.#add(billFor(settled, quoted))
@@ -162,7 +209,7 @@ export class MeteredSession implements Session {
    */
   #quote(told: string | null): QuotedPrice | null {
     const { classified } = this.#exchange
-    const { alias, model } = this.#asked
+    const { alias, model } = this.#addressed
     const isOne = classified.endpoint.name === 'realtime'
     const used = isOne ? model ?? told : told ?? model
     return used === null ? null : this.#priceOf(used, (isOne ? alias : null) ?? used)
@@ -194,52 +241,4 @@ export class MeteredSession implements Session {
 
 function meterOf(endpoint: EndpointName, lane: string): StreamMeter {
   return createStreamMeter(endpoint, lane === '' ? {} : { keep: KEPT_OF_LANE })
-}
-
-/** What an event tells of itself. */
-interface Heading {
-  readonly type: string
-  /** The model that it names; null = none. */
-  readonly model: string | null
-  /** '' = it names none. */
-  readonly lane: string
-}
-
-function headingOf(message: Buffer): Heading {
-  const cursor = new JsonCursor(message)
-  let type = ''
-  let model: string | null = null
-  let lane = ''
-  if (!cursor.beginObject()) return { type, model, lane }
-  while (cursor.nextMember()) {
-    const isType = cursor.keyIs(TYPE)
-    const isLane = cursor.keyIs(LANE)
-    if (HOLDERS.some(name => cursor.keyIs(name)) && cursor.isObject()) model = modelIn(cursor) ?? model
-    else if (isType && cursor.isString()) type = textAt(cursor)
-    else if (isLane && cursor.isString()) lane = nameAt(cursor) ?? ''
-    else cursor.skip()
-  }
-  return { type, model, lane }
-}
-
-/** Of the object that the cursor is at, which is passed. */
-function modelIn(cursor: JsonCursor): string | null {
-  let model: string | null = null
-  cursor.beginObject()
-  while (cursor.nextMember()) {
-    const isModel = cursor.keyIs(MODEL) && cursor.isString()
-    if (isModel) model = nameAt(cursor)
-    else cursor.skip()
-  }
-  return model
-}
-
-/** null: too long for one. */
-function nameAt(cursor: JsonCursor): string | null {
-  const name = textAt(cursor)
-  return name.length > LONGEST_NAME ? null : name
-}
-
-function textAt(cursor: JsonCursor): string {
-  return cursor.skip() ? String(cursor.parsed()) : ''
 }

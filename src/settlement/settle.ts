@@ -29,7 +29,7 @@ export async function settle(
     exchange.ended = { failure, at: gateway.clock.monotonic() }
     // To count what it used may take a while, in which its key can have another in its place.
     exchange.reservation?.leave()
-    const billing = exchange.session?.end() ?? billOf(gateway, exchange, failure)
+    const billing = exchange.session?.end(failure) ?? billOf(gateway, exchange, failure)
     // Should the process die while it is counted, the ledger tells how it ended.
     if (billing instanceof Promise && exchange.entry) ledger?.progress(exchange.entry)
     const bill = billing instanceof Promise ? await billing : billing

@@ -36,6 +36,7 @@ async function startTunnel(t: Test, upstream: string, waiting = 0) {
     startedAt: clock.monotonic(),
     onOpen: () => {},
     onData: () => {},
+    onSaid: () => {},
   })
   return { client, clock, socket, done: tunnel.run(createProxy()) }
 }

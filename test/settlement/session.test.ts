@@ -46,11 +46,11 @@ models: { m: { price: { input: 1, output: 1 } } }`,
     message({ type: 'response.output_text.delta', delta: 'eight by' }),
     message({ type: 'response.completed', response: { model: 'm' } }),
   ]
-  for (let n = 0; n < 20; n++) for (const one of said) session.push(one)
+  for (let n = 0; n < 20; n++) for (const one of said) session.heard(one)
   await setImmediate()
   t.equal(session.known.tokens, 2 * 16, 'the others by bytes, at once')
 
-  const bill = session.end()
+  const bill = session.end(null)
   clock.advance(1_000)
   t.match(await bill, { usage: { outputTokens: 2 * 20 }, source: 'estimated', costPico: 40_000_000n })
 })

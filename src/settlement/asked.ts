@@ -1,0 +1,54 @@
+import { headingOf } from '../metering/heading.ts'
+import { Room } from '../metering/room.ts'
+import type { TakeRoom } from '../metering/room.ts'
+
+/** More requests than anybody has waiting at once: those beyond are not kept. */
+const MOST = 256
+
+/** What waits for its answer. */
+export interface Request {
+  readonly body: Buffer
+  /** null = it names none. */
+  readonly model: string | null
+}
+
+/** The requests that a client makes over a WebSocket of the responses protocol, until each is answered. */
+export class Asked {
+  readonly #byLane = new Map<string, Request[]>()
+  readonly #room: Room
+  #count = 0
+  #bytes = 0
+
+  constructor(room: TakeRoom) {
+    this.#room = new Room(room)
+  }
+
+  /** Those in which a request waits. */
+  get lanes(): Iterable<string> {
+    return this.#byLane.keys()
+  }
+
+  /** @param message of the client's; what is no request, or finds no room, is not kept */
+  put(message: Buffer): void {
+    const { type, model, lane } = headingOf(message)
+    if (type !== 'response.create' || this.#count === MOST) return
+    if (!this.#room.hold(this.#bytes + message.length)) return
+    this.#count++
+    this.#bytes += message.length
+    const waiting = this.#byLane.get(lane) ?? []
+    this.#byLane.set(lane, waiting)
+    waiting.push({ body: message, model })
+  }
+
+  /** The one that has waited longest there, which waits no more; null = none does. */
+  take(lane: string): Request | null {
+    const waiting = this.#byLane.get(lane)
+    const request = waiting?.shift()
+    if (request === undefined) return null
+    if (waiting?.length === 0) this.#byLane.delete(lane)
+    this.#count--
+    this.#bytes -= request.body.length
+    this.#room.hold(this.#bytes)
+    return request
+  }
+}
