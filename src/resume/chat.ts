@@ -33,12 +33,26 @@ const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details']
 export class ChatDialect implements Dialect {
   readonly ending = 'data: [DONE]\n\n'
   finished = false
+  missing: string | null = null
   /** Of the first chunk that has an id: what every chunk of one answer has in common. */
   #identity: Json = {}
   #begun = false
   #several = false
 
+  /** @param request that is answered */
+  constructor(request: Json) {
+    const { include_usage: wantsUsage } = objectIn(request, 'stream_options')
+    if (wantsUsage === true) this.missing = 'the usage that was asked for'
+  }
+
   read(chunk: Json): string | null {
+    const obstacle = this.#read(chunk)
+    // What it tells on the way is not all.
+    if (this.finished && isObject(chunk['usage'])) this.missing = null
+    return obstacle
+  }
+
+  #read(chunk: Json): string | null {
     // Azure's first chunk has empty names.
     if (says(chunk['id']) && !says(this.#identity['id'])) this.#identity = identityOf(chunk)
     const choices = objectsIn(chunk, 'choices')

@@ -6,8 +6,8 @@ import type { Dialect, Json } from './resumption.ts'
 
 /** What is known of an endpoint's streams. */
 export interface KnownStream {
-  /** Makes what follows one answer. */
-  dialect(): Dialect
+  /** Makes what follows one answer to the request. */
+  dialect(request: Json): Dialect
   /** What one event adds to the text of the answer. */
   text(event: Json): string
   /** Why the request asks for something that cannot be continued; null = it does not. */
@@ -19,7 +19,7 @@ export interface KnownStream {
 /** The endpoints whose streams can be continued, or given the end that they lack. */
 export const STREAMS: Readonly<Partial<Record<EndpointName, KnownStream>>> = {
   'chat.completions': {
-    dialect: () => new ChatDialect(),
+    dialect: request => new ChatDialect(request),
     text: chatText,
     obstacle: chatObstacle,
     asksForSeveral: asksForSeveralChats,

@@ -2,7 +2,7 @@ import { SseReader, dataOf } from '../metering/sse.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import type { Ending } from '../proxy/prelude.ts'
 import { STREAMS } from './dialects.ts'
-import { isObject, jsonObject, objectIn } from './resumption.ts'
+import { jsonObject } from './resumption.ts'
 import { wishesIn } from './wishes.ts'
 
 /**
@@ -17,22 +17,19 @@ export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer
   const known = STREAMS[endpoint]
   // One of several may be all there, and the others not.
   if (known === undefined || typeof asked === 'string' || known.asksForSeveral(asked)) return null
-  const dialect = known.dialect()
-  const { include_usage: wantsUsage } = objectIn(asked, 'stream_options')
+  const dialect = known.dialect(asked)
   let isClear = true
-  let hasUsage = false
   const reader = new SseReader(event => {
     const data = dataOf(event)
     const value = jsonObject(data)
     if (value !== null) dialect.read(value)
     else if (event.oversize || data !== '') isClear = false
-    if (dialect.finished && isObject(value?.['usage'])) hasUsage = true
   })
   reader.push(stream)
   const whole = reader.blockStart
   // What the stream ended in may only be a piece of what is missing.
   const piece = stream.toString('latin1', whole).replaceAll('\r\n', '\n').trim()
-  const isAll = dialect.finished && (hasUsage || wantsUsage !== true)
+  const isAll = dialect.finished && dialect.missing === null
   if (!isClear || !isAll || !dialect.ending.startsWith(piece)) return null
   return { whole, rest: Buffer.from(dialect.ending) }
 }

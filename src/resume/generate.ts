@@ -41,6 +41,7 @@ function wishIn(request: Json, name: string, old: string): unknown {
 export class GenerateDialect implements Dialect {
   readonly ending = ''
   finished = false
+  readonly missing = null
   #identity: Json = {}
   #begun = false
 

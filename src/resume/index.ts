@@ -26,5 +26,5 @@ export function resumption(endpoint: EndpointName, body: Buffer): Resumption | s
   if (typeof wishes === 'string') return wishes
   const known = STREAMS[endpoint]
   if (known === undefined) return 'answers of this endpoint cannot be continued'
-  return known.obstacle(wishes) ?? new Resumption(known.dialect(), known.text)
+  return known.obstacle(wishes) ?? new Resumption(known.dialect(wishes), known.text)
 }

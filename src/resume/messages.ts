@@ -23,6 +23,7 @@ export function messagesObstacle(request: Json): string | null {
 /** The messages protocol: numbered content blocks between message_start and message_stop. */
 export class MessagesDialect implements Dialect {
   finished = false
+  readonly missing = null
   ending = frame({ type: 'message_stop' })
   #started = false
   /** Number of the text block that is open; null = none is. */

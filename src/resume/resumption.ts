@@ -38,6 +38,8 @@ export interface Dialect {
   read(value: Json): string | null
   /** Everything was said, whether or not the protocol's end was. */
   readonly finished: boolean
+  /** What the client asked for behind all that is said, and has not got; null = nothing. */
+  readonly missing: string | null
   /** The end of the protocol that is missing once all was said; empty where it has none. */
   readonly ending: string
   /** Edits to the client's body by which an upstream goes on behind the text. @param spent tokens of it */
@@ -91,8 +93,10 @@ export class Resumption {
   }
 
   get standing(): Standing {
-    const { finished, ending } = this.#dialect
-    if (finished) return { can: 'finish', rest: Buffer.from(this.#done ? '' : ending) }
+    const { finished, missing, ending } = this.#dialect
+    if (finished && this.#done) return { can: 'finish', rest: Buffer.alloc(0) }
+    if (finished && missing !== null) return { can: 'nothing', reason: `${missing} is missing` }
+    if (finished) return { can: 'finish', rest: Buffer.from(ending) }
     return this.#obstacle === null ? { can: 'continue' } : { can: 'nothing', reason: this.#obstacle }
   }
 

@@ -285,6 +285,32 @@ t.test('all was said, and only [DONE] is missing: it is made up for', async t =>
   t.ok(simulator.stats.requests <= 4)
 })
 
+t.test('all was said, and the usage that the client has asked for is missing: that is told', async t => {
+  const finish = { id: '1', choices: [{ index: 0, delta: { content: 'one' }, finish_reason: 'stop' }] }
+  const up = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD + chunk(`data: ${JSON.stringify(finish)}\n\n`))
+    wire.socket.end()
+  })
+  const books = await openBooks(t, `
+upstreams: { a: { url: "${up.url}" } }
+routes: [{ to: [a, { upstream: a, model: n, prefill: true }], resume: continue }]
+`)
+  const [chat] = DIALECTS as [Dialect]
+  const asking = { stream_options: { include_usage: true } }
+  const cut = await ask(books.gateway, chat, { stream: true, body: asking })
+  t.match(cut, { status: 200, text: 'one', whole: false })
+  t.ok(chat.tellsError(cut.body))
+  t.notMatch(cut.body, /"usage"|\[DONE\]/, 'no figure that nobody has named, and no end')
+  await books.gateway.waitForLog(line => line.why === 'the usage that was asked for is missing')
+  const whole = await ask(books.gateway, chat, { stream: true })
+  t.match(whole, { text: 'one', whole: true, body: /\[DONE\]/ }, 'who has not asked for it lacks nothing')
+  const rows = await books.drain()
+  const rowOf = ({ headers }: typeof cut) => rows.get(headers.get('x-gateway-request-id') as string)
+  t.match(rowOf(cut), { end: 'upstream_cut', source: 'estimated', attempts: [{ outcome: 'upstream_cut' }] })
+  t.match(rowOf(whole), { end: 'complete', source: 'estimated', attempts: [{ outcome: 'upstream_cut' }] })
+})
+
 t.test('all was said, and an error comes in the place of [DONE]: what the client got was whole', async t => {
   const up = await startWireUpstream(t, async wire => {
     await wire.request()

@@ -245,7 +245,8 @@ for (const protocol of PROTOCOLS) {
 
   t.test(`${endpoint}: once all is said, nobody is asked`, async t => {
     for (let cut = all - tail + 1; cut <= all; cut++) {
-      const first = events(WORDS, 'first').slice(0, endpoint === 'messages' && cut < all - 1 ? all - 1 : cut)
+      // The reason of the stop comes with the last but one, and so does the usage that was asked for.
+      const first = events(WORDS, 'first').slice(0, endpoint === 'generate.stream' ? cut : Math.max(cut, all - 1))
       const prepared = prepare(endpoint, body)
       prepared.sent(Buffer.from(first.join('')))
       const { standing } = prepared
@@ -394,12 +395,12 @@ t.test('chat content that is a list of parts cannot be continued', async t => {
 })
 
 t.test('an obstacle does not hide that all was said, and several answers are never all', async t => {
-  const tool = prepare('chat.completions', CHAT.body)
+  const tool = prepare('chat.completions', chatBody)
   tool.sent(
     Buffer.from(chunkOf({ tool_calls: [{ index: 0 }] }) + chunkOf({}, { finish_reason: 'tool_calls' })),
   )
   t.match(tool.standing, { can: 'finish', rest: Buffer.from('data: [DONE]\n\n') })
-  const several = prepare('chat.completions', CHAT.body)
+  const several = prepare('chat.completions', chatBody)
   several.sent(Buffer.from(chunkOf({}, { finish_reason: 'stop' }) + chunkOf({ content: 'x' }, { index: 1 })))
   t.match(several.standing, { can: 'nothing' })
   several.sent(Buffer.from(chunkOf({}, { finish_reason: 'stop' })))
