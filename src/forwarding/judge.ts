@@ -2,13 +2,13 @@ import { legible } from '../decoded.ts'
 import { isUntold } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import type { TakeRoom } from '../metering/room.ts'
-import { refusalReason } from '../protocols/refusal.ts'
+import { denialReason, refusalReason } from '../protocols/refusal.ts'
 import type { RefusalReason } from '../protocols/refusal.ts'
 import { speaksJson } from '../protocols/speaks-json.ts'
 import { isEventStream } from '../proxy/head.ts'
 import type { AnswerHead } from '../proxy/head.ts'
 import type { Judge, Opinion } from '../proxy/prelude.ts'
-import { isRetryableStatus } from '../proxy/retry.ts'
+import { isCredentialRefused, isRetryableStatus } from '../proxy/retry.ts'
 import { FirstElement, WholeBody } from './judge-body.ts'
 import { FirstEvent, Untold } from './judge-stream.ts'
 import { Whole } from './judge-whole.ts'
@@ -69,7 +69,7 @@ export class Refusal implements Judge {
   readonly patience = REFUSAL_PATIENCE
   readonly anyByteCounts = true
   readonly fault = null
-  /** What it refuses the request for, where the route names another target for that or the status is 403. */
+  /** What it refuses the request for: with 401 or 403, or where the route names another target for that. */
   reason: RefusalReason | null = null
   readonly #isFailure: boolean
   readonly #head: AnswerHead
@@ -88,11 +88,12 @@ export class Refusal implements Judge {
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     const { status, coding } = this.#head
-    // A 403 is a refused credential, unless it says that it is none.
-    const isMistakable = status === 403
-    if (whole && (isMistakable || (this.#reasons.size > 0 && REFUSALS.has(status)))) {
+    // It is a refused credential, unless it says that it is none.
+    if (whole && isCredentialRefused(status)) {
+      this.reason = denialReason(legible(body, coding))
+    } else if (whole && this.#reasons.size > 0 && REFUSALS.has(status)) {
       const reason = refusalReason(legible(body, coding))
-      if (reason !== null && (isMistakable || this.#reasons.has(reason))) this.reason = reason
+      if (reason !== null && this.#reasons.has(reason)) this.reason = reason
     }
     return this.#isFailure || this.reason !== null ? 'bad' : 'good'
   }

@@ -14,7 +14,7 @@ import type { RawHeaders } from '../proxy/headers.ts'
 import { Prelude } from '../proxy/prelude.ts'
 import type { KeptAnswer } from '../proxy/prelude.ts'
 import type { RelayEnd } from '../proxy/relay.ts'
-import { isFailure, isRetryableStatus } from '../proxy/retry.ts'
+import { isCredentialRefused, isFailure, isRetryableStatus } from '../proxy/retry.ts'
 import { candidateId } from '../routing/candidate.ts'
 import type { Trial } from '../routing/health.ts'
 import { NOWHERE } from './candidates.ts'
@@ -36,7 +36,7 @@ export interface Failure {
   readonly answer: KeptAnswer | null
   /** What that says, decompressed. */
   readonly said: Buffer | null
-  /** Why it refused the request, where the route names another target for that or the status is 403. */
+  /** Why it refused the request: with 401 or 403, or where the route names another target for that. */
   readonly reason: RefusalReason | null
 }
 
@@ -88,7 +88,7 @@ export class Try {
       upstreamUrl: upstream.url,
       request,
       deadlines,
-      sinkFor: status => this.#prelude ?? (status === 403 ? this.#lookInto(options) : sink),
+      sinkFor: status => this.#prelude ?? (isCredentialRefused(status) ? this.#lookInto(options) : sink),
     })
     this.#trial = gateway.health.begin(candidateId(candidate, exchange.model))
   }

@@ -1,5 +1,5 @@
-/** Why an upstream refuses a request that another model might take. */
-export type RefusalReason = 'context_length' | 'content_filter'
+/** Why an upstream refuses a request that another model, or another account, might have answered. */
+export type RefusalReason = 'context_length' | 'content_filter' | 'model_access' | 'region'
 
 /** Codes and types that say it in a word, in the three protocols and in those that imitate them. */
 const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
@@ -55,6 +55,51 @@ export function refusalReason(body: Buffer): RefusalReason | null {
   if (typeof message !== 'string') return null
   if (ABOUT_THE_ACCOUNT.test(message)) return null
   return WORDINGS.find(([pattern]) => pattern.test(message))?.[1] ?? null
+}
+
+/**
+ * Codes that come with 401 and 403 though the credential is good: those of OpenAI, Groq, GitHub
+ * Models and Alibaba's Model Studio.
+ */
+const DENIALS: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
+  'model_not_found': 'model_access',
+  'model_permission_blocked_org': 'model_access',
+  'model_permission_blocked_project': 'model_access',
+  'no_access': 'model_access',
+  'model.accessdenied': 'model_access',
+  'unsupported_country_region_territory': 'region',
+}))
+
+/**
+ * Wordings of it: "Project `p` does not have access to model `m`", "Your organization must be verified
+ * to use the model `m`" (OpenAI), "You don't have access to the model with the specified model ID."
+ * (Bedrock), "This model is not available in your region." (OpenRouter).
+ */
+const DENIAL_WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
+  [/(does not|doesn't|don't) have access to (the |this )?model\b|^no access to model\b/i, 'model_access'],
+  [/organi[sz]ation must be verified to/i, 'model_access'],
+  [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
+]
+
+/** Whatever is said of those is for the operator alone. */
+const ABOUT_THE_CREDENTIAL = /\b(api[ _-]?key|credential|token)s?\b/i
+
+/**
+ * Reads out of an answer with 401 or 403 what in the request was refused, be it that the account may
+ * not use the model, or not from where it is.
+ *
+ * @param body the whole answer, decompressed
+ * @returns null when it is the credential, or does not say
+ */
+export function denialReason(body: Buffer): RefusalReason | null {
+  const refused = refusalReason(body)
+  const error = errorOf(parse(body))
+  if (refused !== null || error === null) return refused
+  const message = typeof error['message'] === 'string' ? error['message'] : ''
+  if (ABOUT_THE_CREDENTIAL.test(message)) return null
+  const { code } = error
+  const coded = typeof code === 'string' ? DENIALS.get(code.toLowerCase()) : undefined
+  return coded ?? DENIAL_WORDINGS.find(([pattern]) => pattern.test(message))?.[1] ?? null
 }
 
 /** A word, not a text: what a provider says in sentences may quote the prompt. */

@@ -1,5 +1,7 @@
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { refusalReason, retryDelay } from '../../src/protocols/refusal.ts'
+import { denialReason, refusalReason, retryDelay } from '../../src/protocols/refusal.ts'
+import type { RefusalReason } from '../../src/protocols/refusal.ts'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -209,6 +211,95 @@ routes:
     await gateway.waitForLog(line => line['msg'] === 'exchange' && line['model'] === model)
   }
   t.notOk(gateway.logged.some(({ msg }) => /credential/.test(String(msg))))
+})
+
+/** As the vendors word it: it is not the credential that is at fault. */
+const DENIALS: readonly (readonly [string, RefusalReason, number, object])[] = [
+  ['a project without the model (OpenAI)', 'model_access', 403, {
+    error: {
+      message: 'Project `proj_1` does not have access to model `gpt-4o`', type: 'invalid_request_error',
+      param: null, code: 'model_not_found',
+    },
+  }],
+  ['an organization that is not verified (OpenAI)', 'model_access', 403, {
+    error: {
+      message: 'Your organization must be verified to use the model `gpt-image-1`. Please go to: '
+        + 'https://platform.openai.com/settings/organization/general and click on Verify Organization.',
+      type: 'invalid_request_error', param: null, code: null,
+    },
+  }],
+  ['a country (OpenAI)', 'region', 403, {
+    error: {
+      code: 'unsupported_country_region_territory', message: 'Country, region, or territory not supported',
+      param: null, type: 'request_forbidden',
+    },
+  }],
+  ['a blocked model (Groq)', 'model_access', 403, {
+    error: {
+      message: 'The model `x` is blocked at the project level.', type: 'permissions_error',
+      code: 'model_permission_blocked_project',
+    },
+  }],
+  ['a model without access (GitHub)', 'model_access', 401, {
+    error: { code: 'no_access', message: 'No access to model: openai/o1' },
+  }],
+  ['a model without access (Bedrock)', 'model_access', 403, {
+    message: "You don't have access to the model with the specified model ID.",
+  }],
+  ['a region (OpenRouter)', 'region', 403, {
+    error: { code: 403, message: 'This model is not available in your region.' },
+  }],
+  ['a moderator, unusually', 'content_filter', 401, { error: { message: 'Your input was flagged' } }],
+]
+
+for (const [what, reason, status, body] of DENIALS) {
+  t.test(`${what}: ${status} is no refusal of the credential, and the client is told`, async t => {
+    const text = JSON.stringify(body)
+    t.equal(denialReason(Buffer.from(text)), reason)
+    for (const coding of ['identity', 'gzip'] as const) {
+      const upstream = await startUpstream(t, (_req, res) => {
+        res.writeHead(status, { ...JSON_TYPE, ...coding === 'gzip' && { 'content-encoding': coding } })
+          .end(coding === 'gzip' ? gzipSync(text) : text)
+      })
+      const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}" }, b: { url: "${upstream.url}" } }
+routes: [{ model: alone, to: a }, { to: [a, b] }]
+`)
+      for (const model of ['alone', 'two']) {
+        t.match(await ask(gateway, DIALECTS[0]!, { model }), { status, body: text }, `${model}, ${coding}`)
+        t.match(await gateway.waitForLog(line => line['msg'] === 'exchange' && line['model'] === model), {
+          status, end: 'error',
+        })
+      }
+      t.notOk(gateway.logged.some(({ msg }) => /credential/.test(String(msg))))
+    }
+  })
+}
+
+t.test('what speaks of the credential, or of nothing, is the operator\'s to hear of', t => {
+  for (const error of [
+    { message: 'Your API key does not have access to model `gpt-4o`', code: 'model_not_found' },
+    { message: 'The token has no access: no access to model x', code: 'no_access' },
+    { message: 'Your API key does not have permission to use it.', type: 'permission_error' },
+    { message: 'Incorrect API key provided: sk-...1234', code: 'invalid_api_key' },
+    { message: 'Request not allowed', type: 'forbidden' },
+    { message: 'You are not a member of an organization', code: null }, { message: 7, code: 7 }, {},
+  ]) t.equal(denialReason(Buffer.from(JSON.stringify({ error }))), null, JSON.stringify(error))
+  for (const text of ['', '{"error":{"code":"model_not_fou', '<html>no access to model x</html>']) {
+    t.equal(denialReason(Buffer.from(text)), null, text)
+  }
+  t.end()
+})
+
+t.test('a 401 whose body does not come is a refused credential after a moment', async t => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeHead(401, JSON_TYPE).write('{"error":{"code":"model_not_found"')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}" } }
+routes: [{ to: a }]
+`)
+  t.match(await ask(gateway, DIALECTS[0]!), { status: 502, body: /upstream_rejected_key/ })
 })
 
 t.test('an account that was flagged is the operator\'s to hear of, not the client\'s', async t => {
