@@ -26,6 +26,18 @@ t.test('the backoff grows, is jittered and has a bound', t => {
   t.end()
 })
 
+t.test('what has passed of a wait, while another was asked, is not waited again', t => {
+  const course = new Course([A!, B!], 2)
+  t.match(course.next({ ...PLAIN, retryAfterMs: 1_000 }, MOMENT), { target: B })
+  const later = { ...MOMENT, now: MOMENT.now + 600 }
+  t.match(course.next({ ...PLAIN, again: false }, later), { target: A, delayMs: 400 })
+  const passed = new Course([A!, B!], 2)
+  t.match(passed.next({ ...PLAIN, retryAfterMs: 1_000 }, MOMENT), { target: B })
+  const longAfter = { ...MOMENT, now: MOMENT.now + 60_000 }
+  t.match(passed.next({ ...PLAIN, again: false }, longAfter), { target: A, delayMs: 0 })
+  t.end()
+})
+
 t.test('there is no next attempt when none is left, when it cannot help, or when the time is up', t => {
   t.equal(new Course([A!, B!], 0).next(PLAIN, MOMENT), null)
   t.equal(new Course([A!, B!], 1).next({ ...PLAIN, retryable: false }, MOMENT), null)
@@ -72,5 +84,6 @@ t.test('one that was ill before is asked once', t => {
   t.match(course.next({ ...PLAIN, soon: true }, MOMENT), { target: A })
   t.match(course.next(PLAIN, MOMENT), { target: A })
   t.equal(new Course([B!], 5, isIll).next(PLAIN, MOMENT), null)
+  t.equal(new Course([B!], 1, isIll).next(PLAIN, MOMENT), null, 'though one attempt is left')
   t.end()
 })

@@ -113,6 +113,36 @@ t.test('a probe that takes its time to answer does not keep the next one waiting
   t.end()
 })
 
+t.test('a request that comes while a probe is out keeps no later one waiting', t => {
+  const { clock, health, fail } = setUp()
+  fail(3)
+  clock.advance(1_000)
+  health.begin('a')
+  clock.advance(5_000)
+  // Nobody else was well either.
+  health.begin('a').abandoned()
+  clock.advance(5_000)
+  t.ok(health.allows('a'))
+  t.end()
+})
+
+t.test('a long answer that a probe has brought does not keep the next probe waiting', t => {
+  for (const isOver of [false, true]) {
+    const { clock, health, fail } = setUp()
+    fail(3)
+    clock.advance(1_000)
+    const probe = health.begin('a')
+    probe.answered(20)
+    if (isOver) probe.succeeded()
+    fail(3)
+    const { circuit, opensIn } = health.condition('a')
+    t.equal(circuit, 'open')
+    clock.advance(opensIn)
+    t.ok(health.allows('a'))
+  }
+  t.end()
+})
+
 t.test('a probe whose client left leaves the place to the next one', t => {
   const { clock, health, fail } = setUp()
   fail(3)
@@ -174,6 +204,15 @@ t.test('nor for longer than it asks, nor less long because of other failures', t
   fail(2)
   fail(1, 30_000)
   t.equal(health.condition('a').opensIn, 30_000)
+  t.end()
+})
+
+t.test('a short time that it asks for does not open a circuit early', t => {
+  const { health, fail } = setUp()
+  const early = health.begin('a')
+  fail(3)
+  early.failed(10)
+  t.equal(health.condition('a').opensIn, 1_000)
   t.end()
 })
 
