@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import * as net from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
+import type { Timeouts } from '../../src/config/types.ts'
 import { createProxy } from '../../src/proxy/attempt.ts'
 import { Tunnel } from '../../src/proxy/websocket.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -12,9 +13,14 @@ const MINUTE = 60_000
 const TIMEOUTS = { connect: MINUTE, firstByte: MINUTE, idle: MINUTE, total: 60 * MINUTE }
 const OPENED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'
 
-/** A tunnel to an upstream, from a client that does not read, for which so many bytes wait already. */
-async function startTunnel(t: Test, upstream: string, waiting = 0) {
+/**
+ * A tunnel to an upstream, from a client that does not read, for which so many
+ * bytes wait already. Its exchange is a minute old.
+ */
+async function startTunnel(t: Test, upstream: string, waiting = 0, timeouts: Partial<Timeouts> = {}) {
   const clock = new FakeClock()
+  const startedAt = clock.monotonic()
+  clock.advance(MINUTE)
   const before = Buffer.alloc(waiting, '.')
   const front = net.createServer({ highWaterMark: 2 * waiting + 65_536 }).listen(0, '127.0.0.1')
   t.teardown(() => front.close())
@@ -32,8 +38,8 @@ async function startTunnel(t: Test, upstream: string, waiting = 0) {
     upstream: { url: new URL(upstream), socketPath: null, ca: null },
     own: { version: '0', requestId: 'id', limits: [] },
     clock,
-    timeouts: TIMEOUTS,
-    startedAt: clock.monotonic(),
+    timeouts: { ...TIMEOUTS, ...timeouts },
+    startedAt,
     onOpen: () => {},
     onData: () => {},
     onSaid: () => {},
@@ -111,6 +117,34 @@ t.test('what either side says keeps it open, and silence of both ends it', async
   clock.advance(1)
   t.match(await done, { code: 'idle_timeout' })
 })
+
+t.test('an upstream that takes its time to answer the handshake is not one without a connection', async t => {
+  const asked = Promise.withResolvers<void>()
+  const { url } = await startRawUpstream(t, socket => socket.once('data', () => asked.resolve()))
+  const { clock, done } = await startTunnel(t, url, 0, { connect: 1_000 })
+  await asked.promise
+  clock.advance(MINUTE - 1)
+  t.equal(await Promise.race([done, 'thinking']), 'thinking')
+  clock.advance(1)
+  t.match(await done, { code: 'first_byte_timeout' })
+})
+
+for (const [code, timeouts, left] of [
+  ['idle_timeout', { idle: 2 * MINUTE }, 2 * MINUTE],
+  ['total_timeout', { idle: 60 * MINUTE, total: 10 * MINUTE }, 9 * MINUTE],
+] as const) {
+  t.test(`a tunnel in which nobody says anything from the start is ended by its ${code}`, async t => {
+    const { url } = await startRawUpstream(t, socket => {
+      socket.once('data', () => socket.write(OPENED))
+    })
+    const { client, clock, done } = await startTunnel(t, url, 0, timeouts)
+    await once(client, 'readable')
+    clock.advance(left - 1)
+    t.equal(await Promise.race([done, 'open']), 'open')
+    clock.advance(1)
+    t.match(await done, { code })
+  })
+}
 
 /** Talks until the connection is gone. */
 async function goOn(socket: net.Socket): Promise<void> {
