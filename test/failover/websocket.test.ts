@@ -9,6 +9,12 @@ import { connect } from '../support/wire.ts'
 
 const CREATE = JSON.stringify({ type: 'session.update', session: {} })
 
+function handshake({ url }: { url: string }, model: string): WebSocket {
+  return new WebSocket(`${url.replace('http', 'ws')}/v1/realtime?model=${model}`, {
+    headers: { authorization: `Bearer ${KEY}` },
+  })
+}
+
 /** What the first candidate does with a handshake. */
 const TROUBLES: readonly [string, (t: Test) => Promise<string>][] = [
   ['cannot be reached', () => Promise.resolve('http://127.0.0.1:1')],
@@ -32,9 +38,7 @@ for (const [trouble, first] of TROUBLES) {
 upstreams: { a: { url: "${await first(t)}", websocket: true }, b: { url: "${url}", websocket: true } }
 routes: [{ to: [a, b], timeouts: { first_byte: 1s } }]
 `)
-    const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=sim`, {
-      headers: { authorization: `Bearer ${KEY}` },
-    })
+    const client = handshake(gateway, 'sim')
     t.teardown(() => client.terminate())
     const upgraded = once(client, 'upgrade')
     const said = once(client, 'message')
@@ -62,19 +66,63 @@ routes:
   - { path: /v1/realtime, to: a, model: alone }
   - { to: [a, b] }
 `)
-  const handshake = (model: string) => new WebSocket(
-    `${gateway.url.replace('http', 'ws')}/v1/realtime?model=${model}`,
-    { headers: { authorization: `Bearer ${KEY}` } },
-  )
-  const [, refused] = await once(handshake('alone'), 'unexpected-response')
+  const [, refused] = await once(handshake(gateway, 'alone'), 'unexpected-response')
   t.equal(refused.statusCode, 502)
   t.equal(refused.headers['retry-after'], '30')
   for (const model of ['sim', 'sim']) {
-    const client = handshake(model)
+    const client = handshake(gateway, model)
     await once(client, 'open')
     client.terminate()
   }
   t.equal(asked, 2, 'once for each model')
+})
+
+t.test('a WebSocket counts while it is open, and one that is not taken is nobody\'s fault', async t => {
+  const { url } = await start(t)
+  const plain = await startUpstream(t, (_req, res) => res.writeHead(404).end())
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
+upstreams: { a: { url: "${plain.url}", websocket: true }, b: { url: "${url}", websocket: true } }
+routes: [{ model: plain, to: a }, { to: b }]
+`)
+  const told = async () => (await (await fetch(`${gateway.addresses.console}/api/status`)).json()).upstreams
+  for (let n = 0; n < 4; n++) {
+    const [, refused] = await once(handshake(gateway, 'plain'), 'unexpected-response')
+    t.equal(refused.statusCode, 426)
+  }
+  const client = handshake(gateway, 'sim')
+  await once(client, 'open')
+  const idle = { upstream: 'a', model: 'plain', circuit: 'closed', in_flight: 0 }
+  t.match(await told(), [idle, { upstream: 'b', in_flight: 1 }])
+  client.terminate()
+  await gateway.waitForLog(line => line.msg === 'exchange' && line.upstream === 'b')
+  t.match(await told(), [idle, { upstream: 'b', in_flight: 0 }])
+})
+
+t.test('targets that take no WebSocket are passed over, and retries bound how many are asked', async t => {
+  const { url } = await start(t)
+  let asked = 0
+  const broken = await startUpstream(t, (_req, res) => {
+    asked += 1
+    res.writeHead(503).end()
+  })
+  const gateway = await startTestGateway(t, `
+upstreams:
+  a: { url: "${broken.url}", websocket: true }
+  b: { url: "${url}", websocket: true }
+  plain: { url: "${broken.url}" }
+routes:
+  - { model: once, to: [a, b], retries: 0 }
+  - { to: [plain, b], retries: 0 }
+`)
+  const [, refused] = await once(handshake(gateway, 'once'), 'unexpected-response')
+  t.equal(refused.statusCode, 502)
+  t.equal(asked, 1)
+  const client = handshake(gateway, 'sim')
+  t.teardown(() => client.terminate())
+  const [answer] = await once(client, 'upgrade')
+  t.match(answer.headers, { 'x-gateway-upstream': 'b', 'x-gateway-attempts': '1' })
 })
 
 t.test('what the client sent behind its handshake arrives once', async t => {
@@ -111,9 +159,7 @@ upstreams:
   b: { url: "http://no-such-host.invalid", websocket: true }
 routes: [{ to: [a, b] }]
 `)
-  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=sim`, {
-    headers: { authorization: `Bearer ${KEY}` },
-  })
+  const client = handshake(gateway, 'sim')
   const [, answer] = await once(client, 'unexpected-response')
   t.equal(answer.statusCode, 502)
   t.match(await gateway.waitForLog(each => each.msg === 'exchange'), {
