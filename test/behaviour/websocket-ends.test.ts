@@ -19,6 +19,7 @@ function websocketTo(url: string): string {
 const LEAVING = {
   'leaves while the upstream thinks over the handshake takes the upstream with it': (socket: Socket) =>
     socket.destroy(),
+  'resets its connection meanwhile does so as well': (socket: Socket) => socket.resetAndDestroy(),
   'has only finished writing its handshake loses its connection, too': (socket: Socket) => socket.end(),
 }
 for (const [what, leave] of Object.entries(LEAVING)) {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { connect, post, startWireUpstream } from '../support/wire.ts'
+import type { Wire } from '../support/wire.ts'
 import { costOf, openBooks, priced } from './books.ts'
 
 const HEADERS = { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' }
@@ -79,6 +80,51 @@ ${priced('m')}`)
       costPico: costOf({ input: paid ? 8 : 0, output: 0 }),
     })
     t.equal(rows[0]?.usage.inputTokens, paid ? 8 : null)
+  })
+}
+
+/** How a client can leave though no upstream works for it: the play of that upstream, and when it is the moment. */
+const IDLE: Record<string, { https?: boolean, play(wire: Wire, leave: () => void): Promise<void> }> = {
+  'before its request went up': {
+    https: true,
+    async play(wire, leave) {
+      leave()
+      await wire.ended
+    },
+  },
+  'while it is refused': {
+    async play(wire, leave) {
+      await wire.request()
+      wire.socket.write('HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\n{', leave)
+      await wire.ended
+    },
+  },
+  'in the wait behind an attempt that failed': {
+    async play(wire) {
+      await wire.request()
+      wire.socket.end('HTTP/1.1 200 OK\r\nRetry-After: 5\r\nContent-Length: 9\r\n\r\n{')
+    },
+  },
+}
+for (const [when, { https, play }] of Object.entries(IDLE)) {
+  t.test(`a client that leaves ${when} pays nothing`, async t => {
+    const moment = Promise.withResolvers<void>()
+    const upstream = await startWireUpstream(t, wire => play(wire, moment.resolve))
+    const url = https ? upstream.url.replace('http:', 'https:') : upstream.url
+    const books = await openBooks(t, `
+upstreams: { up: { url: "${url}" } }
+routes: [{ to: up, retries: 1 }]
+${priced('m')}`)
+    const failed = books.gateway.waitForLog(line => line.msg === 'attempt failed')
+    const client = await connect(t, books.gateway.url)
+    client.send(post('/v1/chat/completions', { model: 'm', messages: MESSAGES }))
+    await Promise.race([moment.promise, failed])
+    // By the time that it has answered two others, what came before them has been dealt with.
+    for (let n = 0; n < 2; n++) await fetch(`${books.gateway.url}/v1/models`)
+    client.socket.destroy()
+    await books.gateway.waitForLog(line => line.endpoint === 'chat.completions')
+    const [row] = [...(await books.close()).values()]
+    t.match(row, { end: 'client_gone', source: 'none', costPico: 0n })
   })
 }
 

@@ -371,6 +371,18 @@ routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
   })
 })
 
+t.test('a client that leaves in mid-stream: nobody is asked to go on, and it is not the upstream\'s fault', async t => {
+  const { url, simulator } = await start(t)
+  const gateway = await startTestGateway(t, continued(url, ['sim,stall_after=4', 'sim']))
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/chat/completions', DIALECTS[0]!.body('m', true)))
+  await client.until(/w1/)
+  client.socket.destroy()
+  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { end: 'client_gone' })
+  t.notOk(gateway.logged.some(({ msg }) => msg === 'attempt failed'))
+  t.equal(simulator.stats.requests, 1)
+})
+
 t.test('a client that leaves while another is asked to go on: nobody else is asked', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, [

@@ -94,7 +94,7 @@ routes: [{ model: plain, to: a }, { to: b }]
   const client = handshake(gateway, 'sim')
   await once(client, 'open')
   const idle = { upstream: 'a', model: 'plain', circuit: 'closed', in_flight: 0 }
-  t.match(await told(), [idle, { upstream: 'b', in_flight: 1 }])
+  t.match(await told(), [idle, { upstream: 'b', in_flight: 1, first_byte_ms: Number }])
   client.terminate()
   await gateway.waitForLog(line => line.msg === 'exchange' && line.upstream === 'b')
   t.match(await told(), [idle, { upstream: 'b', in_flight: 0 }])
