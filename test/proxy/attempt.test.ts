@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
@@ -6,6 +7,8 @@ import { Attempt, createProxy } from '../../src/proxy/attempt.ts'
 import type { AnswerSink } from '../../src/proxy/attempt.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createTransport } from '../../src/proxy/transport.ts'
+import type { ResponseHandler, Transport } from '../../src/proxy/transport.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { chunk, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
 
@@ -123,6 +126,30 @@ t.test('an attempt that is aborted before it has a connection asks nothing', asy
   t.equal(attempt.sent, false)
   t.equal(requests(), 0)
   t.strictSame(sink.told, [])
+})
+
+t.test('a connection in the place of a stale one has timeouts.connect to be made', async t => {
+  const clock = new FakeClock()
+  let sent = 0
+  const transport = {
+    send(_request: unknown, handler: ResponseHandler) {
+      if (sent++ > 0) return
+      handler.onRequestStart?.({ abort: () => {} } as never, null)
+      handler.onResponseError?.(null as never, Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
+    },
+  }
+  const limits = { connect: 1_000, firstByte: 60_000, idle: 60_000, total: 60_000 }
+  const deadlines = new Deadlines(clock, limits, clock.monotonic(), error => attempt.abort(error))
+  const attempt = new Attempt({
+    transport: transport as unknown as Transport, upstreamUrl: new URL('http://a'), deadlines,
+    request: { method: 'GET', path: '/x', headers: [], body: null },
+    sinkFor: () => new NotingSink(),
+  })
+  const run = attempt.run(createProxy())
+  while (sent < 2) await setImmediate()
+  t.equal(attempt.sent, false)
+  clock.advance(1_000)
+  t.match(await Promise.race([run, 'under way']), { code: 'connect_timeout' })
 })
 
 t.test('a request that cannot be put on the wire is refused, and the process lives', async t => {
