@@ -128,6 +128,20 @@ t.test('so is one that does in its body, though no other attempt followed', asyn
   t.equal(asked, 1)
 })
 
+t.test('an error is no answer: that it came fast does not make the upstream a fast one', async t => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: a, retries: 0 }]
+`)
+  for (const model of ['sim,status=400', 'sim,status=500']) await ask(gateway, CHAT!, { model })
+  await ask(gateway, CHAT!, { model: 'sim' })
+  const { upstreams } = await (await fetch(`${gateway.addresses.console}/api/status`)).json()
+  t.match(upstreams, [{ first_byte_ms: null }, { first_byte_ms: null }, { model: 'sim', first_byte_ms: Number }])
+})
+
 t.test('a model that is not well does not speak for the upstream\'s others', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `

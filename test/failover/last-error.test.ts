@@ -68,6 +68,21 @@ everyWay(t, 'every candidate refuses the operator\'s ' +
   t.equal(loud.length, 2)
 })
 
+everyWay(t, 'nobody else could be asked: the operator hears of a ' +
+  'refused credential all the same, and of an account without money', async (t, dialect, stream) => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: a, retries: 0 }]
+`)
+  for (const [model, status] of [['sim,status=401', 502], ['sim,status=402', 402]] as const) {
+    t.match(await ask(gateway, dialect, { model, stream }), { status })
+  }
+  const loud = gateway.logged.filter(each => each.level === 50)
+  t.match(loud, [{ upstream: 'a', status: 401 }, { upstream: 'a', status: 402 }])
+  t.equal(loud.length, 2)
+})
+
 everyWay(t, 'an own error beats a refused credential', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=503', 'sim,status=401'))
