@@ -72,44 +72,89 @@ routes: [{ to: a }]
   await gateway.waitForLog(line => line.msg === 'the upstream is well again')
 })
 
-t.test('silence and a reset are no better than a 500, and the status tells at once', async t => {
+t.test('silence, a reset and a redirect are no better than a 500, and the status tells at once', async t => {
   const silent = await startRawUpstream(t, () => {})
   const resetting = await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))
+  const elsewhere = await startUpstream(t, (_req, res) => res.writeHead(302, { location: '/' }).end())
   const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0 }
 console: { listen: 127.0.0.1:0 }
 upstreams:
+  elsewhere: { url: "${elsewhere.url}", health: { path: /, every: 10ms } }
   silent: { url: "${silent.url}", health: { path: /, every: 10ms } }
   resetting: { url: "${resetting.url}", health: { path: /, every: 10ms } }
-routes: [{ to: [silent, resetting] }]
+routes: [{ to: [silent, resetting, elsewhere] }]
 `)
   const notWell = (upstream: string) =>
     gateway.waitForLog(line => line.msg === 'the upstream is not well' && line.upstream === upstream)
+  t.match(await notWell('elsewhere'), { why: 'status 302' })
   t.match(await notWell('resetting'), { why: 'upstream_reset' })
   t.match(await notWell('silent'), { why: /timeout/ })
   const answer = await fetch(`${gateway.addresses.console}/api/status`)
   const { upstreams } = await answer.json() as { upstreams: object[] }
   t.match(new Set(upstreams), new Set([
+    { upstream: 'elsewhere', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
     { upstream: 'resetting', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
     { upstream: 'silent', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
   ]))
 })
 
-t.test('what the gateway lacks itself is no fault of the upstream', async t => {
+/** Checks of one upstream, each of which the test plays, by a clock that stands still. */
+function checksOf(send: (handler: ResponseHandler) => void, every = 1_000) {
   const clock = new FakeClock()
   const health = new Health({ clock, random: Math.random })
-  let code = 'EMFILE'
-  let asked = 0
-  const transport = {
-    send(_request: unknown, handler: ResponseHandler) {
-      asked++
-      handler.onResponseError?.(null as never, Object.assign(new Error(code), { code }))
-    },
-  }
-  const config = { name: 'a', headers: {}, auth: null, health: { path: '/', every: 1_000 } }
+  const transport = { send: (_request: unknown, handler: ResponseHandler) => send(handler) }
+  const config = { name: 'a', headers: {}, auth: null, health: { path: '/', every } }
   const upstream = { config, url: new URL('http://a'), prefix: '', transport } as unknown as LiveUpstream
   const checks = new Checks([upstream], {
     clock, log: pino({ level: 'silent' }), proxy: createProxy(), health, newId: () => 'id',
+  })
+  return { clock, health, checks }
+}
+
+t.test('a check has as long as lies between two, but no less than one second and no more than ten', async t => {
+  for (const [every, ms] of [[20, 1_000], [4_000, 4_000], [60_000, 10_000]] as const) {
+    const begun = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    const { clock, checks } = checksOf(handler => {
+      handler.onRequestStart?.({ abort: ended.resolve } as never, null)
+      begun.resolve()
+    }, every)
+    checks.start()
+    await begun.promise
+    clock.advance(ms - 1)
+    t.equal(await Promise.race([ended.promise.then(() => 'ended'), 'under way']), 'under way')
+    clock.advance(1)
+    await ended.promise
+    checks.stop()
+  }
+})
+
+t.test('a check that is under way when it is stopped ends, says nothing, and no other follows', async t => {
+  let asked = 0
+  let ended = 0
+  const { clock, health, checks } = checksOf(handler => {
+    asked++
+    handler.onRequestStart?.({ abort: () => ended++ } as never, null)
+  })
+  checks.start()
+  while (asked === 0) await setImmediate()
+  checks.stop()
+  t.equal(ended, 1, 'at once')
+  for (let n = 0; n < 5; n++) {
+    await setImmediate()
+    clock.advance(10_000)
+  }
+  t.strictSame([asked, health.failsChecks('a')], [1, false])
+  t.equal(clock.pending, 0)
+})
+
+t.test('what the gateway lacks itself is no fault of the upstream', async t => {
+  let code = 'EMFILE'
+  let asked = 0
+  const { clock, health, checks } = checksOf(handler => {
+    asked++
+    handler.onResponseError?.(null as never, Object.assign(new Error(code), { code }))
   })
   const pass = async (times: number) => {
     for (const until = asked + times; asked < until; await setImmediate()) clock.advance(1_000)

@@ -142,6 +142,20 @@ routes: [{ to: a, retries: 0 }]
   t.match(upstreams, [{ first_byte_ms: null }, { first_byte_ms: null }, { model: 'sim', first_byte_ms: Number }])
 })
 
+t.test('one that goes on with a stream has answered before it comes to its end', async t => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
+upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
+routes: [{ to: [{ upstream: a, model: "sim,close_after=6" }, { upstream: b, model: sim, prefill: true }],
+  resume: continue }]
+`)
+  t.match(await ask(gateway, CHAT!, { stream: true }), { text: WORDS })
+  const { upstreams } = await (await fetch(`${gateway.addresses.console}/api/status`)).json()
+  t.match(upstreams, [{ upstream: 'a' }, { upstream: 'b', first_byte_ms: Number }])
+})
+
 t.test('a model that is not well does not speak for the upstream\'s others', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `

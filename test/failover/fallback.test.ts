@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { startWireUpstream } from '../support/wire.ts'
 import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
 
 /** The address of a port that nobody listens on. */
@@ -77,6 +78,17 @@ everyWay(t, 'without a fault the first answers, and the second is not asked', as
   t.equal(asked.headers.get('x-gateway-upstream'), 'a')
   t.equal(asked.headers.get('x-gateway-attempts'), '1')
   t.equal(simulator.stats.requests, 1)
+})
+
+t.test('an error whose body does not come keeps nobody from the next candidate', async t => {
+  const first = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send('HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\n{')
+    await wire.ended
+  })
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(first.url, url, 'x', 'sim'))
+  t.match(await ask(gateway, DIALECTS[0]!), { status: 200, text: WORDS })
 })
 
 t.test('an upstream may have a name in any script', async t => {
