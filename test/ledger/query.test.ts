@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import t from 'tap'
+import { encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/query.ts'
 import type { Filter } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
+import { Store } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, NOTHING_USED, row } from './rows.ts'
 import { watch } from './watched.ts'
 
@@ -17,6 +19,13 @@ async function written(t: Tap, rows: readonly LedgerRow[]): Promise<string> {
 }
 
 type Tap = Pick<typeof t, 'testdir'>
+
+/** Leaves a file as a gateway does that is killed. */
+function killed(file: string, closed: readonly LedgerRow[], drafts: readonly LedgerRow[]): void {
+  const store = new Store(file, 'killed')
+  store.write({ seq: 1, drafts: drafts.map(encode), closed: closed.map(encode) })
+  store.abandon()
+}
 
 t.test('rows come oldest first, however they were written, page after page', async t => {
   // Many of the same millisecond, across the pages' edges.
@@ -39,6 +48,7 @@ t.test('filters choose by time, key and model', async t => {
   using reader = openReader(file)
   const cases: [Filter, string][] = [
     [{}, 'abcd'],
+    [{ since: MIDNIGHT }, 'abcd'],
     [{ since: MIDNIGHT + HOUR }, 'bcd'],
     [{ until: MIDNIGHT + HOUR }, 'a'],
     [{ since: MIDNIGHT + 1, until: MIDNIGHT + 2 * HOUR + 1 }, 'bc'],
@@ -118,6 +128,83 @@ t.test('a reader sees what the writer writes meanwhile, and does not hold it up'
   await ledger.flush()
   t.equal([...rows].at(-1)?.requestId, 'late')
   t.strictSame(watched.told, [])
+})
+
+t.test('what a killed gateway had in flight is found and summed as if it had ended, once', t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const usage = {
+    inputTokens: 1, cachedInputTokens: 2, cacheWrite5mTokens: 3, cacheWrite1hTokens: 4,
+    outputTokens: 5, reasoningTokens: 6,
+  }
+  const used = { usage: { ...NOTHING_USED, ...usage }, costPico: 7n }
+  const ended = [
+    row('a', { ...used, startedAt: MIDNIGHT + 2, costPico: null }),
+    row('b', { ...used, startedAt: MIDNIGHT + 4 }),
+  ]
+  const left = [
+    draft('c', { ...used, startedAt: MIDNIGHT + 1, key: 'team-b' }),
+    draft('d', { ...used, startedAt: MIDNIGHT + 3 }),
+    draft('e', { ...used, startedAt: MIDNIGHT + 5, model: 'other', costPico: null }),
+  ]
+  killed(file, ended, left)
+  using reader = openReader(file)
+  const cases: [Filter, string][] = [
+    [{}, 'cadbe'],
+    [{ since: MIDNIGHT + 3 }, 'dbe'],
+    [{ until: MIDNIGHT + 3 }, 'ca'],
+    [{ key: 'team-a' }, 'adbe'],
+    [{ model: 'other' }, 'e'],
+  ]
+  for (const [filter, ids] of cases) {
+    const text = JSON.stringify(filter)
+    t.equal([...reader.rows(filter)].map(({ requestId }) => requestId).join(''), ids, text)
+    t.equal(reader.latest(filter, 3).map(({ requestId }) => requestId).join(''), ids.slice(-3), text)
+    t.equal(reader.sums(filter, null)[0]?.requests, ids.length, text)
+  }
+  t.strictSame(reader.sums({}, null), [{
+    group: null,
+    requests: 5,
+    inputTokens: 5n,
+    cachedInputTokens: 10n,
+    cacheWriteTokens: 35n,
+    outputTokens: 25n,
+    reasoningTokens: 30n,
+    costPico: 21n,
+    unpriced: 2,
+  }])
+  const costs = (by: 'key' | 'model') => reader.sums({}, by).map(({ group, costPico }) => [group, costPico])
+  t.strictSame(costs('key'), [['team-a', 14n], ['team-b', 7n]])
+  t.strictSame(costs('model'), [['gpt-4.1-mini', 21n], ['other', null]])
+  t.strictSame(reader.find('c'), [{ row: left[0], running: false }])
+  t.end()
+})
+
+t.test('a cost is known where only what a killed gateway left has one', t => {
+  const file = join(t.testdir(), 'gateway.db')
+  killed(file, [row('a', { costPico: null })], [draft('b', { costPico: 7n })])
+  using reader = openReader(file)
+  t.equal(reader.sums({}, null)[0]?.costPico, 7n)
+  t.end()
+})
+
+t.test('a gateway that starts while rows are read makes none of them come twice, or not at all', t => {
+  const file = join(t.testdir(), 'gateway.db')
+  // A page ends in the middle of a millisecond, in which something was in flight too.
+  const ended = Array.from({ length: 2500 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + (n >> 1) }))
+  const left = [0, 499, 500, 900, 1300].map(at => draft(`left ${at}`, { startedAt: MIDNIGHT + at }))
+  killed(file, ended.slice(1), left)
+  using reader = openReader(file)
+  const rows = reader.rows({})
+  const read = [rows.next().value]
+  const starting = new Store(file, 'starting')
+  t.equal(starting.recover(), left.length)
+  starting.close()
+  read.push(...rows)
+  const started = read.map(one => one?.startedAt ?? 0)
+  t.strictSame(started, started.toSorted((a, b) => a - b))
+  const ids = [...ended.slice(1), ...left].map(({ requestId }) => requestId).sort()
+  t.strictSame(read.map(one => one?.requestId).sort(), ids)
+  t.end()
 })
 
 t.test('find tells running requests from ended ones', async t => {
