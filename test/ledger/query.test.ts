@@ -36,6 +36,7 @@ t.test('rows come oldest first, however they were written, page after page', asy
   const read = [...reader.rows({})]
   t.strictSame(new Set(read.map(({ requestId }) => requestId)).size, rows.length)
   t.strictSame(read.map(({ startedAt }) => startedAt), rows.map(({ startedAt }) => startedAt))
+  t.strictSame(reader.latest({}, 1000), read.slice(-1000))
 })
 
 t.test('filters choose by time, key and model', async t => {
@@ -210,15 +211,19 @@ t.test('a gateway that starts while rows are read makes none of them come twice,
 t.test('find tells running requests from ended ones', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
-  watched.ledger.open(() => draft('a', { startedAt: MIDNIGHT + 1 }))
+  for (const startedAt of [MIDNIGHT - 1, MIDNIGHT + 1]) watched.ledger.open(() => draft('a', { startedAt }))
   watched.ledger.close(row('a'))
   await watched.ledger.flush()
   using reader = openReader(file)
   t.strictSame(reader.find('a'), [
+    { row: draft('a', { startedAt: MIDNIGHT - 1 }), running: true },
     { row: row('a'), running: false },
     { row: draft('a', { startedAt: MIDNIGHT + 1 }), running: true },
   ])
   t.strictSame(reader.find('b'), [])
+  const rows = [row('a')]
+  t.strictSame([[...reader.rows({})], reader.latest({}, 9)], [rows, rows], 'what runs is no row yet')
+  t.equal(reader.sums({}, null)[0]?.requests, 1)
 })
 
 t.test('what is no ledger is refused in words', async t => {

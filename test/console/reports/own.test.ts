@@ -1,6 +1,8 @@
 import t from 'tap'
+import type { Reports } from '../../../src/console/reports/reports.ts'
+import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { row } from '../../ledger/rows.ts'
-import { filled, iso, NOW, withReports } from './filled.ts'
+import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 
 /** Names that the holder of the key `mine` must not see anywhere. */
 const SECRETS = ['theirs', 'secret-upstream', 'secret-model', 'their-model', 'routes[0]']
@@ -40,6 +42,48 @@ t.test("the holder of a key is told of that key's requests alone, and no upstrea
     for (const secret of SECRETS) t.notMatch(JSON.stringify(answers), secret)
     t.strictSame(await reports.stories('b', 'mine'), { stories: [] })
   })
+})
+
+async function textOf(pieces: AsyncIterable<string>): Promise<string> {
+  let text = ''
+  for await (const piece of pieces) text += piece
+  return text
+}
+
+/** All that the holder of the key `mine` can ask for, but for cursors. */
+async function toldToMine(reports: Reports): Promise<unknown> {
+  const range = { from: iso(NOW - 3 * DAY), to: iso(NOW) }
+  const { rows } = await reports.logs(range, 'mine')
+  return [
+    rows,
+    await reports.panel({}, 'mine'),
+    await reports.panel(range, 'mine'),
+    await reports.billing(range, 'mine'),
+    await reports.billing({ ...range, by: 'key' }, 'mine'),
+    await reports.billing({ ...range, model: 'shared' }, 'mine'),
+    await reports.statement({ month: '2026-11' }, 'mine'),
+    await reports.statement({ month: '2026-10' }, 'mine'),
+    await reports.filters('mine'),
+    await textOf(reports.logsCsv(range, 'mine')),
+    await textOf(reports.billingCsv(range, 'mine')),
+  ]
+}
+
+t.test('the holder of a key is told the same whatever the others do', async t => {
+  // Of each key something in a whole day, in a whole hour, at the edges, and the last that is in no sum yet.
+  const of = (key: string | null, firstByteMs: number, costPico: bigint): LedgerRow[] =>
+    [40 * DAY, 2 * DAY, 30 * HOUR, 3 * HOUR, 60_000, 1].map((ago, n) => row(`${key} ${n}`, {
+      startedAt: NOW - ago, key, model: 'shared', firstByteMs, costPico,
+      end: key === 'mine' ? 'complete' : 'error',
+    }))
+  const mine = of('mine', 100, 1n)
+  const others = ['min', 'mine2', 'theirs', null].flatMap((key, n) => of(key, 5000, 10n ** BigInt(n + 12)))
+  const all = [...mine.slice(0, 4), ...others, ...mine.slice(4)]
+  const dir = t.testdir({ alone: {}, among: {} })
+  const alone = await withReports(filled(`${dir}/alone`, mine, 4), toldToMine)
+  const among = await withReports(filled(`${dir}/among`, all, all.length - 2), toldToMine)
+  t.strictSame(among, alone)
+  t.match(alone, { 1: { now: { figures: { requests: 3 } }, before: { figures: { requests: 2 } } } })
 })
 
 t.test('what must not be known is refused, not answered with nothing', async t => {

@@ -1,0 +1,52 @@
+import t from 'tap'
+import { encode } from '../../../src/ledger/columns.ts'
+import { Store } from '../../../src/ledger/store.ts'
+import { draft, row } from '../../ledger/rows.ts'
+import { DAY, filled, HOUR, NOW, withReports } from './filled.ts'
+
+const OCTOBER = Date.UTC(2026, 9)
+const NOVEMBER = Date.UTC(2026, 10)
+const DECEMBER = Date.UTC(2026, 11)
+
+t.test('a statement has the requests of its month in UTC, day by day', async t => {
+  const file = filled(t.testdir(), [
+    row('before', { startedAt: OCTOBER - 1, costPico: 1n }),
+    row('last', { startedAt: NOVEMBER - 1, costPico: 10n, model: 'b' }),
+    row('first', { startedAt: OCTOBER, costPico: 100n, model: 'a' }),
+    row('second', { startedAt: OCTOBER + DAY, costPico: 1000n, model: 'b' }),
+    row('after', { startedAt: NOVEMBER, costPico: 10_000n }),
+    row('of another', { startedAt: OCTOBER, costPico: 100_000n, key: 'team-b' }),
+  ])
+  await withReports(file, async reports => {
+    const query = { key: 'team-a', month: '2026-10' }
+    const { from, to, lines, days, total } = await reports.statement(query, null)
+    t.strictSame([from, to], ['2026-10-01T00:00:00.000Z', '2026-11-01T00:00:00.000Z'])
+    t.strictSame(lines.map(({ model, figures }) => [model, figures.cost_usd]), [
+      ['b', '0.00000000101'], ['a', '0.0000000001'],
+    ])
+    t.strictSame(days.map(({ day, figures }) => [day, figures.cost_usd]), [
+      ['2026-10-01', '0.0000000001'], ['2026-10-02', '0.000000001'], ['2026-10-31', '0.00000000001'],
+    ])
+    t.equal(total.cost_usd, '0.00000000111')
+  })
+})
+
+t.test('a statement is final once its month is over and nothing of it runs any more', async t => {
+  const file = filled(t.testdir(), [])
+  const running = new Store(file, 'running')
+  t.teardown(() => running.close())
+  const drafts = [
+    draft('theirs', { startedAt: NOVEMBER - HOUR, key: 'team-b' }),
+    draft('mine', { startedAt: NOVEMBER, key: 'team-a' }),
+  ]
+  running.write({ seq: 1, drafts: drafts.map(encode), closed: [] })
+  const isFinal = (key: string, month: string, now: number) => withReports(
+    file, async reports => (await reports.statement({ key, month }, null)).final, { now: () => now },
+  )
+  t.equal(await isFinal('team-a', '2026-10', NOW), true, 'what another has under way does not count')
+  t.equal(await isFinal('team-b', '2026-10', NOW), false, 'it is still under way')
+  t.equal(await isFinal('team-b', '2026-11', NOW), false, 'the month goes on')
+  t.equal(await isFinal('team-b', '2026-11', DECEMBER - 1), false, 'its last moment')
+  t.equal(await isFinal('team-b', '2026-11', DECEMBER), true)
+  t.equal(await isFinal('team-a', '2026-11', DECEMBER), false)
+})
