@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/query.ts'
@@ -6,6 +7,7 @@ import type { Filter } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import { Store } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, NOTHING_USED, row } from './rows.ts'
+import { VERSION_1 } from './version-1.ts'
 import { watch } from './watched.ts'
 
 const HOUR = 3_600_000
@@ -231,4 +233,8 @@ t.test('what is no ledger is refused in words', async t => {
   t.throws(() => openReader(join(dir, 'none.db')), { code: 'missing', message: /no such file/ })
   t.throws(() => openReader(join(dir, 'empty.db')), { name: 'LedgerError', code: 'missing' })
   t.throws(() => openReader(join(dir, 'text.db')), /not a database/)
+  const old = join(dir, 'old.db')
+  using db = new DatabaseSync(old)
+  db.exec(VERSION_1)
+  t.throws(() => openReader(old), { code: 'missing', message: /of an older version: the gateway brings it/ })
 })
