@@ -18,7 +18,9 @@ t.test('a batch that is sent twice is written once', async t => {
   using reader = openReader(file)
   t.strictSame([...reader.rows({})], [row('a')])
   t.strictSame(reader.find('b'), [{ row: draft('b'), running: true }])
+  store.write(first)
   store.close()
+  t.strictSame([...reader.rows({})], [row('a'), draft('b')], 'a draft that comes late takes no row back')
 })
 
 t.test('after a checkpoint the database needs no log', async t => {
@@ -107,6 +109,24 @@ t.test('only what a dead process had in flight is interrupted', async t => {
   t.strictSame([...reader.rows({})], [row('running')])
   living.close()
   other.close()
+})
+
+t.test('what a killed process had in flight stands as its last draft told it, of each request once', t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const killed = new Store(file, 'killed')
+  const later = { startedAt: MIDNIGHT + 1 }
+  const better = draft('a', { ...later, costPico: 9n, usage: { ...draft('a').usage, outputTokens: 40 } })
+  killed.write({ seq: 1, drafts: [draft('a'), draft('a', later), draft('b')].map(encode), closed: [] })
+  // A proxy may give an id twice: the end of the one is not that of the other.
+  killed.write({ seq: 2, drafts: [encode(better)], closed: [encode(row('a')), encode(row('b'))] })
+  killed.abandon()
+  const next = new Store(file, 'next')
+  t.equal(next.recover(), 1)
+  t.equal(next.recover(), 0)
+  next.close()
+  using reader = openReader(file)
+  t.strictSame([...reader.rows({})], [row('a'), row('b'), better])
+  t.end()
 })
 
 t.test('old rows are deleted in pieces', async t => {
