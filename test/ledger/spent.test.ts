@@ -39,6 +39,36 @@ t.test('what was spent is summed by key, model and UTC day, what is in flight in
   ])
 })
 
+t.test('a budget that starts today has the same spent whether its requests are in the sums or not', t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new Store(file, 'one')
+  const round = 10n ** 12n
+  store.write({
+    seq: 1,
+    drafts: [],
+    closed: [
+      row('yesterday', { startedAt: MIDNIGHT - 1, costPico: 5n }),
+      row('first', { startedAt: MIDNIGHT, costPico: round }),
+      row('last', { startedAt: MIDNIGHT + DAY - 1, costPico: 2n * round }),
+      row('nobody', { startedAt: MIDNIGHT, key: null, costPico: 3n * round }),
+      row('cheap', { startedAt: MIDNIGHT, key: 'team-b', costPico: 7n }),
+      row('free', { startedAt: MIDNIGHT, key: 'team-c', costPico: 0n }),
+    ].map(encode),
+  })
+  const of = (key: string | null, pico: bigint) => ({ key, model: 'gpt-4.1-mini', startedAt: MIDNIGHT, pico })
+  const check = (when: string) => {
+    const all = spentSince(file, MIDNIGHT).toSorted((a, b) => String(a.key).localeCompare(String(b.key)))
+    t.strictSame(all, [of('team-a', 3n * round), of('team-b', 7n)], when)
+    t.strictSame(spentSince(file, MIDNIGHT, [], ['team-a']), [of('team-a', 3n * round)], when)
+    t.strictSame(spentWithoutKey(file, MIDNIGHT), [of(null, 3n * round)], when)
+  }
+  check('in rows')
+  store.sum()
+  check('in sums')
+  store.close()
+  t.end()
+})
+
 t.test('a file that is not there, or empty, has no sums', async t => {
   const dir = t.testdir({ 'empty.db': '' })
   t.strictSame(spentSince(join(dir, 'none.db'), 0), [])
@@ -92,6 +122,8 @@ t.test('rows on their way into the file are spent once, be they in it by now or 
   // One id can stand for several requests: a proxy may have given it.
   const again = [MIDNIGHT + 1, MIDNIGHT + 2].map(startedAt => encode(row('there', { startedAt, costPico: 23n })))
   t.strictSame(spentSince(file, MIDNIGHT, again), [of('team-a', 5n + 3n + 7n + 2n * 23n)])
+  const other = [encode(draft('runs', { startedAt: MIDNIGHT + 1, costPico: 29n }))]
+  t.strictSame(spentSince(file, MIDNIGHT, other), [of('team-a', 5n + 3n + 7n + 29n)])
   store.close()
 })
 
