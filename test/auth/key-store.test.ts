@@ -241,9 +241,12 @@ t.test('another store in its place: its keys are let in, and no others; so where
   present.create(key('c'), 4, BY)
   running.look()
   t.equal(running.names(), 'b c')
+  const [same] = running.store.keys()
   await backup(saved, file)
   running.look()
   t.equal(running.names(), 'b')
+  t.equal(running.store.keys()[0], same, 'the key that is as it was is the same')
+  t.match(running.changes.at(-1), { added: { length: 0 }, removed: { length: 1, 0: { name: 'c' } } })
   t.strictSame(running.troubles, [])
 })
 
@@ -270,6 +273,21 @@ t.test('a row that cannot be read stands in nobody else\'s way', async t => {
     t.equal(running.names(), 'a', limits)
     t.match(running.troubles, [/the key "odd" cannot be read/])
   }
+})
+
+t.test('a key whose row cannot be read any more is as it was', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  using other = new KeyFile(file)
+  other.create(key('a', { limits: LIMITS }), 1, BY)
+  const running = open(t, file)
+  using db = new DatabaseSync(file)
+  db.prepare('UPDATE keys SET limits = ?').run('{"requests_per_hour":1}')
+  running.look()
+  t.match(running.troubles, [/the key "a" cannot be read/])
+  t.match(running.store.keys(), [{ name: 'a', limits: LIMITS }])
+  revoke(other, 1, 3)
+  running.look()
+  t.strictSame(running.store.keys(), [], 'and can be revoked')
 })
 
 t.test('files of others and of newer versions are left alone', async t => {
