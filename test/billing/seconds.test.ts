@@ -32,5 +32,5 @@ t.test('a duration of any number of digits: it is billed as the ledger has it, a
   const rows = [...rowsIn(t, join(cwd, 'ledger.db')).values()]
   t.strictSame(rows.map(({ costPico }) => costPico), [0n, 847_000_000n])
   const bills = rows.map(({ usage, price }) => explainCost(usage, price))
-  t.match(bills, [[], [{ quantity: 8.47, cost: '0.000847' }]])
+  t.match(bills, [{ length: 0 }, [{ quantity: 8.47, cost: '0.000847' }]])
 })

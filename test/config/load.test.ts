@@ -19,7 +19,7 @@ t.test('what the file leaves out has its default', async t => {
       bodyMemory: 512 * 1024 * 1024,
       maxInFlight: 10_000,
       maxConnections: 20_000,
-      trustedProxies: [],
+      trustedProxies: { length: 0 },
       drain: 30 * 60_000,
     },
     console: null,

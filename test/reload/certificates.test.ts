@@ -24,7 +24,7 @@ routes: [{ to: demo }]
   still.socket.destroy()
 
   writeFileSync(certFile, renewed.cert)
-  t.match(await gateway.change(), { applied: true, pending: [] })
+  t.match(await gateway.change(), { applied: true, pending: { length: 0 } })
   const fresh = await connect(t, gateway.url, renewed.cert)
   t.equal((fresh.socket as tls.TLSSocket).getPeerX509Certificate()?.toString().trim(), renewed.cert.trim())
   for (const each of [client, fresh]) {
@@ -40,7 +40,7 @@ routes: [{ to: demo }]
   writeFileSync(`${certFile}.other`, cert)
   writeFileSync(`${keyFile}.other`, key)
   const moved = yaml.replace(certFile, `${certFile}.other`).replace(keyFile, `${keyFile}.other`)
-  t.match(await gateway.change(moved), { applied: true, pending: [] }, 'files of other names')
+  t.match(await gateway.change(moved), { applied: true, pending: { length: 0 } }, 'files of other names')
   await connect(t, gateway.url, cert)
   t.match(await gateway.change(yaml.replace(/, tls: .*\}/, ' }')), { applied: true, pending: ['server.tls'] })
   await connect(t, gateway.url, cert)

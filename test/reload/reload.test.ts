@@ -142,7 +142,7 @@ t.test('a configuration with an error changes nothing, and is told in the log an
   const console = gateway.addresses.console as string
   const { loaded_at: loadedAt } = await status(gateway.url)
   t.match(loadedAt, /^\d{4}-\d\d-\d\dT.*Z$/)
-  t.match(await status(gateway.url), { error: null, failed_at: null, restart_needed: [] })
+  t.match(await status(gateway.url), { error: null, failed_at: null, restart_needed: { length: 0 } })
 
   const secret = 'sk-secret-0123456789abcdef'
   t.same(
@@ -164,7 +164,7 @@ t.test('a configuration with an error changes nothing, and is told in the log an
   t.match(await status(console), { loaded_at: loadedAt, error: /^gateway\.yaml:5:15: log\.level/ })
   t.notMatch(JSON.stringify(await status(console)), secret)
 
-  t.match(await gateway.change(`server: { listen: 127.0.0.1:0 }\n${good}`), { applied: true, pending: [] })
+  t.match(await gateway.change(`server: { listen: 127.0.0.1:0 }\n${good}`), { applied: true, pending: { length: 0 } })
   t.match(await status(gateway.url), { error: null, failed_at: null })
 })
 
@@ -272,8 +272,8 @@ ledger: { file: other.db }
     await gateway.waitForLog(line => line['key'] === key && /restart/.test(String(line['msg'])))
   }
   t.match(await status(gateway.url), { restart_needed: pending })
-  t.match(await gateway.change(yaml('listen: 127.0.0.1:0', one.url)), { pending: [] })
-  t.match(await status(gateway.url), { restart_needed: [] })
+  t.match(await gateway.change(yaml('listen: 127.0.0.1:0', one.url)), { pending: { length: 0 } })
+  t.match(await status(gateway.url), { restart_needed: { length: 0 } })
 })
 
 t.test('a storm of reloads is few, the last text wins, and no request fails meanwhile', async t => {

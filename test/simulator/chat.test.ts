@@ -71,7 +71,7 @@ t.test('include_usage adds a last chunk without choices, and null to all others'
   }
   const events = parseEvents(await (await post(PATH, body)).text()).slice(0, -1)
   t.match(events.at(-1)?.data, {
-    choices: [],
+    choices: { length: 0 },
     usage: { prompt_tokens: 2, completion_tokens: 2, total_tokens: 4 },
   })
   for (const event of events.slice(0, -1)) t.equal(at(event.data, 'usage'), null)

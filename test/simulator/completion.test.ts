@@ -28,6 +28,6 @@ t.test('completions continue their prompts', async t => {
   const events = parseEvents(text)
   t.equal(gather(events, 'choices', 0, 'text'), ' w1 w2')
   t.match(events.at(-3)?.data, { choices: [{ finish_reason: 'length' }] })
-  t.match(events.at(-2)?.data, { choices: [], usage: { completion_tokens: 2 } })
+  t.match(events.at(-2)?.data, { choices: { length: 0 }, usage: { completion_tokens: 2 } })
   t.equal(events.at(-1)?.data, '[DONE]')
 })

@@ -65,7 +65,7 @@ t.test('a stream has every event of the protocol, in its order, under its name',
   )
   for (const event of events) t.equal(at(event.data, 'type'), event.name)
   t.match(events[0]?.data, {
-    message: { content: [], stop_reason: null, usage: { input_tokens: 2, output_tokens: 1 } },
+    message: { content: { length: 0 }, stop_reason: null, usage: { input_tokens: 2, output_tokens: 1 } },
   })
   t.equal(gather(events, 'delta', 'text'), 'w1 w2 w3')
   t.match(events.at(-2)?.data, {
