@@ -112,6 +112,8 @@ t.test('a name belongs to one live key; a revoked one gives it back', async t =>
   t.match(store.find('digest', key('a').digest), { id: 1 })
   revoke(store, 1, 9)
   t.match(store.find('id', 1), { revokedAt: 3 }, 'the first revocation stands')
+  revoke(store, 2, 12)
+  t.match(store.find('name', 'a'), { id: 2, revokedAt: 12 }, 'of those that are revoked, the last')
   t.equal(store.find('name', 'b'), null)
 })
 
@@ -266,12 +268,18 @@ t.test('a row that cannot be read stands in nobody else\'s way', async t => {
   other.create(key('odd'), 2, BY)
   using db = new DatabaseSync(file)
   for (const limits of [
-    '{"requests_per_hour":1}', '{"concurrent":-1}', '{"budget":{"usd":5,"per":"day"}}', '[]', '"x"',
+    '{"requests_per_hour":1}', '{"concurrent":-1}', '{"concurrent":1.5}', '{"concurrent":"1"}',
+    '{"budget":{"usd":5,"per":"day"}}', '{"budget":{"usd":"5","per":"year"}}', '[]', '"x"',
+    '{"models":{"*":{"requests_per_hour":1}}}',
   ]) {
     db.prepare("UPDATE keys SET limits = ? WHERE name = 'odd'").run(limits)
     const running = open(t, file)
     t.equal(running.names(), 'a', limits)
     t.match(running.troubles, [/the key "odd" cannot be read/])
+  }
+  for (const models of ['[1]', '"gpt-*"', '{}']) {
+    db.prepare("UPDATE keys SET limits = NULL, models = ? WHERE name = 'odd'").run(models)
+    t.equal(open(t, file).names(), 'a', models)
   }
 })
 
@@ -332,7 +340,7 @@ t.test('blocks are taken up like other changes, and each is told once', async t 
   other.create(key('three'), 6, BY)
   look()
   t.match(
-    changes.at(-1), { added: [{ name: 'three' }], blocked: [], unblocked: [] },
+    changes.at(-1), { added: [{ name: 'three' }], blocked: { length: 0 }, unblocked: { length: 0 } },
     'numbers of changes are one row',
   )
   t.equal(other.published(0), true)

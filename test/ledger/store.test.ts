@@ -5,6 +5,7 @@ import t from 'tap'
 import { COLUMNS, encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
+import { spentSince } from '../../src/ledger/spent.ts'
 import { Store } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, UNBINDABLE, row } from './rows.ts'
 import { watch } from './watched.ts'
@@ -126,6 +127,8 @@ t.test('what a killed process had in flight stands as its last draft told it, of
   next.close()
   using reader = openReader(file)
   t.strictSame([...reader.rows({})], [row('a'), row('b'), better])
+  t.equal(reader.sums({}, null)[0]?.requests, 3)
+  t.equal(spentSince(file, MIDNIGHT)[0]?.pico, 2n * 660_000_000n + 9n)
   t.end()
 })
 

@@ -46,10 +46,33 @@ t.test('budgets tell what was spent, and its course by days', async t => {
     const fullest = await reports.budgets(asked, { limit: 2 })
     t.strictSame(fullest, { budgets: [budgets[2], budgets[0]], total: 5 }, 'as many as are asked for')
     t.strictSame(await reports.nearBudgets(asked, 0.9), [{ ...asked[2], used: 2 }])
+    t.equal((await reports.nearBudgets(asked, 0.5)).length, 4, 'that share, or more')
+    const nothing = { key: 'y', model: null, per: 'day', limit_usd: '0' } as const
+    t.match((await reports.budgets([nothing], {})).budgets, [{ spent_usd: '100', used: 1 }])
     t.strictSame(
       await reports.budgets(asked.filter(({ model }) => model !== null), {}), { budgets: [budgets[3]], total: 1 },
     )
   })
+})
+
+t.test('on the 31st, what was spent in the month before is not in the month', async t => {
+  const last = Date.UTC(2026, 11, 31, 12)
+  const file = filled(t.testdir(), [
+    row('october', { startedAt: last - 80 * DAY, key: 'x', costPico: USD }),
+    row('november', { startedAt: Date.UTC(2026, 11) - 1, key: 'x', costPico: 2n * USD }),
+    row('first', { startedAt: Date.UTC(2026, 11), key: 'x', costPico: 4n * USD }),
+    row('second', { startedAt: Date.UTC(2026, 11, 2), key: 'x', costPico: 8n * USD }),
+  ])
+  await withReports(file, async reports => {
+    const { budgets } = await reports.budgets([
+      { key: 'x', model: null, per: 'month', limit_usd: '100' },
+      { key: 'x', model: null, per: 'total', limit_usd: '100' },
+    ], {})
+    t.strictSame(budgets.map(({ spent_usd: spent }) => spent), ['12', '15'])
+    t.strictSame(budgets.map(({ course }) => [course.length, course[0]?.day, course[0]?.spent_usd]), [
+      [31, '2026-12-01', '4'], [30, '2026-12-02', '15'],
+    ])
+  }, { now: () => last })
 })
 
 t.test('the budgets of many keys, for some models each, take no more questions than those of two', async t => {

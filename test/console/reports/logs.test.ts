@@ -84,6 +84,33 @@ t.test('every filter finds what fits, the newest first, page by page', async t =
   t.doesNotThrow(() => fc.assert(property, { numRuns: 150 }))
 })
 
+t.test('a page ends where it is told to, in the middle of a millisecond too', async t => {
+  const of = (at: number, n: number) => row(`${at} ${n}`, { startedAt: at, status: 500, end: 'error' })
+  const all = [NOW - 30 * HOUR, NOW - 2 * HOUR, NOW - HOUR, NOW]
+    .flatMap(at => [0, 1, 2, 3, 4].map(n => of(at, n)))
+  const open = openView(filled(t.testdir(), all, 17))
+  t.teardown(() => open.close())
+  const range = { from: iso(NOW - 2 * DAY) }
+  const wanted = all.map(({ requestId }) => requestId).toReversed()
+  const conditions: Conditions[] = [
+    {}, { key: 'team-a' }, { status: '5xx' },
+    { status: '500', model: 'gpt-4.1-mini' }, { upstream: 'openai', end: 'failed' },
+  ]
+  for (const query of conditions) {
+    const pages: string[][] = []
+    let before: string | null = null
+    do {
+      const asked = { ...range, ...query, limit: 3, ...before !== null && { before } }
+      const { rows, next } = open.read(NOW, view => logs(view, asked, null))
+      pages.push(rows.map(one => one.request_id))
+      before = next
+    } while (before !== null)
+    const told = JSON.stringify(query)
+    t.strictSame(pages.flat(), wanted, told)
+    t.strictSame(pages.map(({ length }) => length), [3, 3, 3, 3, 3, 3, 2], told)
+  }
+})
+
 t.test('who looks on hears of each request once it has ended, however early it began', async t => {
   const file = filled(t.testdir(), [row('old', { startedAt: NOW - 1000 })])
   const store = new Store(file, 'more')
@@ -131,7 +158,7 @@ t.test('without a time: the last 24 hours, and what a clock ahead of ours began'
 t.test('what is no page is refused', async t => {
   const file = filled(t.testdir(), [])
   await withReports(file, async reports => {
-    t.match(await reports.logs({}, null), { rows: [], next: null, last: String })
+    t.match(await reports.logs({}, null), { rows: { length: 0 }, next: null, last: String })
     await t.rejects(reports.logs({ before: 'x' }, null), { code: 'bad_request', field: 'before' })
     await t.rejects(reports.logs({ after: '1; DROP' }, null), { code: 'bad_request', field: 'after' })
     await t.rejects(
