@@ -100,10 +100,10 @@ t.test('a page ends where it is told to, in the middle of a millisecond too', as
     const pages: string[][] = []
     let before: string | null = null
     do {
-      const asked = { ...range, ...query, limit: 3, ...before !== null && { before } }
-      const { rows, next } = open.read(NOW, view => logs(view, asked, null))
-      pages.push(rows.map(one => one.request_id))
-      before = next
+      const page = open.read(NOW, view =>
+        logs(view, { ...range, ...query, limit: 3, ...before !== null && { before } }, null))
+      pages.push(page.rows.map(one => one.request_id))
+      before = page.next
     } while (before !== null)
     const told = JSON.stringify(query)
     t.strictSame(pages.flat(), wanted, told)
