@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { Client } from 'undici'
 import type { Dispatcher, buildConnector } from 'undici'
 import { Slots } from '../slots.ts'
@@ -12,6 +13,8 @@ const PROBE_PATIENCE = 1_000
 
 interface Connection {
   readonly client: Client
+  /** null until it is connected. */
+  socket: Socket | null
   /** Its place in `#roomy`; -1 = it is not there. */
   place: number
   /** Its socket is gone, or never came: it finishes what it has. */
@@ -28,6 +31,7 @@ interface Connection {
  */
 export class Pool {
   readonly #origin: string
+  readonly #connect: buildConnector.connector
   readonly #options: Client.Options
   readonly #all = new Slots<Connection>()
   /** Those that take a request now. The last is asked first, so that those in front get old and close. */
@@ -45,16 +49,8 @@ export class Pool {
   constructor(origin: string, connect: buildConnector.connector, options: Client.Options) {
     this.#origin = origin
     this.#mayBeShared = new URL(origin).protocol === 'https:'
-    this.#options = {
-      ...options,
-      connect: (target, callback) => {
-        connect(target, (...args) => {
-          const socket = args[1]
-          if (socket && 'alpnProtocol' in socket) this.#mayBeShared = socket.alpnProtocol === 'h2'
-          callback(...args)
-        })
-      },
-    }
+    this.#connect = connect
+    this.#options = options
   }
 
   /** As undici's `dispatch`; what goes wrong is told to the handler alone. */
@@ -125,8 +121,18 @@ export class Pool {
   }
 
   #open(): Connection {
-    const client = new Client(this.#origin, this.#options)
-    const connection: Connection = { client, place: -1, isGone: false }
+    const connect: buildConnector.connector = (target, callback) => {
+      this.#connect(target, (...args) => {
+        const socket = args[1]
+        if (socket) {
+          connection.socket = socket
+          if ('alpnProtocol' in socket) this.#mayBeShared = socket.alpnProtocol === 'h2'
+        }
+        callback(...args)
+      })
+    }
+    const client = new Client(this.#origin, { ...this.#options, connect })
+    const connection: Connection = { client, socket: null, place: -1, isGone: false }
     const slot = this.#all.add(connection)
     if (this.#mayBeShared) {
       this.#probe = connection
@@ -137,7 +143,8 @@ export class Pool {
       if (!this.#mayBeShared) this.#decided(connection)
     })
     client.on('drain', () => {
-      this.#putBack(connection)
+      if (isStillSending(connection)) void client.destroy()
+      else this.#putBack(connection)
       this.#decided(connection)
     })
     const forget = () => this.#all.delete(slot)
@@ -182,4 +189,13 @@ export class Pool {
     }
     this.#served?.()
   }
+}
+
+/**
+ * An answer came before all of its request had gone out: another request would have to wait behind the rest,
+ * which the origin may never read (RFC 9112 section 9.6). Over HTTP/2 each goes out for itself.
+ */
+function isStillSending({ socket }: Connection): boolean {
+  if (socket === null || ('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) return false
+  return socket.writableLength > 0
 }

@@ -172,6 +172,25 @@ t.test('an answer that comes while a large request body is still sent reaches th
   t.equal(await answer.text(), '{"too":"large"}')
 })
 
+t.test('after an early answer the next request does not wait behind the half-sent one', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.until(/\r\n\r\n/)
+    // What is in flight by now stays unread.
+    wire.socket.pause()
+    wire.send('HTTP/1.1 413 Payload Too Large\r\nContent-Length: 2\r\n\r\n{}')
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  for (const size of [30 * 1024 * 1024, 1]) {
+    const answer = await fetch(`${gateway.url}/v1/files`, {
+      method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/octet-stream' },
+      body: Buffer.alloc(size, 0x20),
+    })
+    t.equal(answer.status, 413)
+    t.equal(await answer.text(), '{}')
+  }
+})
+
 t.test('after an early answer the half-sent request and the next one do not mix', async t => {
   const lines: string[] = []
   const upstream = await startUpstream(t, (req, res) => {
