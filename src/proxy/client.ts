@@ -59,7 +59,7 @@ export function flushHead(res: ServerResponse): void {
 }
 
 /** Over HTTP/2 a value that ends in white space is malformed, and dropped (RFC 9113 section 8.2.1). */
-function withoutEndingSpace(value: string): string {
+export function withoutEndingSpace(value: string): string {
   let end = value.length
   while (end > 0 && (value.charCodeAt(end - 1) === 0x20 || value.charCodeAt(end - 1) === 0x09)) end--
   return end === value.length ? value : value.slice(0, end)

@@ -1,6 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import http2, { constants } from 'node:http2'
-import type { ClientHttp2Stream, Http2Session } from 'node:http2'
+import type {
+  ClientHttp2Session, ClientHttp2Stream, ClientSessionRequestOptions, Http2Session, OutgoingHttpHeaders,
+} from 'node:http2'
+import { withoutEndingSpace } from './client.ts'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
 /** Codes of resets that node tells as if the answer had ended. */
@@ -8,15 +11,19 @@ const TAKEN_FOR_ENDS = new Set<number>([NGHTTP2_NO_ERROR, NGHTTP2_CANCEL])
 /** Node tells of each HTTP/2 stream that it makes as a client (from 24.2 on). */
 const CREATED = 'http2.client.stream.created'
 const { connect } = http2
-/** Megabytes: more than there ever are, as server.body_memory bounds what goes up. */
-const NO_LIMIT = 1_000_000
+const TOLERANT = {
+  /** Megabytes: more than there ever are, as server.body_memory bounds what goes up. */
+  maxSessionMemory: 1_000_000,
+  /** What the client sent twice goes up twice: whether it may is the upstream's to say. */
+  strictSingleValueFields: false,
+}
 /** Milliseconds in which a peer that is there answers a PING, behind all that is on its way to it. */
 const PATIENCE = 30_000
 /** Where a session has the timer of the PING that is under way. */
 const PROBE = Symbol('probe')
 
 /**
- * Mends five faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ * Mends seven faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
@@ -27,17 +34,34 @@ const PROBE = Symbol('probe')
  *     and ends it as if it were whole.
  *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
  *     session (ENHANCE_YOUR_CALM), whichever request it is to; undici has no option for that limit.
+ *   - Node refuses a request in which a client gave some headers twice (User-Agent and user-agent): none of
+ *     the upstream's doing, and undici tells it as an error of the connection.
+ *   - undici joins values of one header by commas. Behind an empty one a space is left, for which the peer
+ *     drops the whole header.
  *   - A connection that died without a word takes one request after the other for minutes. undici asks for
  *     signs of life when its own timeouts fire, which are off here.
  */
 export function mendHttp2Streams(): void {
-  Object.assign(http2, { connect: connectWithRoom })
+  Object.assign(http2, { connect: connectTolerant })
   unsubscribe(CREATED, mend)
   subscribe(CREATED, mend)
 }
 
-function connectWithRoom(...[authority, options, listener]: Parameters<typeof connect>) {
-  return connect(authority, { maxSessionMemory: NO_LIMIT, ...options }, listener)
+function connectTolerant(...[authority, options, listener]: Parameters<typeof connect>) {
+  const session = connect(authority, { ...TOLERANT, ...options }, listener)
+  session.request = requestWithoutEndingSpace as typeof session.request
+  return session
+}
+
+/** @param headers undici's own, made for this request */
+function requestWithoutEndingSpace(
+  this: ClientHttp2Session, headers: OutgoingHttpHeaders, options?: ClientSessionRequestOptions,
+): ClientHttp2Stream {
+  const { request } = Object.getPrototypeOf(this) as ClientHttp2Session
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === 'string') headers[name] = withoutEndingSpace(value)
+  }
+  return request.call(this, headers, options)
 }
 
 function mend(message: unknown): void {

@@ -193,6 +193,27 @@ routes: [{ to: up }]
   }
 })
 
+t.test('headers that a client gives twice, in two spellings or without a value, go up over HTTP/2', async t => {
+  const certificate = certificateFiles(t)
+  const upstream = await startHttp2Upstream(t, certificate, (stream, headers) => {
+    stream.respond({
+      ':status': 200, 'x-agent': String(headers['user-agent']), 'x-listed': String(headers['x-list']),
+    })
+    stream.end('{}')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", ca: "${certificate.certFile}" } }
+routes: [{ to: up }]
+`)
+  const client = await connect(t, gateway.url)
+  const twice = ['User-Agent: one', 'user-agent: two', 'X-List: 1', 'X-List:']
+  client.send(post('/v1/files', {}, twice))
+  const answer = await client.until(/\r\n0\r\n\r\n$/)
+  t.match(answer, /^HTTP\/1\.1 200 /)
+  t.match(answer, /\r\nx-agent: one\r\n/)
+  t.match(answer, /\r\nx-listed: 1,\r\n/)
+})
+
 t.test('a request body crosses from HTTP/2 to HTTP/2', async t => {
   const certificate = certificateFiles(t)
   const upstream = await startHttp2Upstream(t, certificate, async (stream, headers) => {
