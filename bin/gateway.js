@@ -79,12 +79,15 @@ function runsSources() {
   return isAnyNewer(sources, time) || (existsSync(schema) && isAnyNewer(schema, time))
 }
 
-/** Was the file, or anything in the folder, changed after that? The console's pages are built apart. */
+/**
+ * Was the file, or anything in the folder, changed after that? The console's pages are built apart.
+ * Paths are put together by hand: so many calls of `join` wake V8's optimizing compiler, 5 MB of its pages.
+ */
 function isAnyNewer(path, time) {
   const stats = statSync(path)
   if (stats.mtimeMs > time) return true
   if (!stats.isDirectory()) return false
-  return readdirSync(path).some(name => name !== 'web' && isAnyNewer(join(path, name), time))
+  return readdirSync(path).some(name => name !== 'web' && isAnyNewer(path + '/' + name, time))
 }
 
 function refuse() {
