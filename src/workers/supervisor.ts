@@ -5,7 +5,7 @@ import { systemClock } from '../clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import { LimitsDesk } from '../limits/desk.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import { cutWhenItDies } from './handed-out.ts'
+import { cutWhatIsNotTaken } from './handed-out.ts'
 import type { Beginning, Listening, Order, Report } from './messages.ts'
 
 export interface Supervisor {
@@ -92,7 +92,7 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
       followed({}, true)
       return
     }
-    cutWhenItDies(worker)
+    cutWhatIsNotTaken(worker)
     const window = desk.window(answers => tell(worker, { kind: 'limits', answers }))
     tell(worker, { kind: 'begin', beginning: { ...beginning, text } })
     let isOver = false

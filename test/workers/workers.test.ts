@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -143,6 +144,25 @@ t.test('a worker that is killed before it took a connection: that ends too', { s
   process.kill(victim, 'SIGKILL')
   await Promise.all(ends)
   t.equal(clients.filter(({ text }) => text.startsWith('HTTP/1.1 200 ')).length, 3)
+})
+
+t.test('workers without descriptors cut what they are handed, and serve on when they have some again', {
+  skip: linux,
+}, async t => {
+  const gateway = await startWorkers(t, 'concurrent: 4')
+  const workers = workersOf(gateway.child.pid)
+  const allow = (files: number | string) => {
+    for (const pid of workers) execFileSync('prlimit', ['--pid', String(pid), `--nofile=${files}:`])
+  }
+  const allowed = execFileSync('prlimit', [
+    '--pid', String(workers[0]), '--nofile', '--output', 'SOFT', '--noheadings',
+  ], { encoding: 'utf8' }).trim()
+  t.same(await serving(gateway.url), [1, 2])
+  allow(3)
+  const clients = await Promise.all(Array.from({ length: 6 }, () => connect(t, gateway.url)))
+  await Promise.all(clients.map(client => client.ended))
+  allow(allowed)
+  t.same(await serving(gateway.url), [1, 2])
 })
 
 t.test('a successor begins with what is in force, whatever the file says by then', {
