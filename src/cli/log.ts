@@ -1,3 +1,4 @@
+import { constants, fstatSync, openSync } from 'node:fs'
 import pino from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from '../config/types.ts'
@@ -31,7 +32,7 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
     const log = pino(options, { write: line => shown.write(quiet(line, '\\\\u')) })
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
-  const lines = new Lines(process.stdout.fd)
+  const lines = new Lines(openedAnew(process.stdout.fd))
   process.once('exit', () => lines.flushSync())
   const log = pino(options, lines)
   writeLinesWhole(log)
@@ -39,6 +40,21 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
     log.warn({ lines: lost }, 'lines of this log were dropped: nobody took them in time')
   })
   return { log, flush: () => lines.flush(), flushSync: () => lines.flushSync() }
+}
+
+/**
+ * A pipe by an opening of its own, where the system has one. Whether a write waits for the reader
+ * belongs to an opening, and node changes that for all processes that share it whenever it starts
+ * one of them and when one ends: the others, workers say, would then wait for ever.
+ */
+function openedAnew(fd: number): number {
+  try {
+    if (!fstatSync(fd).isFIFO()) return fd
+    return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
+  } catch {
+    // The system has none, or this user may not.
+    return fd
+  }
 }
 
 /** The time of a line, as pino wants it; written out once for all lines of a millisecond. */

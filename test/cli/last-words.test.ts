@@ -1,11 +1,14 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { pbkdf2 } from 'node:crypto'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { Lines } from '../../src/cli/lines.ts'
+import { GATEWAY } from './command.ts'
 
+const linux = process.platform === 'linux' ? false : 'only there can a pipe be opened anew'
 const MODULE = new URL('../../src/cli/lines.ts', import.meta.url)
 
 /**
@@ -64,3 +67,45 @@ t.test('a process whose last words nobody can take ends all the same', async t =
   })
   t.equal(status, 3, 'on a full disk')
 })
+
+t.test('workers whose log nobody reads end when they are told to', { skip: linux }, async t => {
+  const dir = t.testdir({
+    'gateway.yaml': `
+server: { listen: 127.0.0.1:0, workers: 2 }
+upstreams: { sim: { simulator: true } }
+routes: [{ to: sim }]
+auth: open
+`,
+  })
+  const pipe = join(dir, 'log')
+  execFileSync('mkfifo', [pipe])
+  // Both of its ends, so that it stays open.
+  const reader = openSync(pipe, 'r+')
+  const log = openSync(pipe, 'w')
+  t.teardown(() => {
+    for (const fd of [reader, log]) closeSync(fd)
+  })
+  const args = ['-i', process.execPath, GATEWAY, 'serve', '--config', join(dir, 'gateway.yaml')]
+  const child = spawn('env', args, { stdio: ['ignore', log, 'ignore'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const read = Buffer.alloc(65_536)
+  for (let said = ''; !said.includes('"listening"');) {
+    said += read.toString('latin1', 0, readSync(reader, read))
+  }
+  fill(pipe)
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0)
+})
+
+function fill(pipe: string): void {
+  const fd = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK)
+  for (const size of [4096, 1]) {
+    try {
+      for (;;) writeSync(fd, Buffer.alloc(size))
+    } catch {
+      // Nothing of that size fits any more.
+    }
+  }
+  closeSync(fd)
+}
