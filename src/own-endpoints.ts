@@ -68,13 +68,14 @@ function conditions({ health }: Gateway) {
 export function answerModels(gateway: Gateway, exchange: Exchange): void {
   const { classified, identity, req, target } = exchange
   const shape = callerShape(classified.endpoint.protocol, req.headers, target.queryKey !== null)
-  const models = listedModels(gateway).filter(name => identity.allows(name))
   if (classified.endpoint.name === 'models.list') {
+    const models = listedModels(gateway).filter(name => identity.allows(name))
     answerJson(gateway, exchange, 200, modelList(shape, models))
     return
   }
   const asked = classified.pathModel as string
-  if (!models.includes(asked)) {
+  const isServed = gateway.routes.listsModel(asked) || listedModels(gateway).includes(asked)
+  if (!isServed || !identity.allows(asked)) {
     throw new GatewayError(
       'model_not_found', `the model '${asked}' does not exist or the key may not use it`, { param: 'model' },
     )

@@ -6,6 +6,8 @@ interface Row {
   readonly route: Route
   readonly path: Match | null
   readonly model: Match | null
+  /** Its list of models has one that any name matches. */
+  readonly takesAny: boolean
 }
 
 /** Why a route did not take a request; `gateway explain` prints it. */
@@ -31,6 +33,7 @@ export class RouteTable {
       route,
       path: route.path === null ? null : compile([route.path]),
       model: route.models === null ? null : compile(route.models),
+      takesAny: route.models?.some(glob => /^\*+$/.test(glob)) ?? true,
     }))
   }
 
@@ -71,6 +74,11 @@ export class RouteTable {
       this.#served.set(model, isServed)
     }
     return isServed
+  }
+
+  /** Does a route list this model, by its name or by a glob that is not for all there are? */
+  listsModel(model: string): boolean {
+    return this.#rows.some(row => !row.takesAny && row.model?.(model))
   }
 
   /** Every route up to the one that takes the request, with the reason why it did or did not. */

@@ -118,6 +118,9 @@ for (const [name, Client, sent] of CLIENTS) {
       t.strictSame(await ids(NARROW_KEY), ['plain'])
       t.match(await client.models.retrieve('sim-listed'), { id: 'sim-listed', type: 'model' })
       t.ok(await rejection(t, client.models.retrieve('none'), 'none') instanceof Client.NotFoundError)
+      t.match(await client.models.retrieve('sim-of-a-glob'), { id: 'sim-of-a-glob' }, 'served, not listed')
+      const narrow = client.withOptions({ apiKey: NARROW_KEY }).models.retrieve('sim-of-a-glob')
+      t.ok(await rejection(t, narrow, 'narrow') instanceof Client.NotFoundError)
     })
 
     t.test('what the gateway knows nothing of passes through', async t => {
@@ -131,7 +134,8 @@ for (const [name, Client, sent] of CLIENTS) {
       t.strictSame(
         [...endpoints].sort(), ['messages', 'messages.count_tokens', 'models.get', 'models.list', 'other'],
       )
-      t.strictSame(lines.filter(line => line.status !== 200).map(line => line.path), ['/v1/models/none'])
+      const refused = lines.filter(line => line.status !== 200).map(line => line.path)
+      t.strictSame(refused, ['/v1/models/none', '/v1/models/sim-of-a-glob'])
       t.end()
     })
   })

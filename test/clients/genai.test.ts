@@ -107,6 +107,9 @@ for (const [name, Client, version] of CLIENTS) {
       t.strictSame(await names(NARROW_KEY), ['models/plain'])
       t.equal((await models.get({ model: 'sim-listed' })).name, 'models/sim-listed')
       t.match(await rejection(t, models.get({ model: 'none' }), 'none'), { name: 'ApiError', status: 404 })
+      t.equal((await models.get({ model: 'sim-of-a-glob' })).name, 'models/sim-of-a-glob')
+      const narrow = connect(NARROW_KEY).models.get({ model: 'sim-of-a-glob' })
+      t.match(await rejection(t, narrow, 'narrow'), { name: 'ApiError', status: 404 })
     })
 
     t.test('the key stays with the gateway, the rest of the headers does not', async t => {
@@ -137,7 +140,8 @@ for (const [name, Client, version] of CLIENTS) {
       ])
       t.ok(lines.every(line => String(line.path).startsWith(`/${version}/models`)), 'under its own version')
       const refused = lines.filter(line => line.status !== 200)
-      t.strictSame(refused.map(line => line.path), [`/${version}/models/none`])
+      const names = ['none', 'sim-of-a-glob']
+      t.strictSame(refused.map(line => line.path), names.map(id => `/${version}/models/${id}`))
       t.end()
     })
   })
