@@ -348,6 +348,10 @@ t.test('blocks are taken up like other changes, and each is told once', async t 
   t.equal(clock.pending > 0, true)
   // A store that begins now knows of it at once.
   t.same(open(t, file).store.blocked(), [two.digest])
+  t.equal(other.block(one, 7, BY), true, 'a key that was let in again can be shut out again')
+  t.equal(other.unblock(two, 8, BY), true)
+  look()
+  t.same(store.blocked(), [one.digest], 'and each is let in for itself')
 })
 
 t.test('a change takes another place than the key that it changes, and the list tells of both', async t => {
@@ -364,10 +368,19 @@ t.test('a change takes another place than the key that it changes, and the list 
   t.match(changes.at(-1), {
     added: [{ name: 'a', models: ['gpt-*'] }], removed: [{ name: 'a', models: null }],
   })
-  t.match(other.audit(null, 10), [
+  const entries = other.audit(null, 10)
+  t.match(entries, [
     { action: 'key.changed', subject: 'a', detail: 'models: gpt-*', at: 2 },
     { action: 'key.created', subject: 'a', at: 1 },
   ])
+  t.strictSame(other.audit(entries[0]?.id ?? 0, 10), entries.slice(1))
+  other.change(found, { models: null }, 'models: all', 3, BY)
+  look()
+  t.match(store.keys(), [{ models: null, limits: { concurrent: 3 } }], 'what is not said stays')
+  other.change(found, { limits: null }, 'limits: none', 4, BY)
+  other.change(found, { models: ['fast'] }, 'models: fast', 5, BY)
+  look()
+  t.match(store.keys(), [{ models: ['fast'], limits: null }])
 })
 
 t.test('of each action the last ten thousand are kept; there is a look for older ' +
