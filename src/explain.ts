@@ -5,7 +5,7 @@ import { CREDENTIAL_NAME } from './config/secrets.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
 import { GatewayError, upgradeRequired } from './errors.ts'
 import { pathThere } from './forwarding/path-there.ts'
-import { checkSlashes, classifyPath, isApiPath, isOwn } from './protocols/endpoint.ts'
+import { checkSpelling, classifyPath, isApiPath, isOwn } from './protocols/endpoint.ts'
 import type { Classified, Endpoint } from './protocols/endpoint.ts'
 import { renameQuery } from './protocols/query.ts'
 import { renamePath } from './protocols/rename.ts'
@@ -59,7 +59,7 @@ export const WHY: Readonly<Record<Miss, string>> = {
 export function explain(config: Config, question: Question): Explanation {
   const target = parseTarget(question.path)
   const classified = classifyPath(target.path)
-  checkSlashes(target.path, classified)
+  checkSpelling(target.path, classified)
   const { modelIn } = classified.endpoint
   const asked = modelIn === 'query' ? new URLSearchParams(target.query).get('model') : null
   const model = classified.pathModel ?? (asked || question.model || null)

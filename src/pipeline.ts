@@ -12,7 +12,7 @@ import { forward } from './forwarding/forward.ts'
 import type { Gateway } from './gateway.ts'
 import { modelsBeside } from './named-models.ts'
 import { answerModels, answerStatus } from './own-endpoints.ts'
-import { checkSlashes, classifyPath, isApiPath } from './protocols/endpoint.ts'
+import { checkSpelling, classifyPath, isApiPath } from './protocols/endpoint.ts'
 import { parseTarget } from './protocols/target.ts'
 import { isNamed } from './proxy/headers.ts'
 import { draftRow } from './settlement/ledger-row.ts'
@@ -91,7 +91,7 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   const { req } = exchange
   exchange.target = parseTarget(req.url ?? '')
   exchange.classified = classifyPath(exchange.target.path)
-  checkSlashes(exchange.target.path, exchange.classified)
+  checkSpelling(exchange.target.path, exchange.classified)
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
   }

@@ -183,13 +183,21 @@ export function knownEndpoints(): { readonly path: string; readonly endpoint: En
 /**
  * An escaped slash may stand in a model's name. Anywhere else most servers read it
  * as a slash: the path would be one to the routes and the meter, and another to them.
+ * So it would where some leave out what stands behind a semicolon, in another part than
+ * the last, whose name is read without it here too.
  *
  * @throws GatewayError bad_request_target
  */
-export function checkSlashes(path: string, { pathModelStart: start, pathModelEnd: end }: Classified): void {
-  if (!path.includes('%')) return
-  if (/%2f/i.test(path.slice(0, start) + path.slice(end))) {
+export function checkSpelling(path: string, { pathModelStart: start, pathModelEnd: end }: Classified): void {
+  if (!path.includes('%') && !path.includes(';')) return
+  const others = path.slice(0, start) + path.slice(end)
+  if (/%2f/i.test(others)) {
     throw new GatewayError('bad_request_target', "only a model's name may hold an escaped slash")
+  }
+  const parameters = others.indexOf(';')
+  if (parameters === -1 || !others.includes('/', parameters)) return
+  if (isApiPath(path.replace(/;[^/]*/g, ''))) {
+    throw new GatewayError('bad_request_target', 'only the last part of a path may have parameters')
   }
 }
 

@@ -160,6 +160,21 @@ t.test('an escaped slash, which most servers read as a slash: no way round route
   t.strictSame(seen, ['/v1beta/models/org%2Fname:generateContent {}'])
 })
 
+t.test('parameters inside of a path, which upstreams written in Java leave out of it', async t => {
+  for (const path of [
+    '/v1beta/models;x=1/no:generateContent', '/v1beta1/publishers;x/google/models/no:generateContent',
+    '/v1beta1;x/publishers/google/models/no:generateContent', '/v1/chat;x=1/completions', '/v1/batches;/b',
+    '/v1/projects/p;x/locations/l/interactions', '/upload;x/v1beta/files', '/upload/v1beta;x/files',
+  ]) {
+    const { status, text } = await ask(path, '{"model":"may"}')
+    t.equal(status, 400, path)
+    t.match(text, /only the last part/)
+    t.strictSame(seen, [])
+  }
+  t.equal((await ask('/v1/batches-of-mine;x=1', '{"model":"may"}')).status, 200)
+  t.equal((await ask('/v1beta/models/org;x/name:generateContent', '{}', ANY)).status, 200)
+})
+
 t.test('a model in the query, which counts at a LiteLLM proxy, with another in the body', async t => {
   for (const path of ['/v1/listen', '/v1/chat/completions', '/v1/messages', '/v1/responses']) {
     const { status, text } = await ask(`${path}?a=b&m%6fdel=no`, '{"model":"may"}')
