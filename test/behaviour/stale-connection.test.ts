@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import * as https from 'node:https'
+import * as net from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
 import { certificateFiles } from '../support/certificate.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startHttp2Upstream } from '../support/http2.ts'
+import { startRawUpstream } from '../support/upstream.ts'
 import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
 
@@ -84,6 +86,38 @@ t.test('hazard: a reset after the request was sent may have run: an upstream tha
   client.send(post('/v1/files', { n: 2 }))
   t.match(await client.until(/upstream_reset/), /HTTP\/1\.1 502 /)
   t.equal(requests(), 2)
+})
+
+t.test('nor is it over HTTP/2, where a connection breaks with all that is under way on it', async t => {
+  const certificate = certificateFiles(t)
+  const relayed: net.Socket[] = []
+  let requests = 0
+  const { port } = await startHttp2Upstream(t, certificate, stream => {
+    if (++requests > 1) {
+      // The event under test is the time that it takes.
+      setTimeout(() => relayed[0]?.resetAndDestroy(), 1_200)
+      return
+    }
+    stream.respond({ ':status': 200, 'content-type': 'application/json' })
+    stream.end('{}')
+  })
+  const front = await startRawUpstream(t, socket => {
+    const behind = net.connect(port, '127.0.0.1').on('error', () => {})
+    relayed.push(socket)
+    socket.pipe(behind).pipe(socket)
+    socket.once('close', () => behind.destroy())
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${front.url.replace('http:', 'https:')}", ca: "${certificate.certFile}" } }
+routes: [{ to: up }]
+`)
+  const client = await connect(t, gateway.url)
+  client.send(post('/v1/files', { n: 1 }))
+  await client.until(/\{\}/)
+  const others = [await connect(t, gateway.url), await connect(t, gateway.url)]
+  for (const each of others) each.send(post('/v1/files', { n: 2 }))
+  for (const each of others) t.match(await each.until(/upstream_reset/), /HTTP\/1\.1 502 /)
+  t.equal(requests, 3)
 })
 
 t.test('it is tried again once, not for ever', async t => {

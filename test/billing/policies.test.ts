@@ -83,7 +83,7 @@ ${priced('m')}`)
   })
 }
 
-/** How a client can leave though no upstream works for it: the play of that upstream, and when it is the moment. */
+/** How a client can leave though no upstream works for it: what that does, and when it is the moment. */
 const IDLE: Record<string, { https?: boolean, play(wire: Wire, leave: () => void): Promise<void> }> = {
   'before its request went up': {
     https: true,

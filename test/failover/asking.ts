@@ -108,6 +108,15 @@ function textOf(dialect: Dialect, { ok }: Response, stream: boolean, body: strin
   }
 }
 
+/** For a configuration whose test asks what the status tells. */
+export const WITH_STATUS = 'server: { listen: 127.0.0.1:0 }\nconsole: { listen: 127.0.0.1:0 }'
+
+/** What the status tells of each candidate that was asked, in the order of their first requests. */
+export async function candidatesOf({ addresses }: Pick<RunningGateway, 'addresses'>): Promise<object[]> {
+  const status = await (await fetch(`${addresses.console}/api/status`)).json()
+  return (status as { upstreams: object[] }).upstreams
+}
+
 /** Each dialect, whole and streamed, as a test of its own. */
 export function everyWay(
   t: Test, what: string, test: (t: Test, dialect: Dialect, stream: boolean) => Promise<void>,

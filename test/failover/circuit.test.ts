@@ -2,7 +2,7 @@ import t from 'tap'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
+import { DIALECTS, WITH_STATUS, WORDS, ask, candidatesOf, everyWay, twoTargets } from './asking.ts'
 
 const [CHAT] = DIALECTS
 
@@ -131,29 +131,78 @@ t.test('so is one that does in its body, though no other attempt followed', asyn
 t.test('an error is no answer: that it came fast does not make the upstream a fast one', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
-console: { listen: 127.0.0.1:0 }
+${WITH_STATUS}
 upstreams: { a: { url: "${url}" } }
 routes: [{ to: a, retries: 0 }]
 `)
   for (const model of ['sim,status=400', 'sim,status=500']) await ask(gateway, CHAT!, { model })
   await ask(gateway, CHAT!, { model: 'sim' })
-  const { upstreams } = await (await fetch(`${gateway.addresses.console}/api/status`)).json()
-  t.match(upstreams, [{ first_byte_ms: null }, { first_byte_ms: null }, { model: 'sim', first_byte_ms: Number }])
+  t.match(await candidatesOf(gateway), [
+    { first_byte_ms: null }, { first_byte_ms: null }, { model: 'sim', first_byte_ms: Number },
+  ])
+})
+
+t.test('requests that are refused for what they are open no circuit', async t => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+${WITH_STATUS}
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: a, retries: 0 }]
+`)
+  for (const model of ['sim,status=400', 'sim,status=404', 'sim,status=422']) {
+    for (let n = 0; n < 4; n++) await ask(gateway, CHAT!, { model })
+  }
+  t.match(await candidatesOf(gateway), Array.from({ length: 3 }, () => ({ circuit: 'closed', in_flight: 0 })))
+})
+
+t.test('one whose streams always break is not well, though others go on with them', async t => {
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
+routes: [{ to: [{ upstream: a, model: "sim,close_after=6" }, { upstream: b, model: sim, prefill: true }],
+  resume: continue }]
+`)
+  for (const served of ['a', 'a', 'a', 'b']) {
+    const answer = await ask(gateway, CHAT!, { stream: true })
+    t.match(answer, { text: WORDS, whole: true })
+    t.equal(answer.headers.get('x-gateway-upstream'), served)
+  }
+})
+
+t.test('a client that leaves in mid-answer does not make up for failures', async t => {
+  const head = Promise.withResolvers<void>()
+  let asked = 0
+  const upstream = await startUpstream(t, (_req, res) => {
+    if (++asked !== 3) res.writeHead(500).end('{}')
+    else res.writeHead(200, { 'content-type': 'text/event-stream' }).write(': well\n\n', () => head.resolve())
+  })
+  const gateway = await startTestGateway(t, `
+${WITH_STATUS}
+upstreams: { a: { url: "${upstream.url}" } }
+routes: [{ to: a, retries: 0 }]
+`)
+  await ask(gateway, CHAT!)
+  await ask(gateway, CHAT!)
+  const leaving = new AbortController()
+  const left = ask(gateway, CHAT!, { stream: true, signal: leaving.signal }).catch(() => {})
+  await head.promise
+  leaving.abort()
+  await left
+  await gateway.waitForLog(line => line['end'] === 'client_gone')
+  await ask(gateway, CHAT!)
+  t.match(await candidatesOf(gateway), [{ upstream: 'a', circuit: 'open' }])
 })
 
 t.test('one that goes on with a stream has answered before it comes to its end', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
-console: { listen: 127.0.0.1:0 }
+${WITH_STATUS}
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
 routes: [{ to: [{ upstream: a, model: "sim,close_after=6" }, { upstream: b, model: sim, prefill: true }],
   resume: continue }]
 `)
   t.match(await ask(gateway, CHAT!, { stream: true }), { text: WORDS })
-  const { upstreams } = await (await fetch(`${gateway.addresses.console}/api/status`)).json()
-  t.match(upstreams, [{ upstream: 'a' }, { upstream: 'b', first_byte_ms: Number }])
+  t.match(await candidatesOf(gateway), [{ upstream: 'a' }, { upstream: 'b', first_byte_ms: Number }])
 })
 
 t.test('a model that is not well does not speak for the upstream\'s others', async t => {

@@ -250,8 +250,10 @@ everyWay(t, 'an answer in one piece and a good stream pass as they are', async (
 everyWay(t, 'a stream that comes compressed passes as it comes', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,gzip', 'sim']))
+  const answer = await ask(gateway, dialect, { stream: true })
   // The client here unpacks what it gets.
-  t.match(await ask(gateway, dialect, { stream: true }), { status: 200, text: WORDS, whole: true })
+  t.match(answer, { status: 200, text: WORDS, whole: true })
+  t.equal(answer.headers.get('x-gateway-upstream'), 'u0')
 }, [true])
 
 everyWay(t, 'and where it breaks nothing is joined to it', async (t, dialect) => {
@@ -371,7 +373,8 @@ routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
   })
 })
 
-t.test('a client that leaves in mid-stream: nobody is asked to go on, and it is not the upstream\'s fault', async t => {
+t.test('a client that leaves in mid-stream: nobody is asked to go on, ' +
+  'and it is not the upstream\'s fault', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,stall_after=4', 'sim']))
   const client = await connect(t, gateway.url)

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
 import { start } from '../simulator/start.ts'
@@ -271,6 +273,28 @@ t.test('a stream of an unknown path passes with its first byte', async t => {
   })
   client.send(post('/v1/other', { model: 'm' }))
   t.match(await client.until(/da\r\n/), /x-gateway-upstream: a/)
+})
+
+t.test('a stream that comes compressed against the asking passes with its first byte', async t => {
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD.replace('\r\n\r\n', '\r\nContent-Encoding: gzip\r\n\r\n') + chunk('packed'))
+    await wire.ended
+  })
+  client.send(post('/v1/chat/completions', CHAT))
+  t.match(await client.until(/packed/), /x-gateway-upstream: a/)
+})
+
+t.test('a compressed answer that is larger than is looked at passes', async t => {
+  const body = gzipSync(JSON.stringify({ choices: [], padding: randomBytes(400_000).toString('base64') }))
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body)
+  })
+  const { url } = await start(t)
+  const gateway = await startTestGateway(t, twoTargets(upstream.url, url, 'x', 'sim'))
+  const answer = await ask(gateway, DIALECTS[0]!)
+  t.match(answer, { status: 200, whole: true })
+  t.equal(answer.headers.get('x-gateway-upstream'), 'a')
 })
 
 t.test('the client does not read: the upstream is held back behind what was kept', async t => {

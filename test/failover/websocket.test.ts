@@ -6,6 +6,7 @@ import { start } from '../simulator/start.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { startRawUpstream, startUpstream } from '../support/upstream.ts'
 import { connect } from '../support/wire.ts'
+import { WITH_STATUS, candidatesOf } from './asking.ts'
 
 const CREATE = JSON.stringify({ type: 'session.update', session: {} })
 
@@ -81,12 +82,10 @@ t.test('a WebSocket counts while it is open, and one that is not taken is nobody
   const { url } = await start(t)
   const plain = await startUpstream(t, (_req, res) => res.writeHead(404).end())
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
-console: { listen: 127.0.0.1:0 }
+${WITH_STATUS}
 upstreams: { a: { url: "${plain.url}", websocket: true }, b: { url: "${url}", websocket: true } }
 routes: [{ model: plain, to: a }, { to: b }]
 `)
-  const told = async () => (await (await fetch(`${gateway.addresses.console}/api/status`)).json()).upstreams
   for (let n = 0; n < 4; n++) {
     const [, refused] = await once(handshake(gateway, 'plain'), 'unexpected-response')
     t.equal(refused.statusCode, 426)
@@ -94,10 +93,10 @@ routes: [{ model: plain, to: a }, { to: b }]
   const client = handshake(gateway, 'sim')
   await once(client, 'open')
   const idle = { upstream: 'a', model: 'plain', circuit: 'closed', in_flight: 0 }
-  t.match(await told(), [idle, { upstream: 'b', in_flight: 1, first_byte_ms: Number }])
+  t.match(await candidatesOf(gateway), [idle, { upstream: 'b', in_flight: 1, first_byte_ms: Number }])
   client.terminate()
   await gateway.waitForLog(line => line.msg === 'exchange' && line.upstream === 'b')
-  t.match(await told(), [idle, { upstream: 'b', in_flight: 0 }])
+  t.match(await candidatesOf(gateway), [idle, { upstream: 'b', in_flight: 0 }])
 })
 
 t.test('targets that take no WebSocket are passed over, and retries bound how many are asked', async t => {
