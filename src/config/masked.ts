@@ -1,4 +1,4 @@
-import { isScalar, parseDocument, visit } from 'yaml'
+import { isAlias, isScalar, parseDocument, visit } from 'yaml'
 import type { Scalar } from 'yaml'
 import { parseYaml } from './document.ts'
 import { readSchema } from './json-schema.ts'
@@ -25,10 +25,14 @@ export function maskedYaml(text: string): string {
   const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, schema: 'core' })
   document.commentBefore = null
   document.comment = null
+  const referred = new Set<string>()
+  visit(document, { Alias: (_, { source }) => void referred.add(source) })
   visit(document, {
     Node: (_, node) => {
       node.commentBefore = null
       node.comment = null
+      // The beginning of a secret, perhaps, that starts with & and has a space in it.
+      if (!isAlias(node) && node.anchor !== undefined && !referred.has(node.anchor)) delete node.anchor
       if (isScalar(node)) mask(node, secrets)
     },
     Pair: (_, { key, value }) => {

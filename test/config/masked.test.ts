@@ -56,6 +56,53 @@ upstreams:
   })
 })
 
+t.test('the beginning of a secret that starts with & is no anchor that is shown', async t => {
+  const auth = '{ bearer: &SECRET of mine }'
+  const text = maskedYaml(`upstreams: { one: { url: https://one.example, auth: ${auth} } }\n`)
+  t.notMatch(text, 'SECRET')
+  t.match(parse(text), { upstreams: { one: { auth: { bearer: '***' } } } })
+})
+
+t.test('no comment is shown, wherever it stands', t => {
+  const lines = `server: { listen: 127.0.0.1:0,
+  body_limit: 1mb }
+upstreams:
+  one: &one
+    url: https://one.example
+    headers: { a: b,
+      c: d }
+  two:
+    <<: *one
+    auth:
+      bearer:
+        x
+
+routes:
+  - model: [a,
+      b]
+    to:
+      - one
+
+      - two
+  -
+    to: *one
+`.split('\n')
+  for (const [at, line] of lines.entries()) {
+    const indent = /^ */.exec(line)![0]
+    const own = `${indent}# SECRET\n`
+    for (const commented of [`${line} # SECRET`, own + line, `\n${own}\n${line}`]) {
+      const text = lines.with(at, commented).join('\n')
+      t.notMatch(maskedYaml(text), 'SECRET', text)
+    }
+  }
+  t.end()
+})
+
+t.test('a digest of the environment stands as it was written', async t => {
+  const text = maskedYaml('keys: [{ name: a, sha256: "${DIGEST_OF_TEAM_A}" }]\n')
+  t.match(parse(text), { keys: [{ sha256: '${DIGEST_OF_TEAM_A}' }] })
+})
+
 t.test('the example is YAML that says the same', async t => {
   const example = readFileSync(new URL('../../gateway.yaml', import.meta.url), 'utf8')
   const { keys: _, ...rest } = parse(example) as Record<string, unknown>
