@@ -148,6 +148,10 @@ t.test('filters', async t => {
     t.equal(ids((await usage('--config', config, '--json', ...args)).out).join(' '), wanted, args.join(' '))
   }
   t.match((await usage('--config', config, '--model', 'nothing')).out, /\nNo requests\.\n$/)
+  const table = (await usage('--config', config, '--key', 'team-b')).out
+  t.match(table, /^STARTED.*\n\S+ +r2 +team-b .*\n\n1 request: 1,200 tokens in, /, 'the table has them too')
+  const sums = (await usage('--config', config, '--key', 'team-b', '--by', 'model')).out
+  t.match(sums, /^MODEL.*\ngpt-4.1-mini +1 .*\n\n1 request: 1,200 tokens in, /)
 })
 
 t.test('--request tells the whole story, and the arithmetic of the cost', async t => {
@@ -172,6 +176,8 @@ t.test('it works beside the gateway, and shows a running request on demand only'
   await watched.ledger.flush()
   t.strictSame(ids((await usage('--config', config, '--json')).out), ['ended'])
   t.match((await usage('--config', config, '--request', 'running')).out, 'it is still running')
+  const json = await usage('--config', config, '--request', 'running', '--json')
+  t.strictSame([json.code, json.out], [0, ''], 'to programs it is no row yet')
 })
 
 t.test('what is wrong with the options is said, with status 2 where nothing else decides it', async t => {

@@ -54,6 +54,25 @@ t.test('the holder of a key sees nothing of another\'s, whatever they ask for', 
   t.match((await holder.ask('/models')).json, { models: [{ name: 'demo', upstream: null }] })
 })
 
+t.test('the holder of a key is told of no other\'s requests under way, and of no upstream', async t => {
+  const gateway = await startConsole(t, YAML.replace('models: [demo]', 'models: [demo, "sim*"]'))
+  const stream = async (key: string) => {
+    const { body } = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sim,stall_after=3', stream: true, messages: [] }),
+    })
+    t.teardown(() => body?.cancel())
+  }
+  await Promise.all([KEY, KEY, SECOND_KEY].map(stream))
+  const holder = await gateway.login({ key: SECOND_KEY })
+  t.match((await holder.ask('/live')).json, {
+    running: 1, running_streams: 1, exchanges: { length: 1, 0: { key: 'second', upstream: null } },
+  })
+  const admin = await gateway.login({ name: 'ops', password: PASSWORD })
+  t.match((await admin.ask('/live')).json, { running: 3, exchanges: { length: 3, 0: { upstream: 'sim' } } })
+})
+
 t.test('no secret is in any answer, for anybody', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('wrong key SECRET-OF-ANSWER'))
   const SECRETS = {

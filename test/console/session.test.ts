@@ -165,6 +165,14 @@ t.test('a key that is blocked, revoked or removed ends the sessions of its holde
   t.equal((await again.ask('/own')).status, 401)
 })
 
+t.test('a key that goes on under another name ends the session of the first name', async t => {
+  const gateway = await startConsole(t)
+  const holder = await gateway.login({ key: SECOND_KEY })
+  await gateway.change(YAML.replace('name: second', 'name: third').replace('name: test', 'name: second'))
+  t.equal((await holder.ask('/own')).status, 401)
+  t.match((await (await gateway.login({ key: SECOND_KEY })).ask('/own')).json, { name: 'third' })
+})
+
 t.test('sessions outlast a restart, and the file has no token in it', async t => {
   const gateway = await startConsole(t)
   const asking = await gateway.login(OPS)

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { listening } from '../cli/command.ts'
 import { KEY } from '../support/gateway.ts'
 import { connect, post } from '../support/wire.ts'
-import { Browser, PASSWORD, YAML } from './console.ts'
+import { Browser, PASSWORD, SECOND_KEY, YAML } from './console.ts'
 
 const STREAM = { model: 'sim,stall_after=3', stream: true, messages: [] }
 
@@ -51,6 +51,13 @@ t.test('all workers know a session, and each tells of what all of them do', asyn
   t.match((await holder.ask('/live', ALONE)).json, {
     running: 4, exchanges: [{ key: 'test', upstream: null }],
   })
+  const other = new Browser(gateway.console)
+  await other.login({ key: SECOND_KEY })
+  for (let i = 0; i < 4; i++) {
+    t.match((await other.ask('/live', ALONE)).json, {
+      running: 0, running_streams: 0, exchanges: { length: 0 },
+    })
+  }
 })
 
 t.test('a login that one worker throttles, all do', async t => {
