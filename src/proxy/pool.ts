@@ -193,7 +193,7 @@ export class Pool {
 
 /**
  * An answer came before all of its request had gone out: another request would have to wait behind the rest,
- * which the origin may never read (RFC 9112 section 9.6). Over HTTP/2 each goes out for itself.
+ * which the origin may never read (RFC 9112 section 9.5). Over HTTP/2 each goes out for itself.
  */
 function isStillSending({ socket }: Connection): boolean {
   if (socket === null || ('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) return false
