@@ -123,9 +123,15 @@ interface Begun extends Loaded {
 /** What a worker begins with. */
 async function beginningOf(line: Line, file: string, command: Command): Promise<Begun> {
   const { text, start } = await line.beginning
-  const loaded = loadTextOrFail(file, text, command)
-  const config = startedWith(loaded.config, start)
-  return { ...loaded, config, pending: pendingKeys(config, loaded.config) }
+  try {
+    const loaded = loadTextOrFail(file, text, command)
+    const config = startedWith(loaded.config, start)
+    return { ...loaded, config, pending: pendingKeys(config, loaded.config) }
+  } catch (error) {
+    // A certificate that is just being replaced, say: the next worker may find it whole.
+    line.letGo()
+    throw error
+  }
 }
 
 /** null where it cannot be read. */

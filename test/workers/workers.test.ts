@@ -8,6 +8,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { gateway as run, listening } from '../cli/command.ts'
 import type { Running } from '../cli/command.ts'
+import { certificateFiles, selfSigned } from '../support/certificate.ts'
 import { KEY } from '../support/gateway.ts'
 import { connect, post } from '../support/wire.ts'
 
@@ -199,6 +200,22 @@ t.test('a successor begins with what is in force, whatever the file says by then
 interface StatusBody {
   readonly config: { readonly restart_needed: readonly string[] }
 }
+
+t.test('a successor that cannot begin, as its certificate is being replaced, is followed by another', {
+  skip: linux,
+}, async t => {
+  const { key, certFile, keyFile } = certificateFiles(t)
+  const gateway = await startWorkers(
+    t, 'concurrent: 2', `, tls: { cert: ${certFile}, key: ${keyFile} }`,
+  )
+  const ended = () => gateway.lines.filter(({ msg }) => msg === 'a worker has ended: another is started')
+  writeFileSync(keyFile, selfSigned().key)
+  process.kill(workersOf(gateway.child.pid)[0] as number, 'SIGKILL')
+  while (ended().length < 2) await once(gateway.child.stdout as NodeJS.ReadableStream, 'data')
+  t.match(ended()[1], { code: 2 })
+  writeFileSync(keyFile, key)
+  await gateway.logged('a worker listens again')
+})
 
 t.test('a watched file that changes while a worker is replaced is taken up by all', {
   skip: linux,
