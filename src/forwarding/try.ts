@@ -62,12 +62,15 @@ export class Try {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #beganAt: number
+  /** No other can follow: what it says goes to the client. */
+  readonly #isLast: boolean
   #prelude: Prelude | null
   #refusal: Refusal | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, options: TryOptions) {
     const { candidate, deadlines, sink, demands, edits } = options
     this.candidate = candidate
+    this.#isLast = demands === null
     this.#gateway = gateway
     this.#exchange = exchange
     this.#beganAt = gateway.clock.monotonic()
@@ -131,7 +134,8 @@ export class Try {
 
   /** The client has seen nothing of it. */
   failed({ error, status, headers, said, reason }: Failure): void {
-    this.#note(error?.code ?? 'error_answer', status)
+    const isRejected = this.#isLast && reason === null && status !== null && isCredentialRefused(status)
+    this.#note(error?.code ?? (isRejected ? 'upstream_rejected_key' : 'error_answer'), status)
     this.#noteWord(said)
     // What is wrong with the request is nobody's fault there.
     const isFault = error
