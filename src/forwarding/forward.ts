@@ -262,14 +262,8 @@ class Forwarding implements RelayHost, Stoppable {
   inspect(head: AnswerHead): GatewayError | Observer | null {
     const exchange = this.#exchange
     const candidate = exchange.candidate as Target
-    // What was kept has been looked into.
-    if (!this.#gaveUp) {
-      if (isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
-      if (isCredentialRefused(head.status)) {
-        this.#current?.refused(head.status)
-        return untold(head.status)
-      }
-    }
+    // What was kept has been looked into, and a refused credential never gets here.
+    if (!this.#gaveUp && isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
     this.#signs?.end()
     this.#signs = null
     this.#kept = null

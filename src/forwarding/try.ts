@@ -127,11 +127,6 @@ export class Try {
     this.#trial.answered(this.#age)
   }
 
-  /** Its answer is not for the client, by its status alone: the attempt fails by that. */
-  refused(status: number): void {
-    this.record.status = status
-  }
-
   /** The client has seen nothing of it. */
   failed({ error, status, headers, said, reason }: Failure): void {
     const isRejected = this.#isLast && reason === null && status !== null && isCredentialRefused(status)
