@@ -167,6 +167,21 @@ everyWay(t, 'a prefill that is rejected is not what the ' +
   })
 }, [true])
 
+t.test('who refuses to go on is asked once, however many retries are left', async t => {
+  const { url } = await start(t)
+  const second = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" }, b: { url: "${second.url}" } }
+routes:
+  - to: [{ upstream: a, model: "sim,close_after=8" }, { upstream: b, model: "sim,reject_prefill", prefill: true }]
+    resume: continue
+    retries: 4
+`)
+  const answer = await ask(gateway, DIALECTS[0]!, { stream: true })
+  t.ok(DIALECTS[0]!.tellsError(answer.body))
+  t.equal(second.simulator.stats.requests, 1)
+})
+
 everyWay(t, 'the second breaks as well: the third goes on with both', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, [

@@ -113,6 +113,16 @@ t.test('a first event that is an error, a byte at a time', async t => {
   t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
 })
 
+t.test('the mark of the end alone is no answer', async t => {
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(`${STREAM_HEAD}${chunk(`: well\n\n${DONE}`)}0\r\n\r\n`)
+    await wire.ended
+  })
+  client.send(post('/v1/chat/completions', CHAT))
+  t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
+})
+
 t.test('a first event that is larger than is looked at passes', async t => {
   const large = `data: {"choices":[{"delta":{"content":"${'x'.repeat(1024 * 1024)}"}}]}\n\n`
   const { client } = await playing(t, async wire => {

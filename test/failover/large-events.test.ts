@@ -107,3 +107,21 @@ routes:
   t.notMatch(answer.body, /yyyy/)
   t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'complete', attempts: 3 })
 }, [true])
+
+everyWay(t, 'half of one that passed is neither continued nor followed by an error', async (t, dialect) => {
+  const whole = streamOf(dialect, LARGE).join('')
+  const { url } = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(200, { 'content-type': 'text/event-stream' })
+    res.write(whole.slice(0, whole.lastIndexOf('yyyy')), () => res.socket?.destroySoon())
+  })
+  const spare = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" }, b: { url: "${spare.url}" } }
+routes: [{ to: [a, { upstream: b, model: sim, prefill: true }], resume: continue }]
+`)
+  const answer = await ask(gateway, { ...dialect, streamed: body => body }, { stream: true })
+  t.equal(answer.whole, false)
+  t.ok(answer.body.endsWith('yyyy'), answer.body.slice(-200))
+  t.equal(spare.simulator.stats.requests, 0)
+}, [true])
