@@ -210,7 +210,7 @@ class ModelList {
     const weight = this.#source.number([...params, 'weight'])
     // Where there is no weight, LiteLLM's shuffle goes by rpm.
     const share = weight ?? toNumber(this.#source.peek([...params, 'rpm']))
-    return share !== null && share > 0 ? share : null
+    return share !== null && share >= 0 ? share : null
   }
 
   /** The name of an upstream like this; one more is made where there is none. */

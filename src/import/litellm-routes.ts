@@ -214,10 +214,14 @@ function targets(
   if (spare.length === 0 && strategy !== 'weighted') {
     return { to: group.map(each => target(each, null)), strategy }
   }
-  const weights = wholeWeights(group.map(({ weight }) => weight ?? 1), spare.length > 0)
+  // What has a weight of 0 is asked by LiteLLM where nothing else of the group is well.
+  const off = group.every(({ weight }) => weight === 0) ? [] : group.filter(({ weight }) => weight === 0)
+  const shared = group.filter(each => !off.includes(each))
+  const weights = wholeWeights(shared.map(({ weight }) => weight ?? 1), off.length + spare.length > 0)
   return {
     to: [
-      ...group.map((each, index) => target(each, weights[index] as number)),
+      ...shared.map((each, index) => target(each, weights[index] as number)),
+      ...off.map(each => target(each, 1)),
       ...spare.map(each => target(each, 1, true)),
     ],
     strategy: 'weighted',

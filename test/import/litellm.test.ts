@@ -98,6 +98,40 @@ t.test('fallbacks come after the model\'s own targets, whatever the strategy', a
   t.equal(routeOf(two, 'b').targets.length, 1, 'a model is no fallback of itself')
 })
 
+t.test('a deployment with a weight of 0 is asked when the others fail, and no sooner', t => {
+  const weightsOf = (weights: readonly object[]) => {
+    const config = load(t, importLitellm(stringify({
+      model_list: weights.map((weight, index) => ({
+        model_name: 'a', litellm_params: { model: 'openai/x', api_base: `http://h${index}:1`, ...weight },
+      })),
+    })))
+    return routeOf(config, 'a').targets.map(({ upstream, weight }) => [upstream.url?.hostname, weight])
+  }
+  t.strictSame(weightsOf([{ weight: 0 }, { weight: 3 }, { weight: 1 }]), [
+    ['h1', 3000], ['h2', 1000], ['h0', 1],
+  ])
+  t.strictSame(weightsOf([{ rpm: 60 }, { rpm: 0 }]), [['h0', 1000], ['h1', 1]])
+  t.strictSame(weightsOf([{ weight: 0 }, { weight: 0 }]), [['h0', 1], ['h1', 1]], 'somebody has to be asked')
+  t.end()
+})
+
+t.test('each price of LiteLLM becomes the one of its kind', t => {
+  const costs = {
+    input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, cache_read_input_token_cost: 3e-6,
+    cache_creation_input_token_cost: 4e-6, output_cost_per_reasoning_token: 5e-6,
+    input_cost_per_audio_token: 6e-6, output_cost_per_audio_token: 7e-6, input_cost_per_second: 8,
+    input_cost_per_character: 9, output_cost_per_image: 10,
+  }
+  const config = load(t, importLitellm(stringify({
+    model_list: [{ model_name: 'm', litellm_params: { model: 'openai/m' }, model_info: costs }],
+  })))
+  t.strictSame(config.models.get('m')?.price, {
+    input: '1', output: '2', cachedInput: '3', reasoning: '5', inputAudio: '6', outputAudio: '7',
+    perSecond: '8', perCharacter: '9', perImage: '10', cacheWrite5m: '4', cacheWrite1h: '4',
+  })
+  t.end()
+})
+
 t.test('a model served in several protocols has a route for each', async t => {
   const imported = importLitellm(`
 model_list:
