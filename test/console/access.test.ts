@@ -73,6 +73,18 @@ t.test('the holder of a key is told of no other\'s requests under way, and of no
   t.match((await admin.ask('/live')).json, { running: 3, exchanges: { length: 3, 0: { upstream: 'sim' } } })
 })
 
+t.test('the holder of a key is told of no other\'s budget', async t => {
+  const limits = 'limits: { budget: { usd: 5, per: day } }'
+  const gateway = await startConsole(t, `${YAML.replace('name: test,', `name: test, ${limits},`)}${limits}\n`)
+  const keysOf = async (login: object) => {
+    const { json } = await (await gateway.login(login)).ask('/budgets')
+    const { budgets, total } = json as { budgets: { key: string }[]; total: number }
+    return [total, budgets.map(({ key }) => key)]
+  }
+  t.strictSame(await keysOf({ key: SECOND_KEY }), [1, ['second']])
+  t.strictSame(await keysOf({ name: 'ops', password: PASSWORD }), [2, ['test', 'second']])
+})
+
 t.test('no secret is in any answer, for anybody', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('wrong key SECRET-OF-ANSWER'))
   const SECRETS = {

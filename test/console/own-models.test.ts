@@ -1,6 +1,6 @@
 import t from 'tap'
 import { KEY } from '../support/gateway.ts'
-import { PASSWORD, YAML, startConsole } from './console.ts'
+import { PASSWORD, SECOND_KEY, YAML, startConsole } from './console.ts'
 
 interface Models { readonly models: { readonly name: string }[] }
 
@@ -17,4 +17,5 @@ t.test('what only upstreams call a model is no model for the holder of a key', a
   const own = await names({ key: KEY })
   t.ok(own.includes('smart') && own.includes('demo'))
   t.notOk(own.includes('up-model-x'))
+  t.strictSame(await names({ key: SECOND_KEY }), ['demo'], 'nor what the key may not use')
 })
