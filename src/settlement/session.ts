@@ -76,7 +76,9 @@ export class MeteredSession implements Session {
     const room = roomFor(gateway, exchange)
     this.#asked = new Asked(room)
     const isResponses = exchange.classified.endpoint.name === 'responses'
-    this.#heard = new SocketMessages('server', extensions, room, this.#guarded(message => this.#hear(message)))
+    this.#heard = new SocketMessages('server', extensions, room, this.#guarded(message => {
+      this.#hear(message)
+    }))
     this.#said = new SocketMessages('client', extensions, room, this.#guarded(message => {
       if (isResponses) this.#asked.put(message)
     }))
