@@ -113,6 +113,17 @@ t.test('a first event that is an error, a byte at a time', async t => {
   t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
 })
 
+t.test('a response that fails before it has begun is no answer', async t => {
+  const failed = { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error' } } }
+  const { client } = await playing(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD + chunk(`event: response.failed\ndata: ${JSON.stringify(failed)}\n\n`))
+    await wire.ended
+  })
+  client.send(post('/v1/responses', { model: 'm', stream: true, input: 'count' }))
+  t.match(await client.until(/response\.\w+/), /x-gateway-upstream: b/)
+})
+
 t.test('the mark of the end alone is no answer', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
