@@ -239,6 +239,24 @@ t.test('a file that cannot be read says why', async t => {
   t.match(told(), [{ message: /this is a directory/ }])
 })
 
+t.test('the ledger takes the place of nothing else that the gateway keeps', async t => {
+  for (const name of ['keys.db', 'console.db', 'bodies.db']) {
+    const told = problems(t, `${LEAST}auth: open\nledger: { file: data/${name} }\n`)
+    const message = /keeps something else under this name/
+    t.match(told, { length: 1, 0: { severity: 'error', line: 4, column: 17, message } }, name)
+  }
+  t.strictSame(problems(t, `${LEAST}auth: open\nledger: { file: data/gateway.db }\n`), [])
+})
+
+t.test('a name in an address is a credential, with a password or without', async t => {
+  for (const user of ['SECRET', 'SECRET:', ':SECRET', 'a:SECRET']) {
+    const upstream = `{ url: "https://${user}@example.com" }`
+    const told = problems(t, `upstreams: { a: ${upstream} }\nroutes: []\nauth: open\n`)
+    t.match(told, [{ severity: 'error', message: /a URL must not hold credentials/ }], user)
+    t.notMatch(JSON.stringify(told), 'SECRET')
+  }
+})
+
 t.test('a byte order mark and CRLF line ends change nothing', async t => {
   const text = `${LEAST}auth: open\nlog: { level: wrn }\n`
   const plain = problems(t, text)

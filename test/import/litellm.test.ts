@@ -115,6 +115,14 @@ t.test('a deployment with a weight of 0 is asked when the others fail, and no so
   t.end()
 })
 
+t.test('what only looks like a reference to the environment is none in the result', t => {
+  const params = { model: 'openai/m', api_key: 'os.environ/K', organization: 'org ${HOME}' }
+  const imported = importLitellm(stringify({ model_list: [{ model_name: 'm', litellm_params: params }] }))
+  t.strictSame(imported.variables, ['K'])
+  t.match(load(t, imported).upstreams.get('openai')?.headers, { 'openai-organization': 'org ${HOME}' })
+  t.end()
+})
+
 t.test('each price of LiteLLM becomes the one of its kind', t => {
   const costs = {
     input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, cache_read_input_token_cost: 3e-6,
