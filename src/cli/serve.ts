@@ -71,12 +71,12 @@ async function serve(options: Options, command: Command): Promise<void> {
   }
   const unusable = line === null ? descriptorFailure(loaded.config) : null
   if (unusable !== null) return command.error(`error: ${unusable}`, { exitCode: EXIT.failed })
-  const { workers } = loaded.config.server
+  const { workers, drain } = loaded.config.server
   if (line === null && workers > 1) {
     watched?.close()
     const beginning = { text: loaded.config.text, start: atStart(loaded.config) }
     const supervised = superviseWorkers({
-      workers, beginning, opened, announce: listening => announce(loaded, listening, log),
+      workers, drain, beginning, opened, announce: listening => announce(loaded, listening, log),
     })
     passHangups?.()
     return supervised
@@ -84,14 +84,14 @@ async function serve(options: Options, command: Command): Promise<void> {
   const faults = watchFaults({ ...opened, log })
 
   const gateway = await start(loaded, log, line, command)
-  let { text } = loaded.config
+  let inForce = loaded.config
   const reloadNow = async (): Promise<void> => {
     const { applied } = await gateway.reload(() => {
       const again = loadAgain(file, watched)
-      text = again.config.text
+      inForce = again.config
       return again
     })
-    if (applied) line?.reloaded(text)
+    if (applied) line?.reloaded(inForce.text, inForce.server.drain)
   }
   // Who reads the announcement may send a signal at once.
   const stopped = untilStopped({ gateway, log, faults, line, reload: () => void reloadNow() })
@@ -100,7 +100,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   reload.resolve(() => void reloadNow())
   passHangups?.()
   // What a watched file says by now is a change like any other.
-  if (line !== null && watch && textOf(file) !== text) void reloadNow()
+  if (line !== null && watch && textOf(file) !== inForce.text) void reloadNow()
   giveBackMemory(systemClock)
   const cut = await stopped
   watched?.close()

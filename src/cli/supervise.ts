@@ -6,6 +6,8 @@ import { onStopSignals } from './signals.ts'
 
 interface Supervision {
   readonly workers: number
+  /** `server.drain`, in milliseconds. */
+  readonly drain: number
   readonly beginning: Beginning
   readonly opened: OpenLog
   /** Called when all workers listen. */
@@ -14,10 +16,10 @@ interface Supervision {
 
 /** Runs workers instead of serving, until a signal ends them; then the process ends. */
 export async function superviseWorkers(
-  { workers, beginning, opened, announce }: Supervision,
+  { workers, drain, beginning, opened, announce }: Supervision,
 ): Promise<void> {
   const { log } = opened
-  const supervisor = supervise(workers, beginning, log)
+  const supervisor = supervise(workers, drain, beginning, log)
   onStopSignals({
     first: signal => {
       log.info({ signal }, 'draining')

@@ -23,5 +23,6 @@ export type Order =
 /** From a worker to the supervisor. */
 export type Report =
   | { readonly kind: 'listening'; readonly listening: Listening }
-  | { readonly kind: 'reloaded'; readonly text: string }
+  /** `drain`: as in the configuration, milliseconds. */
+  | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
   | { readonly kind: 'limits'; readonly requests: readonly Request[] }

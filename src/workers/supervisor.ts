@@ -21,7 +21,7 @@ export interface Supervisor {
 /** Milliseconds until a worker that died has a successor: at first, and at most. */
 const FIRST_DELAY = 100
 const LAST_DELAY = 10_000
-/** Milliseconds that workers may take to close. */
+/** Milliseconds that workers may take to close, and to end when they have drained. */
 const PATIENCE = 5_000
 /** Milliseconds after which a worker that dies is one that worked. */
 const WORKED = 60_000
@@ -30,8 +30,10 @@ const WORKED = 60_000
  * Runs the same command as so many worker processes, which share its listening
  * sockets and its limits, and starts another for each that dies. A successor
  * begins with what is in force in the others.
+ *
+ * @param drain milliseconds in which workers have to have drained, until a reload says otherwise
  */
-export function supervise(count: number, beginning: Beginning, log: Logger): Supervisor {
+export function supervise(count: number, drain: number, beginning: Beginning, log: Logger): Supervisor {
   cluster.setupPrimary({ serialization: 'advanced' })
   const limiter = createLimiter({ defaults: null, compileGlob, clock: systemClock })
   const desk = new LimitsDesk(limiter, systemClock)
@@ -43,6 +45,7 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
   let isEnding = false
   let failed = false
   let { text } = beginning
+  let longestDrain = drain
 
   // One that has died stays in the list until its line is closed too, which may be later.
   const running = (): Worker[] => Object.values(cluster.workers ?? {})
@@ -55,9 +58,9 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
     isEnding = true
     for (const delay of delays) clearTimeout(delay)
     order({ kind })
-    // One that does not even do that is at fault.
+    // One that does not even do that hangs.
     const force = () => running().forEach(worker => worker.process.kill('SIGKILL'))
-    if (kind === 'close') setTimeout(force, PATIENCE).unref()
+    setTimeout(force, kind === 'close' ? PATIENCE : longestDrain + PATIENCE).unref()
     if (running().length === 0) ended.resolve(failed)
   }
 
@@ -119,6 +122,7 @@ export function supervise(count: number, beginning: Beginning, log: Logger): Sup
       if (report.kind === 'reloaded') {
         if (report.text === text) return
         text = report.text
+        longestDrain = report.drain
         // Those that are about to begin have the text before.
         for (const other of running()) if (!told.has(other)) tell(other, { kind: 'reload' })
         return

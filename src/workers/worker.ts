@@ -21,8 +21,8 @@ export interface Line {
   /** From now on orders are followed. */
   follow(orders: Orders): void
   listening(listening: Listening): void
-  /** A configuration with this text has been put in force. */
-  reloaded(text: string): void
+  /** A configuration with this text, and this `server.drain`, has been put in force. */
+  reloaded(text: string, drain: number): void
   /** The line alone does not keep the process alive any more. */
   letGo(): void
   /** A limiter whose limits are those of all workers. */
@@ -56,7 +56,7 @@ export function lineToSupervisor(): Line | null {
       if (isStale) orders.reload()
     },
     listening: listening => report({ kind: 'listening', listening }),
-    reloaded: text => report({ kind: 'reloaded', text }),
+    reloaded: (text, drain) => report({ kind: 'reloaded', text, drain }),
     letGo: () => process.channel?.unref(),
     openLimiter: defaults => (
       limiter = new SharedLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))

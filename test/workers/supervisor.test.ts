@@ -26,7 +26,7 @@ function start() {
   const said = on(lines, 'line')
   const log = pino({}, sink)
   return {
-    supervisor: supervise(1, { text: '' } as Beginning, log),
+    supervisor: supervise(1, 0, { text: '' } as Beginning, log),
     /** Resolves with the next line that says this. */
     async said(msg: string): Promise<Record<string, unknown>> {
       for (;;) {

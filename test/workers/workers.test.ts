@@ -250,6 +250,18 @@ t.test('SIGHUP reaches all, and SIGTERM lets all finish', async t => {
   t.same(rows(gateway.dir).map(({ end }) => end).sort(), ['complete', 'refused'])
 })
 
+t.test('a worker that hangs ends when server.drain is over', { skip: linux }, async t => {
+  const gateway = await startWorkers(t, 'concurrent: 4')
+  const file = `${gateway.dir}/gateway.yaml`
+  writeFileSync(file, readFileSync(file, 'utf8').replace('drain: 20s', 'drain: 100ms'))
+  gateway.child.kill('SIGHUP')
+  const reloads = () => gateway.lines.filter(({ msg }) => msg === 'configuration reloaded')
+  while (reloads().length < 2) await once(gateway.child.stdout as NodeJS.ReadableStream, 'data')
+  process.kill(workersOf(gateway.child.pid)[0] as number, 'SIGSTOP')
+  gateway.child.kill('SIGTERM')
+  t.equal((await gateway.ended).code, 1)
+})
+
 t.test('a connection too many to the documentation is closed, and not handed round', async t => {
   const gateway = await startWorkers(
     t, 'concurrent: 2', ', max_connections: 1', [], 'docs: { listen: 127.0.0.1:0 }',
