@@ -270,10 +270,19 @@ function publishedPath(path: string, plain: string, [prefix, publisher]: RegExpE
   const known = verbPath(path, plain, modelStart, verbs)
   if (known || plain.length === modelStart) return known
   const isEndpoint = publisher === undefined
+  const slash = isEndpoint ? plain.indexOf('/', modelStart) : -1
+  if (slash > modelStart) return named(behindEndpoint(plain.slice(slash)), path, modelStart, slash)
   const colon = Math.max(plain.lastIndexOf(':'), isEndpoint ? plain.lastIndexOf('%3a') : -1)
   if (colon === modelStart || (isEndpoint && colon < modelStart)) return null
   return colon > modelStart ? named(OF_A_MODEL, path, modelStart, colon)
     : named(OPERATION, path, modelStart, path.length)
+}
+
+/** What serves chat there has the model in its path, whatever a body names; others forward what they are told. */
+function behindEndpoint(rest: string): Endpoint {
+  const usual = FIXED.get(bareOf(`/v1${rest}`))?.endpoint
+  const speaksChat = usual?.protocol === 'chat' && usual.body === 'json' && usual.modelIn === 'body'
+  return speaksChat ? { ...usual, modelIn: 'path' } : OF_A_MODEL
 }
 
 /** Without a slash at the end, or the parameters of its last part. */

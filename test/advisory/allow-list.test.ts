@@ -66,6 +66,10 @@ t.test('a model in a path of Vertex AI, however it is spelled, with another in t
     `${project}/publishers/anthropic/models/no:rawPredict`,
     `${project}/endpoints/no:generateContent`,
     `${project}/endpoints/no%3aunheardOf`,
+    `${project}/endpoints/no/chat/completions`,
+    `${project}/ENDPOINTS/no/Chat/Completions/`,
+    `${project}/endpoints/no/invoke/v1/chat/completions`,
+    `${project}/endpoints/no/models/may:predict`,
     '/v1beta1/models/no:generateContent',
   ]) {
     const { status, text } = await ask(path, '{"model":"may"}')
@@ -79,6 +83,8 @@ t.test('a model in a path of Vertex AI, however it is spelled, with another in t
   t.strictSame(seen, [`${project}/endpoints/real:predict {"instances":[]}`])
   const named = `{"model":"${project.slice('/v1beta1/'.length)}/endpoints/may"}`
   t.equal((await ask(`${project}/endpoints/may:generateContent`, named)).status, 200)
+  t.equal((await ask(`${project}/endpoints/fast/chat/completions`, '{"model":""}')).status, 200)
+  t.strictSame(seen, [`${project}/endpoints/real/chat/completions {"model":""}`])
 })
 
 t.test('the key of the model in another case, which upstreams written in Go take for the same', async t => {

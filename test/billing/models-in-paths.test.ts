@@ -56,7 +56,7 @@ t.test('at Vertex AI the model stands in the path, and a key is held to its list
   const upstream = await startUpstream(t, (req, res) => {
     asked.push(req.url as string)
     void bodyOf(req).then(() => {
-      const answer = /openapi/.test(req.url as string) ? chat : /raw/.test(req.url as string) ? claude : gemini
+      const answer = /chat/.test(req.url as string) ? chat : /raw/.test(req.url as string) ? claude : gemini
       res.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
     })
   })
@@ -78,17 +78,21 @@ ${priced('m1')}`)
   t.equal(await ask(`${at}/publishers/google/models/m:generateContent`), 200)
   t.equal(await ask(`${at}/publishers/anthropic/models/m:rawPredict`), 200)
   t.equal(await ask(`${at}/endpoints/openapi/chat/completions`), 200)
+  t.equal(await ask(`${at}/endpoints/m/chat/completions`), 200)
   t.equal(await ask(`${at}/publishers/google/models/other:generateContent`), 403, 'not the body counts')
   t.equal(await ask(`/v1/publishers/google/models/other:predict?model=m`), 403)
   t.strictSame(asked, [
     `${at}/publishers/google/models/m1:generateContent`,
     `${at}/publishers/anthropic/models/m1:rawPredict`,
     `${at}/endpoints/openapi/chat/completions`,
+    `${at}/endpoints/m1/chat/completions`,
   ])
-  const rows = [...(await books.close()).values()].slice(0, 3)
+  const rows = [...(await books.close()).values()].slice(0, 4)
   t.strictSame(
     rows.map(({ endpoint, usage }) => [endpoint, usage.inputTokens, usage.outputTokens]),
-    [['generate.content', 7, 5], ['messages', 7, 5], ['chat.completions', 7, 5]],
+    [
+      ['generate.content', 7, 5], ['messages', 7, 5], ['chat.completions', 7, 5], ['chat.completions', 7, 5],
+    ],
   )
   t.ok(rows.every(({ costPico }) => costPico !== null && costPico > 0n))
 })
