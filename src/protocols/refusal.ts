@@ -81,8 +81,8 @@ const DENIAL_WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
 ]
 
-/** Whatever is said of those is for the operator alone. */
-const ABOUT_THE_CREDENTIAL = /\b(api[ _-]?key|credential|token)s?\b/i
+/** Whatever is said of those, wherever in the answer, is for the operator alone. */
+const ABOUT_THE_CREDENTIAL = /\b((api_?)?key|credential|secret|token)s?\b/i
 
 /**
  * Reads out of an answer with 401 or 403 what in the request was refused, be it that the account may
@@ -95,8 +95,8 @@ export function denialReason(body: Buffer): RefusalReason | null {
   const refused = refusalReason(body)
   const error = errorOf(parse(body))
   if (refused !== null || error === null) return refused
+  if (ABOUT_THE_CREDENTIAL.test(body.toString('utf8'))) return null
   const message = typeof error['message'] === 'string' ? error['message'] : ''
-  if (ABOUT_THE_CREDENTIAL.test(message)) return null
   const { code } = error
   const coded = typeof code === 'string' ? DENIALS.get(code.toLowerCase()) : undefined
   return coded ?? DENIAL_WORDINGS.find(([pattern]) => pattern.test(message))?.[1] ?? null
