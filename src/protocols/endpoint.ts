@@ -278,7 +278,7 @@ function publishedPath(path: string, plain: string, [prefix, publisher]: RegExpE
     : named(OPERATION, path, modelStart, path.length)
 }
 
-/** What serves chat there has the model in its path, whatever a body names; others forward what they are told. */
+/** What serves chat there has its model in the path, whatever the body names. */
 function behindEndpoint(rest: string): Endpoint {
   const usual = FIXED.get(bareOf(`/v1${rest}`))?.endpoint
   const speaksChat = usual?.protocol === 'chat' && usual.body === 'json' && usual.modelIn === 'body'
