@@ -69,6 +69,8 @@ export interface Session {
    * @returns who broke off what was asked for; null = nothing was under way
    */
   broken(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
+  /** The upstream has hung up for what the client had said. */
+  readonly blamesClient: boolean
   /** No more will come. @returns what all of it costs, as it ended; null = in order */
   end(failure: GatewayError | null): Promise<Bill>
 }

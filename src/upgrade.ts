@@ -180,7 +180,8 @@ async function openTunnel(
     if (isOperatorsFault(refusedWith.status)) alarm(gateway, exchange, candidate, refusedWith.status)
   }
   const pause = refusedWith && retryAfter(refusedWith.headers, gateway.clock.wall())
-  if (failure?.code === 'upstream_cut') trial.failed(null)
+  if (failure?.code === 'upstream_cut' && exchange.session?.blamesClient) trial.abandoned()
+  else if (failure?.code === 'upstream_cut') trial.failed(null)
   else if (exchange.status === 101) trial.succeeded()
   else if (failure?.source === 'upstream') trial.failed(pause)
   else trial.abandoned()

@@ -35,8 +35,8 @@ const { Receiver, PerMessageDeflate, extension } = ws as unknown as Library
 export class SocketMessages {
   /** Something cannot be read, or found no room: from there on nothing is. */
   lost = false
-  /** It has said that it says no more. */
-  concluded = false
+  /** The code with which it has said that it says no more (RFC 6455 section 7.4); null = it has not. */
+  closeCode: number | null = null
   readonly #receiver: Writable
   readonly #inflate: Inflate | null
   readonly #room: Room
@@ -75,7 +75,11 @@ export class SocketMessages {
       onMessage(message)
     })
     this.#receiver.on('ping', control).on('pong', control)
-    this.#receiver.on('conclude', () => (this.concluded = true)).on('error', () => this.#lose())
+    this.#receiver.on('conclude', (code: number) => (this.closeCode = code)).on('error', () => this.#lose())
+  }
+
+  get concluded(): boolean {
+    return this.closeCode !== null
   }
 
   push(chunk: Buffer): void {

@@ -26,6 +26,12 @@ const MOST_LANES = 256
 /** Bytes of text that each keeps in case it breaks off; longer ones are counted by that sample. */
 const KEPT_OF_LANE = 16 * 1024
 
+/**
+ * With which the upstream hangs up for what the client has said: no WebSocket's, of a wrong kind, malformed,
+ * against a policy, or too big. Source: RFC 6455 section 7.4.1.
+ */
+const BLAMING = new Set<number | null>([1002, 1003, 1007, 1008, 1009])
+
 /** Nobody knows what was used. */
 const UNKNOWN: Bill = {
   usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
@@ -104,6 +110,10 @@ export class MeteredSession implements Session {
     return isLeft
       ? new GatewayError('client_gone', 'the client closed the connection')
       : new GatewayError('upstream_cut', 'the upstream closed the connection in mid-response')
+  }
+
+  get blamesClient(): boolean {
+    return BLAMING.has(this.#heard.closeCode)
   }
 
   async end(failure: GatewayError | null): Promise<Bill> {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import type { Test } from 'tap'
-import { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { start } from '../simulator/start.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { startRawUpstream, startUpstream } from '../support/upstream.ts'
@@ -97,6 +97,32 @@ routes: [{ model: plain, to: a }, { to: b }]
   client.terminate()
   await gateway.waitForLog(line => line.msg === 'exchange' && line.upstream === 'b')
   t.match(await candidatesOf(gateway), [idle, { upstream: 'b', in_flight: 0 }])
+})
+
+t.test('who hangs up for what the client said is not ill, who does for another reason is', async t => {
+  const gateways = await Promise.all([1009, 1011].map(async code => {
+    const { server, url } = await startUpstream(t, (_req, res) => res.end())
+    new WebSocketServer({ server }).on('connection', peer => peer.once('message', () => peer.close(code)))
+    const gateway = await startTestGateway(t, `
+${WITH_STATUS}
+upstreams: { a: { url: "${url}", websocket: true } }
+routes: [{ path: /v1/responses, to: a }]
+`)
+    for (let n = 0; n < 3; n++) {
+      const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/responses`, {
+        headers: { authorization: `Bearer ${KEY}` },
+      })
+      await once(client, 'open')
+      client.send(JSON.stringify({ type: 'response.create', input: 'x' }))
+      t.equal((await once(client, 'close'))[0], code)
+    }
+    await gateway.waitForLog(() => gateway.logged.filter(({ msg }) => msg === 'exchange').length === 3)
+    for (const line of gateway.logged) if (line.msg === 'exchange') t.equal(line['end'], 'upstream_cut')
+    return gateway
+  }))
+  const [blaming, failing] = await Promise.all(gateways.map(candidatesOf))
+  t.match(blaming, [{ circuit: 'closed' }])
+  t.match(failing, [{ circuit: 'open' }])
 })
 
 t.test('targets that take no WebSocket are passed over, and retries bound how many are asked', async t => {
