@@ -14,7 +14,9 @@ import { servedBy } from './forwarding/served-by.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { admit, identify, open, route } from './pipeline.ts'
 import { isSession, namesModelInside } from './protocols/endpoint.ts'
+import { modelName } from './protocols/inspect.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
+import { renamePath } from './protocols/rename.ts'
 import { headersUp } from './proxy/headers.ts'
 import { isOperatorsFault, retryAfter } from './proxy/retry.ts'
 import { Tunnel } from './proxy/websocket.ts'
@@ -76,7 +78,9 @@ async function tunnel(
   }
   identify(gateway, exchange)
   const { path, query } = exchange.target
-  exchange.model = namesModelInside(path) ? null : queryModel(query)
+  const { pathModel } = exchange.classified
+  const named = () => pathModel === null ? queryModel(query) : modelName(pathModel)
+  exchange.model = namesModelInside(path) ? null : named()
   if (isAheadOfItsModel(gateway, exchange)) throw upgradeRequired()
   admit(exchange)
   const chosen = route(gateway, exchange)
@@ -116,7 +120,7 @@ async function openTunnel(
 ): Promise<GatewayError | null> {
   exchange.candidate = candidate
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
-  const { target, req } = exchange
+  const { classified, target, req } = exchange
   const renamed = candidate.model !== null && candidate.model !== exchange.model ? candidate.model : null
   const beganAt = gateway.clock.monotonic()
   const record: AttemptRecord = {
@@ -131,9 +135,10 @@ async function openTunnel(
   const running = new Tunnel({
     socket,
     head,
-    path: upstream.prefix + pathThere(upstream.config, target.path) + (
-      renamed === null ? target.query : renameQuery(target.query, renamed)
-    ),
+    path: renamed === null
+      ? upstream.prefix + pathThere(upstream.config, target.path) + target.query
+      : upstream.prefix + pathThere(upstream.config, renamePath(classified, target.path, renamed))
+        + renameQuery(target.query, renamed),
     headers: headersUp(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,

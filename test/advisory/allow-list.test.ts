@@ -254,3 +254,19 @@ t.test('a model in the query of a WebSocket whose first message names another: G
     t.strictSame(seen, [])
   }
 })
+
+t.test('a model in the path of a WebSocket, with another in the query', async t => {
+  for (const [path, status] of [
+    ['/v1beta1/projects/p/locations/l/endpoints/no/invoke/ws?model=may', 403],
+    ['/v1beta/models/no:unheardOf?model=may', 403],
+    ['/v1beta/models/may:unheardOf', 200],
+    ['/v1beta/models/fast:unheardOf?model=fast', 200],
+  ] as const) {
+    seen = []
+    await rawRequest(gateway.url, [
+      `GET ${path} HTTP/1.1`, 'Host: gateway', `x-api-key: ${LIMITED}`, 'Connection: Upgrade',
+      'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '',
+    ].join('\r\n'))
+    t.strictSame(seen, status === 403 ? [] : [`${path.replaceAll('fast', 'real')} `], path)
+  }
+})
