@@ -70,7 +70,9 @@ const VERBS = [
 ] as const
 
 /** The versions of Google's APIs that serve no other family; clients of Vertex AI call the last. */
-const GENERATE_PREFIX = /^\/v1(?:alpha|beta1?)\//
+const GOOGLES_VERSION = 'v1(?:alpha|beta1?)'
+const VERSION = `${GOOGLES_VERSION}?`
+const GENERATE_PREFIX = new RegExp(`^/${GOOGLES_VERSION}/`)
 
 /** They are forwarded as they are, and those behind GENERATE_PREFIX too; of each the path tells the model. */
 const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
@@ -104,13 +106,13 @@ const COUNT_RAW = /^count-tokens(?::|%3a)rawpredict/
 
 /** Models at Vertex AI, with a project or without, and what an endpoint of the project's own serves. */
 const PUBLISHED =
-  /^\/v1(?:alpha|beta1?)?\/(?:projects(?:\/[^/]+){3}\/)?(?:publishers\/([^/]+)\/models|endpoints)\//
+  new RegExp(`^/${VERSION}/(?:projects(?:/[^/]+){3}/)?(?:publishers/([^/]+)/models|endpoints)/`)
+/** Where a project's requests are served, at Vertex AI. */
+const PLACE = 'projects/[^/]+/locations/[^/]+'
 /** Gemini's interactions; at Vertex AI behind a project. */
-const INTERACTIONS =
-  /^\/v1(?:alpha|beta1?)?(?:\/projects\/[^/]+\/locations\/[^/]+)?\/interactions(\/|$)/
+const INTERACTIONS = new RegExp(`^/${VERSION}(?:/${PLACE})?/interactions(/|$)`)
 /** Where Gemini's API and Vertex AI speak chat. */
-const CHAT_AT_GOOGLE =
-  /^\/v1(?:beta\/openai|(?:alpha|beta1?)?\/projects\/[^/]+\/locations\/[^/]+\/endpoints\/openapi)\//
+const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PLACE}/endpoints/openapi)/`)
 
 const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
   chat: modelCard('chat'),
@@ -125,7 +127,9 @@ const OTHER: Record<ProtocolName, Classified> = {
 
 /** Files of Gemini's on their way: its client calls the pieces of any of them JSON. */
 const MEDIA = inPath({ ...other('generate'), body: 'bytes', modelIn: 'none' })
-const MEDIA_PATH = /^\/(?:up|down)load\/v1(?:alpha|beta1?)?\//
+const MEDIA_PATH = new RegExp(`^/(?:up|down)load/${VERSION}/`)
+/** Whatever is part of the API, in any case of letters. */
+const API_PATH = new RegExp(`^/(?:(?:up|down)load/)?${VERSION}/`, 'i')
 
 const BATCH: Record<'chat' | 'messages', Classified> = {
   chat: inPath({ ...other('chat'), isBatch: true }),
@@ -223,7 +227,7 @@ export function isChatAtGoogle(path: string): boolean {
 
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
 export function isApiPath(path: string): boolean {
-  return /^\/(?:(?:up|down)load\/)?v1(?:alpha|beta1?)?\//i.test(path)
+  return API_PATH.test(path)
 }
 
 /** @param plain the path in lower case, as long as it is */
