@@ -45,7 +45,10 @@ const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project|key)( \S+)? (was|h
  */
 export function refusalReason(body: Buffer): RefusalReason | null {
   const error = errorOf(parse(body))
-  if (error === null) return null
+  return error && reasonIn(error)
+}
+
+function reasonIn(error: Record<string, unknown>): RefusalReason | null {
   const inner = record(error['innererror']) ?? record(error['inner_error'])
   for (const word of [error['code'], error['type'], error['status'], inner?.['code']]) {
     const reason = typeof word === 'string' ? CODES.get(word.toLowerCase()) : undefined
@@ -92,9 +95,10 @@ const ABOUT_THE_CREDENTIAL = /\b((api_?)?key|credential|secret|token)s?\b/i
  * @returns null when it is the credential, or does not say
  */
 export function denialReason(body: Buffer): RefusalReason | null {
-  const refused = refusalReason(body)
   const error = errorOf(parse(body))
-  if (refused !== null || error === null) return refused
+  if (error === null) return null
+  const refused = reasonIn(error)
+  if (refused !== null) return refused
   if (ABOUT_THE_CREDENTIAL.test(body.toString('utf8'))) return null
   const message = typeof error['message'] === 'string' ? error['message'] : ''
   const { code } = error
