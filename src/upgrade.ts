@@ -122,6 +122,8 @@ async function openTunnel(
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
   const { classified, target, req } = exchange
   const renamed = candidate.model !== null && candidate.model !== exchange.model ? candidate.model : null
+  const path = renamed === null ? target.path : renamePath(classified, target.path, renamed)
+  const query = renamed === null ? target.query : renameQuery(target.query, renamed)
   const beganAt = gateway.clock.monotonic()
   const record: AttemptRecord = {
     upstream: upstream.config.name,
@@ -135,10 +137,7 @@ async function openTunnel(
   const running = new Tunnel({
     socket,
     head,
-    path: renamed === null
-      ? upstream.prefix + pathThere(upstream.config, target.path) + target.query
-      : upstream.prefix + pathThere(upstream.config, renamePath(classified, target.path, renamed))
-        + renameQuery(target.query, renamed),
+    path: upstream.prefix + pathThere(upstream.config, path) + query,
     headers: headersUp(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
