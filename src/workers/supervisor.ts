@@ -45,7 +45,7 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
   let isEnding = false
   let failed = false
   let { text } = beginning
-  let longestDrain = drain
+  let drainWithin = drain
 
   // One that has died stays in the list until its line is closed too, which may be later.
   const running = (): Worker[] => Object.values(cluster.workers ?? {})
@@ -60,7 +60,7 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
     order({ kind })
     // One that does not even do that hangs.
     const force = () => running().forEach(worker => worker.process.kill('SIGKILL'))
-    setTimeout(force, kind === 'close' ? PATIENCE : longestDrain + PATIENCE).unref()
+    setTimeout(force, kind === 'close' ? PATIENCE : drainWithin + PATIENCE).unref()
     if (running().length === 0) ended.resolve(failed)
   }
 
@@ -122,7 +122,7 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
       if (report.kind === 'reloaded') {
         if (report.text === text) return
         text = report.text
-        longestDrain = report.drain
+        drainWithin = report.drain
         // Those that are about to begin have the text before.
         for (const other of running()) if (!told.has(other)) tell(other, { kind: 'reload' })
         return
