@@ -17,6 +17,7 @@ import { exampleRequest } from './example-request.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { watchFaults } from './faults.ts'
 import type { Faults } from './faults.ts'
+import { keepShapeOfTicks } from './kept-shapes.ts'
 import { descriptorFailure, listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail, loadTextOrFail } from './problems.ts'
@@ -54,6 +55,7 @@ export function serveCommand(): Command {
 }
 
 async function serve(options: Options, command: Command): Promise<void> {
+  void keepShapeOfTicks()
   const line = lineToSupervisor()
   const passHangups = line === null ? keepHangups() : null
   const { config: file, watch } = options
