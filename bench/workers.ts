@@ -14,16 +14,18 @@ import { endAfter, median, printTable, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
 import { keepToShare } from './lib/slow-cores.ts'
 import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
+import type { Subject } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
 const seconds = Number(process.argv[3] ?? 3)
 const connections = Number(process.argv[4] ?? 32)
 const isSlow = process.argv[5] === 'slow'
-endAfter(180 + rounds * 2 * (seconds + 2))
+endAfter(300 + rounds * 3 * (seconds + 2))
 const upstream = await startScript('upstream', 'upstream.ts')
 const subjects = [
-  await startGateway(upstream.port, { name: 'one process' }),
-  await startGateway(upstream.port, { name: 'two workers', server: 'workers: 2' }),
+  { name: 'one process', gateways: [await startGateway(upstream.port)] },
+  { name: 'two workers', gateways: [await startGateway(upstream.port, { server: 'workers: 2' })] },
+  { name: 'two gateways', gateways: [await startGateway(upstream.port), await startGateway(upstream.port)] },
 ]
 
 /** A process and those that it started. */
@@ -38,22 +40,29 @@ const SHARE = 1 / 3
 const WARM_UP_REQUESTS = 25_000
 
 const load = requestLoad()
-for (const [n, { port }] of subjects.entries()) {
-  for (let done = 0; done < (n + 1) * WARM_UP_REQUESTS;) {
-    done += (await closedLoop(port, load, connections, 2000)).units
-  }
+
+/** How many requests the gateways answered, who share the connections. */
+async function answered(gateways: readonly Subject[], ms: number): Promise<number> {
+  const works = await Promise.all(
+    gateways.map(({ port }) => closedLoop(port, load, connections / gateways.length, ms)),
+  )
+  return works.reduce((sum, { units }) => sum + units, 0)
 }
-if (isSlow) {
-  for (const { pid } of subjects) for (const each of family(pid as number)) keepToShare(each, SHARE)
-}
-const figures = subjects.map(({ name, port, pid }) => ({
-  name, port, pid: pid as number, all: [] as number[], busiest: [] as number[], rates: [] as number[],
+
+const figures = subjects.map(({ name, gateways }) => ({
+  name, gateways, processes: () => gateways.flatMap(({ pid }) => family(pid as number)),
+  all: [] as number[], busiest: [] as number[], rates: [] as number[],
 }))
+// In turns: who came first, and then waited for the others, is slower ever after.
+for (const missing = figures.map((_, n) => Math.min(n + 1, 2) * WARM_UP_REQUESTS); Math.max(...missing) > 0;) {
+  for (const [n, { gateways }] of figures.entries()) missing[n]! -= await answered(gateways, 1000)
+}
+if (isSlow) for (const each of figures.flatMap(({ processes }) => processes())) keepToShare(each, SHARE)
 for (let round = 0; round < rounds; round++) {
-  for (const { port, pid, all, busiest, rates } of figures) {
-    const before = family(pid).map(cpuSeconds)
-    const { units } = await closedLoop(port, load, connections, seconds * 1000)
-    const micros = family(pid).map(cpuSeconds).map((after, n) => ((after - (before[n] ?? 0)) * 1e6) / units)
+  for (const { gateways, processes, all, busiest, rates } of figures) {
+    const before = processes().map(cpuSeconds)
+    const units = await answered(gateways, seconds * 1000)
+    const micros = processes().map(cpuSeconds).map((after, n) => ((after - (before[n] ?? 0)) * 1e6) / units)
     all.push(micros.reduce((sum, each) => sum + each, 0))
     busiest.push(Math.max(...micros))
     rates.push(units / seconds)
@@ -68,7 +77,10 @@ printTable(
     name, spread(all), spread(busiest), median(rates).toFixed(0),
   ]),
 )
-const [one, two] = figures
-const gains = (one?.rates ?? []).map((rate, round) => (two?.rates[round] ?? Number.NaN) / rate)
-console.log(`\nrequests/s of two workers beside one process: ${spread(gains, 2)} x`)
-for (const { stop } of [...subjects, upstream]) stop()
+console.log()
+const [one, ...two] = figures
+for (const { name, rates } of two) {
+  const gains = (one?.rates ?? []).map((rate, round) => (rates[round] ?? Number.NaN) / rate)
+  console.log(`requests/s of ${name} beside one process: ${spread(gains, 2)} x`)
+}
+for (const { stop } of [...figures.flatMap(({ gateways }) => gateways), upstream]) stop()

@@ -5,6 +5,9 @@ const GROUPS = '/sys/fs/cgroup'
 /** The kernel's own: with turns of a tenth, what others leave in the caches costs three times as much. */
 const PERIOD_US = 100_000
 
+/** Who is kept, and in which group. */
+const kept: { pid: number, root: string, group: string }[] = []
+
 /**
  * Keeps a process, with all its threads, to a share of one core, until this one ends: as if it had a
  * core of its own that much slower, whatever others do on the machine's. By a control group of Linux,
@@ -19,11 +22,7 @@ export function keepToShare(pid: number, share: number): void {
   const quota = Math.round(share * PERIOD_US)
   if (isSecond) writeFileSync(join(root, 'cgroup.subtree_control'), '+cpu')
   mkdirSync(group)
-  process.once('exit', () => {
-    // A group goes only when nobody is in it.
-    if (existsSync(`/proc/${pid}`)) writeFileSync(join(root, 'cgroup.procs'), String(pid))
-    rmdirSync(group)
-  })
+  if (kept.push({ pid, root, group }) === 1) process.once('exit', letGo)
   if (isSecond) {
     writeFileSync(join(group, 'cpu.max'), `${quota} ${PERIOD_US}`)
   } else {
@@ -31,4 +30,12 @@ export function keepToShare(pid: number, share: number): void {
     writeFileSync(join(group, 'cpu.cfs_quota_us'), String(quota))
   }
   writeFileSync(join(group, 'cgroup.procs'), String(pid))
+}
+
+function letGo(): void {
+  for (const { pid, root, group } of kept) {
+    // A group goes only when nobody is in it.
+    if (existsSync(`/proc/${pid}`)) writeFileSync(join(root, 'cgroup.procs'), String(pid))
+    rmdirSync(group)
+  }
 }
