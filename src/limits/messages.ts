@@ -19,11 +19,12 @@ export type Request =
   }
   | ({ readonly kind: 'repay', readonly loan: number, readonly open: readonly OpenRequest[] } & Repayment)
   | { readonly kind: 'leave'; readonly id: number }
+  /** The outcomes of several, in lists of the same length. */
   | {
     readonly kind: 'settle'
-    readonly id: number
-    readonly tokens: number | null
-    readonly pico: bigint | null
+    readonly ids: number[]
+    readonly tokens: (number | null)[]
+    readonly picos: (bigint | null)[]
   }
   | { readonly kind: 'restore'; readonly rows: readonly SharedSpend[] }
   | { readonly kind: 'defaults'; readonly limits: Limits | null }

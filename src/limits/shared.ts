@@ -4,6 +4,7 @@ import { Slots } from '../slots.ts'
 import { Borrowed, Held } from './borrowed.ts'
 import type { Holder } from './borrowed.ts'
 import type { Answers, LentSize, Reply, Request } from './messages.ts'
+import { Outbox } from './outbox.ts'
 import { Tab } from './tab.ts'
 import type { Admission, Ask, Estimate, Figures, LimitedKey, Limiter, Outcome, Spend } from './types.ts'
 import { UNLIMITED } from './unlimited.ts'
@@ -26,13 +27,12 @@ interface Asked {
  * The limiter of a worker: the limits themselves are kept in one place for all
  * workers, and asked there. Keys without limits are admitted here, at once, and so
  * are requests for which there is a loan: where many come and limits are far, few
- * of them ask. What is asked in one turn of the event loop goes out together.
+ * of them ask.
  */
 export class SharedLimiter implements Limiter, Holder {
-  readonly #send: (requests: readonly Request[]) => void
+  readonly #outbox: Outbox
   readonly #clock: SharedClock
   #defaults: Limits | null
-  #outbox: Request[] = []
   #refs = 0
   /** One for each name: a key whose limits change keeps its number. */
   readonly #keys = new Map<string, { limits: Limits | null; ref: number }>()
@@ -49,10 +49,10 @@ export class SharedLimiter implements Limiter, Holder {
   constructor(
     defaults: Limits | null, clock: SharedClock, send: (requests: readonly Request[]) => void,
   ) {
-    this.#send = send
+    this.#outbox = new Outbox(send)
     this.#clock = clock
     this.#defaults = defaults
-    this.#post({ kind: 'defaults', limits: defaults })
+    this.#outbox.post({ kind: 'defaults', limits: defaults })
   }
 
   admit({ key, model, estimate }: Ask): Admission | Promise<Admission> {
@@ -69,7 +69,7 @@ export class SharedLimiter implements Limiter, Holder {
     const { promise, resolve } = Promise.withResolvers<Admission>()
     const soon = tab.ask(now)
     const id = this.#open.add({ tab, estimate, isLoanAsked: soon > 0, resolve })
-    this.#post({ kind: 'admit', id, ref, model, tokens: estimate.tokens, pico: estimate.pico, soon })
+    this.#outbox.post({ kind: 'admit', id, ref, model, tokens: estimate.tokens, pico: estimate.pico, soon })
     return promise
   }
 
@@ -88,22 +88,22 @@ export class SharedLimiter implements Limiter, Holder {
 
   restoreSpend(spent: Iterable<Spend>): void {
     const rows = Array.from(spent, ({ key, ...rest }) => ({ ...rest, ref: this.#ref(key) }))
-    if (rows.length > 0) this.#post({ kind: 'restore', rows })
+    if (rows.length > 0) this.#outbox.post({ kind: 'restore', rows })
   }
 
   reconfigure(defaults: Limits | null): void {
     for (const [name, tab] of this.#tabs) this.#renew(name, tab, tab.limits)
     this.#defaults = defaults
-    this.#post({ kind: 'defaults', limits: defaults })
+    this.#outbox.post({ kind: 'defaults', limits: defaults })
   }
 
   left(id: number): void {
-    this.#post({ kind: 'leave', id })
+    this.#outbox.post({ kind: 'leave', id })
   }
 
-  settled(id: number, { tokens, pico }: Outcome): void {
+  settled(id: number, outcome: Outcome): void {
     this.#open.delete(id)
-    this.#post({ kind: 'settle', id, tokens, pico })
+    this.#outbox.settled(id, outcome)
   }
 
   #decide({ id, refusal, figures, loan }: Reply): void {
@@ -138,7 +138,7 @@ export class SharedLimiter implements Limiter, Holder {
     if (loan === null) return
     tab.repaid(loan)
     this.#loans[loan.loan] = null
-    this.#post(loan.close(this, held => this.#open.add(held)))
+    this.#outbox.post(loan.close(this, held => this.#open.add(held)))
   }
 
   #forget(): void {
@@ -155,7 +155,7 @@ export class SharedLimiter implements Limiter, Holder {
     if (known?.limits === limits) return known.ref
     const ref = known?.ref ?? ++this.#refs
     this.#keys.set(name, { limits, ref })
-    this.#post({ kind: 'key', ref, name, limits })
+    this.#outbox.post({ kind: 'key', ref, name, limits })
     return ref
   }
 
@@ -176,15 +176,6 @@ export class SharedLimiter implements Limiter, Holder {
     const renewed = new Tab(limits, tab.figures())
     this.#tabs.set(name, renewed)
     return renewed
-  }
-
-  #post(request: Request): void {
-    if (this.#outbox.push(request) > 1) return
-    setImmediate(() => {
-      const requests = this.#outbox
-      this.#outbox = []
-      this.#send(requests)
-    })
   }
 }
 

@@ -64,8 +64,7 @@ export class LimitsWindow {
           this.#open[request.id]?.leave()
           break
         case 'settle':
-          this.#open[request.id]?.settle(request)
-          this.#open[request.id] = null
+          this.#settle(request)
           break
         case 'restore':
           this.#limiter.restoreSpend(request.rows.map(row => ({ ...row, key: this.#key(row.ref) })))
@@ -136,6 +135,13 @@ export class LimitsWindow {
       if (!runs) reservation.leave()
     })
     out.returned()
+  }
+
+  #settle({ ids, tokens, picos }: Request & { kind: 'settle' }): void {
+    for (const [n, id] of ids.entries()) {
+      this.#open[id]?.settle({ tokens: tokens[n] ?? null, pico: picos[n] ?? null })
+      this.#open[id] = null
+    }
   }
 
   /** Sends what there is to say when this turn's work is done. */

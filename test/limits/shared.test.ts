@@ -73,6 +73,39 @@ t.test('the numbers of requests that are settled are given again', async t => {
   t.strictSame(new Set(ids), new Set([0]))
 })
 
+t.test('those that end together are told of in one word, and a number that is given again means ' +
+  'whom it meant then', async t => {
+  const limits: Limits = { ...NONE, concurrent: 4, tokensPerMinute: 100 }
+  const { workers: [worker] } = office(1)
+  if (worker === undefined) throw new Error('no worker')
+  const admit = async () => {
+    const admission = await worker.limiter.admit(ask(limits))
+    if (!admission.ok) throw new Error('refused')
+    return admission.reservation
+  }
+  const [first, second, third] = [await admit(), await admit(), await admit()]
+  const before = worker.said.length
+  first.leave()
+  first.settle({ tokens: 3, pico: 1n })
+  second.leave()
+  third.leave()
+  second.settle({ tokens: null, pico: null })
+  third.settle({ tokens: 5, pico: 2n })
+  const fourth = admit()
+  ;(await fourth).settle({ tokens: 7, pico: 0n })
+  await new Promise(setImmediate)
+  t.match(worker.said.slice(before).flat(), [
+    { kind: 'settle', ids: [0], tokens: [3], picos: [1n] },
+    { kind: 'leave', id: 1 },
+    { kind: 'leave', id: 2 },
+    { kind: 'settle', ids: [1, 2], tokens: [null, 5], picos: [null, 2n] },
+    { kind: 'admit', id: 2 },
+    { kind: 'settle', ids: [2], tokens: [7], picos: [0n] },
+  ])
+  t.match(worker.limiter.figures({ name: 'team', limits }, 'm'), { tokens: { remaining: 100 - 3 - 1 - 5 - 1 } })
+  t.equal(counts(await Promise.all([1, 2, 3, 4, 5].map(() => worker.limiter.admit(ask(limits))))), 4)
+})
+
 t.test('one that has ended leaves its place to another worker, and is settled later', async t => {
   const limits = { ...NONE, concurrent: 1 }
   const { workers: [one, two] } = office(2)
