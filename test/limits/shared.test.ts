@@ -102,7 +102,8 @@ t.test('those that end together are told of in one word, and a number that is gi
     { kind: 'admit', id: 2 },
     { kind: 'settle', ids: [2], tokens: [7], picos: [0n] },
   ])
-  t.match(worker.limiter.figures({ name: 'team', limits }, 'm'), { tokens: { remaining: 100 - 3 - 1 - 5 - 1 } })
+  const figures = worker.limiter.figures({ name: 'team', limits }, 'm')
+  t.match(figures, { tokens: { remaining: 100 - 3 - 1 - 5 - 1 } })
   t.equal(counts(await Promise.all([1, 2, 3, 4, 5].map(() => worker.limiter.admit(ask(limits))))), 4)
 })
 
