@@ -53,10 +53,17 @@ export interface EarlierAnswer {
   readonly share: Share
 }
 
+/** What a session is known to have used by now, without counting. */
+export interface SoFar extends Bill {
+  readonly quoted: QuotedPrice | null
+  /** As the upstream has named it; null = it has not. */
+  readonly model: string | null
+}
+
 /** What is said over a WebSocket, and what it costs. */
 export interface Session {
-  /** What has ended of it; null = nothing. */
-  readonly bill: Bill | null
+  /** null = nothing was asked for. */
+  soFar(): SoFar | null
   /** What of that is known, though another part is not: limits count that. */
   readonly known: { readonly tokens: number, readonly pico: bigint }
   /** Takes the next bytes that the upstream says, and those that the client says. */

@@ -1,4 +1,5 @@
 import { headingOf } from '../metering/heading.ts'
+import { roughTokens } from '../metering/request.ts'
 import { Room } from '../metering/room.ts'
 import type { TakeRoom } from '../metering/room.ts'
 
@@ -10,6 +11,8 @@ export interface Request {
   readonly body: Buffer
   /** null = it names none. */
   readonly model: string | null
+  /** Tokens of it, as requests are estimated at admission. */
+  readonly estimatedInput: number
 }
 
 /** The requests that a client makes over a WebSocket of the responses protocol, until each is answered. */
@@ -28,16 +31,25 @@ export class Asked {
     return this.#byLane.keys()
   }
 
-  /** @param message of the client's; what is no request, or finds no room, is not kept */
-  put(message: Buffer): void {
+  /**
+   * @param message of the client's; what is no request, or finds no room, is not kept
+   * @returns whether it is
+   */
+  put(message: Buffer): boolean {
     const { type, model, lane } = headingOf(message)
-    if (type !== 'response.create' || this.#count === MOST) return
-    if (!this.#room.hold(this.#bytes + message.length)) return
+    if (type !== 'response.create' || this.#count === MOST) return false
+    if (!this.#room.hold(this.#bytes + message.length)) return false
     this.#count++
     this.#bytes += message.length
     const waiting = this.#byLane.get(lane) ?? []
     this.#byLane.set(lane, waiting)
-    waiting.push({ body: message, model })
+    waiting.push({ body: message, model, estimatedInput: roughTokens(message) })
+    return true
+  }
+
+  /** The one that has waited longest there; null = none does. */
+  first(lane: string): Request | null {
+    return this.#byLane.get(lane)?.[0] ?? null
   }
 
   /** The one that has waited longest there, which waits no more; null = none does. */

@@ -2,7 +2,9 @@ import type { Price } from '../config/types.ts'
 import type { AttemptRecord } from '../exchange.ts'
 import { cost, formatUsd } from '../metering/cost.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
-import type { Bill, Settled } from '../metering/settle.ts'
+import { provisionalUsage } from '../metering/settle.ts'
+import type { Answer, Bill, Settled } from '../metering/settle.ts'
+import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import type { Usage } from '../metering/usage.ts'
 
@@ -15,6 +17,27 @@ export interface Part {
 /** What is billed for what one upstream was asked, at its price. */
 export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
   return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
+}
+
+/**
+ * What is known of an answer's cost at this moment, without counting.
+ *
+ * @param inputTokens as estimated when it was asked for; null = the request does not tell
+ */
+export function provisionalBill(
+  answer: Answer | null, inputTokens: number | null, quoted: QuotedPrice | null,
+): Bill {
+  const meter = answer?.kind === 'stream' ? answer.meter : null
+  const usage = provisionalUsage(meter, inputTokens)
+  const isCounted = (usage.inputTokens ?? usage.outputTokens) !== null
+  return {
+    usage,
+    source: meter?.reading() ? 'mixed' : isCounted ? 'estimated' : 'none',
+    billed: true,
+    suspect: false,
+    unread: false,
+    costPico: cost(usage, priceFor(quoted, answer)?.price ?? null),
+  }
 }
 
 /** The same where other models had a part in it: each at its own price. */

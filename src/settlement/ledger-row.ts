@@ -14,14 +14,14 @@ import { isSession } from '../protocols/endpoint.ts'
 import { add, addCost } from './bill.ts'
 
 /** The ledger's row of an exchange that is settled. */
-export function finalRow(exchange: Exchange, { usage, source, costPico }: Bill): LedgerRow {
-  return row(exchange, { usage, source, costPico, quoted: exchange.quoted })
+export function finalRow(exchange: Exchange, bill: Bill): LedgerRow {
+  return row(exchange, { ...bill, quoted: exchange.quoted })
 }
 
 /** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
 export function draftRow(exchange: Exchange): LedgerRow {
-  const { session } = exchange
-  if (session?.bill) return finalRow(exchange, session.bill)
+  const session = exchange.session?.soFar()
+  if (session) return row(exchange, session)
   const parts = provisional(exchange)
   const [{ meter, quoted }] = parts
   const usage = parts.map(part => part.usage).reduce(add)
@@ -83,11 +83,16 @@ function textOf({ classified, answerEncoding }: Exchange, answer: Answer | null)
   return isLegible ? answer.body : null
 }
 
-type Used = Pick<LedgerRow, 'usage' | 'source' | 'costPico'> & { readonly quoted: QuotedPrice | null }
+interface Used extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
+  readonly quoted: QuotedPrice | null
+  /** As the upstream names it, where the request does not. */
+  readonly model?: string | null
+}
 
 /** Until it has ended, as it is to stand if it is cut off. */
-function row(exchange: Exchange, { quoted, ...used }: Used): LedgerRow {
+function row(exchange: Exchange, { usage, source, costPico, quoted, model: told = null }: Used): LedgerRow {
   const { classified, ended } = exchange
+  const model = exchange.model ?? told
   // One that was refused never got as far.
   const candidate = exchange.attempts.length === 0 ? null : exchange.candidate
   const { endpoint } = classified
@@ -99,9 +104,9 @@ function row(exchange: Exchange, { quoted, ...used }: Used): LedgerRow {
     key: exchange.identity.key?.name ?? null,
     protocol: endpoint.protocol,
     endpoint: endpoint.name,
-    model: exchange.model,
+    model,
     upstream: candidate?.upstream.name ?? null,
-    upstreamModel: candidate ? (candidate.model ?? exchange.model) : null,
+    upstreamModel: candidate ? (candidate.model ?? model) : null,
     attempts: exchange.attempts.map(attempt => (
       { ...attempt, ms: round(attempt.ms), atMs: round(attempt.atMs) }
     )),
@@ -113,7 +118,9 @@ function row(exchange: Exchange, { quoted, ...used }: Used): LedgerRow {
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
     route: exchange.route?.text ?? null,
-    ...used,
+    usage,
+    source,
+    costPico,
   }
 }
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { Exchange, Session } from '../exchange.ts'
+import type { Exchange, Session, SoFar } from '../exchange.ts'
 import { roomFor } from '../forwarding/observe.ts'
 import type { Gateway } from '../gateway.ts'
 import { headingOf } from '../metering/heading.ts'
@@ -15,7 +15,8 @@ import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import { Asked } from './asked.ts'
-import { billFor, joinBills } from './bill.ts'
+import type { Request } from './asked.ts'
+import { billFor, joinBills, provisionalBill } from './bill.ts'
 
 const OF_RESPONSES = 'response.'
 const BEFORE = Buffer.from('data: ')
@@ -44,6 +45,13 @@ interface Underway {
   model: string | null
 }
 
+/** What a response is settled by. */
+interface Part {
+  readonly answer: Answer
+  readonly asked: Request | null
+  readonly quoted: QuotedPrice | null
+}
+
 /**
  * What is used over a WebSocket of the responses or the realtime protocol. Each
  * response that the upstream makes there has the events of a stream, is metered
@@ -53,8 +61,6 @@ interface Underway {
  * Source: OpenAI's API reference, "WebSocket events", `stream_id`.
  */
 export class MeteredSession implements Session {
-  /** What the responses cost that have ended; null = there was none. */
-  bill: Bill | null = null
   known = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -64,6 +70,10 @@ export class MeteredSession implements Session {
   readonly #asked: Asked
   /** By their lanes; the one without a name is ''. */
   readonly #underway = new Map<string, Underway>()
+  /** What has ended and is being counted. */
+  readonly #counting = new Set<Part>()
+  /** What the responses cost that have ended; null = there was none. */
+  #bill: Bill | null = null
   /** The model as the client wrote it in the address, and as its target has it. */
   readonly #addressed: { readonly alias: string | null, readonly model: string | null }
   /** As the upstream has named it last. */
@@ -72,6 +82,8 @@ export class MeteredSession implements Session {
   #reading: Promise<unknown> | null = null
   #settling = Promise.resolve()
   #failed = false
+  /** A draft waits to be written, or there is nowhere to write. */
+  #isQuiet: boolean
 
   /** @param extensions what the handshake agreed on */
   constructor(gateway: Gateway, exchange: Exchange, extensions: string | null) {
@@ -79,6 +91,7 @@ export class MeteredSession implements Session {
     this.#exchange = exchange
     const { model: alias, candidate } = exchange
     this.#addressed = { alias, model: candidate?.model ?? alias }
+    this.#isQuiet = exchange.entry === null
     const room = roomFor(gateway, exchange)
     this.#asked = new Asked(room)
     const isResponses = exchange.classified.endpoint.name === 'responses'
@@ -86,7 +99,7 @@ export class MeteredSession implements Session {
       this.#hear(message)
     }))
     this.#said = new SocketMessages('client', extensions, room, this.#guarded(message => {
-      if (isResponses) this.#asked.put(message)
+      if (isResponses && this.#asked.put(message)) this.#news()
     }))
   }
 
@@ -123,7 +136,20 @@ export class MeteredSession implements Session {
     await this.#settling
     if (this.#heard.lost || this.#failed) this.#add(UNKNOWN)
     this.#exchange.model ??= this.#told ?? this.#transcripts.model
-    return this.bill ?? billFor(free(), null)
+    return this.#bill ?? billFor(free(), null)
+  }
+
+  soFar(): SoFar | null {
+    const parts = [...this.#counting, ...[...this.#open].map(lane => this.#partOf(lane))]
+    const roughly = parts.map(({ answer, asked, quoted }) =>
+      provisionalBill(answer, asked?.estimatedInput ?? null, quoted))
+    const bills = this.#bill === null ? roughly : [this.#bill, ...roughly]
+    if (bills.length === 0) return null
+    return {
+      ...join(bills),
+      quoted: parts.at(-1)?.quoted ?? this.#exchange.quoted,
+      model: this.#told ?? this.#transcripts.model,
+    }
   }
 
   /** The lanes in which something is asked for or under way. */
@@ -162,6 +188,7 @@ export class MeteredSession implements Session {
     const line = isOneLine ? message : Buffer.from(message.toString('utf8').replace(LINE_BREAKS, ' '))
     underway.meter.push(Buffer.concat([BEFORE, line, BEHIND]))
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
+    else this.#news()
   }
 
   /** The upstream tells of an error, perhaps without its lane. */
@@ -182,30 +209,50 @@ export class MeteredSession implements Session {
     this.#draft()
   }
 
+  /** What is to be settled of the lane as it stands. */
+  #partOf(lane: string): Part {
+    const underway = this.#underway.get(lane)
+    const asked = this.#asked.first(lane)
+    const model = underway ? underway.model ?? this.#told : asked?.model ?? null
+    return {
+      answer: underway ? { kind: 'stream', meter: underway.meter } : { kind: 'none', delivered: false },
+      asked,
+      quoted: this.#quote(model),
+    }
+  }
+
   /** Settles the response that is under way there, or was asked for, if there is one. */
   #endLane(lane: string, end: SettleInput['end']): void {
-    const underway = this.#underway.get(lane)
-    const asked = this.#asked.take(lane)
+    const part = this.#partOf(lane)
+    const { answer, asked } = part
+    this.#asked.take(lane)
     // What was refused, or never began, costs only who did not wait for it.
-    if (underway === undefined && (asked === null || end !== 'client_gone')) return
-    this.#underway.delete(lane)
-    const answer: Answer = underway
-      ? { kind: 'stream', meter: underway.meter }
-      : { kind: 'none', delivered: false }
-    const model = underway ? underway.model ?? this.#told : asked?.model ?? null
+    if (!this.#underway.delete(lane) && (asked === null || end !== 'client_gone')) return
     const { counter } = this.#gateway.accounts
     const exchange = this.#exchange
-    const quoted = priceFor(this.#quote(model), answer)
+    const quoted = priceFor(part.quoted, answer)
     exchange.quoted = quoted
     // As the responses protocol is, whose events a realtime session's are.
     const { abandoned } = this.#gateway.config.billing
     const input = { endpoint: 'responses', end, answer, request: asked?.body ?? null, abandoned } as const
+    this.#counting.add(part)
     // All at once: the counter bounds what waits there, and counts the rest by bytes.
-    const part = Promise.try(settleUsage, input, counter).then(settled => {
+    const settling = Promise.try(settleUsage, input, counter).then(settled => {
+      this.#counting.delete(part)
       this.#add(billFor(settled, quoted))
       this.#draft()
     }).catch((error: unknown) => this.#fail(error))
-    this.#settling = Promise.all([this.#settling, part]).then(() => undefined)
+    this.#settling = Promise.all([this.#settling, settling]).then(() => undefined)
+  }
+
+  /** There is something to tell the ledger, should the process die. */
+  #news(): void {
+    if (this.#isQuiet) return
+    this.#isQuiet = true
+    this.#gateway.accounts.drafts.add(() => {
+      this.#isQuiet = false
+      this.#draft()
+    })
   }
 
   #draft(): void {
@@ -241,14 +288,17 @@ export class MeteredSession implements Session {
   }
 
   #add(bill: Bill): void {
-    const both = this.bill === null ? [bill] : [this.bill, bill]
-    this.bill = joinBills(both.map(bill => ({ record: undefined, bill })))
+    this.#bill = join(this.#bill === null ? [bill] : [this.#bill, bill])
     const { usage: { inputTokens, outputTokens }, costPico } = bill
     this.known = {
       tokens: this.known.tokens + (inputTokens ?? 0) + (outputTokens ?? 0),
       pico: this.known.pico + (costPico ?? 0n),
     }
   }
+}
+
+function join(bills: readonly Bill[]): Bill {
+  return joinBills(bills.map(bill => ({ record: undefined, bill })))
 }
 
 function meterOf(endpoint: EndpointName, lane: string): StreamMeter {
