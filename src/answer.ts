@@ -10,7 +10,8 @@ import type { ProtocolName } from './protocols/names.ts'
 import { hasBody } from './proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from './proxy/client.ts'
 import type { ClientRequest } from './proxy/client.ts'
-import { appendVia, ownHeaders } from './proxy/headers.ts'
+import { appendVia, headersDown, ownHeaders } from './proxy/headers.ts'
+import type { RawHeaders } from './proxy/headers.ts'
 
 /**
  * Milliseconds in which a client has to take an answer of the gateway's own: of whom there is no telling who
@@ -59,6 +60,21 @@ export function answerJson(
     exchange.recording.push(bytes)
   }
   res.end(bytes)
+}
+
+/** An upstream's answer to a WebSocket's handshake, as it came. @param upstream who gave it */
+export function answerRefusal(
+  gateway: Gateway, exchange: Exchange, upstream: string,
+  { status, headers, body }: { status: number; headers: RawHeaders; body: Buffer },
+): void {
+  const { req, res } = exchange
+  exchange.status = status
+  exchange.bytesOut = body.length
+  const own = servedBy(gateway, exchange, upstream)
+  const head = headersDown(headers, { own, httpVersion: req.httpVersion, filtered: true })
+  writeHead(res, status, [...head, 'content-length', String(body.length)])
+  waitUntilTaken(gateway, exchange)
+  res.end(body)
 }
 
 function waitUntilTaken({ clock, config, lasting }: Gateway, { res }: Exchange): void {

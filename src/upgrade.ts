@@ -2,7 +2,7 @@ import { ServerResponse } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { answerError } from './answer.ts'
+import { answerError, answerRefusal } from './answer.ts'
 import { withoutSubprotocolKey } from './auth/credentials.ts'
 import type { Target } from './config/types.ts'
 import { GatewayError, asGatewayError, upgradeRequired } from './errors.ts'
@@ -10,16 +10,19 @@ import type { AttemptRecord, Exchange } from './exchange.ts'
 import { candidates } from './forwarding/candidates.ts'
 import { alarm } from './forwarding/forward-log.ts'
 import { pathThere } from './forwarding/path-there.ts'
+import { judgeHandshake } from './forwarding/refused-handshake.ts'
 import { servedBy } from './forwarding/served-by.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
 import { admit, identify, open, route } from './pipeline.ts'
 import { isSession, namesModelInside } from './protocols/endpoint.ts'
 import { modelName } from './protocols/inspect.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
+import { errorWord } from './protocols/refusal.ts'
 import { renamePath } from './protocols/rename.ts'
 import { headersUp } from './proxy/headers.ts'
-import { isOperatorsFault, retryAfter } from './proxy/retry.ts'
+import { isOperatorsFault } from './proxy/retry.ts'
 import { Tunnel } from './proxy/websocket.ts'
+import type { Refusal } from './proxy/websocket.ts'
 import { candidateId } from './routing/candidate.ts'
 import { draftRow } from './settlement/ledger-row.ts'
 import { reserve } from './settlement/reserve.ts'
@@ -93,13 +96,26 @@ async function tunnel(
   if (reserving) await reserving
   exchange.entry = gateway.accounts.ledger?.open(() => draftRow(exchange)) ?? null
   let failure: GatewayError | null = null
+  let denied: Denied | null = null
   for (const candidate of order) {
     exchange.proceed()
     // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
-    failure = await openTunnel(gateway, exchange, candidate, socket, failure ? NOTHING : head)
+    const opened = await openTunnel(gateway, exchange, candidate, socket, failure ? NOTHING : head)
+    failure = opened.failure
+    denied = opened.denied ?? denied
     if (exchange.status === 101 || failure?.source !== 'upstream') return failure
   }
-  return failure
+  if (denied === null) return failure
+  exchange.proceed()
+  exchange.candidate = denied.candidate
+  answerRefusal(gateway, exchange, denied.candidate.upstream.name, denied.answer)
+  return null
+}
+
+/** An upstream's answer that refuses what the handshake asks for. */
+interface Denied {
+  readonly candidate: Target
+  readonly answer: Refusal & { readonly body: Buffer }
 }
 
 /**
@@ -117,7 +133,7 @@ function isAheadOfItsModel({ routes }: Gateway, { classified, model, identity, t
 /** One attempt: as long as the handshake is not answered, another can follow. */
 async function openTunnel(
   gateway: Gateway, exchange: Exchange, candidate: Target, socket: Duplex, head: Buffer,
-): Promise<GatewayError | null> {
+): Promise<{ readonly failure: GatewayError | null, readonly denied: Denied | null }> {
   exchange.candidate = candidate
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
   const { classified, target, req } = exchange
@@ -175,21 +191,25 @@ async function openTunnel(
   exchange.underWay = { stop: reason => running.abort(reason) }
   const ended = await running.run(gateway.proxy)
   exchange.underWay = null
-  const failure = ended ?? await exchange.session?.broken(running.endedBy) ?? null
-  record.ms = gateway.clock.monotonic() - beganAt
-  record.outcome = failure?.code ?? 'ok'
   const { refusedWith } = running
+  const refused = refusedWith && judgeHandshake(refusedWith, gateway.clock.wall())
+  const failure = ended ?? refused?.error ?? await exchange.session?.broken(running.endedBy) ?? null
+  record.ms = gateway.clock.monotonic() - beganAt
+  record.outcome = refused?.isDenial ? 'error_answer' : failure?.code ?? 'ok'
   if (refusedWith) {
-    record.status = refusedWith.status
-    if (isOperatorsFault(refusedWith.status)) alarm(gateway, exchange, candidate, refusedWith.status)
+    const { status } = refusedWith
+    record.status = status
+    const word = refused?.said && errorWord(refused.said)
+    if (word) record.said = word
+    if (isOperatorsFault(status) && !refused?.isDenial) alarm(gateway, exchange, candidate, status)
   }
-  const pause = refusedWith && retryAfter(refusedWith.headers, gateway.clock.wall())
   if (failure?.code === 'upstream_cut' && exchange.session?.blamesClient) trial.abandoned()
   else if (failure?.code === 'upstream_cut') trial.failed(null)
   else if (exchange.status === 101) trial.succeeded()
-  else if (failure?.source === 'upstream') trial.failed(pause)
+  else if (failure?.source === 'upstream' && !refused?.isDenial) trial.failed(refused?.pause ?? null)
   else trial.abandoned()
-  return failure
+  const body = refused?.isDenial && refusedWith?.body
+  return { failure, denied: body ? { candidate, answer: { ...refusedWith, body } } : null }
 }
 
 function handshakeHeaders(req: IncomingMessage): Record<string, string> {

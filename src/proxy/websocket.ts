@@ -2,14 +2,14 @@ import { EventEmitter } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Clock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import type { Timeouts } from '../config/types.ts'
-import { GatewayError, rejectedKey, upgradeRequired } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import type { HandshakeOwner, ProxyServer } from './attempt.ts'
 import { Deadlines } from './deadlines.ts'
-import { grouped, headersDown, headerValue } from './headers.ts'
+import { grouped, headersDown } from './headers.ts'
 import type { OwnHeaders, RawHeaders } from './headers.ts'
-import { isCredentialRefused } from './retry.ts'
+import { Pieces } from './pieces.ts'
 import { trustedRoots } from './transport.ts'
 import { unanswered } from './unanswered.ts'
 
@@ -43,10 +43,16 @@ export interface TunnelOptions {
 
 /** Milliseconds in which a client may take what the upstream has said before it ended. */
 const LAST_BYTES = 5_000
+/** Bytes of a refusal that are read, and milliseconds that it may take to come. */
+const MOST_REFUSAL = 64 * 1024
+const REFUSAL_PATIENCE = 2_000
 
-interface Refusal {
+/** An answer to a handshake that is no upgrade. */
+export interface Refusal {
   readonly status: number
   readonly headers: RawHeaders
+  /** null = it is longer than what is read, or takes longer. */
+  readonly body: Buffer | null
 }
 
 /**
@@ -69,6 +75,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly #done = Promise.withResolvers<GatewayError | null>()
   #handshake: ClientRequest | null = null
   #connected = false
+  #patience: Timer | null = null
   #upstream: Duplex | null = null
   #over = false
 
@@ -81,7 +88,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#deadlines = new Deadlines(clock, timeouts, startedAt, error => this.abort(error))
   }
 
-  /** @returns null when it was open and ended; otherwise why it did not open, or was cut off */
+  /** @returns null when it was open and ended, or `refusedWith` tells; otherwise why it is not, or was cut off */
   run(proxy: ProxyServer): Promise<GatewayError | null> {
     const { socket, head, upstream } = this.#options
     const { url, socketPath, ca } = upstream
@@ -159,12 +166,25 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       // would take what came with the 101.
       handshake.once('upgrade', (_answer: IncomingMessage, upstream: Duplex) => this.#watch(upstream))
       handshake.removeAllListeners('response')
-      handshake.once('response', (answer: IncomingMessage) => {
-        answer.resume()
-        this.refusedWith = { status: answer.statusCode ?? 0, headers: answer.rawHeaders }
-        this.#end(refusal(this.refusedWith))
-      })
+      handshake.once('response', (answer: IncomingMessage) => this.#refused(answer))
     })
+  }
+
+  /** Reads why, as far as that takes neither long nor much. */
+  #refused(answer: IncomingMessage): void {
+    const pieces = new Pieces()
+    const over = () => {
+      if (this.#over) return
+      const body = answer.complete && pieces.size <= MOST_REFUSAL ? pieces.whole() : null
+      this.refusedWith = { status: answer.statusCode ?? 0, headers: answer.rawHeaders, body }
+      this.#end(null)
+    }
+    this.#deadlines.upstreamActive()
+    this.#patience = this.#options.clock.setTimeout(over, REFUSAL_PATIENCE)
+    answer.on('data', (chunk: Buffer) => {
+      pieces.push(chunk)
+      if (pieces.size > MOST_REFUSAL) over()
+    }).once('end', over).once('close', over)
   }
 
   #open(answer: IncomingMessage, upstream: Duplex): void {
@@ -203,6 +223,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     if (this.#over) return
     this.#over = true
     this.#deadlines.stop()
+    this.#patience?.cancel()
     this.#options.socket.off('close', this.#left).off('readable', this.#mayHaveLeft)
     this.#handshake?.destroy()
     this.#upstream?.destroy()
@@ -224,15 +245,3 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 }
 
 function noop(): void {}
-
-function refusal({ status, headers }: Refusal): GatewayError {
-  if (isCredentialRefused(status)) return rejectedKey(status)
-  if (status === 429 || status >= 500) {
-    const pause = headerValue(headers, 'retry-after')
-    return new GatewayError(
-      'upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`,
-      pause === null ? {} : { headers: { 'retry-after': pause } },
-    )
-  }
-  return upgradeRequired('the upstream takes no WebSocket here; use plain HTTP')
-}

@@ -1,7 +1,10 @@
 import { once } from 'node:events'
+import { buffer, text } from 'node:stream/consumers'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
+import { openBooks } from '../billing/books.ts'
 import { start } from '../simulator/start.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { startRawUpstream, startUpstream } from '../support/upstream.ts'
@@ -124,6 +127,71 @@ routes: [{ path: /v1/responses, to: a }]
   t.match(blaming, [{ circuit: 'closed' }])
   t.match(failing, [{ circuit: 'open' }])
 })
+
+const DENIAL = { error: { message: 'Project `p` does not have access to model `m`', code: 'model_not_found' } }
+
+t.test('a handshake that is refused for its model is told so as it came, and nobody is alarmed', async t => {
+  const { url } = await start(t)
+  const denying = await startUpstream(t, (_req, res) => {
+    res.writeHead(403, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip', 'X-Request-Id': 'r1' })
+    const bytes = gzipSync(JSON.stringify(DENIAL))
+    res.write(bytes.subarray(0, 9))
+    setImmediate(() => res.end(bytes.subarray(9)))
+  })
+  const books = await openBooks(t, `
+${WITH_STATUS}
+upstreams:
+  a: { url: "${denying.url}", websocket: true }
+  b: { url: "${url}", websocket: true }
+  dead: { url: "http://127.0.0.1:1", websocket: true }
+routes: [{ model: alone, to: a }, { model: both, to: [a, b] }, { model: kept, to: [a, dead] }]
+`)
+  const { gateway } = books
+  for (const model of ['alone', 'alone', 'alone', 'kept']) {
+    const [, refused] = await once(handshake(gateway, model), 'unexpected-response')
+    t.equal(refused.statusCode, 403)
+    t.match(refused.headers, {
+      'x-request-id': 'r1', 'x-gateway-upstream': 'a', 'content-type': 'application/json',
+      'content-encoding': 'gzip', 'connection': 'close',
+    })
+    t.strictSame(JSON.parse(gunzipSync(await buffer(refused)).toString()), DENIAL)
+  }
+  const client = handshake(gateway, 'both')
+  const [answer] = await once(client, 'upgrade')
+  t.match(answer.headers, { 'x-gateway-upstream': 'b', 'x-gateway-attempts': '2' })
+  client.terminate()
+  await gateway.waitForLog(line => line.msg === 'exchange' && line.status === 101)
+  t.notOk(gateway.logged.find(({ level }) => level === 50))
+  t.match((await candidatesOf(gateway))[0], { upstream: 'a', model: 'alone', circuit: 'closed' })
+  const rows = [...(await books.close()).values()]
+  for (const row of rows) {
+    t.match(row.attempts[0], { outcome: 'error_answer', status: 403, said: 'model_not_found' })
+  }
+  t.match(rows.find(({ model }) => model === 'alone'), { end: 'error', error: null, status: 403, costPico: 0n })
+})
+
+const SECRETS = {
+  'speaks of a key': [403, JSON.stringify({ error: { ...DENIAL.error, param: 'api_key' } })],
+  'says nothing that can be understood': [401, 'go away'],
+  'is longer than is read': [403, JSON.stringify({ ...DENIAL, padding: ' '.repeat(64 * 1024) })],
+  'does not end': [403, JSON.stringify(DENIAL), false],
+} as const
+for (const [what, [status, body, ends = true]] of Object.entries(SECRETS)) {
+  t.test(`a handshake whose refusal ${what} was refused for the credential`, async t => {
+    const { url } = await startUpstream(t, (_req, res) => {
+      res.writeHead(status).write(body)
+      if (ends) res.end()
+    })
+    const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${url}", websocket: true } }
+routes: [{ to: up }]
+`)
+    const [, refused] = await once(handshake(gateway, 'm'), 'unexpected-response')
+    t.equal(refused.statusCode, 502)
+    t.match(await text(refused), 'upstream_rejected_key')
+    t.match(await gateway.waitForLog(line => line.level === 50), { upstream: 'up', status })
+  })
+}
 
 t.test('targets that take no WebSocket are passed over, and retries bound how many are asked', async t => {
   const { url } = await start(t)
