@@ -27,8 +27,8 @@ export class Asked {
   }
 
   /** Those in which a request waits. */
-  get lanes(): Iterable<string> {
-    return this.#byLane.keys()
+  get lanes(): readonly string[] {
+    return [...this.#byLane.keys()]
   }
 
   /**

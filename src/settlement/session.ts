@@ -78,6 +78,8 @@ export class MeteredSession implements Session {
   readonly #addressed: { readonly alias: string | null, readonly model: string | null }
   /** As the upstream has named it last. */
   #told: string | null = null
+  /** The upstream tells of lanes. */
+  #namesLanes = false
   readonly #transcripts = new InputTranscripts()
   #reading: Promise<unknown> | null = null
   #settling = Promise.resolve()
@@ -174,9 +176,11 @@ export class MeteredSession implements Session {
   #hear(message: Buffer): void {
     const { type, model, lane: named } = headingOf(message)
     this.#told = model ?? this.#told
+    this.#namesLanes ||= named !== ''
     const { name } = this.#exchange.classified.endpoint
-    const lane = this.#underway.has(named) || this.#underway.size < MOST_LANES ? named : ''
-    if (type === 'error' && name === 'responses') this.#refuse(lane)
+    const isError = type === 'error' && name === 'responses'
+    const lane = isError ? this.#laneOfError(named) : this.#laneOf(named)
+    if (isError && this.#open.has(lane)) this.#endLane(lane, 'other')
     const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
     if (transcript !== null) this.#addTranscript(transcript)
     if (!type.startsWith(OF_RESPONSES)) return
@@ -191,11 +195,19 @@ export class MeteredSession implements Session {
     else this.#news()
   }
 
-  /** The upstream tells of an error, perhaps without its lane. */
-  #refuse(lane: string): void {
-    const [asked] = this.#asked.lanes
-    if (this.#open.has(lane)) this.#endLane(lane, 'other')
-    else if (asked !== undefined) this.#asked.take(asked)
+  /** The lane of an event; of an upstream that names none, that of what was asked for first. */
+  #laneOf(named: string): string {
+    if (this.#namesLanes || this.#underway.has('') || this.#asked.first('') !== null) {
+      return this.#underway.has(named) || this.#underway.size < MOST_LANES ? named : ''
+    }
+    return this.#asked.lanes[0] ?? ''
+  }
+
+  /** An error that names no lane is rather of what has not begun. */
+  #laneOfError(named: string): string {
+    const open = this.#open
+    if (open.has(named)) return named
+    return this.#asked.lanes.find(lane => !this.#underway.has(lane)) ?? this.#laneOf(named)
   }
 
   /** What the client said was put into words: at the price of the model that does that. */

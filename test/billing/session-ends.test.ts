@@ -130,6 +130,30 @@ t.test('a question that got no answer: the upstream\'s end costs nothing, the cl
   }
 })
 
+t.test('an upstream that names no lanes answers in that of the question', async t => {
+  for (const end of [...Object.values(UPSTREAM_ENDS), ...Object.values(CLIENT_ENDS)]) {
+    const { row } = await ended(t, { said: [CREATED, DELTA, COMPLETED], end, lane: 'a' })
+    t.match(row, { end: 'complete', source: 'reported', usage: { inputTokens: 10, outputTokens: 4 } })
+  }
+  for (const last of [[], [{ type: 'error', error: {} }]]) {
+    const cut = await ended(t, {
+      said: [CREATED, DELTA, ...last], end: UPSTREAM_ENDS['is reset'] as Play['end'], lane: 'a',
+    })
+    t.match(cut.row, {
+      end: last.length === 0 ? 'upstream_cut' : 'complete', usage: { inputTokens: INPUT, outputTokens: 1 },
+    })
+  }
+})
+
+t.test('an error without a lane is of what has not begun, where the upstream names lanes', async t => {
+  const inLane = { stream_id: 'b' }
+  const { row } = await ended(t, {
+    said: [{ ...CREATED, ...inLane }, { ...DELTA, ...inLane }, { type: 'error' }, { ...COMPLETED, ...inLane }],
+    end: UPSTREAM_ENDS['says goodbye'] as Play['end'], lane: 'a',
+  })
+  t.match(row, { end: 'complete', source: 'reported', usage: { inputTokens: 10, outputTokens: 4 } })
+})
+
 t.test('a realtime session: what the upstream has said is counted', async t => {
   const said = [{ type: 'response.created', response: {} }, DELTA]
   const path = '/v1/realtime?model=m'
