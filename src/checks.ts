@@ -116,6 +116,7 @@ class Check {
         body: null,
       },
       deadlines,
+      unpacks: false,
       sinkFor: () => sink,
     })
     this.#attempt = attempt

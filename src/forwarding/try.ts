@@ -1,5 +1,6 @@
 import type { Target } from '../config/types.ts'
 import type { GatewayError } from '../errors.ts'
+import { asksForEvents } from '../exchange.ts'
 import type { AttemptRecord, Exchange } from '../exchange.ts'
 import type { Gateway, LiveUpstream } from '../gateway.ts'
 import { errorWord } from '../protocols/refusal.ts'
@@ -91,6 +92,7 @@ export class Try {
       upstreamUrl: upstream.url,
       request,
       deadlines,
+      unpacks: exchange.route !== null && exchange.route.resume !== 'off' && asksForEvents(exchange),
       sinkFor: status => this.#prelude ?? (isCredentialRefused(status) ? this.#lookInto(options) : sink),
     })
     this.#trial = gateway.health.begin(candidateId(candidate, exchange.model))

@@ -3,11 +3,14 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { ProxyServer } from 'http-proxy-3'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { Deadlines } from './deadlines.ts'
+import { answerHead } from './head.ts'
 import { headerValue } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
 import { unanswered } from './unanswered.ts'
+import { Unpacker, codingOf, unpackedHeaders } from './unpacker.ts'
+import type { UnpackerHost } from './unpacker.ts'
 
 export type { ProxyServer }
 
@@ -42,6 +45,8 @@ export interface AttemptOptions {
   readonly upstreamUrl: URL
   readonly request: OutgoingRequest
   readonly deadlines: Deadlines
+  /** An answer that comes compressed all the same is unpacked on its way. */
+  readonly unpacks: boolean
   /** Chooses where an answer with that status goes, until it is handed over to another. */
   sinkFor(status: number): AnswerSink
 }
@@ -52,10 +57,12 @@ export interface AttemptOptions {
  * before, and never the client's own objects: what it does to headers, to the
  * path or on an error of the client's socket cannot reach past them.
  */
-export class Attempt implements ResponseHandler {
+export class Attempt implements ResponseHandler, UnpackerHost {
   readonly #options: AttemptOptions
   /** There is one as soon as there is a head. */
   #sink!: AnswerSink
+  /** null: the answer goes to the sink as it comes. */
+  #unpacker: Unpacker | null = null
   #controller: Controller | null = null
   /** It is the first request on its connection. */
   #fresh = false
@@ -109,6 +116,7 @@ export class Attempt implements ResponseHandler {
     if (this.#over !== undefined) return
     this.#over = reason
     this.#controller?.abort(ABORTED)
+    this.#unpacker?.destroy()
     this.#settle(reason)
   }
 
@@ -119,7 +127,9 @@ export class Attempt implements ResponseHandler {
 
   /** Lets the upstream go on after `data` had said false. */
   resume(): void {
-    if (this.#over === undefined) this.#controller?.resume()
+    if (this.#over !== undefined) return
+    if (this.#unpacker) this.#unpacker.resume()
+    else this.#controller?.resume()
   }
 
   /** What http-proxy-3 takes for fetch's answer: it has nothing to do with the body. */
@@ -155,7 +165,8 @@ export class Attempt implements ResponseHandler {
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#over !== undefined) return
     try {
-      if (!this.#sink.data(chunk)) controller.pause()
+      const goesOn = this.#unpacker ? this.#unpacker.push(chunk) : this.#sink.data(chunk)
+      if (!goesOn) controller.pause()
     } catch (thrown) {
       // A fault of our own is not the upstream's: it goes the way of its errors, under its own name.
       throw asGatewayError(thrown)
@@ -166,20 +177,51 @@ export class Attempt implements ResponseHandler {
     const raw = controller.rawHeaders ?? []
     try {
       this.#sink = this.#options.sinkFor(status)
-      if (!Array.isArray(raw)) return this.#sink.head(status, flatten(raw), '2.0')
+      if (!Array.isArray(raw)) return this.#sink.head(status, this.#plain(status, flatten(raw)), '2.0')
       const headers = decode(raw)
-      return unaskedCoding(headers) ?? this.#sink.head(status, headers, '1.1')
+      return unaskedCoding(headers) ?? this.#sink.head(status, this.#plain(status, headers), '1.1')
     } catch (thrown) {
       return asGatewayError(thrown)
     }
+  }
+
+  /** The headers as the sink is to have them: without the coding, where that is undone here. */
+  #plain(status: number, headers: RawHeaders): RawHeaders {
+    const coding = this.#options.unpacks ? codingOf(answerHead(status, headers)) : null
+    if (coding === null) return headers
+    this.#unpacker = new Unpacker(coding, this)
+    return unpackedHeaders(headers)
+  }
+
+  onPiece(piece: Buffer): boolean {
+    return this.#sink.data(piece)
+  }
+
+  onDrain(): void {
+    if (this.#over === undefined) this.#controller?.resume()
+  }
+
+  onOver(error: GatewayError | null): void {
+    if (error === null) {
+      this.#end()
+      return
+    }
+    this.#controller?.abort(ABORTED)
+    this.#break(error)
   }
 
   onResponseEnd(): void {
     if (this.#over !== undefined) return
     if (this.#options.transport.breaking) {
       this.#fail(new GatewayError('upstream_cut', 'the upstream dropped the connection in mid-answer'))
-      return
+    } else if (this.#unpacker) {
+      this.#unpacker.end(null)
+    } else {
+      this.#end()
     }
+  }
+
+  #end(): void {
     this.#over = null
     try {
       this.#sink.end()
@@ -214,6 +256,12 @@ export class Attempt implements ResponseHandler {
 
   #fail(error: GatewayError): void {
     if (this.#over !== undefined) return
+    // What came before goes first.
+    if (this.#answering && this.#unpacker) this.#unpacker.end(error)
+    else this.#break(error)
+  }
+
+  #break(error: GatewayError): void {
     this.#over = error
     if (this.#answering) this.#sink.broken(error)
     else this.#settle(error)

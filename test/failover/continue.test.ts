@@ -5,6 +5,7 @@ import { costOf, openBooks, priced, usedIn } from '../billing/books.ts'
 import { gateway as run } from '../cli/command.ts'
 import { at, parseEvents, start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../support/wire.ts'
 import { DIALECTS, WORDS, ask, everyWay } from './asking.ts'
 import type { Dialect } from './asking.ts'
@@ -262,23 +263,35 @@ everyWay(t, 'an answer in one piece and a good stream pass as they are', async (
   t.equal(simulator.stats.requests, 1)
 })
 
-everyWay(t, 'a stream that comes compressed passes as it comes', async (t, dialect) => {
+everyWay(t, 'a stream that comes compressed is unpacked', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,gzip', 'sim']))
   const answer = await ask(gateway, dialect, { stream: true })
-  // The client here unpacks what it gets.
   t.match(answer, { status: 200, text: WORDS, whole: true })
   t.equal(answer.headers.get('x-gateway-upstream'), 'u0')
+  t.equal(answer.headers.get('content-encoding'), null)
 }, [true])
 
-everyWay(t, 'and where it breaks nothing is joined to it', async (t, dialect) => {
+everyWay(t, 'and where it breaks another goes on with it', async (t, dialect) => {
   const { url } = await start(t)
+  const gateway = await startTestGateway(t, continued(url, ['sim,gzip,close_after=8', 'sim,gzip']))
+  const answer = await ask(gateway, dialect, { stream: true })
+  t.match(answer, { status: 200, text: WORDS, whole: true })
+  t.ok(dialect.isWhole(answer.body))
+  t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { attempts: 2 })
+}, [true])
+
+everyWay(t, 'nothing is joined to one whose coding nobody knows', async (t, dialect) => {
+  const broken = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'x-own' })
+    res.write('what it says', () => res.destroy())
+  })
   const spare = await start(t)
   const gateway = await startTestGateway(t, `
-upstreams: { a: { url: "${url}" }, b: { url: "${spare.url}" } }
-routes: [{ to: [{ upstream: a, model: "sim,gzip,close_after=8" }, { upstream: b, model: sim, prefill: true }],
-  resume: continue }]`)
-  t.equal((await ask(gateway, dialect, { stream: true })).whole, false)
+upstreams: { a: { url: "${broken.url}" }, b: { url: "${spare.url}" } }
+routes: [{ to: [a, { upstream: b, model: sim, prefill: true }], resume: continue }]`)
+  t.match(await ask(gateway, dialect, { stream: true }), { whole: false, body: 'what it says' })
   t.equal(spare.simulator.stats.requests, 0)
   await gateway.waitForLog(line => line.why === 'the stream cannot be read')
 }, [true])

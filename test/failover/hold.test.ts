@@ -12,7 +12,7 @@ const HOLD = '    resume: hold'
 for (const fault of [
   'close_after=8', 'reset_after=8', 'cut_after=8', 'error_event_after=8', 'stall_after=8',
   'status=503', 'first_event_error', 'close_after=0', 'wrong_length,cut_after=3',
-  'malformed_after=0', 'malformed_after=8',
+  'malformed_after=0', 'malformed_after=8', 'gzip,close_after=8', 'gzip,error_event_after=8',
 ]) {
   everyWay(t, `a stream with ${fault} is asked for again, ` +
     'and the client sees a whole one', async (t, dialect) => {

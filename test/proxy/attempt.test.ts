@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
@@ -44,7 +45,7 @@ class NotingSink implements AnswerSink {
   }
 }
 
-async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void) {
+async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void, unpacks = false) {
   const torn = Promise.withResolvers<void>()
   let requests = 0
   const upstream = await startWireUpstream(t, async wire => {
@@ -66,6 +67,7 @@ async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void) {
     upstreamUrl: new URL(upstream.url),
     request: { method: 'GET', path: '/x', headers: ['x-a', '1'], body: null },
     deadlines,
+    unpacks,
     sinkFor: () => sink,
   })
   return { attempt, torn: torn.promise, requests: () => requests }
@@ -117,6 +119,98 @@ t.test('a fault of the sink at the end breaks the answer: nobody waits for ever'
   t.match(await sink.over.promise, { code: 'internal' })
 })
 
+const PACKED = 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n'
+const WORDS = Array.from({ length: 200_000 }, (_, n) => n.toString(36)).join(' ')
+const packed = gzipSync(WORDS).toString('latin1')
+
+/** A sink that says after each piece that it wants no more, and takes up the flow at once. */
+function slowSink(resume: () => void): NotingSink {
+  return new NotingSink({
+    data: () => {
+      void setImmediate().then(resume)
+      return false
+    },
+  })
+}
+
+t.test('what comes compressed is unpacked, as fast as the sink takes it', async t => {
+  const sink = slowSink(() => attempt.resume())
+  const { attempt } = await setUp(t, sink, wire => wire.send(`${PACKED}${chunk(packed)}0\r\n\r\n`), true)
+  t.equal(await attempt.run(createProxy()), null)
+  t.equal(await sink.over.promise, null)
+  const pieces = sink.told.slice(1, -1).map(told => told.slice('data '.length))
+  t.ok(pieces.length > 10)
+  t.equal(pieces.join(''), WORDS)
+  t.equal(sink.told.at(-1), 'end')
+})
+
+const quickly = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
+const CODINGS = {
+  gzip: gzipSync, br: (text: string) => brotliCompressSync(text, quickly), zstd: zstdCompressSync,
+}
+for (const [coding, compress] of Object.entries(CODINGS)) {
+  t.test(`of what was cut all goes to the sink that can be unpacked, and then that it was: ${coding}`, async t => {
+    const sink = slowSink(() => attempt.resume())
+    const { attempt } = await setUp(t, sink, wire => {
+      const bytes = compress(WORDS)
+      wire.send(PACKED.replace('gzip', coding) + chunk(bytes.toString('latin1', 0, bytes.length / 2)))
+      wire.socket.end()
+    }, true)
+    t.equal(await attempt.run(createProxy()), null)
+    t.match(await sink.over.promise, { code: 'upstream_cut' })
+    const text = sink.told.slice(1, -1).map(told => told.slice('data '.length)).join('')
+    t.ok(text.length > WORDS.length / 4)
+    t.ok(WORDS.startsWith(text))
+  })
+}
+
+t.test('what is not compressed as it says breaks, and the upstream is torn down', async t => {
+  const sink = new NotingSink()
+  const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk('no gzip')), true)
+  t.equal(await attempt.run(createProxy()), null)
+  t.match(await sink.over.promise, { code: 'upstream_invalid' })
+  await torn
+  t.strictSame(sink.told, ['head 200', 'broken upstream_invalid'])
+})
+
+t.test('a fault of the sink in what was unpacked breaks the answer', async t => {
+  const sink = new NotingSink({ data: fault })
+  const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
+  t.equal(await attempt.run(createProxy()), null)
+  t.match(await sink.over.promise, { code: 'internal' })
+  await torn
+  t.equal(sink.told.length, 3, 'nothing comes behind it')
+})
+
+t.test('once aborted, nothing that was unpacked comes any more', async t => {
+  const sink = new NotingSink({
+    data: () => {
+      attempt.abort(new GatewayError('client_gone', 'gone'))
+      return true
+    },
+  })
+  const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
+  t.equal(await attempt.run(createProxy()), null)
+  await torn
+  t.equal(sink.told.length, 2)
+})
+
+t.test('only the headers that tell of the coding are left out', async t => {
+  let headers: readonly string[] = []
+  const sink = new NotingSink({
+    head: (_status, all) => {
+      headers = all
+      return null
+    },
+  })
+  const size = Buffer.byteLength(packed, 'latin1')
+  const { attempt } = await setUp(t, sink, wire => wire.send(
+    `HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Encoding: GZIP\r\nContent-Length: ${size}\r\n\r\n${packed}`), true)
+  t.equal(await attempt.run(createProxy()), null)
+  t.equal(await sink.over.promise, null)
+  t.strictSame(headers, ['X-A', '1'])
+})
+
 t.test('an attempt that is aborted before it has a connection asks nothing', async t => {
   const sink = new NotingSink()
   const { attempt, requests } = await setUp(t, sink, () => {})
@@ -143,7 +237,7 @@ t.test('a connection in the place of a stale one has timeouts.connect to be made
   const attempt = new Attempt({
     transport: transport as unknown as Transport, upstreamUrl: new URL('http://a'), deadlines,
     request: { method: 'GET', path: '/x', headers: [], body: null },
-    sinkFor: () => new NotingSink(),
+    unpacks: false, sinkFor: () => new NotingSink(),
   })
   const run = attempt.run(createProxy())
   while (sent < 2) await setImmediate()
@@ -164,7 +258,7 @@ t.test('a request that cannot be put on the wire is refused, and the process liv
     const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
     const attempt = new Attempt({
-      transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines, sinkFor: () => new NotingSink(),
+      transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines, unpacks: false, sinkFor: () => new NotingSink(),
       request: { method: 'GET', path: '/x', headers: [], body: null, ...bad },
     })
     t.match(await attempt.run(createProxy()), { code: 'bad_header', status: 400 })
