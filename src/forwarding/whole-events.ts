@@ -107,12 +107,25 @@ export class WholeEvents {
     if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
   }
 
-  /** No more will come. @returns what stood behind the last whole event, unless it is half of one */
+  /**
+   * No more will come.
+   * @returns what stood behind the last whole event, and its blank line; nothing where it is half of one
+   */
   end(): Buffer {
     if (!this.overflowed && this.flaw === null) this.#reader.end()
     const rest = this.#take(NOTHING)
-    return this.#isHalf ? NOTHING : rest
+    return this.#isHalf || rest.length === 0 ? NOTHING : Buffer.concat([rest, missingLineEnds(rest)])
   }
+}
+
+/** What an event lacks of its blank line: without it clients drop the event. */
+function missingLineEnds(event: Buffer): Buffer {
+  const lineEnd = event.includes('\r\n') ? '\r\n' : event.includes('\r') ? '\r' : '\n'
+  const ends = lineEnd + lineEnd
+  const tail = event.toString('latin1', Math.max(0, event.length - ends.length))
+  let has = ends.length
+  while (!tail.endsWith(ends.slice(0, has))) has--
+  return Buffer.from(ends.slice(has))
 }
 
 /** Does it lack no more than its blank line? */

@@ -45,11 +45,15 @@ t.test('whole events pass, however they are cut; half of one is held, and nobody
   t.end()
 })
 
-t.test('an event that lacks its blank line at the end is whole', t => {
-  const unended = fc.constantFrom('data: {"a":1}\n', 'data: [DONE]', ': bye')
-  fc.assert(fc.property(events, unended, cuts, (list, last, cuts) => {
+t.test('an event that lacks its blank line at the end is whole, and gets it', t => {
+  const unended = fc.constantFrom(
+    ['data: {"a":1}\n', '\n'], ['data: [DONE]', '\n\n'], [': bye', '\n\n'], ['data: {"a":1}\r', '\r'],
+    ['event: a\r\ndata: {"a":1}', '\r\n\r\n'], ['event: a\r\ndata: {"a":1}\r', '\n\r\n'],
+    ['data: {"a":1}\r\n', '\r\n'],
+  )
+  fc.assert(fc.property(events, unended, cuts, (list, [last = '', missing = ''], cuts) => {
     const { gate, passed } = feed(list.join('') + last, cuts)
-    return passed === list.join('') && gate.end().toString() === last
+    return passed === list.join('') && gate.end().toString() === last + missing
   }))
   t.end()
 })
