@@ -105,8 +105,10 @@ function joinedUsage(metadata: Json, { inputTokens, cachedInputTokens, outputTok
   })
 }
 
+/** A thought is no part of the answer that goes on. */
 function withText(part: Json, text: (part: string) => string): Json {
-  return typeof part['text'] === 'string' ? { ...part, text: text(part['text']) } : part
+  const isText = typeof part['text'] === 'string' && part['thought'] !== true
+  return isText ? { ...part, text: text(part['text'] as string) } : part
 }
 
 function partsOf(chunk: Json): Json[] {

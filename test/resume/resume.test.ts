@@ -344,6 +344,9 @@ t.test('what is under way and cannot be continued is not', async t => {
       'chat.completions', { ...chatBody, messages: [{ role: 'assistant', content: 'I' }] },
       /assistant itself/,
     ],
+    ['chat.completions', { ...chatBody, logprobs: true }, /log prob/],
+    ['chat.completions', { ...chatBody, audio: { voice: 'a' } }, /audio/],
+    ['chat.completions', { ...chatBody, messages: [] }, /no messages/],
     ['messages', { ...messagesBody, thinking: { type: 'enabled', budget_tokens: 1 } }, /thinking/],
     ['messages', { ...messagesBody, output_format: { type: 'json_schema' } }, /structured/],
     ['messages', { ...messagesBody, output_config: { format: { type: 'json_schema' } } }, /structured/],
@@ -353,9 +356,19 @@ t.test('what is under way and cannot be continued is not', async t => {
     ],
     ['generate.stream', { contents: [], generationConfig: { candidateCount: 2 } }, /several/],
     ['generate.stream', { contents: [], generationConfig: { responseLogprobs: true } }, /log prob/],
+    ['generate.stream', { contents: [], generationConfig: { responseJsonSchema: {} } }, /structured/],
+    ['generate.stream', { contents: [], generationConfig: { response_schema: {} } }, /structured/],
+    ['generate.stream', { contents: [], generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } }, /other than/],
     ['responses', { input: 'x' }, /endpoint/],
   ] as const) {
     t.match(resumption(endpoint, Buffer.from(JSON.stringify(body))), reason)
+  }
+  for (const [endpoint, body] of [
+    ['chat.completions', { ...chatBody, n: 1, logprobs: false, audio: null }],
+    ['messages', { ...messagesBody, thinking: { type: 'disabled' }, output_config: {} }],
+    ['generate.stream', { contents: [], generationConfig: { candidateCount: 1, responseModalities: ['text'] } }],
+  ] as const) {
+    t.ok(resumption(endpoint, Buffer.from(JSON.stringify(body))) instanceof Resumption)
   }
 })
 
@@ -477,6 +490,93 @@ t.test('messages: behind a closed block an empty one is left out, ' +
     const out = prepared.join(BEFORE).push(Buffer.from(second)).toString()
     t.strictSame([...out.matchAll(/"index":(\d)/g)].map(([, index]) => index), blocks)
   }
+})
+
+/** The data of all events. */
+const dataIn = (events: Buffer) =>
+  [...events.toString().matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string) as Json)
+
+t.test('messages: the second answer\'s own white space, the beginning of a block and its thoughts', async t => {
+  const prepared = prepare('messages', MESSAGES.body)
+  prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One \n')))
+  const stop = (index: number) => eventOf('content_block_stop', { index })
+  const thought = { index: 2, delta: { type: 'thinking_delta', thinking: 'hm' } }
+  const out = prepared.join(BEFORE).push(Buffer.from(
+    textBlock(0, ' ') + words(0, '\n') + words(0, 'two') + stop(0) + textBlock(1, ' three') + stop(1)
+    + eventOf('content_block_start', { index: 2, content_block: { type: 'thinking', thinking: '' } })
+    + eventOf('content_block_delta', thought) + stop(2),
+  ))
+  t.strictSame(dataIn(out), [
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'two' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'content_block_start', index: 1, content_block: { type: 'text', text: ' three' } },
+    { type: 'content_block_stop', index: 1 },
+    { type: 'content_block_start', index: 2, content_block: { type: 'thinking', thinking: '' } },
+    { type: 'content_block_delta', ...thought },
+    { type: 'content_block_stop', index: 2 },
+  ])
+})
+
+t.test('messages: what a block begins with goes on where another was open', async t => {
+  const prepared = prepare('messages', MESSAGES.body)
+  prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
+  const stop = eventOf('content_block_stop', { index: 1 })
+  const out = prepared.join(BEFORE).push(Buffer.from(textBlock(1, ' two') + words(1, ' three') + stop))
+  t.strictSame(dataIn(out), [
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: ' two' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: ' three' } },
+    { type: 'content_block_stop', index: 0 },
+  ])
+})
+
+t.test('messages: both inputs are told by the kinds of the protocol, of which none counts twice', async t => {
+  const prepared = prepare('messages', MESSAGES.body)
+  prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
+  const before = () => ({
+    ...BEFORE(), inputTokens: 100, cachedInputTokens: 40, cacheWrite5mTokens: 8, cacheWrite1hTokens: 2,
+  })
+  const out = prepared.join(before).push(Buffer.from(
+    eventOf('message_start', { message: { usage: { input_tokens: 7, cache_read_input_tokens: 1 } } })
+    + eventOf('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } }),
+  ))
+  t.strictSame(dataIn(out).at(-1)?.['usage'], {
+    input_tokens: 57, output_tokens: 8, cache_read_input_tokens: 41, cache_creation_input_tokens: 10,
+  })
+})
+
+t.test('generate: both answers have the names and the usage of one, and thoughts stay as they are', async t => {
+  const prepared = prepare('generate.stream', GENERATE.body)
+  const chunk = (parts: Json[], more: Json = {}) =>
+    Buffer.from(`data: ${JSON.stringify({ candidates: [{ content: { parts } }], ...more })}\n\n`)
+  prepared.sent(chunk([{ text: 'One \n' }], { responseId: 'first', modelVersion: 'a' }))
+  prepared.sent(chunk([{ text: ' \n' }]))
+  const before = () => ({ ...BEFORE(), cachedInputTokens: 4 })
+  const joiner = prepared.join(before)
+  const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 3, totalTokenCount: 13 }
+  const later = { responseId: 'second', modelVersion: 'b', usageMetadata }
+  const out = joiner.push(Buffer.concat([
+    chunk([{ text: ' hm', thought: true }]), chunk([{ text: ' \n \ntwo' }, { functionCall: {} }], later),
+    Buffer.from(`data: ${JSON.stringify({ usageMetadata })}\n\n`),
+  ]))
+  const told = {
+    promptTokenCount: 30, candidatesTokenCount: 8, totalTokenCount: 38, cachedContentTokenCount: 4,
+  }
+  const names = { responseId: 'first', modelVersion: 'a' }
+  const candidates = (parts: Json[]) => [{ content: { parts } }]
+  t.same(dataIn(out), [
+    { candidates: candidates([{ text: ' hm', thought: true }]), ...names },
+    { candidates: candidates([{ text: 'two' }, { functionCall: {} }]), ...names, usageMetadata: told },
+    { usageMetadata: told, ...names },
+  ])
+  t.notOk(prepare('generate.stream', GENERATE.body).join(BEFORE).push(chunk([{ text: 'x' }])).includes('responseId'))
+})
+
+t.test('what a joined stream ended in, whole but for its blank line, comes at its end', async t => {
+  const prepared = prepare('chat.completions', CHAT.body)
+  prepared.sent(Buffer.from(chunkOf({ content: 'One' })))
+  const joiner = prepared.join(BEFORE)
+  t.equal(joiner.push(Buffer.from(chunkOf({ content: ' two' }).trimEnd())).length, 0)
+  t.equal(textOf(joiner.end().toString()), ' two')
 })
 
 const LIMITS: readonly [EndpointName, (limit: string) => string][] = [
