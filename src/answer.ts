@@ -1,5 +1,6 @@
 import { constants } from 'node:http2'
 import type { Duplex } from 'node:stream'
+import type { Upstream } from './config/types.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { servedBy } from './forwarding/served-by.ts'
@@ -64,7 +65,7 @@ export function answerJson(
 
 /** An upstream's answer to a WebSocket's handshake, as it came. @param upstream who gave it */
 export function answerRefusal(
-  gateway: Gateway, exchange: Exchange, upstream: string,
+  gateway: Gateway, exchange: Exchange, upstream: Upstream,
   { status, headers, body }: { status: number; headers: RawHeaders; body: Buffer },
 ): void {
   const { req, res } = exchange

@@ -9,7 +9,6 @@ import { GatewayError, asGatewayError, upgradeRequired } from './errors.ts'
 import type { AttemptRecord, Exchange } from './exchange.ts'
 import { candidates } from './forwarding/candidates.ts'
 import { alarm } from './forwarding/forward-log.ts'
-import { pathThere } from './forwarding/path-there.ts'
 import { judgeHandshake } from './forwarding/refused-handshake.ts'
 import { servedBy } from './forwarding/served-by.ts'
 import type { Gateway, LiveUpstream } from './gateway.ts'
@@ -19,6 +18,7 @@ import { modelName } from './protocols/inspect.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { errorWord } from './protocols/refusal.ts'
 import { renamePath } from './protocols/rename.ts'
+import { pathThere } from './proxy/address.ts'
 import { headersUp } from './proxy/headers.ts'
 import { isOperatorsFault } from './proxy/retry.ts'
 import { Tunnel } from './proxy/websocket.ts'
@@ -108,7 +108,7 @@ async function tunnel(
   if (denied === null) return failure
   exchange.proceed()
   exchange.candidate = denied.candidate
-  answerRefusal(gateway, exchange, denied.candidate.upstream.name, denied.answer)
+  answerRefusal(gateway, exchange, denied.candidate.upstream, denied.answer)
   return null
 }
 
@@ -165,7 +165,7 @@ async function openTunnel(
     }),
     handshake: handshakeHeaders(req as IncomingMessage),
     upstream: { url: upstream.url, socketPath: upstream.socketPath, ca: upstream.config.ca },
-    own: servedBy(gateway, exchange, upstream.config.name),
+    own: servedBy(gateway, exchange, upstream.config),
     clock: gateway.clock,
     timeouts: exchange.route?.timeouts ?? gateway.config.timeouts,
     startedAt: exchange.startedAt,

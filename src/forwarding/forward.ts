@@ -256,7 +256,7 @@ class Forwarding implements RelayHost, Stoppable {
   }
 
   own(): OwnHeaders {
-    return servedBy(this.#gateway, this.#exchange, (this.#exchange.candidate as Target).upstream.name)
+    return servedBy(this.#gateway, this.#exchange, (this.#exchange.candidate as Target).upstream)
   }
 
   inspect(head: AnswerHead): GatewayError | Observer | null {

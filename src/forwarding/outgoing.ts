@@ -5,9 +5,9 @@ import { roughTokens } from '../metering/request.ts'
 import { renameEdits, renamePath } from '../protocols/rename.ts'
 import { spliceBytes, withIncludeUsage } from '../protocols/splice.ts'
 import type { Edit } from '../protocols/splice.ts'
+import { pathThere } from '../proxy/address.ts'
 import { headersUp } from '../proxy/headers.ts'
 import type { OutgoingRequest } from '../proxy/transport.ts'
-import { pathThere } from './path-there.ts'
 
 /**
  * The request as it goes upstream: path, headers and body rewritten for the candidate, and not one byte more.

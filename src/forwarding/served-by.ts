@@ -1,10 +1,11 @@
+import type { Upstream } from '../config/types.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import type { OwnHeaders } from '../proxy/headers.ts'
 import { limitHeaders } from '../settlement/reserve.ts'
 
 /** What the gateway says of itself beside an answer. @param upstream who gave it; null = the gateway did */
-export function servedBy(gateway: Gateway, exchange: Exchange, upstream: string | null): OwnHeaders {
+export function servedBy(gateway: Gateway, exchange: Exchange, upstream: Upstream | null): OwnHeaders {
   const own = {
     version: gateway.version,
     requestId: exchange.id,

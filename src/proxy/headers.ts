@@ -1,4 +1,5 @@
 import type { Upstream } from '../config/types.ts'
+import { addressHere, withoutKey } from './address.ts'
 
 /**
  * The one header policy. Headers are handled as node hands them over raw: a
@@ -42,6 +43,9 @@ const NEVER_DOWN = new Set([
   // The gateway's to say.
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts',
 ])
+
+/** Where to go next, or where the answer stands; the last as Azure's long operations have it. */
+const ADDRESSES = new Set(['location', 'content-location', 'operation-location'])
 
 /** Where Google takes the bytes of an upload that was started: the start's key may stand in it. */
 const UPLOAD_ADDRESSES = new Set(['x-goog-upload-url', 'x-goog-upload-control-url'])
@@ -148,16 +152,13 @@ export function headersDown(raw: RawHeaders, { own, httpVersion, filtered }: Dow
     if (own.limits.length > 0 && RATE_HEADER.test(lower)) continue
     // HTTP/2's :status, and whatever the upstream's Connection header names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
-    out.push(name, UPLOAD_ADDRESSES.has(lower) ? withoutKey(value) : value)
+    if (UPLOAD_ADDRESSES.has(lower)) out.push(name, withoutKey(value))
+    else if (own.served && ADDRESSES.has(lower)) out.push(name, addressHere(value, own.served.upstream))
+    else out.push(name, value)
   }
   ownHeaders(own, out)
   out.push('via', appendVia(via, httpVersion))
   return out
-}
-
-/** The operator's credential is not told. */
-function withoutKey(address: string): string {
-  return address.replace(/(?<=[?&])key=[^&#]*&?/gi, '').replace(/[?&](?=#|$)/, '')
 }
 
 export interface DownHeaders {
@@ -174,7 +175,7 @@ export interface OwnHeaders {
   /** The limits of the key, flat; where there are any, the upstream's own do not concern the client. */
   readonly limits: readonly string[]
   /** Which upstream answered, and how many attempts that took; absent where no upstream did. */
-  readonly served?: { readonly upstream: string; readonly attempts: number }
+  readonly served?: { readonly upstream: Upstream; readonly attempts: number }
   /** The answer comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean
 }
@@ -189,7 +190,7 @@ export function ownHeaders(own: OwnHeaders, headers: string[] = []): string[] {
   if (inConsole) headers.push(...NO_PAGE)
   if (served) {
     const { upstream, attempts } = served
-    headers.push('x-gateway-upstream', visible(upstream), 'x-gateway-attempts', String(attempts))
+    headers.push('x-gateway-upstream', visible(upstream.name), 'x-gateway-attempts', String(attempts))
   }
   return headers
 }

@@ -1,0 +1,41 @@
+import type { Upstream } from '../config/types.ts'
+
+/** The client's path as an upstream has it behind its url: in the place of `/v1` stands its own `v1`. */
+export function pathThere({ v1 }: Upstream, path: string): string {
+  if (v1 === null || !isBehind(path, '/v1')) return path
+  return v1 + path.slice('/v1'.length) || '/'
+}
+
+/** What begins with a scheme or a slash leaves the place of the request; a backslash is one to browsers. */
+const ROOTED = /^(?:https?:|[/\\])/i
+
+/**
+ * An address that an upstream gave, as the client reaches it. One at the upstream's own host is a path
+ * at the gateway: who follows it needs the upstream's credential, and would show the gateway's key there.
+ * All others are the upstream's to know.
+ */
+export function addressHere(address: string, upstream: Upstream): string {
+  const { url } = upstream
+  if (url === null || !ROOTED.test(address)) return address
+  const there = URL.parse(address, url)
+  if (there?.host !== url.host) return address
+  return withoutKey(pathHere(upstream, url, there.pathname) + there.search + there.hash)
+}
+
+/** The operator's credential is not told. */
+export function withoutKey(address: string): string {
+  return address.replace(/(?<=[?&])key=[^&#]*&?/gi, '').replace(/[?&](?=#|$)/, '')
+}
+
+/** What `pathThere` makes that path of, where there is such a one. */
+function pathHere({ v1 }: Upstream, url: URL, there: string): string {
+  // Two slashes would be another host.
+  const path = there.replace(/\/{2,}/g, '/')
+  const prefix = url.pathname.replace(/\/+$/, '')
+  const behind = isBehind(path, prefix) ? path.slice(prefix.length) || '/' : path
+  return v1 !== null && isBehind(behind, v1) ? `/v1${behind.slice(v1.length)}` : behind
+}
+
+function isBehind(path: string, beginning: string): boolean {
+  return path.startsWith(beginning) && (path.length === beginning.length || path[beginning.length] === '/')
+}

@@ -1,0 +1,89 @@
+import t from 'tap'
+import { startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+/*
+ * Who follows an upstream's redirect to the upstream's own host leaves the gateway behind, and takes
+ * the gateway's key along.
+ */
+
+/** How an upstream at `url` may say where to go, and where that is at the gateway. */
+interface Case {
+  readonly said: (origin: string) => string
+  readonly told: string | ((origin: string) => string)
+}
+
+const own = (path: string) => (origin: string) => origin + path
+const plain = (value: string) => () => value
+
+const SHARED: Record<string, Case> = {
+  'another host': { said: plain('https://files.example/a?key=1#b'), told: 'https://files.example/a?key=1#b' },
+  'the same host in letters of another case': {
+    said: origin => `${origin.replace('localhost', 'LocalHost')}/p/v1/files/a`, told: '/p/v1/files/a',
+  },
+  'no address': { said: plain('http://['), told: 'http://[' },
+  'a name beside the last': { said: plain('b?c=d'), told: 'b?c=d' },
+  'nothing': { said: plain(''), told: '' },
+}
+
+const PLACES: { readonly upstream: (origin: string) => string, readonly cases: Record<string, Case> }[] = [
+  {
+    upstream: origin => `{ url: "${origin}" }`,
+    cases: {
+      ...SHARED,
+      'its own host': { said: own('/v1/files/a?alt=media'), told: '/v1/files/a?alt=media' },
+      'its own host, with a key': { said: own('/v1/files/a?key=sk-up&alt=media#b'), told: '/v1/files/a?alt=media#b' },
+      'its own host, as if without TLS': {
+        said: origin => `${origin.replace('http:', 'https:')}/v1/files/a`, told: '/v1/files/a',
+      },
+      'its own host alone': { said: own(''), told: '/' },
+      'whatever scheme there is': { said: origin => `${origin.replace('http:', '')}/v1/a`, told: '/v1/a' },
+      'a path': { said: plain('/v1/files/a?alt=media'), told: '/v1/files/a?alt=media' },
+      'a path that looks like a host': { said: origin => `${origin}//evil.example/v1`, told: '/evil.example/v1' },
+      'another port': {
+        said: plain('http://localhost:1/v1/files/a'), told: 'http://localhost:1/v1/files/a',
+      },
+      'its own host, with a user': {
+        said: origin => `${origin.replace('//', '//u:p@')}/v1/files/a`, told: '/v1/files/a',
+      },
+    },
+  },
+  {
+    upstream: origin => `{ url: "${origin}/api/", v1: /v4 }`,
+    cases: {
+      'behind its prefix': { said: own('/api/v4/files/a?b=c'), told: '/v1/files/a?b=c' },
+      'behind its prefix, another version': { said: own('/api/v5/files/a'), told: '/v5/files/a' },
+      'its version alone': { said: own('/api/v4'), told: '/v1' },
+      'a path behind its prefix': { said: plain('/api/v4/files/a'), told: '/v1/files/a' },
+      'what only begins as its prefix': { said: own('/apis/v4/files/a'), told: '/apis/v4/files/a' },
+      'beside its prefix': { said: own('/files/a'), told: '/files/a' },
+    },
+  },
+]
+
+for (const { upstream: entry, cases } of PLACES) {
+  for (const [what, { said, told }] of Object.entries(cases)) {
+    t.test(`${entry('…')}: ${what}`, async t => {
+      let origin = ''
+      const upstream = await startUpstream(t, (_req, res) => {
+        const address = said(origin)
+        res.writeHead(302, {
+          'Location': address, 'Content-Location': address, 'Operation-Location': address, 'X-Other': address,
+        }).end()
+      })
+      origin = upstream.url.replace('127.0.0.1', 'localhost')
+      const gateway = await startTestGateway(t, `
+auth: open
+upstreams: { up: ${entry(origin)} }
+routes: [{ to: up }]
+`)
+      const { status, headers } = await fetch(`${gateway.url}/v1/files/x`, { redirect: 'manual' })
+      t.equal(status, 302)
+      const expected = typeof told === 'string' ? told : told(origin)
+      for (const name of ['location', 'content-location', 'operation-location']) {
+        t.equal(headers.get(name), expected, name)
+      }
+      t.equal(headers.get('x-other'), said(origin))
+    })
+  }
+}
