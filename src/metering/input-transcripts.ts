@@ -1,8 +1,7 @@
-import { parseJson } from './cursor.ts'
-import { isObject } from './figures.ts'
 import type { JsonObject } from './figures.ts'
 import { readUsage } from './readers.ts'
 import type { Reading } from './readers.ts'
+import { eventIn, objectIn } from './realtime-event.ts'
 import { blankUsage } from './usage.ts'
 
 const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
@@ -38,16 +37,4 @@ function modelIn(session: JsonObject): string | null {
     ? objectIn(input, 'transcription')
     : objectIn(session, 'input_audio_transcription')
   return typeof model === 'string' ? model : null
-}
-
-function eventIn(message: Buffer): JsonObject {
-  return objectOf(parseJson(message, 0, message.length))
-}
-
-function objectIn(parent: JsonObject, name: string): JsonObject {
-  return objectOf(parent[name])
-}
-
-function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {}
 }

@@ -1,5 +1,6 @@
 import type { EndpointName } from '../protocols/names.ts'
 import { isErrorBody, isReceipt, readBodyUsage } from './body.ts'
+import type { InputEstimate } from './conversation.ts'
 import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
 import type { Makers } from './readers-messages.ts'
@@ -24,6 +25,8 @@ export interface SettleInput {
   readonly answer: Answer | null
   /** The request's body as it went upstream; null where there is none to look at. */
   readonly request: Buffer | null
+  /** Of what it reads, where no request tells that. */
+  readonly estimate?: InputEstimate | null
   /** What a request costs that its client left before any answer. */
   readonly abandoned: 'prompt' | 'none'
 }
@@ -194,7 +197,10 @@ class Settlement {
     if (this.#input.abandoned === 'none') return free()
     const inputTokens = await this.#prompt()
     if (inputTokens === null) return free()
-    return this.#settled({ ...blankUsage(), inputTokens, outputTokens: 0, characters: this.#characters })
+    const { estimate } = this.#input
+    return this.#settled({
+      ...blankUsage(), ...estimate, inputTokens, outputTokens: 0, characters: this.#characters,
+    })
   }
 
   #settled(usage: Usage): Settled {
@@ -217,7 +223,7 @@ class Settlement {
   async #usage(): Promise<Usage> {
     switch (this.#shape) {
       case 'text':
-        return this.#withOutput({ ...this.#reported, inputTokens: await this.#inputTokens() })
+        return this.#withOutput(await this.#withInput())
       case 'embedding':
         return { ...this.#reported, inputTokens: await this.#inputTokens() }
       case 'speech':
@@ -230,6 +236,11 @@ class Settlement {
       case 'unmetered':
         return blankUsage()
     }
+  }
+
+  async #withInput(): Promise<Usage> {
+    const estimate = this.#reported.inputTokens === null ? this.#input.estimate : null
+    return { ...this.#reported, ...estimate, inputTokens: await this.#inputTokens() }
   }
 
   #asTold(): Usage {
@@ -261,8 +272,8 @@ class Settlement {
   }
 
   async #prompt(): Promise<number | null> {
-    const { endpoint, request } = this.#input
-    const tokens = request && (await this.#counter.prompt(endpoint, request))
+    const { endpoint, request, estimate } = this.#input
+    const tokens = estimate ? estimate.inputTokens : request && (await this.#counter.prompt(endpoint, request))
     if (tokens !== null) this.#estimates = true
     return tokens
   }

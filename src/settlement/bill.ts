@@ -1,5 +1,6 @@
 import type { Price } from '../config/types.ts'
 import type { AttemptRecord } from '../exchange.ts'
+import type { InputEstimate } from '../metering/conversation.ts'
 import { cost, formatUsd } from '../metering/cost.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
 import { provisionalUsage } from '../metering/settle.ts'
@@ -22,13 +23,15 @@ export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
 /**
  * What is known of an answer's cost at this moment, without counting.
  *
- * @param inputTokens as estimated when it was asked for; null = the request does not tell
+ * @param estimate of what it reads; null = nobody tells
  */
 export function provisionalBill(
-  answer: Answer | null, inputTokens: number | null, quoted: QuotedPrice | null,
+  answer: Answer | null, estimate: InputEstimate | null, quoted: QuotedPrice | null,
 ): Bill {
   const meter = answer?.kind === 'stream' ? answer.meter : null
-  const usage = provisionalUsage(meter, inputTokens)
+  const known = provisionalUsage(meter, estimate?.inputTokens ?? null)
+  const isTold = (meter?.reading()?.usage.inputTokens ?? null) !== null
+  const usage = isTold ? known : { ...known, ...estimate }
   const isCounted = (usage.inputTokens ?? usage.outputTokens) !== null
   return {
     usage,

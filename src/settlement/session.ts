@@ -2,6 +2,8 @@ import { GatewayError } from '../errors.ts'
 import type { Exchange, Session, SoFar } from '../exchange.ts'
 import { roomFor } from '../forwarding/observe.ts'
 import type { Gateway } from '../gateway.ts'
+import { Conversation } from '../metering/conversation.ts'
+import type { InputEstimate } from '../metering/conversation.ts'
 import { headingOf } from '../metering/heading.ts'
 import { InputTranscripts } from '../metering/input-transcripts.ts'
 import { SocketMessages } from '../metering/messages-of-socket.ts'
@@ -49,6 +51,8 @@ interface Underway {
 interface Part {
   readonly answer: Answer
   readonly asked: Request | null
+  /** Of what it reads; null = nobody tells. */
+  readonly estimate: InputEstimate | null
   readonly quoted: QuotedPrice | null
 }
 
@@ -81,6 +85,7 @@ export class MeteredSession implements Session {
   /** The upstream tells of lanes. */
   #namesLanes = false
   readonly #transcripts = new InputTranscripts()
+  readonly #conversation = new Conversation()
   #reading: Promise<unknown> | null = null
   #settling = Promise.resolve()
   #failed = false
@@ -143,8 +148,7 @@ export class MeteredSession implements Session {
 
   soFar(): SoFar | null {
     const parts = [...this.#counting, ...[...this.#open].map(lane => this.#partOf(lane))]
-    const roughly = parts.map(({ answer, asked, quoted }) =>
-      provisionalBill(answer, asked?.estimatedInput ?? null, quoted))
+    const roughly = parts.map(({ answer, estimate, quoted }) => provisionalBill(answer, estimate, quoted))
     const bills = this.#bill === null ? roughly : [this.#bill, ...roughly]
     if (bills.length === 0) return null
     return {
@@ -183,6 +187,7 @@ export class MeteredSession implements Session {
     if (isError && this.#open.has(lane)) this.#endLane(lane, 'other')
     const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
     if (transcript !== null) this.#addTranscript(transcript)
+    if (name === 'realtime') this.#conversation.read(type, message)
     if (!type.startsWith(OF_RESPONSES)) return
     const underway = this.#underway.get(lane) ?? { meter: meterOf(name, lane), model: null }
     this.#underway.set(lane, underway)
@@ -229,6 +234,7 @@ export class MeteredSession implements Session {
     return {
       answer: underway ? { kind: 'stream', meter: underway.meter } : { kind: 'none', delivered: false },
       asked,
+      estimate: asked ? estimateOf(asked) : underway ? this.#conversation.input : null,
       quoted: this.#quote(model),
     }
   }
@@ -246,7 +252,9 @@ export class MeteredSession implements Session {
     exchange.quoted = quoted
     // As the responses protocol is, whose events a realtime session's are.
     const { abandoned } = this.#gateway.config.billing
-    const input = { endpoint: 'responses', end, answer, request: asked?.body ?? null, abandoned } as const
+    const request = asked?.body ?? null
+    const estimate = request === null && end !== 'complete' ? part.estimate : null
+    const input = { endpoint: 'responses', end, answer, request, estimate, abandoned } as const
     this.#counting.add(part)
     // All at once: the counter bounds what waits there, and counts the rest by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
@@ -311,6 +319,10 @@ export class MeteredSession implements Session {
 
 function join(bills: readonly Bill[]): Bill {
   return joinBills(bills.map(bill => ({ record: undefined, bill })))
+}
+
+function estimateOf({ estimatedInput: inputTokens }: Request): InputEstimate {
+  return { inputTokens, cachedInputTokens: null, inputAudioTokens: null }
 }
 
 function meterOf(endpoint: EndpointName, lane: string): StreamMeter {

@@ -162,3 +162,46 @@ t.test('a realtime session: what the upstream has said is counted', async t => {
     t.match(row, { end: 'upstream_cut', usage: { outputTokens: 1 }, attempts: [{ outcome: 'upstream_cut' }] })
   }
 })
+
+const SETTINGS = { type: 'session.updated', session: { instructions: 'Be brief, and be kind.', tools: [{ name: 'x' }] } }
+const item = (id: string, rest: object) => ({ type: 'conversation.item.added', item: { id, type: 'message', ...rest } })
+const TEXT = item('1', { role: 'user', content: [{ type: 'input_text', text: 'Say hello to the world.' }] })
+const SPEECH = [
+  { type: 'input_audio_buffer.speech_started', audio_start_ms: 1_000 },
+  { type: 'input_audio_buffer.speech_stopped', audio_end_ms: 3_010 },
+  item('2', { role: 'user', content: [{ type: 'input_audio', transcript: null }] }),
+]
+const ANSWER = item('3', { role: 'assistant', content: [{ type: 'output_text', text: 'Hello, hello, hello.' }] })
+const DONE = { type: 'response.done', response: { usage: { input_tokens: 100, output_tokens: 20 } } }
+
+t.test('a realtime session: what a response has read that broke off is what the upstream told of', async t => {
+  const broke = [{ type: 'response.created', response: {} }, DELTA]
+  const plays = [
+    // 22 bytes and 14 of the settings, 23 of the text: each rounded up.
+    ['estimated', [SETTINGS, TEXT, { ...TEXT, type: 'conversation.item.created' }], { inputTokens: 6 + 4 + 6 }],
+    ['estimated', [SETTINGS, ...SPEECH], { inputTokens: 10 + 21, inputAudioTokens: 21, cachedInputTokens: null }],
+    // The first as it said, and all of that is read by the second.
+    ['mixed', [SETTINGS, TEXT, DONE, ANSWER, ...SPEECH], {
+      inputTokens: 100 + 120 + 21, cachedInputTokens: 120, inputAudioTokens: 21, outputTokens: 20 + 1,
+    }],
+    ['estimated', [{ type: 'session.created' }], { inputTokens: null }],
+  ] as const
+  for (const [source, before, usage] of plays) {
+    const end = CLIENT_ENDS['says goodbye'] as Play['end']
+    const { row } = await ended(t, { said: [...before, ...broke], end, path: '/v1/realtime?model=m' })
+    t.match(row, { end: 'client_gone', source, usage: { outputTokens: 1, ...usage } })
+  }
+})
+
+t.test('a realtime session: a response that ended without figures, or that nothing came of, has no input', async t => {
+  const path = '/v1/realtime?model=m'
+  const end = UPSTREAM_ENDS['is reset'] as Play['end']
+  const failed = { type: 'response.done', response: { status: 'failed', usage: null } }
+  const { row } = await ended(t, { said: [TEXT, failed], end, path })
+  t.match(row, { end: 'complete', usage: { inputTokens: null } })
+  const began = [TEXT, { type: 'response.created', response: {} }]
+  const cut = await ended(t, { said: began, end, path })
+  t.match(cut.row, { end: 'upstream_cut', costPico: 0n })
+  const left = await ended(t, { said: began, end: CLIENT_ENDS['is reset'] as Play['end'], path })
+  t.match(left.row, { end: 'client_gone', usage: { inputTokens: 6, outputTokens: 0 } })
+})

@@ -1,0 +1,22 @@
+import { parseJson } from './cursor.ts'
+import { Figures, isObject } from './figures.ts'
+import type { JsonObject } from './figures.ts'
+
+/** The event that a message is; where it is none, one without members. */
+export function eventIn(message: Buffer): JsonObject {
+  return objectOf(parseJson(message, 0, message.length))
+}
+
+/** A member that is an object; where it is none, one without members. */
+export function objectIn(parent: JsonObject, name: string): JsonObject {
+  return objectOf(parent[name])
+}
+
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+/** A member that is a count; null = it is none. */
+export function countIn(parent: JsonObject, name: string): number | null {
+  return new Figures().count(parent[name])
+}
