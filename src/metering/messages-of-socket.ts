@@ -78,12 +78,8 @@ export class SocketMessages {
     this.#receiver.on('conclude', (code: number) => (this.closeCode = code)).on('error', () => this.#lose())
   }
 
-  get concluded(): boolean {
-    return this.closeCode !== null
-  }
-
   push(chunk: Buffer): void {
-    if (this.lost || this.concluded) return
+    if (this.lost || this.closeCode !== null) return
     const { length } = chunk
     // What waits to be inflated is kept, too.
     const kept = Math.max(0, this.#pending) + this.#receiver.writableLength + length

@@ -4,6 +4,7 @@ import { roomFor } from '../forwarding/observe.ts'
 import type { Gateway } from '../gateway.ts'
 import { Conversation } from '../metering/conversation.ts'
 import type { InputEstimate } from '../metering/conversation.ts'
+import { FrameHeads } from '../metering/frame-heads.ts'
 import { headingOf } from '../metering/heading.ts'
 import { InputTranscripts } from '../metering/input-transcripts.ts'
 import { SocketMessages } from '../metering/messages-of-socket.ts'
@@ -68,9 +69,12 @@ export class MeteredSession implements Session {
   known = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
-  /** What the upstream says, and what the client. */
+  /** What the upstream says, and what the client; null = the upstream tells of that as well, as far as it counts. */
   readonly #heard: SocketMessages
-  readonly #said: SocketMessages
+  readonly #said: SocketMessages | null
+  /** Their goodbyes, seen as they pass: what was said before may still be on its way out of zlib. */
+  readonly #upstreamFrames = new FrameHeads()
+  readonly #clientFrames = new FrameHeads()
   readonly #asked: Asked
   /** By their lanes; the one without a name is ''. */
   readonly #underway = new Map<string, Underway>()
@@ -105,20 +109,23 @@ export class MeteredSession implements Session {
     this.#heard = new SocketMessages('server', extensions, room, this.#guarded(message => {
       this.#hear(message)
     }))
-    this.#said = new SocketMessages('client', extensions, room, this.#guarded(message => {
-      if (isResponses && this.#asked.put(message)) this.#news()
+    this.#said = !isResponses ? null : new SocketMessages('client', extensions, room, this.#guarded(message => {
+      if (this.#asked.put(message)) this.#news()
     }))
   }
 
   /** Takes the next bytes that the upstream says. */
   heard(chunk: Buffer): void {
+    this.#upstreamFrames.push(chunk)
     this.#heard.push(chunk)
   }
 
   /** Takes the next bytes that the client says. */
   said(chunk: Buffer): void {
     // Behind the upstream's goodbye there is nothing but an answer to it.
-    if (!this.#heard.concluded) this.#said.push(chunk)
+    if (this.#upstreamFrames.concluded) return
+    this.#clientFrames.push(chunk)
+    this.#said?.push(chunk)
   }
 
   async broken(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null> {
@@ -126,7 +133,8 @@ export class MeteredSession implements Session {
     // What cannot be read may have ended all of it.
     if (this.#heard.lost || this.#open.size === 0) return null
     // Who answers a goodbye may be the first to hang up.
-    const isLeft = this.#said.concluded || (endedBy === 'client' && !this.#heard.concluded)
+    const isLeft = this.#clientFrames.concluded
+      || (endedBy === 'client' && !this.#upstreamFrames.concluded)
     return isLeft
       ? new GatewayError('client_gone', 'the client closed the connection')
       : new GatewayError('upstream_cut', 'the upstream closed the connection in mid-response')
@@ -164,7 +172,7 @@ export class MeteredSession implements Session {
   }
 
   #readAll(): Promise<unknown> {
-    return this.#reading ??= Promise.all([this.#said.end(), this.#heard.end()])
+    return this.#reading ??= Promise.all([this.#said?.end(), this.#heard.end()])
   }
 
   #guarded(read: (message: Buffer) => void): (message: Buffer) => void {

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { constants, deflateRawSync } from 'node:zlib'
 import { pino } from 'pino'
 import t from 'tap'
+import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { Exchange } from '../../src/exchange.ts'
 import { buildGateway } from '../../src/gateway.ts'
@@ -19,7 +21,8 @@ function message(value: object): Buffer {
   return Buffer.concat([Buffer.from([0x81, text.length]), text])
 }
 
-t.test('of the responses that nobody reported no more wait to be counted than the counter lets', async t => {
+/** A session of /v1/responses, with a counter that never gets anything done. */
+function openSession(t: Test, extensions: string | null = null) {
   const dir = t.testdir({
     'gateway.yaml': `
 auth: open
@@ -38,10 +41,23 @@ models: { m: { price: { input: 1, output: 1 } } }`,
   })
   exchange.classified = classifyPath('/v1/responses')
   exchange.candidate = config.routes[0]?.targets[0] ?? null
-  const session = new MeteredSession(
-    { ...gateway, accounts: { ...gateway.accounts, counter } }, exchange, null,
-  )
+  const accounts = { ...gateway.accounts, counter }
+  return { clock, session: new MeteredSession({ ...gateway, accounts }, exchange, extensions) }
+}
 
+t.test('who answers a goodbye has not left, though what was said before it is still being inflated', async t => {
+  const created = deflateRawSync(JSON.stringify({ type: 'response.created', response: { model: 'm' } }), {
+    finishFlush: constants.Z_SYNC_FLUSH,
+  }).subarray(0, -4)
+  const { session } = openSession(t, 'permessage-deflate')
+  session.heard(Buffer.concat([Buffer.from([0xc1, created.length]), created, Buffer.from([0x88, 0])]))
+  session.said(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
+  t.match(await session.broken('client'), { code: 'upstream_cut' })
+  await session.end(null)
+})
+
+t.test('of the responses that nobody reported no more wait to be counted than the counter lets', async t => {
+  const { clock, session } = openSession(t)
   const said = [
     message({ type: 'response.output_text.delta', delta: 'eight by' }),
     message({ type: 'response.completed', response: { model: 'm' } }),
