@@ -79,6 +79,13 @@ t.test('least_busy: the one with the fewest under way, by weight', t => {
   t.end()
 })
 
+t.test('least_busy: twice the weight bears twice as much, wherever it stands', t => {
+  const { health, order, id } = setUp([target('a', 4), target('b', 2), target('c', 0.5)], 'least_busy')
+  for (const name of ['a', 'a', 'b', 'b', 'c']) health.begin(id(name))
+  for (let n = 0; n < 50; n++) t.strictSame(order(), ['a', 'b', 'c'])
+  t.end()
+})
+
 t.test('least_busy: those that are equally idle share', t => {
   const { firsts } = setUp([target('a'), target('b')], 'least_busy')
   const { a = 0, b = 0 } = firsts(1_000)
@@ -95,6 +102,24 @@ t.test('fastest: the better of two, so that the slowest gets nothing and nobody 
   }
   const { a = 0, b = 0, c = 0 } = firsts(3_000)
   t.ok(a > 1_800 && b > 800 && c === 0, `${a} ${b} ${c}`)
+  t.end()
+})
+
+t.test('fastest: any two are drawn, and behind the better of them stand the others, best first', t => {
+  const { health, order, id } = setUp(['a', 'b', 'c', 'd'].map(name => target(name)), 'fastest')
+  const times = { a: 10, b: 500, c: 50, d: 600 }
+  for (const [name, ms] of Object.entries(times)) {
+    const trial = health.begin(id(name))
+    trial.answered(ms)
+    trial.succeeded()
+  }
+  const firsts = new Set<string>()
+  for (let n = 0; n < 200; n++) {
+    const [first = '', ...others] = order()
+    firsts.add(first)
+    t.strictSame(others, ['a', 'c', 'b', 'd'].filter(name => name !== first))
+  }
+  t.strictSame([...firsts].toSorted(), ['a', 'b', 'c'], 'the worst of all has lost against each')
   t.end()
 })
 

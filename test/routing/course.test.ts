@@ -87,3 +87,12 @@ t.test('one that was ill before is asked once', t => {
   t.equal(new Course([B!], 1, isIll).next(PLAIN, MOMENT), null, 'though one attempt is left')
   t.end()
 })
+
+t.test('who is asked instead is asked again like any other, while attempts are left', t => {
+  const course = new Course([A!, B!], 1)
+  t.strictSame(course.redirect(C!), { target: C, delayMs: 0 })
+  t.equal(course.attemptsLeft, 1, 'to go there is no retry')
+  t.match(course.next(PLAIN, MOMENT), { target: C, delayMs: 50 })
+  t.equal(course.next(PLAIN, MOMENT), null)
+  t.end()
+})

@@ -168,6 +168,28 @@ t.test('the pauses grow, up to five seconds; a success starts them anew', t => {
   t.end()
 })
 
+t.test('a probe that fails opens it for longer, though not so many failed in a row', t => {
+  const { clock, health, fail, succeed } = setUp()
+  for (let n = 0; n < 10; n++) {
+    succeed()
+    fail()
+  }
+  clock.advance(1_000)
+  t.ok(health.allows('a'))
+  fail()
+  t.match(health.condition('a'), { circuit: 'open', opensIn: 2_000, consecutiveFailures: 2 })
+  t.notOk(health.allows('a'))
+  t.end()
+})
+
+t.test('one that asks to be left alone for a moment, and fails time and again, is for the whole pause', t => {
+  const { health, fail } = setUp()
+  fail(2)
+  fail(1, 100)
+  t.equal(health.condition('a').opensIn, 1_000)
+  t.end()
+})
+
 t.test('a pause is between half and all of its length', t => {
   const { health, fail } = setUp(0)
   fail(3)
@@ -370,5 +392,17 @@ t.test('an upstream that fails its checks is told of before it was asked for any
   t.equal(health.conditions().length, 1)
   health.checked('up', true)
   t.match(health.conditions(), [['up\nm', { circuit: 'closed' }]])
+  t.end()
+})
+
+t.test('of an upstream that is another one by now nothing is known, and all of the others', t => {
+  const { health } = setUp()
+  for (const id of ['u\nm', 'u\nn', 'v\nm']) for (let n = 0; n < 3; n++) health.begin(id).failed(null)
+  for (const upstream of ['u', 'u', 'v', 'v']) health.checked(upstream, false)
+  health.forget('u')
+  t.ok(health.allows('u\nm'))
+  t.equal(health.checked('u', false), true, 'the first check that it fails')
+  t.strictSame(health.conditions().map(([id]) => id), ['v\nm'])
+  t.notOk(health.allows('v\nm'))
   t.end()
 })
