@@ -121,6 +121,20 @@ for (const [protocol, { path, event, error }] of Object.entries(PROTOCOLS)) {
   })
 }
 
+t.test('chat: a cut in the middle of the chunk that nobody asked for comes between two events', async t => {
+  const { path, event, error } = PROTOCOLS['chat'] as typeof PROTOCOLS[string]
+  const half = 'data: {"choices":[],"usage":{"prompt_tokens":1,'
+  const { seen, header } = cutAfter(STREAM_HEAD + chunk(event + half), wire => wire.socket.end())
+  const asking = await startTestGateway(t, proxyTo(upstream.url).replace(', usage: as_is', ''))
+  const client = await connect(t, asking.url)
+  client.send(post(path, BODY, [header]))
+  const before = await client.until(/hi/)
+  seen()
+  await client.ended
+  t.notMatch(client.text, 'usage')
+  t.match(unchunk(client.text.slice(before.length)).body, error)
+})
+
 t.test('generate: a JSON array that is cut ends abruptly, and is not closed', async t => {
   const part = '[{"candidates":[{"index":0,"content":{"parts":[{"text":"hi"}]}}]}\n,\r\n'
   for (const cut of Object.values(CUTS)) {
