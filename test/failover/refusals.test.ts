@@ -2,10 +2,11 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { denialReason, refusalReason, retryDelay } from '../../src/protocols/refusal.ts'
 import type { RefusalReason } from '../../src/protocols/refusal.ts'
+import { openBooks } from '../billing/books.ts'
 import { start } from '../simulator/start.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
-import { DIALECTS, WORDS, ask, everyWay } from './asking.ts'
+import { DIALECTS, WITH_STATUS, WORDS, ask, candidatesOf, everyWay } from './asking.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const TOO_LONG = '{"error":{"code":"context_length_exceeded"}}'
@@ -365,4 +366,21 @@ routes:
     t.equal(answer.status, 400)
     t.equal(answer.headers.get('x-gateway-attempts'), '2', 'the first candidate was asked first')
   }
+})
+
+t.test('nor is one with the status of a refused credential, where that says what was wrong', async t => {
+  const upstream = await startUpstream(t, (_req, res) => {
+    res.writeHead(403, JSON_TYPE).end('{"error":{"message":"Your input was flagged by a moderator"}}')
+  })
+  const books = await openBooks(t, `${WITH_STATUS}
+upstreams: { a: { url: "${upstream.url}" }, b: { url: "${upstream.url}" } }
+routes: [{ model: alone, to: a }, { to: [a, b] }]
+`)
+  for (let n = 0; n < 4; n++) {
+    for (const model of ['alone', 'two']) t.equal((await ask(books.gateway, DIALECTS[0]!, { model })).status, 403)
+  }
+  const conditions = await candidatesOf(books.gateway)
+  t.match(conditions, Array.from({ length: 3 }, () => ({ circuit: 'closed', in_flight: 0 })))
+  const attempts = [...(await books.drain()).values()].flatMap(row => row.attempts)
+  t.match(attempts, Array.from({ length: 12 }, () => ({ outcome: 'error_answer', status: 403 })))
 })
