@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { isWellFormed } from '../auth/key-format.ts'
-import { RESERVED, isReserved } from '../config/keys.ts'
+import { faultOfKeyName } from '../config/key-name.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Budget, Limits } from '../config/types.ts'
 
@@ -22,21 +21,14 @@ const PERIODS = ['day', 'month', 'total'] as const
 const MOST_COUNT = 1_000_000_000_000
 const MOST_USD = 1_000_000_000
 const LONGEST_GLOB = 1_024
-const LONGEST_NAME = 128
 
 /**
- * The name of a key, as gateway.yaml would take it.
+ * The name of a key.
  * @throws InvalidArgumentError
  */
 export function parseName(text: string): string {
-  if (isWellFormed(text)) {
-    throw new InvalidArgumentError('It is a key; give the key a name, which everybody may see.')
-  }
-  // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
-  if (text === '' || text.length > LONGEST_NAME || /[\x00-\x1f\x7f]/.test(text)) {
-    throw new InvalidArgumentError(`A name has 1 to ${LONGEST_NAME} characters, and no control characters.`)
-  }
-  if (isReserved(text)) throw new InvalidArgumentError(`${RESERVED}.`)
+  const fault = faultOfKeyName(text)
+  if (fault !== null) throw new InvalidArgumentError(`It ${fault}.`)
   return text
 }
 

@@ -1,6 +1,5 @@
 import { plainLimits } from '../auth/key-record.ts'
-import { isWellFormed } from '../auth/key-format.ts'
-import { RESERVED, isReserved } from '../config/keys.ts'
+import { faultOfKeyName } from '../config/key-name.ts'
 import type { Limits } from '../config/types.ts'
 import type { Limits as PlainLimits } from './api/keys.ts'
 import { ConsoleProblem } from './problem.ts'
@@ -12,19 +11,11 @@ type Figures = Omit<Limits, 'models'>
 const MOST_COUNT = 1_000_000_000_000
 const MOST_USD = 1_000_000_000
 const LONGEST_GLOB = 1_024
-const LONGEST_NAME = 128
 
-/** @throws ConsoleProblem bad_request for a name that gateway.yaml would not take, or no path can have */
+/** @throws ConsoleProblem bad_request for a name that no key may have */
 export function checkName(name: string): string {
-  if (isWellFormed(name)) throw wrong('name', 'is a key; give the key a name, which everybody may see')
-  if (isReserved(name)) throw wrong('name', `cannot be: ${RESERVED}`)
-  // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
-  if (name === '' || name.length > LONGEST_NAME || /[\x00-\x1f\x7f]/.test(name)) {
-    throw wrong('name', `needs 1 to ${LONGEST_NAME} characters, and no control characters`)
-  }
-  if (name.trim() === '') throw wrong('name', 'needs something that can be seen')
-  // In a path they lead elsewhere, however they are escaped (URL standard, "double-dot path segment").
-  if (name === '.' || name === '..') throw wrong('name', 'cannot be one or two dots')
+  const fault = faultOfKeyName(name)
+  if (fault !== null) throw wrong('name', fault)
   return name
 }
 

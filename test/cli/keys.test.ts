@@ -150,6 +150,21 @@ t.test('a key can be revoked by its name, its id or itself', async t => {
   t.match((await run('list')).stdout, /\n *3 +c +[0-9a-f]{8} +store +\S+Z +- +- +all +none\n/)
 })
 
+t.test('no key gets a name that the console could not show or reach', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  for (const [name, fault] of [
+    ['.', 'It cannot be one or two dots.'],
+    ['..', 'It cannot be one or two dots.'],
+    [' ', 'It needs something that can be seen.'],
+    ['a\x07', 'It needs 1 to 128 characters, and no control characters.'],
+    ['a'.repeat(129), 'It needs 1 to 128 characters, and no control characters.'],
+  ] as const) {
+    const { code, stdout, stderr } = await gateway(['keys', 'create', '-n', name], { cwd })
+    t.match({ code, stdout }, { code: 2, stdout: '' }, JSON.stringify(name))
+    t.match(stderr, fault)
+  }
+})
+
 t.test('a variable that is not set is told where it matters: in the ledger', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML.replace('data/ledger.db', '"${LEDGER_FILE}"') })
   for (const args of [['keys', 'list'], ['keys', 'create', '-n', 'a'], ['usage']]) {

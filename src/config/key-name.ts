@@ -1,0 +1,22 @@
+import { isWellFormed } from '../auth/key-format.ts'
+import { RESERVED, isReserved } from './keys.ts'
+
+const LONGEST = 128
+
+/**
+ * What is wrong with the name of a key that is to be made: gateway.yaml would not take it, nobody would see
+ * it, or no path of the console could lead to it.
+ *
+ * @returns the rest of a sentence about it; null = nothing
+ */
+export function faultOfKeyName(name: string): string | null {
+  if (isWellFormed(name)) return 'is a key; give the key a name, which everybody may see'
+  if (isReserved(name)) return `cannot be: ${RESERVED}`
+  // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
+  if (name === '' || name.length > LONGEST || /[\x00-\x1f\x7f]/.test(name)) {
+    return `needs 1 to ${LONGEST} characters, and no control characters`
+  }
+  if (name.trim() === '') return 'needs something that can be seen'
+  // In a path they lead elsewhere, however they are escaped (URL standard, "double-dot path segment").
+  return name === '.' || name === '..' ? 'cannot be one or two dots' : null
+}
