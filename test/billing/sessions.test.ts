@@ -56,7 +56,16 @@ ${models}`)
 
 const COST = costOf({ input: 10, output: 4, reasoning: 1 })
 
-const KINDS = { plain: {}, compressed: { perMessageDeflate: { threshold: 0 } } }
+const KINDS = {
+  'plain': {},
+  'compressed': { perMessageDeflate: { threshold: 0 } },
+  'compressed, each for itself': {
+    perMessageDeflate: { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
+  },
+  'compressed, with a small window': {
+    perMessageDeflate: { threshold: 0, serverMaxWindowBits: 9, clientMaxWindowBits: 9 },
+  },
+}
 for (const [what, options] of Object.entries(KINDS)) {
   t.test(`every response that is made over a WebSocket is billed: ${what}`, async t => {
     const row = await sessionWith(t, [

@@ -65,6 +65,8 @@ t.test('of the responses that nobody reported no more wait to be counted than th
   for (let n = 0; n < 20; n++) for (const one of said) session.heard(one)
   await setImmediate()
   t.equal(session.known.tokens, 2 * 16, 'the others by bytes, at once')
+  const soFar = { usage: { outputTokens: 2 * 20 }, source: 'estimated', costPico: 40_000_000n, model: 'm' }
+  t.match(session.soFar(), soFar, 'those that wait as well, should the process die')
 
   const bill = session.end(null)
   clock.advance(1_000)
