@@ -4,8 +4,8 @@ import { ProxyServer } from 'http-proxy-3'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { Deadlines } from './deadlines.ts'
 import { answerHead } from './head.ts'
-import { headerValue } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
+import { received } from './received.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
 import { unanswered } from './unanswered.ts'
@@ -174,12 +174,10 @@ export class Attempt implements ResponseHandler, UnpackerHost {
   }
 
   #head(controller: Controller, status: number): GatewayError | null {
-    const raw = controller.rawHeaders ?? []
     try {
       this.#sink = this.#options.sinkFor(status)
-      if (!Array.isArray(raw)) return this.#sink.head(status, this.#plain(status, flatten(raw)), '2.0')
-      const headers = decode(raw)
-      return unaskedCoding(headers) ?? this.#sink.head(status, this.#plain(status, headers), '1.1')
+      const { headers, httpVersion } = received(controller.rawHeaders)
+      return this.#sink.head(status, this.#plain(status, headers), httpVersion)
     } catch (thrown) {
       return asGatewayError(thrown)
     }
@@ -324,27 +322,5 @@ const RESPONSE_OF_OUR_OWN = Object.freeze({ headersSent: true, writableEnded: tr
 const NO_RESPONSE = Object.freeze({
   status: 200, statusText: '', headers: new Headers(), body: null,
 }) as Response
-
-/** Requests have no TE: what is compressed below its chunks would reach the client as if it were plain. */
-function unaskedCoding(headers: RawHeaders): GatewayError | null {
-  const coding = headerValue(headers, 'transfer-encoding')
-  if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return null
-  return new GatewayError('upstream_invalid', `the upstream used the transfer coding '${coding}', unasked`)
-}
-
-function decode(raw: readonly (Buffer | string)[]): string[] {
-  // Latin-1 keeps every byte of a value (RFC 9110 section 5.5).
-  return raw.map(part => (typeof part === 'string' ? part : part.toString('latin1')))
-}
-
-/** HTTP/2 headers come as an object. */
-function flatten(headers: Record<string, string | string[] | undefined>): string[] {
-  const flat: string[] = []
-  for (const [name, value] of Object.entries(headers)) {
-    if (Array.isArray(value)) for (const each of value) flat.push(name, each)
-    else if (value !== undefined) flat.push(name, value)
-  }
-  return flat
-}
 
 function noop(): void {}
