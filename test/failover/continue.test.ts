@@ -305,6 +305,22 @@ routes: [{ to: { upstream: a, model: "sim,close_after=8,first=1", prefill: true 
   t.match(await ask(gateway, dialect, { stream: true }), { status: 200, text: WORDS, whole: true })
 }, [true])
 
+t.test('but not one that fell silent, however many retries are left', async t => {
+  const { url, simulator } = await start(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${url}" } }
+routes:
+  - to: { upstream: a, model: "sim,stall_after=8", prefill: true }
+    retries: 3
+    resume: continue
+    timeouts: { idle: 1s }
+`)
+  const [chat] = DIALECTS as [Dialect]
+  const answer = await ask(gateway, chat, { stream: true })
+  t.ok(chat.tellsError(answer.body))
+  t.equal(simulator.stats.requests, 1)
+})
+
 t.test('all was said, and only [DONE] is missing: it is made up for', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,no_terminator', 'sim']))

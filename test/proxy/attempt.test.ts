@@ -1,5 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib'
+import {
+  brotliCompressSync, constants, createBrotliCompress, createGzip, createZstdCompress, gzipSync, zstdCompressSync,
+} from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
@@ -45,13 +47,13 @@ class NotingSink implements AnswerSink {
   }
 }
 
-async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void, unpacks = false) {
+async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void | Promise<void>, unpacks = false) {
   const torn = Promise.withResolvers<void>()
   let requests = 0
   const upstream = await startWireUpstream(t, async wire => {
     if ((await wire.nextRequest()) === null) return
     requests++
-    play(wire)
+    await play(wire)
     await wire.ended
     torn.resolve()
   })
@@ -142,6 +144,31 @@ t.test('what comes compressed is unpacked, as fast as the sink takes it', async 
   t.ok(pieces.length > 10)
   t.equal(pieces.join(''), WORDS)
   t.equal(sink.told.at(-1), 'end')
+})
+
+t.test('each piece of it is unpacked at once, though more is to come', async t => {
+  for (const [coding, packer] of Object.entries({
+    gzip: createGzip(), br: createBrotliCompress(), zstd: createZstdCompress(),
+  })) {
+    const seen = Promise.withResolvers<void>()
+    const sink = new NotingSink({
+      data: () => {
+        seen.resolve()
+        return true
+      },
+    })
+    const { attempt } = await setUp(t, sink, async wire => {
+      wire.send(PACKED.replace('gzip', coding))
+      packer.on('data', (piece: Buffer) => wire.send(chunk(piece.toString('latin1'))))
+      packer.write('one')
+      packer.flush()
+      await seen.promise
+      packer.on('end', () => wire.send('0\r\n\r\n')).end(' two')
+    }, true)
+    t.equal(await attempt.run(createProxy()), null)
+    t.equal(await sink.over.promise, null)
+    t.strictSame(sink.told, ['head 200', 'data one', 'data  two', 'end'], coding)
+  }
 })
 
 const quickly = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
