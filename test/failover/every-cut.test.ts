@@ -64,8 +64,9 @@ const VENDORS: Record<string, Vendor> = {
   anthropic: {
     events(text, input, output) {
       const message = {
-        id: `msg_${input}`, type: 'message', role: 'assistant', model: 'claude', content: [], stop_reason: null,
-        stop_sequence: null, usage: { input_tokens: input, output_tokens: 1, cache_read_input_tokens: 0 },
+        id: `msg_${input}`, type: 'message', role: 'assistant', model: 'claude', content: [],
+        stop_reason: null, stop_sequence: null,
+        usage: { input_tokens: input, output_tokens: 1, cache_read_input_tokens: 0 },
       }
       return [
         named({ type: 'message_start', message }),
@@ -103,7 +104,9 @@ const VENDORS: Record<string, Vendor> = {
         const told = n === last ? output : n + 1
         return `data: ${JSON.stringify({
           candidates: [n === last ? { ...candidate, finishReason: 'STOP' } : candidate],
-          usageMetadata: { promptTokenCount: input, candidatesTokenCount: told, totalTokenCount: input + told },
+          usageMetadata: {
+            promptTokenCount: input, candidatesTokenCount: told, totalTokenCount: input + told,
+          },
           modelVersion: 'gemini', responseId: `r${input}`,
         })}\r\n\r\n`
       })
@@ -132,7 +135,7 @@ const INPUT = 30
 const OUTPUT = TEXT.length
 
 for (const [name, vendor] of Object.entries(VENDORS)) {
-  t.test(`wherever a stream is cut its client has one whole answer, and pays for it once: ${name}`, async t => {
+  t.test(`wherever a stream is cut its client has one whole answer, paid for once: ${name}`, async t => {
     const events = vendor.events(TEXT, INPUT, OUTPUT)
     const bytes = Buffer.from(events.join(''))
     const ends = events.map((_, n) => Buffer.byteLength(events.slice(0, n + 1).join('')))

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import {
-  brotliCompressSync, constants, createBrotliCompress, createGzip, createZstdCompress, gzipSync, zstdCompressSync,
+  brotliCompressSync, constants, createBrotliCompress, createGzip, createZstdCompress, gzipSync,
+  zstdCompressSync,
 } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -176,7 +177,7 @@ const CODINGS = {
   gzip: gzipSync, br: (text: string) => brotliCompressSync(text, quickly), zstd: zstdCompressSync,
 }
 for (const [coding, compress] of Object.entries(CODINGS)) {
-  t.test(`of what was cut all goes to the sink that can be unpacked, and then that it was: ${coding}`, async t => {
+  t.test(`of what was cut all goes on that can be unpacked, and then that it was: ${coding}`, async t => {
     const sink = slowSink(() => attempt.resume())
     const { attempt } = await setUp(t, sink, wire => {
       const bytes = compress(WORDS)
@@ -285,7 +286,8 @@ t.test('a request that cannot be put on the wire is refused, and the process liv
     const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
     const attempt = new Attempt({
-      transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines, unpacks: false, sinkFor: () => new NotingSink(),
+      transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines,
+      unpacks: false, sinkFor: () => new NotingSink(),
       request: { method: 'GET', path: '/x', headers: [], body: null, ...bad },
     })
     t.match(await attempt.run(createProxy()), { code: 'bad_header', status: 400 })
