@@ -167,6 +167,7 @@ routes: [{ model: alone, to: a }, { model: both, to: [a, b] }, { model: kept, to
   for (const row of rows) {
     t.match(row.attempts[0], { outcome: 'error_answer', status: 403, said: 'model_not_found' })
   }
+  t.match(rows.find(({ model }) => model === 'kept'), { upstream: 'a', attempts: [{}, { upstream: 'dead' }] })
   t.match(rows.find(({ model }) => model === 'alone'), { end: 'error', error: null, status: 403, costPico: 0n })
 })
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import * as net from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { Timeouts } from '../../src/config/types.ts'
@@ -44,7 +45,7 @@ async function startTunnel(t: Test, upstream: string, waiting = 0, timeouts: Par
     onData: () => {},
     onSaid: () => {},
   })
-  return { client, clock, socket, done: tunnel.run(createProxy()) }
+  return { client, clock, socket, tunnel, done: tunnel.run(createProxy()) }
 }
 
 /** More than the system takes for a client that does not read. */
@@ -146,10 +147,45 @@ for (const [code, timeouts, left] of [
   })
 }
 
+const FORBIDDEN = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\n'
+
+t.test('a refusal that does not end is waited for, but not for long', async t => {
+  const { url } = await startRawUpstream(t, socket => {
+    socket.once('data', () => socket.write(`${FORBIDDEN}no`))
+  })
+  const { clock, tunnel, done } = await startTunnel(t, url, 0, { firstByte: 1_500 })
+  // Beside the deadline there is one for the refusal, once its head has come.
+  while (clock.pending < 2) await setImmediate()
+  clock.advance(1_999)
+  t.equal(await Promise.race([done, 'reading']), 'reading')
+  clock.advance(1)
+  t.equal(await done, null)
+  t.match(tunnel.refusedWith, { status: 403, body: null })
+})
+
+const ENDS = {
+  'whole': [(socket: net.Socket) => socket.write('forbidden'), { body: Buffer.from('forbidden') }],
+  'cut': [(socket: net.Socket) => socket.end('forbid'), { body: null }],
+} as const
+for (const [what, [end, refusal]] of Object.entries(ENDS)) {
+  t.test(`a refusal whose body is ${what} is one at once`, async t => {
+    const { url } = await startRawUpstream(t, socket => {
+      socket.once('data', () => {
+        socket.write(FORBIDDEN)
+        end(socket)
+      })
+    })
+    const { clock, tunnel, done } = await startTunnel(t, url)
+    t.equal(await done, null)
+    t.match(tunnel.refusedWith, { status: 403, ...refusal })
+    t.equal(clock.pending, 0)
+  })
+}
+
 /** Talks until the connection is gone. */
 async function goOn(socket: net.Socket): Promise<void> {
   while (!socket.destroyed) {
     socket.write('and another thing')
-    await new Promise(resolve => setImmediate(resolve))
+    await setImmediate()
   }
 }
