@@ -69,8 +69,9 @@ export class MeteredSession implements Session {
   known = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
-  /** What the upstream says, and what the client; null = the upstream tells of that as well, as far as it counts. */
+  /** What the upstream says. */
   readonly #heard: SocketMessages
+  /** What the client says; null = of that the upstream tells as well, as far as it counts. */
   readonly #said: SocketMessages | null
   /** Their goodbyes, seen as they pass: what was said before may still be on its way out of zlib. */
   readonly #upstreamFrames = new FrameHeads()

@@ -163,8 +163,11 @@ t.test('a realtime session: what the upstream has said is counted', async t => {
   }
 })
 
-const SETTINGS = { type: 'session.updated', session: { instructions: 'Be brief, and be kind.', tools: [{ name: 'x' }] } }
-const item = (id: string, rest: object) => ({ type: 'conversation.item.added', item: { id, type: 'message', ...rest } })
+const SETTINGS = {
+  type: 'session.updated', session: { instructions: 'Be brief, and be kind.', tools: [{ name: 'x' }] },
+}
+const item = (id: string, rest: object) =>
+  ({ type: 'conversation.item.added', item: { id, type: 'message', ...rest } })
 const TEXT = item('1', { role: 'user', content: [{ type: 'input_text', text: 'Say hello to the world.' }] })
 const SPEECH = [
   { type: 'input_audio_buffer.speech_started', audio_start_ms: 1_000 },
@@ -178,8 +181,12 @@ t.test('a realtime session: what a response has read that broke off is what the 
   const broke = [{ type: 'response.created', response: {} }, DELTA]
   const plays = [
     // 22 bytes and 14 of the settings, 23 of the text: each rounded up.
-    ['estimated', [SETTINGS, TEXT, { ...TEXT, type: 'conversation.item.created' }], { inputTokens: 6 + 4 + 6 }],
-    ['estimated', [SETTINGS, ...SPEECH], { inputTokens: 10 + 21, inputAudioTokens: 21, cachedInputTokens: null }],
+    ['estimated', [SETTINGS, TEXT, { ...TEXT, type: 'conversation.item.created' }], {
+      inputTokens: 6 + 4 + 6,
+    }],
+    ['estimated', [SETTINGS, ...SPEECH], {
+      inputTokens: 10 + 21, cachedInputTokens: null, inputAudioTokens: 21,
+    }],
     // The first as it said, and all of that is read by the second.
     ['mixed', [SETTINGS, TEXT, DONE, ANSWER, ...SPEECH], {
       inputTokens: 100 + 120 + 21, cachedInputTokens: 120, inputAudioTokens: 21, outputTokens: 20 + 1,

@@ -25,8 +25,10 @@ t.test('what is read: instructions and tools, items of all but the model, speech
   const items = [said('12345'), said('1', { role: 'system' })]
   t.match(inputAfter(...items), { inputTokens: 3 })
   t.match(inputAfter(item({ type: 'function_call_output', output: '12345678' })), { inputTokens: 2 })
-  t.equal(inputAfter(item({ type: 'function_call', arguments: '{}', output: 'x' }), said('x', { role: 'assistant' })), null)
-  t.match(inputAfter(item({ role: 'user', content: [{ type: 'input_image', image_url: 'data:' }] })), { inputTokens: 1000 })
+  const call = item({ type: 'function_call', arguments: '{}', output: 'x' })
+  t.equal(inputAfter(call, said('x', { role: 'assistant' })), null)
+  const picture = item({ role: 'user', content: [{ type: 'input_image', image_url: 'data:' }] })
+  t.match(inputAfter(picture), { inputTokens: 1000 })
   t.match(inputAfter(said('x'.repeat(300_000))), { inputTokens: 1000 }, 'so long a one is not parsed')
   t.match(inputAfter(started(500), stopped(701)), { inputTokens: 3, inputAudioTokens: 3 })
   t.end()
@@ -49,8 +51,9 @@ t.test('from a response that told what it had read the next goes on', t => {
   t.strictSame(inputAfter(...before), KNOWN)
   t.match(inputAfter(...before, said('1234')), { inputTokens: 121, cachedInputTokens: 120 })
   t.strictSame(inputAfter(done({ usage: USAGE, conversation_id: 'c' })), KNOWN)
-  for (const response of [{ usage: USAGE, conversation_id: null }, { usage: null }, { usage: { input_tokens: 5 } }]) {
-    t.strictSame(inputAfter(...before, done(response)), KNOWN, 'one beside the conversation, or without figures')
+  const others = [{ usage: USAGE, conversation_id: null }, { usage: null }, { usage: { input_tokens: 5 } }]
+  for (const other of others) {
+    t.strictSame(inputAfter(...before, done(other)), KNOWN, 'one beside the conversation, or without figures')
   }
   const interrupted = [started(0), done({ usage: USAGE }), stopped(100)]
   t.match(inputAfter(...interrupted), { inputTokens: 121, inputAudioTokens: 1 })
