@@ -33,7 +33,9 @@ export function judgeHandshake({ status, headers, body }: Refusal, nowMs: number
 
 function untaken(status: number, pause: string | null): GatewayError {
   if (isCredentialRefused(status)) return rejectedKey(status)
-  if (status !== 429 && status < 500) return upgradeRequired('the upstream takes no WebSocket here; use plain HTTP')
+  if (status !== 429 && status < 500) {
+    return upgradeRequired('the upstream takes no WebSocket here; use plain HTTP')
+  }
   return new GatewayError(
     'upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`,
     pause === null ? {} : { headers: { 'retry-after': pause } },

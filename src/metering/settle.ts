@@ -273,7 +273,8 @@ class Settlement {
 
   async #prompt(): Promise<number | null> {
     const { endpoint, request, estimate } = this.#input
-    const tokens = estimate ? estimate.inputTokens : request && (await this.#counter.prompt(endpoint, request))
+    const prompt = () => request && this.#counter.prompt(endpoint, request)
+    const tokens = estimate ? estimate.inputTokens : await prompt()
     if (tokens !== null) this.#estimates = true
     return tokens
   }

@@ -106,13 +106,14 @@ export class MeteredSession implements Session {
     this.#isQuiet = exchange.entry === null
     const room = roomFor(gateway, exchange)
     this.#asked = new Asked(room)
-    const isResponses = exchange.classified.endpoint.name === 'responses'
     this.#heard = new SocketMessages('server', extensions, room, this.#guarded(message => {
       this.#hear(message)
     }))
-    this.#said = !isResponses ? null : new SocketMessages('client', extensions, room, this.#guarded(message => {
+    const ask = this.#guarded(message => {
       if (this.#asked.put(message)) this.#news()
-    }))
+    })
+    const isResponses = exchange.classified.endpoint.name === 'responses'
+    this.#said = isResponses ? new SocketMessages('client', extensions, room, ask) : null
   }
 
   /** Takes the next bytes that the upstream says. */
