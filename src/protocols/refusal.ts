@@ -84,8 +84,8 @@ const DENIAL_WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
 ]
 
-/** Whatever is said of those, wherever in the answer, is for the operator alone. */
-const ABOUT_THE_CREDENTIAL = /\b((api_?)?key|credential|secret|token)s?\b/i
+/** Whatever is said of those is for the operator alone, wherever in the answer, in codes too: `invalid_api_key`. */
+const ABOUT_THE_CREDENTIAL = /(?<![a-z])(api)?(key|credential|secret|token)s?(?![a-z])/i
 
 /**
  * Reads out of an answer with 401 or 403 what in the request was refused, be it that the account may
