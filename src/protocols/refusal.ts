@@ -84,7 +84,7 @@ const DENIAL_WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
 ]
 
-/** Whatever is said of those is for the operator alone, wherever in the answer, in codes too: `invalid_api_key`. */
+/** Whatever is said of those is for the operator alone, wherever it stands, as in `invalid_api_key`. */
 const ABOUT_THE_CREDENTIAL = /(?<![a-z])(api)?(key|credential|secret|token)s?(?![a-z])/i
 
 /**

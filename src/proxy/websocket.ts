@@ -88,7 +88,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#deadlines = new Deadlines(clock, timeouts, startedAt, error => this.abort(error))
   }
 
-  /** @returns null when it was open and ended, or was refused; otherwise why it did not open or was cut off */
+  /** @returns null when it was open and ended, or was refused; otherwise why it did not open, or was cut */
   run(proxy: ProxyServer): Promise<GatewayError | null> {
     const { socket, head, upstream } = this.#options
     const { url, socketPath, ca } = upstream
