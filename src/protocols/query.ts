@@ -16,3 +16,31 @@ export function renameQuery(query: string, model: string): string {
   return query.replace(/(?<=[?&])([^=&]*)=[^&]*/g, (pair, name: string) =>
     new URLSearchParams(`${name}=`).has('model') ? `${name}=${encodeURIComponent(model)}` : pair)
 }
+
+/**
+ * Takes `key`, Google's place for a credential, out of a query; the order and the bytes of the rest stay.
+ *
+ * @param query with its question mark, or empty
+ */
+export function takeKey(query: string): { query: string; queryKey: string | null } {
+  if (!query.includes('key') && !query.includes('%')) return { query, queryKey: null }
+  let queryKey: string | null = null
+  const pairs = query.slice(1).split('&')
+  const rest = pairs.filter(pair => {
+    const equals = pair.indexOf('=')
+    if (decode(equals === -1 ? pair : pair.slice(0, equals)) !== 'key') return true
+    if (equals !== -1) queryKey ??= decode(pair.slice(equals + 1))
+    return false
+  })
+  return { query: rest.length > 0 ? `?${rest.join('&')}` : '', queryKey }
+}
+
+function decode(raw: string): string {
+  if (!raw.includes('%')) return raw
+  try {
+    return decodeURIComponent(raw)
+  } catch {
+    // Not an escape after all: it is compared as it stands.
+    return raw
+  }
+}

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.ts'
+import { takeKey } from './query.ts'
 
 /** A request target, normalised: the same strings are routed and forwarded. */
 export interface RequestTarget {
@@ -40,7 +41,7 @@ export function parseTarget(raw: string): RequestTarget {
   const mark = target.indexOf('?')
   const path = normalisePath(mark === -1 ? target : target.slice(0, mark))
   if (mark === -1) return { path, query: '', queryKey: null }
-  return { path, ...takeKey(target.slice(mark)) }
+  return { path, ...checkedQuery(target.slice(mark)) }
 }
 
 function normalisePath(raw: string): string {
@@ -69,8 +70,8 @@ function normalisePath(raw: string): string {
   })
 }
 
-/** Takes `key` out of the query; the order and the bytes of the rest stay. */
-function takeKey(query: string): { query: string; queryKey: string | null } {
+/** The client's query, without its key. */
+function checkedQuery(query: string): { query: string; queryKey: string | null } {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i)
     // Above 0xff it is no byte that was sent.
@@ -78,28 +79,7 @@ function takeKey(query: string): { query: string; queryKey: string | null } {
       throw bad('the query holds a character that must be percent-encoded')
     }
   }
-  if (!query.includes('key') && !query.includes('%')) return { query, queryKey: null }
-  let queryKey: string | null = null
-  const rest = query
-    .slice(1)
-    .split('&')
-    .filter(pair => {
-      const equals = pair.indexOf('=')
-      if (decode(equals === -1 ? pair : pair.slice(0, equals)) !== 'key') return true
-      if (equals !== -1) queryKey ??= decode(pair.slice(equals + 1))
-      return false
-    })
-  return { query: rest.length > 0 ? `?${rest.join('&')}` : '', queryKey }
-}
-
-function decode(raw: string): string {
-  if (!raw.includes('%')) return raw
-  try {
-    return decodeURIComponent(raw)
-  } catch {
-    // Not an escape after all: it is compared as it stands.
-    return raw
-  }
+  return takeKey(query)
 }
 
 function bad(message: string): GatewayError {

@@ -1,4 +1,5 @@
 import type { Upstream } from '../config/types.ts'
+import { takeKey } from '../protocols/query.ts'
 
 /** The client's path as an upstream has it behind its url: in the place of `/v1` stands its own `v1`. */
 export function pathThere({ v1 }: Upstream, path: string): string {
@@ -24,7 +25,7 @@ export function addressHere(address: string, upstream: Upstream): string {
 
 /** The operator's credential is not told. */
 export function withoutKey(address: string): string {
-  return address.replace(/(?<=[?&])key=[^&#]*&?/gi, '').replace(/[?&](?=#|$)/, '')
+  return address.replace(/\?[^#]*/, query => takeKey(query).query)
 }
 
 /** What `pathThere` makes that path of, where there is such a one. */
