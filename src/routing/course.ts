@@ -86,8 +86,11 @@ export class Course {
    * @returns where to go next; null = nowhere
    */
   next(
-    setback: Setback, { now, timeLeft, random }: Moment, suits: (target: Target) => boolean = anyTarget,
+    setback: Setback, moment: Moment, suits: (target: Target) => boolean = anyTarget,
   ): Step | null {
+    const { timeLeft, random } = moment
+    // Of parts of milliseconds a sum less one of its terms may be a hair more than the other.
+    const now = Math.floor(moment.now)
     const failed = this.#current
     if (!setback.again || failed.isIll) failed.excluded = true
     // Who says "at once" is not taken at the word.

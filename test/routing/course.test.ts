@@ -46,6 +46,18 @@ t.test('there is no next attempt when none is left, when it cannot help, or when
   t.end()
 })
 
+t.test('the longest wait is waited, whatever the clock says', t => {
+  let misses = 0
+  for (let n = 0; n < 10_000; n++) {
+    const moment = { ...MOMENT, now: n * 3.000_123 }
+    const one = new Course([A!], 1).next({ ...PLAIN, retryAfterMs: 5_000 }, moment)
+    const soon = new Course([A!, B!], 2).next({ ...PLAIN, soon: true, retryAfterMs: 3_000 }, moment)
+    if (one === null || soon?.target !== A) misses++
+  }
+  t.equal(misses, 0)
+  t.end()
+})
+
 t.test('a redirection is no retry, and leaves no other candidate', t => {
   const course = new Course([A!, B!], 0)
   t.match(course.redirect(C!), { target: C, delayMs: 0 })
