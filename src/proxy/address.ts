@@ -17,9 +17,10 @@ const ROOTED = /^(?:https?:|[/\\])/i
  */
 export function addressHere(address: string, upstream: Upstream): string {
   const { url } = upstream
-  if (url === null || !ROOTED.test(address)) return address
+  if (url === null) return address
   const there = URL.parse(address, url)
   if (there?.host !== url.host) return address
+  if (!ROOTED.test(address)) return withoutKey(address)
   return withoutKey(pathHere(upstream, url, there.pathname) + there.search + there.hash)
 }
 

@@ -23,6 +23,9 @@ const SHARED: Record<string, Case> = {
   },
   'no address': { said: plain('http://['), told: 'http://[' },
   'a name beside the last': { said: plain('b?c=d'), told: 'b?c=d' },
+  'a name beside the last, with a key': { said: plain('b?key=sk-up&c=d'), told: 'b?c=d' },
+  'the same name, with a key': { said: plain('?key=sk-up#e'), told: '#e' },
+  'another scheme': { said: plain('gs://files/a?key=1'), told: 'gs://files/a?key=1' },
   'nothing': { said: plain(''), told: '' },
 }
 
