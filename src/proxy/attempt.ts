@@ -200,12 +200,10 @@ export class Attempt implements ResponseHandler, UnpackerHost {
   }
 
   onOver(error: GatewayError | null): void {
-    if (error === null) {
-      this.#end()
-      return
-    }
+    if (error === null) this.#end()
+    else this.#break(error)
+    // Behind what was compressed the upstream may go on: nobody reads that.
     this.#controller?.abort(ABORTED)
-    this.#break(error)
   }
 
   onResponseEnd(): void {

@@ -201,6 +201,16 @@ t.test('what is not compressed as it says breaks, and the upstream is torn down'
   t.strictSame(sink.told, ['head 200', 'broken upstream_invalid'])
 })
 
+t.test('an upstream that goes on behind the end of what it compressed is torn down', async t => {
+  const sink = new NotingSink()
+  // Padding, as gzip allows it.
+  const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(`${packed}\0\0`)), true)
+  t.equal(await attempt.run(createProxy()), null)
+  t.equal(await sink.over.promise, null)
+  await torn
+  t.equal(sink.told.at(-1), 'end')
+})
+
 t.test('a fault of the sink in what was unpacked breaks the answer', async t => {
   const sink = new NotingSink({ data: fault })
   const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
