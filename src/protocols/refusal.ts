@@ -84,8 +84,9 @@ const DENIAL_WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
 ]
 
-/** Whatever is said of those is for the operator alone, wherever it stands, as in `invalid_api_key`. */
+/** Whatever is said of those is for the operator alone, be it in `invalid_api_key` or in `InvalidApiKey`. */
 const ABOUT_THE_CREDENTIAL = /(?<![a-z])(api)?(key|credential|secret|token)s?(?![a-z])/i
+const WITHIN_CAMEL_CASE = /(?<=[a-z])(?=[A-Z])/g
 
 /**
  * Reads out of an answer with 401 or 403 what in the request was refused, be it that the account may
@@ -99,7 +100,7 @@ export function denialReason(body: Buffer): RefusalReason | null {
   if (error === null) return null
   const refused = reasonIn(error)
   if (refused !== null) return refused
-  if (ABOUT_THE_CREDENTIAL.test(body.toString('utf8'))) return null
+  if (ABOUT_THE_CREDENTIAL.test(body.toString('utf8').replace(WITHIN_CAMEL_CASE, ' '))) return null
   const message = typeof error['message'] === 'string' ? error['message'] : ''
   const { code } = error
   const coded = typeof code === 'string' ? DENIALS.get(code.toLowerCase()) : undefined

@@ -290,6 +290,8 @@ t.test('what speaks of the credential, or of nothing, is the operator\'s to hear
     { message: 'You are not a member of an organization', code: null }, { message: 7, code: 7 }, {},
     { message: 'no access to model x', type: 'invalid_api_key', code: 'model_not_found' },
     { message: 'no access to model x', type: 'INVALID_APIKEY', code: 'model_not_found' },
+    { message: 'no access to model x', type: 'InvalidApiKey', code: 'model_not_found' },
+    { message: 'no access to model x', type: 'AccessTokenExpired', code: 'model_not_found' },
     { message: 'no access to model x', code: 'model_not_found', x_token_id: 7 },
   ]) t.equal(denialReason(Buffer.from(JSON.stringify({ error }))), null, JSON.stringify(error))
   for (const text of ['', '{"error":{"code":"model_not_fou', '<html>no access to model x</html>']) {
