@@ -12,23 +12,16 @@ import type { QuotedPrice } from '../metering/prices.ts'
 import type { Reading } from '../metering/readers.ts'
 import { free, settleUsage } from '../metering/settle.ts'
 import type { Answer, Bill, SettleInput } from '../metering/settle.ts'
-import { createStreamMeter } from '../metering/stream-meter.ts'
-import type { StreamMeter } from '../metering/stream-meter.ts'
 import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
-import type { EndpointName } from '../protocols/names.ts'
-import { Asked } from './asked.ts'
 import type { Request } from './asked.ts'
 import { billFor, joinBills, provisionalBill } from './bill.ts'
+import { Lanes } from './lanes.ts'
 
 const OF_RESPONSES = 'response.'
 const BEFORE = Buffer.from('data: ')
 const BEHIND = Buffer.from('\n\n')
 const LINE_BREAKS = /[\r\n]/g
-/** More responses at once than anybody makes: those beyond are taken for one. */
-const MOST_LANES = 256
-/** Bytes of text that each keeps in case it breaks off; longer ones are counted by that sample. */
-const KEPT_OF_LANE = 16 * 1024
 
 /**
  * With which the upstream hangs up for what the client has said: no WebSocket's, of a wrong kind, malformed,
@@ -39,13 +32,6 @@ const BLAMING = new Set<number | null>([1002, 1003, 1007, 1008, 1009])
 /** Nobody knows what was used. */
 const UNKNOWN: Bill = {
   usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
-}
-
-/** A response that is under way. */
-interface Underway {
-  readonly meter: StreamMeter
-  /** As the upstream has named it; null = it has not. */
-  model: string | null
 }
 
 /** What a response is settled by. */
@@ -76,9 +62,7 @@ export class MeteredSession implements Session {
   /** Their goodbyes, seen as they pass: what was said before may still be on its way out of zlib. */
   readonly #upstreamFrames = new FrameHeads()
   readonly #clientFrames = new FrameHeads()
-  readonly #asked: Asked
-  /** By their lanes; the one without a name is ''. */
-  readonly #underway = new Map<string, Underway>()
+  readonly #lanes: Lanes
   /** What has ended and is being counted. */
   readonly #counting = new Set<Part>()
   /** What the responses cost that have ended; null = there was none. */
@@ -87,8 +71,6 @@ export class MeteredSession implements Session {
   readonly #addressed: { readonly alias: string | null, readonly model: string | null }
   /** As the upstream has named it last. */
   #told: string | null = null
-  /** The upstream tells of lanes. */
-  #namesLanes = false
   readonly #transcripts = new InputTranscripts()
   readonly #conversation = new Conversation()
   #reading: Promise<unknown> | null = null
@@ -105,15 +87,15 @@ export class MeteredSession implements Session {
     this.#addressed = { alias, model: candidate?.model ?? alias }
     this.#isQuiet = exchange.entry === null
     const room = roomFor(gateway, exchange)
-    this.#asked = new Asked(room)
+    const { name } = exchange.classified.endpoint
+    this.#lanes = new Lanes(name, room)
     this.#heard = new SocketMessages('server', extensions, room, this.#guarded(message => {
       this.#hear(message)
     }))
     const ask = this.#guarded(message => {
-      if (this.#asked.put(message)) this.#news()
+      if (this.#lanes.ask(message)) this.#news()
     })
-    const isResponses = exchange.classified.endpoint.name === 'responses'
-    this.#said = isResponses ? new SocketMessages('client', extensions, room, ask) : null
+    this.#said = name === 'responses' ? new SocketMessages('client', extensions, room, ask) : null
   }
 
   /** Takes the next bytes that the upstream says. */
@@ -133,7 +115,7 @@ export class MeteredSession implements Session {
   async broken(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null> {
     await this.#readAll()
     // What cannot be read may have ended all of it.
-    if (this.#heard.lost || this.#open.size === 0) return null
+    if (this.#heard.lost || this.#lanes.open.size === 0) return null
     // Who answers a goodbye may be the first to hang up.
     const isLeft = this.#clientFrames.concluded
       || (endedBy === 'client' && !this.#upstreamFrames.concluded)
@@ -149,7 +131,7 @@ export class MeteredSession implements Session {
   async end(failure: GatewayError | null): Promise<Bill> {
     await this.#readAll()
     const end = failure?.code === 'client_gone' ? 'client_gone' : 'other'
-    while (this.#open.size > 0) for (const lane of this.#open) this.#endLane(lane, end)
+    while (this.#lanes.open.size > 0) for (const lane of this.#lanes.open) this.#endLane(lane, end)
     await this.#settling
     if (this.#heard.lost || this.#failed) this.#add(UNKNOWN)
     this.#exchange.model ??= this.#told ?? this.#transcripts.model
@@ -157,7 +139,7 @@ export class MeteredSession implements Session {
   }
 
   soFar(): SoFar | null {
-    const parts = [...this.#counting, ...[...this.#open].map(lane => this.#partOf(lane))]
+    const parts = [...this.#counting, ...[...this.#lanes.open].map(lane => this.#partOf(lane))]
     const roughly = parts.map(({ answer, estimate, quoted }) => provisionalBill(answer, estimate, quoted))
     const bills = this.#bill === null ? roughly : [this.#bill, ...roughly]
     if (bills.length === 0) return null
@@ -166,11 +148,6 @@ export class MeteredSession implements Session {
       quoted: parts.at(-1)?.quoted ?? this.#exchange.quoted,
       model: this.#told ?? this.#transcripts.model,
     }
-  }
-
-  /** The lanes in which something is asked for or under way. */
-  get #open(): Set<string> {
-    return new Set([...this.#asked.lanes, ...this.#underway.keys()])
   }
 
   #readAll(): Promise<unknown> {
@@ -190,17 +167,15 @@ export class MeteredSession implements Session {
   #hear(message: Buffer): void {
     const { type, model, lane: named } = headingOf(message)
     this.#told = model ?? this.#told
-    this.#namesLanes ||= named !== ''
     const { name } = this.#exchange.classified.endpoint
     const isError = type === 'error' && name === 'responses'
-    const lane = isError ? this.#laneOfError(named) : this.#laneOf(named)
-    if (isError && this.#open.has(lane)) this.#endLane(lane, 'other')
+    const lane = isError ? this.#lanes.ofError(named) : this.#lanes.of(named)
+    if (isError && this.#lanes.open.has(lane)) this.#endLane(lane, 'other')
     const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
     if (transcript !== null) this.#addTranscript(transcript)
     if (name === 'realtime') this.#conversation.read(type, message)
     if (!type.startsWith(OF_RESPONSES)) return
-    const underway = this.#underway.get(lane) ?? { meter: meterOf(name, lane), model: null }
-    this.#underway.set(lane, underway)
+    const underway = this.#lanes.begin(lane)
     underway.model = model ?? underway.model
     // A line break is white space in JSON, and the end of a line of a stream.
     const isOneLine = !message.includes(0x0a) && !message.includes(0x0d)
@@ -208,21 +183,6 @@ export class MeteredSession implements Session {
     underway.meter.push(Buffer.concat([BEFORE, line, BEHIND]))
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
     else this.#news()
-  }
-
-  /** The lane of an event; of an upstream that names none, that of what was asked for first. */
-  #laneOf(named: string): string {
-    if (this.#namesLanes || this.#underway.has('') || this.#asked.first('') !== null) {
-      return this.#underway.has(named) || this.#underway.size < MOST_LANES ? named : ''
-    }
-    return this.#asked.lanes[0] ?? ''
-  }
-
-  /** An error that names no lane is rather of what has not begun. */
-  #laneOfError(named: string): string {
-    const open = this.#open
-    if (open.has(named)) return named
-    return this.#asked.lanes.find(lane => !this.#underway.has(lane)) ?? this.#laneOf(named)
   }
 
   /** What the client said was put into words: at the price of the model that does that. */
@@ -238,8 +198,8 @@ export class MeteredSession implements Session {
 
   /** What is to be settled of the lane as it stands. */
   #partOf(lane: string): Part {
-    const underway = this.#underway.get(lane)
-    const asked = this.#asked.first(lane)
+    const underway = this.#lanes.underway(lane)
+    const asked = this.#lanes.asked(lane)
     const model = underway ? underway.model ?? this.#told : asked?.model ?? null
     return {
       answer: underway ? { kind: 'stream', meter: underway.meter } : { kind: 'none', delivered: false },
@@ -253,9 +213,8 @@ export class MeteredSession implements Session {
   #endLane(lane: string, end: SettleInput['end']): void {
     const part = this.#partOf(lane)
     const { answer, asked } = part
-    this.#asked.take(lane)
     // What was refused, or never began, costs only who did not wait for it.
-    if (!this.#underway.delete(lane) && (asked === null || end !== 'client_gone')) return
+    if (!this.#lanes.end(lane) && (asked === null || end !== 'client_gone')) return
     const { counter } = this.#gateway.accounts
     const exchange = this.#exchange
     const quoted = priceFor(part.quoted, answer)
@@ -333,8 +292,4 @@ function join(bills: readonly Bill[]): Bill {
 
 function estimateOf({ estimatedInput: inputTokens }: Request): InputEstimate {
   return { inputTokens, cachedInputTokens: null, inputAudioTokens: null }
-}
-
-function meterOf(endpoint: EndpointName, lane: string): StreamMeter {
-  return createStreamMeter(endpoint, lane === '' ? {} : { keep: KEPT_OF_LANE })
 }
