@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { everyTarget } from './config/targets.ts'
 import type { Config, Upstream } from './config/types.ts'
+import { prefixOf } from './proxy/address.ts'
 import { createTransport } from './proxy/transport.ts'
 import type { Transport, TransportOptions } from './proxy/transport.ts'
 
@@ -68,8 +69,7 @@ export function liveUpstreams(
       ? old
       : new Connections(createTransport(options), place, connectTimeout)
     const { transport } = connections
-    const prefix = url.pathname.replace(/\/+$/, '')
-    return [name, { config: upstream, url, prefix, socketPath, transport, connections }]
+    return [name, { config: upstream, url, prefix: prefixOf(url), socketPath, transport, connections }]
   }))
 }
 

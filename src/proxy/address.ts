@@ -1,6 +1,11 @@
 import type { Upstream } from '../config/types.ts'
 import { takeKey } from '../protocols/query.ts'
 
+/** What goes in front of a path behind that url of an upstream: its own path, without a slash at the end. */
+export function prefixOf(url: URL): string {
+  return url.pathname.replace(/\/+$/, '')
+}
+
 /** The client's path as an upstream has it behind its url: in the place of `/v1` stands its own `v1`. */
 export function pathThere({ v1 }: Upstream, path: string): string {
   if (v1 === null || !isBehind(path, '/v1')) return path
@@ -33,7 +38,7 @@ export function withoutKey(address: string): string {
 function pathHere({ v1 }: Upstream, url: URL, there: string): string {
   // Two slashes would be another host.
   const path = there.replace(/\/{2,}/g, '/')
-  const prefix = url.pathname.replace(/\/+$/, '')
+  const prefix = prefixOf(url)
   const behind = isBehind(path, prefix) ? path.slice(prefix.length) || '/' : path
   return v1 !== null && isBehind(behind, v1) ? `/v1${behind.slice(v1.length)}` : behind
 }
