@@ -5,6 +5,7 @@ import { cost, formatUsd } from '../metering/cost.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
 import { provisionalUsage } from '../metering/settle.ts'
 import type { Answer, Bill, Settled } from '../metering/settle.ts'
+import type { StreamMeter } from '../metering/stream-meter.ts'
 import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import type { Usage } from '../metering/usage.ts'
@@ -20,6 +21,12 @@ export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
   return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
 }
 
+/** Where figures come from that are told before their answer ends. @param meter null = of no stream */
+export function provisionalSource(meter: StreamMeter | null, usage: Usage): Bill['source'] {
+  if (meter?.reading()) return 'mixed'
+  return Object.values(usage).some(count => count !== null) ? 'estimated' : 'none'
+}
+
 /**
  * What is known of an answer's cost at this moment, without counting.
  *
@@ -32,10 +39,9 @@ export function provisionalBill(
   const known = provisionalUsage(meter, estimate?.inputTokens ?? null)
   const isTold = (meter?.reading()?.usage.inputTokens ?? null) !== null
   const usage = isTold ? known : { ...known, ...estimate }
-  const isCounted = (usage.inputTokens ?? usage.outputTokens) !== null
   return {
     usage,
-    source: meter?.reading() ? 'mixed' : isCounted ? 'estimated' : 'none',
+    source: provisionalSource(meter, usage),
     billed: true,
     suspect: false,
     unread: false,

@@ -11,7 +11,7 @@ import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import type { Usage } from '../metering/usage.ts'
 import { isSession } from '../protocols/endpoint.ts'
-import { add, addCost } from './bill.ts'
+import { add, addCost, provisionalSource } from './bill.ts'
 
 /** The ledger's row of an exchange that is settled. */
 export function finalRow(exchange: Exchange, bill: Bill): LedgerRow {
@@ -25,10 +25,9 @@ export function draftRow(exchange: Exchange): LedgerRow {
   const parts = provisional(exchange)
   const [{ meter, quoted }] = parts
   const usage = parts.map(part => part.usage).reduce(add)
-  const isCounted = Object.values(usage).some(count => count !== null)
   return row(exchange, {
     usage,
-    source: meter?.reading() ? 'mixed' : isCounted ? 'estimated' : 'none',
+    source: provisionalSource(meter, usage),
     quoted,
     costPico: isFree(exchange) ? 0n : parts.map(part => part.costPico).reduce(addCost),
   })
