@@ -16,12 +16,21 @@ const NO_FIGURES: Figures = Object.freeze({ requests: null, tokens: null })
 
 export type SharedClock = Pick<Clock, 'monotonic' | 'setTimeout'>
 
-interface Asked {
-  readonly tab: Tab
+/** A request that is not admitted yet. */
+interface Waiting {
+  readonly tab: KeyTab
+  readonly ref: number
+  readonly model: string | null
   readonly estimate: Estimate
-  readonly isLoanAsked: boolean
   readonly resolve: (admission: Admission) => void
 }
+
+/** One that the limits were asked about. */
+interface Asked extends Waiting {
+  readonly isLoanAsked: boolean
+}
+
+type KeyTab = Tab<Waiting>
 
 /**
  * The limiter of a worker: the limits themselves are kept in one place for all
@@ -36,11 +45,11 @@ export class SharedLimiter implements Limiter, Holder {
   #refs = 0
   /** One for each name: a key whose limits change keeps its number. */
   readonly #keys = new Map<string, { limits: Limits | null; ref: number }>()
-  readonly #tabs = new Map<string, Tab>()
+  readonly #tabs = new Map<string, KeyTab>()
   /** What was asked, and what was admitted, each at its id, until it is refused or settled. */
   readonly #open = new Slots<Asked | Held>()
   /** The tab of each loan, at the loan's number. */
-  readonly #loans: (Tab | null)[] = []
+  readonly #loans: (KeyTab | null)[] = []
 
   /**
    * @param defaults hold for every key, field by field, where it sets none of its own
@@ -63,13 +72,11 @@ export class SharedLimiter implements Limiter, Holder {
     }
     const ref = this.#ref(key)
     const tab = this.#tab(key, model)
-    const now = this.#clock.monotonic()
-    const held = tab.admit(estimate, now)
+    const held = tab.admit(estimate, this.#clock.monotonic())
     if (held !== null) return { ok: true, reservation: held }
     const { promise, resolve } = Promise.withResolvers<Admission>()
-    const soon = tab.ask(now)
-    const id = this.#open.add({ tab, estimate, isLoanAsked: soon > 0, resolve })
-    this.#outbox.post({ kind: 'admit', id, ref, model, tokens: estimate.tokens, pico: estimate.pico, soon })
+    const waiting = { tab, ref, model, estimate, resolve }
+    if (!tab.wait(waiting)) this.#ask(waiting)
     return promise
   }
 
@@ -106,24 +113,39 @@ export class SharedLimiter implements Limiter, Holder {
     this.#outbox.settled(id, outcome)
   }
 
+  #ask(waiting: Waiting): void {
+    const { tab, ref, model, estimate: { tokens, pico } } = waiting
+    const soon = tab.ask(this.#clock.monotonic())
+    const id = this.#open.add({ ...waiting, isLoanAsked: soon > 0 })
+    this.#outbox.post({ kind: 'admit', id, ref, model, tokens, pico, soon })
+  }
+
   #decide({ id, refusal, figures, loan }: Reply): void {
     const asked = this.#open.at(id)
     if (asked === null || asked instanceof Held) return
     const { tab, estimate, isLoanAsked, resolve } = asked
-    tab.answered(figures, isLoanAsked)
+    tab.answered(figures)
     if (loan !== null) this.#borrow(tab, loan)
-    if (refusal !== null) {
+    if (refusal === null) {
+      const held = new Held(estimate)
+      held.move(this, id)
+      this.#open.replace(id, held)
+      resolve({ ok: true, reservation: held })
+    } else {
       this.#open.delete(id)
       resolve({ ok: false, refusal })
-      return
     }
-    const held = new Held(estimate)
-    held.move(this, id)
-    this.#open.replace(id, held)
-    resolve({ ok: true, reservation: held })
+    if (isLoanAsked) for (const waiting of tab.lent(loan !== null)) this.#admitOrAsk(waiting)
   }
 
-  #borrow(tab: Tab, lent: LentSize): void {
+  #admitOrAsk(waiting: Waiting): void {
+    const { tab, estimate, resolve } = waiting
+    const held = tab.admit(estimate, this.#clock.monotonic())
+    if (held === null) this.#ask(waiting)
+    else resolve({ ok: true, reservation: held })
+  }
+
+  #borrow(tab: KeyTab, lent: LentSize): void {
     this.#repay(tab)
     const loan = new Borrowed(lent, this.#clock.monotonic())
     tab.loan = loan
@@ -133,7 +155,7 @@ export class SharedLimiter implements Limiter, Holder {
     }, lent.lifetimeMs)
   }
 
-  #repay(tab: Tab): void {
+  #repay(tab: KeyTab): void {
     const { loan } = tab
     if (loan === null) return
     tab.repaid(loan)
@@ -159,21 +181,21 @@ export class SharedLimiter implements Limiter, Holder {
     return ref
   }
 
-  #tab(key: LimitedKey, model: string | null): Tab {
+  #tab(key: LimitedKey, model: string | null): KeyTab {
     const name = nameOf(key, model)
     const known = this.#tabs.get(name)
     if (known?.limits === key.limits) return known
     if (known !== undefined) return this.#renew(name, known, key.limits)
     if (this.#tabs.size >= MOST_TABS) this.#forget()
-    const tab = new Tab(key.limits, NO_FIGURES)
+    const tab = new Tab<Waiting>(key.limits, NO_FIGURES)
     this.#tabs.set(name, tab)
     return tab
   }
 
   /** What was lent under other limits, or is about to be, is nothing for these; the figures stay. */
-  #renew(name: string, tab: Tab, limits: Limits | null): Tab {
+  #renew(name: string, tab: KeyTab, limits: Limits | null): KeyTab {
     this.#repay(tab)
-    const renewed = new Tab(limits, tab.figures())
+    const renewed = new Tab<Waiting>(limits, tab.figures())
     this.#tabs.set(name, renewed)
     return renewed
   }

@@ -10,7 +10,7 @@ const FIRST_LOAN = 16
 const MOST_LOAN = 256
 
 /** What a worker knows of one key with one model: the latest figures, and a loan if it has one. */
-export class Tab {
+export class Tab<Waiting> {
   /** The key's own, under which its loans are lent. */
   readonly limits: Limits | null
   loan: Borrowed | null = null
@@ -19,6 +19,9 @@ export class Tab {
   #counted: Borrowed | null = null
   #askedAt = -Infinity
   #isLoanAsked = false
+  /** Whether the last loan that was asked for came. */
+  #isLent = false
+  #waiting: Waiting[] = []
   #next = FIRST_LOAN
 
   constructor(limits: Limits | null, figures: Figures) {
@@ -47,10 +50,30 @@ export class Tab {
     return this.#next
   }
 
-  answered(figures: Figures, wasLoanAsked: boolean): void {
+  /**
+   * Has a request wait for the loan that is on its way, which takes no longer than to ask for itself.
+   * Where the loan before did not come, this one is unlikely to, and who had waited would ask all the same.
+   *
+   * @returns false where it is to ask: no loan is on its way, or as many wait as that is for
+   */
+  wait(waiting: Waiting): boolean {
+    if (!this.#isLoanAsked || !this.#isLent || this.#waiting.length >= this.#next) return false
+    this.#waiting.push(waiting)
+    return true
+  }
+
+  answered(figures: Figures): void {
     this.#figures = figures
     this.#counted = this.loan
-    if (wasLoanAsked) this.#isLoanAsked = false
+  }
+
+  /** The loan that was asked for has come, or is none. @returns those who waited for it, in their order */
+  lent(isLent: boolean): readonly Waiting[] {
+    const waiting = this.#waiting
+    this.#isLoanAsked = false
+    this.#isLent = isLent
+    this.#waiting = []
+    return waiting
   }
 
   /** A loan has ended: how much of it was used tells how large the next one should be. */

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Limits } from '../../src/config/types.ts'
 import type { Request } from '../../src/limits/messages.ts'
-import type { Reservation } from '../../src/limits/types.ts'
+import type { Admission, Reservation } from '../../src/limits/types.ts'
 import { USD } from './asking.ts'
 import { limits } from './limits-of.ts'
 import { office } from './office.ts'
@@ -45,6 +45,8 @@ function unread({ window }: Desked) {
   window.take = requests => void late.push(requests)
   return { late, take }
 }
+
+const counts = (admissions: readonly Admission[]) => admissions.filter(({ ok }) => ok).length
 
 const kinds = ({ said }: Desked) => said.flat().map(({ kind }) => kind)
 
@@ -142,6 +144,49 @@ t.test('nothing is lent where limits are near, nor to a key of which little come
   }
   t.notOk(kinds(worker).includes('repay'))
   t.equal(kinds(worker).filter(kind => kind === 'admit').length, 25)
+})
+
+t.test('those that come while a loan is on its way wait for it, as many as it is for', async t => {
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  clock.advance(99)
+  // One asks for the next, fifteen have the rest of this one, sixteen wait, and four ask for themselves.
+  const before = kinds(worker).filter(kind => kind === 'admit').length
+  const all = Array.from({ length: 1 + 15 + 16 + 4 }, () => worker.limiter.admit(ask(FAR)))
+  t.equal(all.filter(admission => admission instanceof Promise).length, 1 + 16 + 4)
+  t.equal(counts(await Promise.all(all)), all.length)
+  // Of those who waited, the first to find little left asks for the next.
+  t.equal(kinds(worker).filter(kind => kind === 'admit').length - before, 1 + 4 + 1)
+})
+
+t.test('nobody waits for a loan where none came before', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  const near = limits({ concurrent: 20 })
+  for (let n = 0; n < 2; n++) (await admitted(worker, ask(near))).release()
+  const all = Array.from({ length: 10 }, () => worker.limiter.admit(ask(near)))
+  await quiet()
+  t.equal(kinds(worker).filter(kind => kind === 'admit').length, 2 + 10)
+  t.equal(counts(await Promise.all(all)), 10)
+})
+
+t.test('who waited for a loan that does not come asks, and is told what the limits say', async t => {
+  const own = limits({ requestsPerMinute: 1000 })
+  const { workers: [one, two] } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  await borrow(one, own)
+  const others = await Promise.all(Array.from({ length: 990 }, () => two.limiter.admit(ask(own))))
+  t.equal(counts(others), 990)
+  const asked = () => kinds(one).filter(kind => kind === 'admit').length
+  const before = asked()
+  const all = Array.from({ length: 20 }, () => one.limiter.admit(ask(own)))
+  await setImmediate()
+  t.equal(asked() - before, 16, 'four wait, as little of the last loan was used when it was called in')
+  const admissions = await Promise.all(all)
+  t.equal(asked() - before, 20)
+  t.equal(counts(admissions), 7)
+  t.match(admissions.at(-1), { ok: false, refusal: { which: 'requests' } })
 })
 
 t.test('a request of unknown cost asks where a budget is to be kept', async t => {
