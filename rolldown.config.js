@@ -20,7 +20,7 @@ export default {
   platform: 'node',
   // Tables of some MB, which are read when they are first asked.
   external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, 'bufferutil', 'utf-8-validate'],
-  plugins: [undiciInPart(), schemaCompiled(), licences()],
+  plugins: [builtinsInPart(), undiciInPart(), proxyWithoutHeaders(), schemaCompiled(), licences()],
   output: {
     dir: FOLDER,
     cleanDir: true,
@@ -48,6 +48,49 @@ function undiciInPart() {
         "export { default as Client } from 'undici/lib/dispatcher/client.js'",
         "export { default as buildConnector } from 'undici/lib/core/connect.js'",
       ].join('\n'),
+    },
+  }
+}
+
+/**
+ * Node's own modules without the properties that it makes when they are first read: an import reads all
+ * of them, and loads node's undici (`http.WebSocket`) and every certificate (`tls.rootCertificates`)
+ * for it, a fifth of the start. Who wants one of these reads it from the module's default. A name that is
+ * missing here fails the build.
+ */
+function builtinsInPart() {
+  const prefix = '\0builtin:'
+  return {
+    name: 'builtins-in-part',
+    resolveId: {
+      filter: { id: /^(node:)?(crypto|fs|http|tls|util)$/ },
+      handler: (id, _importer, { kind }) =>
+        kind === 'import-statement' ? prefix + id.replace('node:', '') : null,
+    },
+    load: {
+      filter: { id: /^\0builtin:/ },
+      handler: id => {
+        const name = `node:${id.slice(prefix.length)}`
+        const properties = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name)))
+        const names = properties.flatMap(([key, { get }]) => (get === undefined ? [key] : []))
+        return `const builtin = process.getBuiltinModule('${name}')
+          export default builtin
+          ${names.map(key => `export const ${key} = builtin.${key}`).join('\n')}`
+      },
+    },
+  }
+}
+
+/**
+ * http-proxy-3 puts Headers together for the `fetch` that it is given, and ours does not look at them
+ * (src/proxy/attempt.ts): node would load its undici for the first of them, and fill one for each request.
+ */
+function proxyWithoutHeaders() {
+  return {
+    name: 'proxy-without-headers',
+    transform: {
+      filter: { id: /\/http-proxy-3\/.*\/web-incoming\.js$/ },
+      handler: code => `class Headers { append() {} set() {} }\n${code}`,
     },
   }
 }

@@ -32,8 +32,14 @@ t.test('the packed package, installed into an empty prefix, serves', async t => 
   const file = join(dir, 'work', 'gateway.yaml')
   writeFileSync(file, readFileSync(file, 'utf8').replace(/127\.0\.0\.1:808\d/g, '127.0.0.1:0'))
 
-  const child = spawn('env', [...PLAIN, gateway, 'serve'], {
-    cwd: join(dir, 'work'), env, stdio: ['ignore', 'pipe', 'inherit'],
+  const witness = join(dir, 'work', 'witness.cjs')
+  const modules = join(dir, 'work', 'modules.json')
+  const writes = `fs.writeFileSync(${JSON.stringify(modules)}, process.moduleLoadList.join())`
+  writeFileSync(witness, `const fs = require('fs'); process.on('exit', () => ${writes})`)
+  const child = spawn(gateway, ['serve'], {
+    cwd: join(dir, 'work'),
+    env: { ...env, NODE_OPTIONS: `--require ${witness}` },
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))
   let base = ''
@@ -59,5 +65,7 @@ t.test('the packed package, installed into an empty prefix, serves', async t => 
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 0)
+  // 50 ms of the start: an import of node:http would suffice, or one `new Headers()`.
+  t.notMatch(readFileSync(modules, 'utf8'), 'internal/deps/undici', "node's own undici is not loaded")
   t.match(run('usage', '--json').trim().split('\n').length, 1, 'the ledger has its row')
 })

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
-import { rootCertificates } from 'node:tls'
+import tls from 'node:tls'
 import { buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
 import { mendHttp2Streams } from './http2-streams.ts'
@@ -88,7 +88,7 @@ export function isBrokenConnection(error: Error & { code?: string }): boolean {
 
 /** The usual roots, and those of a PEM file. */
 export function trustedRoots(file: string): string[] {
-  return [...rootCertificates, readFileSync(file, 'utf8')]
+  return [...tls.rootCertificates, readFileSync(file, 'utf8')]
 }
 
 /** What happens to some connection at this moment. */
