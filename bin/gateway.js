@@ -3,13 +3,14 @@
 // old. Plain JavaScript in the syntax of Node 12, so that an old Node gets as
 // far as the message below.
 
-import { spawn } from 'child_process'
-import { existsSync, readdirSync, statSync } from 'fs'
 import module from 'module'
-import { constants } from 'os'
-import { dirname, join } from 'path'
-import { fileURLToPath } from 'url'
-import { setFlagsFromString } from 'v8'
+
+// An import would read all that these have, and node loads some of it for that.
+const require = module.createRequire(import.meta.url)
+const { existsSync, readdirSync, statSync } = require('fs')
+const { dirname, join } = require('path')
+const { fileURLToPath } = require('url')
+const { setFlagsFromString } = require('v8')
 
 const OLDEST = 24
 const major = parseInt(process.versions.node, 10)
@@ -35,7 +36,8 @@ if (major >= OLDEST) {
 function run() {
   leaveIdleAlone()
   keepNothingForOld()
-  module.enableCompileCache()
+  // Node's own choice is under /tmp, where everybody may lay code in wait for a gateway that has keys.
+  module.enableCompileCache(join(root, 'node_modules', '.cache', 'gateway'))
   import(runsSources() ? '../src/cli/main.ts' : '../dist/gateway/main.js')
 }
 
@@ -98,6 +100,8 @@ function refuse() {
 
 /** Runs the same command under another Node and does as it does. */
 function relaunch(node) {
+  const { spawn } = require('child_process')
+  const { constants } = require('os')
   const child = spawn(node, process.argv.slice(1), {
     // Through the channel the child learns of the end of this process, however sudden.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { Command } from 'commander'
 import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
@@ -104,12 +105,17 @@ async function serve(options: Options, command: Command): Promise<void> {
   // What a watched file says by now is a change like any other.
   if (line !== null && watch && textOf(file) !== inForce.text) void reloadNow()
   giveBackMemory(systemClock)
+  // Left to itself, node keeps what it compiled when it exits, which a kill is not.
+  systemClock.setTimeout(flushCompileCache, STARTED)
   const cut = await stopped
   watched?.close()
   log.info({ cut }, 'ended')
   await opened.flush()
   process.exit(cut === 0 && !faults.fatal ? EXIT.ok : EXIT.failed)
 }
+
+/** Milliseconds after which nothing more is loaded because of the start. */
+const STARTED = 1000
 
 interface Options {
   readonly config: string

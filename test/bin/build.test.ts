@@ -37,6 +37,11 @@ t.test('a checkout runs its build while that is newer than all of its sources', 
   settle(3_000)
   t.equal(runs(), 'sources', 'a source may have gone')
 
+  const asks = "import module from 'node:module'\nconsole.log(module.getCompileCacheDir())\n"
+  write('dist/gateway/main.js', asks, 4_000)
+  t.ok(runs().startsWith(join(root, 'node_modules')), 'compiled code is read from where nobody else can write')
+  write('dist/gateway/main.js', 'console.log("build")\n', 2_000)
+
   settle(1_000)
   write('src/console/web/page.tsx', '', 3_000)
   for (const folder of ['src', 'src/console']) utimesSync(join(root, folder), 1_000, 1_000)

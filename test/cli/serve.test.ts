@@ -1,8 +1,10 @@
 import { once } from 'node:events'
+import { readdirSync, watch } from 'node:fs'
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { gateway, listening } from './command.ts'
@@ -35,6 +37,18 @@ t.test('says where it listens, as JSON with the real ports, and ends well on SIG
   child.kill('SIGTERM')
   t.match(await ended, { code: 0, signal: null, stderr: '' })
   t.match(lines.at(-1), { msg: 'ended', cut: 0 })
+})
+
+t.test('what is compiled is kept for the next start, however this one ends', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML, compiled: {} })
+  const folder = join(cwd, 'compiled')
+  const { child, ended } = await listening(t, ['serve'], { cwd, env: { NODE_COMPILE_CACHE: folder } })
+  const watcher = watch(folder, { recursive: true })
+  t.teardown(() => watcher.close())
+  const isKept = () => readdirSync(folder, { recursive: true }).length > 1
+  while (!isKept()) await once(watcher, 'change')
+  child.kill('SIGKILL')
+  t.match(await ended, { signal: 'SIGKILL' })
 })
 
 t.test('a key that the file shows as a default is in a request to paste, a literal one is not', async t => {
