@@ -5,6 +5,7 @@ import { buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
 import { mendHttp2Streams } from './http2-streams.ts'
 import { Pool } from './pool.ts'
+import { takeUnaskedContinue } from './unasked-continue.ts'
 
 /** One request, ready for the wire. */
 export interface OutgoingRequest {
@@ -65,6 +66,8 @@ export function createTransport(options: TransportOptions): Transport {
     bodyTimeout: 0,
     keepAliveTimeout: 60_000,
     maxHeaderSize: 64 * 1024,
+    // Its other parser, which the environment could choose otherwise.
+    useMilo: false,
   })
   return {
     send: (request, handler) => new InCourse(pool, state, request, handler).send(),
@@ -118,6 +121,7 @@ function connector(options: TransportOptions, state: ConnectionState): buildConn
       state.fresh = true
       callback(...args)
       state.fresh = false
+      if (socket) takeUnaskedContinue(socket)
       // undici has its listeners by now: it hears of an error between these two.
       socket?.on('error', () => {
         state.breaking = false

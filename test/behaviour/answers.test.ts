@@ -21,18 +21,33 @@ async function answering(t: Test, answer: string) {
 
 const GET = (path: string, rest = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${KEY}\r\n${rest}\r\n`
 
-t.test('interim answers stay between the upstream and the gateway', async t => {
-  const { gateway } = await answering(
-    t,
-    'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n' +
-      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}',
-  )
-  const client = await connect(t, gateway.url)
-  client.send(GET('/v1/files'))
-  const all = await client.until(/\{\}$/)
-  t.match(all, /^HTTP\/1\.1 200 OK\r\n/)
-  t.notMatch(all, /Link/)
-})
+for (const [what, interim] of [
+  ['interim answers', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'],
+  // RFC 9110 section 15.2: whoever sends a request must be able to take one that it does not expect.
+  ['a 100 that nobody asked for', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['several of them, with headers', 'HTTP/1.1 100 Continue\r\nLink: </x>\r\nX-Via: 1\r\n\r\n'.repeat(3)],
+  ['one beside others', 'HTTP/1.1 100\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'],
+] as const) {
+  t.test(`${what} between the upstream and the gateway: they stay there, and the connection goes on`, async t => {
+    let connections = 0
+    const upstream = await startWireUpstream(t, async wire => {
+      connections++
+      while ((await wire.nextRequest()) !== null) {
+        wire.send(`${interim}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}`)
+      }
+    })
+    const gateway = await startTestGateway(t, proxyTo(upstream.url))
+    const client = await connect(t, gateway.url)
+    for (const request of [GET('/v1/files'), post('/v1/files', {})]) {
+      client.clear()
+      client.send(request)
+      const all = await client.until(/\}$/)
+      t.match(all, /^HTTP\/1\.1 200 OK\r\n/)
+      t.notMatch(all, /Link|X-Via/i)
+    }
+    t.equal(connections, 1)
+  })
+}
 
 for (const status of ['204 No Content', '304 Not Modified']) {
   t.test(`${status} has no body, and the connection goes on`, async t => {

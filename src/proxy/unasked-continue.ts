@@ -1,0 +1,27 @@
+import type { Socket } from 'node:net'
+
+const CONTINUE = 100
+/** An interim status that undici tells as what it is. */
+const PROCESSING = 102
+
+/** What reads the answers of a connection over HTTP/1.1, as undici has it on the socket. */
+interface Parser {
+  /** @returns whether a body follows */
+  onHeadersComplete(status: number, isUpgrade: boolean, keepsAlive: boolean): number
+}
+
+/**
+ * Mends a fault of HTTP/1.1 to upstreams: undici breaks the connection at a `100 Continue` that it did
+ * not ask for. Whoever sends a request must be able to take one (RFC 9110 section 15.2).
+ *
+ * @param socket a connection that undici has taken over; one over HTTP/2 stays as it is
+ */
+export function takeUnaskedContinue(socket: Socket): void {
+  const symbol = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser')
+  if (symbol === undefined) return
+  const parser = (socket as unknown as Record<symbol, Parser | null>)[symbol]
+  if (!parser) return
+  const { onHeadersComplete } = parser
+  parser.onHeadersComplete = (status, isUpgrade, keepsAlive) =>
+    onHeadersComplete.call(parser, status === CONTINUE ? PROCESSING : status, isUpgrade, keepsAlive)
+}
