@@ -23,7 +23,7 @@ const PATIENCE = 30_000
 const PROBE = Symbol('probe')
 
 /**
- * Mends seven faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ * Mends eight faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
@@ -32,6 +32,8 @@ const PROBE = Symbol('probe')
  *     resets it with NO_ERROR, as proxies do when what is behind them breaks off.
  *   - Once trailers have come, undici drops what a paused answer still has in front of them,
  *     and ends it as if it were whole.
+ *   - An answer that ends before its request leaves the stream open until the rest has gone out. Where the
+ *     peer takes none of that, the stream is one less for others, of as many as the peer allows.
  *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
  *     session (ENHANCE_YOUR_CALM), whichever request it is to; undici has no option for that limit.
  *   - Node refuses a request in which a client gave some headers twice (User-Agent and user-agent): none of
@@ -68,7 +70,7 @@ function mend(message: unknown): void {
   const { stream } = message as { stream: ClientHttp2Stream }
   stream.close = cancel
   stream.push = pushUpToEnd
-  stream.on('response', ignoreTrailers)
+  stream.on('response', ignoreTrailers).once('end', giveUpRest)
 }
 
 function cancel(this: ClientHttp2Stream, code: number = NGHTTP2_CANCEL, callback?: () => void): void {
@@ -94,6 +96,15 @@ function probe(session: (Http2Session & { [PROBE]?: NodeJS.Timeout }) | undefine
 /** They are for nobody: undici, which listens to them by now, must not hear of them. */
 function ignoreTrailers(this: ClientHttp2Stream): void {
   this.removeAllListeners('trailers')
+}
+
+/** RFC 9113 section 8.1 lets the peer say that it wants no more of the request; not all do. */
+function giveUpRest(this: ClientHttp2Stream): void {
+  if (this.writableFinished) return
+  // That a stream is closed is told behind its end.
+  setImmediate(() => {
+    if (!this.closed) this.close(NGHTTP2_CANCEL)
+  })
 }
 
 /** END_STREAM is told while the stream is open: what ends as it is closed was cut (RFC 9113 section 8.1). */

@@ -13,15 +13,19 @@ import { createTransport } from '../../src/proxy/transport.ts'
 import type { Controller, Transport } from '../../src/proxy/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
 import {
-  DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, SETTINGS, frame, headerBlock, parseFrames, reset,
+  DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, frame, headerBlock, parseFrames,
+  reset,
 } from '../support/frames.ts'
+import type { Frame } from '../support/frames.ts'
 import { startTestGateway } from '../support/gateway.ts'
+import { answerTo } from '../support/handled.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { connect, post } from '../support/wire.ts'
 
 const certificate = selfSigned()
 const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
 const ACK = 1
+const MAX_CONCURRENT_STREAMS = 3
 const NO_ERROR = 0
 const CANCEL = 8
 const REFUSED = 7
@@ -143,6 +147,58 @@ routes: [{ to: up }]
   const request = new H2Request(session, 'GET', '/v1/files/f/content')
   t.equal(await request.closed, 0)
   t.equal(request.text.length, body.length)
+})
+
+/** An HTTP/2 upstream that allows one stream at a time, and answers it whole as soon as one of these frames came. */
+async function startOneByOne(
+  t: Test, isDue: (asked: Frame) => boolean,
+): Promise<{ transport: Transport; resets: () => number[]; connections: () => number }> {
+  const one = Buffer.alloc(6)
+  one.writeUInt16BE(MAX_CONCURRENT_STREAMS)
+  one.writeUInt32BE(1, 2)
+  let frames: Frame[] = []
+  let connections = 0
+  const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2'] }, socket => {
+    connections++
+    let seen = Buffer.alloc(0)
+    socket.on('error', () => {}).on('data', (chunk: Buffer) => {
+      seen = Buffer.concat([seen, chunk])
+      const before = frames.length
+      frames = parseFrames(seen.subarray(PREFACE.length))
+      for (const asked of frames.slice(before)) {
+        if (!isDue(asked)) continue
+        socket.write(frame(HEADERS, END_HEADERS, asked.stream, headerBlock([[':status', '413']])))
+        socket.write(frame(DATA, END_STREAM, asked.stream, Buffer.from('too much')))
+      }
+    })
+    socket.write(Buffer.concat([frame(SETTINGS, 0, 0, one), frame(SETTINGS, ACK, 0)]))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const resets = () => frames.filter(({ type }) => type === RST_STREAM).map(({ stream }) => stream)
+  return { transport: transportTo(t, server), resets, connections: () => connections }
+}
+
+t.test('an answer over HTTP/2 that ends before its request does not keep the stream from others', async t => {
+  // It never makes room for the rest, and does not say that it wants none.
+  const upstream = await startOneByOne(t, ({ type }) => type === HEADERS)
+  const body = Buffer.alloc(100_000, 'more than the window of a stream')
+  for (let n = 0; n < 3; n++) {
+    const request = { method: 'POST', path: '/', headers: [], body }
+    t.equal(await answerTo(handler => upstream.transport.send(request, handler)), 'too much')
+  }
+  t.equal(upstream.connections(), 1)
+})
+
+t.test('a request over HTTP/2 that went out whole is not reset behind its answer', async t => {
+  const upstream = await startOneByOne(t, ({ flags, type }) => type === DATA && (flags & END_STREAM) !== 0)
+  for (let n = 0; n < 20; n++) {
+    const request = { method: 'POST', path: '/', headers: [], body: Buffer.alloc(1_000) }
+    t.equal(await answerTo(handler => upstream.transport.send(request, handler)), 'too much')
+  }
+  t.same(upstream.resets(), [])
+  t.equal(upstream.connections(), 1)
 })
 
 t.test('an abort does not freeze the process, whatever of the body has not gone out yet', async t => {
