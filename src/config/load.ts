@@ -87,15 +87,22 @@ function loadSource(
   return { config: deepFreeze(config), warnings: problems, publicKey: publicKey(raw, findings) }
 }
 
-/** Copied from a page or a chat, lines may be indented by spaces that are letters to YAML: that explains the rest. */
-const ODD_INDENT = /^ *[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000](?=[ \w"'-])/m
+/**
+ * Copied from a page or a chat, lines may have spaces that are letters to YAML, or letters that nobody sees,
+ * where they begin, behind a dash, or on either side of a colon: that explains the rest.
+ */
+const ODD_SPACE =
+  /[\u00a0\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff](?:(?<=^[ -]*(?:[\w."'-]+:)? *.)|(?=:\s))/m
+const UNSEEN = /[\u200b-\u200d\u2060\ufeff]/
 
 function problemsOf(findings: Findings, { text }: SourceText): Problem[] {
-  const odd = findings.failed ? ODD_INDENT.exec(text) : null
+  const odd = findings.failed ? ODD_SPACE.exec(text) : null
   if (odd) {
-    const at = odd.index + odd[0].length - 1
-    const code = text.charCodeAt(at).toString(16).toUpperCase().padStart(4, '0')
-    findings.errorAt(at, `the character U+${code} looks like a space and is none; indent with plain spaces`)
+    const code = text.charCodeAt(odd.index).toString(16).toUpperCase().padStart(4, '0')
+    const trouble = UNSEEN.test(odd[0])
+      ? 'cannot be seen; remove it'
+      : 'looks like a space and is none; put plain spaces'
+    findings.errorAt(odd.index, `the character U+${code} ${trouble}`)
   }
   return findings.problems()
 }
