@@ -37,17 +37,14 @@ function describe(source: SourceText, document: Document, error: YAMLParseError)
     case 'TAB_AS_INDENT':
       return { offset, message: NO_TABS }
     case 'BAD_INDENT':
-      return unclosedCollection(document, error) ?? misplaced(source, offset)
+      return tabBefore(source, offset) ?? unclosedCollection(document, error) ?? misplaced(source, offset)
     case 'BLOCK_AS_IMPLICIT_KEY':
     case 'MULTILINE_IMPLICIT_KEY':
       return brokenEntry(source, offset)
     case 'MISSING_CHAR':
       return missingCharacter(source, document, error)
     case 'MULTIPLE_DOCS':
-      return {
-        offset: Math.max(0, source.text.lastIndexOf('\n---', offset) + 1),
-        message: 'a second document starts here; the file must hold one, so remove the ---',
-      }
+      return secondDocument(source, offset)
     case 'UNEXPECTED_TOKEN':
       return unexpected(source, offset)
     case 'BAD_SCALAR_START':
@@ -66,6 +63,15 @@ function describe(source: SourceText, document: Document, error: YAMLParseError)
   }
 }
 
+/** @param offset of the second, or of the `---` in front of it */
+function secondDocument({ text }: SourceText, offset: number): Fault {
+  const start = text.lastIndexOf('\n---', offset) + 1
+  const end = text.lastIndexOf('\n...', offset) + 1
+  return end > start
+    ? { offset: end, message: 'the document ends here, and more follows; remove the ...' }
+    : { offset: start, message: 'a second document starts here; the file must hold one, so remove the ---' }
+}
+
 /** An entry that the parser could not read as `name: value`, for one of several reasons. */
 function brokenEntry(source: SourceText, offset: number): Fault {
   const { line } = source.position(offset)
@@ -76,6 +82,8 @@ function brokenEntry(source: SourceText, offset: number): Fault {
   const colon = /^[\s-]*[\w.-]+:(?=[^\s/])/.exec(text)
   if (colon) return { offset: start + colon[0].length, message: 'put a space behind the colon' }
   const below = nextContent(source, line)
+  const tab = below !== null && /:\s*(?:#.*)?$/.test(text) ? tabBefore(source, below.offset) : null
+  if (tab) return tab
   const keyColumn = /^\s*(?:- +)*/.exec(text)![0].length
   if (below !== null && below.indent > keyColumn && /:\s+\S/.test(text)) {
     const message = 'this line is indented deeper than the one above, which has a value already; line them up'
@@ -154,11 +162,17 @@ function nextContent(source: SourceText, line: number): { offset: number, indent
 /** The line of the offset, or the next that says something, begins at a wrong column. */
 function misplaced(source: SourceText, offset: number): Fault {
   const start = nextContent(source, source.position(offset).line - 1)?.offset ?? offset
-  const { line } = source.position(start)
-  const tab = source.text.slice(source.lineRange(line).start, start).indexOf('\t')
-  if (tab !== -1) return { offset: source.lineRange(line).start + tab, message: NO_TABS }
   const message = 'the indent fits none of the lines above; line this up with its neighbours'
-  return { offset: start, message }
+  return tabBefore(source, start) ?? { offset: start, message }
+}
+
+/** The first tab that stands before the offset in its line, where there is nothing else but spaces. */
+function tabBefore(source: SourceText, offset: number): Fault | null {
+  const { start } = source.lineRange(source.position(offset).line)
+  const indent = source.text.slice(start, offset)
+  return indent.trim() === '' && indent.includes('\t')
+    ? { offset: start + indent.indexOf('\t'), message: NO_TABS }
+    : null
 }
 
 function indentOf(text: string): number {
