@@ -15,6 +15,7 @@ export function parseAddress(text: string | number): Address {
   const whole = String(text)
   const [, fd] = /^fd:(\d{1,5})$/.exec(whole) ?? []
   if (fd !== undefined) return inherited(Number(fd))
+  if (whole.includes('://')) throw new RangeError(`an address has no scheme and no path; ${FORMS}`)
   if (isIPv6(whole)) throw new RangeError(`an IPv6 address needs brackets, and a port behind them; ${FORMS}`)
   const [, host = '', port] = /^(?:(.*):)?(\d{1,5})$/s.exec(whole) ?? []
   if (port === undefined) throw new RangeError(`the port is missing; ${FORMS}`)

@@ -18,7 +18,7 @@ t.test('refuses what is none, and says why', async t => {
     ['host:http', /port is missing/], ['127.0.0.1:65536', /at most 65535/], ['::1', /brackets/],
     ['::1:8080', /brackets/], ['[::1]', /port is missing/], ['[::z]:80', /not hold an IPv6/],
     ['127.0.0:80', /neither an IP address/], ['256.1.1.1:80', /neither an IP address/],
-    ['http://localhost:80', /brackets/], ['a b:80', /neither an IP address/],
+    ['http://localhost:80', /no scheme/], ['https://localhost', /no scheme/], ['a b:80', /neither an IP address/],
     ['-x:80', /neither an IP address/],
     ['host:80\n', /port is missing/], ['fd:2', /standard input/], ['fd:', /port is missing/],
     ['fd:x', /port is missing/],
