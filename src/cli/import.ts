@@ -1,5 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { UnreadableError, readText } from '../config/read.ts'
+import { SourceText } from '../config/source-text.ts'
 import { importLitellm } from '../import/litellm.ts'
 import type { Imported } from '../import/litellm.ts'
 import { ImportError } from '../import/source.ts'
@@ -40,11 +42,19 @@ function fromLitellm(file: string, { output }: { output?: string }, command: Com
 
 function read(file: string, command: Command): Imported {
   try {
-    return importLitellm(readFileSync(file, 'utf8'))
+    return importLitellm(readText(file))
   } catch (error) {
-    if (!(error instanceof ImportError) && !isOfSystem(error)) throw error
-    return command.error(`error: cannot import ${file}: ${error.message}`, { exitCode: EXIT.usage })
+    if (!(error instanceof ImportError) && !(error instanceof UnreadableError)) throw error
+    const place = error instanceof UnreadableError ? placeIn(error) : ''
+    return command.error(`error: cannot import ${file}: ${place}${error.message}`, { exitCode: EXIT.usage })
   }
+}
+
+/** `line:column: `, or nothing where it has no place. */
+function placeIn({ place }: UnreadableError): string {
+  if (place === null) return ''
+  const { line, column } = new SourceText(place.text).position(place.offset)
+  return `${line}:${column}: `
 }
 
 function write(output: string, yaml: string, command: Command): void {

@@ -126,8 +126,9 @@ function read(file: string): SourceText {
   }
 }
 
-function unreadable(file: string, { message, place }: UnreadableError): Problem {
-  if (place === null) return wholeFile(file, 'error', message)
+function unreadable(file: string, { message, place, code }: UnreadableError): Problem {
+  const hint = code === 'ENOENT' ? '; `gateway init` writes one to start from' : ''
+  if (place === null) return wholeFile(file, 'error', `${message}${hint}`)
   const source = new SourceText(place.text)
   const excerpt = source.excerpt(place.offset, foreignWords(source, readSchema()))
   return { severity: 'error', file, ...source.position(place.offset), message, excerpt }

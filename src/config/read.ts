@@ -11,16 +11,19 @@ interface Place {
 export class UnreadableError extends Error {
   /** Where the trouble has a place. */
   readonly place: Place | null
+  /** The system's, such as ENOENT; null where it let the file be read. */
+  readonly code: string | null
 
-  constructor(message: string, place: Place | null = null) {
+  constructor(message: string, { place = null, code = null }: { place?: Place, code?: string } = {}) {
     super(message)
     this.name = 'UnreadableError'
     this.place = place
+    this.code = code
   }
 }
 
 const READ_ERRORS: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file; `gateway init` writes one to start from',
+  ENOENT: 'no such file',
   ENOTDIR: 'no such file: a part of the path is not a directory',
   EACCES: 'the file may not be read by this user',
   EPERM: 'the file may not be read by this user',
@@ -44,7 +47,7 @@ export function readText(file: string): string {
   } catch (error) {
     if (error instanceof UnreadableError) throw error
     const { code = '' } = error as NodeJS.ErrnoException
-    throw new UnreadableError(READ_ERRORS[code] ?? `the file cannot be read: ${code}`)
+    throw new UnreadableError(READ_ERRORS[code] ?? `the file cannot be read: ${code}`, { code })
   }
   if (/^(fffe|feff)/.test(bytes.toString('hex', 0, 2))) {
     throw new UnreadableError('the file is in UTF-16; save it as UTF-8')
@@ -54,7 +57,7 @@ export function readText(file: string): string {
   } catch {
     // Only fatal decoding throws: find the place for the message.
     const place = { text: new TextDecoder().decode(bytes), offset: lengthOfGood(bytes) }
-    throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', place)
+    throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', { place })
   }
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { gateway } from './command.ts'
@@ -35,7 +35,13 @@ t.test('--output writes a file that gateway check likes, and never overwrites on
 
 t.test('a file that cannot be imported ends it with 2 and the reason', async t => {
   const cwd = t.testdir({ 'other.yaml': 'services: {}\n' })
-  for (const [file, reason] of [['other.yaml', 'it has no model_list'], ['none.yaml', 'ENOENT']] as const) {
+  writeFileSync(join(cwd, 'utf16.yaml'), Buffer.from(`\ufeff${YAML}`, 'utf16le'))
+  writeFileSync(join(cwd, 'latin1.yaml'), Buffer.from(YAML.replace('gpt-4.1', 'caf\u00e9'), 'latin1'))
+  for (const [file, reason] of [
+    ['other.yaml', 'it has no model_list'], ['none.yaml', 'no such file\n'], ['.', 'this is a directory'],
+    ['utf16.yaml', 'the file is in UTF-16'], ['latin1.yaml', '2:20: this is not in UTF-8'],
+    ['/dev/zero', 'the file is larger than 64 MB'],
+  ] as const) {
     const { code, stdout, stderr } = await gateway(['import', 'litellm', file], { cwd })
     t.match({ code, stdout }, { code: 2, stdout: '' })
     t.match(stderr, `error: cannot import ${file}: `)
