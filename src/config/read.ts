@@ -14,11 +14,11 @@ export class UnreadableError extends Error {
   /** The system's, such as ENOENT; null where it let the file be read. */
   readonly code: string | null
 
-  constructor(message: string, { place = null, code = null }: { place?: Place, code?: string } = {}) {
+  constructor(message: string, { place, code }: { place?: Place, code?: string } = {}) {
     super(message)
     this.name = 'UnreadableError'
-    this.place = place
-    this.code = code
+    this.place = place ?? null
+    this.code = code ?? null
   }
 }
 
