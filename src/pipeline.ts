@@ -154,7 +154,7 @@ export function identify(gateway: Gateway, exchange: Exchange): void {
     return
   }
   if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', FOR_GOOD)
-  const places = 'Authorization: Bearer, x-api-key or x-goog-api-key'
+  const places = 'Authorization: Bearer, x-api-key, x-goog-api-key or api-key'
   throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, FOR_GOOD)
 }
 

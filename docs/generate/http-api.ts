@@ -21,7 +21,8 @@ path elsewhere if a route names it. A \`GET\` may also be a
 \`HEAD\`. What stands under \`/v1beta\` is served under \`/v1alpha\` and \`/v1beta1\` too, and what stands under
 \`/v1beta/models/{model}:\` under \`/v1/models/{model}:\` and, as Vertex AI has it, behind a project, a publisher, or both.
 
-A key is taken from \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\` or \`?key=\`, and never goes upstream.
+A key is taken from \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\`, \`api-key\`, \`?key=\` or
+\`?api-key=\`, and never goes upstream.
 
 Every answer carries:
 

@@ -90,7 +90,7 @@ export function openApi(): OpenAPIV3_1.Document {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://127.0.0.1:8080', description: 'server.listen of gateway.yaml' }],
-    security: [{ bearer: [] }, { apiKey: [] }, { googleKey: [] }, { queryKey: [] }],
+    security: [{ bearer: [] }, { apiKey: [] }, { googleKey: [] }, { azureKey: [] }, { queryKey: [] }],
     tags: [...Object.values(TAGS), 'Gateway'].map(name => ({ name })),
     paths,
     components: {
@@ -98,6 +98,7 @@ export function openApi(): OpenAPIV3_1.Document {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
         googleKey: { type: 'apiKey', in: 'header', name: 'x-goog-api-key' },
+        azureKey: { type: 'apiKey', in: 'header', name: 'api-key' },
         queryKey: { type: 'apiKey', in: 'query', name: 'key' },
       },
       headers: {

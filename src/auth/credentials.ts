@@ -5,9 +5,9 @@ const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.([^\s,]+)\s*(?:,|$)/
 
 /**
  * What a request presents as its key, in the order of the specification
- * (section 5), then as the generate family's clients send it.
+ * (section 5), then as the generate family's clients send it, and Azure's.
  *
- * @param queryKey the value of `?key=`, or null
+ * @param queryKey the value of `?key=` or `?api-key=`, or null
  */
 export function presentedKeys(headers: IncomingHttpHeaders, queryKey: string | null): string[] {
   const keys: string[] = []
@@ -17,10 +17,10 @@ export function presentedKeys(headers: IncomingHttpHeaders, queryKey: string | n
     const bearer = /^bearer[ \t]+(\S+)[ \t]*$/i.exec(authorization)
     if (bearer?.[1]) keys.push(bearer[1])
   }
-  const apiKey = headers['x-api-key']
-  if (typeof apiKey === 'string' && apiKey !== '') keys.push(apiKey)
-  const googKey = headers['x-goog-api-key']
-  if (typeof googKey === 'string' && googKey !== '') keys.push(googKey)
+  for (const name of ['x-api-key', 'x-goog-api-key', 'api-key']) {
+    const key = headers[name]
+    if (typeof key === 'string' && key !== '') keys.push(key)
+  }
   if (queryKey !== null && queryKey !== '') keys.push(queryKey)
   const offered = headers['sec-websocket-protocol']
   if (offered !== undefined) {

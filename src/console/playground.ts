@@ -12,7 +12,7 @@ import type { Standing } from './standing.ts'
 const WITHHELD = new Set([
   'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer',
   'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
-  'sec-fetch-user', 'expect', 'authorization', 'x-api-key', 'x-goog-api-key',
+  'sec-fetch-user', 'expect', 'authorization', 'x-api-key', 'x-goog-api-key', 'api-key',
 ])
 
 /**

@@ -17,8 +17,11 @@ export function renameQuery(query: string, model: string): string {
     new URLSearchParams(`${name}=`).has('model') ? `${name}=${encodeURIComponent(model)}` : pair)
 }
 
+/** Where Google takes a credential, and where Azure does, of WebSockets above all. */
+const KEYS: ReadonlySet<string> = new Set(['key', 'api-key'])
+
 /**
- * Takes `key`, Google's place for a credential, out of a query; the order and the bytes of the rest stay.
+ * Takes the credential out of a query; the order and the bytes of the rest stay.
  *
  * @param query with its question mark, or empty
  */
@@ -28,7 +31,7 @@ export function takeKey(query: string): { query: string; queryKey: string | null
   const pairs = query.slice(1).split('&')
   const rest = pairs.filter(pair => {
     const equals = pair.indexOf('=')
-    if (decode(equals === -1 ? pair : pair.slice(0, equals)) !== 'key') return true
+    if (!KEYS.has(decode(equals === -1 ? pair : pair.slice(0, equals)))) return true
     if (equals !== -1) queryKey ??= decode(pair.slice(equals + 1))
     return false
   })

@@ -5,9 +5,9 @@ import { takeKey } from './query.ts'
 export interface RequestTarget {
   /** Starts with one slash; no dot segments, no doubled slashes, no needless escapes, no fragment. */
   readonly path: string
-  /** With its question mark, or empty; without the gateway's own `key`. */
+  /** With its question mark, or empty; without the gateway's own key. */
   readonly query: string
-  /** The value of `?key=`, the fourth place where a credential arrives; null = none. */
+  /** The value of `?key=` or `?api-key=`, where a credential arrives outside of the headers; null = none. */
   readonly queryKey: string | null
 }
 

@@ -23,7 +23,7 @@ const NEVER_UP = new Set([
   // Set anew for the upstream.
   'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
   // The client's credentials and state.
-  'authorization', 'x-api-key', 'x-goog-api-key', 'cookie', 'cookie2',
+  'authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'cookie', 'cookie2',
   // One of the subprotocols may be the key; a handshake brings those that are left.
   'sec-websocket-protocol',
   // The messages protocol's version header, under either of its names: goes up under the upstream's.

@@ -6,9 +6,10 @@ t.test('what is presented, in the order of the specification', async t => {
   t.strictSame(
     presentedKeys({
       'authorization': 'Bearer one', 'x-api-key': 'two', 'x-goog-api-key': 'three',
-      'sec-websocket-protocol': 'realtime, openai-insecure-api-key.five, openai-beta.realtime-v1',
-    }, 'four'),
-    ['one', 'two', 'three', 'four', 'five'],
+      'api-key': 'four',
+      'sec-websocket-protocol': 'realtime, openai-insecure-api-key.six, openai-beta.realtime-v1',
+    }, 'five'),
+    ['one', 'two', 'three', 'four', 'five', 'six'],
   )
 })
 
@@ -24,7 +25,7 @@ t.test('the scheme is Bearer in any case, and nothing else', async t => {
 })
 
 t.test('empty values present nothing', async t => {
-  t.strictSame(presentedKeys({ 'x-api-key': '', 'x-goog-api-key': '' }, ''), [])
+  t.strictSame(presentedKeys({ 'x-api-key': '', 'x-goog-api-key': '', 'api-key': '' }, ''), [])
   t.strictSame(presentedKeys({ 'sec-websocket-protocol': 'openai-insecure-api-key.' }, null), [])
 })
 

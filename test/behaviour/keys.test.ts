@@ -20,6 +20,9 @@ for (const [place, query, headers] of [
   ['authorization in another case', '', { authorization: `bEARER   ${KEY} ` }],
   ['x-api-key', '', { 'x-api-key': KEY }],
   ['x-goog-api-key', '', { 'x-goog-api-key': KEY }],
+  ['api-key', '', { 'api-key': KEY }],
+  ['?api-key=', `?a=1&api%2Dkey=${KEY}&b=2`, {}],
+  ['api-key, with a foreign one in Authorization', '', { 'authorization': 'Bearer foreign', 'api-key': KEY }],
   ['?key=', `?a=1&key=${KEY}&b=2`, {}],
   ['?key=, escaped', `?%6bey=${KEY.replace('-', '%2D')}&a=1&b=2`, {}],
   ['x-api-key, with something of another vendor in Authorization', '', {
@@ -39,6 +42,7 @@ for (const [place, query, headers] of [
     t.equal(seen!.headers.authorization, 'Bearer up-secret')
     t.equal(seen!.headers['x-api-key'], undefined)
     t.equal(seen!.headers['x-goog-api-key'], undefined)
+    t.equal(seen!.headers['api-key'], undefined)
     t.equal(seen!.url, query === '' ? '/v1/files' : '/v1/files?a=1&b=2')
     t.notMatch(JSON.stringify(seen), /sk-test|foreign/)
     const line = await gateway.waitForLog(each => each.request === answer.headers.get('x-gateway-request-id'))

@@ -91,7 +91,7 @@ const FORBIDDEN_UP = [
   'connection', 'keep-alive', 'proxy-authenticate',
   'proxy-authorization', 'proxy-connection', 'te', 'trailer',
   'transfer-encoding', 'upgrade', 'http2-settings', 'host',
-  'expect', 'authorization', 'x-api-key', 'x-goog-api-key',
+  'expect', 'authorization', 'x-api-key', 'x-goog-api-key', 'api-key',
   'cookie', 'forwarded', 'x-forwarded-for', 'x-real-ip',
 ]
 /** What has rules of its own. */

@@ -59,7 +59,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   model_ambiguous: client('Name one model: path, query and body disagree.'),
   body_timeout: client('The client paused too long while it sent the body: look at its connection.'),
   body_too_large: operator('Send less, or raise server.body_limit.'),
-  missing_key: client('Send the key, as Authorization: Bearer, x-api-key or x-goog-api-key.'),
+  missing_key: client('Send the key, as Authorization: Bearer, x-api-key, x-goog-api-key or api-key.'),
   invalid_key: client('Check the key: it is mistyped, was revoked, or belongs to another gateway.'),
   key_revoked: client(
     'Use another key: this one was revoked or blocked, and what it had under way was ended.',
