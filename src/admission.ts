@@ -36,13 +36,14 @@ export function checkList({ restricted, allowsEach }: Identity, model: string | 
 const RESOURCE = /^(?:.*\/)?(?:models|tunedModels|endpoints)\/$/
 
 /**
- * Some read the model from the body before the path (LiteLLM's proxy): the two have to agree.
+ * Some read the model from the body before the path (LiteLLM's proxy): the two have to agree. What goes to a
+ * deployment is made to.
  *
  * @throws GatewayError model_ambiguous
  */
-export function checkBesidePath({ pathModel }: Classified, body: InspectedBody | null): void {
+export function checkBesidePath({ endpoint, pathModel }: Classified, body: InspectedBody | null): void {
   const other = body?.model ?? null
-  if (pathModel === null || other === null) return
+  if (pathModel === null || other === null || endpoint.modelIn === 'deployment') return
   const isSame = other.endsWith(pathModel) && RESOURCE.test(other.slice(0, -pathModel.length))
   if (!isSame) oneModel([pathModel, other])
 }

@@ -106,6 +106,8 @@ function modelOf(exchange: Exchange): string | null {
   switch (classified.endpoint.modelIn) {
     case 'path':
       return classified.pathModel === null ? null : modelName(classified.pathModel)
+    case 'deployment':
+      return besideQuery(modelName(classified.pathModel as string), target.query)
     case 'query':
       return queryModel(target.query)
     case 'body':

@@ -4,11 +4,11 @@ import { compileGlobs } from './config/glob.ts'
 import { CREDENTIAL_NAME } from './config/secrets.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
 import { GatewayError, upgradeRequired } from './errors.ts'
-import { checkSpelling, classifyPath, isApiPath, isOwn } from './protocols/endpoint.ts'
+import { isApiPath, isOwn } from './protocols/endpoint.ts'
 import type { Classified, Endpoint } from './protocols/endpoint.ts'
-import { renameQuery } from './protocols/query.ts'
+import { locate } from './protocols/locate.ts'
+import { queryModel, renameQuery } from './protocols/query.ts'
 import { renamePath } from './protocols/rename.ts'
-import { parseTarget } from './protocols/target.ts'
 import { pathThere } from './proxy/address.ts'
 import { headersUp } from './proxy/headers.ts'
 import { RouteTable } from './routing/table.ts'
@@ -57,19 +57,17 @@ export const WHY: Readonly<Record<Miss, string>> = {
  * @throws GatewayError bad_request_target
  */
 export function explain(config: Config, question: Question): Explanation {
-  const target = parseTarget(question.path)
-  const classified = classifyPath(target.path)
-  checkSpelling(target.path, classified)
+  const routes = new RouteTable(config.routes, compileGlobs)
+  const { target, classified } = locate(question.path, path => routes.namesPath(path))
   const { modelIn } = classified.endpoint
-  const asked = modelIn === 'query' ? new URLSearchParams(target.query).get('model') : null
+  const asked = modelIn === 'query' ? queryModel(target.query) : null
   const model = classified.pathModel ?? (asked || question.model || null)
   if (isOwn(classified.endpoint)) {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }
-  const routes = new RouteTable(config.routes, compileGlobs)
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
-    const why = 'outside of /v1, /v1alpha, /v1beta, /v1beta1, /upload and /download a route has to name the path'
-    const refusal = new GatewayError('unknown_path', why)
+    const places = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload and /download'
+    const refusal = new GatewayError('unknown_path', `outside of ${places} a route has to name the path`)
     return { classified, model, own: false, refusal, steps: [], candidates: [] }
   }
   const steps = routes.trace(target.path, model)

@@ -12,8 +12,8 @@ import { forward } from './forwarding/forward.ts'
 import type { Gateway } from './gateway.ts'
 import { modelsBeside } from './named-models.ts'
 import { answerModels, answerStatus } from './own-endpoints.ts'
-import { checkSpelling, classifyPath, isApiPath } from './protocols/endpoint.ts'
-import { parseTarget } from './protocols/target.ts'
+import { isApiPath } from './protocols/endpoint.ts'
+import { locate } from './protocols/locate.ts'
 import { isNamed } from './proxy/headers.ts'
 import { draftRow } from './settlement/ledger-row.ts'
 import { reserve } from './settlement/reserve.ts'
@@ -89,9 +89,9 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
 /** @throws GatewayError bad_request_target, bad_header, bad_framing, draining, overloaded */
 export function open(gateway: Gateway, exchange: Exchange): void {
   const { req } = exchange
-  exchange.target = parseTarget(req.url ?? '')
-  exchange.classified = classifyPath(exchange.target.path)
-  checkSpelling(exchange.target.path, exchange.classified)
+  const { target, classified } = locate(req.url ?? '', path => gateway.routes.namesPath(path))
+  exchange.target = target
+  exchange.classified = classified
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
   }

@@ -20,6 +20,8 @@ ${plain(api.info.description ?? '')} Any other path under \`/v1\`, \`/v1beta\`, 
 path elsewhere if a route names it. A \`GET\` may also be a
 \`HEAD\`. What stands under \`/v1beta\` is served under \`/v1alpha\` and \`/v1beta1\` too, and what stands under
 \`/v1beta/models/{model}:\` under \`/v1/models/{model}:\` and, as Vertex AI has it, behind a project, a publisher, or both.
+Azure's paths mean those under \`/v1\`: \`/openai/...\`, \`/openai/v1/...\`, and \`/openai/deployments/{model}/...\` for what
+names its model in the body. They go up under \`/v1\`, without \`api-version\`, unless a route names them.
 
 A key is taken from \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\`, \`api-key\`, \`?key=\` or
 \`?api-key=\`, and never goes upstream.

@@ -18,9 +18,9 @@ export function outgoing(
   exchange: Exchange, upstream: LiveUpstream, candidate: Target, more: ((body: Buffer) => Edit[]) | null,
 ): OutgoingRequest {
   const { req, target, classified, body } = exchange
-  const renamed = candidate.model !== null && candidate.model !== exchange.model ? candidate.model : null
+  const model = candidate.model ?? exchange.model
   const edits = body === null ? [] : [
-    ...renamed === null ? [] : renameEdits(classified, body, renamed),
+    ...renameEdits(classified, body, exchange.model, model),
     ...askForUsage(exchange, upstream),
     ...more?.(body.bytes) ?? [],
   ]
@@ -30,7 +30,8 @@ export function outgoing(
     exchange.estimatedInput = roughTokens(changed)
   }
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null
-  const path = renamed === null ? target.path : renamePath(classified, target.path, renamed)
+  const isRenamed = model !== null && model !== exchange.model
+  const path = isRenamed ? renamePath(classified, target.path, model) : target.path
   return {
     method: req.method ?? 'GET',
     path: upstream.prefix + pathThere(upstream.config, path) + target.query,

@@ -10,8 +10,8 @@ export interface Endpoint {
   /** Methods that the path takes, as in an Allow header. */
   readonly methods: readonly string[]
   readonly body: BodyKind
-  /** Where the model's name stands. */
-  readonly modelIn: 'body' | 'path' | 'query' | 'none'
+  /** Where the model's name stands; `deployment`: in the path, whatever the body names. */
+  readonly modelIn: 'body' | 'path' | 'deployment' | 'query' | 'none'
   /** Without a model the request is refused, whatever the routes say. */
   readonly modelRequired: boolean
   /** It takes requests of its own models, in its body or in a file that it names; absent = no. */
@@ -114,6 +114,18 @@ const INTERACTIONS = new RegExp(`^/${VERSION}(?:/${PLACE})?/interactions(/|$)`)
 /** Where Gemini's API and Vertex AI speak chat. */
 const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PLACE}/endpoints/openapi)/`)
 
+/** Azure's paths of one model, and all the others that it has. */
+const DEPLOYMENTS = /^\/(?:openai(?:\/v1)?|v1)\/deployments\//
+const AT_AZURE = /^\/openai\/(?:v1\/)?/
+
+/** By what stands behind the model. */
+const OF_DEPLOYMENTS = new Map<string, Endpoint>(
+  [...FIXED].filter(([, { endpoint }]) => endpoint.protocol === 'chat' && endpoint.modelIn === 'body')
+    .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn: 'deployment' }]),
+)
+
+const OF_A_DEPLOYMENT: Endpoint = { ...other('chat'), modelIn: 'deployment' }
+
 const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
   chat: modelCard('chat'),
   generate: modelCard('generate'),
@@ -129,7 +141,7 @@ const OTHER: Record<ProtocolName, Classified> = {
 const MEDIA = inPath({ ...other('generate'), body: 'bytes', modelIn: 'none' })
 const MEDIA_PATH = new RegExp(`^/(?:up|down)load/${VERSION}/`)
 /** Whatever is part of the API, in any case of letters. */
-const API_PATH = new RegExp(`^/(?:(?:up|down)load/)?${VERSION}/`, 'i')
+const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
 
 const BATCH: Record<'chat' | 'messages', Classified> = {
   chat: inPath({ ...other('chat'), isBatch: true }),
@@ -157,6 +169,10 @@ export function classifyPath(path: string): Classified {
   if (interactions) return OTHER.generate
   const chat = CHAT_AT_GOOGLE.exec(plain)
   if (chat) return chatPath(path, plain, chat[0])
+  const deployments = DEPLOYMENTS.exec(plain)
+  if (deployments) return deployedPath(path, plain, deployments[0].length)
+  const azure = AT_AZURE.exec(plain)
+  if (azure) return azurePath(plain, azure[0])
   const published = PUBLISHED.exec(plain)
   if (published) return publishedPath(path, plain, published) ?? OTHER[prefix ? 'generate' : 'chat']
   if (prefix) return generatePath(path, plain, prefix) ?? OTHER.generate
@@ -188,18 +204,21 @@ export function knownEndpoints(): { readonly path: string; readonly endpoint: En
  * An escaped slash may stand in a model's name. Anywhere else most servers read it
  * as a slash: the path would be one to the routes and the meter, and another to them.
  * So it would where some leave out what stands behind a semicolon, in another part than
- * the last, whose name is read without it here too.
+ * the last, whose name is read without it here too. Where the model may have slashes that are not escaped,
+ * it is not certain which part is its last.
  *
  * @throws GatewayError bad_request_target
  */
-export function checkSpelling(path: string, { pathModelStart: start, pathModelEnd: end }: Classified): void {
+export function checkSpelling(path: string, classified: Classified): void {
   if (!path.includes('%') && !path.includes(';')) return
+  const { endpoint: { modelIn }, pathModelStart: start, pathModelEnd: end } = classified
   const others = path.slice(0, start) + path.slice(end)
   if (/%2f/i.test(others)) {
     throw new GatewayError('bad_request_target', "only a model's name may hold an escaped slash")
   }
-  const parameters = others.indexOf(';')
-  if (parameters === -1 || !others.includes('/', parameters)) return
+  const apart = modelIn === 'deployment' ? path : others
+  const parameters = apart.indexOf(';')
+  if (parameters === -1 || !apart.includes('/', parameters)) return
   if (isApiPath(path.replace(/;[^/]*/g, ''))) {
     throw new GatewayError('bad_request_target', 'only the last part of a path may have parameters')
   }
@@ -306,6 +325,26 @@ function chatPath(path: string, plain: string, prefix: string): Classified {
   const usual = classifyPath(rest)
   const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
   return isOfItself ? usual : OTHER.chat
+}
+
+/** What Azure has beside its deployments: it lists models of its own. */
+function azurePath(plain: string, prefix: string): Classified {
+  const usual = classifyPath(`/v1/${plain.slice(prefix.length)}`)
+  const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
+  return isOfItself && !isOwn(usual.endpoint) ? usual : OTHER.chat
+}
+
+/** Clients write the model as it is: there may be slashes in it. */
+function deployedPath(path: string, plain: string, modelStart: number): Classified {
+  const bare = bareOf(plain)
+  const last = bare.lastIndexOf('/')
+  for (const slash of [bare.lastIndexOf('/', last - 1), last]) {
+    const endpoint = slash > modelStart ? OF_DEPLOYMENTS.get(bare.slice(slash)) : undefined
+    if (endpoint) return named(endpoint, path, modelStart, slash)
+  }
+  const slash = plain.indexOf('/', modelStart)
+  const end = slash === -1 ? path.length : slash
+  return end > modelStart ? named(OF_A_DEPLOYMENT, path, modelStart, end) : OTHER.chat
 }
 
 function cardPath(path: string, prefix: string, endpoint: Endpoint): Classified {

@@ -4,6 +4,7 @@ import { MOST_TIMES } from './json-members.ts'
 import { JsonScan } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { scanMultipart } from './multipart.ts'
+import type { ValidForm } from './multipart.ts'
 import type { EndpointName } from './names.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
@@ -20,6 +21,8 @@ export interface InspectedBody {
   /** How many answers a form asks for; null = it does not tell, or the body is none. */
   readonly count: number | null
   readonly json: ValidJson | null
+  /** Where a form's first delimiter stands; null = the body is none. */
+  readonly delimiter: ValidForm['delimiter'] | null
 }
 
 /**
@@ -127,6 +130,7 @@ export function inspectJson(
     stream: stream?.type === 'true',
     count: null,
     json,
+    delimiter: null,
   }
 }
 
@@ -144,12 +148,15 @@ export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | n
     stream: form.fields.get('stream')?.at(-1)?.value === 'true',
     count: countOf(form.fields.get('n')?.at(-1)?.value),
     json: null,
+    delimiter: form.delimiter,
   }
 }
 
 /** A body that the gateway does not look into. */
 export function opaqueBody(bytes: Buffer): InspectedBody {
-  return { bytes, wire: null, model: null, modelFields: [], stream: false, count: null, json: null }
+  return {
+    bytes, wire: null, model: null, modelFields: [], stream: false, count: null, json: null, delimiter: null,
+  }
 }
 
 function countOf(text: string | undefined): number | null {

@@ -14,6 +14,8 @@ export interface ValidForm {
   readonly fields: ReadonlyMap<string, readonly FormField[]>
   /** How many parts there are, files included. */
   readonly parts: number
+  /** Where the first delimiter stands, from its dashes to the end of its boundary. */
+  readonly delimiter: { readonly start: number; readonly end: number }
 }
 
 export interface InvalidForm {
@@ -83,20 +85,21 @@ function boundaryOf(contentType: string): string {
 
 function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): ValidForm {
   const dashed = Buffer.from(`--${boundary}`)
-  const delimiter = Buffer.concat([Buffer.from(CRLF), dashed])
+  const inside = Buffer.concat([Buffer.from(CRLF), dashed])
   const fields = new Map<string, FormField[]>()
   let parts = 0
   let at = firstDelimiterEnd(body, dashed)
+  const delimiter = { start: at - dashed.length, end: at }
   for (;;) {
     const start = partStart(body, at)
-    if (start === -1) return { ok: true, fields, parts }
+    if (start === -1) return { ok: true, fields, parts, delimiter }
     if (++parts > MAX_PARTS) throw new Malformed(`the form has more than ${MAX_PARTS} parts`)
 
     const headersEnd = body.subarray(start, start + MAX_PART_HEADERS).indexOf(CRLF + CRLF)
     if (headersEnd === -1) {
       throw new Malformed(`part ${parts}: its headers do not end within ${MAX_PART_HEADERS} bytes`)
     }
-    if (body.subarray(start - CRLF.length, start + headersEnd).includes(delimiter)) {
+    if (body.subarray(start - CRLF.length, start + headersEnd).includes(inside)) {
       throw new Malformed(`part ${parts}: a boundary stands among its headers`)
     }
     const name = fieldName(body.toString('utf8', start, start + headersEnd), parts, watch)

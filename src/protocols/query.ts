@@ -1,5 +1,10 @@
 import { oneModel } from './inspect.ts'
 
+/** Azure's realtime sessions, which tell a version of the API too, have another name for it. */
+function modelParams(params: URLSearchParams): readonly string[] {
+  return params.has('api-version') ? ['model', 'deployment'] : ['model']
+}
+
 /**
  * The model that a query names, or null.
  *
@@ -8,13 +13,25 @@ import { oneModel } from './inspect.ts'
  *   where the name is too long
  */
 export function queryModel(query: string): string | null {
-  return oneModel(new URLSearchParams(query).getAll('model'))
+  const params = new URLSearchParams(query)
+  return oneModel(modelParams(params).flatMap(name => params.getAll(name)))
 }
 
 /** Puts another model's name into a query; the order and the bytes of the rest stay. */
 export function renameQuery(query: string, model: string): string {
-  return query.replace(/(?<=[?&])([^=&]*)=[^&]*/g, (pair, name: string) =>
-    new URLSearchParams(`${name}=`).has('model') ? `${name}=${encodeURIComponent(model)}` : pair)
+  const params = modelParams(new URLSearchParams(query))
+  return query.replace(/(?<=[?&])([^=&]*)=[^&]*/g, (pair, name: string) => {
+    const param = new URLSearchParams(`${name}=`)
+    return params.some(each => param.has(each)) ? `${name}=${encodeURIComponent(model)}` : pair
+  })
+}
+
+/** A query of Azure's as others have it: with a `model`, and without a version of the API. */
+export function usualQuery(query: string): string {
+  const pairs = query.slice(1).split('&')
+    .filter(pair => !/^api-version(?:=|$)/i.test(pair))
+    .map(pair => pair.replace(/^deployment=/i, 'model='))
+  return pairs.length === 0 || query === '' ? '' : `?${pairs.join('&')}`
 }
 
 /** Where Google takes a credential, and where Azure does, of WebSockets above all. */

@@ -3,7 +3,7 @@ import type { Classified } from './endpoint.ts'
 import type { InspectedBody } from './inspect.ts'
 import { scanJson } from './json-scan.ts'
 import type { Field } from './json-scan.ts'
-import { replaceValues } from './splice.ts'
+import { insertion, replaceValues } from './splice.ts'
 import type { Edit } from './splice.ts'
 
 /**
@@ -18,20 +18,38 @@ export function renamePath(classified: Classified, path: string, model: string):
 }
 
 /**
- * The edits that put another model's name where the body has the client's. The generate family names the
- * model in the path, and a second time in parts of some bodies, as `models/NAME`: there both must agree.
+ * The edits that have the body name the model that goes up. The generate family names the model in the path,
+ * and a second time in parts of some bodies, as `models/NAME`: there both must agree. So they must where the
+ * path names a deployment, whatever the client wrote beside it.
+ *
+ * @param from the client's name for it; null = it named none
+ * @param to null = none is named
  */
-export function renameEdits(classified: Classified, body: InspectedBody, model: string): Edit[] {
-  const edits: Edit[] = []
-  if (classified.endpoint.modelIn === 'path') {
-    renameNested(body, classified.pathModel as string, model, edits)
-  } else {
-    edits.push(...replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(model) : model)))
+export function renameEdits(
+  classified: Classified, body: InspectedBody, from: string | null, to: string | null,
+): Edit[] {
+  const { endpoint: { modelIn }, pathModelEnd } = classified
+  const isThere = modelIn === 'deployment' ? body.model === to : from === to
+  if (to === null || isThere) return []
+  if (modelIn === 'path') return renameNested(body, classified.pathModel as string, to)
+  if (modelIn === 'deployment' && body.modelFields.length === 0) {
+    // Where the path has it, it is named.
+    return pathModelEnd === 0 ? namingEdits(body, to) : []
   }
-  return edits
+  return replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(to) : to))
 }
 
-function renameNested(body: InspectedBody, from: string, to: string, edits: Edit[]): void {
+/** The edits that name a model in a body that names none. */
+function namingEdits({ bytes, json, delimiter }: InspectedBody, model: string): Edit[] {
+  if (json?.members) return [insertion(json.members, Buffer.from(`"model":${JSON.stringify(model)}`))]
+  if (delimiter === null) return []
+  const { start, end } = delimiter
+  const field = `\r\nContent-Disposition: form-data; name="model"\r\n\r\n${model}\r\n`
+  return [{ start, end: start, bytes: Buffer.concat([bytes.subarray(start, end), Buffer.from(field)]) }]
+}
+
+function renameNested(body: InspectedBody, from: string, to: string): Edit[] {
+  const edits: Edit[] = []
   const rename = (fields: readonly Field[], base: number) => {
     for (const field of fields) {
       if (field.type !== 'string') continue
@@ -56,6 +74,7 @@ function renameNested(body: InspectedBody, from: string, to: string, edits: Edit
     if (field.type !== 'array') continue
     for (const { start, end } of arrayElements(body.bytes, field.start, field.end)) inObject(start, end)
   }
+  return edits
 }
 
 /** Requests of one batch: some hundred times what the vendor takes. */

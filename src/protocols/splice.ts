@@ -74,7 +74,7 @@ function optionEdits(body: Buffer, options: Field): Edit[] {
 }
 
 /** Makes `member` the first of an object. */
-function insertion({ open, empty }: { open: number; empty: boolean }, member: Buffer): Edit {
+export function insertion({ open, empty }: { open: number; empty: boolean }, member: Buffer): Edit {
   const bytes = empty ? member : Buffer.concat([member, Buffer.from(',')])
   return { start: open, end: open, bytes }
 }

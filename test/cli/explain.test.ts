@@ -98,6 +98,29 @@ auth: open
   t.match(chat.stdout, 'url       https://a.example/eu/api/v4/chat/completions?x=1\nas model  m\n')
 })
 
+t.test("Azure's paths go as others have them, unless a route names them", async t => {
+  const dir = t.testdir({ 'usual.yaml': `
+upstreams: { a: { url: "https://a.example" } }
+routes: [{ path: /v1/chat/*, model: fast, to: { upstream: a, model: real } }, { path: /v1/*, to: a }]
+auth: open
+`, 'named.yaml': `
+upstreams: { a: { url: "https://a.example" } }
+routes: [{ path: "/openai/*", model: fast, to: { upstream: a, model: real } }]
+auth: open
+` })
+  const deployment = '/openai/deployments/fast/chat/completions?api-version=1'
+  for (const [file, path, url] of [
+    ['usual.yaml', deployment, 'https://a.example/v1/chat/completions'],
+    ['usual.yaml', '/openai/v1/files?after=x', 'https://a.example/v1/files?after=x'],
+    ['named.yaml', deployment, 'https://a.example/openai/deployments/real/chat/completions?api-version=1'],
+  ] as const) {
+    const { stdout, code } = await gateway(['explain', '-c', join(dir, file), '-p', path])
+    t.equal(code, 0, path)
+    t.match(stdout, `url       ${url}\n`)
+    if (path === deployment) t.match(stdout, /model     fast\n[^]*as model  real\n/)
+  }
+})
+
 t.test('an empty model is none, as in a request', async t => {
   const file = join(t.testdir({
     'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',

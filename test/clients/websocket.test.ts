@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import * as https from 'node:https'
 import type { AddressInfo } from 'node:net'
-import OpenAI from 'openai'
+import OpenAI, { AzureOpenAI } from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { ResponsesWS } from 'openai/resources/responses/ws'
-import OpenAI6 from 'openai6'
+import OpenAI6, { AzureOpenAI as AzureOpenAI6 } from 'openai6'
 import { OpenAIRealtimeWS as OpenAIRealtimeWS6 } from 'openai6/realtime/ws'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -78,6 +78,8 @@ t.test('the key is taken from wherever clients put it, and stays with the gatewa
     ['Authorization', '/v1/realtime?model=m', BEARER, []],
     ['x-api-key', '/v1/realtime?model=m', { headers: { 'x-api-key': KEY } }, []],
     ['query', `/v1/realtime?key=${KEY}&model=m`, {}, []],
+    ['api-key', '/openai/v1/realtime?model=m', { headers: { 'api-key': KEY } }, []],
+    ["Azure's query", `/openai/realtime?api-version=1&deployment=m&api-key=${KEY}`, {}, []],
     ['subprotocol', '/v1/realtime?model=m', {}, subprotocol],
   ]
   for (const [name, path, options, protocols] of cases) {
@@ -181,13 +183,20 @@ t.test('a model under another name', async t => {
   const { open, handshakes } = await startPair(t)
   await open('/v1/realtime?x=%20&model=asked&y=1')
   t.equal(handshakes.at(-1)?.url, '/v1/realtime?x=%20&model=served%2F1&y=1')
+  await open('/openai/realtime?x=%20&deployment=asked&api-version=1')
+  t.equal(handshakes.at(-1)?.url, '/v1/realtime?x=%20&model=served%2F1')
 })
 
 t.test('two different models: nobody knows which of them the upstream would take', async t => {
   const { gateway } = await startPair(t)
-  const { status, body } = await refusal(t, `${gateway.url}/v1/realtime?model=m&model=other`)
-  t.equal(status, 400)
-  t.match(body, { error: { code: 'model_ambiguous' } })
+  for (const path of [
+    '/v1/realtime?model=m&model=other', '/v1/realtime?model=m&deployment=other&api-version=1',
+    '/openai/realtime?model=m&deployment=other',
+  ]) {
+    const { status, body } = await refusal(t, gateway.url + path)
+    t.equal(status, 400, path)
+    t.match(body, { error: { code: 'model_ambiguous' } })
+  }
 })
 
 t.test('where no upstream takes it: 426', async t => {
@@ -346,13 +355,18 @@ routes: [{ path: /v1/responses, to: demo }, { model: "sim*", to: demo }]
   const init = { baseURL: `${gateway.url.replace('127.0.0.1', 'localhost')}/v1`, apiKey: KEY }
   const options = { ca }
   const asked = { model: 'sim,tokens=2', options }
-  const sessions: Record<string, () => OpenAIRealtimeWS> = {
-    'openai 7': () => new OpenAIRealtimeWS(asked, new OpenAI(init)),
+  const azure = { endpoint: init.baseURL.replace('/v1', ''), apiKey: KEY, apiVersion: '2024-10-21' }
+  const deployed = { deploymentName: asked.model, options }
+  const sessions: Record<string, () => Promise<OpenAIRealtimeWS>> = {
+    'openai 7': async () => new OpenAIRealtimeWS(asked, new OpenAI(init)),
     // Used below in the same way in both majors; their types are not the same.
-    'openai 6': () => new OpenAIRealtimeWS6(asked, new OpenAI6(init)) as unknown as OpenAIRealtimeWS,
+    'openai 6': async () => new OpenAIRealtimeWS6(asked, new OpenAI6(init)) as unknown as OpenAIRealtimeWS,
+    'openai 7 for Azure': () => OpenAIRealtimeWS.azure(new AzureOpenAI(azure), deployed),
+    'openai 6 for Azure': async () =>
+      await OpenAIRealtimeWS6.azure(new AzureOpenAI6(azure), deployed) as unknown as OpenAIRealtimeWS,
   }
   for (const [name, connect] of Object.entries(sessions)) {
-    const session = connect()
+    const session = await connect()
     t.teardown(() => session.close())
     const said = new Promise<string>((resolve, reject) => {
       session.on('session.created', () => session.send({ type: 'response.create' }))

@@ -100,6 +100,25 @@ t.test('each path is known by name', async t => {
     ['/v1/projects/p/locations/l/endpoints/1/invoke/v1/chat/completions', 'other', 'generate', '1'],
     ['/v1/projects/p/locations/l/endpoints/1/models/m', 'other', 'generate', '1'],
     ['/v1/projects/p/locations/l/endpoints/1/operations/2', 'generate.operation', 'generate', '1'],
+    ['/openai/deployments/d/chat/completions', 'chat.completions', 'chat', 'd'],
+    ['/openai/v1/deployments/d/images/generations', 'images.generations', 'chat', 'd'],
+    ['/v1/deployments/d/embeddings', 'embeddings', 'chat', 'd'],
+    ['/openai/deployments/chat/completions', 'completions', 'chat', 'chat'],
+    ['/openai/deployments/org/name/chat/completions', 'chat.completions', 'chat', 'org/name'],
+    ['/openai/deployments/org%2Fname/audio/speech', 'audio.speech', 'chat', 'org/name'],
+    ['/openai/deployments/d/responses/compact', 'responses.compact', 'chat', 'd'],
+    ['/openai/deployments/d/models', 'other', 'chat', 'd'],
+    ['/openai/deployments/d/messages', 'other', 'chat', 'd'],
+    ['/openai/deployments/d', 'other', 'chat', 'd'],
+    ['/openai/deployments/', 'other', 'chat', null],
+    ['/openai/responses', 'responses', 'chat', null],
+    ['/openai/v1/chat/completions', 'chat.completions', 'chat', null],
+    ['/openai/realtime', 'realtime', 'chat', null],
+    ['/openai/batches', 'other', 'chat', null],
+    ['/openai/models', 'other', 'chat', null],
+    ['/openai/models/m', 'other', 'chat', null],
+    ['/openai/v1/messages', 'other', 'chat', null],
+    ['/openai/deployment', 'other', 'chat', null],
     ['/v1alpha/models', 'models.list', 'generate', null],
     ['/v1alpha/models/m', 'models.get', 'generate', 'm'],
     ['/v1alpha/models/m:generateContent', 'generate.content', 'generate', 'm'],
@@ -167,6 +186,10 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
   for (const path of ['/v1beta/models/t%3AgenerateContent', '/v1beta/tunedModels/t%3agenerateContent/']) {
     t.strictSame(summary(path), ['generate.content', 'generate', 't'], path)
   }
+  for (const path of [
+    '/OpenAI/Deployments/D/Chat/Completions', '/openai/deployments/D/chat/completions/',
+    '/openai/V1/deployments/D/chat/completions;x=1',
+  ]) t.strictSame(summary(path), ['chat.completions', 'chat', 'D'], path)
   t.strictSame(summary('/v1beta/models/ft%3At'), ['models.get', 'generate', 'ft:t'])
   t.ok(isApiPath('/V1/x'))
 })
@@ -191,7 +214,9 @@ t.test('every path gets an answer', async () => {
 })
 
 t.test('what is behind the API prefixes is the API', async t => {
-  for (const path of ['/v1/x', '/v1beta/x', '/v1alpha/x', '/v1beta1/x', '/v1/', '/upload/v1/x']) t.ok(isApiPath(path), path)
+  for (const path of ['/v1/x', '/v1beta/x', '/v1alpha/x', '/v1beta1/x', '/v1/', '/upload/v1/x', '/openai/x']) {
+    t.ok(isApiPath(path), path)
+  }
   const others = ['/', '/v1', '/v1beta', '/v2/x', '/v1betax/y', '/v1beta12/y', '/api/status', '/upload/x', '/x/v1/y']
   for (const path of others) {
     t.notOk(isApiPath(path), path)
