@@ -11,6 +11,8 @@ const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
 const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
 const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
+/** A secret that has run into the text before it, where a colon or a comma is missing: a word as long as one. */
+const RUN_IN = /[\s"'][^\s"']{16}/
 const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
 /** Numbers, durations, sizes, addresses and signs. */
 const HARMLESS = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
@@ -36,7 +38,8 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
     const isName = located.value === null && !faulty && words.has(name)
     if (text !== null || faulty) {
       scalars.push(at)
-      if ((isSecret || isOdd) && !isName) ranges.push(at)
+      const isRunIn = near && text !== null && RUN_IN.test(text)
+      if ((isSecret || isOdd || isRunIn) && !isName) ranges.push(at)
     }
     const isList = Array.isArray(located.value)
     const fitting = schemas.filter(({ type }) => type === (isList ? 'array' : 'object'))

@@ -54,6 +54,17 @@ t.test('no slip of the fingers makes the loader fall, or tell a secret', async t
   }), { numRuns: 400 })
 })
 
+t.test('a secret that has run into the name before it is not told', async t => {
+  const file = join(t.testdir(), 'gateway.yaml')
+  const quoted = `name: team-a ke "${SECRET}-${SECRET}-${SECRET}"`
+  for (const entry of [quoted, quoted.replaceAll('"', ''), quoted.replace(' "', "'").replace('"', "'")]) {
+    writeFileSync(file, GOOD.replace(/ {2}- name: team-a\n.*\n.*\n/, `  - { ${entry} }\n`))
+    const told = tell(file)
+    t.match(told, 'needs key or sha256')
+    t.notMatch(told, SECRET)
+  }
+})
+
 function tell(file: string): string {
   try {
     return loadConfig(file, {}).warnings.map(problem => formatProblem(problem)).join('\n')
