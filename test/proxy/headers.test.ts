@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Upstream } from '../../src/config/types.ts'
-import { appendVia, headerValue, headersDown, headersUp } from '../../src/proxy/headers.ts'
+import { appendVia, grouped, headerValue, headersDown, headersUp } from '../../src/proxy/headers.ts'
 import type { UpHeaders } from '../../src/proxy/headers.ts'
 
 const UPSTREAM: Upstream = {
@@ -74,15 +74,24 @@ t.test('up: a default yields to the client, the credential does not', async t =>
   t.equal(headerValue(out, 'x-up-key'), 'secret')
 })
 
+t.test('up: the version of the messages protocol, under the upstream\'s name for it, once', async t => {
+  const upstream = { ...UPSTREAM, headers: { 'vendorb-version': 'd' }, versionHeader: 'vendorb-version' }
+  const raw = ['Anthropic-Version', '2023-06-01', 'vendorb-version', '2026-10-21']
+  const out = up(raw, { upstream })
+  t.equal(headerValue(out, 'vendorb-version'), '2023-06-01')
+  t.equal(headerValue(out, 'anthropic-version'), null)
+  t.equal(headerValue(up([], { upstream }), 'vendorb-version'), 'd')
+})
+
 t.test('up: forwarding headers come from a trusted peer alone', async t => {
   const raw = [
-    'X-Forwarded-For', '9.9.9.9', 'X-Forwarded-Proto', 'https',
+    'X-Forwarded-For', '9.9.9.9', 'X-Forwarded-Proto', 'https', 'X-Forwarded-Host', 'a', 'X-Forwarded-Port', '1',
     'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9',
   ]
   t.strictSame(up(raw), FIXED)
   t.strictSame(up(raw, { trustedPeer: '10.0.0.1' }), [
-    'X-Forwarded-For', '9.9.9.9, 10.0.0.1', 'X-Forwarded-Proto',
-    'https', 'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9',
+    'X-Forwarded-For', '9.9.9.9, 10.0.0.1', 'X-Forwarded-Proto', 'https', 'X-Forwarded-Host', 'a',
+    'X-Forwarded-Port', '1', 'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9',
     ...FIXED,
   ])
 })
@@ -90,15 +99,15 @@ t.test('up: forwarding headers come from a trusted peer alone', async t => {
 const FORBIDDEN_UP = [
   'connection', 'keep-alive', 'proxy-authenticate',
   'proxy-authorization', 'proxy-connection', 'te', 'trailer',
-  'transfer-encoding', 'upgrade', 'http2-settings', 'host',
-  'expect', 'authorization', 'x-api-key', 'x-goog-api-key', 'api-key',
-  'cookie', 'forwarded', 'x-forwarded-for', 'x-real-ip',
+  'transfer-encoding', 'upgrade', 'http2-settings', 'host', 'proxy-authentication-info',
+  'expect', 'authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'sec-websocket-protocol',
+  'cookie', 'cookie2', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto',
+  'x-real-ip',
 ]
 /** What has rules of its own. */
 const SEEN_TO = new Set([
   'via', 'content-length', 'content-type', 'x-up-key',
   'x-gateway-request-id', 'anthropic-version', 'vendorb-version',
-  'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'cookie2', 'proxy-authentication-info',
 ])
 const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/)
 const anyCase = (name: string) => fc.array(fc.boolean(), { minLength: name.length, maxLength: name.length })
@@ -135,6 +144,46 @@ t.test('down: hop-by-hop and Connection-named headers stay here, the identity is
 t.test('down: a body of which events are taken has no length', async t => {
   const out = headersDown(['Content-Length', '2'], { own: OWN, httpVersion: '1.1', filtered: true })
   t.equal(headerValue(out, 'content-length'), null)
+})
+
+t.test('down: which upstream answered is the gateway\'s to say', async t => {
+  const raw = ['X-Gateway-Upstream', 'forged', 'X-Gateway-Attempts', '9', 'X-Gateway-Request-Id', 'forged']
+  const served = { upstream: { ...UPSTREAM, name: 'h\u00f6her' }, attempts: 2 }
+  const out = headersDown(raw, { own: { ...OWN, served }, httpVersion: '1.1', filtered: false })
+  t.equal(headerValue(out, 'x-gateway-upstream'), 'h%C3%B6her')
+  t.equal(headerValue(out, 'x-gateway-attempts'), '2')
+  t.equal(headerValue(out, 'x-gateway-request-id'), 'id-1')
+  const unserved = headersDown(raw, { own: OWN, httpVersion: '1.1', filtered: false })
+  t.equal(headerValue(unserved, 'x-gateway-upstream'), null)
+  t.equal(headerValue(unserved, 'x-gateway-attempts'), null)
+})
+
+t.test('down: the upstream\'s rate limits are told where the key has none of its own', async t => {
+  const raw = ['X-RateLimit-Remaining', '1', 'Anthropic-RateLimit-Requests-Limit', '2', 'Retry-After', '3']
+  const names = (limits: string[]) =>
+    headersDown(raw, { own: { ...OWN, limits }, httpVersion: '1.1', filtered: false })
+      .filter((_each, i) => i % 2 === 0).slice(0, 3)
+  t.strictSame(names([]), ['X-RateLimit-Remaining', 'Anthropic-RateLimit-Requests-Limit', 'Retry-After'])
+  t.equal(names(['x-ratelimit-limit-requests', '5'])[0], 'Retry-After')
+})
+
+t.test('down, in the console: what a browser would keep for its origin stays here, and no page opens', async t => {
+  const kept = [
+    'Set-Cookie', 'Set-Cookie2', 'Clear-Site-Data', 'Strict-Transport-Security', 'Link', 'Refresh', 'NEL',
+    'Report-To', 'Reporting-Endpoints', 'Content-Security-Policy-Report-Only',
+  ]
+  const raw = ['X-Kept', '1', ...kept.flatMap(name => [name, 'x']), 'Content-Security-Policy', "default-src *"]
+  const own = { ...OWN, inConsole: true }
+  const down = headersDown(raw, { own, httpVersion: '1.1', filtered: false })
+  t.equal(headerValue(down, 'x-kept'), '1')
+  for (const name of kept) t.equal(headerValue(down, name.toLowerCase()), null, name)
+  t.equal(headerValue(down, 'content-security-policy'), "default-src 'none'; sandbox")
+  t.equal(headerValue(down, 'x-content-type-options'), 'nosniff')
+})
+
+t.test('grouped: several values are a list, and no name is special', async t => {
+  const flat = ['A', '1', '__proto__', '2', 'a', '3', 'constructor', '4', 'A', '5']
+  t.strictSame(Object.entries(grouped(flat)), [['a', ['1', '3', '5']], ['__proto__', '2'], ['constructor', '4']])
 })
 
 t.test('appendVia, headerValue', async t => {

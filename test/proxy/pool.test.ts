@@ -3,6 +3,7 @@ import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import * as https from 'node:https'
 import * as net from 'node:net'
+import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -72,6 +73,12 @@ function ask(
   return answerTo(handler => pool.dispatch(request, handler), onFailed)
 }
 
+/** Those that wait for a first connection are not told to go on by the time that has passed. */
+function freezePatience(t: Test): void {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+}
+
 const askMany = (pool: Pool, count: number) => Promise.all(Array.from({ length: count }, () => ask(pool)))
 
 async function answer(origin: Origin, count: number): Promise<void> {
@@ -120,6 +127,23 @@ t.test('a connection that has closed is not used again', async t => {
   }
 })
 
+t.test('the free connections are all there still when some of them have closed', async t => {
+  const origin = await setUp(t, http.createServer(), false)
+  const sockets: net.Socket[] = []
+  origin.server.on('request', (req: http.IncomingMessage) => sockets.push(req.socket))
+  await exchange(origin, 5)
+  // The last one takes the place of each that goes.
+  for (const gone of [0, 4]) {
+    const closed = once(sockets[gone] as net.Socket, 'close')
+    ;(sockets[gone] as net.Socket).end()
+    await closed
+    await broughtOver(origin.server)
+  }
+  const before = origin.connections()
+  t.strictSame(await exchange(origin, 3), Array(3).fill('ok'))
+  t.equal(origin.connections(), before)
+})
+
 /** Resolves when a connection made and closed now has come and gone, and what was on its way before it. */
 async function broughtOver(server: net.Server): Promise<void> {
   const { port } = server.address() as net.AddressInfo
@@ -166,6 +190,7 @@ t.test('HTTP/2: what cannot begin leaves the connection to the others', async t 
 t.test('HTTP/2: those that come while the first connects share its connection', async t => {
   const server = http2.createSecureServer({ ...certificate })
   const origin = await setUp(t, server, true)
+  freezePatience(t)
   for (let round = 0; round < 2; round++) {
     t.strictSame(await exchange(origin, 20), Array(20).fill('ok'))
     t.equal(origin.connections(), 1)
@@ -182,8 +207,28 @@ t.test('HTTP/2: more connections where one is full', async t => {
 
 t.test('TLS without HTTP/2: each has its own connection once that is known', async t => {
   const origin = await setUp(t, https.createServer({ ...certificate }), true)
+  freezePatience(t)
   t.strictSame(await exchange(origin, 5), Array(5).fill('ok'))
   t.equal(origin.connections(), 5)
+})
+
+t.test('a first connection that breaks off does not make the others wait for one another', async t => {
+  const server = net.createServer()
+  const { pool } = await setUp(t, server, true)
+  freezePatience(t)
+  const four = new Promise<void>(resolve => {
+    let connections = 0
+    server.on('connection', (socket: net.Socket) => {
+      connections++
+      // The others are not answered.
+      if (connections === 1) socket.destroy()
+      if (connections === 4) resolve()
+    })
+  })
+  const first = ask(pool)
+  for (let n = 0; n < 3; n++) ask(pool).catch(() => {})
+  await t.rejects(first)
+  await four
 })
 
 t.test('nobody is there: each is told, and none waits for another', async t => {
