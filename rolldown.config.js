@@ -83,7 +83,7 @@ function builtinsInPart() {
 
 /**
  * http-proxy-3 puts Headers together for the `fetch` that it is given, and ours does not look at them
- * (src/proxy/attempt.ts): node would load its undici for the first of them, and fill one for each request.
+ * (src/proxy/http-proxy.ts): node would load its undici for the first of them, and fill one for each request.
  */
 function proxyWithoutHeaders() {
   return {

@@ -1,18 +1,15 @@
-import { EventEmitter } from 'node:events'
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
-import { ProxyServer } from 'http-proxy-3'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import type { Deadlines } from './deadlines.ts'
 import { answerHead } from './head.ts'
 import type { RawHeaders } from './headers.ts'
+import { forward } from './http-proxy.ts'
+import type { ProxyServer } from './http-proxy.ts'
 import { received } from './received.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
 import { unanswered } from './unanswered.ts'
 import { Unpacker, codingOf, unpackedHeaders } from './unpacker.ts'
 import type { UnpackerHost } from './unpacker.ts'
-
-export type { ProxyServer }
 
 /** Where an answer goes as it comes: the relay to the client. */
 export interface AnswerSink {
@@ -52,10 +49,8 @@ export interface AttemptOptions {
 }
 
 /**
- * One try at one upstream. http-proxy-3 drives it with its documented `fetch`
- * option, over undici's connections; it is given a request that was sanitised
- * before, and never the client's own objects: what it does to headers, to the
- * path or on an error of the client's socket cannot reach past them.
+ * One try at one upstream: a request that was sanitised before, sent once over a pooled
+ * connection, or once more where that was stale, and its answer, which goes to a sink as it comes.
  */
 export class Attempt implements ResponseHandler, UnpackerHost {
   readonly #options: AttemptOptions
@@ -86,23 +81,7 @@ export class Attempt implements ResponseHandler, UnpackerHost {
     this.#settle = resolve
     this.#options.deadlines.connecting()
     const { request, upstreamUrl } = this.#options
-    try {
-      proxy.web(
-        new SanitisedRequest(request) as unknown as IncomingMessage,
-        RESPONSE_OF_OUR_OWN as unknown as ServerResponse,
-        {
-          target: upstreamUrl,
-          fetch: () => this.#send(),
-          selfHandleResponse: true,
-          // What path it would send is not looked at: nothing of it needs to be parsed.
-          prependPath: false,
-          toProxy: true,
-        },
-        error => this.#fail(asGatewayError(error)),
-      )
-    } catch (error) {
-      this.#fail(asGatewayError(error))
-    }
+    forward(proxy, { request, upstreamUrl, send: () => this.#send() }, error => this.#fail(asGatewayError(error)))
     return promise
   }
 
@@ -132,10 +111,8 @@ export class Attempt implements ResponseHandler, UnpackerHost {
     else this.#controller?.resume()
   }
 
-  /** What http-proxy-3 takes for fetch's answer: it has nothing to do with the body. */
-  #send(): Promise<Response> {
+  #send(): void {
     this.#options.transport.send(this.#options.request, this)
-    return Promise.resolve(NO_RESPONSE)
   }
 
   onRequestStart(controller: Controller): void {
@@ -232,7 +209,7 @@ export class Attempt implements ResponseHandler, UnpackerHost {
       this.#retriedStale = true
       this.#controller = null
       this.#options.deadlines.connecting()
-      void this.#send()
+      this.#send()
       return
     }
     this.#fail(this.#translate(error))
@@ -281,45 +258,5 @@ export class Attempt implements ResponseHandler, UnpackerHost {
     return unanswered(error, this.#controller !== null)
   }
 }
-
-/** The one proxy of the gateway; it keeps no state between requests. */
-export function createProxy(): ProxyServer {
-  const proxy = new ProxyServer({ xfwd: false })
-  // Every call brings its own callback; without a listener the library throws.
-  proxy.on('error', noop)
-  proxy.on('proxyReqWs', (proxyReq, req) => (req as unknown as HandshakeOwner).onHandshake(proxyReq))
-  return proxy
-}
-
-/** A WebSocket's request is told of the handshake that http-proxy-3 begins for it, before it is sent. */
-export interface HandshakeOwner {
-  onHandshake(handshake: ClientRequest): void
-}
-
-/**
- * What http-proxy-3 sees of a request: already sanitised, its headers empty,
- * because those that go upstream are set whole on the connection. One listener
- * is added for each attempt: it must not be the client's request that it is
- * added to.
- */
-class SanitisedRequest extends EventEmitter {
-  readonly method: string
-  readonly url: string
-  readonly headers = {}
-  readonly httpVersionMajor = 1
-
-  constructor(request: OutgoingRequest) {
-    super()
-    this.method = request.method
-    this.url = request.path
-  }
-}
-
-/** With `selfHandleResponse` only these are looked at. */
-const RESPONSE_OF_OUR_OWN = Object.freeze({ headersSent: true, writableEnded: true })
-/** A Map in place of Headers, for which node would load its own undici: 50 ms of the start, and 3 MB. */
-const NO_RESPONSE = Object.freeze({
-  status: 200, statusText: '', headers: new Map(), body: null,
-}) as unknown as Response
 
 function noop(): void {}
