@@ -22,6 +22,6 @@ function isMalformed(error: Error & { code?: string }): boolean {
   if (MALFORMED.has(error.code ?? '') || error.name === 'HTTPParserError') return true
   // Node's own parser, which reads the answers to handshakes.
   if (error.code?.startsWith('HPE_')) return true
-  // An interim answer that nobody asked for: undici has no code of its own for it.
+  // An upgrade that nobody asked for: undici has no code of its own for it.
   return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')
 }
