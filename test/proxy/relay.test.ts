@@ -30,6 +30,7 @@ async function startRelay(t: Test, observer: Observer | null = null, goesOn = tr
   const [, res] = (await once(server, 'request')) as [unknown, http.ServerResponse]
   const clock = new FakeClock()
   const expired: GatewayError[] = []
+  const sent: Buffer[] = []
   const deadlines = new Deadlines(clock, TIMEOUTS, clock.monotonic(), error => expired.push(error))
   const relay = new Relay({
     res,
@@ -39,10 +40,11 @@ async function startRelay(t: Test, observer: Observer | null = null, goesOn = tr
     inspect: () => observer,
     onFirstByte: () => {},
     lastWords: () => LAST_WORDS,
+    onSent: bytes => sent.push(bytes),
     resume: () => {},
     rescue: () => goesOn,
   })
-  return { relay, deadlines, clock, expired, client, res }
+  return { relay, deadlines, clock, expired, client, res, sent }
 }
 
 t.test('a client that reads again while another answer is waited for does not shorten that wait', async t => {
@@ -75,10 +77,12 @@ t.test('a client that does not read when the other answer comes is the one that 
   t.match(expired, [{ code: 'client_stalled' }])
 })
 
-t.test('a stream that comes compressed, behind a head that does not say so, is refused', async t => {
+t.test('what is no stream of events, or comes compressed, behind a head that says otherwise, is refused', async t => {
   const { relay } = await startRelay(t)
   relay.open()
   t.match(relay.head(200, [...EVENTS, 'content-encoding', 'gzip'], '1.1'), { code: 'upstream_invalid' })
+  t.match(relay.head(201, EVENTS, '1.1'), { code: 'upstream_invalid' })
+  t.match(relay.head(200, ['content-type', 'application/json'], '1.1'), { code: 'upstream_invalid' })
   t.ok(relay.waits)
   t.equal(relay.head(200, [...EVENTS, 'content-encoding', 'identity'], '1.1'), null)
 })
@@ -167,4 +171,125 @@ t.test('a client that reads a stream slowly is told why it breaks, behind what w
   })
   await once(client, 'close')
   t.ok(tail.endsWith(`: much\n\n\r\n${LAST_WORDS.length.toString(16)}\r\n${LAST_WORDS}\r\n`), tail)
+})
+
+/** What looks on at a stream, which is so far. */
+function looking(at: Partial<Observer> = {}): Observer {
+  return { push: () => {}, end: () => {}, terminated: false, atBoundary: true, filter: null, ...at }
+}
+
+const CUT = new GatewayError('upstream_cut', 'cut')
+
+/** All that a client is sent of a stream that breaks, and how the relay ended. */
+async function broken(
+  t: Test, observer: Observer, { headers = EVENTS, body = ': x\n\n', error = CUT, goesOn = false } = {},
+) {
+  const { relay, client, sent } = await startRelay(t, observer, goesOn)
+  let text = ''
+  client.on('data', (piece: Buffer) => {
+    text += piece.toString('latin1')
+  })
+  relay.head(200, headers, '1.1')
+  if (body !== '') relay.data(Buffer.from(body))
+  relay.broken(error)
+  await once(client, 'close')
+  return { text, end: await relay.done, sent: String(Buffer.concat(sent)) }
+}
+
+t.test('a stream that breaks behind a whole event tells why', async t => {
+  const { text, end, sent } = await broken(t, looking())
+  t.ok(text.endsWith(`${LAST_WORDS}\r\n`), text)
+  t.equal(sent, `: x\n\n${LAST_WORDS}`)
+  t.equal(end, CUT)
+})
+
+t.test('one that breaks inside an event does not', async t => {
+  const { text } = await broken(t, looking({ atBoundary: false }))
+  t.ok(text.endsWith(': x\n\n\r\n'), text)
+})
+
+t.test('nor does one whose length was told: they would be a part of it', async t => {
+  const headers = [...EVENTS, 'content-length', '100']
+  const { text } = await broken(t, looking({ terminated: null }), { headers })
+  t.match(text, /content-length: 100/)
+  t.ok(text.endsWith(': x\n\n'), text)
+})
+
+t.test('nor does one whose client does not read', async t => {
+  const { text } = await broken(t, looking(), { error: new GatewayError('client_stalled', 'it does not read') })
+  t.notMatch(text, LAST_WORDS)
+})
+
+t.test('what breaks with its head has one', async t => {
+  const { text } = await broken(t, looking({ atBoundary: false }), { body: '' })
+  t.match(text, /^HTTP\/1\.1 200 OK\r\n/)
+  t.notMatch(text, /0\r\n\r\n$/)
+})
+
+t.test('the length of a stream is not told, where its protocol marks its end', async t => {
+  const { text } = await broken(t, looking(), { headers: [...EVENTS, 'content-length', '7'] })
+  t.notMatch(text, /content-length/)
+})
+
+t.test('what is no stream is not gone on with', async t => {
+  const { end } = await broken(t, looking({ terminated: null }), { headers: [], goesOn: true })
+  t.equal(end, CUT)
+})
+
+t.test('a stream is not gone on with behind a fault of who looks on', async t => {
+  const fault = () => {
+    throw new TypeError('a fault of our own')
+  }
+  for (const terminated of [false, true]) {
+    const { end } = await broken(t, looking({ end: fault, terminated }), { goesOn: true })
+    t.match(end, { code: 'internal' })
+  }
+})
+
+t.test('a stream that ends too soon, and inside an event, does not tell why', async t => {
+  const observer = { ...looking({ atBoundary: false }) } as { -readonly [key in keyof Observer]: Observer[key] }
+  // At its end it takes what it has for an event.
+  observer.end = () => {
+    observer.atBoundary = true
+  }
+  const { relay, client } = await startRelay(t, observer, false)
+  let text = ''
+  client.on('data', (piece: Buffer) => {
+    text += piece.toString('latin1')
+  })
+  relay.head(200, EVENTS, '1.1')
+  relay.data(Buffer.from('data: ha'))
+  relay.end()
+  await once(client, 'close')
+  t.ok(text.endsWith('data: ha\r\n'), text)
+  t.match(await relay.done, { code: 'upstream_cut' })
+})
+
+t.test('a client that leaves when all was said has left', async t => {
+  const { relay } = await startRelay(t, looking({ terminated: true }), false)
+  relay.head(200, EVENTS, '1.1')
+  relay.data(MUCH)
+  relay.stop(new GatewayError('client_gone', 'gone'))
+  t.match(await relay.done, { code: 'client_gone' })
+})
+
+t.test('what is stopped before its head has sent nothing', async t => {
+  const { relay, res } = await startRelay(t)
+  relay.stop(CUT)
+  t.notOk(res.headersSent || res.destroyed)
+  t.equal(relay.head(200, EVENTS, '1.1'), null)
+})
+
+t.test('bytes that the client has not taken are not counted, and nothing is said to it meanwhile', async t => {
+  const { relay, sent } = await startRelay(t)
+  relay.open()
+  relay.say(': here\n\n')
+  t.equal(relay.bytes, 8)
+  relay.head(200, EVENTS, '1.1')
+  relay.data(MUCH)
+  t.ok(relay.bytes > 8 && relay.bytes < MUCH.length)
+  relay.broken(CUT)
+  t.ok(relay.waits)
+  relay.say(': here\n\n')
+  t.equal(sent.length, 2)
 })
