@@ -233,6 +233,45 @@ function send(transport: Transport, onStart: (controller: Controller) => void = 
   })
 }
 
+/** An HTTP/2 upstream that tells what it was sent of these headers; nobody reads the bodies. */
+async function startTelling(t: Test, names: readonly string[]): Promise<Transport> {
+  const server = http2.createSecureServer(certificate)
+  server.on('stream', (stream: http2.ServerHttp2Stream, headers) => {
+    stream.on('error', () => {})
+    const told = JSON.stringify(names.map(name => headers[name]))
+    stream.respond({ ':status': 200 })
+    // One that goes on for ever keeps what it has not sent.
+    if (headers[':path'] !== '/slow') stream.end(told)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return transportTo(t, server)
+}
+
+t.test('what a client gave twice goes up over HTTP/2 as it may stand there', async t => {
+  const transport = await startTelling(t, ['user-agent', 'x-list'])
+  const headers = ['user-agent', 'a', 'User-Agent', 'b', 'x-list', 'a', 'x-list', '']
+  const request = { method: 'GET', path: '/', headers, body: null }
+  const answer = JSON.parse(await answerTo(handler => transport.send(request, handler))) as string[]
+  t.match(answer[0], /^[ab]/)
+  t.equal(answer[1], 'a,')
+})
+
+t.test('bodies that have not gone out over HTTP/2 do not keep answers to others away', async t => {
+  const transport = await startTelling(t, [])
+  const slow = { method: 'POST', path: '/slow', headers: [], body: Buffer.alloc(12_000_000) }
+  const begun = Promise.withResolvers<void>()
+  transport.send(slow, {
+    onRequestStart: () => {},
+    onResponseStart: () => begun.resolve(),
+    onResponseError: (_controller, error) => begun.reject(error),
+  })
+  await begun.promise
+  const request = { method: 'GET', path: '/', headers: [], body: null }
+  t.equal(await answerTo(handler => transport.send(request, handler)), '[]')
+})
+
 t.test('a connection on which nobody answers any more is left when a request is given up', async t => {
   const sockets: tls.TLSSocket[] = []
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
