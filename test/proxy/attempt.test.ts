@@ -261,6 +261,59 @@ t.test('an attempt that is aborted before it has a connection asks nothing', asy
   t.strictSame(sink.told, [])
 })
 
+/** An attempt over a transport that only notes to whom it is to tell what; nothing was sent yet. */
+async function begun(sink: AnswerSink, { unpacks = false, breaking = false } = {}) {
+  const sent = Promise.withResolvers<ResponseHandler>()
+  const aborts: Error[] = []
+  const controller = { abort: (reason: Error) => aborts.push(reason), pause: () => {}, rawHeaders: [] as string[] }
+  const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
+  const clock = new FakeClock()
+  const attempt = new Attempt({
+    transport: { send: (_: unknown, handler: ResponseHandler) => sent.resolve(handler), breaking } as never,
+    upstreamUrl: new URL('http://a'), deadlines: new Deadlines(clock, limits, clock.monotonic(), () => {}),
+    request: { method: 'GET', path: '/x', headers: [], body: null },
+    unpacks, sinkFor: () => sink,
+  })
+  const run = attempt.run(createProxy())
+  return { attempt, run, aborts, controller: controller as never, raw: controller, handler: await sent.promise }
+}
+
+t.test('an attempt that was ended while it waited for a connection gives that up when it has it', async t => {
+  const { attempt, handler, controller, aborts } = await begun(new NotingSink())
+  attempt.abort(new GatewayError('client_gone', 'gone'))
+  handler.onRequestStart?.(controller, null)
+  // The code without which undici fails others with it.
+  t.match(aborts, [{ code: 'UND_ERR_INFO' }])
+})
+
+t.test('an answer that ends as its connection breaks was cut', async t => {
+  const sink = new NotingSink()
+  const { handler, controller } = await begun(sink, { breaking: true })
+  handler.onRequestStart?.(controller, null)
+  handler.onResponseStart?.(controller, 200, {}, 'OK')
+  handler.onResponseEnd?.(controller, {})
+  t.strictSame(sink.told, ['head 200', 'broken upstream_cut'])
+})
+
+t.test('a connection that undici could not make in time is told as that', async t => {
+  const { handler, controller, run } = await begun(new NotingSink())
+  const late = Object.assign(new Error('late'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
+  handler.onResponseError?.(controller, late)
+  t.match(await run, { code: 'connect_timeout' })
+})
+
+t.test('what came compressed before a reset goes on before that is told', async t => {
+  const sink = new NotingSink()
+  const { handler, controller, raw } = await begun(sink, { unpacks: true })
+  raw.rawHeaders.push('content-encoding', 'gzip')
+  handler.onRequestStart?.(controller, null)
+  handler.onResponseStart?.(controller, 200, {}, 'OK')
+  handler.onResponseData?.(controller, gzipSync('words').subarray(0, -8))
+  handler.onResponseError?.(controller, Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
+  t.match(await sink.over.promise, { code: 'upstream_cut' })
+  t.strictSame(sink.told, ['head 200', 'data words', 'broken upstream_cut'])
+})
+
 t.test('a connection in the place of a stale one has timeouts.connect to be made', async t => {
   const clock = new FakeClock()
   let sent = 0
