@@ -44,7 +44,10 @@ t.test('the id is taken from a trusted proxy alone, and only where it is one', a
   const given = { 'x-gateway-request-id': 'edge-0001.a:b_c' }
   t.equal(begin('10.1.1.1', given).id, 'edge-0001.a:b_c')
   t.match(begin('1.2.3.4', given).id, UUID_V7)
-  for (const id of ['short', 'x'.repeat(129), 'with space', 'line\nbreak', '<script>', 'quote"quote', '']) {
+  for (const id of ['x'.repeat(8), 'x'.repeat(128)]) {
+    t.equal(begin('10.1.1.1', { 'x-gateway-request-id': id }).id, id)
+  }
+  for (const id of ['shorter', 'x'.repeat(129), 'with space', 'line\nbreak', '<script>', 'quote"quote', '']) {
     t.match(begin('10.1.1.1', { 'x-gateway-request-id': id }).id, UUID_V7, JSON.stringify(id))
   }
 })
