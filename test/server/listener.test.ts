@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import { listen } from '../../src/server/listener.ts'
 import type { ListenerOptions } from '../../src/server/listener.ts'
 import { selfSigned } from '../support/certificate.ts'
-import { PREFACE, SETTINGS, frame, parseFrames } from '../support/frames.ts'
+import { PREFACE, SETTINGS, frame, opening, parseFrames } from '../support/frames.ts'
 import { H2Request, openSession, openSessionOn } from '../support/http2.ts'
 import { connect } from '../support/wire.ts'
 
@@ -298,5 +298,29 @@ t.test('leave: silent connections end after a while, those that went ' +
   await tunnel.until(/still here/)
   socket.end()
   tunnel.socket.end()
+  await left
+})
+
+t.test('leave: a connection that had said nothing, and one whose answer had begun, end as well', async t => {
+  const begun = Promise.withResolvers<ServerResponse>()
+  const listener = await start(t, {
+    keepAlive: 3_600_000,
+    leaveIdle: 100,
+    onRequest: (_req, res) => {
+      const answer = res as ServerResponse
+      answer.writeHead(200, { 'content-length': '5' }).write('be')
+      begun.resolve(answer)
+    },
+  })
+  const mute = await connect(t, listener.url)
+  const asking = await connect(t, listener.url)
+  asking.send(GET)
+  // Who came before has been accepted by then.
+  await asking.until(/\r\n\r\nbe$/)
+  const left = listener.leave()
+  mute.socket.write(opening())
+  ;(await begun.promise).end('gun')
+  await mute.ended
+  t.equal(await asking.ended, 'end')
   await left
 })
