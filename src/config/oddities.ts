@@ -10,6 +10,7 @@ export function warnOfOddities(config: Config, findings: Findings): void {
   }
   if (config.routes.length === 0) findings.warnFile('there are no routes, so every request gets 404')
   unusedUpstreams(config, findings)
+  notWhereAzureIs(config, findings)
   hiddenRoutes(config.routes, findings)
   resumedByNobody(config.routes, findings)
   unservedModels(config, findings)
@@ -27,6 +28,22 @@ function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): voi
   const used = new Set(routes.flatMap(everyTarget).map(({ upstream }) => upstream.name))
   for (const name of upstreams.keys()) {
     if (!used.has(name)) findings.warn(['upstreams', name], 'no route names this upstream', 'key')
+  }
+}
+
+const AZURE = /\.openai\.azure\.com$/
+
+/** Routes that name its older paths may want them; all others ask for what stands under /v1. */
+function notWhereAzureIs({ upstreams, routes }: Config, findings: Findings): void {
+  const asked = new Set(routes.filter(({ path }) => !path?.startsWith('/openai')).flatMap(everyTarget)
+    .map(({ upstream }) => upstream))
+  for (const upstream of upstreams.values()) {
+    const { name, url, v1 } = upstream
+    if (url === null || !AZURE.test(url.hostname) || !asked.has(upstream)) continue
+    const there = url.pathname.replace(/\/+$/, '') + (v1 ?? '/v1')
+    if (there.startsWith('/openai/v1')) continue
+    const message = `what clients have under /v1 goes to ${there || '/'}, and Azure has it under /openai/v1`
+    findings.warn(['upstreams', name, 'url'], `${message}; end the url with the host, and say v1: /openai/v1`)
   }
 }
 
