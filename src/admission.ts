@@ -5,6 +5,7 @@ import { GatewayError } from './errors.ts'
 import type { Classified, Endpoint } from './protocols/endpoint.ts'
 import { oneModel } from './protocols/inspect.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
+import { queryModel } from './protocols/query.ts'
 import type { RouteTable } from './routing/table.ts'
 
 /**
@@ -36,14 +37,19 @@ export function checkList({ restricted, allowsEach }: Identity, model: string | 
 const RESOURCE = /^(?:.*\/)?(?:models|tunedModels|endpoints)\/$/
 
 /**
- * Some read the model from the body before the path (LiteLLM's proxy): the two have to agree. What goes to a
- * deployment is made to.
+ * Some read the model from the query or the body before the path (LiteLLM's proxy): they have to agree. The
+ * body that goes to a deployment is made to.
  *
  * @throws GatewayError model_ambiguous
  */
-export function checkBesidePath({ endpoint, pathModel }: Classified, body: InspectedBody | null): void {
+export function checkBesidePath(
+  { endpoint, pathModel }: Classified, query: string, body: InspectedBody | null,
+): void {
+  if (pathModel === null) return
+  const asked = query === '' ? null : queryModel(query)
+  if (asked !== null) oneModel([pathModel, asked])
   const other = body?.model ?? null
-  if (pathModel === null || other === null || endpoint.modelIn === 'deployment') return
+  if (other === null || endpoint.modelIn === 'deployment') return
   const isSame = other.endsWith(pathModel) && RESOURCE.test(other.slice(0, -pathModel.length))
   if (!isSame) oneModel([pathModel, other])
 }

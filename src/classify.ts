@@ -105,9 +105,8 @@ function modelOf(exchange: Exchange): string | null {
   const { classified, body, target } = exchange
   switch (classified.endpoint.modelIn) {
     case 'path':
-      return classified.pathModel === null ? null : modelName(classified.pathModel)
     case 'deployment':
-      return besideQuery(modelName(classified.pathModel as string), target.query)
+      return classified.pathModel === null ? null : modelName(classified.pathModel)
     case 'query':
       return queryModel(target.query)
     case 'body':

@@ -177,9 +177,9 @@ function checkMethod(exchange: Exchange): void {
 }
 
 /** @throws GatewayError model_not_allowed, model_ambiguous */
-export function admit({ identity, model, classified, body }: Exchange): void {
+export function admit({ identity, model, classified, target, body }: Exchange): void {
   checkModel(identity, classified.endpoint, model)
-  checkBesidePath(classified, body)
+  checkBesidePath(classified, target.query, body)
   if (!identity.restricted || body === null) return
   for (const { model, param } of modelsBeside(body)) {
     if (!identity.allowsEach(model)) throw notAllowed(model, param)

@@ -206,6 +206,22 @@ t.test('a model in the path, with another in the body, which counts at a LiteLLM
   t.equal((await ask('/v1beta/tunedModels/may:generateContent', '{"model":"tunedModels/may"}')).status, 200)
 })
 
+t.test('a model in the path, with another in the query, which counts at a LiteLLM proxy', async t => {
+  for (const path of [
+    '/v1beta/models/may:generateContent', '/v1beta1/publishers/google/models/may:predict',
+    '/v1/projects/p/locations/l/endpoints/may/chat/completions',
+  ]) {
+    for (const key of [LIMITED, ANY]) {
+      const { status, text } = await ask(`${path}?a=b&m%6fdel=no`, '{}', key)
+      t.equal(status, 400, path)
+      t.match(text, /more than once/)
+      t.strictSame(seen, [])
+    }
+    t.equal((await ask(`${path}?model=may`, '{}')).status, 200, path)
+  }
+  t.equal((await ask('/v1beta/models/no:generateContent?model=may', '{}')).status, 403)
+})
+
 t.test('a charset in which JSON is another text: Express takes UTF-7', async t => {
   const body = '{"model":"may","x":"+ACI-,+ACI-model+ACI-:+ACI-no"}'
   const long = `${'charset'.repeat(200)};charset=utf-8`
@@ -259,6 +275,7 @@ t.test('a model in the path of a WebSocket, with another in the query', async t 
   for (const [path, status] of [
     ['/v1beta1/projects/p/locations/l/endpoints/no/invoke/ws?model=may', 403],
     ['/v1beta/models/no:unheardOf?model=may', 403],
+    ['/v1beta/models/may:unheardOf?model=no', 400],
     ['/v1beta/models/may:unheardOf', 200],
     ['/v1beta/models/fast:unheardOf?model=fast', 200],
   ] as const) {
@@ -267,6 +284,6 @@ t.test('a model in the path of a WebSocket, with another in the query', async t 
       `GET ${path} HTTP/1.1`, 'Host: gateway', `x-api-key: ${LIMITED}`, 'Connection: Upgrade',
       'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '',
     ].join('\r\n'))
-    t.strictSame(seen, status === 403 ? [] : [`${path.replaceAll('fast', 'real')} `], path)
+    t.strictSame(seen, status !== 200 ? [] : [`${path.replaceAll('fast', 'real')} `], path)
   }
 })
