@@ -110,7 +110,7 @@ function destination(
   return {
     target,
     url: base + pathThere(upstream, renamed === null ? path : renamePath(classified, path, renamed))
-      + (renamed !== null && classified.endpoint.modelIn === 'query' ? renameQuery(query, renamed) : query),
+      + (renamed !== null && model !== null ? renameQuery(query, renamed) : query),
     model: renamed ?? model,
     headers: headersUp([], {
       upstream: { ...upstream, auth, headers: added },

@@ -2,6 +2,7 @@ import type { Target } from '../config/types.ts'
 import type { Exchange } from '../exchange.ts'
 import type { LiveUpstream } from '../gateway.ts'
 import { roughTokens } from '../metering/request.ts'
+import { renameQuery } from '../protocols/query.ts'
 import { renameEdits, renamePath } from '../protocols/rename.ts'
 import { spliceBytes, withIncludeUsage } from '../protocols/splice.ts'
 import type { Edit } from '../protocols/splice.ts'
@@ -32,9 +33,11 @@ export function outgoing(
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null
   const isRenamed = model !== null && model !== exchange.model
   const path = isRenamed ? renamePath(classified, target.path, model) : target.path
+  // Of a request that named no model a query means something else by it.
+  const query = isRenamed && exchange.model !== null ? renameQuery(target.query, model) : target.query
   return {
     method: req.method ?? 'GET',
-    path: upstream.prefix + pathThere(upstream.config, path) + target.query,
+    path: upstream.prefix + pathThere(upstream.config, path) + query,
     headers: headersUp(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,

@@ -19,6 +19,7 @@ export function queryModel(query: string): string | null {
 
 /** Puts another model's name into a query; the order and the bytes of the rest stay. */
 export function renameQuery(query: string, model: string): string {
+  if (query === '') return query
   const params = modelParams(new URLSearchParams(query))
   return query.replace(/(?<=[?&])([^=&]*)=[^&]*/g, (pair, name: string) => {
     const param = new URLSearchParams(`${name}=`)
@@ -28,10 +29,11 @@ export function renameQuery(query: string, model: string): string {
 
 /** A query of Azure's as others have it: with a `model`, and without a version of the API. */
 export function usualQuery(query: string): string {
+  if (query === '') return query
   const pairs = query.slice(1).split('&')
     .filter(pair => !/^api-version(?:=|$)/i.test(pair))
     .map(pair => pair.replace(/^deployment=/i, 'model='))
-  return pairs.length === 0 || query === '' ? '' : `?${pairs.join('&')}`
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
 /** Where Google takes a credential, and where Azure does, of WebSockets above all. */

@@ -188,7 +188,11 @@ t.test('a model in the query, which counts at a LiteLLM proxy, with another in t
     t.match(text, /more than once/)
     t.strictSame(seen, [])
     t.equal((await ask(`${path}?model=may&beta=true`, '{"model":"may"}')).status, 200, path)
+    t.equal((await ask(`${path}?model=fast&beta=true`, '{"model":"fast"}')).status, 200, path)
+    t.strictSame(seen, [`${path}?model=real&beta=true {"model":"real"}`], 'renamed in both')
   }
+  t.equal((await ask('/v1beta/models/fast:predict?model=fast', '{}')).status, 200)
+  t.strictSame(seen, ['/v1beta/models/real:predict?model=real {}'])
 })
 
 t.test('a model in the path, with another in the body, which counts at a LiteLLM proxy', async t => {
