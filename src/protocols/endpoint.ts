@@ -125,6 +125,8 @@ const OF_DEPLOYMENTS = new Map<string, Endpoint>(
 )
 
 const OF_A_DEPLOYMENT: Endpoint = { ...other('chat'), modelIn: 'deployment' }
+/** SDKs that have a deployment of their own put it there, too. */
+const BATCH_OF_A_DEPLOYMENT: Endpoint = { ...OF_A_DEPLOYMENT, isBatch: true }
 
 const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
   chat: modelCard('chat'),
@@ -344,7 +346,9 @@ function deployedPath(path: string, plain: string, modelStart: number): Classifi
   }
   const slash = plain.indexOf('/', modelStart)
   const end = slash === -1 ? path.length : slash
-  return end > modelStart ? named(OF_A_DEPLOYMENT, path, modelStart, end) : OTHER.chat
+  if (end === modelStart) return OTHER.chat
+  const isBatch = BATCH_PATH.test(`/v1${plain.slice(end)}`)
+  return named(isBatch ? BATCH_OF_A_DEPLOYMENT : OF_A_DEPLOYMENT, path, modelStart, end)
 }
 
 function cardPath(path: string, prefix: string, endpoint: Endpoint): Classified {

@@ -60,7 +60,6 @@ for (const [name, gateway] of EACH) {
       '/openai/deployments/no/responses',
       '/openai/deployments/no/extensions/chat/completions',
       '/openai/deployments/no/unheardOf',
-      '/openai/deployments/no/batches',
       '/openai/deployments/no',
     ]) {
       const { status, text } = await ask(gateway, path, '{"model":"may"}')
@@ -76,6 +75,13 @@ for (const [name, gateway] of EACH) {
     ]) {
       const { status } = await ask(gateway, path, path.endsWith('batches') ? '{"model":"may"}' : '{}')
       t.equal(status, 403, path)
+      t.equal((await ask(gateway, path, '{}', ANY)).status, 200, path)
+    }
+    for (const path of [
+      '/openai/deployments/may/batches', '/openai/v1/Deployments/may/Batches/',
+      '/openai/deployments/may/batches/1/cancel',
+    ]) {
+      t.equal((await ask(gateway, path, '{"model":"may"}')).status, 403, path)
       t.equal((await ask(gateway, path, '{}', ANY)).status, 200, path)
     }
   })
