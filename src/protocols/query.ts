@@ -1,8 +1,13 @@
 import { oneModel } from './inspect.ts'
 
-/** Azure's realtime sessions, which tell a version of the API too, have another name for it. */
-function modelParams(params: URLSearchParams): readonly string[] {
-  return params.has('api-version') ? ['model', 'deployment'] : ['model']
+/**
+ * The parameters that name the model. Azure's realtime sessions, which tell a version of the API too, have
+ * another name for it; Azure takes letters in any case.
+ */
+function modelParams(params: URLSearchParams): (name: string) => boolean {
+  const isVersioned = params.keys().some(name => name.toLowerCase() === 'api-version')
+  const pattern = isVersioned ? /^(?:model|deployment)$/i : /^model$/i
+  return name => pattern.test(name)
 }
 
 /**
@@ -13,17 +18,19 @@ function modelParams(params: URLSearchParams): readonly string[] {
  *   where the name is too long
  */
 export function queryModel(query: string): string | null {
+  if (query === '') return null
   const params = new URLSearchParams(query)
-  return oneModel(modelParams(params).flatMap(name => params.getAll(name)))
+  const isModel = modelParams(params)
+  return oneModel([...params].flatMap(([name, value]) => (isModel(name) ? [value] : [])))
 }
 
 /** Puts another model's name into a query; the order and the bytes of the rest stay. */
 export function renameQuery(query: string, model: string): string {
   if (query === '') return query
-  const params = modelParams(new URLSearchParams(query))
+  const isModel = modelParams(new URLSearchParams(query))
   return query.replace(/(?<=[?&])([^=&]*)=[^&]*/g, (pair, name: string) => {
-    const param = new URLSearchParams(`${name}=`)
-    return params.some(each => param.has(each)) ? `${name}=${encodeURIComponent(model)}` : pair
+    const isNamed = new URLSearchParams(`${name}=`).keys().some(isModel)
+    return isNamed ? `${name}=${encodeURIComponent(model)}` : pair
   })
 }
 

@@ -104,6 +104,8 @@ for (const [name, gateway] of EACH) {
     for (const [query, body, status] of [
       ['&model=no', '{}', 400],
       ['&deployment=no', '{}', 400],
+      ['&Model=no', '{}', 400],
+      ['&Deployment=no', '{}', 400],
       ['', '{"model":"may","Model":"no"}', 400],
       ['', '{"model":"may","models":["no"]}', 403],
       ['', '{"fallbacks":["no"]}', 403],
