@@ -1,11 +1,13 @@
 import type { Identity } from './auth/keyring.ts'
 import { everyTarget } from './config/targets.ts'
-import type { Route } from './config/types.ts'
+import type { Route, Target } from './config/types.ts'
 import { GatewayError } from './errors.ts'
+import { classifyPath } from './protocols/endpoint.ts'
 import type { Classified, Endpoint } from './protocols/endpoint.ts'
 import { oneModel } from './protocols/inspect.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
 import { queryModel } from './protocols/query.ts'
+import { pathThere } from './proxy/address.ts'
 import type { RouteTable } from './routing/table.ts'
 
 /**
@@ -64,9 +66,16 @@ export function notAllowed(model: string, param: string): GatewayError {
  *
  * @throws GatewayError model_not_found, unknown_path
  */
-export function routeFor(routes: RouteTable, path: string, { name }: Endpoint, model: string | null): Route {
+export function routeFor(
+  routes: RouteTable, path: string, classified: Classified, model: string | null,
+): Route {
+  const { name } = classified.endpoint
   const found = routes.match(path, model)
-  if (found) return found
+  if (found) {
+    const isMore = name === 'other' && everyTarget(found).some(target => isMoreAt(target, path, classified))
+    if (isMore) throw unknownPath(path)
+    return found
+  }
   const isServed = routes.servesPath(path)
   if (model !== null && (name !== 'other' || isServed)) {
     throw new GatewayError('model_not_found', `the model '${model}' does not exist on ${path}`, {
@@ -74,6 +83,17 @@ export function routeFor(routes: RouteTable, path: string, { name }: Endpoint, m
     })
   }
   throw unknownPath(path, isServed ? ' to a request that names no model' : '')
+}
+
+/**
+ * Is a path that is not known by name one of the API where that upstream has it: with nothing in the place of
+ * /v1, what stands under /v1/v1? It would go there unmetered, and for another model than was looked at.
+ */
+function isMoreAt({ upstream }: Target, path: string, { endpoint, pathModel }: Classified): boolean {
+  if (upstream.v1 === null) return false
+  const there = classifyPath(pathThere(upstream, path))
+  if (there.endpoint.name !== 'other' || (there.endpoint.isBatch && !endpoint.isBatch)) return true
+  return there.pathModel !== null && there.pathModel !== pathModel
 }
 
 /** @param to whom nothing is served there */

@@ -5,7 +5,7 @@ import { CREDENTIAL_NAME } from './config/secrets.ts'
 import type { Config, Key, Route, Target } from './config/types.ts'
 import { GatewayError, upgradeRequired } from './errors.ts'
 import { isApiPath, isOwn } from './protocols/endpoint.ts'
-import type { Classified, Endpoint } from './protocols/endpoint.ts'
+import type { Classified } from './protocols/endpoint.ts'
 import { locate } from './protocols/locate.ts'
 import { queryModel, renameQuery } from './protocols/query.ts'
 import { renamePath } from './protocols/rename.ts'
@@ -72,7 +72,7 @@ export function explain(config: Config, question: Question): Explanation {
   }
   const steps = routes.trace(target.path, model)
   const targets = steps.at(-1)?.miss === null ? (steps.at(-1)?.route.targets ?? []) : []
-  const refusal = refusalOf(routes, target.path, classified.endpoint, question.key, model)
+  const refusal = refusalOf(routes, target.path, classified, question.key, model)
   const candidates = targets
     .filter(({ upstream }) => classified.endpoint.name !== 'realtime' || upstream.websocket)
     .map(each => destination(each, classified, target.path, target.query, model))
@@ -81,13 +81,14 @@ export function explain(config: Config, question: Question): Explanation {
 
 /** What the pipeline would say of it; null = it is forwarded. */
 function refusalOf(
-  routes: RouteTable, path: string, endpoint: Endpoint, key: Key | null, model: string | null,
+  routes: RouteTable, path: string, classified: Classified, key: Key | null, model: string | null,
 ): GatewayError | null {
+  const { endpoint } = classified
   try {
     if (endpoint.modelRequired && model === null) throw modelRequired()
     const identity = key && identityOf(key, compileGlobs)
     if (identity) checkModel(identity, endpoint, model)
-    const route = routeFor(routes, path, endpoint, model)
+    const route = routeFor(routes, path, classified, model)
     if (identity) checkList(identity, model, route)
     const { targets } = route
     const isOpen = endpoint.name !== 'realtime' || targets.some(({ upstream }) => upstream.websocket)

@@ -188,7 +188,7 @@ export function admit({ identity, model, classified, target, body }: Exchange): 
 
 /** @throws GatewayError model_not_found, unknown_path, model_not_allowed */
 export function route({ routes }: Gateway, { target, classified, model, identity }: Exchange): Route {
-  const found = routeFor(routes, target.path, classified.endpoint, model)
+  const found = routeFor(routes, target.path, classified, model)
   checkList(identity, model, found)
   return found
 }

@@ -39,15 +39,57 @@ models:
   t.equal(await post('/v1beta/models/gemini-x:generateContent', ''), 200, 'only /v1 has another place')
   t.equal(await post('/v1/chat/completions', 'sonar'), 200)
   t.equal(await post('/v1/files', ''), 200)
+  t.equal(await post('/v1/batches', ''), 200)
   t.strictSame(seen, [
     '/eu/api/paas/v4/chat/completions?a=%20b',
     '/eu/api/paas/v4/models/other:generateContent',
     '/eu/v1beta/models/other:generateContent',
     '/chat/completions',
     '/files',
+    '/batches',
   ])
   const row = await gateway.waitForLog(line => line.model === 'glm-1')
   t.match(row, { input_tokens: 3, output_tokens: 4 }, 'and it is metered by the path that the client knows')
+})
+
+t.test('what would be a path of the API there, and is none here, does not go there', async t => {
+  const seen: (string | undefined)[] = []
+  const upstream = await startUpstream(t, async (req, res) => {
+    await bodyOf(req)
+    seen.push(req.url)
+    res.setHeader('content-type', 'application/json').end('{}')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams:
+  bare: { url: "${upstream.url}", v1: / }
+  azure: { url: "${upstream.url}", v1: /openai }
+routes:
+  - { model: a, to: azure }
+  - { model: b, to: bare }
+keys: [{ name: limited, key: ${KEY}, models: [a, b] }]
+`)
+  const post = async (path: string, model: string) => {
+    const res = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model }),
+    })
+    await res.arrayBuffer()
+    return res.status
+  }
+  for (const [path, model] of [
+    ['/v1/openai/deployments/no/chat/completions', 'b'],
+    ['/v1/openai/deployments/no/unheardOf', 'b'],
+    ['/openai/openai/deployments/no/chat/completions', 'b'],
+    ['/v1/v1/chat/completions', 'b'],
+    ['/v1/v1/batches', 'b'],
+    ['/v1/v1beta/models/no:generateContent', 'b'],
+    ['/v1/V1/Chat/Completions/', 'a'],
+  ] as const) t.equal(await post(path, model), 404, path)
+  t.strictSame(seen, [])
+  t.equal(await post('/v1/deployments/a/unheardOf', 'a'), 200)
+  t.equal(await post('/v1/rerank', 'b'), 200)
+  t.strictSame(seen, ['/openai/deployments/a/unheardOf', '/rerank'])
 })
 
 t.test('a WebSocket is opened there too', async t => {
