@@ -23,19 +23,25 @@ const AZURE = /^\/openai(?:\/v1)?(?=\/)/i
  */
 export function locate(raw: string, isNamed: (path: string) => boolean): Located {
   const target = parseTarget(raw)
-  const prefix = AZURE.exec(target.path)?.[0]
-  const located = { target, classified: classifyPath(target.path) }
-  checkSpelling(target.path, located.classified)
-  return prefix === undefined || isNamed(target.path) ? located : asUsual(located, prefix)
+  const { path } = target
+  const prefix = AZURE.exec(path)?.[0]
+  const classified = classifyPath(path)
+  if (prefix === undefined || isNamed(path)) return checked({ target, classified })
+  const query = usualQuery(target.query)
+  const { endpoint: { modelIn, name }, pathModelEnd } = classified
+  if (modelIn === 'deployment' && name !== 'other') {
+    checkSpelling(path, classified)
+    return {
+      target: { ...target, path: `/v1${path.slice(pathModelEnd)}`, query },
+      // The body is to name the model, as it stands in the path no more.
+      classified: { ...classified, pathModelStart: 0, pathModelEnd: 0 },
+    }
+  }
+  const usual = `/v1${path.slice(prefix.length)}`
+  return checked({ target: { ...target, path: usual, query }, classified: classifyPath(usual) })
 }
 
-function asUsual({ target, classified }: Located, prefix: string): Located {
-  const { endpoint: { modelIn, name }, pathModelEnd } = classified
-  const isDeployed = modelIn === 'deployment' && name !== 'other'
-  const path = `/v1${target.path.slice(isDeployed ? pathModelEnd : prefix.length)}`
-  return {
-    target: { ...target, path, query: usualQuery(target.query) },
-    // The body is to name the model, as it stands in the path no more.
-    classified: isDeployed ? { ...classified, pathModelStart: 0, pathModelEnd: 0 } : classifyPath(path),
-  }
+function checked(located: Located): Located {
+  checkSpelling(located.target.path, located.classified)
+  return located
 }

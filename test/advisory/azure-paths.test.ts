@@ -21,7 +21,7 @@ keys:
   - { name: any, key: ${ANY} }
 `
 const ROUTES = `
-  - { model: fast, to: { upstream: up, model: real } }
+  - { model: [fast, org/name], to: { upstream: up, model: real } }
   - { to: up }`
 const start = (more: string) => startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}", websocket: true } }
@@ -134,7 +134,18 @@ t.test('usual: the body names the model, as the path does not any more', async t
   t.equal((await ask(usual, preview, '{"model":"may"}')).status, 200)
   t.strictSame(seen, ['/v1/chat/completions?a=1&b {"model":"may"}'])
   t.equal((await ask(usual, '/openai/deployments/org%2Fname/embeddings', '{}', ANY)).status, 200)
-  t.strictSame(seen, ['/v1/embeddings {"model":"org/name"}'])
+  t.strictSame(seen, ['/v1/embeddings {"model":"real"}'])
+})
+
+t.test("usual: a model's card, whose name may have an escaped slash", async t => {
+  for (const [path, status] of [
+    ['/openai/models/org%2Fname?api-version=1', 200], ['/openai/v1/models/org%2Fname', 200],
+    ['/openai/models%2Forg', 400], ['/openai/v1%2Fmodels/org', 400], ['/openai/files/a%2Fb', 400],
+  ] as const) {
+    const answer = await fetch(usual.url + path, { headers: { 'api-key': ANY } })
+    t.equal(answer.status, status, path)
+    if (status === 200) t.match(await answer.json(), { id: 'org/name' })
+  }
 })
 
 t.test('usual: so does a form', async t => {
