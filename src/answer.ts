@@ -116,7 +116,7 @@ export function answerError(gateway: Gateway, exchange: Exchange, error: Gateway
 function errorShape(exchange: Exchange): ProtocolName {
   const { name, protocol } = exchange.classified.endpoint
   if (name !== 'other' && name !== 'models.list' && name !== 'models.get') return protocol
-  return callerShape(protocol, exchange.req.headers, exchange.target.queryKey !== null)
+  return callerShape(protocol, exchange.req.headers, exchange.target.isGoogles)
 }
 
 /**

@@ -87,7 +87,7 @@ export interface Stoppable {
   stop(reason: GatewayError): void
 }
 
-const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null }
+const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
 
 /** A request from its first byte to its ledger row: each phase of the pipeline fills in its part. */
 export class Exchange {

@@ -67,7 +67,7 @@ function conditions({ health }: Gateway) {
 /** GET /v1/models and its kin: what the presented key may use, in the shape that the caller reads. */
 export function answerModels(gateway: Gateway, exchange: Exchange): void {
   const { classified, identity, req, target } = exchange
-  const shape = callerShape(classified.endpoint.protocol, req.headers, target.queryKey !== null)
+  const shape = callerShape(classified.endpoint.protocol, req.headers, target.isGoogles)
   if (classified.endpoint.name === 'models.list') {
     const models = listedModels(gateway).filter(name => identity.allows(name))
     answerJson(gateway, exchange, 200, modelList(shape, models))

@@ -43,25 +43,40 @@ export function usualQuery(query: string): string {
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-/** Where Google takes a credential, and where Azure does, of WebSockets above all. */
-const KEYS: ReadonlySet<string> = new Set(['key', 'api-key'])
+/** Where Google takes a credential. */
+const GOOGLES = 'key'
+/** Where Azure does, of WebSockets above all. */
+const AZURES = 'api-key'
+
+/** The credential of a query. */
+export interface QueryKey {
+  /** The value of `?key=` or `?api-key=`; null = there is none. */
+  readonly queryKey: string | null
+  /** It came as `?key=`: in Google's place. */
+  readonly isGoogles: boolean
+}
 
 /**
  * Takes the credential out of a query; the order and the bytes of the rest stay.
  *
  * @param query with its question mark, or empty
  */
-export function takeKey(query: string): { query: string; queryKey: string | null } {
-  if (!query.includes('key') && !query.includes('%')) return { query, queryKey: null }
+export function takeKey(query: string): QueryKey & { readonly query: string } {
+  if (!query.includes('key') && !query.includes('%')) return { query, queryKey: null, isGoogles: false }
   let queryKey: string | null = null
+  let isGoogles = false
   const pairs = query.slice(1).split('&')
   const rest = pairs.filter(pair => {
     const equals = pair.indexOf('=')
-    if (!KEYS.has(decode(equals === -1 ? pair : pair.slice(0, equals)))) return true
-    if (equals !== -1) queryKey ??= decode(pair.slice(equals + 1))
+    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
+    if (name !== GOOGLES && name !== AZURES) return true
+    if (equals !== -1 && queryKey === null) {
+      queryKey = decode(pair.slice(equals + 1))
+      isGoogles = name === GOOGLES
+    }
     return false
   })
-  return { query: rest.length > 0 ? `?${rest.join('&')}` : '', queryKey }
+  return { query: rest.length > 0 ? `?${rest.join('&')}` : '', queryKey, isGoogles }
 }
 
 function decode(raw: string): string {

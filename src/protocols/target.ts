@@ -1,14 +1,13 @@
 import { GatewayError } from '../errors.ts'
 import { takeKey } from './query.ts'
+import type { QueryKey } from './query.ts'
 
 /** A request target, normalised: the same strings are routed and forwarded. */
-export interface RequestTarget {
+export interface RequestTarget extends QueryKey {
   /** Starts with one slash; no dot segments, no doubled slashes, no needless escapes, no fragment. */
   readonly path: string
   /** With its question mark, or empty; without the gateway's own key. */
   readonly query: string
-  /** The value of `?key=` or `?api-key=`, where a credential arrives outside of the headers; null = none. */
-  readonly queryKey: string | null
 }
 
 const ABSOLUTE_FORM = /^https?:\/\/(?:[\w.~%-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?]|$)/i
@@ -40,7 +39,7 @@ export function parseTarget(raw: string): RequestTarget {
   if (hash !== -1) throw bad('the request target must not have a fragment')
   const mark = target.indexOf('?')
   const path = normalisePath(mark === -1 ? target : target.slice(0, mark))
-  if (mark === -1) return { path, query: '', queryKey: null }
+  if (mark === -1) return { path, query: '', queryKey: null, isGoogles: false }
   return { path, ...checkedQuery(target.slice(mark)) }
 }
 
@@ -71,7 +70,7 @@ function normalisePath(raw: string): string {
 }
 
 /** The client's query, without its key. */
-function checkedQuery(query: string): { query: string; queryKey: string | null } {
+function checkedQuery(query: string): ReturnType<typeof takeKey> {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i)
     // Above 0xff it is no byte that was sent.

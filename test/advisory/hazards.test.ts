@@ -223,6 +223,10 @@ t.test('hazard: the shape of GET /v1/models depends on the caller', async t => {
   })
   t.match(await ask(`/v1/models?key=${KEY}`, {}), { models: [{}, {}] })
   t.match(await ask('/v1beta/models', {}), { models: [{}, {}] })
+  for (const place of ['/openai/models', '/v1/models']) {
+    t.match(await ask(`${place}?api-version=1&api-key=${KEY}`, {}), { object: 'list' }, "Azure's are OpenAI's")
+  }
+  t.match(await ask('/v1/unheard-of?api-key=wrong', {}), { error: { type: 'invalid_request_error' } })
 })
 
 t.test('hazard: a compressed stream is neither mangled nor mislabelled', async t => {

@@ -36,7 +36,8 @@ t.test('path, query and key are taken apart', async t => {
     ['/v1/models/m:streamGenerateContent', '/v1/models/m:streamGenerateContent', '', null],
   ]
   for (const [raw, path, query, queryKey] of cases) {
-    t.strictSame(parseTarget(raw), { path, query, queryKey }, raw)
+    const isGoogles = queryKey !== null && !raw.includes('api-key=one')
+    t.strictSame(parseTarget(raw), { path, query, queryKey, isGoogles }, raw)
   }
 })
 
