@@ -192,6 +192,8 @@ t.test('two different models: nobody knows which of them the upstream would take
   for (const path of [
     '/v1/realtime?model=m&model=other', '/v1/realtime?model=m&deployment=other&api-version=1',
     '/openai/realtime?model=m&deployment=other',
+    '/openai/deployments/m/realtime?api-version=1&deployment=other',
+    '/v1/deployments/m/responses?model=other',
   ]) {
     const { status, body } = await refusal(t, gateway.url + path)
     t.equal(status, 400, path)
