@@ -114,8 +114,9 @@ const INTERACTIONS = new RegExp(`^/${VERSION}(?:/${PLACE})?/interactions(/|$)`)
 /** Where Gemini's API and Vertex AI speak chat. */
 const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PLACE}/endpoints/openapi)/`)
 
-/** Azure's paths of one model, and all the others that it has. */
-const DEPLOYMENTS = /^\/(?:openai(?:\/v1)?|v1)\/deployments\//
+/** Azure's paths of one model, or OpenAI's of old, which LiteLLM's proxy has still. */
+const DEPLOYMENTS = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
+/** All the others that Azure has. */
 const AT_AZURE = /^\/openai\/(?:v1\/)?/
 
 /** By what stands behind the model. */

@@ -61,6 +61,8 @@ for (const [name, gateway] of EACH) {
       '/openai/deployments/no/extensions/chat/completions',
       '/openai/deployments/no/unheardOf',
       '/openai/deployments/no',
+      '/v1/engines/no/chat/completions',
+      '/openai/engines/no/completions',
     ]) {
       const { status, text } = await ask(gateway, path, '{"model":"may"}')
       t.equal(status, 403, path)
