@@ -7,7 +7,7 @@ import { GatewayError, upgradeRequired } from './errors.ts'
 import { isApiPath, isOwn } from './protocols/endpoint.ts'
 import type { Classified } from './protocols/endpoint.ts'
 import { locate } from './protocols/locate.ts'
-import { queryModel, renameQuery } from './protocols/query.ts'
+import { besideQuery, queryModel, renameQuery } from './protocols/query.ts'
 import { renamePath } from './protocols/rename.ts'
 import { pathThere } from './proxy/address.ts'
 import { headersUp } from './proxy/headers.ts'
@@ -54,14 +54,16 @@ export const WHY: Readonly<Record<Miss, string>> = {
 /**
  * Follows a request through the phases that need no network.
  *
- * @throws GatewayError bad_request_target
+ * @throws GatewayError bad_request_target, model_ambiguous
  */
 export function explain(config: Config, question: Question): Explanation {
   const routes = new RouteTable(config.routes, compileGlobs)
   const { target, classified } = locate(question.path, path => routes.namesPath(path))
   const { modelIn } = classified.endpoint
   const asked = modelIn === 'query' ? queryModel(target.query) : null
-  const model = classified.pathModel ?? (asked || question.model || null)
+  const named = classified.pathModel ?? (asked || question.model || null)
+  const isBesideQuery = named !== null && (modelIn === 'body' || modelIn === 'deployment')
+  const model = isBesideQuery ? besideQuery(named, target.query) : named
   if (isOwn(classified.endpoint)) {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }

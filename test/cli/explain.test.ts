@@ -121,6 +121,18 @@ auth: open
   }
 })
 
+t.test('of two models nobody knows which would count, as in a request', async t => {
+  const file = join(t.testdir({
+    'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',
+  }), 'gateway.yaml')
+  for (const path of ['/openai/deployments/m/embeddings', '/v1/embeddings', '/v1/realtime']) {
+    const more = path === '/v1/realtime' ? '&model=m' : ''
+    const { stderr, code } = await gateway(['explain', '-c', file, '-p', `${path}?model=n${more}`, '-m', 'm'])
+    t.equal(code, 2, path)
+    t.match(stderr, "'model' is given more than once")
+  }
+})
+
 t.test('an empty model is none, as in a request', async t => {
   const file = join(t.testdir({
     'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',
