@@ -4,11 +4,11 @@ import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { BodyKind, Endpoint } from './protocols/endpoint.ts'
 import {
-  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, oneModel, opaqueBody,
+  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
 } from './protocols/inspect.ts'
 import type { BodyFormat, InspectedBody } from './protocols/inspect.ts'
 import type { JsonScan } from './protocols/json-scan.ts'
-import { queryModel } from './protocols/query.ts'
+import { besideQuery, queryModel } from './protocols/query.ts'
 import { decodeBody, hasBody, readBody } from './proxy/body.ts'
 import { contentCoding } from './proxy/head.ts'
 
@@ -114,11 +114,4 @@ function modelOf(exchange: Exchange): string | null {
     case 'none':
       return null
   }
-}
-
-/** Some read it from the query (LiteLLM's proxy on every path): nobody knows which of two would count. */
-function besideQuery(model: string, query: string): string {
-  const other = query === '' ? null : queryModel(query)
-  if (other !== null) oneModel([model, other])
-  return model
 }

@@ -24,6 +24,18 @@ export function queryModel(query: string): string | null {
   return oneModel([...params].flatMap(([name, value]) => (isModel(name) ? [value] : [])))
 }
 
+/**
+ * The model that is named elsewhere. Some read it from the query (LiteLLM's proxy on every path): nobody knows
+ * which of two would count.
+ *
+ * @throws GatewayError model_ambiguous
+ */
+export function besideQuery(model: string, query: string): string {
+  const other = query === '' ? null : queryModel(query)
+  if (other !== null) oneModel([model, other])
+  return model
+}
+
 /** Puts another model's name into a query; the order and the bytes of the rest stay. */
 export function renameQuery(query: string, model: string): string {
   if (query === '') return query
