@@ -51,26 +51,26 @@ export function mendHttp2Streams(): void {
 
 function connectTolerant(...[authority, options, listener]: Parameters<typeof connect>) {
   const session = connect(authority, { ...TOLERANT, ...options }, listener)
-  session.request = requestWithoutEndingSpace as typeof session.request
+  session.request = requestTolerant as typeof session.request
   return session
 }
 
 /** @param headers undici's own, made for this request */
-function requestWithoutEndingSpace(
+function requestTolerant(
   this: ClientHttp2Session, headers: OutgoingHttpHeaders, options?: ClientSessionRequestOptions,
 ): ClientHttp2Stream {
   const { request } = Object.getPrototypeOf(this) as ClientHttp2Session
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string') headers[name] = withoutEndingSpace(value)
   }
-  return request.call(this, headers, options)
+  return request.call(this, headers, options).once('end', giveUpRest)
 }
 
 function mend(message: unknown): void {
   const { stream } = message as { stream: ClientHttp2Stream }
   stream.close = cancel
   stream.push = pushUpToEnd
-  stream.on('response', ignoreTrailers).once('end', giveUpRest)
+  stream.on('response', ignoreTrailers)
 }
 
 function cancel(this: ClientHttp2Stream, code: number = NGHTTP2_CANCEL, callback?: () => void): void {
