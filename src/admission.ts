@@ -6,7 +6,7 @@ import { classifyPath } from './protocols/endpoint.ts'
 import type { Classified, Endpoint } from './protocols/endpoint.ts'
 import { oneModel } from './protocols/inspect.ts'
 import type { InspectedBody } from './protocols/inspect.ts'
-import { queryModel } from './protocols/query.ts'
+import { besideQuery } from './protocols/query.ts'
 import { pathThere } from './proxy/address.ts'
 import type { RouteTable } from './routing/table.ts'
 
@@ -48,8 +48,7 @@ export function checkBesidePath(
   { endpoint, pathModel }: Classified, query: string, body: InspectedBody | null,
 ): void {
   if (pathModel === null) return
-  const asked = query === '' ? null : queryModel(query)
-  if (asked !== null) oneModel([pathModel, asked])
+  besideQuery(pathModel, query)
   const other = body?.model ?? null
   if (other === null || endpoint.modelIn === 'deployment') return
   const isSame = other.endsWith(pathModel) && RESOURCE.test(other.slice(0, -pathModel.length))

@@ -31,7 +31,7 @@ export function queryModel(query: string): string | null {
  * @throws GatewayError model_ambiguous
  */
 export function besideQuery(model: string, query: string): string {
-  const other = query === '' ? null : queryModel(query)
+  const other = queryModel(query)
   if (other !== null) oneModel([model, other])
   return model
 }
