@@ -24,8 +24,9 @@ export function pricesWrites(quoted: QuotedPrice): boolean {
 }
 
 /** Of every service tier. */
-function pricesOf({ price, serviceTiers }: QuotedPrice): Price[] {
-  return [price, ...Array.from(serviceTiers?.values() ?? [], tier => tier.price)]
+function pricesOf({ price, serviceTiers }: QuotedPrice): readonly Price[] {
+  // Asked twice for each request, and almost none has tiers.
+  return serviceTiers ? [price, ...Array.from(serviceTiers.values(), tier => tier.price)] : [price]
 }
 
 function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
@@ -37,7 +38,13 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
  * tier it is going to be served; null = nobody knows.
  */
 export function dearest(usages: readonly Usage[], quoted: QuotedPrice): bigint | null {
-  const prices = pricesOf(quoted)
-  const costs = usages.flatMap(usage => prices.map(price => ceiling(usage, price)))
-  return costs.reduce((a, b) => (a === null || b === null || b <= a ? a : b))
+  let most = 0n
+  for (const price of pricesOf(quoted)) {
+    for (const usage of usages) {
+      const cost = ceiling(usage, price)
+      if (cost === null) return null
+      if (cost > most) most = cost
+    }
+  }
+  return most
 }
