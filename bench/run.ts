@@ -8,7 +8,7 @@ import { join } from 'node:path'
 
 const ALL = [
   'start', 'bodies', 'close', 'garbage', 'keys', 'routes', 'crowd', 'limits', 'ledger', 'meter', 'scan',
-  'sse', 'latency', 'clicks', 'concurrency', 'proxy', 'streams', 'workers',
+  'sse', 'large-reload', 'latency', 'clicks', 'concurrency', 'proxy', 'streams', 'workers',
 ]
 const names = process.argv.length > 2 ? process.argv.slice(2) : ALL
 const failed = names.filter(name => {

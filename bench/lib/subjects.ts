@@ -42,6 +42,8 @@ export interface GatewayOptions {
   readonly name?: string
   /** Lines of YAML that stand in the place of the one route. */
   readonly routes?: string
+  /** Further entries of `keys`, in lines of YAML. */
+  readonly keys?: string
   /** Further keys of `server`, in YAML. */
   readonly server?: string
   /** Further top-level keys, in YAML. */
@@ -72,6 +74,7 @@ keys:
       tokens_per_minute: 100000000000
       concurrent: 10000
       budget: { usd: 1000000, per: month }
+${options.keys ?? ''}
 ledger: { file: ${options.ledger ?? 'gateway.db'} }
 ${options.also ?? ''}
 `)

@@ -2,8 +2,9 @@ import { flushCompileCache } from 'node:module'
 import { Command } from 'commander'
 import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
+import { loadApart } from '../config/apart.ts'
 import { atStart, startedWith } from '../config/at-start.ts'
-import { loadConfig, namedFiles } from '../config/load.ts'
+import { namedFiles } from '../config/load.ts'
 import type { Loaded } from '../config/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
 import { UnreadableError, readText } from '../config/read.ts'
@@ -89,8 +90,8 @@ async function serve(options: Options, command: Command): Promise<void> {
   const gateway = await start(loaded, log, line, command)
   let inForce = loaded.config
   const reloadNow = async (): Promise<void> => {
-    const { applied } = await gateway.reload(() => {
-      const again = loadAgain(file, watched)
+    const { applied } = await gateway.reload(async () => {
+      const again = await loadAgain(file, watched)
       inForce = again.config
       return again
     })
@@ -153,9 +154,9 @@ function textOf(file: string): string | null {
 }
 
 /** What the file says now. What it names is watched too, even where that is missing or wrong as yet. */
-function loadAgain(file: string, watched: FileWatch | null): Loaded {
+async function loadAgain(file: string, watched: FileWatch | null): Promise<Loaded> {
   try {
-    const again = loadConfig(file, process.env)
+    const again = await loadApart(file)
     watched?.watch([file, ...namedFiles(again.config)])
     return again
   } catch (error) {

@@ -23,6 +23,9 @@ export interface ReloaderOptions {
   certify(certificate: Certificate): void
 }
 
+/** Raises ConfigError when there is nothing to put in force. */
+export type Load = () => Promise<Loaded>
+
 /** Milliseconds that a new budget waits for the ledger to be up to date. */
 const LEDGER_PATIENCE = 1_000
 
@@ -37,7 +40,7 @@ export class Reloader {
   readonly #started: Config
   #gateway: Gateway
   #last: Promise<unknown> = Promise.resolve()
-  #next: { load: () => Loaded; readonly done: Promise<Reloaded> } | null = null
+  #next: { load: Load; readonly done: Promise<Reloaded> } | null = null
 
   constructor(options: ReloaderOptions) {
     this.#options = options
@@ -54,15 +57,14 @@ export class Reloader {
   /**
    * Loads a configuration and puts it in force. One at a time; those that are
    * asked for while one is under way are one.
-   *
-   * @param load raises ConfigError when there is nothing to put in force
    */
-  reload(load: () => Loaded): Promise<Reloaded> {
+  reload(load: Load): Promise<Reloaded> {
     if (this.#next !== null) {
       this.#next.load = load
       return this.#next.done
     }
-    const done = this.#last.then(settle).then(() => {
+    // A turn of the event loop, in which a storm of signals becomes one.
+    const done = this.#last.then(turn).then(() => {
       const next = this.#next
       this.#next = null
       return this.#run(next?.load ?? load)
@@ -72,11 +74,13 @@ export class Reloader {
     return done
   }
 
-  async #run(load: () => Loaded): Promise<Reloaded> {
+  async #run(load: Load): Promise<Reloaded> {
     const { log, lasting } = this.#gateway
     if (lasting.draining || lasting.handingOver) return this.#tooLate()
     try {
-      const { config, warnings } = load()
+      const { config, warnings } = await load()
+      // To take thousands of keys over from the thread that read them is a step, and what follows is another.
+      await turn()
       const certificate = readCertificate(config.server.tls)
       const simulatorSocket = await this.#options.simulatorFor(config)
       if (newBudgets(config, this.#gateway).length > 0) await upToDate(this.#gateway)
@@ -124,8 +128,8 @@ export class Reloader {
   }
 }
 
-/** A turn of the event loop, in which a storm of signals becomes one. */
-function settle(): Promise<void> {
+/** Everybody else's turn. */
+function turn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
 

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { systemClock } from '../clock.ts'
-import type { Loaded } from '../config/load.ts'
 import type { Address, Config } from '../config/types.ts'
 import { GatewayError, overloaded } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
@@ -18,7 +17,7 @@ import type { Certificate, Listener } from './listener.ts'
 import { answerMalformed, answerRaw } from './malformed.ts'
 import { warnOfResets } from './port-sharing.ts'
 import { Reloader, readCertificate } from './reload.ts'
-import type { Reloaded } from './reload.ts'
+import type { Load, Reloaded } from './reload.ts'
 import { startSimulator } from './simulator.ts'
 import type { RunningSimulator } from './simulator.ts'
 
@@ -33,7 +32,7 @@ export interface RunningGateway extends Ending {
    * Puts another configuration in force, as a whole or not at all. Exchanges
    * keep the one that they began with.
    */
-  reload(load: () => Loaded): Promise<Reloaded>
+  reload(load: Load): Promise<Reloaded>
   /**
    * Called where an error was thrown past everybody: ends the exchange in whose
    * course that was.

@@ -60,7 +60,7 @@ export async function startTestGateway(
     file,
     change: yaml => {
       if (yaml !== undefined) writeFileSync(file, completed(yaml))
-      return gateway.reload(() => loadConfig(file, env))
+      return gateway.reload(async () => loadConfig(file, env))
     },
     waitForLog: like => {
       const before = logged.find(like)

@@ -1,0 +1,21 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { loadConfig } from './load.ts'
+import { pack } from './parcel.ts'
+import type { Parcel } from './parcel.ts'
+import { ConfigError } from './problem.ts'
+
+/** The loading thread; apart.ts starts it with the file's path, and is sent its Parcel. */
+
+const port = parentPort
+if (port === null) throw new Error('to be started as a thread')
+
+port.postMessage(parcel(workerData as string))
+
+function parcel(file: string): Parcel {
+  try {
+    return pack(loadConfig(file, process.env))
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return { problems: error.problems, files: error.files }
+  }
+}
