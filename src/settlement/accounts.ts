@@ -96,10 +96,13 @@ interface Budgeting {
  * before: nobody has counted what it counts.
  */
 export function newlyBudgeted(before: Budgeting, after: Budgeting): LimitedKey[] {
-  const known = new Map(before.keys.map(key => [key.name, periodsOf(key.limits, before.limits)]))
+  const known = new Map(before.keys.map(key => [key.name, key]))
   return after.keys.filter(({ name, limits }) => {
-    const had = known.get(name) ?? []
-    return periodsOf(limits, after.limits).some(period => !had.includes(period))
+    const periods = periodsOf(limits, after.limits)
+    if (periods.length === 0) return false
+    const key = known.get(name)
+    const had = key ? periodsOf(key.limits, before.limits) : []
+    return periods.some(period => !had.includes(period))
   })
 }
 
