@@ -14,6 +14,7 @@ const ERROR = Buffer.from('error')
 const CHOICES = Buffer.from('choices')
 const BASE_RESP = Buffer.from('base_resp')
 const STATUS = Buffer.from('status')
+const BACKGROUND = Buffer.from('background')
 const DATA = Buffer.from('data')
 const DURATION = Buffer.from('duration')
 
@@ -86,6 +87,11 @@ function firstTellsError(cursor: JsonCursor): boolean {
 export function isReceipt(body: Buffer): boolean {
   const status = member(new JsonCursor(withoutMark(body)), STATUS)
   return status === 'queued' || status === 'in_progress'
+}
+
+/** Does a request ask for one that is made in the background, whoever waits for it? */
+export function asksForBackground(request: Buffer): boolean {
+  return member(new JsonCursor(withoutMark(request)), BACKGROUND) === true
 }
 
 /** What is made of the value that the cursor is at, which is passed; undefined = nothing. */

@@ -1,5 +1,5 @@
 import type { EndpointName } from '../protocols/names.ts'
-import { isErrorBody, isReceipt, readBodyUsage } from './body.ts'
+import { asksForBackground, isErrorBody, isReceipt, readBodyUsage } from './body.ts'
 import type { InputEstimate } from './conversation.ts'
 import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
@@ -147,7 +147,9 @@ class Settlement {
   readonly #counter: TokenCounter
   readonly #reading: Reading | null
   readonly #reported: Usage
-  /** To its proper end, without an error of the protocol's own. */
+  /** With an error of the protocol's own. */
+  readonly #failed: boolean
+  /** To its proper end, without such an error. */
   readonly #whole: boolean
   readonly #generated: boolean
   /** Who counted what is billed. */
@@ -165,7 +167,8 @@ class Settlement {
     this.#reported = meter ? toldBy(meter, this.#reading) : (this.#reading?.usage ?? blankUsage())
     const { inputTokens, outputTokens } = this.#reported
     const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
-    this.#whole = end === 'complete' && !meter?.sawError && !onlyError
+    this.#failed = meter?.sawError === true || onlyError
+    this.#whole = end === 'complete' && !this.#failed
     if (answer?.kind === 'none') this.#generated = answer.delivered
     else this.#generated = body ? body.length > 0 && !onlyError : meter !== null && this.#didGenerate(meter)
   }
@@ -176,6 +179,7 @@ class Settlement {
   }
 
   settle(): Settled | Promise<Settled> {
+    if (this.#goesOn) return this.#withInput().then(usage => this.#settled({ ...usage, outputTokens: null }))
     if (!this.#whole && !this.#generated) {
       if (this.#input.end !== 'client_gone') return free()
       // Figures of the upstream's own are no estimate: it has begun, and will send its bill.
@@ -185,6 +189,14 @@ class Settlement {
     if (!this.#toldAll) return this.#usage().then(usage => this.#settled(usage))
     this.#reports = true
     return this.#settled(this.#reported)
+  }
+
+  /** It was asked for in the background, and not to its end: its upstream goes on with it, nobody knows how far. */
+  get #goesOn(): boolean {
+    const { endpoint, answer, request } = this.#input
+    if (this.#whole || this.#failed || !isMadeInBackground(endpoint)) return false
+    if (answer?.kind === 'stream' && answer.meter.terminated === true) return false
+    return request !== null && asksForBackground(request)
   }
 
   /** Is there nothing to count? That is the usual case. */
@@ -305,7 +317,7 @@ class Settlement {
     if (answer?.kind !== 'body') return null
     // Of a body that was cut no JSON is left to find the text in.
     const { body } = answer
-    if ((endpoint === 'responses' || endpoint === 'interactions') && isReceipt(body)) return null
+    if (isMadeInBackground(endpoint) && isReceipt(body)) return null
     const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTokens(body)
     if (outputTokens === null) return null
     this.#estimates = true
@@ -324,6 +336,11 @@ class Settlement {
 }
 
 type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
+
+/** Can it be asked of the endpoint that its answer is made whoever waits for it? */
+function isMadeInBackground(endpoint: EndpointName): boolean {
+  return endpoint === 'responses' || endpoint === 'interactions'
+}
 
 /** Nothing is to be paid. */
 export function free(): Settled {
