@@ -224,6 +224,11 @@ export function asksForEvents({ stream, classified, target }: Exchange): boolean
   return new URLSearchParams(target.query).get('alt') === 'sse'
 }
 
+/** Does it fetch what is there, rather than ask a model for it? */
+export function isRead({ req, model }: Exchange): boolean {
+  return model === null && (req.method === 'GET' || req.method === 'HEAD')
+}
+
 /** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */
 export function isUntold({ stream }: Exchange, { contentType }: AnswerHead): boolean {
   return stream && contentType === ''

@@ -1,5 +1,5 @@
 import { decoded, legible } from '../decoded.ts'
-import { isUntold, masksOf } from '../exchange.ts'
+import { isRead, isUntold, masksOf } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import { readBodyUsage } from '../metering/body.ts'
@@ -42,6 +42,8 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
 
 function observeAll(gateway: Gateway, exchange: Exchange, head: AnswerHead): Observer | null {
   const endpoint = exchange.classified.endpoint.name
+  // What is only fetched was paid for when it was made, also where it comes as a stream.
+  if (!isMetered(endpoint) && isRead(exchange)) return null
   if (isEventStream(head) || endpoint === 'generate.stream' || isUntold(exchange, head)) {
     // Compressed against our asking, its bytes pass unread.
     if (head.coding !== null) return collectNothing(exchange)

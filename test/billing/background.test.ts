@@ -73,6 +73,16 @@ t.test('a client that leaves the stream of one: what it costs nobody knows', asy
   })
 })
 
+t.test('to take the stream of one up again costs nothing', async t => {
+  const { client, drain } = await setUp(t, 'wait')
+  const types: string[] = []
+  for await (const { type } of await client.responses.retrieve('resp_1', { stream: true, starting_after: 1 })) {
+    types.push(type)
+  }
+  t.strictSame(types, REST.map(({ type }) => type))
+  t.match(rowOf(await drain(), 'other'), { end: 'complete', source: 'none', costPico: 0n })
+})
+
 t.test('a client that leaves before there is an answer: the same', async t => {
   const asked = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, req => void bodyOf(req).then(() => asked.resolve()))
