@@ -229,6 +229,15 @@ export function isRead({ req, model }: Exchange): boolean {
   return model === null && (req.method === 'GET' || req.method === 'HEAD')
 }
 
+const BATCHES = /\/batches\/?(?:;[^/]*)?$/i
+
+/** Does it ask a model, or several, for something, as far as its path and its body tell? */
+export function asksAModel({ req, classified, model, target }: Exchange): boolean {
+  if (model !== null) return true
+  // Which ones a batch asks stands in the requests that it is made of.
+  return classified.endpoint.isBatch === true && req.method === 'POST' && BATCHES.test(target.path)
+}
+
 /** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */
 export function isUntold({ stream }: Exchange, { contentType }: AnswerHead): boolean {
   return stream && contentType === ''

@@ -1,5 +1,5 @@
 import { decoded, legible } from '../decoded.ts'
-import { isRead, isUntold, masksOf } from '../exchange.ts'
+import { asksAModel, isRead, isUntold, masksOf } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts'
 import { readBodyUsage } from '../metering/body.ts'
@@ -52,8 +52,8 @@ function observeAll(gateway: Gateway, exchange: Exchange, head: AnswerHead): Obs
     exchange.answer = { kind: 'stream', meter }
     return new StreamObserver(gateway, exchange, meter)
   }
-  // What an unknown path used nobody can tell: where it named a model, its cost is unknown, not nothing.
-  if (!isMetered(endpoint)) return exchange.model === null ? null : collectNothing(exchange)
+  // What an unknown path used nobody can tell: where it asked a model, its cost is unknown, not nothing.
+  if (!isMetered(endpoint)) return asksAModel(exchange) ? collectNothing(exchange) : null
   // What can only be JSON is read as such whatever it is called, as the client does too.
   if (!head.contentType.includes('json') && !speaksJson(endpoint)) return collectNothing(exchange)
   exchange.answerEncoding = head.coding

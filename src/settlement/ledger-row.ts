@@ -1,4 +1,5 @@
 import type { GatewayError } from '../errors.ts'
+import { asksAModel } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import { toldError } from '../forwarding/told-error.ts'
 import type { End, LedgerRow } from '../ledger/row.ts'
@@ -34,11 +35,11 @@ export function draftRow(exchange: Exchange): LedgerRow {
 }
 
 /** Does it ask for something that costs nothing, such as to count tokens? */
-function isFree({ classified, model }: Exchange): boolean {
-  const { endpoint } = classified
+function isFree(exchange: Exchange): boolean {
+  const { endpoint } = exchange.classified
   const { name } = endpoint
   // What is asked for over a WebSocket is said inside.
-  return !isMetered(name) && !isSession(endpoint) && (model === null || !isUnmetered(name))
+  return !isMetered(name) && !isSession(endpoint) && !(asksAModel(exchange) && isUnmetered(name))
 }
 
 /** What the answers used that broke so far, for the client: to be called when it is told. */

@@ -1,0 +1,36 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import t from 'tap'
+import { KEY } from '../support/gateway.ts'
+import { bodyOf, startUpstream } from '../support/upstream.ts'
+import { openBooks, priced } from './books.ts'
+
+t.test('what a batch costs nobody knows; to ask after it, and to stop it, is free', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end('{"id":"batch_1"}'))
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+${priced('m')}`)
+  const { url } = books.gateway
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0 })
+  const anthropic = new Anthropic({ baseURL: url, apiKey: KEY, maxRetries: 0 })
+  const ids = new Map<string, string>()
+  const asked = async (what: string, request: { asResponse(): Promise<Response> }): Promise<void> => {
+    const { headers } = await request.asResponse()
+    ids.set(what, headers.get('x-gateway-request-id') ?? '')
+  }
+  const batch = { input_file_id: 'f', endpoint: '/v1/responses', completion_window: '24h' } as const
+  const params = { model: 'm', max_tokens: 9, messages: [{ role: 'user' as const, content: 'hello' }] }
+  await asked('made', openai.batches.create(batch))
+  await asked('made of messages', anthropic.messages.batches.create({ requests: [{ custom_id: '1', params }] }))
+  await asked('asked after', openai.batches.retrieve('batch_1'))
+  await asked('listed', anthropic.get('/v1/messages/batches'))
+  await asked('stopped', openai.batches.cancel('batch_1'))
+  await asked('stopped of messages', anthropic.messages.batches.cancel('batch_1'))
+  const rows = await books.drain()
+  for (const [what, id] of ids) {
+    t.match(rows.get(id), { status: 200, costPico: what.startsWith('made') ? null : 0n }, what)
+  }
+})
