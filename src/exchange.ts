@@ -229,13 +229,19 @@ export function isRead({ req, model }: Exchange): boolean {
   return model === null && (req.method === 'GET' || req.method === 'HEAD')
 }
 
-const BATCHES = /\/batches\/?(?:;[^/]*)?$/i
+/**
+ * Paths of OpenAI's API, and a batch's, that ask a model which need not be named: it has a default, or stands
+ * in a file, with an assistant or in a session.
+ */
+const ASKING = new RegExp(
+  '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
+  + '|submit_tool_outputs|realtime/calls)/?(?:;[^/]*)?$',
+  'i',
+)
 
-/** Does it ask a model, or several, for something, as far as its path and its body tell? */
-export function asksAModel({ req, classified, model, target }: Exchange): boolean {
-  if (model !== null) return true
-  // Which ones a batch asks stands in the requests that it is made of.
-  return classified.endpoint.isBatch === true && req.method === 'POST' && BATCHES.test(target.path)
+/** Does it ask a model for something, as far as its body and its path tell? */
+export function asksAModel({ req, model, target }: Exchange): boolean {
+  return model !== null || (req.method === 'POST' && ASKING.test(target.path))
 }
 
 /** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */

@@ -34,3 +34,32 @@ ${priced('m')}`)
     t.match(rows.get(id), { status: 200, costPico: what.startsWith('made') ? null : 0n }, what)
   }
 })
+
+t.test('nor what a model makes that need not be named', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end('{"id":"made"}'))
+  })
+  const books = await openBooks(t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]`)
+  const client = new OpenAI({ baseURL: `${books.gateway.url}/v1`, apiKey: KEY, maxRetries: 0 })
+  const file = new File(['bytes'], 'a.png', { type: 'image/png' })
+  const { beta: { threads }, videos } = client
+  const runs = [
+    ['a picture', client.images.createVariation({ image: file })],
+    ['a video', videos.create({ prompt: 'rain' })],
+    ['a video of a video', videos.remix('video_1', { prompt: 'snow' })],
+    ['a run', threads.runs.create('thread_1', { assistant_id: 'asst_1' })],
+    ['a thread and its run', threads.createAndRun({ assistant_id: 'asst_1' })],
+    ['a file', client.files.create({ file, purpose: 'batch' })],
+    ['a thread', threads.create()],
+    ['a video that is asked after', videos.retrieve('video_1')],
+  ] as const
+  const free = new Set<string>(['a file', 'a thread', 'a video that is asked after'])
+  const ids = new Map<string, string>()
+  for (const [what, request] of runs) {
+    ids.set(what, (await request.asResponse()).headers.get('x-gateway-request-id') ?? '')
+  }
+  const rows = await books.drain()
+  for (const [what, id] of ids) {
+    t.match(rows.get(id), { endpoint: 'other', status: 200, costPico: free.has(what) ? 0n : null }, what)
+  }
+})
