@@ -39,7 +39,7 @@ export interface Settled {
   readonly billed: boolean
   /** The upstream reported nonsense; the figures concerned were counted instead, or are null. */
   readonly suspect: boolean
-  /** Text was generated that passed unread, so that nobody knows how much. */
+  /** Something was made that passed unread, or nobody told of all of it: nobody knows how much. */
   readonly unread: boolean
   /** Absent: all of it is of the model that was asked. */
   readonly makers?: Makers
@@ -222,9 +222,17 @@ class Settlement {
       source: this.#source,
       billed: true,
       suspect: this.#reading?.suspect ?? false,
-      unread: this.#shape === 'text' && usage.outputTokens === null,
+      unread: this.#isUnread(usage),
       ...makers && { makers },
     }
+  }
+
+  /** Of what a picture, or sound that was heard, comes to in tokens only the proper end tells. */
+  #isUnread({ inputTokens, outputTokens, seconds }: Usage): boolean {
+    if (this.#shape === 'text') return outputTokens === null
+    if (this.#whole) return false
+    if (this.#shape === 'transcript') return (inputTokens ?? seconds) === null
+    return this.#shape === 'images' && outputTokens === null
   }
 
   get #source(): Settled['source'] {

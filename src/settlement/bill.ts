@@ -63,9 +63,9 @@ export function billForAll(
   return joinBills([bill, ...others].map(bill => ({ record: undefined, bill })))
 }
 
-/** What was read has a cost; but where text passed unread that is paid for, it is not all. */
+/** What was read has a cost; but where something passed unread that is paid for, it is not all. */
 function costOf({ usage, unread }: Settled, price: Price | null): bigint | null {
-  return unread && price?.output !== undefined ? null : cost(usage, price)
+  return unread && (price?.output ?? price?.outputImage) !== undefined ? null : cost(usage, price)
 }
 
 /** The bill of an answer to which several attempts contributed; each one's share is noted in its record. */
