@@ -34,11 +34,17 @@ export class Followed implements Observer {
       if (wasWell && flaw !== null) queueMicrotask(() => this.#onFlaw(flawError(flaw.kind)))
       return out
     },
-    end: (): Buffer => {
-      const rest = this.#pass(this.#events.end())
-      const late = this.#show(this.#inner.filter?.end() ?? NOTHING)
-      return Buffer.concat([rest, late, this.#joiner.end()])
-    },
+    end: (): Buffer => this.#last(this.#events.end()),
+  }
+
+  /**
+   * The stream broke.
+   *
+   * @param wants asked of what its last event says, where that lacks line ends alone
+   * @returns that event as the client gets it; nothing where there is none, or it is not wanted
+   */
+  broken(wants: (data: string) => boolean): Buffer {
+    return this.#last(this.#events.end(wants))
   }
 
   get terminated(): boolean | null {
@@ -59,6 +65,12 @@ export class Followed implements Observer {
 
   #pass(events: Buffer): Buffer {
     return this.#show(this.#inner.filter?.push(events) ?? events)
+  }
+
+  #last(events: Buffer): Buffer {
+    const rest = this.#pass(events)
+    const late = this.#show(this.#inner.filter?.end() ?? NOTHING)
+    return Buffer.concat([rest, late, this.#joiner.end()])
   }
 
   #show(events: Buffer): Buffer {

@@ -208,7 +208,7 @@ class Forwarding implements RelayHost, Stoppable {
     }
     const rescue = this.#rescue
     if (rescue === null) return false
-    const { standing } = rescue
+    const standing = rescue.stand()
     if (standing.can === 'finish') {
       this.#unfinished = error
       this.#exchange.madeWhole = true

@@ -15,6 +15,8 @@ import type { OnFlaw } from './followed.ts'
 import { roomFor } from './observe.ts'
 import { WholeEvents } from './whole-events.ts'
 
+const NOTHING = Buffer.alloc(0)
+
 /**
  * Follows the client's stream, so that where it breaks another candidate can go
  * on with it (`resume: continue`). It goes through these once for each attempt:
@@ -22,7 +24,7 @@ import { WholeEvents } from './whole-events.ts'
  *   1. `begin` as the attempt does, with `edits` in its request;
  *   2. `follow` the answer that comes of it;
  *   3. `interrupted` awaits its end;
- *   4. where it breaks, `standing` tells what can be done, and `goOn` has it done.
+ *   4. where it breaks, `stand` tells what can be done, and `goOn` has it done.
  */
 export class Rescue {
   readonly #gateway: Gateway
@@ -31,6 +33,7 @@ export class Rescue {
   /** A string tells why nobody could go on, whatever comes. */
   readonly #resumption: Resumption | string
   #events: WholeEvents | null = null
+  #followed: Followed | null = null
   /** What the client gets is no stream that can be followed: nobody knows where it stands. */
   #isUnread = false
   #broke: GatewayError | null = null
@@ -75,7 +78,8 @@ export class Rescue {
     const events = new WholeEvents(this.#before !== null, roomFor(this.#gateway, this.#exchange))
     this.#events = events
     const joiner = this.#before ? resumption.join(this.#before) : noted(resumption, events)
-    return new Followed(inner, events, joiner, this.#onFlaw)
+    this.#followed = new Followed(inner, events, joiner, this.#onFlaw)
+    return this.#followed
   }
 
   /**
@@ -87,12 +91,16 @@ export class Rescue {
     return this.#interruption ? Promise.race([done, this.#interruption.promise]) : done
   }
 
-  /** What can be done for the client where its stream breaks now. */
-  get standing(): Standing {
-    if (typeof this.#resumption === 'string') return { can: 'nothing', reason: this.#resumption }
+  /** The stream broke: what can be done for its client. To be asked once. */
+  stand(): Standing {
+    const resumption = this.#resumption
+    if (typeof resumption === 'string') return { can: 'nothing', reason: resumption }
     if (this.#isUnread) return { can: 'nothing', reason: 'the stream cannot be read' }
     if (this.#events?.overflowed) return { can: 'nothing', reason: 'an event is too long to be kept' }
-    return this.#resumption.standing
+    // Of any other event somebody else has more to say, and may say that too.
+    const last = this.#followed?.broken(data => resumption.saysLast(data)) ?? NOTHING
+    const { standing } = resumption
+    return standing.can === 'finish' ? { ...standing, rest: Buffer.concat([last, standing.rest]) } : standing
   }
 
   /**
@@ -115,8 +123,6 @@ export class Rescue {
     return flaw?.kind === 'error' ? flaw.bytes.toString('utf8') : null
   }
 }
-
-const NOTHING = Buffer.alloc(0)
 
 /** A first answer passes as it is; one that goes on with another is translated. */
 function noted(resumption: Resumption, events: WholeEvents): Joiner {

@@ -1,6 +1,6 @@
 import { Room } from '../metering/room.ts'
 import type { TakeRoom } from '../metering/room.ts'
-import { MAX_EVENT, SseReader, dataOf } from '../metering/sse.ts'
+import { MAX_EVENT, SseReader, dataOf, missingLineEnds } from '../metering/sse.ts'
 import type { SseEvent } from '../metering/sse.ts'
 import { Pieces } from '../proxy/pieces.ts'
 import { kindOf, looksLikeData, parsed } from './stream-event.ts'
@@ -32,8 +32,9 @@ export class WholeEvents {
   /** Where in the stream the held bytes begin, and where the flaw stands. */
   #offset = 0
   #found: Found | null = null
-  /** The end of the stream has cut an event in two. */
-  #isHalf = false
+  /** What stands at the end of the stream is half of an event, or not wanted. */
+  #isLeftOut = false
+  #wants: ((data: string) => boolean) | null = null
   readonly #reader: SseReader
 
   /**
@@ -100,8 +101,9 @@ export class WholeEvents {
   }
 
   #look(event: SseEvent): void {
-    if (!event.terminated) this.#isHalf = !isWhole(event)
-    if (this.#isHalf || this.#found !== null || looksLikeData(event)) return
+    const isCut = !event.terminated && !isWhole(event)
+    this.#isLeftOut = isCut || this.#wants?.(dataOf(event)) === false
+    if (this.#isLeftOut || this.#found !== null || looksLikeData(event)) return
     const { start, end } = event
     const kind = event.oversize && this.#joined ? 'too_long' : kindOf(event)
     if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
@@ -109,23 +111,16 @@ export class WholeEvents {
 
   /**
    * No more will come.
-   * @returns what stood behind the last whole event, and its blank line; nothing where it is half of one
+   *
+   * @param wants asked of what the event says that lacks its blank line, or a part of it
+   * @returns that event, and its blank line; nothing where it is half of one, or is not wanted
    */
-  end(): Buffer {
+  end(wants: ((data: string) => boolean) | null = null): Buffer {
+    this.#wants = wants
     if (!this.overflowed && this.flaw === null) this.#reader.end()
     const rest = this.#take(NOTHING)
-    return this.#isHalf || rest.length === 0 ? NOTHING : Buffer.concat([rest, missingLineEnds(rest)])
+    return this.#isLeftOut || rest.length === 0 ? NOTHING : Buffer.concat([rest, missingLineEnds(rest)])
   }
-}
-
-/** What an event lacks of its blank line: without it clients drop the event. */
-function missingLineEnds(event: Buffer): Buffer {
-  const lineEnd = event.includes('\r\n') ? '\r\n' : event.includes('\r') ? '\r' : '\n'
-  const ends = lineEnd + lineEnd
-  const tail = event.toString('latin1', Math.max(0, event.length - ends.length))
-  let has = ends.length
-  while (!tail.endsWith(ends.slice(0, has))) has--
-  return Buffer.from(ends.slice(has))
 }
 
 /** Does it lack no more than its blank line? */

@@ -32,6 +32,16 @@ export function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
   return buf.toString('utf8', dataStart, dataEnd).trim()
 }
 
+/** What the last event of a stream lacks of its blank line: without it clients drop the event. */
+export function missingLineEnds(event: Buffer): Buffer {
+  const lineEnd = event.includes('\r\n') ? '\r\n' : event.includes('\r') ? '\r' : '\n'
+  const ends = lineEnd + lineEnd
+  const tail = event.toString('latin1', Math.max(0, event.length - ends.length))
+  let has = ends.length
+  while (!tail.endsWith(ends.slice(0, has))) has--
+  return Buffer.from(ends.slice(has))
+}
+
 /** How much a reader keeps of what is not whole yet. */
 export interface ReaderLimits {
   readonly maxEvent?: number | undefined

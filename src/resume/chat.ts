@@ -52,6 +52,12 @@ export class ChatDialect implements Dialect {
     return obstacle
   }
 
+  completes(chunk: Json): boolean {
+    const { finished, missing } = this
+    const isLast = finished || !this.#several && says(objectsIn(chunk, 'choices')[0]?.['finish_reason'])
+    return isLast && (missing === null || isObject(chunk['usage']))
+  }
+
   #read(chunk: Json): string | null {
     // Azure's first chunk has empty names.
     if (says(chunk['id']) && !says(this.#identity['id'])) this.#identity = identityOf(chunk)

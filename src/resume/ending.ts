@@ -1,4 +1,4 @@
-import { SseReader, dataOf } from '../metering/sse.ts'
+import { SseReader, dataOf, missingLineEnds } from '../metering/sse.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import type { Ending } from '../proxy/prelude.ts'
 import { STREAMS } from './dialects.ts'
@@ -19,9 +19,11 @@ export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer
   if (known === undefined || typeof asked === 'string' || known.asksForSeveral(asked)) return null
   const dialect = known.dialect(asked)
   let isClear = true
+  let isLast = false
   const reader = new SseReader(event => {
     const data = dataOf(event)
     const value = jsonObject(data)
+    isLast = value !== null && dialect.completes(value)
     if (value !== null) dialect.read(value)
     else if (event.oversize || data !== '') isClear = false
   })
@@ -29,7 +31,12 @@ export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer
   const whole = reader.blockStart
   // What the stream ended in may only be a piece of what is missing.
   const piece = stream.toString('latin1', whole).replaceAll('\r\n', '\n').trim()
-  const isAll = dialect.finished && dialect.missing === null
-  if (!isClear || !isAll || !dialect.ending.startsWith(piece)) return null
-  return { whole, rest: Buffer.from(dialect.ending) }
+  const isAll = () => isClear && dialect.finished && dialect.missing === null
+  if (isAll() && dialect.ending.startsWith(piece)) return { whole, rest: Buffer.from(dialect.ending) }
+  // Or the last event that is needed, which lacks the ends of its lines.
+  isLast = false
+  reader.end()
+  if (!isLast || !isAll()) return null
+  const rest = Buffer.concat([missingLineEnds(stream.subarray(whole)), Buffer.from(dialect.ending)])
+  return { whole: stream.length, rest }
 }

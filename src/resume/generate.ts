@@ -56,13 +56,17 @@ export class GenerateDialect implements Dialect {
     }
     const candidates = objectsIn(chunk, 'candidates')
     if (candidates.length > 1) return 'several answers are under way'
-    if (says(candidates[0]?.['finishReason'])) this.finished = true
+    if (this.completes(chunk)) this.finished = true
     for (const part of partsOf(chunk)) {
       if (part['thought'] === true) return 'a thought is under way'
       const other = Object.keys(part).find(name => !['text', 'thought', 'thoughtSignature'].includes(name))
       if (other !== undefined) return `a part of the type ${other} is under way`
     }
     return null
+  }
+
+  completes(chunk: Json): boolean {
+    return says(objectsIn(chunk, 'candidates')[0]?.['finishReason'])
   }
 
   edits(body: Buffer, text: string, spent: number): Edit[] {

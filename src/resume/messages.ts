@@ -51,7 +51,7 @@ export class MessagesDialect implements Dialect {
         this.#open = null
         return null
       case 'message_delta':
-        if (says(objectIn(event, 'delta')['stop_reason'])) this.finished = true
+        if (this.completes(event)) this.finished = true
         return null
       case 'message_stop':
         this.ending = ''
@@ -59,6 +59,10 @@ export class MessagesDialect implements Dialect {
       default:
         return null
     }
+  }
+
+  completes(event: Json): boolean {
+    return event['type'] === 'message_delta' && says(objectIn(event, 'delta')['stop_reason'])
   }
 
   edits(body: Buffer, text: string, spent: number): Edit[] {

@@ -38,6 +38,8 @@ export interface Dialect {
   read(value: Json): string | null
   /** Everything was said, whether or not the protocol's end was. */
   readonly finished: boolean
+  /** Would everything be said, and nothing missing, with this event? */
+  completes(value: Json): boolean
   /** What the client asked for behind all that is said, and has not got; null = nothing. */
   readonly missing: string | null
   /** The end of the protocol that is missing once all was said; empty where it has none. */
@@ -90,6 +92,12 @@ export class Resumption {
   sent(events: Buffer): void {
     this.#reader.push(events)
     this.#reader.settle()
+  }
+
+  /** Is what an event says, which the client has not got, the last that it has to get? */
+  saysLast(data: string): boolean {
+    const value = jsonObject(data)
+    return value !== null && this.#dialect.completes(value)
   }
 
   get standing(): Standing {
