@@ -10,6 +10,7 @@ export class ImportError extends Error {
 
 /** Of a list of defaults each model takes its own; aliases of aliases multiply beyond this. */
 const MOST_ALIASES = 100_000
+const TOO_DEEP = 'values are nested too deeply'
 
 /** A foreign YAML file that is read setting by setting: what nobody took is known at the end. */
 export class Source {
@@ -25,19 +26,16 @@ export class Source {
 
   /** @throws ImportError for text that is no YAML mapping */
   constructor(text: string) {
-    this.#document = parseDocument(text, { lineCounter: this.#lines, merge: true })
+    this.#document = told(() => parseDocument(text, { lineCounter: this.#lines, merge: true }))
     const [fault] = this.#document.errors
     if (fault) {
       const { line, col } = this.#lines.linePos(fault.pos[0])
-      throw new ImportError(`${line}:${col}: ${fault.message.split(' at line')[0]}`)
+      const message = fault.code === 'RESOURCE_EXHAUSTION' ? TOO_DEEP : fault.message.split(' at line')[0]
+      throw new ImportError(`${line}:${col}: ${message}`)
     }
     if (!isMap(this.#document.contents)) throw new ImportError('it is not a mapping of settings')
-    try {
-      this.#settings = this.#document.toJS({ maxAliasCount: MOST_ALIASES })
-    } catch (error) {
-      throw new ImportError((error as Error).message)
-    }
-    this.#aliased = aliasesOf(this.#document)
+    this.#settings = told(() => this.#document.toJS({ maxAliasCount: MOST_ALIASES }))
+    this.#aliased = told(() => aliasesOf(this.#document))
   }
 
   /** The value at a path, with all that is below; it counts as taken. undefined where there is none. */
@@ -113,6 +111,15 @@ export class Source {
   /** The node that an alias stands for. */
   #written(node: unknown): unknown {
     return isAlias(node) ? this.#aliased.get(node) : node
+  }
+}
+
+/** The parser calls itself for each level, on the way in and on the way out. */
+function told<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new ImportError(error instanceof RangeError ? TOO_DEEP : (error as Error).message)
   }
 }
 

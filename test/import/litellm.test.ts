@@ -249,6 +249,19 @@ t.test('what cannot be imported says why and where', async t => {
   }
 })
 
+t.test('levels beyond what the parser can take are told as such, and where', t => {
+  const stairs = Array.from({ length: 4_000 }, (_, level) => `${' '.repeat(level)}a:\n`).join('')
+  for (const [text, message] of [
+    [`a: ${'['.repeat(4_000)}${']'.repeat(4_000)}`, /^1:\d+: values are nested too deeply$/],
+    [`a: ${'{a: '.repeat(4_000)}`, /^1:\d+: values are nested too deeply$/],
+    [stairs, /^\d+:\d+: values are nested too deeply$/],
+    [`${stairs}model_list: []\n`, /^values are nested too deeply$/],
+  ] as const) {
+    t.throws(() => importLitellm(text), { name: 'ImportError', message })
+  }
+  t.end()
+})
+
 t.test('whatever the file says, the result is a configuration without errors', async t => {
   const word = fc.stringMatching(/^[a-z][a-z0-9.-]{0,8}$/)
   const model = fc.tuple(fc.constantFrom('openai/', 'anthropic/', 'gemini/', 'groq/', 'azure/', ''), word)
