@@ -7,7 +7,7 @@ import { atStart, startedWith } from '../config/at-start.ts'
 import { namedFiles } from '../config/load.ts'
 import type { Loaded } from '../config/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
-import { UnreadableError, readText } from '../config/read.ts'
+import { UnreadableError, readAgain } from '../config/read.ts'
 import { FileWatch } from '../config/watch.ts'
 import { pendingKeys } from '../server/pending-keys.ts'
 import type { RunningGateway } from '../server/server.ts'
@@ -146,7 +146,7 @@ async function beginningOf(line: Line, file: string, command: Command): Promise<
 /** null where it cannot be read. */
 function textOf(file: string): string | null {
   try {
-    return readText(file)
+    return readAgain(file)
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error
     return null

@@ -6,9 +6,9 @@ import type { Parcel } from './parcel.ts'
 import { ConfigError } from './problem.ts'
 
 /**
- * Loads a configuration as loadConfig does with the process's environment, in a thread of its own: one with
- * thousands of keys or routes takes more than a second, in which no stream may stand still.
- * @throws ConfigError with every problem at once; another error where the thread did not get that far
+ * Loads a configuration again, with the process's environment, in a thread of its own: one with thousands of
+ * keys or routes takes more than a second, in which no stream may stand still.
+ * @throws ConfigError as loadAgain; another error where the thread did not get that far
  */
 export function loadApart(file: string): Promise<Loaded> {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { loadConfig } from './load.ts'
+import { loadAgain } from './load.ts'
 import { pack } from './parcel.ts'
 import type { Parcel } from './parcel.ts'
 import { ConfigError } from './problem.ts'
@@ -13,7 +13,7 @@ port.postMessage(parcel(workerData as string))
 
 function parcel(file: string): Parcel {
   try {
-    return pack(loadConfig(file, process.env))
+    return pack(loadAgain(file, process.env))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return { problems: error.problems, files: error.files }

@@ -14,7 +14,7 @@ import { buildModels } from './prices.ts'
 import { ConfigError } from './problem.ts'
 import type { Problem } from './problem.ts'
 import type { RawConfig } from './raw.ts'
-import { UnreadableError, readText } from './read.ts'
+import { UnreadableError, readAgain, readText } from './read.ts'
 import type { Environment } from './references.ts'
 import { buildRoutes } from './routes.ts'
 import { applySchema } from './schema.ts'
@@ -49,6 +49,14 @@ export function loadConfig(
   file: string, env: Environment, needs: keyof RawConfig | null = null, look: Look = () => {},
 ): Loaded {
   return loadSource(file, read(file), env, needs, look)
+}
+
+/**
+ * The same of a file that was loaded before.
+ * @throws ConfigError as loadConfig, and where the file is a pipe or a device
+ */
+export function loadAgain(file: string, env: Environment): Loaded {
+  return loadSource(file, read(file, readAgain), env)
 }
 
 /**
@@ -117,9 +125,9 @@ function isWithin(offset: number, range: Range | undefined): boolean {
   return range !== undefined && offset >= range.start && offset < range.end
 }
 
-function read(file: string): SourceText {
+function read(file: string, textOf = readText): SourceText {
   try {
-    return new SourceText(readText(file))
+    return new SourceText(textOf(file))
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error
     throw new ConfigError([unreadable(file, error)])

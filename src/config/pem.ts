@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
+import { isReadOnce } from './read.ts'
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
@@ -70,6 +71,7 @@ function refusalOf(cert: string, key: string): string | null {
 }
 
 function textIn(file: string): string | null {
+  if (isReadOnce(file)) return null
   try {
     return readFileSync(file, 'utf8')
   } catch {
@@ -92,6 +94,10 @@ function certificateOf(pem: string): X509Certificate | null {
 }
 
 function readPem(file: string, path: Path, findings: Findings): string | null {
+  if (isReadOnce(file)) {
+    findings.error(path, 'this is a pipe or a device; it is read more than once, so name a file')
+    return null
+  }
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
 
 interface Place {
   /** The file's text, with U+FFFD for what is none. */
@@ -58,6 +58,25 @@ export function readText(file: string): string {
     // Only fatal decoding throws: find the place for the message.
     const place = { text: new TextDecoder().decode(bytes), offset: lengthOfGood(bytes) }
     throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', { place })
+  }
+}
+
+/**
+ * The same of a file that was read before.
+ * @throws UnreadableError as readText, and where it is none that has it a second time
+ */
+export function readAgain(file: string): string {
+  if (!isReadOnce(file)) return readText(file)
+  throw new UnreadableError('this is a pipe or a device, which can be read only once; name a file')
+}
+
+/** Is it a pipe, say, whose reader would wait for ever? false also where there is nothing. */
+export function isReadOnce(file: string): boolean {
+  try {
+    const stats = statSync(file)
+    return !stats.isFile() && !stats.isDirectory()
+  } catch {
+    return false // whoever reads it is told why not
   }
 }
 

@@ -103,6 +103,20 @@ t.test('a SIGHUP that comes while it starts does not end it: the file is read ag
   t.same(messages, ['listening', 'reading the configuration again', RELOADED, 'draining', 'ended'])
 })
 
+t.test('a pipe, which would be waited for without end, is refused; requests and the end do not wait', {
+  skip: process.platform === 'win32' && 'no pipes',
+}, async t => {
+  const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
+  const running = await listening(t, ['serve'], { cwd })
+  rmSync(join(cwd, 'gateway.yaml'))
+  execFileSync('mkfifo', [join(cwd, 'gateway.yaml')])
+  running.child.kill('SIGHUP')
+  t.match(await running.logged(REFUSED), { problems: [/gateway\.yaml: error: this is a pipe/] })
+  t.same(await models(running), ['one'])
+  running.child.kill('SIGTERM')
+  t.match(await running.ended, { code: 0, stderr: '' })
+})
+
 t.test('--watch sees what a refused file names come, and is content then', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one'), late: {} })
   const running = await listening(t, ['serve', '--watch'], { cwd })

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -48,6 +49,21 @@ t.test('certificates are read, and key and certificate must be a pair', async t 
   t.match(told('key.pem', 'cert.pem'), [/no certificate/, /no private key/])
   t.match(told('cert.pem', 'locked.pem'), [/passphrase/])
   t.match(told('dir.pem', 'key.pem'), [/cannot be read \(EISDIR\)/])
+})
+
+t.test('a pipe is refused: it would be waited for, and could be read once alone', {
+  skip: process.platform === 'win32' && 'no pipes',
+}, async t => {
+  const directory = t.testdir({
+    'cert.pem': selfSigned().cert,
+    'gateway.yaml': `${LEAST}auth: open\nserver: { tls: { cert: cert.pem, key: pipe } }\n`,
+    'other.yaml': `${LEAST}auth: open\nserver: { tls: { cert: pipe, key: cert.pem } }\n`,
+  })
+  execFileSync('mkfifo', [join(directory, 'pipe')])
+  const told = (name: string) =>
+    problemsOf(() => loadConfig(join(directory, name), {})).map(({ message }) => message)
+  t.match(told('gateway.yaml'), [/this is a pipe or a device/])
+  t.match(told('other.yaml'), [/this is a pipe or a device/, /no private key/])
 })
 
 t.test('a certificate that has run out is worth a warning', async t => {
