@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../directory.ts'
 import { hold } from './lock.ts'
+import { refuseWhatIsNoFile } from './regular.ts'
 import { ledgerSchema } from './schema.ts'
 import { LedgerError, troubleOf } from './trouble.ts'
 
@@ -32,7 +33,7 @@ export function identityOf(file: string): string | null {
  * they are missing. A file that is no database, or a broken one, is kept beside
  * under a new name, every byte of it, and a new one takes its place.
  * @param file path
- * @throws {LedgerError} `foreign`, `newer`; else what node:fs or node:sqlite throw
+ * @throws {LedgerError} `foreign`, `newer`, `unwritable`; else what node:fs or node:sqlite throw
  */
 export function openFile(file: string): LedgerFile {
   makeDirectory(dirname(file))
@@ -54,6 +55,7 @@ export function openFile(file: string): LedgerFile {
 }
 
 function connect(file: string): Omit<LedgerFile, 'setAside'> {
+  refuseWhatIsNoFile(file)
   const schema = ledgerSchema()
   const db = new DatabaseSync(file, { timeout: BUSY })
   try {

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { CommanderError } from 'commander'
@@ -211,6 +211,17 @@ t.test('what is wrong with the configuration or the ledger is said', async t => 
   writeFileSync(file, 'no database')
   const garbage = await usage('--config', config)
   t.match(garbage, { code: 1, err: /cannot read the ledger .*: file is not a database/ })
+  rmSync(file)
+  mkdirSync(file)
+  t.match(await usage('--config', config), { code: 1, err: `the ledger ${file}: this is a directory; ` })
+})
+
+t.test('a ledger that is a pipe is not waited for', {
+  skip: process.platform === 'win32' && 'no pipes',
+}, async t => {
+  const dir = t.testdir({ 'gateway.yaml': `${CONFIG}ledger: { file: pipe }\n` })
+  execFileSync('mkfifo', [join(dir, 'pipe')])
+  t.match(await usage('--config', join(dir, 'gateway.yaml')), { code: 1, err: /this is a pipe/ })
 })
 
 t.test('a reader that has seen enough ends it quietly', async t => {

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, rmdirSync, writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -34,6 +36,18 @@ t.test('a locked file: the rows wait, the operator hears of it, and nothing is l
   await watched.heard('recovered')
   t.strictSame(ids(file), ['before', 'during'])
   t.match(ledger.stats(), { written: 2, waiting: 0, lost: 0, healthy: true })
+})
+
+t.test('a directory in its place is told, and once it is gone the rows are written', async t => {
+  const file = join(t.testdir({ 'gateway.db': {} }), 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  await watched.heard('unwritable')
+  t.match(ledger.stats().lastError, { message: /this is a directory/ })
+  ledger.close(row('early'))
+  rmdirSync(file)
+  await ledger.flush()
+  t.strictSame(ids(file), ['early'])
 })
 
 t.test('the memory for waiting rows is bounded, and what does not fit is counted', async t => {
