@@ -193,7 +193,7 @@ export class ChatMeter extends EventMeter {
   /** OpenRouter's: what they are in tokens only the usage tells. */
   #images(): void {
     while (this.cursor.nextElement()) {
-      this.sawContent = true
+      this.passed()
       this.cursor.skip()
     }
   }

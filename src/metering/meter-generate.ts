@@ -108,7 +108,7 @@ export class GenerateMeter extends ProtocolMeter {
     const { cursor } = this
     this.#unread = oversize && terminated
     if (oversize) {
-      this.sawContent = true
+      this.passed()
       return
     }
     cursor.reset(buf, dataStart, dataEnd)
@@ -217,7 +217,10 @@ export class GenerateMeter extends ProtocolMeter {
         this.#answered = this.sawContent = true
         this.#member(CODE, buf)
       } else {
-        if (inner.keyIs(INLINE_DATA)) this.#answered = this.sawContent = true
+        if (inner.keyIs(INLINE_DATA)) {
+          this.#answered = true
+          this.passed()
+        }
         inner.skip()
       }
     }

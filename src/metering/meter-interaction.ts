@@ -127,8 +127,10 @@ export class InteractionMeter extends EventMeter {
       // A thought's summary comes in pieces, each with a content of its own.
       else if (cursor.keyIs(CONTENT) && cursor.beginObject()) this.#texts('reasoning', buf)
       else {
-        // A call begins, a picture or sound came.
-        if (cursor.keyIs(NAME) || cursor.keyIs(DATA)) this.sawContent = true
+        // A call begins.
+        if (cursor.keyIs(NAME)) this.sawContent = true
+        // A picture or sound came.
+        else if (cursor.keyIs(DATA)) this.passed()
         cursor.skip()
       }
     }

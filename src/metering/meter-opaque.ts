@@ -10,6 +10,7 @@ export class OpaqueMeter implements StreamMeter {
   readonly atBoundary = false
   readonly sawError = false
   readonly covered = true
+  readonly uncountable = false
   readonly serviceTier = null
   readonly came = NONE
   sawContent = false

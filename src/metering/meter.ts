@@ -27,6 +27,8 @@ export interface StreamMeter {
   readonly sawContent: boolean
   /** Nothing generated has passed by since the output was last reported. */
   readonly covered: boolean
+  /** Some of what has passed by since then is no text, such as a picture: in tokens only a report tells it. */
+  readonly uncountable: boolean
   /** What the upstream reported so far; null when it has said nothing. */
   reading(): Reading | null
   /** The tier that the upstream says it serves this in, in lower case: `flex`; null when it has not said. */
@@ -60,6 +62,7 @@ const LOWER_N = 0x6e
 export abstract class ProtocolMeter implements StreamMeter {
   sawError = false
   sawContent = false
+  uncountable = false
   abstract readonly terminated: boolean | null
   abstract readonly atBoundary: boolean
   protected readonly cursor = new JsonCursor()
@@ -78,7 +81,7 @@ export abstract class ProtocolMeter implements StreamMeter {
   abstract reading(): Reading | null
 
   get covered(): boolean {
-    return this.#coveredUpTo === this.#came
+    return this.#coveredUpTo === this.#came && !this.uncountable
   }
 
   get serviceTier(): string | null {
@@ -107,6 +110,12 @@ export abstract class ProtocolMeter implements StreamMeter {
     this.sawContent = true
     this.#came += end - start
     this.#text.append(kind, index, escaped, buf, start, end)
+  }
+
+  /** Something was generated that is no text, or could not be read. */
+  protected passed(): void {
+    this.sawContent = true
+    this.uncountable = true
   }
 
   /** Keeps the value that the cursor is at as the last usage, unless it is null. */
@@ -139,6 +148,7 @@ export abstract class ProtocolMeter implements StreamMeter {
   /** The output reported includes all generated so far; to be called when the whole event is read. */
   protected cover(): void {
     this.#coveredUpTo = this.#came
+    this.uncountable = false
   }
 
   /** The last usage that was kept, parsed; undefined when there is none. */
@@ -237,7 +247,7 @@ export abstract class EventMeter extends ProtocolMeter {
   #event(event: SseEvent): void {
     if (event.oversize) {
       // Nothing but pictures and sound is that large.
-      this.sawContent = true
+      this.passed()
       if (event.terminated) this.unread()
       return
     }

@@ -305,9 +305,17 @@ class Settlement {
     return this.#whole || answer?.kind !== 'stream' || answer.meter.covered
   }
 
+  /** Is there output that was not reported, and cannot be counted? */
+  get #isUncountable(): boolean {
+    const { answer } = this.#input
+    if (answer?.kind !== 'stream' || !answer.meter.uncountable) return false
+    return this.#reported.outputTokens === null || !this.#coversOutput
+  }
+
   /** The output as reported, if that is all of it; otherwise counted, but never below what was reported. */
   async #withOutput(usage: Usage): Promise<Usage> {
     const reported = this.#reported.outputTokens
+    if (this.#isUncountable) return { ...usage, outputTokens: null }
     const counted = reported !== null && this.#coversOutput ? null : await this.#count()
     if (counted && (reported === null || reported < counted.outputTokens)) {
       return { ...usage, ...counted, outputTokens: Math.max(counted.outputTokens, knownOutput(usage)) }

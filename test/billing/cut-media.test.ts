@@ -84,3 +84,35 @@ t.test('a transcript that breaks off', async t => {
   const [row] = [...(await drain()).values()]
   t.match(row, { end: 'upstream_cut', usage: { inputTokens: null, outputTokens: 2 }, costPico: null })
 })
+
+const PICTURE = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
+const PROMPT = { promptTokenCount: 7, totalTokenCount: 7 }
+
+t.test('a picture in a stream of text: its tokens are in no count', async t => {
+  const chunk = { candidates: [{ content: { parts: [{ text: 'Here it is: ' }, PICTURE] } }], usageMetadata: PROMPT }
+  const { gateway, drain } = await play(t, 'text/event-stream', `data: ${JSON.stringify(chunk)}\n\n`, true)
+  const answer = await fetch(`${gateway.url}/v1beta/models/m:streamGenerateContent?alt=sse`, {
+    method: 'POST', body: '{"contents":[{"parts":[{"text":"a red apple"}]}]}',
+    headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+  })
+  await t.rejects(answer.text())
+  const [row] = [...(await drain()).values()]
+  t.match(row, { end: 'upstream_cut', usage: { inputTokens: 7, outputTokens: null }, costPico: null })
+})
+
+for (const [what, delta] of [
+  ['a picture', { images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] }],
+  ['an event that is too long to be read', { content: 'A'.repeat(65 * 1024 * 1024) }],
+] as const) {
+  t.test(`${what} in a chat: its tokens are in no count`, async t => {
+    const chunk = JSON.stringify({ choices: [{ index: 0, delta }] })
+    const { gateway, drain } = await play(t, 'text/event-stream', `data: ${chunk}\n\n`, true)
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST', body: '{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}',
+      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+    })
+    await t.rejects(answer.arrayBuffer())
+    const [row] = [...(await drain()).values()]
+    t.match(row, { end: 'upstream_cut', usage: { inputTokens: 8, outputTokens: null }, costPico: null })
+  })
+}
