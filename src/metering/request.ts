@@ -121,6 +121,12 @@ export function roughTokens(body: Buffer): number {
   return roughSizes(body).all
 }
 
+/** The same of text alone; null where there is a picture in it, or sound. */
+export function roughTextTokens(body: Buffer): number | null {
+  const { all, media } = roughSizes(body)
+  return media === 0 ? all : null
+}
+
 /** In tokens; `media` are those of `all` that are pictures, recordings or files. */
 function roughSizes(body: Buffer): { readonly all: number; readonly media: number } {
   const survey = surveyStrings(body, null)
@@ -151,8 +157,9 @@ export function surveyStrings(body: Buffer, onText: ((start: number, end: number
   let pos = 0
   for (; pos < body.length && steps < MOST_STEPS; pos++, steps++) {
     if (body[pos] !== QUOTE) continue
-    const end = closingQuote(body, pos + 1, body.length)
-    if (end === -1) break
+    const close = closingQuote(body, pos + 1, body.length)
+    // The last string of a body that was cut has no end.
+    const end = close === -1 ? body.length : close
     // Of a long string only its beginning is walked, the rest is searched.
     steps += Math.min(end - pos, 64)
     if (end - pos > MEDIA_FROM && isBase64(body, pos + 1, end)) {

@@ -5,7 +5,7 @@ import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
 import type { Makers } from './readers-messages.ts'
 import type { Reading } from './readers.ts'
-import { BYTES_PER_TOKEN, readCharacters, roughTokens } from './request.ts'
+import { BYTES_PER_TOKEN, readCharacters, roughTextTokens, roughTokens } from './request.ts'
 import { blankUsage, knownInput, knownOutput } from './usage.ts'
 import type { Usage } from './usage.ts'
 
@@ -334,7 +334,7 @@ class Settlement {
     // Of a body that was cut no JSON is left to find the text in.
     const { body } = answer
     if (isMadeInBackground(endpoint) && isReceipt(body)) return null
-    const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTokens(body)
+    const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTextTokens(body)
     if (outputTokens === null) return null
     this.#estimates = true
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }

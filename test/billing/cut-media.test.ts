@@ -116,3 +116,15 @@ for (const [what, delta] of [
     t.match(row, { end: 'upstream_cut', usage: { inputTokens: 8, outputTokens: null }, costPico: null })
   })
 }
+
+t.test('an answer in one piece that breaks off in a picture: the rest of that is no text', async t => {
+  const half = `{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"${'iVBOR'.repeat(1e5)}`
+  const { gateway, drain } = await play(t, 'application/json', half, true)
+  const answer = await fetch(`${gateway.url}/v1beta/models/m:generateContent`, {
+    method: 'POST', body: '{"contents":[{"parts":[{"text":"a red apple"}]}]}',
+    headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+  })
+  await t.rejects(answer.text())
+  const [row] = [...(await drain()).values()]
+  t.match(row, { end: 'upstream_cut', usage: { outputTokens: null }, costPico: null })
+})
