@@ -16,7 +16,8 @@ export type InputEstimate = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'i
 /**
  * What the next response of a realtime session is going to read, for one that breaks off before it
  * has told: what the one before it read and said, which the upstream has cached, and what came since.
- * All of that the upstream tells of, but for sound that the client commits by itself.
+ * All of that the upstream tells of, but for sound that the client commits by itself, and for the
+ * instructions, the tools and the input that a single `response.create` has of its own.
  *
  * Source: OpenAI's API reference, "Realtime", server events.
  */

@@ -2,8 +2,11 @@ import { JsonCursor } from './cursor.ts'
 
 const TYPE = Buffer.from('type')
 const MODEL = Buffer.from('model')
-const LANE = Buffer.from('stream_id')
-const HOLDERS = [Buffer.from('response'), Buffer.from('session')]
+const ID = Buffer.from('id')
+const RESPONSE = Buffer.from('response')
+const SESSION = Buffer.from('session')
+/** What names the lane: in the responses protocol a member for that, in the realtime protocol the response. */
+const LANES = { responses: Buffer.from('stream_id'), realtime: Buffer.from('response_id') } as const
 /** A longer one is nobody's: neither a model's nor a lane's. */
 const LONGEST_NAME = 256
 
@@ -16,8 +19,12 @@ export interface Heading {
   readonly lane: string
 }
 
-/** Reads that of a message of the responses or the realtime protocol. */
-export function headingOf(message: Buffer): Heading {
+/**
+ * Reads that of a message.
+ *
+ * Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server events.
+ */
+export function headingOf(message: Buffer, protocol: keyof typeof LANES): Heading {
   const cursor = new JsonCursor(message)
   let type = ''
   let model: string | null = null
@@ -26,10 +33,14 @@ export function headingOf(message: Buffer): Heading {
   if (!cursor.beginObject()) return { type, model, lane }
   while (cursor.nextMember()) {
     const isType = cursor.keyIs(TYPE)
-    const isLane = cursor.keyIs(LANE)
+    const isLane = cursor.keyIs(LANES[protocol])
     const isModel = cursor.keyIs(MODEL)
-    if (HOLDERS.some(name => cursor.keyIs(name)) && cursor.isObject()) model = modelIn(cursor) ?? model
-    else if (isType && cursor.isString()) type = textAt(cursor)
+    const isResponse = cursor.keyIs(RESPONSE)
+    if ((isResponse || cursor.keyIs(SESSION)) && cursor.isObject()) {
+      const named = namesIn(cursor)
+      model = named.model ?? model
+      if (isResponse && protocol === 'realtime') lane = named.id ?? lane
+    } else if (isType && cursor.isString()) type = textAt(cursor)
     else if (isLane && cursor.isString()) lane = nameAt(cursor) ?? ''
     else if (isModel && cursor.isString()) asked = nameAt(cursor)
     else cursor.skip()
@@ -38,15 +49,17 @@ export function headingOf(message: Buffer): Heading {
 }
 
 /** Of the object that the cursor is at, which is passed. */
-function modelIn(cursor: JsonCursor): string | null {
-  let model: string | null = null
+function namesIn(cursor: JsonCursor): { model: string | null, id: string | null } {
+  const names = { model: null as string | null, id: null as string | null }
   cursor.beginObject()
   while (cursor.nextMember()) {
-    const isModel = cursor.keyIs(MODEL) && cursor.isString()
-    if (isModel) model = nameAt(cursor)
+    const isModel = cursor.keyIs(MODEL)
+    const isId = cursor.keyIs(ID)
+    if (isModel && cursor.isString()) names.model = nameAt(cursor)
+    else if (isId && cursor.isString()) names.id = nameAt(cursor)
     else cursor.skip()
   }
-  return model
+  return names
 }
 
 /** null: too long for one. */

@@ -36,7 +36,7 @@ export class Asked {
    * @returns whether it is
    */
   put(message: Buffer): boolean {
-    const { type, model, lane } = headingOf(message)
+    const { type, model, lane } = headingOf(message, 'responses')
     if (type !== 'response.create' || this.#count === MOST) return false
     if (!this.#room.hold(this.#bytes + message.length)) return false
     this.#count++

@@ -79,6 +79,18 @@ export class Lanes {
     return this.#asked.lanes[0] ?? ''
   }
 
+  /**
+   * The lane of an event in a session whose responses are the lanes.
+   *
+   * @param response its id; '' = the event does not name it
+   */
+  ofResponse(response: string): string {
+    // Of an upstream that does not name them everywhere there is one at a time.
+    if (this.#underway.has('')) return ''
+    if (response === '') return this.#underway.size === 1 ? this.#underway.keys().next().value as string : ''
+    return this.#underway.has(response) || this.#underway.size < MOST ? response : ''
+  }
+
   /** The lane of an error: one that names none is rather of what has not begun. */
   ofError(named: string): string {
     this.#areNamed ||= named !== ''

@@ -48,8 +48,6 @@ interface Part {
  * response that the upstream makes there has the events of a stream, is metered
  * and settled like one, and priced by the model that it says. Where the client
  * asks for several at once, each has a lane, which its events name.
- *
- * Source: OpenAI's API reference, "WebSocket events", `stream_id`.
  */
 export class MeteredSession implements Session {
   known = { tokens: 0, pico: 0n }
@@ -165,15 +163,13 @@ export class MeteredSession implements Session {
   }
 
   #hear(message: Buffer): void {
-    const { type, model, lane: named } = headingOf(message)
+    const isRealtime = this.#exchange.classified.endpoint.name === 'realtime'
+    const { type, model, lane: named } = headingOf(message, isRealtime ? 'realtime' : 'responses')
     this.#told = model ?? this.#told
-    const { name } = this.#exchange.classified.endpoint
-    const isError = type === 'error' && name === 'responses'
-    const lane = isError ? this.#lanes.ofError(named) : this.#lanes.of(named)
-    if (isError && this.#lanes.open.has(lane)) this.#endLane(lane, 'other')
-    const transcript = name === 'realtime' ? this.#transcripts.read(type, message) : null
+    const lane = isRealtime ? this.#lanes.ofResponse(named) : this.#laneOf(type, named)
+    const transcript = isRealtime ? this.#transcripts.read(type, message) : null
     if (transcript !== null) this.#addTranscript(transcript)
-    if (name === 'realtime') this.#conversation.read(type, message)
+    if (isRealtime) this.#conversation.read(type, message)
     if (!type.startsWith(OF_RESPONSES)) return
     const underway = this.#lanes.begin(lane)
     underway.model = model ?? underway.model
@@ -183,6 +179,14 @@ export class MeteredSession implements Session {
     underway.meter.push(Buffer.concat([BEFORE, line, BEHIND]))
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
     else this.#news()
+  }
+
+  /** The lane of an event of the responses protocol, where an error ends what was under way. */
+  #laneOf(type: string, named: string): string {
+    if (type !== 'error') return this.#lanes.of(named)
+    const lane = this.#lanes.ofError(named)
+    if (this.#lanes.open.has(lane)) this.#endLane(lane, 'other')
+    return lane
   }
 
   /** What the client said was put into words: at the price of the model that does that. */

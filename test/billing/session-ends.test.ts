@@ -163,6 +163,32 @@ t.test('a realtime session: what the upstream has said is counted', async t => {
   }
 })
 
+const inResponse = (response_id: string) => [
+  { type: 'response.created', response: { id: response_id } }, { ...DELTA, response_id },
+]
+const doneIn = (id: string) =>
+  ({ type: 'response.done', response: { id, usage: { input_tokens: 100, output_tokens: 20 } } })
+
+t.test('a realtime session: responses that are made at once are told apart', async t => {
+  const path = '/v1/realtime?model=m'
+  const said = [...inResponse('a'), ...inResponse('b')]
+  const end = UPSTREAM_ENDS['is reset'] as Play['end']
+  const cut = await ended(t, { said: [...said, doneIn('a')], end, path })
+  t.match(cut.row, { end: 'upstream_cut', source: 'mixed', usage: { outputTokens: 20 + 1 } })
+  const whole = await ended(t, { said: [...said, doneIn('b'), doneIn('a')], end, path })
+  t.match(whole.row, { end: 'complete', source: 'reported', usage: { inputTokens: 200, outputTokens: 40 } })
+})
+
+t.test('a realtime session: an upstream that does not name the response in each event', async t => {
+  const path = '/v1/realtime?model=m'
+  const end = UPSTREAM_ENDS['is reset'] as Play['end']
+  const [created, delta] = inResponse('a')
+  for (const said of [[created, DELTA, doneIn('a')], [created, delta, DONE], [CREATED, delta, doneIn('a')]]) {
+    const { row } = await ended(t, { said: said as object[], end, path })
+    t.match(row, { end: 'complete', source: 'reported', usage: { inputTokens: 100, outputTokens: 20 } })
+  }
+})
+
 const SETTINGS = {
   type: 'session.updated', session: { instructions: 'Be brief, and be kind.', tools: [{ name: 'x' }] },
 }
