@@ -39,7 +39,13 @@ export class Conversation {
     return { inputTokens, cachedInputTokens: this.#earlier || null, inputAudioTokens: this.#audio || null }
   }
 
-  /** Takes the next of the upstream's messages. */
+  /** The session has these settings from now on. */
+  set({ instructions, tools }: JsonObject): void {
+    const listed = Array.isArray(tools) && tools.length > 0 ? JSON.stringify(tools) : null
+    this.#settings = tokensOf(instructions) + tokensOf(listed)
+  }
+
+  /** Takes the next of the upstream's messages, other than its settings. */
   read(type: string, message: Buffer): void {
     if (message.length > MOST_PARSED) {
       if (ITEMS.has(type)) this.#text += MEDIA_TOKENS
@@ -47,10 +53,6 @@ export class Conversation {
     }
     if (ITEMS.has(type)) this.#addItem(objectIn(eventIn(message), 'item'))
     switch (type) {
-      case 'session.created':
-      case 'session.updated':
-        this.#settings = tokensOfSettings(objectIn(eventIn(message), 'session'))
-        break
       case 'input_audio_buffer.speech_started':
         this.#speaksSince = countIn(eventIn(message), 'audio_start_ms')
         break
@@ -89,11 +91,6 @@ export class Conversation {
     this.#earlier = read + said
     this.#text = this.#audio = 0
   }
-}
-
-function tokensOfSettings({ instructions, tools }: JsonObject): number {
-  const listed = Array.isArray(tools) && tools.length > 0 ? JSON.stringify(tools) : null
-  return tokensOf(instructions) + tokensOf(listed)
 }
 
 function tokensOf(text: unknown): number {

@@ -5,9 +5,6 @@ import { eventIn, objectIn } from './realtime-event.ts'
 import { blankUsage } from './usage.ts'
 
 const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
-const SETTINGS = new Set([
-  'session.created', 'session.updated', 'transcription_session.created', 'transcription_session.updated',
-])
 
 /**
  * What is used in a realtime session to put into words what its client says. A model
@@ -19,14 +16,16 @@ export class InputTranscripts {
   /** The model, as the settings have named it last. */
   model: string | null = null
 
+  /** The session has these settings from now on. */
+  set(settings: JsonObject): void {
+    this.model = modelIn(settings) ?? this.model
+  }
+
   /** @returns what a transcript used, if the message is one */
   read(type: string, message: Buffer): Reading | null {
-    if (type === TRANSCRIBED) {
-      const { usage } = eventIn(message)
-      return readUsage('audio.transcriptions', usage) ?? { usage: blankUsage(), suspect: false }
-    }
-    if (SETTINGS.has(type)) this.model = modelIn(objectIn(eventIn(message), 'session')) ?? this.model
-    return null
+    if (type !== TRANSCRIBED) return null
+    const { usage } = eventIn(message)
+    return readUsage('audio.transcriptions', usage) ?? { usage: blankUsage(), suspect: false }
   }
 }
 

@@ -2,6 +2,15 @@ import { parseJson } from './cursor.ts'
 import { Figures, isObject } from './figures.ts'
 import type { JsonObject } from './figures.ts'
 
+const SETTINGS = new Set([
+  'session.created', 'session.updated', 'transcription_session.created', 'transcription_session.updated',
+])
+
+/** The session's settings, where a message of that type tells of them; null = it does not. */
+export function settingsIn(type: string, message: Buffer): JsonObject | null {
+  return SETTINGS.has(type) ? objectIn(eventIn(message), 'session') : null
+}
+
 /** The event that a message is; where it is none, one without members. */
 export function eventIn(message: Buffer): JsonObject {
   return objectOf(parseJson(message, 0, message.length))

@@ -10,6 +10,7 @@ import { InputTranscripts } from '../metering/input-transcripts.ts'
 import { SocketMessages } from '../metering/messages-of-socket.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
 import type { Reading } from '../metering/readers.ts'
+import { settingsIn } from '../metering/realtime-event.ts'
 import { free, settleUsage } from '../metering/settle.ts'
 import type { Answer, Bill, SettleInput } from '../metering/settle.ts'
 import { priceFor } from '../metering/tier-price.ts'
@@ -167,9 +168,7 @@ export class MeteredSession implements Session {
     const { type, model, lane: named } = headingOf(message, isRealtime ? 'realtime' : 'responses')
     this.#told = model ?? this.#told
     const lane = isRealtime ? this.#lanes.ofResponse(named) : this.#laneOf(type, named)
-    const transcript = isRealtime ? this.#transcripts.read(type, message) : null
-    if (transcript !== null) this.#addTranscript(transcript)
-    if (isRealtime) this.#conversation.read(type, message)
+    if (isRealtime) this.#hearSession(type, message)
     if (!type.startsWith(OF_RESPONSES)) return
     const underway = this.#lanes.begin(lane)
     underway.model = model ?? underway.model
@@ -179,6 +178,19 @@ export class MeteredSession implements Session {
     underway.meter.push(Buffer.concat([BEFORE, line, BEHIND]))
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
     else this.#news()
+  }
+
+  /** What a realtime session's events tell beside its responses. */
+  #hearSession(type: string, message: Buffer): void {
+    const settings = settingsIn(type, message)
+    if (settings !== null) {
+      this.#transcripts.set(settings)
+      this.#conversation.set(settings)
+      return
+    }
+    const transcript = this.#transcripts.read(type, message)
+    if (transcript !== null) this.#addTranscript(transcript)
+    this.#conversation.read(type, message)
   }
 
   /** The lane of an event of the responses protocol, where an error ends what was under way. */

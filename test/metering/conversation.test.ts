@@ -1,10 +1,16 @@
 import t from 'tap'
 import { Conversation } from '../../src/metering/conversation.ts'
+import { settingsIn } from '../../src/metering/realtime-event.ts'
 
 /** What the next response reads after the upstream has said these. */
 function inputAfter(...events: readonly { readonly type: string }[]) {
   const conversation = new Conversation()
-  for (const event of events) conversation.read(event.type, Buffer.from(JSON.stringify(event)))
+  for (const event of events) {
+    const message = Buffer.from(JSON.stringify(event))
+    const settings = settingsIn(event.type, message)
+    if (settings !== null) conversation.set(settings)
+    else conversation.read(event.type, message)
+  }
   return conversation.input
 }
 
@@ -22,6 +28,8 @@ t.test('what is read: instructions and tools, items of all but the model, speech
   t.match(inputAfter({ type: 'session.created', session: { instructions: '1234', tools: [] } } as never), {
     inputTokens: 1, cachedInputTokens: null, inputAudioTokens: null,
   })
+  const long = { type: 'session.updated', session: { instructions: 'x'.repeat(400_000) } }
+  t.match(inputAfter(long), { inputTokens: 100_000 })
   const items = [said('12345'), said('1', { role: 'system' })]
   t.match(inputAfter(...items), { inputTokens: 3 })
   t.match(inputAfter(item({ type: 'function_call_output', output: '12345678' })), { inputTokens: 2 })
