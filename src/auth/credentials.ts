@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { KEY_HEADERS } from '../protocols/key-headers.ts'
 
 /** Browsers cannot set headers on a WebSocket; OpenAI's realtime client sends the key as a subprotocol. */
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.([^\s,]+)\s*(?:,|$)/
@@ -17,7 +18,7 @@ export function presentedKeys(headers: IncomingHttpHeaders, queryKey: string | n
     const bearer = /^bearer[ \t]+(\S+)[ \t]*$/i.exec(authorization)
     if (bearer?.[1]) keys.push(bearer[1])
   }
-  for (const name of ['x-api-key', 'x-goog-api-key', 'api-key']) {
+  for (const name of KEY_HEADERS) {
     const key = headers[name]
     if (typeof key === 'string' && key !== '') keys.push(key)
   }

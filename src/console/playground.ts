@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { UNRESTRICTED } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import { consoleName } from '../config/keys.ts'
+import { CREDENTIAL_HEADERS } from '../protocols/key-headers.ts'
 import type { Context } from './context.ts'
 import { ConsoleProblem } from './problem.ts'
 import type { Session } from './sessions.ts'
@@ -9,10 +10,10 @@ import { guard, standingOf } from './standing.ts'
 import type { Standing } from './standing.ts'
 
 /** What a browser tells the console is not for upstreams. The console has met what it expects. */
-const WITHHELD = new Set([
+const WITHHELD = new Set<string>([
   'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer',
   'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
-  'sec-fetch-user', 'expect', 'authorization', 'x-api-key', 'x-goog-api-key', 'api-key',
+  'sec-fetch-user', 'expect', ...CREDENTIAL_HEADERS,
 ])
 
 /**

@@ -1,4 +1,5 @@
 import type { Upstream } from '../config/types.ts'
+import { CREDENTIAL_HEADERS } from '../protocols/key-headers.ts'
 import { addressHere, withoutKey } from './address.ts'
 
 /**
@@ -18,22 +19,22 @@ const HOP_BY_HOP = [
   'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
 ]
 
-const NEVER_UP = new Set([
+/** Whoever is no trusted proxy can write anything in these. */
+const FORWARDING = new Set([
+  'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
+])
+
+const NEVER_UP = new Set<string>([
   ...HOP_BY_HOP,
   // Set anew for the upstream.
   'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
   // The client's credentials and state.
-  'authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'cookie', 'cookie2',
+  ...CREDENTIAL_HEADERS, 'cookie', 'cookie2',
   // One of the subprotocols may be the key; a handshake brings those that are left.
   'sec-websocket-protocol',
   // The messages protocol's version header, under either of its names: goes up under the upstream's.
   'anthropic-version', 'vendorb-version',
-  // Whoever is no trusted proxy can write anything in these.
-  'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
-])
-
-const FORWARDING = new Set([
-  'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
+  ...FORWARDING,
 ])
 
 const NEVER_DOWN = new Set([
