@@ -180,3 +180,23 @@ routes: [{ to: { upstream: a, model: "sim,huge=200kb" }, resume: hold }]
   await gateway.waitForLog(each => each.error === 'overloaded')
   t.match(await (await fetch(`${gateway.addresses.console}/api/status`)).json(), { body_bytes: 0 })
 })
+
+t.test('what was held of an answer that broke makes room for the next', async t => {
+  const words = 'data: {"choices":[{"index":0,"delta":{"content":"' + 'hello '.repeat(7_000) + '"}}]}\n\n'
+  let asked = 0
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume().on('end', () => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (++asked < 4) res.write(words, () => res.destroy())
+      else res.end(`${words}data: [DONE]\n\n`)
+    })
+  })
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0, body_limit: 16kb, body_memory: 64kb }
+upstreams: { a: { url: "${upstream.url}" } }
+routes: [{ to: a, resume: hold, retries: 3 }]
+`)
+  const answer = await ask(gateway, DIALECTS[0]!, { stream: true })
+  t.match(answer, { status: 200, whole: true })
+  t.equal(answer.headers.get('x-gateway-attempts'), '4')
+})
