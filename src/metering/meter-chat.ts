@@ -27,6 +27,7 @@ const FUNCTION = Buffer.from('function')
 const ARGUMENTS = Buffer.from('arguments')
 const AUDIO = Buffer.from('audio')
 const IMAGES = Buffer.from('images')
+const DATA = Buffer.from('data')
 const TRANSCRIPT = Buffer.from('transcript')
 const SPACE = 0x20
 // Tool calls of one choice share its numbers: more of them than this share the last.
@@ -201,8 +202,12 @@ export class ChatMeter extends EventMeter {
   #audio(choice: number, buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
-      if (cursor.keyIs(TRANSCRIPT)) this.text('content', choice, buf)
-      else cursor.skip()
+      if (cursor.keyIs(TRANSCRIPT)) {
+        this.text('content', choice, buf)
+      } else {
+        if (cursor.keyIs(DATA)) this.passed()
+        cursor.skip()
+      }
     }
   }
 }

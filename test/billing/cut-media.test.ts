@@ -101,6 +101,7 @@ t.test('a picture in a stream of text: its tokens are in no count', async t => {
 })
 
 for (const [what, delta] of [
+  ['sound', { audio: { id: 'audio_1', data: 'AAAA', transcript: 'hello there' } }],
   ['a picture', { images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] }],
   ['an event that is too long to be read', { content: 'A'.repeat(65 * 1024 * 1024) }],
 ] as const) {
