@@ -1,9 +1,12 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { openBooks, priced, costOf } from '../billing/books.ts'
 import { gateway as run } from '../cli/command.ts'
 import { start } from '../simulator/start.ts'
 import { KEY } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
 import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
 
 const [CHAT] = DIALECTS
@@ -145,4 +148,26 @@ routes: [{ to: { upstream: a, model: sim } }]`)
   t.match(row, { end: 'refused', error: 'invalid_json', upstream: null })
   t.strictSame(row?.attempts, [])
   t.equal(simulator.stats.requests, 0)
+})
+
+t.test('the draft of a request tells of every attempt that was begun, should the process die', async t => {
+  const [broken, silent] = await Promise.all([
+    start(t), startUpstream(t, req => void req.resume()),
+  ])
+  const books = await openBooks(t, twoTargets(broken.url, silent.url, 'sim,status=503', 'n', ''))
+  const leaving = new AbortController()
+  const asked = fetch(`${books.gateway.url}/v1/chat/completions`, {
+    method: 'POST', signal: leaving.signal,
+    body: '{"model":"m","messages":[]}',
+    headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+  })
+  using ledger = new DatabaseSync(books.file, { readOnly: true })
+  const drafts = ledger.prepare('SELECT upstream, attempts FROM in_flight')
+  let draft = drafts.get()
+  for (; draft?.['upstream'] !== 'b'; draft = drafts.get()) await setImmediate()
+  t.match(JSON.parse(String(draft['attempts'])), [
+    { upstream: 'a', outcome: 'error_answer', status: 503 }, { upstream: 'b', model: 'n' },
+  ])
+  leaving.abort()
+  await t.rejects(asked)
 })
