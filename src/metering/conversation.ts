@@ -1,6 +1,6 @@
 import type { JsonObject } from './figures.ts'
 import { countIn, eventIn, objectIn, objectOf } from './realtime-event.ts'
-import { BYTES_PER_TOKEN, MEDIA_TOKENS } from './request.ts'
+import { MEDIA_TOKENS, tokensOfBytes } from './request.ts'
 import type { Usage } from './usage.ts'
 
 /** Source: OpenAI's guide "Managing costs": 1 token for 100 ms of what the user says. */
@@ -94,5 +94,5 @@ export class Conversation {
 }
 
 function tokensOf(text: unknown): number {
-  return typeof text === 'string' ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : 0
+  return typeof text === 'string' ? tokensOfBytes(Buffer.byteLength(text)) : 0
 }

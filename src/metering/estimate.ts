@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import { threadUrl } from '../thread-url.ts'
 import type { Generated, KeptRun, TextKind } from './kept.ts'
-import { BYTES_PER_TOKEN, MEDIA_TOKENS, roughTokens, surveyStrings } from './request.ts'
+import { BYTES_PER_TOKEN, MEDIA_TOKENS, roughTokens, surveyStrings, tokensOfBytes } from './request.ts'
 
 /**
  * Counts tokens that nobody reported, off the event loop. It never rejects: what
@@ -98,7 +98,7 @@ class ThreadCounter implements TokenCounter {
       for (const [i, { kind }] of runs.entries()) tokens[kind] += counts[i] ?? 0
     }
     for (const kind of ['content', 'reasoning', 'tool'] as const) {
-      if (counts === null || kept[kind] === 0) tokens[kind] = Math.ceil(came[kind] / BYTES_PER_TOKEN)
+      if (counts === null || kept[kind] === 0) tokens[kind] = tokensOfBytes(came[kind])
       else tokens[kind] = Math.round((tokens[kind] * came[kind]) / kept[kind])
     }
     return tokens

@@ -127,11 +127,16 @@ export function roughTextTokens(body: Buffer): number | null {
   return media === 0 ? all : null
 }
 
+/** Tokens of so many bytes of text, roughly. */
+export function tokensOfBytes(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN)
+}
+
 /** In tokens; `media` are those of `all` that are pictures, recordings or files. */
 function roughSizes(body: Buffer): { readonly all: number; readonly media: number } {
   const survey = surveyStrings(body, null)
   const media = survey.media * MEDIA_TOKENS
-  return { all: Math.ceil((body.length - survey.mediaBytes) / BYTES_PER_TOKEN) + media, media }
+  return { all: tokensOfBytes(body.length - survey.mediaBytes) + media, media }
 }
 
 /** What the strings of a body are: keys and values alike. */

@@ -5,7 +5,7 @@ import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
 import type { Makers } from './readers-messages.ts'
 import type { Reading } from './readers.ts'
-import { BYTES_PER_TOKEN, readCharacters, roughTextTokens, roughTokens } from './request.ts'
+import { readCharacters, roughTextTokens, roughTokens, tokensOfBytes } from './request.ts'
 import { blankUsage, knownInput, knownOutput } from './usage.ts'
 import type { Usage } from './usage.ts'
 
@@ -118,7 +118,7 @@ export function provisionalUsage(
   if (meter === null && inputTokens === null) return blankUsage()
   const reported = meter ? toldBy(meter, meter.reading()) : blankUsage()
   const { content, reasoning, tool } = meter?.came ?? { content: 0, reasoning: 0, tool: 0 }
-  const counted = text ? roughTokens(text) : Math.ceil((content + reasoning + tool) / BYTES_PER_TOKEN)
+  const counted = text ? roughTokens(text) : tokensOfBytes(content + reasoning + tool)
   return {
     ...reported,
     inputTokens: reported.inputTokens ?? inputTokens,

@@ -1,3 +1,4 @@
+import { tokensOfBytes } from '../metering/request.ts'
 import { SseReader, dataOf } from '../metering/sse.ts'
 import type { SseEvent } from '../metering/sse.ts'
 import type { Usage } from '../metering/usage.ts'
@@ -66,8 +67,6 @@ export interface JoinedEvents {
 
 /** Characters that are kept; of a longer answer nobody would read the rest twice. */
 const MOST_TEXT = 1024 * 1024
-/** Bytes that a token takes, roughly; the same as for estimates of running streams. */
-const BYTES_PER_TOKEN = 4
 const DONE = '[DONE]'
 
 /**
@@ -116,7 +115,7 @@ export class Resumption {
    */
   edits(body: Buffer): Edit[] {
     const text = this.#text.trimEnd()
-    return this.#dialect.edits(body, text, Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN))
+    return this.#dialect.edits(body, text, tokensOfBytes(Buffer.byteLength(text)))
   }
 
   /**
