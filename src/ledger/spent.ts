@@ -21,6 +21,8 @@ const PART = BigInt(COST_PART)
 /** What is asked of a row that is not in the file yet, and where it stands in its values. */
 const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd'] as const)
   .map(name => ({ name, at: COLUMNS.indexOf(name) }))
+const REQUEST_ID = COLUMNS.indexOf('request_id')
+const STARTED_AT = COLUMNS.indexOf('started_at')
 /** A cost can be more than a number of JSON holds. */
 const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
   const value = `value ->> ${at}`
@@ -93,7 +95,7 @@ function sumsOf(
 
 /** As UNWRITTEN_LIST reads them: one row of each request. */
 function unwrittenText(rows: readonly Values[]): string {
-  const latest = new Map(rows.map(values => [`${values[1]} ${values[0]}`, values]))
+  const latest = new Map(rows.map(values => [`${values[STARTED_AT]} ${values[REQUEST_ID]}`, values]))
   return JSON.stringify(Array.from(latest.values(), values => UNWRITTEN.map(({ at }) => {
     const value = values[at]
     return typeof value === 'bigint' ? String(value) : value
