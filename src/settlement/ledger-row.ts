@@ -23,7 +23,7 @@ export function finalRow(exchange: Exchange, bill: Bill): LedgerRow {
 export function draftRow(exchange: Exchange): LedgerRow {
   const session = exchange.session?.soFar()
   if (session) return row(exchange, session)
-  const parts = provisional(exchange)
+  const parts = answersSoFar(exchange)
   const [{ meter, quoted }] = parts
   const usage = parts.map(part => part.usage).reduce(add)
   return row(exchange, {
@@ -50,10 +50,10 @@ export function usedSoFar({ earlier }: Exchange): () => Usage {
 
 /** Has the client been sent anything that was generated? */
 export function hasSpoken(exchange: Exchange): boolean {
-  return provisional(exchange).some(({ meter }) => meter?.sawContent)
+  return answersSoFar(exchange).some(({ meter }) => meter?.sawContent)
 }
 
-interface Provisional {
+interface AnswerSoFar {
   readonly meter: StreamMeter | null
   readonly usage: Usage
   readonly quoted: QuotedPrice | null
@@ -67,8 +67,8 @@ interface Asked {
 }
 
 /** What is known of each answer that the client got some of: the one under way, and those before it. */
-function provisional(exchange: Exchange): [Provisional, ...Provisional[]] {
-  const part = ({ answer, quoted: asked, estimatedInput }: Asked): Provisional => {
+function answersSoFar(exchange: Exchange): [AnswerSoFar, ...AnswerSoFar[]] {
+  const part = ({ answer, quoted: asked, estimatedInput }: Asked): AnswerSoFar => {
     const meter = answer?.kind === 'stream' ? answer.meter : null
     const usage = provisionalUsage(meter, estimatedInput, textOf(exchange, answer))
     const quoted = priceFor(asked, answer)
