@@ -129,7 +129,7 @@ class ModelList {
   #address(params: Path, provider: string, { url, v1, protocol }: Provider): Address | null {
     const path = this.#shared(params, 'api_base')
     const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
-    if (written === null) return url === null ? null : { url, ...v1 !== undefined && { v1 } }
+    if (written === null) return url === null ? null : addressOf(url, v1)
     const base = reference(written)
     if (base.startsWith('${')) {
       this.#note(
@@ -150,7 +150,7 @@ class ModelList {
       return { url: parsed.origin, v1: parsed.pathname }
     }
     const isUsual = bare === plain && (url === null || url === bare)
-    return { url: bare, ...isUsual && v1 !== undefined && { v1 } }
+    return addressOf(bare, isUsual ? v1 : null)
   }
 
   /** A url must not hold credentials, and nobody's are to be copied. */
@@ -283,4 +283,9 @@ export function variableOf(text: string): string | null {
 
 function toNumber(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+/** @param v1 what stands there in the place of /v1; null = /v1 itself */
+function addressOf(url: string, v1: string | null): Address {
+  return v1 === null ? { url } : { url, v1 }
 }

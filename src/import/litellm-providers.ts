@@ -2,8 +2,8 @@
 export interface Provider {
   /** null: the operator's api_base alone says it. */
   readonly url: string | null
-  /** What stands there in the place of /v1. */
-  readonly v1?: string
+  /** What stands there in the place of /v1; null = /v1 itself. */
+  readonly v1: string | null
   /** The variable that LiteLLM reads when the file names no key; null = none is needed. */
   readonly variable: string | null
   /** The header of the credential; `bearer` is Authorization: Bearer. */
@@ -17,15 +17,15 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   openai: chat('https://api.openai.com', 'OPENAI_API_KEY'),
   'text-completion-openai': chat('https://api.openai.com', 'OPENAI_API_KEY'),
   anthropic: {
-    url: 'https://api.anthropic.com', variable: 'ANTHROPIC_API_KEY', auth: 'x-api-key', protocol: 'messages',
-    headers: { 'anthropic-version': '2023-06-01' },
+    url: 'https://api.anthropic.com', v1: null, variable: 'ANTHROPIC_API_KEY', auth: 'x-api-key',
+    protocol: 'messages', headers: { 'anthropic-version': '2023-06-01' },
   },
   gemini: {
-    url: 'https://generativelanguage.googleapis.com', variable: 'GEMINI_API_KEY', auth: 'x-goog-api-key',
-    protocol: 'generate',
+    url: 'https://generativelanguage.googleapis.com', v1: null, variable: 'GEMINI_API_KEY',
+    auth: 'x-goog-api-key', protocol: 'generate',
   },
   // Azure's v1 API takes the deployment as the model, and no api-version.
-  azure: { url: null, variable: 'AZURE_API_KEY', auth: 'api-key', protocol: 'chat' },
+  azure: { url: null, v1: null, variable: 'AZURE_API_KEY', auth: 'api-key', protocol: 'chat' },
   groq: chat('https://api.groq.com/openai', 'GROQ_API_KEY'),
   mistral: chat('https://api.mistral.ai', 'MISTRAL_API_KEY'),
   codestral: chat('https://codestral.mistral.ai', 'CODESTRAL_API_KEY'),
@@ -101,6 +101,6 @@ export function whyNot(name: string): string {
   return Object.hasOwn(OUT_OF_REACH, name) ? OUT_OF_REACH[name] as string : 'the provider is not known here'
 }
 
-function chat(url: string | null, variable: string | null, v1?: string): Provider {
-  return { url, ...v1 !== undefined && { v1 }, variable, auth: 'bearer', protocol: 'chat' }
+function chat(url: string | null, variable: string | null, v1: string | null = null): Provider {
+  return { url, v1, variable, auth: 'bearer', protocol: 'chat' }
 }
