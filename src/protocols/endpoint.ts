@@ -116,8 +116,8 @@ const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PLACE}/endpoi
 
 /** Azure's paths of one model, or OpenAI's of old, which LiteLLM's proxy has still. */
 const DEPLOYMENTS = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
-/** All the others that Azure has. */
-const AT_AZURE = /^\/openai\/(?:v1\/)?/
+/** What Azure has where all others have /v1. */
+const AT_AZURE = /^\/openai(?:\/v1)?(?=\/)/i
 
 /** By what stands behind the model. */
 const OF_DEPLOYMENTS = new Map<string, Endpoint>(
@@ -174,8 +174,8 @@ export function classifyPath(path: string): Classified {
   if (chat) return chatPath(path, plain, chat[0])
   const deployments = DEPLOYMENTS.exec(plain)
   if (deployments) return deployedPath(path, plain, deployments[0].length)
-  const azure = AT_AZURE.exec(plain)
-  if (azure) return azurePath(plain, azure[0])
+  const usual = usualPath(plain)
+  if (usual !== null) return azurePath(usual)
   const published = PUBLISHED.exec(plain)
   if (published) return publishedPath(path, plain, published) ?? OTHER[prefix ? 'generate' : 'chat']
   if (prefix) return generatePath(path, plain, prefix) ?? OTHER.generate
@@ -245,6 +245,12 @@ export function namesModelInside(path: string): boolean {
 /** Is it a path of the chat family's as Google has them? */
 export function isChatAtGoogle(path: string): boolean {
   return CHAT_AT_GOOGLE.test(path.toLowerCase())
+}
+
+/** The path under /v1 that one of Azure's means; null where it is none of Azure's. */
+export function usualPath(path: string): string | null {
+  const prefix = AT_AZURE.exec(path)?.[0]
+  return prefix === undefined ? null : `/v1${path.slice(prefix.length)}`
 }
 
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
@@ -331,8 +337,8 @@ function chatPath(path: string, plain: string, prefix: string): Classified {
 }
 
 /** What Azure has beside its deployments: it lists models of its own. */
-function azurePath(plain: string, prefix: string): Classified {
-  const usual = classifyPath(`/v1/${plain.slice(prefix.length)}`)
+function azurePath(path: string): Classified {
+  const usual = classifyPath(path)
   const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
   return isOfItself && !isOwn(usual.endpoint) ? usual : OTHER.chat
 }

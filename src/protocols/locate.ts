@@ -1,4 +1,4 @@
-import { checkSpelling, classifyPath } from './endpoint.ts'
+import { checkSpelling, classifyPath, usualPath } from './endpoint.ts'
 import type { Classified } from './endpoint.ts'
 import { usualQuery } from './query.ts'
 import { parseTarget } from './target.ts'
@@ -9,9 +9,6 @@ export interface Located {
   readonly target: RequestTarget
   readonly classified: Classified
 }
-
-/** What Azure has where all others have /v1; it takes letters in any case. */
-const AZURE = /^\/openai(?:\/v1)?(?=\/)/i
 
 /**
  * Azure's paths mean those under /v1, and are routed and forwarded as these, unless a route names them: what
@@ -24,24 +21,23 @@ const AZURE = /^\/openai(?:\/v1)?(?=\/)/i
 export function locate(raw: string, isNamed: (path: string) => boolean): Located {
   const target = parseTarget(raw)
   const { path } = target
-  const prefix = AZURE.exec(path)?.[0]
-  const classified = classifyPath(path)
-  if (prefix === undefined || isNamed(path)) return checked({ target, classified })
+  const usual = usualPath(path)
+  if (usual === null || isNamed(path)) return { target, classified: checked(path) }
   const query = usualQuery(target.query)
+  const classified = checked(usual)
   const { endpoint: { modelIn, name }, pathModelEnd } = classified
-  if (modelIn === 'deployment' && name !== 'other') {
-    checkSpelling(path, classified)
-    return {
-      target: { ...target, path: `/v1${path.slice(pathModelEnd)}`, query },
-      // The body is to name the model, as it stands in the path no more.
-      classified: { ...classified, pathModelStart: 0, pathModelEnd: 0 },
-    }
+  if (modelIn !== 'deployment' || name === 'other') {
+    return { target: { ...target, path: usual, query }, classified }
   }
-  const usual = `/v1${path.slice(prefix.length)}`
-  return checked({ target: { ...target, path: usual, query }, classified: classifyPath(usual) })
+  return {
+    target: { ...target, path: `/v1${usual.slice(pathModelEnd)}`, query },
+    // The body is to name the model, as it stands in the path no more.
+    classified: { ...classified, pathModelStart: 0, pathModelEnd: 0 },
+  }
 }
 
-function checked(located: Located): Located {
-  checkSpelling(located.target.path, located.classified)
-  return located
+function checked(path: string): Classified {
+  const classified = classifyPath(path)
+  checkSpelling(path, classified)
+  return classified
 }
