@@ -91,7 +91,10 @@ interface Used extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
 
 /** Until it has ended, as it is to stand if it is cut off. */
 function row(exchange: Exchange, { usage, source, costPico, quoted, model: told = null }: Used): LedgerRow {
-  const { classified, ended } = exchange
+  const { classified, ended, relay } = exchange
+  // Of an answer that is on its way only whoever sends it knows.
+  const { firstByteAt, bytes } = ended === null && relay !== null
+    ? relay : { firstByteAt: exchange.firstByteAt, bytes: exchange.bytesOut }
   const model = exchange.model ?? told
   // One that was refused never got as far.
   const candidate = exchange.attempts.length === 0 ? null : exchange.candidate
@@ -99,7 +102,7 @@ function row(exchange: Exchange, { usage, source, costPico, quoted, model: told 
   return {
     requestId: exchange.id,
     startedAt: Math.round(exchange.startedWall),
-    firstByteMs: exchange.firstByteAt === 0 ? null : round(exchange.firstByteAt - exchange.startedAt),
+    firstByteMs: firstByteAt === 0 ? null : round(firstByteAt - exchange.startedAt),
     durationMs: ended === null ? null : round(ended.at - exchange.startedAt),
     key: exchange.identity.key?.name ?? null,
     protocol: endpoint.protocol,
@@ -116,7 +119,7 @@ function row(exchange: Exchange, { usage, source, costPico, quoted, model: told 
     price: quoted?.price ?? null,
     priceVersion: quoted?.version ?? null,
     bytesIn: exchange.bytesIn,
-    bytesOut: exchange.bytesOut,
+    bytesOut: bytes,
     route: exchange.route?.text ?? null,
     usage,
     source,
