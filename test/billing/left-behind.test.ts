@@ -6,6 +6,7 @@ import { costOf, openBooks, priced } from './books.ts'
 
 const HEADERS = { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' }
 const PIECE = 'data: {"choices":[{"index":0,"delta":{"content":"hello there "}}]}\n\n'
+const LAST = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
 const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":70,"completion_tokens":7}}\n\n'
 
 const ANSWERS = [
@@ -16,6 +17,10 @@ const ANSWERS = [
   {
     what: 'a held stream that told its usage', route: 'to: up, resume: hold', stream: true,
     type: 'text/event-stream', answer: PIECE + USAGE, paid: { input: 70, output: 7 }, source: 'reported',
+  },
+  {
+    what: 'a held stream that lacks only its end', route: 'to: up, resume: hold', stream: true,
+    type: 'text/event-stream', answer: PIECE + LAST + USAGE, paid: { input: 70, output: 7 }, source: 'reported',
   },
   {
     what: 'half an answer that another could replace', route: 'to: [up, { upstream: up, model: n }]', stream: false,
@@ -51,7 +56,7 @@ ${priced('m')}`)
     await t.rejects(asked)
     await books.gateway.waitForLog(line => line.msg === 'exchange')
     const [row] = [...(await books.close()).values()]
-    t.match(row, { end: 'client_gone', status: 499, source, costPico: costOf(paid) })
+    t.match(row, { end: 'client_gone', status: 499, source, costPico: costOf(paid), bytesOut: 0 })
     t.match(row?.usage, { inputTokens: paid.input, outputTokens: paid.output })
   })
 }
