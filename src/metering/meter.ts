@@ -27,7 +27,7 @@ export interface StreamMeter {
   readonly sawContent: boolean
   /** Nothing generated has passed by since the output was last reported. */
   readonly covered: boolean
-  /** Some of what has passed by since then is no text, such as a picture: in tokens only a report tells it. */
+  /** Some of what has passed by since then is no text, as a picture: in tokens only a report tells it. */
   readonly uncountable: boolean
   /** What the upstream reported so far; null when it has said nothing. */
   reading(): Reading | null

@@ -191,7 +191,7 @@ class Settlement {
     return this.#settled(this.#reported)
   }
 
-  /** It was asked for in the background, and not to its end: its upstream goes on with it, nobody knows how far. */
+  /** It was asked for in the background, and not to its end: its upstream goes on, nobody knows how far. */
   get #goesOn(): boolean {
     const { endpoint, answer, request } = this.#input
     if (this.#whole || this.#failed || !isMadeInBackground(endpoint)) return false

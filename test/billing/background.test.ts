@@ -76,9 +76,8 @@ t.test('a client that leaves the stream of one: what it costs nobody knows', asy
 t.test('to take the stream of one up again costs nothing', async t => {
   const { client, drain } = await setUp(t, 'wait')
   const types: string[] = []
-  for await (const { type } of await client.responses.retrieve('resp_1', { stream: true, starting_after: 1 })) {
-    types.push(type)
-  }
+  const rest = await client.responses.retrieve('resp_1', { stream: true, starting_after: 1 })
+  for await (const { type } of rest) types.push(type)
   t.strictSame(types, REST.map(({ type }) => type))
   t.match(rowOf(await drain(), 'other'), { end: 'complete', source: 'none', costPico: 0n })
 })
@@ -98,7 +97,8 @@ ${priced('m')}`)
   leaving.abort()
   await t.rejects(answer)
   await gateway.waitForLog(line => line.msg === 'exchange')
-  t.match(rowOf(await drain(), 'responses'), { end: 'client_gone', usage: { inputTokens: 4 }, costPico: null })
+  const row = rowOf(await drain(), 'responses')
+  t.match(row, { end: 'client_gone', usage: { inputTokens: 4 }, costPico: null })
 })
 
 t.test('a stream of one that breaks: what it costs nobody knows', async t => {
@@ -107,7 +107,8 @@ t.test('a stream of one that breaks: what it costs nobody knows', async t => {
   await t.rejects(async () => {
     for await (const _event of stream);
   })
-  t.match(rowOf(await drain(), 'responses'), { end: 'upstream_cut', usage: { outputTokens: null }, costPico: null })
+  const row = rowOf(await drain(), 'responses')
+  t.match(row, { end: 'upstream_cut', usage: { outputTokens: null }, costPico: null })
 })
 
 t.test('a stream of one that comes to its end costs what it says', async t => {

@@ -18,7 +18,9 @@ interface Played extends Books {
 }
 
 /** Before an upstream that says the beginning of an answer, and breaks it off or waits. */
-async function play(t: Test, type: string, beginning: string, breaks: boolean, yaml = PRICE): Promise<Played> {
+async function play(
+  t: Test, type: string, beginning: string, breaks: boolean, yaml = PRICE,
+): Promise<Played> {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       res.writeHead(200, { 'content-type': type })
@@ -89,7 +91,8 @@ const PICTURE = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
 const PROMPT = { promptTokenCount: 7, totalTokenCount: 7 }
 
 t.test('a picture in a stream of text: its tokens are in no count', async t => {
-  const chunk = { candidates: [{ content: { parts: [{ text: 'Here it is: ' }, PICTURE] } }], usageMetadata: PROMPT }
+  const parts = [{ text: 'Here it is: ' }, PICTURE]
+  const chunk = { candidates: [{ content: { parts } }], usageMetadata: PROMPT }
   const { gateway, drain } = await play(t, 'text/event-stream', `data: ${JSON.stringify(chunk)}\n\n`, true)
   const answer = await fetch(`${gateway.url}/v1beta/models/m:streamGenerateContent?alt=sse`, {
     method: 'POST', body: '{"contents":[{"parts":[{"text":"a red apple"}]}]}',
@@ -119,7 +122,8 @@ for (const [what, delta] of [
 }
 
 t.test('an answer in one piece that breaks off in a picture: the rest of that is no text', async t => {
-  const half = `{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"${'iVBOR'.repeat(1e5)}`
+  const half = '{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"'
+    + 'iVBOR'.repeat(100_000)
   const { gateway, drain } = await play(t, 'application/json', half, true)
   const answer = await fetch(`${gateway.url}/v1beta/models/m:generateContent`, {
     method: 'POST', body: '{"contents":[{"parts":[{"text":"a red apple"}]}]}',

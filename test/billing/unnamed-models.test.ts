@@ -24,7 +24,8 @@ ${priced('m')}`)
   const batch = { input_file_id: 'f', endpoint: '/v1/responses', completion_window: '24h' } as const
   const params = { model: 'm', max_tokens: 9, messages: [{ role: 'user' as const, content: 'hello' }] }
   await asked('made', openai.batches.create(batch))
-  await asked('made of messages', anthropic.messages.batches.create({ requests: [{ custom_id: '1', params }] }))
+  const requests = [{ custom_id: '1', params }]
+  await asked('made of messages', anthropic.messages.batches.create({ requests }))
   await asked('asked after', openai.batches.retrieve('batch_1'))
   await asked('listed', anthropic.get('/v1/messages/batches'))
   await asked('stopped', openai.batches.cancel('batch_1'))
