@@ -112,11 +112,12 @@ export class WholeEvents {
   /**
    * No more will come.
    *
-   * @param wants asked of what the event says that lacks its blank line, or a part of it
+   * @param wants asked of what the event says that lacks its blank line, or a part of it; null = all are
    * @returns that event, and its blank line; nothing where it is half of one, or is not wanted
    */
   end(wants: ((data: string) => boolean) | null = null): Buffer {
     this.#wants = wants
+    this.#isLeftOut = wants !== null
     if (!this.overflowed && this.flaw === null) this.#reader.end()
     const rest = this.#take(NOTHING)
     return this.#isLeftOut || rest.length === 0 ? NOTHING : Buffer.concat([rest, missingLineEnds(rest)])

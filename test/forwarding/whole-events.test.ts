@@ -58,6 +58,17 @@ t.test('an event that lacks its blank line at the end is whole, and gets it', t 
   t.end()
 })
 
+t.test('where a stream breaks the last event passes only if it is wanted, and nothing that is none', t => {
+  for (const [rest, wanted] of [
+    ['data: {"a":1}\n', true], ['data: {"a":1}\r\n\r', true], ['data: {"b":1}\n', false],
+    ['data: {"a":1', false], ['event: a\n', false], ['event: a', false], [': bye', false], ['', false],
+  ] as const) {
+    const { gate } = feed(`data: {"a":0}\n\n${rest}`, [])
+    t.equal(gate.end(data => data === '{"a":1}').length > 0, wanted, rest)
+  }
+  t.end()
+})
+
 t.test('an error does not pass, nor what is not well-formed, nor what comes behind it', t => {
   for (const [kind, flaws] of [['error', ERRORS], ['malformed', MALFORMED]] as const) {
     fc.assert(fc.property(events, fc.constantFrom(...flaws), events, cuts, (before, flaw, after, cuts) => {
