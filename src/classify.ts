@@ -2,7 +2,7 @@ import { modelRequired } from './admission.ts'
 import { GatewayError, overloaded } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import type { BodyKind, Endpoint } from './protocols/endpoint.ts'
+import type { BodyKind, Endpoint } from './protocols/classified.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
 } from './protocols/inspect.ts'

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { BodyKind, Endpoint } from './endpoint.ts'
+import type { BodyKind, Endpoint } from './classified.ts'
 import { MOST_TIMES } from './json-members.ts'
 import { JsonScan } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'

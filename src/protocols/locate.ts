@@ -1,5 +1,6 @@
-import { checkSpelling, classifyPath, usualPath } from './endpoint.ts'
-import type { Classified } from './endpoint.ts'
+import { usualPath } from './azure-paths.ts'
+import type { Classified } from './classified.ts'
+import { checkSpelling, classifyPath } from './endpoint.ts'
 import { usualQuery } from './query.ts'
 import { parseTarget } from './target.ts'
 import type { RequestTarget } from './target.ts'

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { Classified } from './endpoint.ts'
+import type { Classified } from './classified.ts'
 import type { InspectedBody } from './inspect.ts'
 import { scanJson } from './json-scan.ts'
 import type { Field } from './json-scan.ts'
