@@ -61,6 +61,7 @@ export class Followed implements Observer {
 
   end(): void {
     this.#inner.end()
+    this.#events.close()
   }
 
   #pass(events: Buffer): Buffer {

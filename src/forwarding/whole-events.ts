@@ -32,9 +32,11 @@ export class WholeEvents {
   /** Where in the stream the held bytes begin, and where the flaw stands. */
   #offset = 0
   #found: Found | null = null
-  /** What stands at the end of the stream is half of an event, or not wanted. */
-  #isLeftOut = false
-  #wants: ((data: string) => boolean) | null = null
+  #isClosed = false
+  /** The end of the stream has cut an event in two. */
+  #isHalf = false
+  /** What the event says that lacks no more than its blank line there; null = there is none. */
+  #last: string | null = null
   readonly #reader: SseReader
 
   /**
@@ -101,27 +103,47 @@ export class WholeEvents {
   }
 
   #look(event: SseEvent): void {
-    const isCut = !event.terminated && !isWhole(event)
-    this.#isLeftOut = isCut || this.#wants?.(dataOf(event)) === false
-    if (this.#isLeftOut || this.#found !== null || looksLikeData(event)) return
+    if (this.#isClosed) {
+      this.#lookLast(event)
+      return
+    }
+    if (this.#found !== null || looksLikeData(event)) return
     const { start, end } = event
     const kind = event.oversize && this.#joined ? 'too_long' : kindOf(event)
     if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
   }
 
+  #lookLast(event: SseEvent): void {
+    this.#isHalf = !event.terminated && !isWhole(event)
+    if (this.#isHalf) return
+    this.#last = dataOf(event)
+    if (looksLikeData(event) || kindOf({ ...event, terminated: true }) !== 'error') return
+    this.flaw = { kind: 'error', bytes: withLineEnds(this.#take(NOTHING)) }
+  }
+
+  /** No more will come: an error is one without its blank line, too. */
+  close(): void {
+    if (this.#isClosed || this.overflowed || this.flaw !== null) return
+    this.#isClosed = true
+    this.#reader.end()
+  }
+
   /**
-   * No more will come.
+   * What is left when no more will come.
    *
    * @param wants asked of what the event says that lacks its blank line, or a part of it; null = all are
    * @returns that event, and its blank line; nothing where it is half of one, or is not wanted
    */
   end(wants: ((data: string) => boolean) | null = null): Buffer {
-    this.#wants = wants
-    this.#isLeftOut = wants !== null
-    if (!this.overflowed && this.flaw === null) this.#reader.end()
+    this.close()
     const rest = this.#take(NOTHING)
-    return this.#isLeftOut || rest.length === 0 ? NOTHING : Buffer.concat([rest, missingLineEnds(rest)])
+    const isWanted = wants === null ? !this.#isHalf : this.#last !== null && wants(this.#last)
+    return isWanted && rest.length > 0 ? withLineEnds(rest) : NOTHING
   }
+}
+
+function withLineEnds(event: Buffer): Buffer {
+  return Buffer.concat([event, missingLineEnds(event)])
 }
 
 /** Does it lack no more than its blank line? */

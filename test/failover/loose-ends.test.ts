@@ -47,3 +47,18 @@ t.test('all was said: half of an event behind it does not reach the client', asy
   t.equal(text.match(/data: /g)?.length, 1)
   t.match(text, /\r\n0\r\n\r\n$/, 'and it ends properly')
 })
+
+for (const cut of [true, false]) {
+  const end = cut ? 'the connection breaks there' : 'the stream ends there'
+  t.test(`an error that lacks its blank line is gone on from as any other: ${end}`, async t => {
+    for (const lineEnds of ['', '\n']) {
+      const error = `data: ${JSON.stringify({ error: { code: 503, message: 'overloaded' } })}${lineEnds}`
+      const text = await got(t, [
+        { bytes: `${said('one ')}\n\n${error}`, cut },
+        { bytes: `${said('two', 'STOP')}\n\n`, cut: false },
+      ])
+      t.match(text, /one .*two.*STOP/s)
+      t.notMatch(text, 'overloaded')
+    }
+  })
+}
