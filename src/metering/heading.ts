@@ -5,7 +5,7 @@ const MODEL = Buffer.from('model')
 const ID = Buffer.from('id')
 const RESPONSE = Buffer.from('response')
 const SESSION = Buffer.from('session')
-/** What names the lane: in the responses protocol a member for that, in the realtime protocol the response. */
+/** The member that names the lane: in the realtime protocol each response is one. */
 const LANES = { responses: Buffer.from('stream_id'), realtime: Buffer.from('response_id') } as const
 /** A longer one is nobody's: neither a model's nor a lane's. */
 const LONGEST_NAME = 256

@@ -1,4 +1,4 @@
-/** In which the protocols' clients send their key beside `Authorization`: Anthropic's, Google's and Azure's. */
+/** In which clients send a key other than in `Authorization`: Anthropic's, Google's and Azure's. */
 export const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const
 
 /** All that may hold a client's key: none of them goes up. */
