@@ -73,9 +73,15 @@ function loadSource(
 ): Loaded {
   const parsed = parseYaml(source, env)
   const schema = readSchema()
+  const loneReturn = source.text.search(LONE_RETURN)
+  const isGuessed = parsed.broken || loneReturn !== -1
   const secrets = (): Range[] =>
-    (parsed.broken ? foreignWords(source, schema) : secretRanges(source, parsed.root, schema))
+    (isGuessed ? foreignWords(source, schema) : secretRanges(source, parsed.root, schema))
   const findings = new Findings(file, source, parsed.root, secrets)
+  if (loneReturn !== -1) {
+    findings.errorAt(loneReturn, 'a line ends here in CR alone; save the file with line ends LF, or CR LF')
+    throw new ConfigError(findings.problems())
+  }
   const needed = needs === null ? null : locate(parsed.root, [needs])?.at
   for (const { offset, message, isUnset } of parsed.faults) {
     const isSpared = isUnset && needed !== null && !isWithin(offset, needed)
@@ -94,6 +100,12 @@ function loadSource(
   if (findings.failed) throw new ConfigError(problems, namedFiles(config))
   return { config: deepFreeze(config), warnings: problems, publicKey: publicKey(raw, findings) }
 }
+
+/**
+ * YAML 1.2 takes it for a line end (section 5.4) and the parser does not, so that what follows a comment would
+ * be part of that. In front of a whole line end it does no harm.
+ */
+const LONE_RETURN = /\r(?!\r*\n)/
 
 /**
  * Copied from a page or a chat, lines may have spaces that are letters to YAML, or letters that nobody sees,
