@@ -7,3 +7,17 @@ import { statSync } from 'node:fs'
 export function isThere(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined
 }
+
+/**
+ * What stands in the place of a file; null where it is one, or nothing, or what may not be looked at. Whoever
+ * opens a pipe waits without end for who writes to it.
+ */
+export function standsForFile(path: string): 'a directory' | 'a pipe, a socket or a device' | null {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    if (stats === undefined || stats.isFile()) return null
+    return stats.isDirectory() ? 'a directory' : 'a pipe, a socket or a device'
+  } catch {
+    return null // whoever opens it is told why not
+  }
+}

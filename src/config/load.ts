@@ -1,4 +1,5 @@
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
+import { standsForFile } from '../is-there.ts'
 import { locate, parseYaml } from './document.ts'
 import type { Parsed } from './document.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from './durations.ts'
@@ -36,7 +37,8 @@ export interface Loaded {
 
 /**
  * Reads, checks and resolves a configuration file. The files that it names
- * (certificates) are read too; nothing else of the world is looked at.
+ * (certificates) are read too, and what stands where the ledger is to be is
+ * looked at; nothing else of the world is.
  * @param file as the operator named it; problems show it so
  * @param needs the top-level key that all is wanted of, for who reads a
  *   configuration without serving by it: a variable that is not set elsewhere
@@ -197,6 +199,14 @@ function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findin
   }
   if (BESIDE_LEDGER.has(basename(file))) {
     const message = 'the gateway keeps something else under this name; use another, such as gateway.db'
+    findings.error(['ledger', 'file'], message)
+  }
+  for (const path of [file, ...Array.from(BESIDE_LEDGER, name => join(dirname(file), name))]) {
+    const other = standsForFile(path)
+    if (other === null) continue
+    const message = path === file
+      ? `this is ${other}; it takes the path of a file, such as gateway.db`
+      : `${path} is ${other}, and the gateway keeps a file there; move it, or the ledger`
     findings.error(['ledger', 'file'], message)
   }
   const keep = ledger.keep === undefined ? null : durationOf(ledger.keep, ['ledger', 'keep'], findings)

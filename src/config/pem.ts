@@ -2,9 +2,9 @@ import { X509Certificate, createPrivateKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import { standsForFile } from '../is-there.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
-import { isReadOnce } from './read.ts'
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
@@ -71,7 +71,7 @@ function refusalOf(cert: string, key: string): string | null {
 }
 
 function textIn(file: string): string | null {
-  if (isReadOnce(file)) return null
+  if (standsForFile(file) !== null) return null
   try {
     return readFileSync(file, 'utf8')
   } catch {
@@ -94,8 +94,9 @@ function certificateOf(pem: string): X509Certificate | null {
 }
 
 function readPem(file: string, path: Path, findings: Findings): string | null {
-  if (isReadOnce(file)) {
-    findings.error(path, 'this is a pipe or a device; it is read more than once, so name a file')
+  const other = standsForFile(file)
+  if (other !== null) {
+    findings.error(path, `this is ${other}; name a file, which is read more than once`)
     return null
   }
   try {

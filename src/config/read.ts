@@ -1,4 +1,5 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { standsForFile } from '../is-there.ts'
 
 interface Place {
   /** The file's text, with U+FFFD for what is none. */
@@ -66,18 +67,9 @@ export function readText(file: string): string {
  * @throws UnreadableError as readText, and where it is none that has it a second time
  */
 export function readAgain(file: string): string {
-  if (!isReadOnce(file)) return readText(file)
-  throw new UnreadableError('this is a pipe or a device, which can be read only once; name a file')
-}
-
-/** Is it a pipe, say, whose reader would wait for ever? false also where there is nothing. */
-export function isReadOnce(file: string): boolean {
-  try {
-    const stats = statSync(file)
-    return !stats.isFile() && !stats.isDirectory()
-  } catch {
-    return false // whoever reads it is told why not
-  }
+  const other = standsForFile(file)
+  if (other === null || other === 'a directory') return readText(file)
+  throw new UnreadableError(`this is ${other}, which can be read only once; name a file`)
 }
 
 /** It may be a device or a pipe, which tell no size, and need not end. */

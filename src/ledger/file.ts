@@ -2,8 +2,8 @@ import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../directory.ts'
+import { standsForFile } from '../is-there.ts'
 import { hold } from './lock.ts'
-import { refuseWhatIsNoFile } from './regular.ts'
 import { ledgerSchema } from './schema.ts'
 import { LedgerError, troubleOf } from './trouble.ts'
 
@@ -55,7 +55,9 @@ export function openFile(file: string): LedgerFile {
 }
 
 function connect(file: string): Omit<LedgerFile, 'setAside'> {
-  refuseWhatIsNoFile(file)
+  const other = standsForFile(file)
+  // SQLite would wait for who writes to a pipe, and say of a directory only that it cannot be opened.
+  if (other !== null) throw new LedgerError('unwritable', `this is ${other}, not a file`)
   const schema = ledgerSchema()
   const db = new DatabaseSync(file, { timeout: BUSY })
   try {

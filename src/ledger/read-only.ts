@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { refuseWhatIsNoFile } from './regular.ts'
 import { LedgerError } from './trouble.ts'
 
 /** Milliseconds. */
@@ -17,7 +16,6 @@ const NOT_WRITABLE = new Set([8, 14])
  * @throws {LedgerError} `unwritable`; else node:sqlite's error
  */
 export function openReadOnly(file: string): DatabaseSync {
-  refuseWhatIsNoFile(file)
   const db = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE })
   try {
     db.exec('PRAGMA schema_version')

@@ -213,7 +213,7 @@ t.test('what is wrong with the configuration or the ledger is said', async t => 
   t.match(garbage, { code: 1, err: /cannot read the ledger .*: file is not a database/ })
   rmSync(file)
   mkdirSync(file)
-  t.match(await usage('--config', config), { code: 1, err: `the ledger ${file}: this is a directory; ` })
+  t.match(await usage('--config', config), { code: 2, err: /gateway\.yaml: 1 error\n/ })
 })
 
 t.test('a ledger that is a pipe is not waited for', {
@@ -221,7 +221,7 @@ t.test('a ledger that is a pipe is not waited for', {
 }, async t => {
   const dir = t.testdir({ 'gateway.yaml': `${CONFIG}ledger: { file: pipe }\n` })
   execFileSync('mkfifo', [join(dir, 'pipe')])
-  t.match(await usage('--config', join(dir, 'gateway.yaml')), { code: 1, err: /this is a pipe/ })
+  t.match(await usage('--config', join(dir, 'gateway.yaml')), { code: 2, err: /gateway\.yaml: 1 error\n/ })
 })
 
 t.test('a reader that has seen enough ends it quietly', async t => {

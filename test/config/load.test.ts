@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -246,6 +247,23 @@ t.test('the ledger takes the place of nothing else that the gateway keeps', asyn
     t.match(told, { length: 1, 0: { severity: 'error', line: 4, column: 17, message } }, name)
   }
   t.strictSame(problems(t, `${LEAST}auth: open\nledger: { file: data/gateway.db }\n`), [])
+})
+
+t.test('what is no file where the ledger is to be, or beside it, is told', {
+  skip: process.platform === 'win32' && 'no pipes',
+}, async t => {
+  const directory = t.testdir({ 'gateway.db': {}, 'beside': { 'console.db': {} } })
+  execFileSync('mkfifo', [join(directory, 'pipe'), join(directory, 'keys.db')])
+  const told = (ledger: string): readonly Problem[] => {
+    const file = join(directory, 'gateway.yaml')
+    writeFileSync(file, `${LEAST}auth: open\nledger: { file: ${ledger} }\n`)
+    return problemsOf(() => loadConfig(file, {}))
+  }
+  const [own, keys] = told('gateway.db')
+  t.match(own, { severity: 'error', line: 4, column: 17, message: /this is a directory; it takes the path of/ })
+  t.match(keys, { severity: 'error', line: 4, message: /keys\.db is a pipe, .* move it, or the ledger/ })
+  t.match(told('pipe'), [{ message: /this is a pipe/ }, { message: /keys\.db is a pipe/ }])
+  t.match(told('beside/gateway.db'), [{ message: /console\.db is a directory/ }])
 })
 
 t.test('a name in an address is a credential, with a password or without', async t => {
