@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
@@ -178,17 +179,17 @@ limits: { tokens_per_minute: 1000 }`)
   }
 })
 
-t.test('traffic goes on where the ledger is a directory, and log and status say so', async t => {
+t.test('traffic goes on where the ledger cannot be opened, and log and status say so', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
   })
-  const directory = t.testdir({})
+  const inAFile = join(import.meta.filename, 'ledger.db')
   const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0 }
 console: { listen: 127.0.0.1:0 }
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
-ledger: { file: ${JSON.stringify(directory)} }`)
+ledger: { file: ${JSON.stringify(inAFile)} }`)
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST', headers: HEADERS, body: JSON.stringify({ model: 'm', messages: MESSAGES }),
   })
