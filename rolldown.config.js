@@ -20,7 +20,7 @@ export default {
   platform: 'node',
   // Tables of some MB, which are read when they are first asked.
   external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, 'bufferutil', 'utf-8-validate'],
-  plugins: [builtinsInPart(), undiciInPart(), proxyWithoutHeaders(), schemaCompiled(), licences()],
+  plugins: [builtinsInPart(), undiciInPart(), proxyWithoutFetch(), schemaCompiled(), licences()],
   output: {
     dir: FOLDER,
     cleanDir: true,
@@ -82,15 +82,16 @@ function builtinsInPart() {
 }
 
 /**
- * http-proxy-3 puts Headers together for the `fetch` that it is given, and ours does not look at them
- * (src/proxy/http-proxy.ts): node would load its undici for the first of them, and fill one for each request.
+ * http-proxy-3 puts an address and Headers together for the `fetch` that it is given, and ours looks at neither
+ * (src/proxy/http-proxy.ts): node would load its undici for the first Headers, and fill one, and parse the
+ * upstream's URL, for each request.
  */
-function proxyWithoutHeaders() {
+function proxyWithoutFetch() {
   return {
-    name: 'proxy-without-headers',
+    name: 'proxy-without-fetch',
     transform: {
       filter: { id: /\/http-proxy-3\/.*\/web-incoming\.js$/ },
-      handler: code => `class Headers { append() {} set() {} }\n${code}`,
+      handler: code => `class Headers { append() {} set() {} }\nclass URL { origin = '' }\n${code}`,
     },
   }
 }

@@ -89,6 +89,7 @@ export interface Stoppable {
 }
 
 const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
+const NO_ENDPOINT = classifyPath(NOWHERE.path)
 
 /** A request from its first byte to its ledger row: each phase of the pipeline fills in its part. */
 export class Exchange {
@@ -109,7 +110,7 @@ export class Exchange {
   /** It came by the management listener. */
   managed = false
   target: RequestTarget = NOWHERE
-  classified: Classified = classifyPath('/')
+  classified: Classified = NO_ENDPOINT
   identity: Identity = ANONYMOUS
   /** Whose request it is, where that was found out before; null = its credential tells. */
   vouched: Identity | null = null

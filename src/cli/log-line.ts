@@ -1,6 +1,11 @@
 import { symbols } from 'pino'
 import type { Logger } from 'pino'
 
+// Once: where the package is loaded, each is behind an accessor.
+const asJsonSym: typeof symbols.asJsonSym = symbols.asJsonSym
+const chindingsSym: typeof symbols.chindingsSym = symbols.chindingsSym
+const lsCacheSym: typeof symbols.lsCacheSym = symbols.lsCacheSym
+
 type AsJson = (
   this: Logger, fields: object, message: string | undefined, level: number, time: string,
 ) => string
@@ -8,10 +13,10 @@ type AsJson = (
 /** Those parts of a logger that a line is made of (https://getpino.io/#/docs/api?id=pino-symbols). */
 interface LineParts {
   /** Per level, how a line begins: `{"level":"info"`. */
-  readonly [symbols.lsCacheSym]: Readonly<Record<number, string>>
+  readonly [lsCacheSym]: Readonly<Record<number, string>>
   /** The fields of a child logger: `,"worker":1`. */
-  readonly [symbols.chindingsSym]: string
-  [symbols.asJsonSym]: AsJson
+  readonly [chindingsSym]: string
+  [asJsonSym]: AsJson
 }
 
 /**
@@ -21,10 +26,10 @@ interface LineParts {
  */
 export function writeLinesWhole(log: Logger): void {
   const parts = log as unknown as LineParts
-  const asJson = parts[symbols.asJsonSym]
-  parts[symbols.asJsonSym] = function (this: Logger, fields, message, level, time) {
+  const asJson = parts[asJsonSym]
+  parts[asJsonSym] = function (this: Logger, fields, message, level, time) {
     if (!isPlain(fields)) return quiet(asJson.call(this, fields, message, level, time))
-    const { [symbols.lsCacheSym]: beginnings, [symbols.chindingsSym]: own } = this as unknown as LineParts
+    const { [lsCacheSym]: beginnings, [chindingsSym]: own } = this as unknown as LineParts
     const text = JSON.stringify(fields)
     const rest = text === '{}' ? '' : `,${text.slice(1, -1)}`
     const said = message === undefined ? '' : `,"msg":${JSON.stringify(message)}`

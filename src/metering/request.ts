@@ -224,11 +224,19 @@ function readBound(
   body: Buffer, fields: Fields, prompts: number,
 ): Pick<RequestEstimate, 'maxOutputTokens' | 'answers'> {
   const found = readNumbers(body, fields)
-  const bounds = BOUNDS.flatMap(name => found.get(name) ?? [])
-  const choices = Math.max(1, ...CHOICES.flatMap(name => found.get(name) ?? []))
-  const answers = Math.min(choices * prompts, MOST_TOKENS)
-  const maxOutputTokens = bounds.length === 0 ? null : Math.min(Math.max(...bounds) * answers, MOST_TOKENS)
+  const answers = Math.min(Math.max(1, largest(found, CHOICES) ?? 1) * prompts, MOST_TOKENS)
+  const bound = largest(found, BOUNDS)
+  const maxOutputTokens = bound === null ? null : Math.min(bound * answers, MOST_TOKENS)
   return { maxOutputTokens, answers }
+}
+
+function largest(found: ReadonlyMap<string, number>, names: readonly string[]): number | null {
+  let most: number | null = null
+  for (const name of names) {
+    const value = found.get(name)
+    if (value !== undefined && (most === null || value > most)) most = value
+  }
+  return most
 }
 
 /** Of a list of prompts, as texts or as tokens, each is answered; one alone can be a list of tokens. */

@@ -1,3 +1,4 @@
+import { mediaType } from '../protocols/media-type.ts'
 import type { EndpointName } from '../protocols/names.ts'
 import { ChatMeter } from './meter-chat.ts'
 import { GenerateMeter } from './meter-generate.ts'
@@ -35,7 +36,7 @@ export function createStreamMeter(endpoint: EndpointName, options: StreamMeterOp
   const { keep = KEEP, maxEvent, room, contentType = '' } = options
   const limits: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_EVENT, room }
   const large: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_PICTURE, room }
-  const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
+  const type = mediaType(contentType)
   const isEvents = type === '' || type === 'text/event-stream'
   switch (isEvents || endpoint === 'generate.stream' ? endpoint : 'other') {
     case 'chat.completions':

@@ -3,6 +3,7 @@ import type { BodyKind, Endpoint } from './classified.ts'
 import { MOST_TIMES } from './json-members.ts'
 import { JsonScan } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'
+import { mediaType } from './media-type.ts'
 import { scanMultipart } from './multipart.ts'
 import type { ValidForm } from './multipart.ts'
 import type { EndpointName } from './names.ts'
@@ -65,7 +66,7 @@ const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1'
  */
 export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
   if (kind === 'bytes') return 'opaque'
-  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const type = mediaType(contentType ?? '')
   const isJson = type === 'application/json' || type.endsWith('+json')
   const isForm = type === 'multipart/form-data'
   if ((isJson || isForm) && contentType?.includes(';')) checkCharset(contentType, isJson ? 'JSON' : 'a form')

@@ -72,9 +72,9 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
   const input = inputTokens ?? 0
   const { assumedOutput } = gateway.config.billing
   const output = maxOutputTokens ?? assumedOutput * Math.max(1, body.count ?? answers)
-  const items = estimateItems(name, body.bytes, body.json, body.count)
+  const { characters, images, seconds } = estimateItems(name, body.bytes, body.json, body.count)
   const used = {
-    ...blankUsage(), ...items,
+    ...blankUsage(), characters, images, seconds,
     inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,
   }
   const write = quoted !== null && pricesWrites(quoted) ? cacheWriteOf(body.bytes) : null
