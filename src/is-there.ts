@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /**
  * Is there such a file?
@@ -20,4 +21,17 @@ export function standsForFile(path: string): 'a directory' | 'a pipe, a socket o
   } catch {
     return null // whoever opens it is told why not
   }
+}
+
+/** The part of a file's path that is there and no directory, so that nothing can be below it; null = none is. */
+export function inPlaceOfDirectory(file: string): string | null {
+  for (let path = dirname(file); path !== dirname(path); path = dirname(path)) {
+    try {
+      const stats = statSync(path, { throwIfNoEntry: false })
+      if (stats !== undefined) return stats.isDirectory() ? null : path
+    } catch {
+      // What is above it may be the file.
+    }
+  }
+  return null
 }

@@ -23,7 +23,7 @@ export interface KeyStoreOptions {
   readonly file: string
   readonly clock: Pick<Clock, 'setTimeout'>
   /** The store, or a key in it, cannot be read. The keys known so far stay. Told once for each trouble. */
-  readonly onTrouble: (error: unknown) => void
+  readonly onTrouble: (why: string) => void
   /** The store can be read again. */
   readonly onRecovered: () => void
 }
@@ -119,8 +119,8 @@ export class KeyStore {
     try {
       read()
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      if (message !== this.#trouble) this.#options.onTrouble(error)
+      const message = messageOf(error)
+      if (message !== this.#trouble) this.#options.onTrouble(message)
       this.#trouble = message
       return
     }
@@ -221,7 +221,7 @@ export class KeyStore {
     try {
       return readRecord(row).key
     } catch (error) {
-      this.#options.onTrouble(error)
+      this.#options.onTrouble(messageOf(error))
       return null
     }
   }
@@ -262,4 +262,8 @@ function hex({ digest }: Block): string {
 
 function textOf({ name, digest, models, limits }: KeyRow): string {
   return JSON.stringify([name, Buffer.from(digest as Uint8Array).toString('hex'), models, limits])
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -1,5 +1,5 @@
 import { basename, dirname, join, resolve } from 'node:path'
-import { standsForFile } from '../is-there.ts'
+import { inPlaceOfDirectory, standsForFile } from '../is-there.ts'
 import { locate, parseYaml } from './document.ts'
 import type { Parsed } from './document.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from './durations.ts'
@@ -208,6 +208,10 @@ function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findin
       ? `this is ${other}; it takes the path of a file, such as gateway.db`
       : `${path} is ${other}, and the gateway keeps a file there; move it, or the ledger`
     findings.error(['ledger', 'file'], message)
+  }
+  const inTheWay = inPlaceOfDirectory(file)
+  if (inTheWay !== null) {
+    findings.error(['ledger', 'file'], `${basename(inTheWay)} in this path is a file: nothing can be in it`)
   }
   const keep = ledger.keep === undefined ? null : durationOf(ledger.keep, ['ledger', 'keep'], findings)
   return { file, keep }

@@ -43,7 +43,7 @@ function open(t: Test, file: string) {
   const store = new KeyStore({
     file,
     clock,
-    onTrouble: error => troubles.push((error as Error).message),
+    onTrouble: why => troubles.push(why),
     onRecovered: () => recoveries++,
   })
   t.teardown(() => store.close())

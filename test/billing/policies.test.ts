@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
@@ -179,17 +182,22 @@ limits: { tokens_per_minute: 1000 }`)
   }
 })
 
-t.test('traffic goes on where the ledger cannot be opened, and log and status say so', async t => {
+t.test('traffic goes on where the ledger is of another program, and log and status say so', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
   })
-  const inAFile = join(import.meta.filename, 'ledger.db')
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-foreign-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const file = join(directory, 'foreign.db')
+  const foreign = new DatabaseSync(file)
+  foreign.exec('CREATE TABLE notes (text TEXT)')
+  foreign.close()
   const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0 }
 console: { listen: 127.0.0.1:0 }
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
-ledger: { file: ${JSON.stringify(inAFile)} }`)
+ledger: { file: ${JSON.stringify(file)} }`)
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST', headers: HEADERS, body: JSON.stringify({ model: 'm', messages: MESSAGES }),
   })
@@ -198,9 +206,9 @@ ledger: { file: ${JSON.stringify(inAFile)} }`)
   await gateway.waitForLog(line => line.msg === 'the ledger is in trouble')
   const status = async (url: string) => await (await fetch(`${url}/api/status`)).json()
   t.match(await status(gateway.addresses.console as string), {
-    success: true, ledger: { healthy: false, waiting: Number, lost: 0, error: /^unwritable: / },
+    success: true, ledger: { healthy: false, waiting: Number, lost: 0, error: /^foreign: / },
   })
-  t.match(await status(gateway.url), { success: true, ledger: { healthy: false, error: /^unwritable$/ } })
+  t.match(await status(gateway.url), { success: true, ledger: { healthy: false, error: /^foreign$/ } })
 })
 
 t.test('the status tells that the ledger is well, and where there is none', async t => {
