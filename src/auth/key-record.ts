@@ -1,5 +1,6 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import type { Budget, Key, Limits } from '../config/types.ts'
+import { messageOf } from '../message-of.ts'
 import { KeyStoreError } from './key-schema.ts'
 
 /** A key as the store has it. Times are ms since 1970. */
@@ -53,7 +54,7 @@ export function readRecord(row: KeyRow): KeyRecord {
       revokedAt: typeof revokedAt === 'number' ? revokedAt : null,
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new KeyStoreError('row', `the key ${JSON.stringify(name)} cannot be read: ${reason}`)
   }
 }

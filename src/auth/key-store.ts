@@ -2,6 +2,7 @@ import { statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import type { Clock, Timer } from '../clock.ts'
 import type { Key } from '../config/types.ts'
+import { messageOf } from '../message-of.ts'
 import { KeyFile } from './key-file.ts'
 import { KeyReader } from './key-reader.ts'
 import type { Block } from './key-reader.ts'
@@ -262,8 +263,4 @@ function hex({ digest }: Block): string {
 
 function textOf({ name, digest, models, limits }: KeyRow): string {
   return JSON.stringify([name, Buffer.from(digest as Uint8Array).toString('hex'), models, limits])
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

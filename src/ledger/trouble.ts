@@ -1,3 +1,5 @@
+import { messageOf } from '../message-of.ts'
+
 /** Why rows are not being written. */
 export type TroubleCode =
   /** The directory or the file cannot be made, opened or written. */
@@ -59,7 +61,7 @@ const SQLITE: Readonly<Record<number, TroubleCode>> = {
  * @returns a code and one line for the log
  */
 export function troubleOf(error: unknown): Trouble {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   if (error instanceof LedgerError) return { code: error.code, message }
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
   if (typeof errcode === 'number') return { code: SQLITE[errcode & 0xff] ?? 'unwritable', message }

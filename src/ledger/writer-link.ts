@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { messageOf } from '../message-of.ts'
 import { threadUrl } from '../thread-url.ts'
 import type { FromWriter, ToWriter, WriterOptions } from './messages.ts'
 import type { Batch } from './store.ts'
@@ -88,7 +89,7 @@ export class WriterLink {
     let cause = 'it ended by itself'
     worker.on('message', (message: FromWriter) => this.#hear(message))
     worker.on('error', error => {
-      cause = error instanceof Error ? error.message : String(error)
+      cause = messageOf(error)
     })
     worker.on('exit', () => this.#ended(cause))
     this.#worker = worker

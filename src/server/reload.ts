@@ -6,6 +6,7 @@ import type { Problem } from '../config/problem.ts'
 import type { Config, ServerConfig } from '../config/types.ts'
 import { buildGateway, enforce, newBudgets } from '../gateway.ts'
 import type { Gateway } from '../gateway.ts'
+import { messageOf } from '../message-of.ts'
 import type { Certificate } from './listener.ts'
 import { pendingKeys } from './pending-keys.ts'
 
@@ -147,7 +148,7 @@ export function readCertificate(tls: ServerConfig['tls']): Certificate | null {
 
 function problemsOf(error: unknown, file: string): readonly Problem[] {
   if (error instanceof ConfigError) return error.problems
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   return [{ severity: 'error', file, line: null, column: null, message, excerpt: null }]
 }
 

@@ -9,6 +9,7 @@ import { spentSince, spentWithoutKey } from '../ledger/spent.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { plan } from '../limits/plan.ts'
 import type { LimitedKey, Limiter, Spend } from '../limits/types.ts'
+import { messageOf } from '../message-of.ts'
 import { createTokenCounter } from '../metering/estimate.ts'
 import type { TokenCounter } from '../metering/estimate.ts'
 import { createPriceBook } from '../metering/prices.ts'
@@ -59,7 +60,8 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
       const unwritten = ledger?.unwritten() ?? []
       limiter.restoreSpend(spentBefore({ file, unwritten, clock }, keys, defaults, isFew))
     } catch (error) {
-      log.error({ err: error, file }, 'the ledger cannot be read: budgets start from nothing spent')
+      const why = messageOf(error)
+      log.error({ file, why }, 'the ledger cannot be read: budgets start from nothing spent')
     }
   }
   // The configuration's key of a name comes last, and counts.

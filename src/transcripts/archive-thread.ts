@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
+import { messageOf } from '../message-of.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
 import { TranscriptStore } from './store.ts'
 import { unpack } from './unpack.ts'
@@ -57,8 +58,4 @@ function find({ id, requestId }: Extract<ToArchive, { kind: 'find' }>): FromArch
   } catch (error) {
     return { kind: 'failed', id, error: messageOf(error) }
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

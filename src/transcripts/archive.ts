@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { messageOf } from '../message-of.ts'
 import { threadUrl } from '../thread-url.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
 import type { Packed, Transcript } from './transcript.ts'
@@ -96,7 +97,7 @@ export class Archive {
     let cause = 'the thread has ended'
     worker.on('message', (message: FromArchive) => this.#hear(message))
     worker.on('error', error => {
-      cause = error instanceof Error ? error.message : String(error)
+      cause = messageOf(error)
     })
     worker.once('exit', () => {
       this.#worker = null

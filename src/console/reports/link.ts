@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { messageOf } from '../../message-of.ts'
 import { threadUrl } from '../../thread-url.ts'
 import type { AnswerOf, AskedOf, FromReader, Question, Subject, ToReader } from './answers.ts'
 import { ReportError } from './report-error.ts'
@@ -93,7 +94,7 @@ export class ReaderLink {
     let cause = 'it ended by itself'
     worker.on('message', (message: FromReader) => this.#hear(message))
     worker.on('error', error => {
-      cause = error instanceof Error ? error.message : String(error)
+      cause = messageOf(error)
     })
     worker.on('exit', () => {
       this.#worker = null

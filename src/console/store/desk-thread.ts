@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { messageOf } from '../../message-of.ts'
 import { Desk } from './desk.ts'
 import type { DeskOptions } from './desk.ts'
 import type { Answer, Question } from './messages.ts'
@@ -16,7 +17,7 @@ port.on('message', async ({ id, method, args }: Question) => {
     answer = { id, value: await (desk[method] as (...args: unknown[]) => unknown).apply(desk, [...args]) }
   } catch (error) {
     const { code = null } = error as { code?: string | null }
-    answer = { id, fault: { code, message: error instanceof Error ? error.message : String(error) } }
+    answer = { id, fault: { code, message: messageOf(error) } }
   }
   port.postMessage(answer)
   if (method === 'close') port.close()

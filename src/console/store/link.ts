@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { messageOf } from '../../message-of.ts'
 import { threadUrl } from '../../thread-url.ts'
 import type { Desk, DeskOptions } from './desk.ts'
 import type { Answer, Question, Remote } from './messages.ts'
@@ -77,7 +78,7 @@ export class DeskLink {
     let cause = 'it ended by itself'
     worker.on('message', (answer: Answer) => this.#hear(answer))
     worker.on('error', error => {
-      cause = error instanceof Error ? error.message : String(error)
+      cause = messageOf(error)
     })
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = null
