@@ -247,8 +247,8 @@ export function asksAModel({ req, model, target }: Exchange): boolean {
 }
 
 /** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */
-export function isUntold({ stream }: Exchange, { contentType }: AnswerHead): boolean {
-  return stream && contentType === ''
+export function isUntold({ stream }: Exchange, { status, contentType }: AnswerHead): boolean {
+  return stream && contentType === '' && status !== 204
 }
 
 /**

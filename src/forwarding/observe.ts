@@ -15,6 +15,7 @@ import { isEventStream } from '../proxy/head.ts'
 import type { AnswerHead } from '../proxy/head.ts'
 import { Pieces } from '../proxy/pieces.ts'
 import type { Observer } from '../proxy/relay.ts'
+import { UntoldObserver } from './untold-observer.ts'
 
 /** Bytes of a whole answer that are kept to read its usage; a longer one passes unread. */
 const MOST_KEPT = 32 * 1024 * 1024
@@ -50,7 +51,10 @@ function observeAll(gateway: Gateway, exchange: Exchange, head: AnswerHead): Obs
     const room = roomFor(gateway, exchange)
     const meter = createStreamMeter(endpoint, { contentType: head.contentType, room })
     exchange.answer = { kind: 'stream', meter }
-    return new StreamObserver(gateway, exchange, meter)
+    const stream = new StreamObserver(gateway, exchange, meter)
+    // An array of Google's is a stream too.
+    const isEither = endpoint !== 'generate.stream' && !isEventStream(head)
+    return isEither ? new UntoldObserver(stream, () => new BodyCollector(gateway, exchange)) : stream
   }
   // What an unknown path used nobody can tell: where it asked a model, its cost is unknown, not nothing.
   if (!isMetered(endpoint)) return asksAModel(exchange) ? collectNothing(exchange) : null

@@ -44,3 +44,48 @@ routes: [{ to: up }]
     }
   }
 })
+
+t.test('an answer in one piece to who asked for a stream, without a media type', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(200, { 'content-length': ANSWER.length }).end(ANSWER)
+  })
+  for (const to of ['up', '[up, other]']) {
+    await t.test(to, async t => {
+      const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+upstreams: { up: { url: "${upstream.url}" }, other: { url: "${upstream.url}" } }
+routes: [{ to: ${to} }]
+`)
+      const answer = await ask(gateway.url)
+      t.equal(await answer.text(), ANSWER, 'the client has all of it')
+      await gateway.waitForLog(line => line['msg'] === 'exchange')
+      t.match(gateway.logged.find(line => line['msg'] === 'exchange'), {
+        upstream: 'up', end: 'complete', input_tokens: 7, output_tokens: 5,
+      })
+    })
+  }
+})
+
+t.test('204 to who asked for a stream', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(204).end()
+  })
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+`)
+  t.equal((await ask(gateway.url)).status, 204)
+  await gateway.waitForLog(line => line['msg'] === 'exchange')
+  t.match(gateway.logged.find(line => line['msg'] === 'exchange'), { status: 204, end: 'complete' })
+})
+
+function ask(url: string): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', messages: [], stream: true }),
+  })
+}
