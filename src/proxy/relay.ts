@@ -268,8 +268,9 @@ export class Relay implements AnswerSink {
       const speak = this.#stream && !this.#sized && atBoundary
       const lastWords = speak ? this.#host.lastWords(error) : null
       if (lastWords !== null) this.#host.onSent?.(Buffer.from(lastWords))
-      // All came in one packet, and the head waits still: without it the client had no answer at all.
-      if (this.firstByteAt === 0 && !isHttp2(res)) flushHead(res)
+      // All came in one packet, or what came was held back, and the head waits still: without it the client
+      // had no answer at all.
+      if (this.#written === 0 && !isHttp2(res)) flushHead(res)
       this.#out.flush()
       abort(res, clock, { lastWords, sized: this.#sized })
     }

@@ -67,6 +67,21 @@ routes: [{ to: ${to} }]
   }
 })
 
+t.test('a stream without a media type that breaks in its first event', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(200).end('data: {"choices":[')
+  })
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+`)
+  const answer = await ask(gateway.url)
+  t.equal(answer.headers.get('x-gateway-upstream'), 'up', 'the client sees who answered')
+  await t.rejects(answer.text(), 'and that it is not whole')
+})
+
 t.test('204 to who asked for a stream', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
