@@ -8,6 +8,12 @@ import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
 /**
+ * An IPv6 address in brackets, with a port or without, or an IPv4 address with a port, as Azure's Application
+ * Gateway writes each. Source: learn.microsoft.com/azure/application-gateway/how-application-gateway-works.
+ */
+const HOP = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
+
+/**
  * Opens the exchange of a request. The id is the gateway's, unless a trusted
  * proxy in front has given one that no other request has which began with it.
  */
@@ -60,14 +66,18 @@ function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): strin
   if (typeof header !== 'string') return peer
   let client = peer
   for (const entry of header.split(',').toReversed()) {
-    const hop = withoutZone(entry.trim())
-    if (!isAddress(hop)) break
+    const hop = hopOf(entry.trim())
+    if (hop === null) break
     client = hop
     if (!gateway.trusts(hop)) break
   }
   return client
 }
 
-function isAddress(text: string): boolean {
-  return isIP(text) !== 0
+/** The address of an entry, which some write with a port; null = it is none. */
+function hopOf(entry: string): string | null {
+  const [, inBrackets, beforePort] = HOP.exec(entry) ?? []
+  const address = withoutZone(inBrackets ?? beforePort ?? entry)
+  const family = isIP(address)
+  return family === 0 || (inBrackets !== undefined && family === 4) ? null : address
 }
