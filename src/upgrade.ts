@@ -26,7 +26,7 @@ import { Tunnel } from './proxy/websocket.ts'
 import type { Refusal } from './proxy/websocket.ts'
 import { candidateId } from './routing/candidate.ts'
 import { draftRow } from './settlement/ledger-row.ts'
-import { reserve } from './settlement/reserve.ts'
+import { quote, reserve } from './settlement/reserve.ts'
 import { MeteredSession } from './settlement/session.ts'
 import { settle } from './settlement/settle.ts'
 
@@ -109,6 +109,7 @@ async function tunnel(
   if (denied === null) return failure
   exchange.proceed()
   exchange.candidate = denied.candidate
+  exchange.quoted = quote(gateway, exchange, denied.candidate)
   answerRefusal(gateway, exchange, denied.candidate.upstream, denied.answer)
   return null
 }
@@ -136,6 +137,7 @@ async function openTunnel(
   gateway: Gateway, exchange: Exchange, candidate: Target, socket: Duplex, head: Buffer,
 ): Promise<{ readonly failure: GatewayError | null, readonly denied: Denied | null }> {
   exchange.candidate = candidate
+  if (exchange.attempts.length > 0) exchange.quoted = quote(gateway, exchange, candidate)
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
   const { classified, target, req } = exchange
   const renamed = candidate.model !== null && candidate.model !== exchange.model ? candidate.model : null
