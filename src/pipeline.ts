@@ -7,7 +7,7 @@ import { classify } from './classify.ts'
 import type { Route, Target } from './config/types.ts'
 import { GatewayError, asGatewayError, overloaded, upgradeRequired } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { candidates } from './forwarding/candidates.ts'
+import { candidates, reachable } from './forwarding/candidates.ts'
 import { forward } from './forwarding/forward.ts'
 import type { Gateway } from './gateway.ts'
 import { modelsBeside } from './named-models.ts'
@@ -79,7 +79,7 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   exchange.route = route(gateway, exchange)
   const order = candidates(gateway, exchange, exchange.route)
   exchange.candidate = order[0] as Target
-  const reserving = reserve(gateway, exchange, exchange.candidate)
+  const reserving = reserve(gateway, exchange, reachable(exchange.route, order))
   if (reserving) await reserving
   exchange.entry = gateway.accounts.ledger?.open(() => draftRow(exchange)) ?? null
   record(gateway, exchange)

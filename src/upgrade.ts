@@ -93,7 +93,7 @@ async function tunnel(
   if (targets.length === 0) throw upgradeRequired()
   const order = candidates(gateway, exchange, { ...chosen, targets }).slice(0, chosen.retries + 1)
   exchange.candidate = order[0] as Target
-  const reserving = reserve(gateway, exchange, exchange.candidate)
+  const reserving = reserve(gateway, exchange, order)
   if (reserving) await reserving
   exchange.entry = gateway.accounts.ledger?.open(() => draftRow(exchange)) ?? null
   let failure: GatewayError | null = null

@@ -26,12 +26,27 @@ export function candidates(
 export const NOWHERE: Map<RefusalReason, Target> = new Map()
 
 /** Where the route sends requests that an upstream refuses for what they are. */
-export function elsewhere({ on }: Route): Map<RefusalReason, Target> {
+export function elsewhere({ on }: Pick<Route, 'on'>): Map<RefusalReason, Target> {
   if (on.contextLength === null && on.contentFilter === null) return NOWHERE
   const targets = new Map<RefusalReason, Target>()
   if (on.contextLength) targets.set('context_length', on.contextLength)
   if (on.contentFilter) targets.set('content_filter', on.contentFilter)
   return targets
+}
+
+/**
+ * Those of the candidates that may be asked before the request has its answer, and where its route
+ * sends what they refuse.
+ *
+ * @param order at least one
+ * @returns the first of them, and then the others
+ */
+export function reachable(
+  { retries, resume, on }: Pick<Route, 'retries' | 'resume' | 'on'>, order: readonly Target[],
+): readonly Target[] {
+  // Where an answer is to be continued, those are passed over that cannot.
+  const asked = resume === 'continue' && retries > 0 ? order : order.slice(0, retries + 1)
+  return [...asked, ...elsewhere({ on }).values()]
 }
 
 /** What the exchange has in common with those that go to the same target; null = nothing. */

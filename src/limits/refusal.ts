@@ -38,6 +38,6 @@ function message({ which, waitMs, scope }: Obstacle, ask: Ask): string {
   const { usd, per } = limits.budget ?? { usd: '0', per: 'total' }
   const budget = `the budget of ${whose} (${usd} USD ${per === 'total' ? 'in total' : `per ${per}`})`
   return which === 'unpriced'
-    ? `The price of this model is unknown, and ${budget} cannot be kept without it.`
+    ? `The price of this model is unknown, or of one that may serve in its place: ${budget} cannot be kept.`
     : `This request may cost more than is left of ${budget}.`
 }

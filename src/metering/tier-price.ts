@@ -18,15 +18,16 @@ function toldTier(answer: Answer): string | null {
 }
 
 /** Has what is written to the cache a rate of its own, in whichever tier? */
-export function pricesWrites(quoted: QuotedPrice): boolean {
-  return pricesOf(quoted).some(price =>
-    hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false))
+export function pricesWrites(quoted: QuotedPrice | null): boolean {
+  return pricesOf(quoted).some(price => price !== null
+    && (hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false)))
 }
 
 /** Of every service tier. */
-function pricesOf({ price, serviceTiers }: QuotedPrice): readonly Price[] {
+function pricesOf(quoted: QuotedPrice | null): readonly (Price | null)[] {
   // Asked twice for each request, and almost none has tiers.
-  return serviceTiers ? [price, ...Array.from(serviceTiers.values(), tier => tier.price)] : [price]
+  if (!quoted?.serviceTiers) return [quoted && quoted.price]
+  return [quoted.price, ...Array.from(quoted.serviceTiers.values(), tier => tier.price)]
 }
 
 function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
@@ -34,12 +35,12 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
 }
 
 /**
- * What it costs at most, in picodollars, whichever of these it is going to use, and in whichever
- * tier it is going to be served; null = nobody knows.
+ * What it costs at most, in picodollars, whichever of these it is going to use, in whichever
+ * tier and at whichever of these prices it is going to be served; null = nobody knows.
  */
-export function dearest(usages: readonly Usage[], quoted: QuotedPrice): bigint | null {
+export function dearest(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
   let most = 0n
-  for (const price of pricesOf(quoted)) {
+  for (const price of quotes.flatMap(pricesOf)) {
     for (const usage of usages) {
       const cost = ceiling(usage, price)
       if (cost === null) return null

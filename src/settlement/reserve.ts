@@ -17,14 +17,18 @@ import { ANONYMOUS_KEY } from './accounts.ts'
  * that requests under way together cannot overspend. What is not used comes back
  * when the exchange is settled.
  *
- * @param candidate where it will go first: it decides the price
+ * @param reachable where it may go, and first where it will go first: the dearest decides what is set
+ *   aside, and one whose price is unknown leaves it unknown
  * @throws GatewayError rate_limited, budget_spent, model_unpriced
  */
-export function reserve(gateway: Gateway, exchange: Exchange, candidate: Target): void | Promise<void> {
+export function reserve(
+  gateway: Gateway, exchange: Exchange, reachable: readonly Target[],
+): void | Promise<void> {
   const { limiter } = gateway.accounts
   const key = exchange.identity.key ?? ANONYMOUS_KEY
-  exchange.quoted = quote(gateway, exchange, candidate)
-  const ask = { key, model: exchange.model, estimate: estimate(gateway, exchange) }
+  const quotes = reachable.map(candidate => quote(gateway, exchange, candidate))
+  exchange.quoted = quotes[0] ?? null
+  const ask = { key, model: exchange.model, estimate: estimate(gateway, exchange, quotes) }
   if (exchange.identity.unlimited) return
   const admission = limiter.admit(ask)
   // Only a limiter that is shared by processes has to be waited for.
@@ -59,12 +63,12 @@ export function quote(gateway: Gateway, exchange: Exchange, candidate: Target): 
   return gateway.accounts.prices.priceOf(candidate.upstream.url, model, at, exchange.model ?? model)
 }
 
-function estimate(gateway: Gateway, exchange: Exchange): Estimate {
-  const { body, classified, quoted } = exchange
+function estimate(gateway: Gateway, exchange: Exchange, quotes: readonly (QuotedPrice | null)[]): Estimate {
+  const { body, classified } = exchange
   const { name } = classified.endpoint
   // A WebSocket: how much it is going to use nobody knows, but that it uses something.
   if (body === null && isSession(classified.endpoint)) {
-    return { tokens: 1, pico: exchange.model !== null && quoted === null ? null : 1n }
+    return { tokens: 1, pico: exchange.model !== null && quotes.includes(null) ? null : 1n }
   }
   if (!isMetered(name) || body === null) return { tokens: 0, pico: 0n }
   const { inputTokens, mediaTokens, maxOutputTokens, answers } = estimateRequest(name, body.bytes, body.json)
@@ -77,11 +81,11 @@ function estimate(gateway: Gateway, exchange: Exchange): Estimate {
     ...blankUsage(), characters, images, seconds,
     inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,
   }
-  const write = quoted !== null && pricesWrites(quoted) ? cacheWriteOf(body.bytes) : null
+  const write = quotes.some(pricesWrites) ? cacheWriteOf(body.bytes) : null
   // Whether what is no text is written, too, nobody knows.
   const written = [input, input - mediaTokens]
   const usages = write === null ? [used] : written.map(tokens => ({ ...used, [write]: tokens }))
-  return { tokens: Math.max(1, input + output), pico: quoted && dearest(usages, quoted) }
+  return { tokens: Math.max(1, input + output), pico: dearest(usages, quotes) }
 }
 
 function refused(refusal: Refusal): GatewayError {
