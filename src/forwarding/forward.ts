@@ -262,6 +262,8 @@ class Forwarding implements RelayHost, Stoppable {
   inspect(head: AnswerHead): GatewayError | Observer | null {
     const exchange = this.#exchange
     const candidate = exchange.candidate as Target
+    const back = this.#current?.leadsBack(head) ?? null
+    if (back !== null) return back
     // What was kept has been looked into, and a refused credential never gets here.
     if (!this.#gaveUp && isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
     this.#signs?.end()

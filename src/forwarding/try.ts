@@ -1,21 +1,24 @@
 import type { Target } from '../config/types.ts'
-import type { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import { asksForEvents } from '../exchange.ts'
 import type { AttemptRecord, Exchange } from '../exchange.ts'
 import type { Gateway, LiveUpstream } from '../gateway.ts'
 import { errorWord } from '../protocols/refusal.ts'
 import type { RefusalReason } from '../protocols/refusal.ts'
 import type { Edit } from '../protocols/splice.ts'
+import { sameAddress } from '../proxy/address.ts'
 import { Attempt } from '../proxy/attempt.ts'
 import type { AnswerSink } from '../proxy/attempt.ts'
 import type { Deadlines } from '../proxy/deadlines.ts'
 import { answerHead } from '../proxy/head.ts'
 import type { AnswerHead } from '../proxy/head.ts'
+import { headerValue } from '../proxy/headers.ts'
 import type { RawHeaders } from '../proxy/headers.ts'
 import { Prelude } from '../proxy/prelude.ts'
 import type { KeptAnswer } from '../proxy/prelude.ts'
 import type { RelayEnd } from '../proxy/relay.ts'
 import { isCredentialRefused, isFailure, isRetryableStatus } from '../proxy/retry.ts'
+import type { OutgoingRequest } from '../proxy/transport.ts'
 import { candidateId } from '../routing/candidate.ts'
 import type { Trial } from '../routing/health.ts'
 import { NOWHERE } from './candidates.ts'
@@ -25,6 +28,9 @@ import { roomFor } from './observe.ts'
 import { outgoing } from './outgoing.ts'
 import { toldError } from './told-error.ts'
 import { askedFor, saidIn } from './upstream-errors.ts'
+
+/** Redirects by which the same is asked for at another address; 303 has something else read. */
+const ELSEWHERE = new Set([301, 302, 307, 308])
 
 /** How a try failed of which the client has seen nothing. */
 export interface Failure {
@@ -63,6 +69,7 @@ export class Try {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #beganAt: number
+  readonly #request: OutgoingRequest
   /** No other can follow: what it says goes to the client. */
   readonly #isLast: boolean
   #prelude: Prelude | null
@@ -78,6 +85,7 @@ export class Try {
     const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
     // Where the request cannot be made, there is no attempt.
     const request = outgoing(exchange, upstream, candidate, edits)
+    this.#request = request
     this.record = {
       upstream: upstream.config.name,
       model: candidate.model ?? exchange.model,
@@ -116,6 +124,21 @@ export class Try {
   /** What came of its answer and was kept back, for good. */
   get kept(): Buffer | null {
     return this.#prelude?.kept ?? null
+  }
+
+  /**
+   * Who follows a redirect to where the request went comes back here for ever, as at a vendor who wants
+   * `https:` in the upstream's url.
+   *
+   * @returns what is wrong with that; null = the answer is another
+   */
+  leadsBack({ status, headers }: AnswerHead): GatewayError | null {
+    if (!ELSEWHERE.has(status)) return null
+    const location = headerValue(headers, 'location') ?? ''
+    const same = sameAddress(location, this.candidate.upstream, this.#request.path)
+    if (same === null) return null
+    const cause = new Error(`${status} to ${same}`)
+    return new GatewayError('upstream_invalid', 'the upstream redirects the request to itself', { cause })
   }
 
   /** Ends it from outside, as far as the client has seen nothing of it. */

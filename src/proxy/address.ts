@@ -29,6 +29,21 @@ export function addressHere(address: string, upstream: Upstream): string {
   return withoutKey(pathHere(upstream, url, there.pathname) + there.search + there.hash)
 }
 
+/**
+ * Is an address that an upstream gave the one that it was just asked at? The scheme does not tell them apart:
+ * the gateway would ask there once more by its own.
+ *
+ * @param path what it was asked for, with its query
+ * @returns that address, without its query, which may have a credential in it; null = it is another
+ */
+export function sameAddress(address: string, { url }: Upstream, path: string): string | null {
+  if (url === null || !ROOTED.test(address)) return null
+  const there = URL.parse(address, url)
+  const asked = URL.parse(path, url)
+  const isSame = there?.host === url.host && there.pathname === asked?.pathname && there.search === asked.search
+  return isSame ? there.origin + there.pathname : null
+}
+
 /** The operator's credential is not told. */
 export function withoutKey(address: string): string {
   return address.replace(/\?[^#]*/, query => takeKey(query).query)

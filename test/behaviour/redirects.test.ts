@@ -90,3 +90,60 @@ routes: [{ to: up }]
     })
   }
 }
+
+/** How an upstream may send a request back to where it came from. */
+const BACK: Record<string, (origin: string, asked: string) => string> = {
+  'its own address': (origin, asked) => origin + asked,
+  'its own address in the other scheme': (origin, asked) => origin.replace('http:', 'https:') + asked,
+  'its own path': (_origin, asked) => asked,
+  'its own address, with a fragment': (origin, asked) => `${origin}${asked}#a`,
+}
+
+for (const [what, back] of Object.entries(BACK)) {
+  t.test(`an upstream redirects a request to ${what}`, async t => {
+    const upstream = await startUpstream(t, (req, res) => {
+      req.resume()
+      res.writeHead(308, { location: back(`http://${req.headers.host}`, req.url ?? '') }).end()
+    })
+    const gateway = await startTestGateway(t, `
+auth: open
+upstreams:
+  up: { url: "${upstream.url}/api", v1: /v4 }
+  demo: { simulator: true }
+routes: [{ model: both, to: [up, demo] }, { to: up }]
+`)
+    const ask = (model: string) => fetch(`${gateway.url}/v1/chat/completions?a=b%7cc|d`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [] }),
+      redirect: 'manual',
+    })
+    const answer = await ask('one')
+    t.equal(answer.status, 502)
+    t.match(await answer.json(), { error: { code: 'upstream_invalid' } })
+    await gateway.waitForLog(line => line['msg'] === 'exchange')
+    t.match(gateway.logged.find(line => line['msg'] === 'exchange'), {
+      end: 'error', error: 'upstream_invalid', cause: /^308 to http.*\/api\/v4\/chat\/completions$/,
+    })
+    const other = await ask('both')
+    t.equal(other.headers.get('x-gateway-upstream'), 'demo', 'another candidate is asked')
+    await other.text()
+  })
+}
+
+t.test('a redirect to the same path with another query, and one to a page that is to be read instead', async t => {
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    const isSeeOther = req.method === 'POST'
+    res.writeHead(isSeeOther ? 303 : 307, { location: `${req.url}${isSeeOther ? '' : '?page=2'}` }).end()
+  })
+  const gateway = await startTestGateway(t, `
+auth: open
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+`)
+  for (const [method, status] of [['GET', 307], ['POST', 303]] as const) {
+    const answer = await fetch(`${gateway.url}/v1/files/x`, { method, redirect: 'manual' })
+    t.equal(answer.status, status)
+  }
+})
