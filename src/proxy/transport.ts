@@ -1,9 +1,9 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import tls from 'node:tls'
-import { buildConnector } from 'undici'
-import type { Dispatcher } from 'undici'
+import type { Dispatcher, buildConnector } from 'undici'
 import { mendHttp2Streams } from './http2-streams.ts'
+import { patientConnector } from './patient-connector.ts'
 import { Pool } from './pool.ts'
 import { takeUnaskedContinue } from './unasked-continue.ts'
 
@@ -101,7 +101,7 @@ interface ConnectionState {
 }
 
 function connector(options: TransportOptions, state: ConnectionState): buildConnector.connector {
-  const connect = buildConnector({
+  const connect = patientConnector({
     timeout: options.connectTimeout,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
