@@ -226,6 +226,11 @@ export function asksForEvents({ stream, classified, target }: Exchange): boolean
   return new URLSearchParams(target.query).get('alt') === 'sse'
 }
 
+/** Does it ask for an answer that is made whoever waits for it? */
+export function isInBackground({ body }: Exchange): boolean {
+  return body?.json?.fields.get('background')?.at(-1)?.type === 'true'
+}
+
 /** Does it fetch what is there, rather than ask a model for it? */
 export function isRead({ req, model }: Exchange): boolean {
   return model === null && (req.method === 'GET' || req.method === 'HEAD')

@@ -6,7 +6,7 @@ import { readBodyUsage } from '../metering/body.ts'
 import { Room } from '../metering/room.ts'
 import type { TakeRoom } from '../metering/room.ts'
 import type { Answer } from '../metering/settle.ts'
-import { isMetered, isText } from '../metering/settle.ts'
+import { isMetered, isText, isToldAtItsEnd } from '../metering/settle.ts'
 import { StreamFilter } from '../metering/stream-filter.ts'
 import { createStreamMeter } from '../metering/stream-meter.ts'
 import type { StreamMeter } from '../metering/stream-meter.ts'
@@ -15,6 +15,7 @@ import { isEventStream } from '../proxy/head.ts'
 import type { AnswerHead } from '../proxy/head.ts'
 import { Pieces } from '../proxy/pieces.ts'
 import type { Observer } from '../proxy/relay.ts'
+import { News } from '../settlement/news.ts'
 import { UntoldObserver } from './untold-observer.ts'
 
 /** Bytes of a whole answer that are kept to read its usage; a longer one passes unread. */
@@ -36,7 +37,7 @@ export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead):
   const masks = isText(exchange.classified.endpoint.name) ? masksOf(exchange) : []
   if (masks.length === 0) return observeAll(gateway, exchange, head)
   // What it tells of the usage may be a part of that.
-  if (masks.some(mask => /usage|\*/i.test(mask))) return collectNothing(exchange)
+  if (masks.some(mask => /usage|\*/i.test(mask))) return collectNothing(gateway, exchange)
   const observer = observeAll(gateway, exchange, head)
   return observer && new MaskedObserver(exchange, observer)
 }
@@ -47,7 +48,7 @@ function observeAll(gateway: Gateway, exchange: Exchange, head: AnswerHead): Obs
   if (!isMetered(endpoint) && isRead(exchange)) return null
   if (isEventStream(head) || endpoint === 'generate.stream' || isUntold(exchange, head)) {
     // Compressed against our asking, its bytes pass unread.
-    if (head.coding !== null) return collectNothing(exchange)
+    if (head.coding !== null) return collectNothing(gateway, exchange)
     const room = roomFor(gateway, exchange)
     const meter = createStreamMeter(endpoint, { contentType: head.contentType, room })
     exchange.answer = { kind: 'stream', meter }
@@ -57,9 +58,9 @@ function observeAll(gateway: Gateway, exchange: Exchange, head: AnswerHead): Obs
     return isEither ? new UntoldObserver(stream, () => new BodyCollector(gateway, exchange)) : stream
   }
   // What an unknown path used nobody can tell: where it asked a model, its cost is unknown, not nothing.
-  if (!isMetered(endpoint)) return asksAModel(exchange) ? collectNothing(exchange) : null
+  if (!isMetered(endpoint)) return asksAModel(exchange) ? collectNothing(gateway, exchange) : null
   // What can only be JSON is read as such whatever it is called, as the client does too.
-  if (!head.contentType.includes('json') && !speaksJson(endpoint)) return collectNothing(exchange)
+  if (!head.contentType.includes('json') && !speaksJson(endpoint)) return collectNothing(gateway, exchange)
   exchange.answerEncoding = head.coding
   return new BodyCollector(gateway, exchange)
 }
@@ -76,18 +77,13 @@ export function roomFor({ config, lasting: { bodies } }: Gateway, exchange: Exch
 
 class StreamObserver implements Observer {
   readonly filter: StreamFilter | null
-  readonly #gateway: Gateway
-  readonly #exchange: Exchange
   readonly #meter: StreamMeter
-  /** Nobody has to be told of a piece: a draft waits to be written, or there is nowhere to write. */
-  #isQuiet: boolean
+  readonly #news: News
   #isFirst = true
 
   constructor(gateway: Gateway, exchange: Exchange, meter: StreamMeter) {
-    this.#gateway = gateway
-    this.#exchange = exchange
     this.#meter = meter
-    this.#isQuiet = exchange.entry === null
+    this.#news = new News(gateway, exchange)
     this.filter = exchange.hidesUsage ? new StreamFilter() : null
   }
 
@@ -102,22 +98,14 @@ class StreamObserver implements Observer {
 
   push(chunk: Buffer): void {
     this.#meter.push(chunk)
-    if (this.#isQuiet) return
-    this.#isQuiet = !this.#isFirst
     // The first piece is drafted at once: it tells who answers, and with what status.
-    if (this.#isFirst) this.#draft()
-    else this.#gateway.accounts.drafts.add(this.#draft)
+    if (this.#isFirst) this.#news.draft()
+    else this.#news.tell()
     this.#isFirst = false
   }
 
   end(): void {
     this.#meter.end()
-  }
-
-  readonly #draft = (): void => {
-    const { entry } = this.#exchange
-    this.#isQuiet = false
-    if (entry) this.#gateway.accounts.ledger?.progress(entry)
   }
 }
 
@@ -128,6 +116,8 @@ class BodyCollector implements Observer {
   readonly atBoundary = false
   readonly #exchange: Exchange
   readonly #room: Room
+  /** Of an answer that is not worth its parts; null = it is. */
+  readonly #news: News | null
   /** null: there was no room, and it passes unread. */
   #pieces: Pieces | null = new Pieces()
   #size = 0
@@ -135,11 +125,13 @@ class BodyCollector implements Observer {
   constructor(gateway: Gateway, exchange: Exchange) {
     this.#exchange = exchange
     this.#room = new Room(roomFor(gateway, exchange))
+    this.#news = isToldAtItsEnd(exchange.classified.endpoint.name) ? new News(gateway, exchange) : null
     exchange.answer = NOT_YET
   }
 
   push(chunk: Buffer): void {
     if (this.#pieces === null) return
+    if (this.#news && this.#size === 0) this.#begin(this.#news)
     this.#size += chunk.length
     if (this.#size > MOST_KEPT || !this.#room.hold(this.#size)) this.#giveUp()
     else this.#pieces.push(chunk)
@@ -161,6 +153,12 @@ class BodyCollector implements Observer {
     if (answerEncoding === null || packed.length > MOST_AT_ONCE) return null
     const body = decoded(packed, answerEncoding)
     return body !== null && body !== 'broken' && this.#room.hold(this.#size + body.length) ? body : null
+  }
+
+  /** Should the process die before the end, it came, and nobody knows what it comes to. */
+  #begin(news: News): void {
+    this.#exchange.answer = DELIVERED
+    news.tell()
   }
 
   #giveUp(): void {
@@ -238,13 +236,15 @@ class ErrorReader implements Observer {
 }
 
 /** Nothing of it is kept, only that it came. */
-function collectNothing(exchange: Exchange): Observer {
+function collectNothing(gateway: Gateway, exchange: Exchange): Observer {
+  const news = new News(gateway, exchange)
   exchange.answer = NOT_YET
   return {
     filter: null,
     terminated: null,
     atBoundary: false,
     push: () => {
+      if (exchange.answer === NOT_YET) news.tell()
       exchange.answer = DELIVERED
     },
     end: () => {},

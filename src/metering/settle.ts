@@ -5,7 +5,7 @@ import type { TokenCounter } from './estimate.ts'
 import type { StreamMeter } from './meter.ts'
 import type { Makers } from './readers-messages.ts'
 import type { Reading } from './readers.ts'
-import { readCharacters, roughTextTokens, roughTokens, tokensOfBytes } from './request.ts'
+import { readCharacters, roughTextTokens } from './request.ts'
 import { blankUsage, knownInput, knownOutput } from './usage.ts'
 import type { Usage } from './usage.ts'
 
@@ -52,7 +52,7 @@ export interface Bill extends Settled {
 }
 
 /** How an endpoint's usage is made up when the upstream does not tell. */
-type Shape = 'text' | 'embedding' | 'transcript' | 'speech' | 'images' | 'unmetered'
+export type Shape = 'text' | 'embedding' | 'transcript' | 'speech' | 'images' | 'unmetered'
 
 const SHAPES: Partial<Record<EndpointName, Shape>> = {
   'chat.completions': 'text',
@@ -76,6 +76,11 @@ const SHAPES: Partial<Record<EndpointName, Shape>> = {
   'realtime': 'unmetered',
 }
 
+/** undefined = nothing is used there. */
+export function shapeOf(endpoint: EndpointName): Shape | undefined {
+  return SHAPES[endpoint]
+}
+
 /** Does a request to this endpoint use anything that is billed? */
 export function isMetered(endpoint: EndpointName): boolean {
   const shape = SHAPES[endpoint]
@@ -85,6 +90,12 @@ export function isMetered(endpoint: EndpointName): boolean {
 /** Is what it answers text, or the arguments of tools? */
 export function isText(endpoint: EndpointName): boolean {
   return SHAPES[endpoint] === 'text'
+}
+
+/** Is what it answers a picture, or a transcript of sound, whose tokens only the end tells? */
+export function isToldAtItsEnd(endpoint: EndpointName): boolean {
+  const shape = SHAPES[endpoint]
+  return shape === 'images' || shape === 'transcript'
 }
 
 /** Does a request to this endpoint, for a model, use something of which nobody can tell how much? */
@@ -105,34 +116,10 @@ export function settleUsage(input: SettleInput, counter: TokenCounter): Settled 
 }
 
 /**
- * What is known of an exchange at this moment, without counting: for a row
- * that has to be there if the process dies.
- *
- * @param inputTokens the estimate made at admission
- * @param text a whole answer; null where none is there yet
- */
-export function provisionalUsage(
-  meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null,
-): Usage {
-  // Nothing is known, which is not that nothing was used.
-  if (meter === null && inputTokens === null) return blankUsage()
-  const reported = meter ? toldBy(meter, meter.reading()) : blankUsage()
-  const { content, reasoning, tool } = meter?.came ?? { content: 0, reasoning: 0, tool: 0 }
-  const counted = text ? roughTokens(text) : tokensOfBytes(content + reasoning + tool)
-  return {
-    ...reported,
-    inputTokens: reported.inputTokens ?? inputTokens,
-    outputTokens: meter?.covered && reported.outputTokens !== null
-      ? reported.outputTokens
-      : Math.max(reported.outputTokens ?? 0, counted),
-  }
-}
-
-/**
  * What a stream's upstream has told. Some begin with zeros, and give figures at the end: no
  * prompt has none, and no text that came.
  */
-function toldBy(meter: StreamMeter, reading: Reading | null): Usage {
+export function toldBy(meter: StreamMeter, reading: Reading | null): Usage {
   if (reading === null) return blankUsage()
   const { usage } = reading
   if (meter.terminated === true) return usage
@@ -354,7 +341,7 @@ class Settlement {
 type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
 
 /** Can it be asked of the endpoint that its answer is made whoever waits for it? */
-function isMadeInBackground(endpoint: EndpointName): boolean {
+export function isMadeInBackground(endpoint: EndpointName): boolean {
   return endpoint === 'responses' || endpoint === 'interactions'
 }
 

@@ -1,6 +1,7 @@
 import type { EndpointName } from '../protocols/names.ts'
 import type { TokenCounter } from './estimate.ts'
-import { free, provisionalUsage, settleUsage } from './settle.ts'
+import { provisionalUsage } from './provisional.ts'
+import { free, settleUsage } from './settle.ts'
 import type { Answer, Settled } from './settle.ts'
 
 /**

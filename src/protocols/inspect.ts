@@ -38,7 +38,7 @@ export const MODEL_LISTS = [
 const WATCHED = new WatchedKeys(
   [
     'model', 'agent', ...MODEL_LISTS,
-    'stream', 'stream_options', 'requests', 'generateContentRequest', 'prompt',
+    'stream', 'stream_options', 'background', 'requests', 'generateContentRequest', 'prompt',
     // How much is asked for.
     'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens',
     'n', 'best_of', 'candidateCount', 'candidate_count', 'generationConfig', 'generation_config',

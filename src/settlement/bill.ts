@@ -3,7 +3,7 @@ import type { AttemptRecord } from '../exchange.ts'
 import type { InputEstimate } from '../metering/conversation.ts'
 import { cost, formatUsd } from '../metering/cost.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
-import { provisionalUsage } from '../metering/settle.ts'
+import { provisional } from '../metering/provisional.ts'
 import type { Answer, Bill, Settled } from '../metering/settle.ts'
 import type { StreamMeter } from '../metering/stream-meter.ts'
 import { priceFor } from '../metering/tier-price.ts'
@@ -28,25 +28,23 @@ export function provisionalSource(meter: StreamMeter | null, usage: Usage): Bill
 }
 
 /**
- * What is known of an answer's cost at this moment, without counting.
+ * What is known at this moment, without counting, of what a response in a session costs.
  *
  * @param estimate of what it reads; null = nobody tells
+ * @param inBackground whoever waits for it, it is made to its end
  */
 export function provisionalBill(
-  answer: Answer | null, estimate: InputEstimate | null, quoted: QuotedPrice | null,
+  answer: Answer, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
 ): Bill {
-  const meter = answer?.kind === 'stream' ? answer.meter : null
-  const known = provisionalUsage(meter, estimate?.inputTokens ?? null)
+  const meter = answer.kind === 'stream' ? answer.meter : null
+  const inputTokens = estimate?.inputTokens ?? null
+  const { usage: known, unread } = provisional(
+    { endpoint: 'responses', answer, inputTokens, inBackground, isPacked: false },
+  )
   const isTold = (meter?.reading()?.usage.inputTokens ?? null) !== null
   const usage = isTold ? known : { ...known, ...estimate }
-  return {
-    usage,
-    source: provisionalSource(meter, usage),
-    billed: true,
-    suspect: false,
-    unread: false,
-    costPico: cost(usage, priceFor(quoted, answer)?.price ?? null),
-  }
+  const source = provisionalSource(meter, usage)
+  return billFor({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, answer))
 }
 
 /** The same where other models had a part in it: each at its own price. */

@@ -1,18 +1,18 @@
 import type { GatewayError } from '../errors.ts'
-import { asksAModel } from '../exchange.ts'
+import { asksAModel, isInBackground } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import { toldError } from '../forwarding/told-error.ts'
 import type { End, LedgerRow } from '../ledger/row.ts'
-import { cost } from '../metering/cost.ts'
 import type { QuotedPrice } from '../metering/prices.ts'
-import { isMetered, isText, isUnmetered, provisionalUsage } from '../metering/settle.ts'
+import { provisional } from '../metering/provisional.ts'
+import { isMetered, isUnmetered } from '../metering/settle.ts'
 import type { Answer, Bill } from '../metering/settle.ts'
 import type { StreamMeter } from '../metering/stream-meter.ts'
 import { priceFor } from '../metering/tier-price.ts'
 import { blankUsage } from '../metering/usage.ts'
 import type { Usage } from '../metering/usage.ts'
 import { isSession } from '../protocols/endpoint.ts'
-import { add, addCost, provisionalSource } from './bill.ts'
+import { add, addCost, billFor, provisionalSource } from './bill.ts'
 
 /** The ledger's row of an exchange that is settled. */
 export function finalRow(exchange: Exchange, bill: Bill): LedgerRow {
@@ -70,17 +70,19 @@ interface Asked {
 function answersSoFar(exchange: Exchange): [AnswerSoFar, ...AnswerSoFar[]] {
   const part = ({ answer, quoted: asked, estimatedInput }: Asked): AnswerSoFar => {
     const meter = answer?.kind === 'stream' ? answer.meter : null
-    const usage = provisionalUsage(meter, estimatedInput, textOf(exchange, answer))
+    const { usage, unread } = provisional({
+      endpoint: exchange.classified.endpoint.name,
+      answer,
+      inputTokens: estimatedInput,
+      inBackground: isInBackground(exchange),
+      isPacked: exchange.answerEncoding !== null,
+    })
     const quoted = priceFor(asked, answer)
-    return { meter, usage, quoted, costPico: cost(usage, quoted?.price ?? null) }
+    const source = provisionalSource(meter, usage)
+    const { costPico } = billFor({ usage, source, billed: true, suspect: false, unread }, quoted)
+    return { meter, usage, quoted, costPico }
   }
   return [part(exchange), ...exchange.earlier.map(part)]
-}
-
-/** The body of a whole answer that is text; null where it is none, or cannot be looked at as it is. */
-function textOf({ classified, answerEncoding }: Exchange, answer: Answer | null): Buffer | null {
-  const isLegible = answer?.kind === 'body' && answerEncoding === null && isText(classified.endpoint.name)
-  return isLegible ? answer.body : null
 }
 
 interface Used extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {

@@ -2,6 +2,7 @@ import { GatewayError } from '../errors.ts'
 import type { Exchange, Session, SoFar } from '../exchange.ts'
 import { roomFor } from '../forwarding/observe.ts'
 import type { Gateway } from '../gateway.ts'
+import { asksForBackground } from '../metering/body.ts'
 import { Conversation } from '../metering/conversation.ts'
 import type { InputEstimate } from '../metering/conversation.ts'
 import { FrameHeads } from '../metering/frame-heads.ts'
@@ -18,6 +19,7 @@ import { blankUsage } from '../metering/usage.ts'
 import type { Request } from './asked.ts'
 import { billFor, joinBills, provisionalBill } from './bill.ts'
 import { Lanes } from './lanes.ts'
+import { News } from './news.ts'
 
 const OF_RESPONSES = 'response.'
 const BEFORE = Buffer.from('data: ')
@@ -75,8 +77,7 @@ export class MeteredSession implements Session {
   #reading: Promise<unknown> | null = null
   #settling = Promise.resolve()
   #failed = false
-  /** A draft waits to be written, or there is nowhere to write. */
-  #isQuiet: boolean
+  readonly #news: News
 
   /** @param extensions what the handshake agreed on */
   constructor(gateway: Gateway, exchange: Exchange, extensions: string | null) {
@@ -84,7 +85,7 @@ export class MeteredSession implements Session {
     this.#exchange = exchange
     const { model: alias, candidate } = exchange
     this.#addressed = { alias, model: candidate?.model ?? alias }
-    this.#isQuiet = exchange.entry === null
+    this.#news = new News(gateway, exchange)
     const room = roomFor(gateway, exchange)
     const { name } = exchange.classified.endpoint
     this.#lanes = new Lanes(name, room)
@@ -92,7 +93,7 @@ export class MeteredSession implements Session {
       this.#hear(message)
     }))
     const ask = this.#guarded(message => {
-      if (this.#lanes.ask(message)) this.#news()
+      if (this.#lanes.ask(message)) this.#news.tell()
     })
     this.#said = name === 'responses' ? new SocketMessages('client', extensions, room, ask) : null
   }
@@ -139,7 +140,9 @@ export class MeteredSession implements Session {
 
   soFar(): SoFar | null {
     const parts = [...this.#counting, ...[...this.#lanes.open].map(lane => this.#partOf(lane))]
-    const roughly = parts.map(({ answer, estimate, quoted }) => provisionalBill(answer, estimate, quoted))
+    const roughly = parts.map(({ answer, asked, estimate, quoted }) => (
+      provisionalBill(answer, estimate, quoted, asked !== null && asksForBackground(asked.body))
+    ))
     const bills = this.#bill === null ? roughly : [this.#bill, ...roughly]
     if (bills.length === 0) return null
     return {
@@ -177,7 +180,7 @@ export class MeteredSession implements Session {
     const line = isOneLine ? message : Buffer.from(message.toString('utf8').replace(LINE_BREAKS, ' '))
     underway.meter.push(Buffer.concat([BEFORE, line, BEHIND]))
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
-    else this.#news()
+    else this.#news.tell()
   }
 
   /** What a realtime session's events tell beside its responses. */
@@ -209,7 +212,7 @@ export class MeteredSession implements Session {
     const source = isTold ? 'reported' : 'none'
     this.#add(billFor({ usage, source, billed: true, suspect, unread: false }, quoted))
     this.#exchange.quoted ??= quoted
-    this.#draft()
+    this.#news.draft()
   }
 
   /** What is to be settled of the lane as it stands. */
@@ -245,24 +248,9 @@ export class MeteredSession implements Session {
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
       this.#counting.delete(part)
       this.#add(billFor(settled, quoted))
-      this.#draft()
+      this.#news.draft()
     }).catch((error: unknown) => this.#fail(error))
     this.#settling = Promise.all([this.#settling, settling]).then(() => undefined)
-  }
-
-  /** There is something to tell the ledger, should the process die. */
-  #news(): void {
-    if (this.#isQuiet) return
-    this.#isQuiet = true
-    this.#gateway.accounts.drafts.add(() => {
-      this.#isQuiet = false
-      this.#draft()
-    })
-  }
-
-  #draft(): void {
-    const { entry } = this.#exchange
-    if (entry) this.#gateway.accounts.ledger?.progress(entry)
   }
 
   /**
