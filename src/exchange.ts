@@ -135,6 +135,8 @@ export class Exchange {
   readonly earlier: EarlierAnswer[] = []
   /** What there is of a successful answer to settle by; null = none came. */
   answer: Answer | null = null
+  /** The same of one that is kept back: it can still be replaced, and costs nothing then. null = none can be. */
+  held: (() => Answer | null) | null = null
   /** What the error says that the client gets of an upstream, decompressed; null = it gets none. */
   refusal: Buffer | null = null
   /** What is said over a WebSocket, where that is read. */

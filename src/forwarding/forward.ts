@@ -122,6 +122,7 @@ class Forwarding implements RelayHost, Stoppable {
       this.#current?.leave()
       // It has the request's body, and the client's connection may refer to all this for longer.
       this.#current = null
+      exchange.held = null
       this.#signs?.end()
       this.deadlines.stop()
       exchange.underWay = null
@@ -150,6 +151,7 @@ class Forwarding implements RelayHost, Stoppable {
       edits: this.#rescue?.edits ?? null,
     })
     this.#current = current
+    exchange.held = () => current.held
     this.#rescue?.begin()
     // Should the process die, the ledger tells of every attempt that was begun.
     if (!isFirst && exchange.entry) this.#gateway.accounts.ledger?.progress(exchange.entry)
@@ -171,6 +173,7 @@ class Forwarding implements RelayHost, Stoppable {
     const { status, answer, reason } = failure
     this.deadlines.rest()
     current.failed(failure)
+    exchange.held = null
     // It went up and no refusal came back: who left it waiting may have to pay for the prompt.
     const isTaken = attempt.sent && (status === null || status < 400)
     exchange.answer = exchange.stopped && isTaken ? { kind: 'none', delivered: false } : null

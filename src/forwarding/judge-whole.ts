@@ -53,6 +53,11 @@ export class Whole implements Judge {
       : null
   }
 
+  /** What has come of a stream so far; null: it is an answer in one piece. */
+  get meter(): StreamMeter | null {
+    return this.#body ? null : this.#meter
+  }
+
   push(chunk: Buffer): Opinion {
     if (this.#body && !this.#isUntold) return 'open'
     this.#meter.push(chunk)

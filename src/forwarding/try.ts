@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { asksForEvents } from '../exchange.ts'
 import type { AttemptRecord, Exchange } from '../exchange.ts'
 import type { Gateway, LiveUpstream } from '../gateway.ts'
+import type { Answer } from '../metering/settle.ts'
 import { errorWord } from '../protocols/refusal.ts'
 import type { RefusalReason } from '../protocols/refusal.ts'
 import type { Edit } from '../protocols/splice.ts'
@@ -21,9 +22,11 @@ import { isCredentialRefused, isFailure, isRetryableStatus } from '../proxy/retr
 import type { OutgoingRequest } from '../proxy/transport.ts'
 import { candidateId } from '../routing/candidate.ts'
 import type { Trial } from '../routing/health.ts'
+import { News } from '../settlement/news.ts'
 import { NOWHERE } from './candidates.ts'
 import { Refusal, judgeOf } from './judge.ts'
 import type { Demands } from './judge.ts'
+import { Whole } from './judge-whole.ts'
 import { roomFor } from './observe.ts'
 import { outgoing } from './outgoing.ts'
 import { toldError } from './told-error.ts'
@@ -74,6 +77,8 @@ export class Try {
   readonly #isLast: boolean
   #prelude: Prelude | null
   #refusal: Refusal | null = null
+  /** Of an answer that is kept back until it is whole. */
+  #whole: Whole | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, options: TryOptions) {
     const { candidate, deadlines, sink, demands, edits } = options
@@ -124,6 +129,13 @@ export class Try {
   /** What came of its answer and was kept back, for good. */
   get kept(): Buffer | null {
     return this.#prelude?.kept ?? null
+  }
+
+  /** What it would be settled by if it ended now, where it is kept back until it is whole; otherwise null. */
+  get held(): Answer | null {
+    if (this.#whole === null || this.#prelude === null) return null
+    const { meter } = this.#whole
+    return meter ? { kind: 'stream', meter } : { kind: 'body', body: this.#prelude.kept }
   }
 
   /**
@@ -225,6 +237,7 @@ export class Try {
     const exchange = this.#exchange
     const { config, lasting: { bodies } } = this.#gateway
     const room = roomFor(this.#gateway, exchange)
+    const news = new News(this.#gateway, exchange)
     const take = (bytes: number): boolean => {
       const isRoom = bodies.take(bytes, config.server.bodyMemory)
       if (isRoom) exchange.bytesHeld += bytes
@@ -240,10 +253,14 @@ export class Try {
         bodies.give(bytes)
         exchange.bytesHeld -= bytes
       },
+      onKept: () => {
+        if (this.#whole) news.tell()
+      },
       retake: bytes => void take(Math.max(0, bytes - exchange.answerHeld)),
       judge: (status, headers) => {
         const judge = judgeOf(exchange, answerHead(status, headers), demands, room)
         if (judge instanceof Refusal) this.#refusal = judge
+        if (judge instanceof Whole) this.#whole = judge
         return judge
       },
       handOver: () => this.attempt.handOver(sink),

@@ -71,6 +71,8 @@ export interface PreludeOptions {
    */
   take(bytes: number): boolean
   give(bytes: number): void
+  /** More of the answer is kept back, and it goes on. */
+  onKept(): void
   /** What the sink was given is in memory still, as the client does not take it; it was given back before. */
   retake(bytes: number): void
   /** The upstream has begun a stream in which nothing but signs of life have come so far; called once. */
@@ -137,9 +139,13 @@ export class Prelude implements AnswerSink {
     this.#kept.push(chunk)
     const opinion = judge.push(chunk)
     if (opinion === 'good') return this.#pass()
-    if (opinion === 'bad') this.#refuse(judge.fault, this.#answer())
-    else if (this.#kept.size > judge.most) return this.#decideNow(judge)
-    else if (!judge.anyByteCounts && this.#kept.size === chunk.length) this.#options.onAlive()
+    if (opinion === 'bad') {
+      this.#refuse(judge.fault, this.#answer())
+      return true
+    }
+    if (this.#kept.size > judge.most) return this.#decideNow(judge)
+    this.#options.onKept()
+    if (!judge.anyByteCounts && this.#kept.size === chunk.length) this.#options.onAlive()
     return true
   }
 

@@ -50,7 +50,7 @@ export function usedSoFar({ earlier }: Exchange): () => Usage {
 
 /** Has the client been sent anything that was generated? */
 export function hasSpoken(exchange: Exchange): boolean {
-  return answersSoFar(exchange).some(({ meter }) => meter?.sawContent)
+  return [exchange, ...exchange.earlier].some(({ answer }) => answer?.kind === 'stream' && answer.meter.sawContent)
 }
 
 interface AnswerSoFar {
@@ -82,7 +82,10 @@ function answersSoFar(exchange: Exchange): [AnswerSoFar, ...AnswerSoFar[]] {
     const { costPico } = billFor({ usage, source, billed: true, suspect: false, unread }, quoted)
     return { meter, usage, quoted, costPico }
   }
-  return [part(exchange), ...exchange.earlier.map(part)]
+  const { quoted, estimatedInput, earlier } = exchange
+  // What is kept back was made all the same, and is to be paid for.
+  const answer = exchange.answer ?? exchange.held?.() ?? null
+  return [part({ answer, quoted, estimatedInput }), ...earlier.map(part)]
 }
 
 interface Used extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
