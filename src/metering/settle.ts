@@ -156,6 +156,8 @@ class Settlement {
     const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
     this.#failed = meter?.sawError === true || onlyError
     this.#whole = end === 'complete' && !this.#failed
+    // Half of a list tells how many came, not how many were made.
+    if (body && !this.#whole) this.#reported.images = null
     if (answer?.kind === 'none') this.#generated = answer.delivered
     else this.#generated = body ? body.length > 0 && !onlyError : meter !== null && this.#didGenerate(meter)
   }

@@ -63,7 +63,13 @@ export function billForAll(
 
 /** What was read has a cost; but where something passed unread that is paid for, it is not all. */
 function costOf({ usage, unread }: Settled, price: Price | null): bigint | null {
-  return unread && (price?.output ?? price?.outputImage) !== undefined ? null : cost(usage, price)
+  return unread && price && paysForMore(usage, price) ? null : cost(usage, price)
+}
+
+function paysForMore({ images }: Usage, price: Price): boolean {
+  const { output, reasoning, outputAudio, outputImage, perImage } = price
+  const perToken = output ?? reasoning ?? outputAudio ?? outputImage
+  return perToken !== undefined || (perImage !== undefined && images === null)
 }
 
 /** The bill of an answer to which several attempts contributed; each one's share is noted in its record. */

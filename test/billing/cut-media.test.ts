@@ -133,3 +133,36 @@ t.test('an answer in one piece that breaks off in a picture: the rest of that is
   const [row] = [...(await drain()).values()]
   t.match(row, { end: 'upstream_cut', usage: { outputTokens: null }, costPico: null })
 })
+
+const HALVES = [
+  ['the first of two', `{"data":[{"b64_json":"${'A'.repeat(5_000)}`],
+  ['the second', `{"data":[{"b64_json":"AAAA"},{"b64_json":"${'A'.repeat(5_000)}`],
+] as const
+
+for (const [which, half] of HALVES) {
+  t.test(`pictures that are paid for one by one, and break off in ${which}: all were made`, async t => {
+    const price = 'models: { m: { price: { per_image: 1 } } }'
+    const { gateway, drain } = await play(t, 'application/json', half, true, price)
+    const answer = await fetch(`${gateway.url}/v1/images/generations`, {
+      method: 'POST', body: JSON.stringify({ ...ASKED, n: 2 }),
+      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+    })
+    await t.rejects(answer.text())
+    const [row] = [...(await drain()).values()]
+    t.match(row, { end: 'upstream_cut', usage: { images: null }, costPico: null })
+  })
+}
+
+t.test('sound that is all a model says, and has a price of its own', async t => {
+  const chunk = { candidates: [{ content: { parts: [PICTURE] } }], usageMetadata: PROMPT }
+  const said = `data: ${JSON.stringify(chunk)}\n\n`
+  const price = 'models: { m: { price: { input: 3, output_audio: 15 } } }'
+  const { gateway, drain } = await play(t, 'text/event-stream', said, true, price)
+  const answer = await fetch(`${gateway.url}/v1beta/models/m:streamGenerateContent?alt=sse`, {
+    method: 'POST', body: '{"contents":[{"parts":[{"text":"a red apple"}]}]}',
+    headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+  })
+  await t.rejects(answer.text())
+  const [row] = [...(await drain()).values()]
+  t.match(row, { end: 'upstream_cut', usage: { inputTokens: 7, outputTokens: null }, costPico: null })
+})
