@@ -13,6 +13,9 @@ const REQUEST_ID = /^[\w.:-]{8,128}$/
  */
 const HOP = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
 
+/** An IPv4 address that is written as an IPv6 one (RFC 4291 section 2.5.5.2). */
+const MAPPED = /^::ffff:([\d.]+)$/i
+
 /**
  * Opens the exchange of a request. The id is the gateway's, unless a trusted
  * proxy in front has given one that no other request has which began with it.
@@ -41,7 +44,8 @@ export function newExchange(
 export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   const peer = peerAddress(req)
   const trusted = peer !== '' && gateway.trusts(peer)
-  return { address: trusted ? forwardedFor(gateway, req, peer) : peer, trustedPeer: trusted ? peer : null }
+  const address = trusted ? forwardedFor(gateway, req, peer) : peer
+  return { address: unmapped(address), trustedPeer: trusted ? unmapped(peer) : null }
 }
 
 /** Without the zone of a link-local address, which says nothing to anybody else. */
@@ -55,6 +59,12 @@ function peerAddress(req: ClientRequest): string {
 function withoutZone(address: string): string {
   const zone = address.indexOf('%')
   return zone === -1 ? address : address.slice(0, zone)
+}
+
+/** An IPv4 address as such, which a listener for both families has as `::ffff:1.2.3.4`. */
+function unmapped(address: string): string {
+  const ipv4 = MAPPED.exec(address)?.[1]
+  return ipv4 !== undefined && isIP(ipv4) === 4 ? ipv4 : address
 }
 
 /**

@@ -84,7 +84,11 @@ t.test('the client is the peer, or the last hop that no trusted proxy is', async
     ['10.0.0.1', '9.9.9.9:x', '10.0.0.1', '10.0.0.1'],
     ['10.0.0.1', '[9.9.9.9]:80', '10.0.0.1', '10.0.0.1'],
     ['10.0.0.1', '[2001:db8::1', '10.0.0.1', '10.0.0.1'],
-    ['::ffff:10.0.0.1', '9.9.9.9', '9.9.9.9', '::ffff:10.0.0.1'],
+    ['::ffff:10.0.0.1', '9.9.9.9', '9.9.9.9', '10.0.0.1'],
+    ['::ffff:10.0.0.1', undefined, '10.0.0.1', '10.0.0.1'],
+    ['::ffff:1.2.3.4', undefined, '1.2.3.4', null],
+    ['10.0.0.1', '6.6.6.6, ::ffff:9.9.9.9, ::FFFF:10.0.0.2', '9.9.9.9', '10.0.0.1'],
+    ['10.0.0.1', '::ffff:', '10.0.0.1', '10.0.0.1'],
     ['fe80::1%eth0', '9.9.9.9', 'fe80::1', null],
     [undefined, '9.9.9.9', '', null],
   ] as const) {
@@ -92,5 +96,7 @@ t.test('the client is the peer, or the last hop that no trusted proxy is', async
     t.equal(exchange.clientAddress, client, `${peer} ${forwarded}`)
     t.equal(exchange.trustedPeer, trustedPeer)
   }
+  const mapped = begin('::ffff:10.0.0.1', { 'x-forwarded-for': '9.9.9.9' }, [['::ffff:10.0.0.0', 104]])
+  t.equal(mapped.clientAddress, '9.9.9.9', 'a proxy may be named as the system names it')
   t.equal(begin('fe80::1%eth0', { 'x-forwarded-for': '9.9.9.9' }, [['fe80::', 10]]).clientAddress, '9.9.9.9')
 })
