@@ -3,6 +3,7 @@ import type { Path } from './document.ts'
 import { label } from './findings.ts'
 import type { Findings } from './findings.ts'
 import { buildLimits } from './limits.ts'
+import { checkQuotes } from './quotes.ts'
 import type { RawConfig, RawKey } from './raw.ts'
 import { modelGlobs } from './routes.ts'
 import type { Key } from './types.ts'
@@ -81,6 +82,7 @@ function checkPlainKey(key: string, path: Path, findings: Findings): void {
   } else if (key.length < SHORT) {
     findings.warn(path, `keys of fewer than ${SHORT} characters can be guessed; use a long random one`)
   }
+  checkQuotes(key, path, findings)
 }
 
 function unique(

@@ -3,6 +3,7 @@ import { timerOf } from './durations.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates } from './pem.ts'
+import { checkQuotes } from './quotes.ts'
 import type { RawConfig, RawUpstream } from './raw.ts'
 import type { Upstream } from './types.ts'
 
@@ -120,6 +121,7 @@ function buildAuth(raw: RawUpstream, path: Path, findings: Findings): Upstream['
   }
   if (bearer !== undefined) {
     checkHeaderValue(bearer, [...path, 'bearer'], findings)
+    checkQuotes(bearer, [...path, 'bearer'], findings)
     if (/^bearer\s/i.test(bearer)) {
       findings.warn([...path, 'bearer'], 'the word Bearer is put in front of this value, and it is in it too')
     }
@@ -127,6 +129,7 @@ function buildAuth(raw: RawUpstream, path: Path, findings: Findings): Upstream['
   }
   if (header === undefined || value === undefined) return null
   checkHeaderValue(value, [...path, 'value'], findings)
+  checkQuotes(value, [...path, 'value'], findings)
   return { header: headerName(header, [...path, 'header'], findings), value }
 }
 

@@ -19,6 +19,8 @@ const ENVIRONMENT = {
   FRACTION: '1.5',
   EMPTY: '',
   NAME: 'named-by-environment',
+  QUOTED: '"hunter2-hunter2-hunter2"',
+  SINGLE: "'hunter2-hunter2'",
 }
 
 for (const name of readdirSync(DIRECTORY).filter(name => name.endsWith('.yaml')).sort()) {
