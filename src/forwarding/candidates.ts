@@ -45,8 +45,10 @@ export function reachable(
   { retries, resume, on }: Pick<Route, 'retries' | 'resume' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
   // Where an answer is to be continued, those are passed over that cannot.
-  const asked = resume === 'continue' && retries > 0 ? order : order.slice(0, retries + 1)
-  return [...asked, ...elsewhere({ on }).values()]
+  const isAnyAsked = order.length <= retries + 1 || (resume === 'continue' && retries > 0)
+  const asked = isAnyAsked ? order : order.slice(0, retries + 1)
+  const others = elsewhere({ on })
+  return others.size === 0 ? asked : [...asked, ...others.values()]
 }
 
 /** What the exchange has in common with those that go to the same target; null = nothing. */

@@ -40,11 +40,13 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
  */
 export function dearest(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
   let most = 0n
-  for (const price of quotes.flatMap(pricesOf)) {
-    for (const usage of usages) {
-      const cost = ceiling(usage, price)
-      if (cost === null) return null
-      if (cost > most) most = cost
+  for (const quoted of quotes) {
+    for (const price of pricesOf(quoted)) {
+      for (const usage of usages) {
+        const cost = ceiling(usage, price)
+        if (cost === null) return null
+        if (cost > most) most = cost
+      }
     }
   }
   return most

@@ -63,6 +63,7 @@ function withoutZone(address: string): string {
 
 /** An IPv4 address as such, which a listener for both families has as `::ffff:1.2.3.4`. */
 function unmapped(address: string): string {
+  if (!address.startsWith('::')) return address
   const ipv4 = MAPPED.exec(address)?.[1]
   return ipv4 !== undefined && isIP(ipv4) === 4 ? ipv4 : address
 }
