@@ -40,6 +40,11 @@ export function newExchange(
   })
 }
 
+/** Who is at the other end of a connection of which no request was read; empty = it is gone. */
+export function peerOf(socket: { readonly remoteAddress?: string | undefined }): string {
+  return unmapped(withoutZone(socket.remoteAddress ?? ''))
+}
+
 /** Who asks: the peer, or whom a trusted proxy speaks for. */
 export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   const peer = peerAddress(req)

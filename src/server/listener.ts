@@ -30,6 +30,8 @@ export interface ListenerOptions extends Http1Handlers {
   readonly keepAlive?: number
   /** Milliseconds that a silent connection is left to itself after `leave`; 10 s unless told. */
   readonly leaveIdle?: number
+  /** A client did not come to speak TLS; its connection is closed. */
+  onNoHandshake(error: NodeJS.ErrnoException, socket: net.Socket): void
   /** A connection too many: the answer is written to the socket as it is. */
   onFull(socket: Duplex): void
 }
@@ -110,7 +112,10 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     const slot = sockets.add(socket)
     socket.once('close', () => sockets.delete(slot))
   })
-  front.on('tlsClientError', (_error: Error, socket: tls.TLSSocket) => socket.destroy())
+  front.on('tlsClientError', (error: Error, socket: tls.TLSSocket) => {
+    options.onNoHandshake(error, socket)
+    socket.destroy()
+  })
   const sessions = new Set<http2.ServerHttp2Session>()
   h2.on('session', session => {
     sessions.add(session)

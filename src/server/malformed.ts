@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { STATUS_CODES } from 'node:http'
 import type { ServerResponse } from 'node:http'
@@ -5,6 +6,7 @@ import { GatewayError } from '../errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
 import { appendVia, ownHeaders } from '../proxy/headers.ts'
+import { peerOf } from './intake.ts'
 import { pendingResponse } from './pending.ts'
 
 /**
@@ -58,8 +60,22 @@ export function answerRaw(gateway: Gateway, refusal: GatewayError, socket: Duple
   ]
   let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`
-  gateway.log.info({ request: requestId, status: refusal.status, error: refusal.code, cause }, 'turned away')
+  const client = peerOf(socket as Socket)
+  const { status, code } = refusal
+  gateway.log.info({ request: requestId, client, status, error: code, cause }, 'turned away')
   socket.end(`${head}\r\n${body}`)
+}
+
+/**
+ * Notes that a client and the gateway did not come to speak TLS: it can be told nothing, and says no more than
+ * that it cannot connect.
+ *
+ * @param error node's; its code tells what was wrong
+ */
+export function noteHandshake(gateway: Gateway, error: NodeJS.ErrnoException, socket: Socket): void {
+  // It has left, as balancers do that look whether somebody listens.
+  if (error.code === 'ECONNRESET') return
+  gateway.log.info({ client: peerOf(socket), error: 'tls', cause: error.code ?? error.message }, 'turned away')
 }
 
 function malformed(error: NodeJS.ErrnoException): GatewayError {

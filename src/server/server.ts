@@ -14,7 +14,7 @@ import type { Ending } from './ending.ts'
 import { clientOf, newExchange } from './intake.ts'
 import { listen } from './listener.ts'
 import type { Certificate, Listener } from './listener.ts'
-import { answerMalformed, answerRaw } from './malformed.ts'
+import { answerMalformed, answerRaw, noteHandshake } from './malformed.ts'
 import { warnOfResets } from './port-sharing.ts'
 import { Reloader, readCertificate } from './reload.ts'
 import type { Load, Reloaded } from './reload.ts'
@@ -113,6 +113,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
         void follow(exchange, () => handleUpgrade(gateway, exchange, socket, head))
       },
       onMalformed: (error, socket) => answerMalformed(reloader.gateway, error, socket),
+      onNoHandshake: (error, socket) => noteHandshake(reloader.gateway, error, socket),
       onFull: socket => answerRaw(reloader.gateway, overloaded('too many connections are open'), socket),
     })
     listeners.push(listener)

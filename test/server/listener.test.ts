@@ -19,6 +19,7 @@ async function start(t: Test, options: Partial<ListenerOptions> = {}) {
     listen: { host: '127.0.0.1', port: 0 },
     tls: null,
     maxConnections: () => Infinity,
+    onNoHandshake: () => {},
     onFull: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
     onRequest: (req, res) => void (res as ServerResponse).end(`${req.httpVersion} ${req.url}`),
     onUpgrade: (_req, socket) => void socket.end('upgraded'),

@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import * as net from 'node:net'
 import type { AddressInfo } from 'node:net'
+import * as tls from 'node:tls'
 import pino from 'pino'
 import t from 'tap'
+import type { Test } from 'tap'
 import type { Gateway } from '../../src/gateway.ts'
 import { answerMalformed } from '../../src/server/malformed.ts'
+import { certificateFiles } from '../support/certificate.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { connect, post, proxyTo } from '../support/wire.ts'
@@ -28,9 +31,41 @@ t.test('what is no HTTP request gets one whole answer of the gateway, an end, an
     ]) t.match(head, header, code)
     t.match(JSON.parse(body), { error: { code } })
     const request = /\r\nx-gateway-request-id: (\S+)/.exec(head)?.[1]
-    t.match(await gateway.waitForLog(line => line['request'] === request), { status, error: code, cause })
+    const line = await gateway.waitForLog(line => line['request'] === request)
+    t.match(line, { client: '127.0.0.1', status, error: code, cause })
   }
 })
+
+t.test('a handshake that fails is a line of the log, with who it was and why', async t => {
+  const { gateway, host, port } = await startTls(t)
+  net.connect(port, host).on('error', () => {}).resume().write('GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n')
+  const told = (cause: string) => gateway.waitForLog(line => line['cause'] === cause)
+  t.match(await told('ERR_SSL_HTTP_REQUEST'), { client: '127.0.0.1', error: 'tls', msg: 'turned away' })
+  // A cipher for another kind of key.
+  tls.connect(port, host, { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA256' }).on('error', () => {})
+  t.match(await told('ERR_SSL_NO_SHARED_CIPHER'), { client: '127.0.0.1', error: 'tls', msg: 'turned away' })
+})
+
+t.test('who leaves before a handshake, as balancers do that only look, is no line of the log', async t => {
+  const { gateway, host, port } = await startTls(t)
+  await once(net.connect(port, host).resume().end(), 'close')
+  // A line of it would be before this one.
+  net.connect(port, host).on('error', () => {}).resume().write('no handshake at all\r\n')
+  await gateway.waitForLog(line => line['msg'] === 'turned away')
+  t.equal(gateway.logged.filter(({ msg }) => msg === 'turned away').length, 1)
+})
+
+async function startTls(t: Test) {
+  const { certFile, keyFile } = certificateFiles(t)
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" } }
+auth: open
+upstreams: { demo: { simulator: true } }
+routes: [{ to: demo }]
+`)
+  const { hostname: host, port } = new URL(gateway.url)
+  return { gateway, host, port: Number(port) }
+}
 
 t.test('a client that leaves in the middle of a head is told nothing, and no line is written of it', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
