@@ -40,8 +40,8 @@ export function sameAddress(address: string, { url }: Upstream, path: string): s
   if (url === null || !ROOTED.test(address)) return null
   const there = URL.parse(address, url)
   const asked = URL.parse(path, url)
-  const isSame = there?.host === url.host && there.pathname === asked?.pathname && there.search === asked.search
-  return isSame ? there.origin + there.pathname : null
+  if (there?.host !== url.host || there.pathname !== asked?.pathname) return null
+  return there.search === asked.search ? there.origin + there.pathname : null
 }
 
 /** The operator's credential is not told. */

@@ -25,12 +25,12 @@ function slowAddress(error: Error | null): string | null {
   return attempts.find(({ code }) => code === 'ETIMEDOUT')?.address ?? null
 }
 
+type Found = (err: null, address: string, family: number) => void
+
 /** The name is looked up to this address: TLS goes by the name. */
 function alone(address: string) {
   return {
     autoSelectFamily: false,
-    lookup: (_name: string, _options: unknown, callback: (err: null, address: string, family: number) => void) => {
-      callback(null, address, isIP(address))
-    },
+    lookup: (_name: string, _options: unknown, found: Found) => found(null, address, isIP(address)),
   }
 }

@@ -67,15 +67,16 @@ export function answerRaw(gateway: Gateway, refusal: GatewayError, socket: Duple
 }
 
 /**
- * Notes that a client and the gateway did not come to speak TLS: it can be told nothing, and says no more than
- * that it cannot connect.
+ * Notes that a client and the gateway did not come to speak TLS: it can be told nothing, and says no more
+ * than that it cannot connect.
  *
  * @param error node's; its code tells what was wrong
  */
 export function noteHandshake(gateway: Gateway, error: NodeJS.ErrnoException, socket: Socket): void {
   // It has left, as balancers do that look whether somebody listens.
   if (error.code === 'ECONNRESET') return
-  gateway.log.info({ client: peerOf(socket), error: 'tls', cause: error.code ?? error.message }, 'turned away')
+  const cause = error.code ?? error.message
+  gateway.log.info({ client: peerOf(socket), error: 'tls', cause }, 'turned away')
 }
 
 function malformed(error: NodeJS.ErrnoException): GatewayError {

@@ -131,7 +131,7 @@ routes: [{ model: both, to: [up, demo] }, { to: up }]
   })
 }
 
-t.test('a redirect to the same path with another query, and one to a page that is to be read instead', async t => {
+t.test('a redirect to another query of the same path, and one to a page to be read instead', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     const isSeeOther = req.method === 'POST'
