@@ -1,6 +1,6 @@
 import type { EndpointName } from '../protocols/names.ts'
 import { isReceipt } from './body.ts'
-import { roughTokens, tokensOfBytes } from './request.ts'
+import { readCharacters, roughTokens, tokensOfBytes } from './request.ts'
 import { isMadeInBackground, shapeOf, toldBy } from './settle.ts'
 import type { Answer, Settled } from './settle.ts'
 import type { StreamMeter } from './stream-meter.ts'
@@ -14,6 +14,8 @@ export interface Underway {
   readonly answer: Answer | null
   /** Of the request, as estimated at admission. */
   readonly inputTokens: number | null
+  /** Its body; null where there is none to look at. */
+  readonly request: Buffer | null
   /** Whoever waits for it, it is made to its end. */
   readonly inBackground: boolean
   /** A whole answer's body is compressed. */
@@ -25,7 +27,7 @@ export interface Underway {
  * the process dies. What nobody could tell if it was broken off now nobody can tell then, either.
  */
 export function provisional(
-  { endpoint, answer, inputTokens, inBackground, isPacked }: Underway,
+  { endpoint, answer, inputTokens, request, inBackground, isPacked }: Underway,
 ): Pick<Settled, 'usage' | 'unread'> {
   const shape = shapeOf(endpoint)
   const meter = answer?.kind === 'stream' ? answer.meter : null
@@ -41,6 +43,11 @@ export function provisional(
       return hasCome && (meter?.reading()?.usage.outputTokens ?? null) === null ? untold : { usage, unread: false }
     case 'transcript':
       return { usage, unread: hasCome && (usage.inputTokens ?? usage.seconds) === null }
+    case 'speech': {
+      // What is read aloud is no prompt, and what that comes to in tokens only the end tells.
+      const known = hasCome ? provisionalUsage(meter, null) : usage
+      return { usage: { ...known, characters: request && readCharacters(request) }, unread: false }
+    }
     default:
       return { usage, unread: false }
   }

@@ -39,7 +39,7 @@ export function provisionalBill(
   const meter = answer.kind === 'stream' ? answer.meter : null
   const inputTokens = estimate?.inputTokens ?? null
   const { usage: known, unread } = provisional(
-    { endpoint: 'responses', answer, inputTokens, inBackground, isPacked: false },
+    { endpoint: 'responses', answer, inputTokens, request: null, inBackground, isPacked: false },
   )
   const isTold = (meter?.reading()?.usage.inputTokens ?? null) !== null
   const usage = isTold ? known : { ...known, ...estimate }

@@ -74,6 +74,7 @@ function answersSoFar(exchange: Exchange): [AnswerSoFar, ...AnswerSoFar[]] {
       endpoint: exchange.classified.endpoint.name,
       answer,
       inputTokens: estimatedInput,
+      request: exchange.prompt,
       inBackground: isInBackground(exchange),
       isPacked: exchange.answerEncoding !== null,
     })

@@ -52,11 +52,17 @@ const PLAYS: Readonly<Record<string, Play>> = {
     path: '/v1/responses', body: { model: 'm', input: 'hello', background: true }, type: 'application/json',
   },
   'a picture in a chat': { ...CHAT, said: `data: ${PICTURE}\n\n` },
+  'speech paid by tokens': {
+    path: '/v1/audio/speech', body: { model: 'm', input: 'hello' }, type: 'audio/mpeg', said: 'sound',
+  },
+  'speech': {
+    path: '/v1/audio/speech', body: { model: 'voice', input: 'four' }, type: 'audio/mpeg', said: 'sound',
+  },
   'a stream that passes unread': { ...CHAT, said: gzipSync(SAID) },
 }
 
 function bodyFor({ path, body }: Play): FormData | string {
-  if (!path.startsWith('/v1/audio')) return JSON.stringify(body)
+  if (!path.endsWith('transcriptions')) return JSON.stringify(body)
   const form = new FormData()
   for (const [name, value] of Object.entries(body)) form.set(name, String(value))
   form.set('file', new Blob(['sound']), 'a.mp3')
@@ -80,7 +86,8 @@ t.test('kill -9: what nobody can tell costs null, as where it breaks off in orde
       res.writeHead(200, { 'content-type': type, ...coding }).write(said)
     })
   })
-  const cwd = t.testdir(filesFor(upstream.url, priced('m')))
+  const voice = '  voice: { price: { per_character: 0.5 } }\n'
+  const cwd = t.testdir(filesFor(upstream.url, priced('m') + voice))
   const { base, child, ended } = await listening(t, ['serve'], { cwd })
   const running = plays.map(([what, play]) => {
     const body = bodyFor(play)
@@ -99,7 +106,10 @@ t.test('kill -9: what nobody can tell costs null, as where it breaks off in orde
   await Promise.all([...running, ended])
   const rows = [...rowsIn(t, file).values()]
   t.equal(rows.length, plays.length)
+  const spoken = rows.find(({ model }) => model === 'voice')
+  t.match(spoken, { usage: { characters: 4 }, costPico: 2_000_000_000_000n }, 'the request tells that')
   for (const row of rows) {
+    if (row === spoken) continue
     t.match(row, { end: 'interrupted', costPico: null }, `${row.endpoint} ${row.status}`)
     if (row.endpoint !== 'audio.transcriptions') t.match(row.usage, { outputTokens: null })
   }
