@@ -22,6 +22,7 @@ const TEXT = Buffer.from('text')
 const THINKING = Buffer.from('thinking')
 const PARTIAL_JSON = Buffer.from('partial_json')
 const NAME = Buffer.from('name')
+const DATA = Buffer.from('data')
 // Of message_start these are not figures of the output yet, but its first token or two.
 const OUTPUT_FIELDS = new Set(['output_tokens', 'output_tokens_details'])
 
@@ -119,8 +120,8 @@ export class MessagesMeter extends EventMeter {
       else if (cursor.keyIs(THINKING)) this.text('reasoning', index, buf)
       else if (cursor.keyIs(PARTIAL_JSON)) this.text('tool', index, buf)
       else {
-        // Only the start of a tool call has a name.
-        if (cursor.keyIs(NAME)) this.sawContent = true
+        // Only the start of a tool call has a name, and only thoughts that are not shown have data.
+        if (cursor.keyIs(NAME) || cursor.keyIs(DATA)) this.sawContent = true
         cursor.skip()
       }
     }

@@ -308,6 +308,13 @@ t.test('content is seen with the first token, and not before', async t => {
   }
 })
 
+t.test('thoughts of Claude that are not shown are content', async t => {
+  const block = { type: 'redacted_thinking', data: 'RW5jcnlwdGVk' }
+  const event = { type: 'content_block_start', index: 0, content_block: block }
+  const wire = [...messages.events.slice(0, 1), `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`]
+  t.equal(meterOf('messages', wire).sawContent, true)
+})
+
 t.test("a protocol's own error is seen, is no content and no end", async t => {
   const errors: [EndpointName, string][] = [
     ['chat.completions', 'data: {"error":{"message":"The server had an error","type":"server_error"}}\n\n'],
