@@ -57,12 +57,13 @@ t.test('the holder of a key sees nothing of another\'s, whatever they ask for', 
 t.test('the holder of a key is told of no other\'s requests under way, and of no upstream', async t => {
   const gateway = await startConsole(t, YAML.replace('models: [demo]', 'models: [demo, "sim*"]'))
   const stream = async (key: string) => {
-    const { body } = await fetch(`${gateway.url}/v1/chat/completions`, {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'sim,stall_after=3', stream: true, messages: [] }),
     })
-    t.teardown(() => body?.cancel())
+    // The response itself is kept: a body is cancelled when that is collected.
+    t.teardown(() => response.body?.cancel())
   }
   await Promise.all([KEY, KEY, SECOND_KEY].map(stream))
   const holder = await gateway.login({ key: SECOND_KEY })
