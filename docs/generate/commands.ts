@@ -15,13 +15,18 @@ What \`gateway COMMAND --help\` prints.
 
 ${helpOf(gateway)}
 
-${gateway.commands.map(command => section(command, 'gateway ')).join('\n\n')}
+${commandsOf(gateway).map(command => section(command, 'gateway ')).join('\n\n')}
 `
+}
+
+/** All but `help`, which says what stands here. */
+function commandsOf(command: Command): Command[] {
+  return command.commands.filter(each => each.name() !== 'help')
 }
 
 function section(command: Command, parent: string): string {
   const name = `${parent}${command.name()}`
-  const inner = command.commands.map(each => section(each, `${name} `))
+  const inner = commandsOf(command).map(each => section(each, `${name} `))
   return [`## ${code(name)}`, helpOf(command), ...inner].join('\n\n')
 }
 

@@ -6,6 +6,7 @@ import type { Look } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import type { Target } from '../config/types.ts'
 import { createPriceBook } from '../metering/prices.ts'
+import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { countText, plural, problemText } from './problems.ts'
 
@@ -27,7 +28,7 @@ ${EXIT_CODES.replace('ended well', 'no error, though there may be warnings')}`
 export function checkCommand(): Command {
   return new Command('check')
     .description('Check a configuration and print every problem in it.')
-    .option('-c, --config <file>', 'the configuration', 'gateway.yaml')
+    .addOption(configOption('the configuration'))
     .addHelpText('after', HELP)
     .action(check)
 }

@@ -6,6 +6,7 @@ import { didYouMean } from '../config/nearest.ts'
 import { GatewayError } from '../errors.ts'
 import { WHY, explain } from '../explain.ts'
 import type { Destination, Explanation } from '../explain.ts'
+import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { loadOrFail } from './problems.ts'
 
@@ -38,7 +39,7 @@ const ORDER: Record<Route['strategy'], string> = {
 export function explainCommand(): Command {
   return new Command('explain')
     .description('Say where a request would go, and why.')
-    .option('-c, --config <file>', 'the configuration', 'gateway.yaml')
+    .addOption(configOption('the configuration'))
     .requiredOption('-p, --path <path>', 'the path of the request, such as /v1/chat/completions')
     .option('-m, --model <name>', 'the model that it asks for')
     .option('-k, --key <name>', 'the name of the key that it presents')

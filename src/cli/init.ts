@@ -3,6 +3,7 @@ import { dirname, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Command } from 'commander'
 import { SCHEMA_FILE } from '../config/json-schema.ts'
+import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 
 const EXAMPLE_FILE = new URL('../../gateway.yaml', import.meta.url)
@@ -30,7 +31,7 @@ const REASONS: Readonly<Record<string, string>> = {
 export function initCommand(): Command {
   return new Command('init')
     .description('Write a commented configuration to start from.')
-    .option('-c, --config <file>', 'the file to write', 'gateway.yaml')
+    .addOption(configOption('the file to write'))
     .addHelpText('after', HELP)
     .action(init)
 }

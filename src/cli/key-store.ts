@@ -4,6 +4,7 @@ import type { Actor } from '../auth/audit.ts'
 import { keyFileOf } from '../auth/key-file.ts'
 import { KeyStoreError } from '../auth/key-schema.ts'
 import type { Config } from '../config/types.ts'
+import { configOption } from './config-option.ts'
 import { EXIT } from './exit.ts'
 import { loadForLedger } from './problems.ts'
 
@@ -29,9 +30,7 @@ function userName(): string {
 
 /** A command on the store of keys, which the configuration leads to. */
 export function storeCommand(name: string): Command {
-  return new Command(name).option(
-    '-c, --config <file>', 'the configuration, which names the ledger', 'gateway.yaml',
-  )
+  return new Command(name).addOption(configOption('the configuration, which names the ledger'))
 }
 
 /** Ends the command, with exit code 2, where there is no ledger that keys could be kept beside. */

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { checkCommand } from './check.ts'
 import { EXIT_CODES } from './exit.ts'
 import { explainCommand } from './explain.ts'
+import { helpCommand } from './help-command.ts'
 import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { keysCommand } from './keys.ts'
@@ -27,19 +28,20 @@ export function program(): Command {
     .description('A reverse proxy for language and media models, configured by one YAML file.')
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command')
+    .helpCommand(false)
     .addHelpText('after', HELP)
     .exitOverride()
   const commands = [
     serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, passwordCommand, simulateCommand,
     initCommand, importCommand,
   ]
-  for (const command of commands) gateway.addCommand(inheriting(command(), gateway))
-  return gateway
+  for (const command of commands) gateway.addCommand(command())
+  return helpful(gateway)
 }
 
-function inheriting(command: Command, parent: Command): Command {
-  command.copyInheritedSettings(parent)
-  for (const inner of command.commands) inheriting(inner, command)
+/** The same settings, and a `help`, wherever there are commands within. */
+function helpful(command: Command): Command {
+  if (command.commands.length > 0) command.addCommand(helpCommand(command))
+  for (const inner of command.commands) helpful(inner.copyInheritedSettings(command))
   return command
 }

@@ -15,6 +15,7 @@ import type { Site } from '../site/site.ts'
 import type { Listening } from '../workers/messages.ts'
 import { lineToSupervisor } from '../workers/worker.ts'
 import type { Line } from '../workers/worker.ts'
+import { configOption } from './config-option.ts'
 import { exampleRequest } from './example-request.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { watchFaults } from './faults.ts'
@@ -50,7 +51,7 @@ ${EXIT_CODES.replace('failed while running', 'failed while running, or cut reque
 export function serveCommand(): Command {
   return new Command('serve')
     .description('Run the gateway.')
-    .option('-c, --config <file>', 'the configuration', 'gateway.yaml')
+    .addOption(configOption('the configuration'))
     .option('-w, --watch', 'read it again when it changes, as at a SIGHUP; certificates too', false)
     .addHelpText('after', HELP)
     .action(serve)

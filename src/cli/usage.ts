@@ -13,6 +13,7 @@ import { figure, table } from '../ledger/table.ts'
 import { LedgerError } from '../ledger/trouble.ts'
 import { usd } from '../ledger/usd.ts'
 import { explainCost } from '../metering/cost.ts'
+import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { loadForLedger } from './problems.ts'
 
@@ -48,7 +49,7 @@ export function usageCommand(world: UsageWorld = ours()): Command {
   const moment = (text: string) => parseMoment(text, world.now())
   return new Command('usage')
     .description('Show what was used and what it cost, from the ledger.')
-    .option('-c, --config <file>', 'the configuration, which names the ledger', 'gateway.yaml')
+    .addOption(configOption('the configuration, which names the ledger'))
     .option('--since <when>', 'requests that started then or later', moment)
     .option('--until <when>', 'requests that started before then', moment)
     .option('--key <name>', "requests of this key, or of those that match a glob such as 'team-*'")

@@ -29,6 +29,14 @@ for (const name of COMMANDS) {
   })
 }
 
+t.test('help finds commands within commands', async t => {
+  const { stdout } = await gateway(['keys', 'create', '--help'])
+  t.match(stdout, 'Usage: gateway keys create')
+  for (const args of [['help', 'keys', 'create'], ['keys', 'help', 'create']]) {
+    t.match(await gateway(args), { code: 0, stdout, stderr: '' }, args.join(' '))
+  }
+})
+
 t.test('no command at all is bad usage, and gets the help', async t => {
   const { code, stdout, stderr } = await gateway([])
   t.match({ code, stdout }, { code: 2, stdout: '' })
@@ -42,6 +50,11 @@ t.test('a mistyped command or option is bad usage, and gets a suggestion', async
     [['--verson'], 'Did you mean --version?'],
     [['serve', '--config'], 'argument missing'],
     [['check', 'one', 'two'], 'too many arguments'],
+    [['check', '--config', ''], 'takes the name of a file'],
+    [['help', 'chek'], 'did you mean "check"?'],
+    [['help', 'bogus'], 'gateway has no command "bogus"'],
+    [['help', 'keys', 'creat'], 'did you mean "create"?'],
+    [['keys', 'help', 'creat'], 'did you mean "create"?'],
   ] as const) {
     const { code, stdout, stderr } = await gateway(args)
     t.match({ code, stdout }, { code: 2, stdout: '' }, args.join(' '))

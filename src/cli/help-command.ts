@@ -1,0 +1,24 @@
+import { Command } from 'commander'
+import { didYouMean } from '../config/nearest.ts'
+import { EXIT } from './exit.ts'
+
+/** `help` of a command that has others: prints its own page, or that of the one that is named. */
+export function helpCommand(parent: Command): Command {
+  return new Command('help')
+    .description('Print the help of a command.')
+    .argument('[command...]')
+    .action((names: readonly string[], _options: unknown, command: Command) => {
+      let found = parent
+      for (const name of names) {
+        const inner = found.commands.find(each => each.name() === name)
+        if (inner === undefined) return command.error(unknown(found, name), { exitCode: EXIT.usage })
+        found = inner
+      }
+      found.outputHelp()
+    })
+}
+
+function unknown(command: Command, name: string): string {
+  const names = command.commands.map(each => each.name())
+  return `error: ${command.name()} has no command "${name}"${didYouMean(name, names)}`
+}
