@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
-import { writeSync } from 'node:fs'
+import { fstatSync, statSync, writeSync } from 'node:fs'
+import { devNull } from 'node:os'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { generate } from '../auth/key-format.ts'
@@ -50,6 +51,11 @@ export function keysCreateCommand(): Command {
 
 function create(options: Options, command: Command): void {
   const { name, models = null, limit: limits = null } = options
+  if (goesNowhere(process.stdout.fd)) {
+    command.error('error: standard output is closed, or /dev/null: nobody would ever learn the key', {
+      exitCode: EXIT.usage,
+    })
+  }
   const { config, file } = storeOf(options.config, command)
   if (config.keys.some(key => key.name === name)) {
     command.error(
@@ -81,6 +87,12 @@ function create(options: Options, command: Command): void {
       'warning: a running gateway has not taken it over yet, and may refuse it for a while\n',
     )
   })
+}
+
+/** In the place of a closed one, node opens the null device. */
+function goesNowhere(fd: number): boolean {
+  const { rdev } = fstatSync(fd)
+  return rdev !== 0 && rdev === statSync(devNull).rdev
 }
 
 function unserved({ routes }: Config, models: readonly string[]): string[] {

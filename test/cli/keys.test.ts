@@ -43,6 +43,18 @@ t.test('a key that cannot be printed is no key', {
   t.match(keys.find(({ name }) => name === 'c'), { revoked_at: String })
 })
 
+t.test('a key that nobody would see is not made', {
+  skip: process.platform === 'win32' ? 'needs a POSIX shell' : false,
+}, async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const command = [process.execPath, GATEWAY, 'keys', 'create', '--name', 'c']
+  for (const nowhere of ['>&-', '>/dev/null']) {
+    const { status, stderr } = spawnSync('sh', ['-c', `"$@" ${nowhere}`, 'sh', ...command], { cwd, encoding: 'utf8' })
+    t.match({ status, stderr }, { status: 2, stderr: 'nobody would ever learn the key' }, nowhere)
+  }
+  t.notMatch((await gateway(['keys', 'list', '--json'], { cwd })).stdout, '"name":"c"')
+})
+
 t.test('a key is shown once, alone on standard output, and kept hashed', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { code, stdout, stderr } = await gateway(
