@@ -5,10 +5,20 @@ const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENG
 /** The process, or the machine, has no descriptor left for a connection. */
 const SHORTAGES = new Set(['EMFILE', 'ENFILE'])
 
+/** OpenSSL's words for a certificate whose root is not known here. Node's advice with them is for its own users. */
+const UNKNOWN_ROOT = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
 /** Why no answer began: the error of a connection, of undici or of node, as a row of the table. */
 export function unanswered(cause: Error & { code?: string }, connected: boolean): GatewayError {
   if (SHORTAGES.has(cause.code ?? '')) {
     return overloaded('the gateway has no file descriptor left for a connection (ulimit -n)', cause)
+  }
+  if (UNKNOWN_ROOT.has(cause.code ?? '')) {
+    const message = 'the upstream shows a certificate whose root is not trusted; its ca: can name the root'
+    return new GatewayError('upstream_unreachable', message, { cause })
   }
   if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
   if (isMalformed(cause)) {

@@ -138,6 +138,14 @@ routes: [{ to: up }]
   t.equal(requests, 1)
 })
 
+t.test('a root that is not trusted: 502 upstream_unreachable, with the key that names one', async t => {
+  const upstream = await startHttp2Upstream(t, certificateFiles(t), stream => stream.close())
+  const { answer, error, line } = await ask(t, upstream.url)
+  t.equal(answer.status, 502)
+  t.match(error, { code: 'upstream_unreachable', message: /root is not trusted; its ca: can name/ })
+  t.match(line, { why: /its ca: can name/, cause: /^DEPTH_ZERO_SELF_SIGNED_CERT/ })
+})
+
 t.test('an upstream that comes back is used again', async t => {
   let broken = true
   const upstream = await startWireUpstream(t, async wire => {
