@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
 import type { Logger } from 'pino'
 import type { KeyChange, KeyStore } from './auth/key-store.ts'
@@ -112,6 +113,8 @@ export interface Lasting extends GatewayParts {
   /** By the name of the upstream: when it last refused the gateway's own credential. */
   readonly rejections: Map<string, Rejection>
   readonly givenIds: GivenIds
+  /** The certificates that clients are shown, the listener's first; none where TLS is not spoken. */
+  readonly shown: { chain: readonly X509Certificate[] }
   newId(): string
   /** Answers of the gateway's own that are on their way to a client. */
   untaken: number
@@ -249,6 +252,7 @@ function openLasting(config: Config, parts: GatewayParts): Lasting {
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [] },
     rejections: new Map(),
     givenIds: new GivenIds(),
+    shown: { chain: [] },
     newId: requestIds(() => parts.clock.wall()),
     untaken: 0,
     draining: false,

@@ -5,24 +5,26 @@ import { createSecureContext } from 'node:tls'
 import { standsForFile } from '../is-there.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
+import { validityRemark } from './validity.ts'
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
+
+/** The certificates of a PEM text, each as it stands there. */
+export function certificateBlocks(pem: string): readonly string[] {
+  return pem.match(BLOCK) ?? []
+}
 
 /** Reports a PEM file that cannot be read, or that holds no certificate or a broken one. */
 export function checkCertificates(file: string, path: Path, findings: Findings): void {
   const pem = readPem(file, path, findings)
   if (pem === null) return
-  const blocks = pem.match(BLOCK) ?? []
+  const blocks = certificateBlocks(pem)
   if (blocks.length === 0) findings.error(path, 'the file holds no certificate in PEM form')
   for (const [index, block] of blocks.entries()) {
     const certificate = certificateOf(block)
-    const which = `certificate ${index + 1} of the file`
-    if (certificate === null) findings.error(path, `${which} cannot be parsed`)
-    else if (certificate.validToDate.getTime() < Date.now()) {
-      findings.warn(path, `${which} has run out, on ${certificate.validTo}`)
-    } else if (certificate.validFromDate.getTime() > Date.now()) {
-      findings.warn(path, `${which} is not valid before ${certificate.validFrom}`)
-    }
+    const remark = certificate && validityRemark(certificate, index, Date.now())
+    if (certificate === null) findings.error(path, `certificate ${index + 1} of the file cannot be parsed`)
+    else if (remark !== null) findings.warn(path, remark)
   }
 }
 
@@ -81,7 +83,7 @@ function textIn(file: string): string | null {
 
 /** The first certificate; null where one of them cannot be read. */
 function firstOf(pem: string): X509Certificate | null {
-  const certificates = pem.match(BLOCK)?.map(certificateOf) ?? []
+  const certificates = certificateBlocks(pem).map(certificateOf)
   return certificates.includes(null) ? null : certificates[0] ?? null
 }
 

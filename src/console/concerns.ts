@@ -1,4 +1,5 @@
 import { placeOf } from '../config/problem.ts'
+import { validityRemark } from '../config/validity.ts'
 import type { Gateway } from '../gateway.ts'
 import { plan } from '../limits/plan.ts'
 import type { Concern } from './api/panel.ts'
@@ -16,7 +17,10 @@ const REJECTED = 15 * 60_000
 
 /** What only this process has to say: nothing of it takes a question to the ledger. */
 export function ownConcerns(gateway: Gateway, all: readonly Doing[], now: number): Concern[] {
-  return [...keys(gateway), ...configuration(gateway), ...ledger(gateway), ...upstreams(all, now)]
+  return [
+    ...keys(gateway), ...configuration(gateway), ...certificate(gateway, now), ...ledger(gateway),
+    ...upstreams(all, now),
+  ]
 }
 
 function keys({ config, keyStore, lasting }: Gateway): Concern[] {
@@ -48,6 +52,15 @@ function configuration({ lasting: { reloads: { failure } } }: Gateway): Concern[
   const why = `${placeOf(worst)}: ${worst.message}${more}`
   const message = `The configuration was not taken, the one before is in force: ${why}`
   return [concern('reload_failed', 'error', message, null, failure.at)]
+}
+
+function certificate({ lasting: { shown: { chain } } }: Gateway, now: number): Concern[] {
+  return chain.flatMap((each, index) => {
+    const remark = validityRemark(each, index, now)
+    if (remark === null) return []
+    const severity = each.validToDate.getTime() < now ? 'error' : 'warning'
+    return [concern('certificate', severity, `server.tls.cert: ${remark}; renew it, and read it by SIGHUP`)]
+  })
 }
 
 function ledger({ accounts: { ledger } }: Gateway): Concern[] {

@@ -1,13 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
 import type { Loaded } from '../config/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
-import type { Config, ServerConfig } from '../config/types.ts'
+import type { Config } from '../config/types.ts'
 import { buildGateway, enforce, newBudgets } from '../gateway.ts'
 import type { Gateway } from '../gateway.ts'
 import { messageOf } from '../message-of.ts'
-import type { Certificate } from './listener.ts'
+import { readCertificate } from './certificate.ts'
+import type { KnownCertificate } from './certificate.ts'
 import { pendingKeys } from './pending-keys.ts'
 
 /** What became of an attempt to change the configuration. */
@@ -21,7 +20,7 @@ export interface ReloaderOptions {
   /** Starts the in-process simulator where a configuration is the first that needs it. */
   simulatorFor(config: Config): Promise<string | null>
   /** Shows another certificate to clients. */
-  certify(certificate: Certificate): void
+  certify(certificate: KnownCertificate): void
 }
 
 /** Raises ConfigError when there is nothing to put in force. */
@@ -101,7 +100,7 @@ export class Reloader {
   }
 
   /** The step: nothing here fails. */
-  #swap(gateway: Gateway, certificate: Certificate | null): void {
+  #swap(gateway: Gateway, certificate: KnownCertificate | null): void {
     if (certificate !== null && this.#started.server.tls !== null) this.#options.certify(certificate)
     enforce(gateway, this.#gateway)
     this.#gateway = gateway
@@ -132,18 +131,6 @@ export class Reloader {
 /** Everybody else's turn. */
 function turn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
-}
-
-/**
- * The certificate's files, read and tried.
- *
- * @throws an error of the system, or OpenSSL's
- */
-export function readCertificate(tls: ServerConfig['tls']): Certificate | null {
-  if (tls === null) return null
-  const certificate = { cert: readFileSync(tls.cert), key: readFileSync(tls.key) }
-  createSecureContext(certificate)
-  return certificate
 }
 
 function problemsOf(error: unknown, file: string): readonly Problem[] {

@@ -9,6 +9,9 @@ import type { Host, Mount, OpenMount } from '../mount.ts'
 import { handle } from '../pipeline.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import { handleUpgrade, responseOn } from '../upgrade.ts'
+import { watchCertificate } from './certificate-watch.ts'
+import { readCertificate } from './certificate.ts'
+import type { KnownCertificate } from './certificate.ts'
 import { endingOf } from './ending.ts'
 import type { Ending } from './ending.ts'
 import { clientOf, newExchange } from './intake.ts'
@@ -16,7 +19,7 @@ import { listen } from './listener.ts'
 import type { Certificate, Listener } from './listener.ts'
 import { answerMalformed, answerRaw, noteHandshake } from './malformed.ts'
 import { warnOfResets } from './port-sharing.ts'
-import { Reloader, readCertificate } from './reload.ts'
+import { Reloader } from './reload.ts'
 import type { Load, Reloaded } from './reload.ts'
 import { startSimulator } from './simulator.ts'
 import type { RunningSimulator } from './simulator.ts'
@@ -64,8 +67,11 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   const listeners: Listener[] = []
   const socket = await simulatorFor(config)
   const first = buildGateway(config, { ...parts, clock: systemClock }, socket)
-  const certify = (certificate: Certificate) => {
+  const { shown } = first.lasting
+  shown.chain = certificate?.chain ?? []
+  const certify = (certificate: KnownCertificate) => {
     for (const listener of listeners) listener.certify(certificate)
+    shown.chain = certificate.chain
   }
   const reloader = new Reloader({ gateway: first, simulatorFor, certify })
   /** In the course of which exchange something happens: for errors that nobody catches. */
@@ -119,12 +125,14 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     listeners.push(listener)
     return listener.url
   }
+  const unwatch = watchCertificate(first.lasting)
   const ending = endingOf({
     gateway: () => reloader.gateway,
     listeners,
     handsOver: config.server.reusePort || config.server.listen.fd !== undefined,
     leave: () => mounted?.leave(),
     closeRest: async () => {
+      unwatch()
       await mounted?.close()
       const { upstreams, keyStore, accounts, checks } = reloader.gateway
       checks.stop()

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
-import { selfSigned } from '../support/certificate.ts'
+import { inDays, selfSigned } from '../support/certificate.ts'
 import { LEAST, problemsOf } from './loading.ts'
 
 /** Valid on the first of January 2020 alone. */
@@ -87,4 +87,20 @@ auth: open
 `)
   const told = problemsOf(() => loadConfig(file, {}))
   t.match(told, [{ severity: 'warning', line: 1, message: /not valid before Jan  2 .* 2049/ }])
+})
+
+t.test('and one that should have been renewed: two weeks before its end, or in the last quarter of a short life', async t => {
+  const directory = t.testdir({})
+  const file = join(directory, 'gateway.yaml')
+  writeFileSync(file, `${LEAST}auth: open\nserver: { tls: { cert: cert.pem, key: key.pem } }\n`)
+  const told = (from: number, to: number): string[] => {
+    const { cert, key } = selfSigned('P-256', inDays(from), inDays(to))
+    writeFileSync(join(directory, 'cert.pem'), cert)
+    writeFileSync(join(directory, 'key.pem'), key)
+    return problemsOf(() => loadConfig(file, {})).map(({ severity, message }) => `${severity}: ${message}`)
+  }
+  t.strictSame(told(-75, 15), [])
+  t.match(told(-77, 13), [/^warning: certificate 1 of the file runs out soon, on /])
+  t.strictSame(told(-4, 2), [])
+  t.match(told(-5, 1), [/^warning: certificate 1 of the file runs out soon, on /])
 })

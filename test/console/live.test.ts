@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { certificateFiles, inDays, selfSigned } from '../support/certificate.ts'
+import type { Certificate } from '../support/certificate.ts'
 import { KEY } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from './console.ts'
@@ -92,6 +94,27 @@ t.test('a configuration that was not taken, and one that waits for a restart', a
     { kind: 'restart_needed', severity: 'warning', message: /ledger\.keep/ },
   ])
   t.match((await browser.ask('/configuration')).json, { failure: null, restart_needed: ['ledger.keep'] })
+})
+
+t.test('a certificate that should be renewed, until it is', async t => {
+  const { certFile, keyFile, ...lasting } = certificateFiles(t)
+  const write = ({ cert, key }: Certificate): void => {
+    writeFileSync(certFile, cert)
+    writeFileSync(keyFile, key)
+  }
+  write(selfSigned('P-256', inDays(-80), inDays(10)))
+  const gateway = await startConsole(
+    t, YAML.replace('server: {', `$& tls: { cert: "${certFile}", key: "${keyFile}" },`),
+  )
+  t.match(await concernsOf(gateway), [
+    { kind: 'certificate', severity: 'warning', message: /^server\.tls\.cert: certificate 1 .* soon, on .* SIGHUP/ },
+  ])
+  write(selfSigned('P-256', inDays(-80), inDays(-1)))
+  t.match(await gateway.change(), { applied: true })
+  t.match(await concernsOf(gateway), [{ kind: 'certificate', severity: 'error', message: /has run out, on/ }])
+  write(lasting)
+  t.match(await gateway.change(), { applied: true })
+  t.strictSame(await concernsOf(gateway), [])
 })
 
 t.test('nobody can get in, and the store of keys is in trouble', async t => {

@@ -12,13 +12,14 @@ export interface Certificate {
 /**
  * A certificate for localhost and 127.0.0.1 that signs itself, as PEM (RFC 5280 section 4.1).
  *
- * @param from when it begins to be valid, as a UTCTime; it ends with 2049
+ * @param from when it begins to be valid, as a UTCTime
+ * @param to when it ends
  */
-export function selfSigned(namedCurve = 'P-256', from = '200101000000Z'): Certificate {
+export function selfSigned(namedCurve = 'P-256', from = '200101000000Z', to = '491231235959Z'): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve })
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'))
   const name = sequence(set(sequence(oid('550403'), tlv(0x0c, Buffer.from('localhost')))))
-  const validity = sequence(tlv(0x17, Buffer.from(from)), tlv(0x17, Buffer.from('491231235959Z')))
+  const validity = sequence(tlv(0x17, Buffer.from(from)), tlv(0x17, Buffer.from(to)))
   const altNames = sequence(tlv(0x82, Buffer.from('localhost')), tlv(0x87, Buffer.from([127, 0, 0, 1])))
   const extensions = sequence(
     sequence(
@@ -40,6 +41,12 @@ export function selfSigned(namedCurve = 'P-256', from = '200101000000Z'): Certif
     cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   }
+}
+
+/** A time in days from now as a UTCTime (RFC 5280 section 4.1.2.5.1). */
+export function inDays(days: number): string {
+  const time = new Date(Date.now() + days * 24 * 60 * 60_000).toISOString()
+  return `${time.slice(2, 19).replaceAll(/\D/g, '')}Z`
 }
 
 /** A certificate in two files as well, for a configuration. */

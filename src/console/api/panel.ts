@@ -54,7 +54,7 @@ export const Concern = Closed({
   kind: Word([
     'unpriced_model', 'upstream_key_rejected', 'circuit_open',
     'reload_failed', 'restart_needed', 'ledger', 'budget',
-    'no_keys', 'key_store',
+    'no_keys', 'key_store', 'certificate',
   ]),
   severity: Word(['error', 'warning']),
   message: Type.String({ description: 'What is wrong, and what to do' }),

@@ -25,6 +25,7 @@ const PLACES: Readonly<Record<Concern['kind'], readonly { path: string; text: st
   budget: [{ path: '/own', text: 'My key' }, { path: '/billing', text: 'Budgets' }],
   no_keys: [{ path: '/keys', text: 'Keys' }],
   key_store: [{ path: '/keys', text: 'Keys' }],
+  certificate: [{ path: '/configuration', text: 'Configuration' }],
 }
 
 const TONES: Readonly<Record<Concern['severity'], 'bad' | 'warn'>> = { error: 'bad', warning: 'warn' }
