@@ -1,13 +1,39 @@
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import tls from 'node:tls'
 import { buildConnector } from 'undici'
+
+/** Makes a connection, and is called back when it stands, its TLS handshake done. */
+export type Connector = buildConnector.connector
+
+/** How connections to an upstream are made. */
+export interface Dialling {
+  /** Unix socket or named pipe to connect to instead of the host; null = none. */
+  readonly socketPath: string | null
+  /** Milliseconds in which a connection has to stand, its TLS handshake done. */
+  readonly connectTimeout: number
+  /** A PEM file whose roots are trusted besides the usual ones. */
+  readonly ca: string | null
+  /** May it speak HTTP/2, where that is offered by ALPN? */
+  readonly http2: boolean
+}
 
 /**
  * undici's connector, with the whole of its time for a name of several addresses. Node gives each of these
  * half a second, whatever the time, and the last one the rest: where that is out of reach, as an IPv6 address
  * is from most containers, one lost packet at the others was the end of it. The first that ran out of its
  * half second is asked again then, alone.
+ * @throws the system's error for a CA file that cannot be read
  */
-export function patientConnector(options: buildConnector.BuildOptions): buildConnector.connector {
+export function patientConnector({ socketPath, connectTimeout, ca, http2 }: Dialling): Connector {
+  const options = {
+    timeout: connectTimeout,
+    allowH2: http2,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    ...(socketPath === null ? {} : { socketPath }),
+    ...(ca === null ? {} : { ca: [...tls.rootCertificates, readFileSync(ca, 'utf8')] }),
+  }
   const connect = buildConnector(options)
   return (target, callback) => {
     connect(target, (...args) => {

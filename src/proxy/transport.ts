@@ -1,9 +1,8 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
-import { readFileSync } from 'node:fs'
-import tls from 'node:tls'
-import type { Dispatcher, buildConnector } from 'undici'
+import type { Dispatcher } from 'undici'
 import { mendHttp2Streams } from './http2-streams.ts'
 import { patientConnector } from './patient-connector.ts'
+import type { Connector, Dialling } from './patient-connector.ts'
 import { Pool } from './pool.ts'
 import { takeUnaskedContinue } from './unasked-continue.ts'
 
@@ -38,14 +37,9 @@ export interface Transport {
   destroy(): Promise<void>
 }
 
-export interface TransportOptions {
+/** The connect timeout is the longest of the routes that use it. */
+export interface TransportOptions extends Omit<Dialling, 'http2'> {
   readonly origin: string
-  /** Unix socket or named pipe to connect to instead of the origin's host; null = none. */
-  readonly socketPath: string | null
-  /** Milliseconds: the longest connect timeout of the routes that use it. */
-  readonly connectTimeout: number
-  /** A PEM file whose roots are trusted besides the usual ones. */
-  readonly ca: string | null
 }
 
 /**
@@ -89,25 +83,14 @@ export function isBrokenConnection(error: Error & { code?: string }): boolean {
   return BROKEN.has(error.code ?? '')
 }
 
-/** The usual roots, and those of a PEM file. */
-export function trustedRoots(file: string): string[] {
-  return [...tls.rootCertificates, readFileSync(file, 'utf8')]
-}
-
 /** What happens to some connection at this moment. */
 interface ConnectionState {
   breaking: boolean
   fresh: boolean
 }
 
-function connector(options: TransportOptions, state: ConnectionState): buildConnector.connector {
-  const connect = patientConnector({
-    timeout: options.connectTimeout,
-    keepAlive: true,
-    keepAliveInitialDelay: 30_000,
-    ...(options.socketPath === null ? {} : { socketPath: options.socketPath }),
-    ...(options.ca === null ? {} : { ca: trustedRoots(options.ca) }),
-  })
+function connector(options: TransportOptions, state: ConnectionState): Connector {
+  const connect = patientConnector({ ...options, http2: true })
   // Connections are for all exchanges: what happens on one is not in the course of that which opened it.
   const outside = AsyncLocalStorage.snapshot()
   return (target, callback) => {

@@ -6,11 +6,12 @@ import type { Clock, Timer } from '../clock.ts'
 import type { Timeouts } from '../config/types.ts'
 import { GatewayError } from '../errors.ts'
 import { Deadlines } from './deadlines.ts'
+import { DiallingAgent } from './dialling-agent.ts'
 import { grouped, headersDown } from './headers.ts'
 import type { OwnHeaders, RawHeaders } from './headers.ts'
 import type { HandshakeOwner, ProxyServer } from './http-proxy.ts'
+import { patientConnector } from './patient-connector.ts'
 import { Pieces } from './pieces.ts'
-import { trustedRoots } from './transport.ts'
 import { unanswered } from './unanswered.ts'
 
 export interface TunnelOptions {
@@ -90,17 +91,18 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   /** @returns null when it was open and ended, or was refused; otherwise why it did not open, or was cut */
   run(proxy: ProxyServer): Promise<GatewayError | null> {
-    const { socket, head, upstream } = this.#options
+    const { socket, head, upstream, timeouts } = this.#options
     const { url, socketPath, ca } = upstream
+    const { protocol } = url
     const target = {
-      protocol: url.protocol,
+      protocol,
       host: url.host,
       hostname: url.hostname,
-      port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
-      ...(socketPath === null ? {} : { socketPath }),
-      // Given as an option of `ssl` it would be lost: what a target lacks is taken away there.
-      ...(ca === null ? {} : { ca: trustedRoots(ca) }),
+      port: Number(url.port || (protocol === 'https:' ? 443 : 80)),
     }
+    // The deadline of the exchange comes first.
+    const connectTimeout = timeouts.connect + 1_000
+    const connect = patientConnector({ socketPath, connectTimeout, ca, http2: false })
     if (socket.destroyed) {
       this.#left()
       return this.#done.promise
@@ -110,8 +112,8 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     proxy.ws(
       this as unknown as IncomingMessage, socket, head,
       {
-        // Its type has no room for a socket path and roots; the code has.
         target: target as unknown as URL,
+        agent: new DiallingAgent(protocol, connect),
         prependPath: false,
         // Otherwise the path would be parsed, and written anew: `'` as %27.
         toProxy: true,
@@ -150,12 +152,10 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   onHandshake(handshake: ClientRequest): void {
     this.#handshake = handshake
-    const connected = this.#options.upstream.url.protocol === 'https:' ? 'secureConnect' : 'connect'
-    handshake.once('socket', (socket: Duplex) => {
-      socket.once(connected, () => {
-        this.#connected = true
-        this.#deadlines.waiting()
-      })
+    // It is told of a connection that stands.
+    handshake.once('socket', () => {
+      this.#connected = true
+      this.#deadlines.waiting()
     })
     handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => {
       this.#open(answer, upstream)

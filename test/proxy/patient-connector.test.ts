@@ -1,4 +1,3 @@
-import dns from 'node:dns'
 import { once } from 'node:events'
 import * as net from 'node:net'
 import { join } from 'node:path'
@@ -8,33 +7,9 @@ import type { Test } from 'tap'
 import { createTransport } from '../../src/proxy/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { answerTo } from '../support/handled.ts'
+import { startSlowName } from './slow-name.ts'
 
-/** Milliseconds that node gives an address here, the least that it takes, and a stall that is longer. */
-const ATTEMPT = 10
-const STALL = 40
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
-const ADDRESSES = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }]
-
-/**
- * A name with two addresses, at the second of which nobody listens. As each attempt begins the process
- * stalls, so that node sees its time gone by before it sees the connection that stands.
- */
-function startName(t: Test): void {
-  const { lookup } = dns
-  const attempt = net.getDefaultAutoSelectFamilyAttemptTimeout()
-  net.setDefaultAutoSelectFamilyAttemptTimeout(ATTEMPT)
-  const told = (_name: string, _options: unknown, callback: (err: null, all: typeof ADDRESSES) => void) => {
-    process.nextTick(() => {
-      callback(null, ADDRESSES)
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL)
-    })
-  }
-  dns.lookup = told as unknown as typeof lookup
-  t.teardown(() => {
-    dns.lookup = lookup
-    net.setDefaultAutoSelectFamilyAttemptTimeout(attempt)
-  })
-}
 
 async function ask(t: Test, server: net.Server, ca: string | null): Promise<string> {
   server.listen(0, '127.0.0.1')
@@ -53,12 +28,12 @@ function answering(socket: net.Socket): void {
 }
 
 t.test('an address that took longer than node gives it has the time that there is', async t => {
-  startName(t)
+  startSlowName(t)
   t.equal(await ask(t, net.createServer(answering), null), 'ok')
 })
 
 t.test('and over TLS by its name', async t => {
-  startName(t)
+  startSlowName(t)
   const certificate = selfSigned()
   const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
   const server = tls.createServer(certificate, answering)

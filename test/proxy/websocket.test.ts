@@ -1,14 +1,17 @@
 import { once } from 'node:events'
 import * as net from 'node:net'
 import { setImmediate } from 'node:timers/promises'
+import * as tls from 'node:tls'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { Timeouts } from '../../src/config/types.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import { Tunnel } from '../../src/proxy/websocket.ts'
+import { certificateFiles } from '../support/certificate.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startRawUpstream } from '../support/upstream.ts'
 import { Wire } from '../support/wire.ts'
+import { startSlowName } from './slow-name.ts'
 
 const MINUTE = 60_000
 const TIMEOUTS = { connect: MINUTE, firstByte: MINUTE, idle: MINUTE, total: 60 * MINUTE }
@@ -18,7 +21,9 @@ const OPENED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnec
  * A tunnel to an upstream, from a client that does not read, for which so many
  * bytes wait already. Its exchange is a minute old.
  */
-async function startTunnel(t: Test, upstream: string, waiting = 0, timeouts: Partial<Timeouts> = {}) {
+async function startTunnel(
+  t: Test, upstream: string, waiting = 0, timeouts: Partial<Timeouts> = {}, ca: string | null = null,
+) {
   const clock = new FakeClock()
   const startedAt = clock.monotonic()
   clock.advance(MINUTE)
@@ -36,7 +41,7 @@ async function startTunnel(t: Test, upstream: string, waiting = 0, timeouts: Par
     path: '/',
     headers: [],
     handshake: { connection: 'Upgrade', upgrade: 'websocket' },
-    upstream: { url: new URL(upstream), socketPath: null, ca: null },
+    upstream: { url: new URL(upstream), socketPath: null, ca },
     own: { version: '0', requestId: 'id', limits: [] },
     clock,
     timeouts: { ...TIMEOUTS, ...timeouts },
@@ -189,3 +194,39 @@ async function goOn(socket: net.Socket): Promise<void> {
     await setImmediate()
   }
 }
+
+t.test('an address that took longer than node gives it has the time that there is', async t => {
+  startSlowName(t)
+  const { url } = await startLastWord(t)
+  const { client, done } = await startTunnel(t, url.replace('127.0.0.1', 'localhost'))
+  if (!t.equal(await done, null)) return
+  const wire = new Wire(client.resume())
+  t.equal(await wire.ended, 'end')
+  t.match(wire.text, /^HTTP\/1\.1 101 [^]*the last word$/)
+})
+
+t.test('an upstream at an IPv6 address', async t => {
+  const server = net.createServer(socket => {
+    socket.once('data', () => socket.end(`${OPENED}the last word`))
+  }).listen(0, '::1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as net.AddressInfo
+  const { done } = await startTunnel(t, `http://[::1]:${port}`)
+  t.equal(await done, null)
+})
+
+t.test('a connection that stands when its client has left is closed', async t => {
+  const certificate = certificateFiles(t)
+  const accepted = Promise.withResolvers<net.Socket>()
+  const server = net.createServer(socket => accepted.resolve(socket)).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as net.AddressInfo
+  const { client, done } = await startTunnel(t, `https://127.0.0.1:${port}`, 0, {}, certificate.certFile)
+  const raw = await accepted.promise
+  client.destroy()
+  t.match(await done, { code: 'client_gone' })
+  const secure = new tls.TLSSocket(raw, { isServer: true, ...certificate }).on('error', () => {})
+  if (!secure.closed) await once(secure, 'close')
+})
