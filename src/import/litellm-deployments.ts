@@ -88,7 +88,7 @@ class ModelList {
     const found = findProvider(provider)
     if (found === null) return this.#skip(path, `${provider}: ${whyNot(provider)}`)
     const address = this.#address(params, provider, found)
-    if (address === null) return this.#skip(path, 'an entry of this provider needs api_base')
+    if (typeof address === 'string') return this.#skip(path, address)
     const model = upstreamModel(group, named.model)
     if (model === undefined) {
       return this.#skip(path, `a pattern keeps the model's name: ${group} cannot become another`)
@@ -126,10 +126,11 @@ class ModelList {
     return values === undefined || this.#source.peek(own) !== undefined ? own : [...values, setting]
   }
 
-  #address(params: Path, provider: string, { url, v1, protocol }: Provider): Address | null {
+  /** @returns a text where there is none, which says why */
+  #address(params: Path, provider: string, { url, v1, protocol }: Provider): Address | string {
     const path = this.#shared(params, 'api_base')
     const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
-    if (written === null) return url === null ? null : addressOf(url, v1)
+    if (written === null) return url === null ? 'an entry of this provider needs api_base' : addressOf(url, v1)
     const base = reference(written)
     if (base.startsWith('${')) {
       this.#note(
@@ -137,7 +138,10 @@ class ModelList {
       )
       return { url: base }
     }
-    const plain = this.#withoutUser(path, base).replace(/\/+$/, '')
+    const plain = this.#withoutSecrets(path, base).replace(/\/+$/, '')
+    if (!/^https?:$/.test(URL.parse(plain)?.protocol ?? '')) {
+      return 'its api_base is no http or https URL such as https://llm.example.com/v1'
+    }
     if (provider === 'azure') {
       this.#source.take(this.#shared(params, 'api_version'))
       return { url: `${plain.replace(/\/openai(\/.*)?$/, '')}/openai` }
@@ -153,11 +157,13 @@ class ModelList {
     return addressOf(bare, isUsual ? v1 : null)
   }
 
-  /** A url must not hold credentials, and nobody's are to be copied. */
-  #withoutUser(path: Path, url: string): string {
+  /** A url must not hold credentials, and nobody's are to be copied; a query may be one, and has no place. */
+  #withoutSecrets(path: Path, url: string): string {
     const bare = url.replace(/(?<=^\w+:\/\/)[^/]*@/, '')
     if (bare !== url) this.#note(path, 'the credentials in the address are not copied: put them under auth')
-    return bare
+    const plain = bare.replace(/[?#].*$/s, '')
+    if (plain !== bare) this.#note(path, "what follows the path is not copied: clients' own queries go there")
+    return plain
   }
 
   #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address> {

@@ -421,6 +421,35 @@ t.test('no credential is copied: not of an address, not of a header', async t =>
   ])
 })
 
+t.test('a query of an address, which may be a credential, is not copied, and has no equal', async t => {
+  for (const api_base of [
+    'https://a.openai.azure.com/?api-key=secret', 'https://b.example.com/v1?key=secret#secret',
+    'https://c.example.com?key=secret', 'https://d.example.com/paas/v4/?key=secret',
+  ]) {
+    const model = api_base.includes('azure') ? 'azure/x' : 'openai/x'
+    const imported = importLitellm(stringify({
+      model_list: [{ model_name: 'm', litellm_params: { model, api_base } }],
+    }))
+    t.notMatch(JSON.stringify(imported), 'secret', api_base)
+    t.match(imported.notes.map(({ text }) => text).join(), 'what follows the path is not copied')
+    t.equal(load(t, imported).upstreams.size, 1)
+  }
+})
+
+t.test('an entry whose address is none is left out, and that is said', async t => {
+  const bases = ['localhost:11434', 'localhost:11434/v1', 'h', '/v1', 'ws://h', 'https://user:pass/word@h/v1']
+  const imported = importLitellm(stringify({
+    model_list: [
+      ...bases.map(api_base => ({ model_name: 'm', litellm_params: { model: 'openai/x', api_base } })),
+      { model_name: 'm', litellm_params: { model: 'openai/x' } },
+    ],
+  }))
+  t.notMatch(JSON.stringify(imported), 'pass/word')
+  const told = imported.notes.filter(({ text }) => text.startsWith('its api_base is no http or https URL'))
+  t.strictSame(told.map(({ setting }) => setting), bases.map((_, index) => `model_list[${index}]`))
+  t.equal(load(t, imported).upstreams.size, 1)
+})
+
 t.test('a place is where the anchor stands that is meant, however many share it', async t => {
   const entry = (name: string) => `  - { model_name: ${name}, litellm_params: { <<: *ours, model: openai/m } }\n`
   const { notes } = importLitellm(`a: &ours { api_key: sk-a }
