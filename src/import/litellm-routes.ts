@@ -151,7 +151,7 @@ class Router {
 
   #strategy(): string {
     const name = this.#source.text(STRATEGY) ?? 'simple-shuffle'
-    const strategy = STRATEGIES[name]
+    const strategy = Object.hasOwn(STRATEGIES, name) ? STRATEGIES[name] : undefined
     if (strategy === undefined) this.#note(STRATEGY, `there is no ${name}: the targets are asked in order`)
     else if (name.startsWith('usage')) this.#note(
       STRATEGY, 'there is no routing by usage: least_busy is nearest',

@@ -436,6 +436,17 @@ t.test('a query of an address, which may be a credential, is not copied, and has
   }
 })
 
+t.test('a strategy that LiteLLM has not got leaves the targets in their order, whatever its name', async t => {
+  for (const routing_strategy of ['bogus', 'constructor', 'toString']) {
+    const imported = importLitellm(stringify({
+      model_list: ['openai/x', 'groq/x'].map(model => ({ model_name: 'm', litellm_params: { model } })),
+      router_settings: { routing_strategy },
+    }))
+    t.match(imported.notes.map(({ text }) => text).join(), `there is no ${routing_strategy}: the targets`)
+    t.equal(routeOf(load(t, imported), 'm').strategy, 'ordered')
+  }
+})
+
 t.test('an entry whose address is none is left out, and that is said', async t => {
   const bases = ['localhost:11434', 'localhost:11434/v1', 'h', '/v1', 'ws://h', 'https://user:pass/word@h/v1']
   const imported = importLitellm(stringify({
