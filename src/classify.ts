@@ -67,6 +67,7 @@ function receive(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): P
     idle: timeouts.idle,
     clock: gateway.clock,
     total: { endsAt: exchange.startedAt + timeouts.total, ms: timeouts.total },
+    holder: exchange,
     onWanted: exchange.awaitsContinue ? () => exchange.res.writeContinue() : undefined,
     onChunk: chunk => {
       holdBytes(gateway, exchange, chunk.length)

@@ -145,6 +145,20 @@ t.test('close ends everything now, and more than once does no harm', async t => 
   t.equal(await gateway.close(), 1)
 })
 
+t.test('a request that is still being sent is told, too, and may be tried again', async t => {
+  const { gateway } = await setUp(t)
+  const client = await connect(t, gateway.url)
+  const [head, body = ''] = post('/v1/chat/completions', CHAT).split('\r\n\r\n')
+  client.send(`${head}\r\nExpect: 100-continue\r\n\r\n`)
+  await client.until(/100 Continue\r\n\r\n$/)
+  client.clear()
+  client.send(body.slice(0, -1))
+  t.equal(await gateway.close(), 1)
+  await client.ended
+  t.match(client.text, /^HTTP\/1\.1 503 [^]*retry-after: 1\r\n[^]*"code":"draining"/)
+  t.match(gateway.logged.find(({ msg }) => msg === 'exchange'), { status: 503, error: 'draining' })
+})
+
 t.test('a drain with nothing to wait for ends at once, kept-alive connections and all', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)

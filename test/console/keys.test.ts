@@ -152,6 +152,22 @@ t.test('a key that is taken away is refused, and what it has under way ends', as
   t.match(await gateway.waitForLog(({ error }) => error === 'key_revoked'), { end: 'error', status: 200 })
 })
 
+t.test('a request that is still being sent ends with its key', async t => {
+  const gateway = await startConsole(t)
+  const admin = await gateway.login(OPS)
+  const key = await makeKey(admin, 'made')
+  const wire = await connect(t, gateway.url)
+  const whole = post('/v1/chat/completions', { model: 'sim', messages: [] }).replace(KEY, key)
+  const [head, body = ''] = whole.split('\r\n\r\n')
+  wire.send(`${head}\r\nExpect: 100-continue\r\n\r\n`)
+  await wire.until(/100 Continue\r\n\r\n$/)
+  wire.clear()
+  wire.send(body.slice(0, -1))
+  t.equal((await admin.ask('/keys/made', { method: 'DELETE' })).status, 204)
+  t.match(await wire.until(/\}$/), /^HTTP\/1\.1 401 [^]*"code":"key_revoked"/)
+  t.match(await gateway.waitForLog(({ error }) => error === 'key_revoked'), { end: 'error', status: 401 })
+})
+
 t.test('a stored key that has moved to the file keeps what it has under way when it is revoked', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
