@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock, Timer } from './clock.ts'
-import { GatewayError } from './errors.ts'
+import { GatewayError, causeOf } from './errors.ts'
 import { Attempt } from './proxy/attempt.ts'
 import type { AnswerSink } from './proxy/attempt.ts'
 import { Deadlines } from './proxy/deadlines.ts'
@@ -43,6 +43,13 @@ export class Checks {
   }
 }
 
+/** Of a check that failed, for the log. */
+interface Trouble {
+  readonly why: string
+  /** Absent where nothing stood behind it. */
+  readonly cause?: string | undefined
+}
+
 class Check {
   readonly #upstream: LiveUpstream
   readonly #parts: CheckParts
@@ -75,24 +82,24 @@ class Check {
 
   async #ask(): Promise<void> {
     const { health: config } = this.#upstream.config
-    const why = await this.#outcome()
+    const trouble = await this.#outcome()
     if (this.#stopped || config === null) return
-    if (why !== UNTOLD) this.#note(why)
+    if (trouble !== UNTOLD) this.#note(trouble)
     this.#timer = this.#parts.clock.setTimeout(() => void this.#ask(), config.every)
   }
 
-  #note(why: string | null): void {
+  #note(trouble: Trouble | null): void {
     const { name } = this
     const { health, log } = this.#parts
-    const isWell = health.checked(name, why === null)
+    const isWell = health.checked(name, trouble === null)
     if (isWell === this.#isWell) return
     if (isWell) log.info({ upstream: name }, 'the upstream is well again')
-    else log.warn({ upstream: name, why }, 'the upstream is not well')
+    else log.warn({ upstream: name, ...trouble }, 'the upstream is not well')
     this.#isWell = isWell
   }
 
   /** @returns null when it is well; otherwise why it is not, or UNTOLD */
-  async #outcome(): Promise<string | typeof UNTOLD | null> {
+  async #outcome(): Promise<Trouble | typeof UNTOLD | null> {
     const { clock, proxy, newId } = this.#parts
     const { config, url, prefix, transport } = this.#upstream
     const limit = Math.min(LONGEST, Math.max(1_000, config.health?.every ?? 0))
@@ -123,8 +130,12 @@ class Check {
     this.#attempt = attempt
     const error = await attempt.run(proxy)
     deadlines.stop()
-    if (error !== null && error !== ENOUGH) return error.code === 'overloaded' ? UNTOLD : error.code
-    return sink.status >= 200 && sink.status < 300 ? null : `status ${sink.status}`
+    if (error !== null && error !== ENOUGH) {
+      return error.code === 'overloaded'
+        ? UNTOLD
+        : { why: `${error.code}: ${error.message}`, cause: causeOf(error) }
+    }
+    return sink.status >= 200 && sink.status < 300 ? null : { why: `status ${sink.status}` }
   }
 }
 

@@ -135,3 +135,11 @@ export function asGatewayError(thrown: unknown): GatewayError {
 function row(status: number, source: ErrorSource, retryable: boolean, about: string): ErrorRow {
   return { status, source, retryable, about }
 }
+
+/** What stood behind an error, for the log: a code and a sentence; a stack only for a fault of our own. */
+export function causeOf({ code: own, cause }: GatewayError): string | undefined {
+  if (!(cause instanceof Error)) return undefined
+  if (own === 'internal') return cause.stack
+  const { code } = cause as Error & { readonly code?: string }
+  return code === undefined ? cause.message : `${code}: ${cause.message}`
+}

@@ -7,8 +7,10 @@ import { createProxy } from '../src/proxy/http-proxy.ts'
 import type { ResponseHandler } from '../src/proxy/transport.ts'
 import { Health } from '../src/routing/health.ts'
 import { DIALECTS, ask } from './failover/asking.ts'
+import { certificateFiles } from './support/certificate.ts'
 import { FakeClock } from './support/fake-clock.ts'
 import { startTestGateway } from './support/gateway.ts'
+import { startHttp2Upstream } from './support/http2.ts'
 import { startRawUpstream, startUpstream } from './support/upstream.ts'
 
 const [CHAT] = DIALECTS
@@ -70,6 +72,22 @@ routes: [{ to: a }]
   isWell = true
   await gateway.change()
   await gateway.waitForLog(line => line.msg === 'the upstream is well again')
+})
+
+t.test('the log says what a check has failed with, and what to do about it', async t => {
+  const closed = await startUpstream(t, () => {})
+  closed.server.close()
+  const unknown = await startHttp2Upstream(t, certificateFiles(t), stream => stream.close())
+  const gateway = await startTestGateway(t, `
+upstreams:
+  closed: { url: "${closed.url}", health: { path: /, every: 10ms } }
+  unknown: { url: "${unknown.url}", health: { path: /, every: 10ms } }
+routes: [{ to: [closed, unknown] }]
+`)
+  const notWell = (upstream: string) =>
+    gateway.waitForLog(line => line['msg'] === 'the upstream is not well' && line['upstream'] === upstream)
+  t.match(await notWell('closed'), { why: /^upstream_unreachable: the upstream cannot/, cause: /^ECONNREFUSED/ })
+  t.match(await notWell('unknown'), { why: /its ca: can name the root$/, cause: /^DEPTH_ZERO_SELF_SIGNED_CERT: / })
 })
 
 t.test('silence, a reset and a redirect are no better than a 500, and the status tells at once', async t => {

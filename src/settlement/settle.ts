@@ -1,3 +1,4 @@
+import { causeOf } from '../errors.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import { saysError } from '../forwarding/told-error.ts'
@@ -155,13 +156,4 @@ function logLine(
   if (failure === null) gateway.log.info(line, 'exchange')
   else if (failure.source === 'client') gateway.log.info({ ...line, why: failure.message }, 'exchange')
   else gateway.log.warn({ ...line, why: failure.message, cause: causeOf(failure) }, 'exchange')
-}
-
-/** What stood behind the error: a code and a sentence; a stack only for a fault of our own. */
-function causeOf(failure: GatewayError): string | undefined {
-  const { cause } = failure
-  if (!(cause instanceof Error)) return undefined
-  if (failure.code === 'internal') return cause.stack
-  const { code } = cause as NodeJS.ErrnoException
-  return code === undefined ? cause.message : `${code}: ${cause.message}`
 }
