@@ -136,10 +136,14 @@ function row(status: number, source: ErrorSource, retryable: boolean, about: str
   return { status, source, retryable, about }
 }
 
+/** What node adds to OpenSSL's words, for who runs a program with it; upstreams have `ca:`. */
+const ADVICE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca$/
+
 /** What stood behind an error, for the log: a code and a sentence; a stack only for a fault of our own. */
 export function causeOf({ code: own, cause }: GatewayError): string | undefined {
   if (!(cause instanceof Error)) return undefined
   if (own === 'internal') return cause.stack
   const { code } = cause as Error & { readonly code?: string }
-  return code === undefined ? cause.message : `${code}: ${cause.message}`
+  const message = cause.message.replace(ADVICE, '')
+  return code === undefined ? message : `${code}: ${message}`
 }
