@@ -1,5 +1,6 @@
 import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
+import { printable } from './printable.ts'
 import type { Problem } from './problem.ts'
 import type { SourceText, Range } from './source-text.ts'
 
@@ -103,7 +104,9 @@ export class Findings {
     }
     return [...once.values()]
       .sort((a, b) => (a.offset ?? -1) - (b.offset ?? -1))
-      .map(({ severity, offset, message }) => {
+      .map(({ severity, offset, message: said }) => {
+        // Names of the file are in it.
+        const message = printable(said)
         if (offset === null) return wholeFile(this.#file, severity, message)
         const { line, column } = this.#source.position(offset)
         const excerpt = this.#source.excerpt(offset, secrets)

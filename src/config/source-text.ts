@@ -1,3 +1,4 @@
+import { printable } from './printable.ts'
 import { cutReferences } from './references.ts'
 
 /** A stretch of the text, in UTF-16 units from 0; `end` is not part of it. */
@@ -99,12 +100,6 @@ function masked(text: string): { raw: string, mask: string }[] {
     return { raw: piece.raw, mask: piece.fallback === null ? piece.raw : `\${${piece.name}:-***}` }
   })
   return [...edge, ...inner, ...edge]
-}
-
-/** What could move a terminal's cursor does not reach it. */
-function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g, '\ufffd')
 }
 
 function draw(line: number, text: string, caret: number): string {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Document, isCollection, isMap, visit } from 'yaml'
 import type { Scalar, YAMLMap } from 'yaml'
+import { printable } from '../config/printable.ts'
 import { readDeployments, variableOf } from './litellm-deployments.ts'
 import type { Deployment } from './litellm-deployments.ts'
 import { notesOfRest } from './litellm-notes.ts'
@@ -29,7 +30,7 @@ export function importLitellm(text: string): Imported {
   const { deployments, upstreams, prices, notes } = readDeployments(source)
   const { routes, notes: routeNotes } = readRoutes(source, deployments)
   const keys = readKeys(source)
-  const all = [...notes, ...routeNotes, ...keys.notes, ...notesOfRest(source)].toSorted(byPlace)
+  const all = [...notes, ...routeNotes, ...keys.notes, ...notesOfRest(source)].map(shown).toSorted(byPlace)
   if (routes.length === 0) {
     const reasons = all.map(({ place, text: reason }) => `${place}: ${reason}`).join('\n')
     throw new ImportError(`none of its models can be served\n${reasons}`)
@@ -129,6 +130,11 @@ function explanation({ model, path, to, strategy }: Route, deployments: readonly
 function variablesIn(yaml: string): string[] {
   const found = [...yaml.matchAll(/(?<!\$)\$\{([A-Za-z_]\w*)\}/g)].map(([, name = '']) => name)
   return [...new Set(found)].sort()
+}
+
+/** Names of the file are in it. */
+function shown({ place, setting, text }: Note): Note {
+  return { place, setting: printable(setting), text: printable(text) }
 }
 
 function byPlace(a: Note, b: Note): number {

@@ -436,6 +436,17 @@ t.test('a query of an address, which may be a credential, is not copied, and has
   }
 })
 
+t.test('names reach the terminal without what could move its cursor, or begin a line', async t => {
+  const text = `
+model_list:
+  - { model_name: a, litellm_params: { model: "zz\\e[2J\\n/x" } }
+  - { model_name: b, litellm_params: { model: openai/x, "se\\ecd": 1 } }`
+  const notes = importLitellm(text).notes.map(({ setting, text: why }) => `${setting}: ${why}`).join('')
+  t.match(notes, 'zz\ufffd[2J\ufffd: the provider')
+  t.match(notes, 'se\ufffdcd: there is')
+  t.throws(() => importLitellm(text.split('\n').slice(0, 3).join('\n')), { message: /zz\ufffd\[2J\ufffd: the/ })
+})
+
 t.test('a strategy that LiteLLM has not got leaves the targets in their order, whatever its name', async t => {
   for (const routing_strategy of ['bogus', 'constructor', 'toString']) {
     const imported = importLitellm(stringify({
