@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { Logger } from 'pino'
+import type { Clock } from './clock.ts'
 import { compileGlob } from './config/glob.ts'
 import type { BodyRule, Config } from './config/types.ts'
 import { Archive } from './transcripts/archive.ts'
@@ -8,10 +9,12 @@ import { Archive } from './transcripts/archive.ts'
  * Where bodies are kept; null without a ledger. What was kept before
  * still expires there when nobody's are any more.
  */
-export function openArchive({ ledger }: Config, log: Logger): Archive | null {
+export function openArchive({ ledger }: Config, clock: Clock, log: Logger): Archive | null {
   if (ledger === null) return null
   const file = join(dirname(ledger.file), 'bodies.db')
-  return new Archive({ file, onTrouble: trouble => log.error({ file, ...trouble }, 'bodies cannot be kept') })
+  return new Archive({
+    file, clock, onTrouble: trouble => log.error({ file, ...trouble }, 'bodies cannot be kept'),
+  })
 }
 
 /** Finds the rule for a key's bodies; null = they are not kept. */

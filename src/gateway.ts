@@ -247,7 +247,7 @@ function openLasting(config: Config, parts: GatewayParts): Lasting {
     proxy: createProxy(),
     health: new Health({ clock: parts.clock, random: Math.random }),
     bodies: new HeldBytes(),
-    archive: openArchive(config, parts.log),
+    archive: openArchive(config, parts.clock, parts.log),
     bodyRules: bodyRules(config.log.bodies),
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [] },
     rejections: new Map(),

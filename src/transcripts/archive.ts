@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import type { Clock } from '../clock.ts'
 import { messageOf } from '../message-of.ts'
 import { threadUrl } from '../thread-url.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
@@ -7,6 +8,7 @@ import type { Packed, Transcript } from './transcript.ts'
 
 export interface ArchiveOptions {
   readonly file: string
+  readonly clock: Pick<Clock, 'monotonic'>
   /** Bytes that may wait for the thread; more are not kept. 64 MiB unless told. */
   readonly maxWaiting?: number
   /** Something could not be kept; told once in a while. */
@@ -16,6 +18,8 @@ export interface ArchiveOptions {
 const MAX_WAITING = 64 * 1024 * 1024
 /** Milliseconds between two reports of trouble. */
 const REMINDER = 60_000
+/** Milliseconds until another thread is started where one could not even begin: each takes a tenth of a second. */
+const REST = 5_000
 /** What a transcript takes beside its bodies, roughly. */
 const OVERHEAD = 512
 /** Milliseconds until a closing thread is ended by force. */
@@ -39,6 +43,8 @@ export class Archive {
   #waiting = 0
   #lost = 0
   #toldAt = -Infinity
+  /** Why the last thread could not begin, and until when none is started. */
+  #resting: { readonly why: string; readonly until: number } | null = null
   #closed = false
 
   constructor(options: ArchiveOptions) {
@@ -54,6 +60,11 @@ export class Archive {
       this.#lose('more bodies come than can be written: some are not kept')
       return
     }
+    const why = this.#restsFor()
+    if (why !== null) {
+      this.#lose(why)
+      return
+    }
     this.#waiting += size
     this.#post({ kind: 'keep', transcript, packed, size })
   }
@@ -64,6 +75,8 @@ export class Archive {
    */
   find(requestId: string): Promise<readonly Transcript[]> {
     if (this.#closed || !existsSync(this.#options.file)) return Promise.resolve([])
+    const why = this.#restsFor()
+    if (why !== null) return Promise.reject(new Error(why))
     const { promise, resolve, reject } = Promise.withResolvers<readonly Transcript[]>()
     const id = this.#asked++
     this.#questions.set(id, { resolve, reject })
@@ -85,6 +98,12 @@ export class Archive {
     clearTimeout(force)
   }
 
+  /** null: there is a thread, or one may be started. */
+  #restsFor(): string | null {
+    const { clock } = this.#options
+    return this.#resting !== null && clock.monotonic() < this.#resting.until ? this.#resting.why : null
+  }
+
   #post(message: ToArchive): void {
     if (this.#worker === null) this.#worker = this.#start()
     this.#worker?.postMessage(message)
@@ -95,7 +114,11 @@ export class Archive {
     const worker = new Worker(script, { name: 'transcripts', workerData: this.#options.file, execArgv: [] })
     worker.unref()
     let cause = 'the thread has ended'
-    worker.on('message', (message: FromArchive) => this.#hear(message))
+    let hasBegun = false
+    worker.on('message', (message: FromArchive) => {
+      hasBegun = true
+      this.#hear(message)
+    })
     worker.on('error', error => {
       cause = messageOf(error)
     })
@@ -104,7 +127,8 @@ export class Archive {
       this.#waiting = 0
       for (const { reject } of this.#questions.values()) reject(new Error(cause))
       this.#questions.clear()
-      // The next transcript starts another.
+      // The next transcript starts another, unless that would end as this one has.
+      if (!hasBegun) this.#resting = { why: cause, until: this.#options.clock.monotonic() + REST }
       if (!this.#closed) this.#lose(cause)
     })
     return worker
@@ -124,7 +148,7 @@ export class Archive {
 
   #lose(message: string): void {
     this.#lost++
-    const now = performance.now()
+    const now = this.#options.clock.monotonic()
     if (now - this.#toldAt < REMINDER) return
     this.#toldAt = now
     this.#options.onTrouble({ message, lost: this.#lost })

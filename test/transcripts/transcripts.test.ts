@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import * as zlib from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
 import { Archive } from '../../src/transcripts/archive.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 
@@ -196,9 +198,42 @@ t.test('a file that cannot be written costs no request, and is told', async t =>
   await gateway.waitForLog(line => line['msg'] === 'bodies cannot be kept')
 })
 
+t.test('a file that is none of ours is not tried again for every request', async t => {
+  const file = join(t.testdir({}), 'bodies.db')
+  const clock = new FakeClock()
+  // The thread keeps no process alive.
+  const awake = setInterval(() => {}, 60_000)
+  t.teardown(() => clearInterval(awake))
+  const nothing = { contentType: null, bytes: new Uint8Array(), total: 0 }
+  const transcript = {
+    requestId: 'one', startedAt: 0, key: 'k', expiresAt: Date.now() + 1_000_000, request: nothing, answer: nothing,
+  }
+  const failed = async (): Promise<Archive> => {
+    writeFileSync(file, 'no database'.repeat(100))
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const archive = new Archive({ file, clock, onTrouble: ({ message }) => resolve(message) })
+    t.match(await promise, 'not a database')
+    return archive
+  }
+  const resting = await failed()
+  await t.rejects(resting.find('one'), { message: /not a database/ })
+  rmSync(file)
+  resting.keep(transcript, null)
+  await resting.close()
+  t.notOk(existsSync(file), 'nothing was tried')
+
+  const rested = await failed()
+  rmSync(file)
+  clock.advance(5_000)
+  rested.keep(transcript, null)
+  await rested.close()
+  t.ok(existsSync(file), 'the next try')
+})
+
 function archiveOf(t: Test, file: string): Archive {
   const archive = new Archive({
     file: join(dirname(file), 'bodies.db'),
+    clock: systemClock,
     onTrouble: ({ message }) => t.fail(message),
   })
   t.teardown(() => archive.close())
