@@ -11,6 +11,7 @@ export interface Fault {
 }
 
 const QUOTE_IT = 'put quotes round the value'
+const IN_FLOW = 'inside { } and [ ] a map or a list needs brackets of its own, and a value with ": " in it quotes'
 const NO_TABS = 'a tab cannot indent YAML; use spaces'
 
 /**
@@ -20,7 +21,7 @@ const NO_TABS = 'a tab cannot indent YAML; use spaces'
  */
 export function syntaxFaults(source: SourceText, document: Document): Fault[] {
   const byLine = new Map<number, Fault>()
-  for (const error of [...document.errors, ...document.warnings]) {
+  for (const error of [...withoutEchoes(document.errors), ...document.warnings]) {
     const isEcho = error.message.includes('in YAML stream') // the document had ended already
     if (isEcho && byLine.size > 0) continue
     const fault = describe(source, document, error)
@@ -29,6 +30,14 @@ export function syntaxFaults(source: SourceText, document: Document): Fault[] {
     if (error.code === 'RESOURCE_EXHAUSTION') return [fault]
   }
   return [...byLine.values()]
+}
+
+/** A block within a flow collection, or what looks like one because that is not closed, is told several times. */
+function withoutEchoes(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
+  const inFlow = errors.filter(({ code }) => code === 'BLOCK_IN_FLOW')
+  if (errors.some(isUnclosed)) return errors.filter(error => !inFlow.includes(error))
+  const first = Math.min(...inFlow.map(({ pos: [offset] }) => offset))
+  return [...errors.filter(({ pos: [offset] }) => offset < first), ...inFlow]
 }
 
 function describe(source: SourceText, document: Document, error: YAMLParseError): Fault {
@@ -41,6 +50,8 @@ function describe(source: SourceText, document: Document, error: YAMLParseError)
     case 'BLOCK_AS_IMPLICIT_KEY':
     case 'MULTILINE_IMPLICIT_KEY':
       return brokenEntry(source, offset)
+    case 'BLOCK_IN_FLOW':
+      return { offset, message: IN_FLOW }
     case 'MISSING_CHAR':
       return missingCharacter(source, document, error)
     case 'MULTIPLE_DOCS':
@@ -130,8 +141,14 @@ function isQuoted(node: Scalar): boolean {
   return node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE'
 }
 
+const UNCLOSED = /^Flow (map|sequence)/
+
+function isUnclosed({ message }: YAMLParseError): boolean {
+  return UNCLOSED.test(message)
+}
+
 function unclosedCollection(document: Document, error: YAMLParseError): Fault | null {
-  const kind = /^Flow (map|sequence)/.exec(error.message)?.[1]
+  const kind = UNCLOSED.exec(error.message)?.[1]
   if (kind === undefined) return null
   const [offset] = error.pos
   const opened = lastNode(document, offset, node => isCollection(node) && node.flow === true)
