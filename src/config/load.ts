@@ -10,6 +10,7 @@ import { buildKeys, publicKey } from './keys.ts'
 import { buildLimits } from './limits.ts'
 import { buildListeners } from './listeners.ts'
 import { buildLog } from './log.ts'
+import { tellOddCharacters } from './odd-characters.ts'
 import { warnOfOddities } from './oddities.ts'
 import { buildModels } from './prices.ts'
 import { ConfigError } from './problem.ts'
@@ -109,23 +110,8 @@ function loadSource(
  */
 const LONE_RETURN = /\r(?!\r*\n)/
 
-/**
- * Copied from a page or a chat, lines may have spaces that are letters to YAML, or letters that nobody sees,
- * where they begin, behind a dash, or on either side of a colon: that explains the rest.
- */
-const ODD_SPACE =
-  /[\u00a0\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff](?:(?<=^[ -]*(?:[\w."'-]+:)? *.)|(?=:\s))/m
-const UNSEEN = /[\u200b-\u200d\u2060\ufeff]/
-
-function problemsOf(findings: Findings, { text }: SourceText): Problem[] {
-  const odd = findings.failed ? ODD_SPACE.exec(text) : null
-  if (odd) {
-    const code = text.charCodeAt(odd.index).toString(16).toUpperCase().padStart(4, '0')
-    const trouble = UNSEEN.test(odd[0])
-      ? 'cannot be seen; remove it'
-      : 'looks like a space and is none; put plain spaces'
-    findings.errorAt(odd.index, `the character U+${code} ${trouble}`)
-  }
+function problemsOf(findings: Findings, source: SourceText): Problem[] {
+  if (findings.failed) tellOddCharacters(findings, source)
   return findings.problems()
 }
 

@@ -1,0 +1,31 @@
+import type { Findings } from './findings.ts'
+import type { SourceText } from './source-text.ts'
+
+/**
+ * Copied from a page or a chat, lines may have spaces that are letters to YAML, or letters that nobody sees,
+ * where they begin, behind a dash, or on either side of a colon: that explains the rest.
+ */
+const EXPLAINS_ALL =
+  /[\u00a0\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff](?:(?<=^[ -]*(?:[\w."'-]+:)? *.)|(?=:\s))/m
+/** Behind a value or in it they may be meant, unless something is wrong with just that line. */
+const EXPLAINS_LINE =
+  /[\u200b-\u200d\u2060\ufeff]|[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000](?:(?<=:.)|(?=\s{0,9}(?:["',}\]#]|$)))/
+const UNSEEN = /[\u200b-\u200d\u2060\ufeff]/
+
+/** Adds which characters, that look like spaces or like nothing, are behind what was found. */
+export function tellOddCharacters(findings: Findings, source: SourceText): void {
+  const everywhere = EXPLAINS_ALL.exec(source.text)
+  if (everywhere) tell(findings, everywhere[0], everywhere.index)
+  for (const { line } of findings.problems()) {
+    const odd = line === null ? null : EXPLAINS_LINE.exec(source.line(line))
+    if (odd && line !== null) tell(findings, odd[0], source.lineRange(line).start + odd.index)
+  }
+}
+
+function tell(findings: Findings, character: string, offset: number): void {
+  const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')
+  const trouble = UNSEEN.test(character)
+    ? 'cannot be seen; remove it'
+    : 'looks like a space and is none; put plain spaces'
+  findings.errorAt(offset, `the character U+${code} ${trouble}`)
+}
