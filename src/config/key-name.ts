@@ -2,6 +2,8 @@ import { isWellFormed } from '../auth/key-format.ts'
 import { RESERVED, isReserved } from './keys.ts'
 
 const LONGEST = 128
+/** Some letters and marks have no shape at all (Unicode standard, section 5.21). */
+const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}]/u
 
 /**
  * What is wrong with the name of a key that is to be made: gateway.yaml would not take it, nobody would see
@@ -16,7 +18,9 @@ export function faultOfKeyName(name: string): string | null {
   if (name === '' || name.length > LONGEST || /[\x00-\x1f\x7f]/.test(name)) {
     return `needs 1 to ${LONGEST} characters, and no control characters`
   }
-  if (name.trim() === '') return 'needs something that can be seen'
+  if (!VISIBLE.test(name)) return 'needs something that can be seen'
+  // The store would keep another name, and no address of the console can hold this one.
+  if (!name.isWellFormed()) return 'holds half a character (a lone surrogate)'
   // In a path they lead elsewhere, however they are escaped (URL standard, "double-dot path segment").
   return name === '.' || name === '..' ? 'cannot be one or two dots' : null
 }

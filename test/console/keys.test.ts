@@ -54,7 +54,7 @@ t.test('a key is made, shown once, and let in at once', async t => {
 t.test('no key is made under a name that nobody sees, or by which no browser could revoke it', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
-  for (const name of ['.', '..', ' ', '\u3000']) {
+  for (const name of ['.', '..', ' ', '\u3000', '\u200b', '\u3164', 'a\ud800']) {
     t.match(await admin.ask('/keys', { method: 'POST', body: { name } }), {
       status: 400, json: { code: 'bad_request', field: 'name' },
     }, JSON.stringify(name))
