@@ -8,9 +8,9 @@ import type { SourceText } from './source-text.ts'
 const EXPLAINS_ALL =
   /[\u00a0\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff](?:(?<=^[ -]*(?:[\w."'-]+:)? *.)|(?=:\s))/m
 /** Behind a value or in it they may be meant, unless something is wrong with just that line. */
-const EXPLAINS_LINE =
-  /[\u200b-\u200d\u2060\ufeff]|[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000](?:(?<=:.)|(?=\s{0,9}(?:["',}\]#]|$)))/
+const ODD_SPACE = /[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000](?:(?<=:.)|(?=\s{0,9}(?:["',}\]#]|$)))/
 const UNSEEN = /[\u200b-\u200d\u2060\ufeff]/
+const EXPLAINS_LINE = new RegExp(`${UNSEEN.source}|${ODD_SPACE.source}`)
 
 /** Adds which characters, that look like spaces or like nothing, are behind what was found. */
 export function tellOddCharacters(findings: Findings, source: SourceText): void {

@@ -11,7 +11,8 @@ export interface Fault {
 }
 
 const QUOTE_IT = 'put quotes round the value'
-const IN_FLOW = 'inside { } and [ ] a map or a list needs brackets of its own, and a value with ": " in it quotes'
+const IN_FLOW =
+  'inside { } and [ ] a map or a list needs brackets of its own, and a value with ": " in it quotes'
 const NO_TABS = 'a tab cannot indent YAML; use spaces'
 
 /**
@@ -32,7 +33,7 @@ export function syntaxFaults(source: SourceText, document: Document): Fault[] {
   return [...byLine.values()]
 }
 
-/** A block within a flow collection, or what looks like one because that is not closed, is told several times. */
+/** A block in a flow collection, or what looks like one because that is not closed, is told several times. */
 function withoutEchoes(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
   const inFlow = errors.filter(({ code }) => code === 'BLOCK_IN_FLOW')
   if (errors.some(isUnclosed)) return errors.filter(error => !inFlow.includes(error))

@@ -130,7 +130,9 @@ class ModelList {
   #address(params: Path, provider: string, { url, v1, protocol }: Provider): Address | string {
     const path = this.#shared(params, 'api_base')
     const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
-    if (written === null) return url === null ? 'an entry of this provider needs api_base' : addressOf(url, v1)
+    if (written === null) {
+      return url === null ? 'an entry of this provider needs api_base' : addressOf(url, v1)
+    }
     const base = reference(written)
     if (base.startsWith('${')) {
       this.#note(

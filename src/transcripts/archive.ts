@@ -18,7 +18,7 @@ export interface ArchiveOptions {
 const MAX_WAITING = 64 * 1024 * 1024
 /** Milliseconds between two reports of trouble. */
 const REMINDER = 60_000
-/** Milliseconds until another thread is started where one could not even begin: each takes a tenth of a second. */
+/** Milliseconds until another thread is started where one could not begin: each takes a tenth of a second. */
 const REST = 5_000
 /** What a transcript takes beside its bodies, roughly. */
 const OVERHEAD = 512

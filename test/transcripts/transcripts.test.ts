@@ -206,7 +206,8 @@ t.test('a file that is none of ours is not tried again for every request', async
   t.teardown(() => clearInterval(awake))
   const nothing = { contentType: null, bytes: new Uint8Array(), total: 0 }
   const transcript = {
-    requestId: 'one', startedAt: 0, key: 'k', expiresAt: Date.now() + 1_000_000, request: nothing, answer: nothing,
+    requestId: 'one', startedAt: 0, key: 'k', expiresAt: Date.now() + 1_000_000,
+    request: nothing, answer: nothing,
   }
   const failed = async (): Promise<Archive> => {
     writeFileSync(file, 'no database'.repeat(100))
