@@ -5,6 +5,9 @@ import { ConsoleProblem, codeOf } from './problem.ts'
 import { ReportError } from './reports/reports.ts'
 import { DeskError } from './store/link.ts'
 
+/** Seconds. */
+const RETRY_AFTER = 5
+
 /** What is wrong with the question is found out before the first byte is sent. */
 export async function sendCsv(
   reply: FastifyReply, url: string, pieces: AsyncIterable<string>,
@@ -29,7 +32,9 @@ export function tell(
 ): FastifyReply {
   const problem = problemOf(thrown)
   const { log, accounts } = host.current()
-  const isFault = problem.code === 'internal' || (problem.code === 'unavailable' && accounts.ledger !== null)
+  const passes = thrown instanceof ReportError && thrown.code === 'not_yet'
+  const isFault = problem.code === 'internal'
+    || (problem.code === 'unavailable' && accounts.ledger !== null && !passes)
   const { method, routeOptions: { url } } = request
   if (isFault) log.error({ err: thrown, method, path: url }, 'the console failed')
   if (problem.retryAfter !== null) void reply.header('retry-after', String(problem.retryAfter))
@@ -43,9 +48,9 @@ export function tell(
 function problemOf(thrown: unknown): ConsoleProblem {
   if (thrown instanceof ConsoleProblem) return thrown
   if (thrown instanceof ReportError) {
-    return new ConsoleProblem(
-      thrown.code, thrown.message, thrown.field === null ? {} : { field: thrown.field },
-    )
+    const { code, message, field } = thrown
+    if (code === 'not_yet') return new ConsoleProblem('unavailable', message, { retryAfter: RETRY_AFTER })
+    return new ConsoleProblem(code, message, field === null ? {} : { field })
   }
   if (thrown instanceof DeskError) {
     return new ConsoleProblem(

@@ -3,6 +3,7 @@ import { budgets, nearBudgets } from './budgets.ts'
 import { logPage, logs } from './logs.ts'
 import { filters, keyUse } from './names.ts'
 import { panel, upstreamFigures } from './panel.ts'
+import type { ReportError } from './report-error.ts'
 import { statement } from './statement.ts'
 import { stories } from './stories.ts'
 
@@ -35,7 +36,7 @@ export type FromReader =
   | { readonly id: number; readonly failure: Failure }
 
 export interface Failure {
-  readonly code: 'bad_request' | 'forbidden' | 'not_found' | 'unavailable' | 'fault'
+  readonly code: ReportError['code'] | 'fault'
   readonly message: string
   readonly field: string | null
 }

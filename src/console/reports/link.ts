@@ -41,11 +41,11 @@ export class ReaderLink {
     this.#options = options
   }
 
-  /** @throws ReportError `unavailable`; else what the report threw */
+  /** @throws ReportError `unavailable`, `not_yet`; else what the report threw */
   ask<S extends Subject>(subject: S, ...asked: AskedOf<S>): Promise<AnswerOf<S>> {
-    if (this.#closed) return Promise.reject(unavailable('the gateway is shutting down'))
+    if (this.#closed) return Promise.reject(notYet('the gateway is shutting down'))
     if (this.#waiting.length >= MOST_WAITING) {
-      return Promise.reject(unavailable('too many reports are asked for at once; try again'))
+      return Promise.reject(notYet('too many reports are asked for at once; try again'))
     }
     const question = { id: this.#id += 1, subject, now: this.#options.now(), asked }
     return new Promise<unknown>((resolve, reject) => {
@@ -131,9 +131,13 @@ export class ReaderLink {
   #rejectAll(message: string): void {
     for (const { deadline, reject } of this.#waiting.splice(0)) {
       clearTimeout(deadline)
-      reject(unavailable(message))
+      reject(notYet(message))
     }
   }
+}
+
+function notYet(message: string): ReportError {
+  return new ReportError('not_yet', message)
 }
 
 function unavailable(message: string): ReportError {

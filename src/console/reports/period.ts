@@ -89,11 +89,11 @@ export interface Piece extends Period {
  * @param period as `told` gives it
  * @returns days where whole days lie in it, hours beside them, rows at its edges, and
  *   the rows that are in no sum yet
- * @throws ReportError `unavailable` while an older version's ledger is being summed up
+ * @throws ReportError `not_yet` while an older version's ledger is being summed up
  */
 export function piecesOf(view: View, { from, to }: Period): Piece[] {
   if (isFarBehind(view)) {
-    throw new ReportError('unavailable', `the sums of ${view.unsummed} requests are still being made; ` +
+    throw new ReportError('not_yet', `the sums of ${view.unsummed} requests are still being made; ` +
       'after an upgrade that takes a minute or two for ten million')
   }
   // Of what is to come there is nothing: the hour need not be cut.

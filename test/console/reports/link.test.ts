@@ -49,12 +49,12 @@ t.test('what is too much at once is told to come back; what is closed says so', 
   const reports = openReports({ file, now: () => NOW, deadline: 60_000 })
   const asked = await Promise.allSettled(Array.from({ length: 120 }, () => reports.logs({}, null)))
   t.equal(asked.filter(({ status }) => status === 'fulfilled').length, 100)
-  t.match(asked.at(-1), { status: 'rejected', reason: { code: 'unavailable', message: /too many/ } })
+  t.match(asked.at(-1), { status: 'rejected', reason: { code: 'not_yet', message: /too many/ } })
   const open = reports.logs({}, null)
   const closing = reports.close()
-  await t.rejects(open, { code: 'unavailable', message: /shutting down/ })
+  await t.rejects(open, { code: 'not_yet', message: /shutting down/ })
   await closing
-  await t.rejects(reports.logs({}, null), { code: 'unavailable', message: /shutting down/ })
+  await t.rejects(reports.logs({}, null), { code: 'not_yet', message: /shutting down/ })
   await reports.close()
 })
 
