@@ -167,7 +167,7 @@ async function openTunnel(
       contentLength: null,
     }),
     handshake: handshakeHeaders(req as IncomingMessage),
-    upstream: { url: upstream.url, socketPath: upstream.socketPath, ca: upstream.config.ca },
+    upstream: { url: upstream.url, dial: upstream.transport.dial },
     own: servedBy(gateway, exchange, upstream.config),
     clock: gateway.clock,
     timeouts: exchange.route?.timeouts ?? gateway.config.timeouts,

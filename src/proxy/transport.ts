@@ -1,7 +1,7 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import type { Dispatcher } from 'undici'
 import { mendHttp2Streams } from './http2-streams.ts'
-import { patientConnector } from './patient-connector.ts'
+import { patientConnector, trustIn } from './patient-connector.ts'
 import type { Connector, Dialling } from './patient-connector.ts'
 import { Pool } from './pool.ts'
 import { takeUnaskedContinue } from './unasked-continue.ts'
@@ -31,6 +31,8 @@ export interface Transport {
   readonly breaking: boolean
   /** A connection was made at this moment: the request that starts now is its first. */
   readonly fresh: boolean
+  /** Makes a connection of its own, to speak HTTP/1.1 on. */
+  readonly dial: Connector
   /** Finishes what runs, then closes the connections. */
   close(): Promise<void>
   /** Ends everything now. */
@@ -38,8 +40,10 @@ export interface Transport {
 }
 
 /** The connect timeout is the longest of the routes that use it. */
-export interface TransportOptions extends Omit<Dialling, 'http2'> {
+export interface TransportOptions extends Pick<Dialling, 'socketPath' | 'connectTimeout'> {
   readonly origin: string
+  /** A PEM file whose roots are trusted besides the usual ones. */
+  readonly ca: string | null
 }
 
 /**
@@ -50,11 +54,13 @@ export interface TransportOptions extends Omit<Dialling, 'http2'> {
  * that each has its own error and a paused reader is not taken for a dead peer.
  * What is left is that for an HTTP/2 peer that allows no streams: it is left then,
  * with all that waits for it to.
+ * @throws the system's error for a CA file that cannot be read
  */
 export function createTransport(options: TransportOptions): Transport {
   mendHttp2Streams()
   const state: ConnectionState = { breaking: false, fresh: false }
-  const pool = new Pool(options.origin, connector(options, state), {
+  const dialling = { ...options, trust: options.ca === null ? null : trustIn(options.ca) }
+  const pool = new Pool(options.origin, connector(patientConnector({ ...dialling, http2: true }), state), {
     pipelining: 1,
     headersTimeout: options.connectTimeout,
     bodyTimeout: 0,
@@ -71,6 +77,7 @@ export function createTransport(options: TransportOptions): Transport {
     get fresh() {
       return state.fresh
     },
+    dial: patientConnector({ ...dialling, http2: false }),
     close: () => pool.close(),
     destroy: () => pool.destroy(new Error('the gateway is closing')),
   }
@@ -89,8 +96,8 @@ interface ConnectionState {
   fresh: boolean
 }
 
-function connector(options: TransportOptions, state: ConnectionState): Connector {
-  const connect = patientConnector({ ...options, http2: true })
+/** Tells of what happens to its connections. */
+function connector(connect: Connector, state: ConnectionState): Connector {
   // Connections are for all exchanges: what happens on one is not in the course of that which opened it.
   const outside = AsyncLocalStorage.snapshot()
   return (target, callback) => {

@@ -10,7 +10,7 @@ import { DiallingAgent } from './dialling-agent.ts'
 import { grouped, headersDown } from './headers.ts'
 import type { OwnHeaders, RawHeaders } from './headers.ts'
 import type { HandshakeOwner, ProxyServer } from './http-proxy.ts'
-import { patientConnector } from './patient-connector.ts'
+import type { Connector } from './patient-connector.ts'
 import { Pieces } from './pieces.ts'
 import { unanswered } from './unanswered.ts'
 
@@ -25,7 +25,7 @@ export interface TunnelOptions {
   readonly headers: readonly string[]
   /** The handshake's headers of the client, lower-case. */
   readonly handshake: Readonly<Record<string, string>>
-  readonly upstream: { readonly url: URL; readonly socketPath: string | null; readonly ca: string | null }
+  readonly upstream: { readonly url: URL; readonly dial: Connector }
   readonly own: OwnHeaders
   readonly clock: Clock
   readonly timeouts: Timeouts
@@ -91,8 +91,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   /** @returns null when it was open and ended, or was refused; otherwise why it did not open, or was cut */
   run(proxy: ProxyServer): Promise<GatewayError | null> {
-    const { socket, head, upstream, timeouts } = this.#options
-    const { url, socketPath, ca } = upstream
+    const { socket, head, upstream: { url, dial } } = this.#options
     const { protocol } = url
     const target = {
       protocol,
@@ -100,9 +99,6 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       hostname: url.hostname,
       port: Number(url.port || (protocol === 'https:' ? 443 : 80)),
     }
-    // The deadline of the exchange comes first.
-    const connectTimeout = timeouts.connect + 1_000
-    const connect = patientConnector({ socketPath, connectTimeout, ca, http2: false })
     if (socket.destroyed) {
       this.#left()
       return this.#done.promise
@@ -113,7 +109,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       this as unknown as IncomingMessage, socket, head,
       {
         target: target as unknown as URL,
-        agent: new DiallingAgent(protocol, connect),
+        agent: new DiallingAgent(protocol, dial),
         prependPath: false,
         // Otherwise the path would be parsed, and written anew: `'` as %27.
         toProxy: true,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import * as https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -342,6 +343,9 @@ routes: [{ model: m, to: known }, { to: unknown }]
   client.once('open', () => client.send('there'))
   const [data] = await once(client, 'message') as [Buffer]
   t.equal(String(data), 'there')
+  rmSync(certFile)
+  const later = connect(t, `${gateway.url}/v1/realtime?model=m`, BEARER)
+  await once(later, 'open') // what was read at the start holds
   const { status, body } = await refusal(t, `${gateway.url}/v1/realtime?model=n`)
   t.equal(status, 502)
   t.match(body, { error: { code: 'upstream_unreachable' } })

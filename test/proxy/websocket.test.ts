@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import type { Timeouts } from '../../src/config/types.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
+import { patientConnector, trustIn } from '../../src/proxy/patient-connector.ts'
 import { Tunnel } from '../../src/proxy/websocket.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -35,13 +36,15 @@ async function startTunnel(
   t.teardown(() => client.destroy())
   const [socket] = await once(front, 'connection') as [net.Socket]
   if (waiting > 0) socket.write(before)
+  const trust = ca === null ? null : trustIn(ca)
+  const dial = patientConnector({ socketPath: null, connectTimeout: MINUTE, trust, http2: false })
   const tunnel = new Tunnel({
     socket,
     head: Buffer.alloc(0),
     path: '/',
     headers: [],
     handshake: { connection: 'Upgrade', upgrade: 'websocket' },
-    upstream: { url: new URL(upstream), socketPath: null, ca },
+    upstream: { url: new URL(upstream), dial },
     own: { version: '0', requestId: 'id', limits: [] },
     clock,
     timeouts: { ...TIMEOUTS, ...timeouts },
