@@ -5,9 +5,9 @@
  *   node bench/crowd.ts [streams] [rounds] [seconds]
  */
 import { endAfter } from './lib/figures.ts'
-import { openSilent } from './lib/silent.ts'
+import { openSilent } from './lib/idle-streams.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
-import { printExcess } from './lib/turns.ts'
+import { printExcess } from './lib/paired-rounds.ts'
 
 const streams = Number(process.argv[2] ?? 5_000)
 const rounds = Number(process.argv[3] ?? 20)

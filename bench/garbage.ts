@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs'
 import { endAfter, printTable } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
-import { openSilent } from './lib/silent.ts'
+import { openSilent } from './lib/idle-streams.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 4)

@@ -20,7 +20,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { KeyFile } from '../src/auth/key-file.ts'
-import { generate } from '../src/auth/key-format.ts'
+import { generate } from '../src/base/key-format.ts'
 import { excess, percent } from './lib/figures.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 20)

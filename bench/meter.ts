@@ -5,9 +5,9 @@
  *     node bench/meter.ts [seconds per line]
  */
 import { performance } from 'node:perf_hooks'
-import { StreamFilter } from '../src/metering/stream-filter.ts'
-import { createStreamMeter } from '../src/metering/stream-meter.ts'
-import type { EndpointName } from '../src/protocols/names.ts'
+import { StreamFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
+import { createStreamMeter } from '../src/protocols/stream-meter.ts'
+import type { EndpointName } from '../src/protocols/shared/names.ts'
 
 const SECONDS = Number(process.argv[2] ?? 1)
 

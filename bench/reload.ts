@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { startLoad } from '../test/reload/load.ts'
-import type { Way } from '../test/reload/load.ts'
-import { KEY, Succession } from '../test/reload/service.ts'
+import { startLoad } from '../test/behaviour/reload/load.ts'
+import type { Way } from '../test/behaviour/reload/load.ts'
+import { KEY, Succession } from '../test/behaviour/reload/service.ts'
 
 /**
  * Claim: under constant load, reloads and restarts lose no request and cut no

@@ -5,7 +5,7 @@
  */
 import { endAfter } from './lib/figures.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
-import { printExcess } from './lib/turns.ts'
+import { printExcess } from './lib/paired-rounds.ts'
 
 const rounds = Number(process.argv[2] ?? 40)
 const seconds = Number(process.argv[3] ?? 1)

@@ -2,8 +2,8 @@
  * Claim: reading a streamed event costs well under a microsecond, with no copy.
  * Run: node bench/sse.ts
  */
-import { JsonArrayReader } from '../src/metering/json-array.ts'
-import { SseReader } from '../src/metering/sse.ts'
+import { JsonArrayReader } from '../src/protocols/shared/json-array.ts'
+import { SseReader } from '../src/protocols/shared/sse.ts'
 
 const EVENTS = 64
 const ROUNDS = 20_000

@@ -12,7 +12,7 @@ import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { endAfter, median, printTable, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
-import { keepToShare } from './lib/slow-cores.ts'
+import { keepToShare } from './lib/cpu-limit.ts'
 import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
 import type { Subject } from './lib/subjects.ts'
 

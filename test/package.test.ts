@@ -4,7 +4,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { Browser } from './console/console.ts'
+import { Browser } from './behaviour/console/console.ts'
 
 const root = join(import.meta.dirname, '..')
 // The runtime of the tests comes first on PATH, as it would on a machine that has it.

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { ERRORS } from '../../src/errors.ts'
+import { ERRORS } from '../../src/base/errors.ts'
 import { code, table } from './markdown.ts'
 
 const PAGE = new URL('../errors.md', import.meta.url)
 
-/** docs/errors.md with its table made anew from src/errors.ts; the text around it is written by hand. */
+/** docs/errors.md with its table made anew from src/base/errors.ts; the text around it is written by hand. */
 export function errorsPage(): string {
   const rows = Object.entries(ERRORS).map(
     ([name, { status, source, retryable, about }]) => [code(name), String(status), source, retryable ? 'yes' : 'no', about],

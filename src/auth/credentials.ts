@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { KEY_HEADERS } from '../protocols/key-headers.ts'
+import { KEY_HEADERS } from '../protocols/shared/key-headers.ts'
 
 /** Browsers cannot set headers on a WebSocket; OpenAI's realtime client sends the key as a subprotocol. */
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.([^\s,]+)\s*(?:,|$)/

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { isThere } from '../is-there.ts'
+import { isThere } from '../base/file-exists.ts'
 import { visible } from '../ledger/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'

@@ -3,14 +3,14 @@ import { fstatSync, statSync, writeSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
-import { generate } from '../auth/key-format.ts'
+import { generate } from '../base/key-format.ts'
 import { compileOverlaps } from '../config/glob.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config, Limits } from '../config/types.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { parseLimit, parseModels, parseName } from './key-options.ts'
 import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
-import { limitsText, modelsText } from '../key-texts.ts'
+import { limitsText, modelsText } from '../gateway/key-texts.ts'
 
 const HELP = `
 Prints the key on standard output, alone and this once, and what else there is to say on standard

@@ -5,7 +5,7 @@ import type { Key } from '../config/types.ts'
 import { table } from '../ledger/table.ts'
 import { EXIT_CODES } from './exit.ts'
 import { guarded, storeCommand, storeOf } from './key-store.ts'
-import { limitsText, modelsText } from '../key-texts.ts'
+import { limitsText, modelsText } from '../gateway/key-texts.ts'
 
 const HELP = `
 The keys of gateway.yaml, then those that were created, revoked and blocked ones included. Of a key

@@ -1,25 +1,25 @@
 import { flushCompileCache } from 'node:module'
 import { Command } from 'commander'
 import type { Logger } from 'pino'
-import { systemClock } from '../clock.ts'
-import { loadApart } from '../config/apart.ts'
-import { atStart, startedWith } from '../config/at-start.ts'
+import { systemClock } from '../base/clock.ts'
+import { loadApart } from '../config/load-in-thread.ts'
+import { atStart, startedWith } from '../config/startup-settings.ts'
 import { namedFiles } from '../config/load.ts'
 import type { Loaded } from '../config/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
 import { UnreadableError, readAgain } from '../config/read.ts'
 import { FileWatch } from '../config/watch.ts'
-import { pendingKeys } from '../server/pending-keys.ts'
-import type { RunningGateway } from '../server/server.ts'
-import type { Site } from '../site/site.ts'
-import type { Listening } from '../workers/messages.ts'
-import { lineToSupervisor } from '../workers/worker.ts'
-import type { Line } from '../workers/worker.ts'
+import { pendingKeys } from '../gateway/pending-keys.ts'
+import type { RunningGateway } from '../gateway/server.ts'
+import type { Site } from '../gateway/site.ts'
+import type { Listening } from '../gateway/worker-messages.ts'
+import { lineToSupervisor } from '../gateway/worker.ts'
+import type { Line } from '../gateway/worker.ts'
 import { configOption } from './config-option.ts'
 import { exampleRequest } from './example-request.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { watchFaults } from './faults.ts'
-import type { Faults } from './faults.ts'
+import { watchFaults } from './uncaught-errors.ts'
+import type { Faults } from './uncaught-errors.ts'
 import { keepShapeOfTicks } from './kept-shapes.ts'
 import { descriptorFailure, listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
@@ -176,7 +176,7 @@ async function start(
 ): Promise<Served> {
   // Only this command needs the server's modules: the others start faster without.
   const [{ startGateway }, { openConsole }] = await Promise.all([
-    import('../server/server.ts'), import('../console/mount.ts'),
+    import('../gateway/server.ts'), import('../console/mount.ts'),
   ])
   let site: Site | null = null
   try {

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { Session } from 'node:inspector'
 import { getHeapStatistics } from 'node:v8'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 
 /** Milliseconds until the start has settled, and then between two looks. */
 const FIRST = 500

@@ -1,5 +1,5 @@
-import { supervise } from '../workers/supervisor.ts'
-import type { Beginning, Listening } from '../workers/messages.ts'
+import { supervise } from '../gateway/supervisor.ts'
+import type { Beginning, Listening } from '../gateway/worker-messages.ts'
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 import { onStopSignals } from './signals.ts'

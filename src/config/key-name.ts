@@ -1,4 +1,4 @@
-import { isWellFormed } from '../auth/key-format.ts'
+import { isWellFormed } from '../base/key-format.ts'
 import { RESERVED, isReserved } from './keys.ts'
 
 const LONGEST = 128

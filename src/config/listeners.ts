@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import { PasswordHashError, parsePasswordHash } from '../auth/password.ts'
+import { PasswordHashError, parsePasswordHash } from '../base/password.ts'
 import { clash, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
 import type { Path } from './document.ts'
 import { timerOf } from './durations.ts'

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { loadAgain } from './load.ts'
-import { pack } from './parcel.ts'
-import type { Parcel } from './parcel.ts'
+import { pack } from './load-message.ts'
+import type { Parcel } from './load-message.ts'
 import { ConfigError } from './problem.ts'
 
 /** The loading thread; apart.ts starts it with the file's path, and is sent its Parcel. */

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { standsForFile } from '../is-there.ts'
+import { standsForFile } from '../base/file-exists.ts'
 
 interface Place {
   /** The file's text, with U+FFFD for what is none. */

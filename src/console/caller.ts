@@ -1,4 +1,4 @@
-import type { Client, Host } from '../mount.ts'
+import type { Client, Host } from '../gateway/mount.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import { ConsoleProblem } from './problem.ts'
 

@@ -1,4 +1,4 @@
-import type { Gateway } from '../gateway.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import type { UpstreamState } from './api/panel.ts'
 import type { Doing } from './workers.ts'
 

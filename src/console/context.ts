@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts'
-import type { Host } from '../mount.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Host } from '../gateway/mount.ts'
 import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/table.ts'
 import type { Caller } from './caller.ts'
 import type { Logins } from './login.ts'
 import type { Reports } from './reports/reports.ts'
 import type { Session } from './sessions.ts'
-import type { DeskLink } from './store/link.ts'
+import type { DeskLink } from './store/console-store-client.ts'
 
 /** What the console works with. */
 export interface Context {

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import { COST, isPassword, parsePasswordHash } from '../auth/password.ts'
-import type { PasswordHash } from '../auth/password.ts'
-import type { Gateway } from '../gateway.ts'
+import { COST, isPassword, parsePasswordHash } from '../base/password.ts'
+import type { PasswordHash } from '../base/password.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import type { Login } from './api/session.ts'
 import { ConsoleProblem } from './problem.ts'
 import type { Proof } from './sessions.ts'
-import type { DeskLink } from './store/link.ts'
+import type { DeskLink } from './store/console-store-client.ts'
 
 /** scrypt runs at once, each with some 32 MB and a thread of the pool that others need too. */
 const AT_ONCE = 2

@@ -1,6 +1,6 @@
 import type { Price, Target } from '../config/types.ts'
-import type { Gateway } from '../gateway.ts'
-import type { QuotedPrice } from '../metering/prices.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { QuotedPrice } from '../pricing/prices.ts'
 import type { Model } from './api/routes.ts'
 
 /** How a model is asked in each protocol that the playground speaks. */

@@ -1,13 +1,13 @@
 import { dirname, join } from 'node:path'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
 import { keyFileOf } from '../auth/key-file.ts'
-import type { Host, Mount, OpenMount } from '../mount.ts'
+import type { Host, Mount, OpenMount } from '../gateway/mount.ts'
 import { writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
 import { Workers } from './workers.ts'
-import { DeskLink } from './store/link.ts'
+import { DeskLink } from './store/console-store-client.ts'
 
 export interface ConsoleOptions {
   /** For sessions and their like; the machine's unless told. */
@@ -91,7 +91,7 @@ class Console implements Mount {
   }
 
   async #load(): Promise<App> {
-    const { loadApp } = await import('./load.ts')
+    const { loadApp } = await import('./operations/load.ts')
     const { clock, bodyTime } = this.#options
     return loadApp({
       host: this.#host, clock, desk: this.#desk, workers: this.#workers, ledgerFile: this.#ledgerFile, bodyTime,

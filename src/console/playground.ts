@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import { UNRESTRICTED } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import { consoleName } from '../config/keys.ts'
-import { CREDENTIAL_HEADERS } from '../protocols/key-headers.ts'
+import { CREDENTIAL_HEADERS } from '../protocols/shared/key-headers.ts'
 import type { Context } from './context.ts'
 import { ConsoleProblem } from './problem.ts'
 import type { Session } from './sessions.ts'
-import { guard, standingOf } from './standing.ts'
-import type { Standing } from './standing.ts'
+import { guard, standingOf } from './authentication.ts'
+import type { Standing } from './authentication.ts'
 
 /** What a browser tells the console is not for upstreams. The console has met what it expects. */
 const WITHHELD = new Set<string>([

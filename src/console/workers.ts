@@ -1,10 +1,10 @@
 import { stat, utimes } from 'node:fs/promises'
-import type { Exchange } from '../exchange.ts'
-import { asksForEvents } from '../exchange.ts'
-import type { Gateway, Rejection } from '../gateway.ts'
+import type { Exchange } from '../context/exchange.ts'
+import { asksForEvents } from '../context/exchange.ts'
+import type { Gateway, Rejection } from '../gateway/gateway.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { Live, UpstreamState } from './api/panel.ts'
-import type { DeskLink } from './store/link.ts'
+import type { DeskLink } from './store/console-store-client.ts'
 import { isoTime } from './texts.ts'
 
 /** What one process has under way, and what it knows of the candidates. */

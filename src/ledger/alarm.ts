@@ -1,6 +1,6 @@
-import { systemClock } from '../clock.ts'
-import type { Clock } from '../clock.ts'
-import type { Trouble, TroubleCode } from './trouble.ts'
+import { systemClock } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Trouble, TroubleCode } from './failure.ts'
 
 /** ms after which trouble that goes on is told again. */
 const REMINDER = 60_000

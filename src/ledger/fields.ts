@@ -1,4 +1,4 @@
-import type { Usage } from '../metering/usage.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
 import type { LedgerRow } from './row.ts'
 import type { Group, Sum } from './query.ts'
 import { usd } from './usd.ts'

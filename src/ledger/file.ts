@@ -1,11 +1,11 @@
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { makeDirectory } from '../directory.ts'
-import { standsForFile } from '../is-there.ts'
+import { makeDirectory } from '../base/directory.ts'
+import { standsForFile } from '../base/file-exists.ts'
 import { hold } from './lock.ts'
 import { ledgerSchema } from './schema.ts'
-import { LedgerError, troubleOf } from './trouble.ts'
+import { LedgerError, troubleOf } from './failure.ts'
 
 /** How long a statement waits for another process's transaction, in ms. */
 const BUSY = 2000

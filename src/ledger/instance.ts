@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { hold, isHeld } from './lock.ts'
-import { troubleOf } from './trouble.ts'
+import { troubleOf } from './failure.ts'
 
 /*
  * A process that writes to a ledger holds a lock beside it, and is alive exactly

@@ -6,8 +6,8 @@ import type { Values } from './columns.ts'
 import { LedgerEntry } from './entry.ts'
 import type { LedgerRow } from './row.ts'
 import type { Batch } from './store.ts'
-import { troubleOf } from './trouble.ts'
-import type { Trouble, TroubleCode } from './trouble.ts'
+import { troubleOf } from './failure.ts'
+import type { Trouble, TroubleCode } from './failure.ts'
 import { WriterLink } from './writer-link.ts'
 
 /** What the ledger knows of its own state. */

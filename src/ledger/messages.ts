@@ -1,5 +1,5 @@
 import type { Batch } from './store.ts'
-import type { Trouble } from './trouble.ts'
+import type { Trouble } from './failure.ts'
 
 /** What the writing thread is started with. */
 export interface WriterOptions {

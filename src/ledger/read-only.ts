@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { LedgerError } from './trouble.ts'
+import { LedgerError } from './failure.ts'
 
 /** Milliseconds. */
 const PATIENCE = 5000

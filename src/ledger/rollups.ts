@@ -3,7 +3,7 @@ import type { Values } from './columns.ts'
 import { COUNTED, Contributions, DIMENSION, FIGURES, HOUR, PART, countedOf } from './contributions.ts'
 import type { Counted, FirstBytes, Sums } from './contributions.ts'
 import { addStored, stored } from './first-byte.ts'
-import { Fresh } from './fresh.ts'
+import { Fresh } from './unsummed-rows.ts'
 
 /*
  * The sums that are kept beside the rows, so that nobody has to read ten million

@@ -1,6 +1,6 @@
-import { Schema } from '../sqlite-schema.ts'
+import { Schema } from '../base/sqlite-schema.ts'
 import { ROLLUP_SCHEMA } from './rollups.ts'
-import { LedgerError } from './trouble.ts'
+import { LedgerError } from './failure.ts'
 
 /** Marks a SQLite file as a ledger (PRAGMA application_id): the letters GWLG. */
 const APPLICATION_ID = 0x47574c47

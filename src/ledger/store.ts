@@ -5,7 +5,7 @@ import { identityOf, openFile, setAside } from './file.ts'
 import type { LedgerFile } from './file.ts'
 import { isAlive, markAlive, sweepMarks } from './instance.ts'
 import { Rollups } from './rollups.ts'
-import { LedgerError, troubleOf } from './trouble.ts'
+import { LedgerError, troubleOf } from './failure.ts'
 
 /** What is written in one transaction. */
 export interface Batch {

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
-import { messageOf } from '../message-of.ts'
-import { threadUrl } from '../thread-url.ts'
+import { messageOf } from '../base/message-of.ts'
+import { threadUrl } from '../base/thread-url.ts'
 import type { FromWriter, ToWriter, WriterOptions } from './messages.ts'
 import type { Batch } from './store.ts'
-import type { Trouble } from './trouble.ts'
+import type { Trouble } from './failure.ts'
 
 const FIRST_RESTART = 50
 const LAST_RESTART = 5000

@@ -2,8 +2,8 @@ import { Checkpoints } from './checkpoints.ts'
 import type { FromWriter, WriterOptions } from './messages.ts'
 import { Store } from './store.ts'
 import type { Batch } from './store.ts'
-import { troubleOf } from './trouble.ts'
-import type { Trouble } from './trouble.ts'
+import { troubleOf } from './failure.ts'
+import type { Trouble } from './failure.ts'
 
 const FIRST_RETRY = 50
 const LAST_RETRY = 5000

@@ -1,5 +1,5 @@
 import type { Limits } from '../config/types.ts'
-import type { Repayment } from './loan.ts'
+import type { Repayment } from './quota-lease.ts'
 import type { Estimate, Figures, LoanSize, Refusal } from './types.ts'
 
 /** What a worker asks of the limiter that all workers share, in the order in which it was asked. */

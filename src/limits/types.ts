@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Key, Limits } from '../config/types.ts'
 
 /** Rates go by the monotonic clock, so that no change of the date moves them; budgets by the date. */

@@ -1,12 +1,12 @@
-import { GatewayError } from '../errors.ts'
-import { deployedPath, usualPath } from './azure-paths.ts'
-import { MODEL_CARD, OTHER, bareOf, cardPath, inPath, other } from './classified.ts'
-import type { Classified, Endpoint } from './classified.ts'
+import { GatewayError } from '../base/errors.ts'
+import { deployedPath, usualPath } from './chat/azure-paths.ts'
+import { MODEL_CARD, OTHER, bareOf, cardPath, inPath, other } from './shared/classified.ts'
+import type { Classified, Endpoint } from './shared/classified.ts'
 import {
   CHAT_AT_GOOGLE, GENERATE_PREFIX, INTERACTIONS, MEDIA, MEDIA_PATH, PUBLISHED, VERBS, VERSION, generatePath,
   publishedPath,
-} from './google-paths.ts'
-import { BATCH_PATH, KNOWN_PATHS } from './known-paths.ts'
+} from './generate/paths.ts'
+import { BATCH_PATH, KNOWN_PATHS } from './shared/known-paths.ts'
 
 /** Whatever is part of the API, in any case of letters. */
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')

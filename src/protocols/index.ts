@@ -1,7 +1,7 @@
-import { chat } from './chat.ts'
-import { generate } from './generate.ts'
-import { messages } from './messages.ts'
-import type { ProtocolName } from './names.ts'
-import type { Protocol } from './protocol.ts'
+import { chat } from './chat/errors.ts'
+import { generate } from './generate/errors.ts'
+import { messages } from './messages/errors.ts'
+import type { ProtocolName } from './shared/names.ts'
+import type { Protocol } from './shared/protocol.ts'
 
 export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = { chat, messages, generate }

@@ -1,4 +1,4 @@
-import type { ProtocolName } from './names.ts'
+import type { ProtocolName } from './shared/names.ts'
 
 /**
  * What keeps a stream of events alive that has nothing to say, and is passed over by the protocol's clients.

@@ -1,9 +1,9 @@
-import { usualPath } from './azure-paths.ts'
-import type { Classified } from './classified.ts'
+import { usualPath } from './chat/azure-paths.ts'
+import type { Classified } from './shared/classified.ts'
 import { checkSpelling, classifyPath } from './endpoint.ts'
-import { usualQuery } from './query.ts'
-import { parseTarget } from './target.ts'
-import type { RequestTarget } from './target.ts'
+import { usualQuery } from './shared/query.ts'
+import { parseTarget } from './shared/target.ts'
+import type { RequestTarget } from './shared/target.ts'
 
 /** What a request asks for. */
 export interface Located {

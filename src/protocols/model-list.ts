@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ProtocolName } from './names.ts'
+import type { ProtocolName } from './shared/names.ts'
 
 /**
  * In which of the three shapes a caller reads what the path alone does not

@@ -1,5 +1,5 @@
 import type { Upstream } from '../config/types.ts'
-import { takeKey } from '../protocols/query.ts'
+import { takeKey } from '../protocols/shared/query.ts'
 
 /** What goes in front of a path behind that url of an upstream: its own path, without a slash at the end. */
 export function prefixOf(url: URL): string {

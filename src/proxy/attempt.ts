@@ -1,15 +1,15 @@
-import { GatewayError, asGatewayError } from '../errors.ts'
+import { GatewayError, asGatewayError } from '../base/errors.ts'
 import type { Deadlines } from './deadlines.ts'
-import { answerHead } from './head.ts'
+import { answerHead } from './response-head.ts'
 import type { RawHeaders } from './headers.ts'
 import { forward } from './http-proxy.ts'
 import type { ProxyServer } from './http-proxy.ts'
-import { received } from './received.ts'
+import { received } from './response-headers.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
-import { unanswered } from './unanswered.ts'
-import { Unpacker, codingOf, unpackedHeaders } from './unpacker.ts'
-import type { UnpackerHost } from './unpacker.ts'
+import { unanswered } from './connection-error.ts'
+import { Unpacker, codingOf, unpackedHeaders } from './decompressor.ts'
+import type { UnpackerHost } from './decompressor.ts'
 
 /** Where an answer goes as it comes: the relay to the client. */
 export interface AnswerSink {

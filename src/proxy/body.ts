@@ -1,8 +1,8 @@
 import { constants } from 'node:http2'
-import type { Clock, Timer } from '../clock.ts'
-import { GatewayError, asGatewayError } from '../errors.ts'
-import { CODINGS } from '../protocols/codings.ts'
-import { BodyBytes } from './body-bytes.ts'
+import type { Clock, Timer } from '../base/clock.ts'
+import { GatewayError, asGatewayError } from '../base/errors.ts'
+import { CODINGS } from '../protocols/shared/content-codings.ts'
+import { BodyBytes } from './body-buffer.ts'
 import type { ClientRequest } from './client.ts'
 import { totalTimeout } from './deadlines.ts'
 

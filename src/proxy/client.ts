@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
 import { grouped, isNamed } from './headers.ts'
 

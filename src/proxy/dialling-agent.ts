@@ -1,7 +1,7 @@
 import { Agent } from 'node:http'
 import type { ClientRequestArgs } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Connector } from './patient-connector.ts'
+import type { Connector } from './connector.ts'
 
 type Dialled = (error: Error | null, connection: Duplex) => void
 

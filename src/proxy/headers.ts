@@ -1,5 +1,5 @@
 import type { Upstream } from '../config/types.ts'
-import { CREDENTIAL_HEADERS } from '../protocols/key-headers.ts'
+import { CREDENTIAL_HEADERS } from '../protocols/shared/key-headers.ts'
 import { addressHere, withoutKey } from './address.ts'
 
 /**

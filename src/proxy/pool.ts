@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Client } from 'undici'
 import type { Dispatcher, buildConnector } from 'undici'
-import { Slots } from '../slots.ts'
+import { Slots } from '../base/slots.ts'
 
 type Request = readonly [options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler]
 

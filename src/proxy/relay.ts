@@ -1,15 +1,15 @@
-import type { Clock } from '../clock.ts'
-import { GatewayError, asGatewayError } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { GatewayError, asGatewayError } from '../base/errors.ts'
 import type { AnswerSink } from './attempt.ts'
 import { frameChunks } from './chunks.ts'
 import { abort, destroyNow, flushHead, isHttp2, writeHead } from './client.ts'
 import type { ClientResponse } from './client.ts'
 import type { Deadlines } from './deadlines.ts'
-import { answerHead, isEventStream } from './head.ts'
-import type { AnswerHead } from './head.ts'
+import { answerHead, isEventStream } from './response-head.ts'
+import type { AnswerHead } from './response-head.ts'
 import { appendVia, headerValue, headersDown, ownHeaders } from './headers.ts'
 import type { OwnHeaders, RawHeaders } from './headers.ts'
-import { Outflow } from './outflow.ts'
+import { Outflow } from './client-writer.ts'
 
 /** What looks on while an answer passes. All of it is synchronous and cheap. */
 export interface Observer {

@@ -1,4 +1,4 @@
-import type { ErrorCode, GatewayError } from '../errors.ts'
+import type { ErrorCode, GatewayError } from '../base/errors.ts'
 import { headerValue } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import type { Dispatcher } from 'undici'
 import { mendHttp2Streams } from './http2-streams.ts'
-import { patientConnector, trustIn } from './patient-connector.ts'
-import type { Connector, Dialling } from './patient-connector.ts'
+import { patientConnector, trustIn } from './connector.ts'
+import type { Connector, Dialling } from './connector.ts'
 import { Pool } from './pool.ts'
-import { takeUnaskedContinue } from './unasked-continue.ts'
+import { takeUnaskedContinue } from './unsolicited-continue.ts'
 
 /** One request, ready for the wire. */
 export interface OutgoingRequest {

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { candidateOf, withoutModel } from './candidate.ts'
 import type { CandidateId } from './candidate.ts'
 

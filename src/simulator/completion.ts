@@ -1,4 +1,4 @@
-import { json, sse, type Answer } from './answer.ts'
+import { json, sse, type Answer } from './simulated-response.ts'
 import { chatUsage } from './chat.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'

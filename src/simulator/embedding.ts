@@ -1,4 +1,4 @@
-import { json, type Answer } from './answer.ts'
+import { json, type Answer } from './simulated-response.ts'
 import { count, list, member, record } from './json.ts'
 import { inputTokens, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'

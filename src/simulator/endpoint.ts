@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Answer } from './answer.ts'
+import type { Answer } from './simulated-response.ts'
 import { chatCompletion } from './chat.ts'
 import { completion } from './completion.ts'
 import { batchEmbedContents, embedContent, embeddings } from './embedding.ts'

@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, type Whole } from './answer.ts'
+import { json, type Whole } from './simulated-response.ts'
 import { event } from './event.ts'
 
 /** Whose shape an answer has. */

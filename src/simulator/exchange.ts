@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { json, type Answer } from './answer.ts'
+import { json, type Answer } from './simulated-response.ts'
 import { BehaviourError, parseBehaviour, type Behaviour } from './behaviour.ts'
 import { familyOf, locate, type Located } from './endpoint.ts'
 import { faultyAnswer, refuse, Refusal, type Family } from './error.ts'
@@ -7,8 +7,8 @@ import { echo } from './other.ts'
 import { prefillOf } from './prompt.ts'
 import { parseBody, readBody, UNREAD, type ReadBody, type SimulatedRequest } from './request.ts'
 import { send, sendAtOnce } from './send.ts'
-import { resetSocket } from './stage.ts'
-import { behaviourOf, headerList, splitTarget, type Surroundings } from './surroundings.ts'
+import { resetSocket } from './event-sink.ts'
+import { behaviourOf, headerList, splitTarget, type Surroundings } from './simulator-context.ts'
 
 /** One request on its way. */
 interface Ongoing {

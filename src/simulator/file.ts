@@ -1,4 +1,4 @@
-import { json, whole, type Answer } from './answer.ts'
+import { json, whole, type Answer } from './simulated-response.ts'
 import { string, type Json } from './json.ts'
 import type { SimulatedRequest } from './request.ts'
 

@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type Answer } from './answer.ts'
+import { json, sse, type Answer } from './simulated-response.ts'
 import { errorBody } from './error.ts'
 import { NUMBER, template, TEXT } from './event.ts'
 import { count, list, member, record, string, type Json } from './json.ts'

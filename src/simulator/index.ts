@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { serveExchange } from './exchange.ts'
 import { identifiers } from './identifiers.ts'
 import { countExchanges, type Stats } from './stats.ts'
-import type { Surroundings } from './surroundings.ts'
+import type { Surroundings } from './simulator-context.ts'
 import { upgrader } from './upgrade.ts'
 
 export interface SimulatorOptions {

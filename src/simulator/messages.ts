@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type Answer } from './answer.ts'
+import { json, sse, type Answer } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'

@@ -1,4 +1,4 @@
-import { json, type Answer } from './answer.ts'
+import { json, type Answer } from './simulated-response.ts'
 import type { SimulatedRequest } from './request.ts'
 
 const CATEGORIES = [

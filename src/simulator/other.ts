@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { json, type Answer } from './answer.ts'
+import { json, type Answer } from './simulated-response.ts'
 import type { SimulatedRequest } from './request.ts'
 
 /** Any path that the simulator does not know by name: it says what it was sent. */

@@ -1,6 +1,6 @@
-import type { Script } from './answer.ts'
+import type { Script } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
-import type { Stage } from './stage.ts'
+import type { Stage } from './event-sink.ts'
 
 /** Events are sent together up to so many characters where nothing has to happen between them. */
 const BATCH = 16 * 1024

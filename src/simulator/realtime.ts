@@ -1,11 +1,11 @@
-import { sse, type Script } from './answer.ts'
+import { sse, type Script } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
-import type { Dialogue, Reply } from './conversation.ts'
+import type { Dialogue, Reply } from './websocket-session.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, record, string, type Json } from './json.ts'
 import { planAnswer, textOf, words } from './plan.ts'
 import { promptTokens } from './prompt.ts'
-import type { Surroundings } from './surroundings.ts'
+import type { Surroundings } from './simulator-context.ts'
 import { countUsage, figure } from './usage.ts'
 
 /**

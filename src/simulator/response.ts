@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type Answer, type Script } from './answer.ts'
+import { json, sse, type Answer, type Script } from './simulated-response.ts'
 import { asksForReasoning } from './chat.ts'
 import { event, NUMBER, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'

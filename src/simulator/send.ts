@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import type { Answer, Script, Whole } from './answer.ts'
+import type { Answer, Script, Whole } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
 import { play } from './play.ts'
-import { responseStage } from './stage.ts'
+import { responseStage } from './event-sink.ts'
 
 /** Pieces of a whole body where something has to happen between them. */
 const PIECES = 8

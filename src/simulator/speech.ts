@@ -1,4 +1,4 @@
-import { sse, type Answer, type Script } from './answer.ts'
+import { sse, type Answer, type Script } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event } from './event.ts'
 import { string } from './json.ts'

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import { messageOf } from '../message-of.ts'
+import { messageOf } from '../base/message-of.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
 import { TranscriptStore } from './store.ts'
-import { unpack } from './unpack.ts'
+import { unpack } from './decompress.ts'
 
 /** The thread behind archive.ts; workerData is the file's path. */
 

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import type { Clock } from '../clock.ts'
-import { messageOf } from '../message-of.ts'
-import { threadUrl } from '../thread-url.ts'
+import type { Clock } from '../base/clock.ts'
+import { messageOf } from '../base/message-of.ts'
+import { threadUrl } from '../base/thread-url.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
 import type { Packed, Transcript } from './transcript.ts'
 

@@ -7,9 +7,9 @@ import { pino } from 'pino'
 import t from 'tap'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
-import { buildGateway } from '../../src/gateway.ts'
-import { handle } from '../../src/pipeline.ts'
-import { newExchange } from '../../src/server/intake.ts'
+import { buildGateway } from '../../src/gateway/gateway.ts'
+import { handle } from '../../src/pipeline/pipeline.ts'
+import { newExchange } from '../../src/gateway/new-exchange.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import {
   DATA, END_STREAM, PREFACE, RST_STREAM, SETTINGS, frame, parseFrames, request,

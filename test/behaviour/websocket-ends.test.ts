@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
-import { leaveUndecided } from '../support/undecided.ts'
+import { leaveUndecided } from '../support/disconnect-during-admission.ts'
 import { startRawUpstream } from '../support/upstream.ts'
 import { connect } from '../support/wire.ts'
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { exampleRequest } from '../../src/cli/example-request.ts'
-import { load } from '../config/loading.ts'
+import { load } from '../behaviour/config/loading.ts'
 
 const BASE = 'http://127.0.0.1:8080'
 const UP = 'upstreams: { demo: { simulator: true } }\n'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Problem } from '../../src/config/problem.ts'
-import { LEAST, load, problems, problemsOf } from './loading.ts'
+import { LEAST, load, problems, problemsOf } from '../behaviour/config/loading.ts'
 
 const HASH = `scrypt:N=16384:r=8:p=1:${'A'.repeat(22)}:${'A'.repeat(43)}`
 

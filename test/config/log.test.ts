@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Test } from 'tap'
-import { load as loadText, LEAST } from './loading.ts'
+import { load as loadText, LEAST } from '../behaviour/config/loading.ts'
 
 const LEDGER = 'auth: open\nledger: { file: gateway.db }\n'
 

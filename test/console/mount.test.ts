@@ -4,7 +4,7 @@ import t from 'tap'
 import { H2Request, openSession } from '../support/http2.ts'
 import { KEY } from '../support/gateway.ts'
 import { connect } from '../support/wire.ts'
-import { PASSWORD, YAML, startConsole } from './console.ts'
+import { PASSWORD, YAML, startConsole } from '../behaviour/console/console.ts'
 
 t.test('the console\'s address leads to the console, and nothing of it is on the other', async t => {
   const gateway = await startConsole(t)

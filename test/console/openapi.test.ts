@@ -4,7 +4,7 @@ import t from 'tap'
 import { API as TABLE } from '../../src/console/api/table.ts'
 import type { Operation } from '../../src/console/api/table.ts'
 import { consoleOpenApi } from '../../src/console/openapi.ts'
-import { PASSWORD, startConsole } from './console.ts'
+import { PASSWORD, startConsole } from '../behaviour/console/console.ts'
 
 interface Described {
   readonly openapi: string

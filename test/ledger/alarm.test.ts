@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Alarm } from '../../src/ledger/alarm.ts'
-import type { TroubleCode } from '../../src/ledger/trouble.ts'
+import type { TroubleCode } from '../../src/ledger/failure.ts'
 
 const MINUTE = 60_000
 

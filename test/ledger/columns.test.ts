@@ -5,7 +5,7 @@ import t from 'tap'
 import { COLUMN_LIST, COLUMNS, decode, encode, READ_LIST } from '../../src/ledger/columns.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import { ledgerSchema } from '../../src/ledger/schema.ts'
-import type { Usage } from '../../src/metering/usage.ts'
+import type { Usage } from '../../src/protocols/shared/usage.ts'
 import { NOTHING_USED, row } from './rows.ts'
 
 const db = new DatabaseSync(':memory:')

@@ -1,5 +1,5 @@
 import type { LedgerRow } from '../../src/ledger/row.ts'
-import type { Usage } from '../../src/metering/usage.ts'
+import type { Usage } from '../../src/protocols/shared/usage.ts'
 
 export const NOTHING_USED: Usage = {
   inputTokens: null,

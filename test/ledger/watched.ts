@@ -1,6 +1,6 @@
 import { openLedger } from '../../src/ledger/ledger.ts'
 import type { Ledger, LedgerOptions } from '../../src/ledger/ledger.ts'
-import type { Trouble, TroubleCode } from '../../src/ledger/trouble.ts'
+import type { Trouble, TroubleCode } from '../../src/ledger/failure.ts'
 
 export interface Watched extends AsyncDisposable {
   readonly ledger: Ledger

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { admitted, key, refused, setUp, USD } from './asking.ts'
-import { limits } from './limits-of.ts'
+import { admitted, key, refused, setUp, USD } from '../behaviour/limits/asking.ts'
+import { limits } from '../behaviour/limits/limits-of.ts'
 
 t.test('a key without limits is never refused and has no figures', async t => {
   const { limiter } = setUp()

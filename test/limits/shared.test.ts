@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Limits } from '../../src/config/types.ts'
 import type { Admission, Ask, LimitedKey } from '../../src/limits/types.ts'
-import { office } from './office.ts'
+import { office } from '../behaviour/limits/office.ts'
 
 const NONE: Limits = {
   requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null, models: new Map(),

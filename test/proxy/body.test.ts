@@ -5,7 +5,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import fc from 'fast-check'
 import t from 'tap'
 import type { Test } from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { decodeBody, hasBody, readBody } from '../../src/proxy/body.ts'
 import type { BodyOptions } from '../../src/proxy/body.ts'
 import { FakeClock } from '../support/fake-clock.ts'

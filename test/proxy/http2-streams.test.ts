@@ -18,7 +18,7 @@ import {
 } from '../support/frames.ts'
 import type { Frame } from '../support/frames.ts'
 import { startTestGateway } from '../support/gateway.ts'
-import { answerTo } from '../support/handled.ts'
+import { answerTo } from '../support/response-text.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { connect, post } from '../support/wire.ts'
 

@@ -11,7 +11,7 @@ import { buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
 import { Pool } from '../../src/proxy/pool.ts'
 import { selfSigned } from '../support/certificate.ts'
-import { answerTo } from '../support/handled.ts'
+import { answerTo } from '../support/response-text.ts'
 
 const certificate = selfSigned()
 const HEADERS: string[] = []

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/base/errors.ts'
 import { afterFailure, isCredentialRefused, retryAfter } from '../../src/proxy/retry.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0)

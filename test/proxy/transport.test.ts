@@ -13,7 +13,7 @@ import { selfSigned } from '../support/certificate.ts'
 import {
   DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, SETTINGS, frame, headerBlock, parseFrames,
 } from '../support/frames.ts'
-import { answerTo } from '../support/handled.ts'
+import { answerTo } from '../support/response-text.ts'
 
 const ACK = 1
 /** undici tells of each connection that it has made. */

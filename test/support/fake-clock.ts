@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../src/clock.ts'
+import type { Clock, Timer } from '../../src/base/clock.ts'
 
 /** A clock that stands still until the test moves it. */
 export class FakeClock implements Clock {

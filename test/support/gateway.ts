@@ -4,9 +4,9 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
-import { startGateway } from '../../src/server/server.ts'
-import type { Reloaded } from '../../src/server/reload.ts'
-import type { RunningGateway, ServerParts } from '../../src/server/server.ts'
+import { startGateway } from '../../src/gateway/server.ts'
+import type { Reloaded } from '../../src/gateway/reload.ts'
+import type { RunningGateway, ServerParts } from '../../src/gateway/server.ts'
 
 export interface TestGateway extends RunningGateway {
   readonly url: string

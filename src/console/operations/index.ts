@@ -1,4 +1,4 @@
-import { budgetsOf } from '../concerns.ts'
+import { budgetsOf } from '../alerts.ts'
 import { ownKey } from '../context.ts'
 import type { Context, Operations } from '../context.ts'
 import type { Workers } from '../workers.ts'

@@ -1,7 +1,7 @@
 import type { Billing } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
 import { usd } from '../../ledger/usd.ts'
-import { mine } from './own.ts'
+import { mine } from './permitted-dimensions.ts'
 import { DAY, periodOf, wholeDays } from './period.ts'
 import type { Period } from './period.ts'
 import { dearest, figures, nameOf, source, sumsBy, together, totals } from './sums.ts'

@@ -1,6 +1,6 @@
 import type { Statement } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
-import { mine } from './own.ts'
+import { mine } from './permitted-dimensions.ts'
 import { DAY } from './period.ts'
 import type { Period } from './period.ts'
 import { ReportError } from './report-error.ts'

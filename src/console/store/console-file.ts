@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AUDIT_SCHEMA } from '../../auth/audit.ts'
-import { makeDirectory } from '../../directory.ts'
-import { makePrivate } from '../../private-file.ts'
-import { isForeign, markOf, setMark } from '../../sqlite-schema.ts'
+import { makeDirectory } from '../../base/directory.ts'
+import { makePrivate } from '../../base/private-file.ts'
+import { isForeign, markOf, setMark } from '../../base/sqlite-schema.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCN. */
 const APPLICATION_ID = 0x4757434e

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { messageOf } from '../../message-of.ts'
-import { Desk } from './desk.ts'
-import type { DeskOptions } from './desk.ts'
+import { messageOf } from '../../base/message-of.ts'
+import { Desk } from './console-store.ts'
+import type { DeskOptions } from './console-store.ts'
 import type { Answer, Question } from './messages.ts'
 
 /** The desk's thread; link.ts starts it with DeskOptions and sends it Questions. */

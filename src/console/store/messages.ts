@@ -1,4 +1,4 @@
-import type { Desk } from './desk.ts'
+import type { Desk } from './console-store.ts'
 
 /** What the desk does, asked for from another thread. */
 export type Remote = {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../../../../errors.ts'
+import type { ErrorCode } from '../../../../../base/errors.ts'
 import type { Row } from '../../../../api/logs.ts'
 
 /** Who can do something about it, and what. */

@@ -1,0 +1,25 @@
+import { Worker } from 'node:worker_threads'
+import { threadUrl } from '../base/thread-url.ts'
+import type { Loaded } from './load.ts'
+import { unpack } from './load-message.ts'
+import type { Parcel } from './load-message.ts'
+import { ConfigError } from './problem.ts'
+
+/**
+ * Loads a configuration again, with the process's environment, in a thread of its own: one with thousands of
+ * keys or routes takes more than a second, in which no stream may stand still.
+ * @throws ConfigError as loadAgain; another error where the thread did not get that far
+ */
+export function loadApart(file: string): Promise<Loaded> {
+  return new Promise((resolve, reject) => {
+    const thread = new Worker(threadUrl('load-thread', import.meta.url), {
+      name: 'configuration', workerData: file, execArgv: [],
+    })
+    thread.once('message', (parcel: Parcel) => {
+      if ('loaded' in parcel) resolve(unpack(parcel.loaded, parcel.urls))
+      else reject(new ConfigError(parcel.problems, parcel.files))
+    })
+    thread.once('error', reject)
+    thread.once('exit', () => reject(new Error('the thread that read the configuration ended')))
+  })
+}

@@ -1,0 +1,65 @@
+import { Readable } from 'node:stream'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Host } from '../gateway/mount.ts'
+import { ConsoleProblem, codeOf } from './problem.ts'
+import { ReportError } from './reports/reports.ts'
+import { DeskError } from './store/console-store-client.ts'
+
+/** Seconds. */
+const RETRY_AFTER = 5
+
+/** What is wrong with the question is found out before the first byte is sent. */
+export async function sendCsv(
+  reply: FastifyReply, url: string, pieces: AsyncIterable<string>,
+): Promise<FastifyReply> {
+  const iterator = pieces[Symbol.asyncIterator]()
+  const first = await iterator.next()
+  async function* all() {
+    if (first.done !== true) yield first.value
+    yield* { [Symbol.asyncIterator]: () => iterator }
+  }
+  return reply
+    .type('text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="${url.slice(1)}"`)
+    .send(Readable.from(all()))
+}
+
+/**
+ * Tells of what went wrong, in the API's shape; the gateway's log is told what the operator has to look at.
+ */
+export function tell(
+  host: Host, thrown: unknown, request: FastifyRequest, reply: FastifyReply,
+): FastifyReply {
+  const problem = problemOf(thrown)
+  const { log, accounts } = host.current()
+  const passes = thrown instanceof ReportError && thrown.code === 'not_yet'
+  const isFault = problem.code === 'internal'
+    || (problem.code === 'unavailable' && accounts.ledger !== null && !passes)
+  const { method, routeOptions: { url } } = request
+  if (isFault) log.error({ err: thrown, method, path: url }, 'the console failed')
+  if (problem.retryAfter !== null) void reply.header('retry-after', String(problem.retryAfter))
+  const { statusCode } = thrown as Partial<FastifyError>
+  const status = problem.code === 'bad_request' && statusCode !== undefined ? statusCode : problem.status
+  return reply.code(status).type('application/json; charset=utf-8').serializer(JSON.stringify).send(
+    problem.body,
+  )
+}
+
+function problemOf(thrown: unknown): ConsoleProblem {
+  if (thrown instanceof ConsoleProblem) return thrown
+  if (thrown instanceof ReportError) {
+    const { code, message, field } = thrown
+    if (code === 'not_yet') return new ConsoleProblem('unavailable', message, { retryAfter: RETRY_AFTER })
+    return new ConsoleProblem(code, message, field === null ? {} : { field })
+  }
+  if (thrown instanceof DeskError) {
+    return new ConsoleProblem(
+      'unavailable', 'what the console keeps cannot be read or written; the log says why',
+    )
+  }
+  const { statusCode, message } = thrown as Partial<FastifyError>
+  if (statusCode !== undefined && statusCode < 500) {
+    return new ConsoleProblem(codeOf(statusCode), message ?? 'it is wrong')
+  }
+  return new ConsoleProblem('internal', 'the gateway has failed; its log says how')
+}

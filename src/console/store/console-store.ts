@@ -1,0 +1,201 @@
+import { existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { readAudit, recordAudit } from '../../auth/audit.ts'
+import type { Actor, AuditEntry, KeptEntry } from '../../auth/audit.ts'
+import { KeyFile } from '../../auth/key-file.ts'
+import type { KeyEdit } from '../../auth/key-file.ts'
+import { readBlocks, readKeys } from '../../auth/key-reader.ts'
+import type { Block } from '../../auth/key-reader.ts'
+import type { KeyRecord } from '../../auth/key-record.ts'
+import { maskedYaml } from '../../config/masked.ts'
+import type { Key } from '../../config/types.ts'
+import { identityOf } from '../../ledger/file.ts'
+import { AttemptTable } from './login-attempts.ts'
+import type { Attempt } from './login-attempts.ts'
+import { openConsoleFile } from './console-file.ts'
+import { SessionTable } from './sessions.ts'
+import type { SessionRecord } from './sessions.ts'
+
+export interface DeskOptions {
+  /** null = nothing outlasts the process. */
+  readonly consoleFile: string | null
+  /** null = there are no stored keys. */
+  readonly keyFile: string | null
+}
+
+/** What became of a change of a key. */
+export type Changed =
+  /** Every gateway goes by it. */
+  | 'done'
+  /** It is written, and a running gateway has not confirmed it. */
+  | 'unconfirmed'
+  /** There is no live key of that name. */
+  | 'unknown'
+
+/** What a worker has under way, for the others to show. */
+export interface Snapshot {
+  readonly worker: number
+  readonly data: string
+}
+
+/** ms that running gateways have to take a change over; they look at the store every second at least. */
+const PUBLISHING = 2_500
+/** ms between two looks whether they have. */
+const LOOK = 10
+
+/**
+ * All that the console writes down, in one place: it blocks while it works, and so
+ * stands in a thread of its own.
+ */
+export class Desk {
+  readonly #options: DeskOptions
+  readonly #db: DatabaseSync
+  readonly #sessions: SessionTable
+  readonly #attempts: AttemptTable
+  #keys: { readonly file: KeyFile; readonly identity: string | null } | null = null
+
+  constructor(options: DeskOptions) {
+    this.#options = options
+    this.#db = openConsoleFile(options.consoleFile)
+    this.#sessions = new SessionTable(this.#db)
+    this.#attempts = new AttemptTable(this.#db)
+  }
+
+  openSession(
+    digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number,
+  ): void {
+    this.#sessions.open(digest, session, now)
+  }
+
+  findSession(digest: Uint8Array, now: number, uses: boolean): SessionRecord | null {
+    return this.#sessions.find(digest, now, uses)
+  }
+
+  closeSession(digest: Uint8Array): void {
+    this.#sessions.close(digest)
+  }
+
+  /** @returns ms to wait; 0 = it may go on */
+  beginAttempt(attempt: Attempt, now: number): number {
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      return this.#attempts.begin(attempt, now)
+    } finally {
+      this.#db.exec('COMMIT')
+    }
+  }
+
+  attemptSucceeded(attempt: Attempt, now: number): void {
+    this.#attempts.succeeded(attempt, now)
+  }
+
+  note(entry: AuditEntry): void {
+    if (this.#options.keyFile === null) recordAudit(this.#db, entry)
+    else this.#keyFile().note(entry)
+  }
+
+  audit(before: number | null, count: number): KeptEntry[] {
+    if (this.#options.keyFile === null) return readAudit(this.#db, before, count)
+    return this.#keyFile().audit(before, count)
+  }
+
+  storedKeys(): { keys: KeyRecord[]; blocks: Block[] } {
+    const { keyFile } = this.#options
+    if (keyFile === null || !existsSync(keyFile)) return { keys: [], blocks: [] }
+    return { keys: readKeys(keyFile), blocks: readBlocks(keyFile) }
+  }
+
+  /** @throws {KeyStoreError} `taken` */
+  createKey(key: Key, now: number, by: Actor): Promise<Changed> {
+    const file = this.#keyFile()
+    file.create({ ...key, digest: Buffer.from(key.digest) }, now, by)
+    return published(file)
+  }
+
+  async changeKey(name: string, to: KeyEdit, detail: string, now: number, by: Actor): Promise<Changed> {
+    const file = this.#keyFile()
+    const found = file.find('name', name)
+    if (found === null || found.revokedAt !== null) return 'unknown'
+    file.change(found, to, detail, now, by)
+    return published(file)
+  }
+
+  async revokeKey(name: string, now: number, by: Actor): Promise<Changed> {
+    const file = this.#keyFile()
+    const found = file.find('name', name)
+    if (found === null || found.revokedAt !== null) return 'unknown'
+    file.revoke(found, now, by)
+    return published(file)
+  }
+
+  async setBlocked(
+    name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor,
+  ): Promise<Changed> {
+    const file = this.#keyFile()
+    const key = { name, digest: Buffer.from(digest) }
+    if (blocked) file.block(key, now, by)
+    else file.unblock(key, now, by)
+    // Where it was so already, somebody may still have to confirm it.
+    return published(file)
+  }
+
+  /** A configuration's text for people to read: of a large one it takes a while. */
+  masked(text: string): string {
+    return maskedYaml(text)
+  }
+
+  saveSnapshot({ worker, data }: Snapshot, now: number): void {
+    this.#db.prepare('INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)').run(worker, now, data)
+  }
+
+  /**
+   * Of workers that have ended there are older ones, and newer ones where the date has been set back.
+   *
+   * @param since ms since 1970
+   * @param until ms since 1970: later than now by as much as others may be ahead
+   */
+  snapshots(since: number, until: number): Snapshot[] {
+    return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at BETWEEN ? AND ? ORDER BY worker')
+      .all(since, until)
+      .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
+  }
+
+  /** 32 bytes that all workers share, and nobody else knows. */
+  secret(): Uint8Array {
+    const bytes = this.#db.prepare('SELECT bytes FROM secret').get()?.['bytes']
+    if (!(bytes instanceof Uint8Array)) {
+      throw new Error('the console\'s file has lost its secret: delete console.db')
+    }
+    return bytes
+  }
+
+  close(): void {
+    this.#keys?.file.close()
+    this.#db.close()
+  }
+
+  #keyFile(): KeyFile {
+    const { keyFile } = this.#options
+    if (keyFile === null) throw new Error('the configuration names no ledger, beside which keys are kept')
+    const identity = identityOf(keyFile)
+    // Where another file has taken the place of the one that is open, what is written to that holds nowhere.
+    if (this.#keys === null || (identity !== null && identity !== this.#keys.identity)) {
+      this.#keys?.file.close()
+      this.#keys = null
+      const file = new KeyFile(keyFile)
+      this.#keys = { file, identity: identityOf(keyFile) }
+    }
+    return this.#keys.file
+  }
+}
+
+/** As KeyFile's own waiting, but that others are served meanwhile. */
+async function published(file: KeyFile): Promise<Changed> {
+  const end = performance.now() + PUBLISHING
+  while (!file.published(0)) {
+    if (performance.now() > end) return 'unconfirmed'
+    await pause(LOOK)
+  }
+  return 'done'
+}

@@ -1,0 +1,181 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import { compileGlob } from '../config/glob.ts'
+import type { Config, Limits } from '../config/types.ts'
+import type { Values } from '../ledger/columns.ts'
+import { openLedger } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { spentSince, spentWithoutKey } from '../ledger/spent.ts'
+import { createLimiter } from '../limits/limiter.ts'
+import { plan } from '../limits/effective-limits.ts'
+import type { LimitedKey, Limiter, Spend } from '../limits/types.ts'
+import { messageOf } from '../base/message-of.ts'
+import { createTokenCounter } from '../pricing/token-counter.ts'
+import type { TokenCounter } from '../pricing/token-counter.ts'
+import { createPriceBook } from '../pricing/prices.ts'
+import type { PriceBook } from '../pricing/prices.ts'
+import { Drafts } from './checkpoint-timer.ts'
+
+/** Where the gateway keeps account: what things cost, who may still spend, what was spent. */
+export interface Accounts {
+  readonly prices: PriceBook
+  readonly counter: TokenCounter
+  readonly limiter: Limiter
+  /** null when the configuration names no ledger. */
+  readonly ledger: Ledger | null
+  /** Of running streams, for the ledger. */
+  readonly drafts: Drafts
+  /**
+   * Tells budgets that came up at run time what was spent under their keys' names before.
+   *
+   * @param defaults limits of every key where it sets none of its own
+   */
+  recall(keys: readonly LimitedKey[], defaults: Limits | null): void
+  /** Writes what waits, then closes. */
+  close(): Promise<void>
+}
+
+/** The key of those who need none, for the limits that hold for all. No real one has an empty name. */
+export const ANONYMOUS_KEY: LimitedKey = Object.freeze({ name: '', limits: null })
+
+export interface AccountsOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Live keys beside those of the configuration. */
+  readonly stored?: readonly LimitedKey[] | undefined
+  /** Makes a limiter whose limits are kept elsewhere; without it they are kept here. */
+  readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
+}
+
+/** Opens the accounts, and tells the budgets what was spent before. */
+export function openAccounts(config: Config, options: AccountsOptions): Accounts {
+  const { clock, log, stored = [], openLimiter } = options
+  const limiter = openLimiter?.(config.limits)
+    ?? createLimiter({ defaults: config.limits, compileGlob, clock })
+  let ledger: Ledger | null = null
+  const restore = (keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean): void => {
+    if (!config.ledger) return
+    const { file } = config.ledger
+    try {
+      const unwritten = ledger?.unwritten() ?? []
+      limiter.restoreSpend(spentBefore({ file, unwritten, clock }, keys, defaults, isFew))
+    } catch (error) {
+      const why = messageOf(error)
+      log.error({ file, why }, 'the ledger cannot be read: budgets start from nothing spent')
+    }
+  }
+  // The configuration's key of a name comes last, and counts.
+  restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
+  if (config.ledger) ledger = watchedLedger(config.ledger, log)
+  const counter = createTokenCounter({ clock })
+  const drafts = new Drafts(clock)
+  return {
+    prices: createPriceBook(config),
+    counter,
+    limiter,
+    ledger,
+    drafts,
+    recall: (keys, defaults) => restore(keys, defaults, keys.length <= FEW),
+    close: async () => {
+      drafts.close()
+      await counter.close()
+      await ledger?.shutdown()
+    },
+  }
+}
+
+/** As many keys are looked up one by one; for more the ledger is read as a whole. */
+const FEW = 100
+
+/** A configuration's keys and defaults, as far as budgets are concerned. */
+interface Budgeting {
+  readonly keys: readonly LimitedKey[]
+  readonly limits: Limits | null
+}
+
+/**
+ * The keys that have a budget over a period over which they had none
+ * before: nobody has counted what it counts.
+ */
+export function newlyBudgeted(before: Budgeting, after: Budgeting): LimitedKey[] {
+  const known = new Map(before.keys.map(key => [key.name, key]))
+  return after.keys.filter(({ name, limits }) => {
+    const periods = periodsOf(limits, after.limits)
+    if (periods.length === 0) return false
+    const key = known.get(name)
+    const had = key ? periodsOf(key.limits, before.limits) : []
+    return periods.some(period => !had.includes(period))
+  })
+}
+
+/** The periods of a key's budgets, and of those of models inside it: `month`, `day gpt-*`. */
+function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
+  if (own === null && defaults === null) return []
+  const { whole, models } = plan(own, defaults)
+  return [['', whole] as const, ...models].flatMap(
+    ([glob, { budget }]) => (budget ? [`${budget.per} ${glob}`] : []),
+  )
+}
+
+function watchedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledger {
+  return openLedger({
+    ...config,
+    onTrouble: (trouble, stats) => log.error(
+      { ledger: config.file, trouble, stats }, 'the ledger is in trouble',
+    ),
+    onRecovered: stats => log.warn({ ledger: config.file, stats }, 'the ledger is written again'),
+  })
+}
+
+/** What there is to know of past spending: the ledger's file, and what is on its way there. */
+interface Past {
+  readonly file: string
+  readonly unwritten: readonly Values[]
+  readonly clock: Clock
+}
+
+/**
+ * Sums of the ledger that some budget still counts.
+ *
+ * @param isFew asks the ledger for those keys alone, which takes long for many
+ */
+function* spentBefore(
+  { file, unwritten, clock }: Past, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
+): Generator<Spend> {
+  const budgeted = new Map(
+    keys.filter(key => hasBudget(key.limits, defaults)).map(key => [nameOf(key), key]),
+  )
+  if (budgeted.size === 0) return
+  const since = firstDay([defaults, ...[...budgeted.values()].map(key => key.limits)], clock)
+  const names = [...budgeted.keys()].filter(name => name !== null)
+  const sums = [
+    ...names.length > 0 ? spentSince(file, since, unwritten, isFew ? names : null) : [],
+    ...budgeted.has(null) ? spentWithoutKey(file, since, unwritten) : [],
+  ]
+  for (const { key, model, startedAt, pico } of sums) {
+    const holder = budgeted.get(key)
+    if (holder) yield { key: holder, model, startedAt, pico }
+  }
+}
+
+/** What the ledger knows it by. */
+function nameOf(key: LimitedKey): string | null {
+  return key === ANONYMOUS_KEY ? null : key.name
+}
+
+function budgetsOf(limits: Limits | null): string[] {
+  if (!limits) return []
+  return [limits, ...limits.models.values()].flatMap(({ budget }) => budget?.per ?? [])
+}
+
+function hasBudget(...limits: (Limits | null)[]): boolean {
+  return limits.some(each => budgetsOf(each).length > 0)
+}
+
+/** Milliseconds since 1970: where the longest period of any budget began. */
+function firstDay(limits: readonly (Limits | null)[], clock: Clock): number {
+  const periods = new Set(limits.flatMap(budgetsOf))
+  if (periods.has('total')) return 0
+  const now = new Date(clock.wall())
+  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), periods.has('month') ? 1 : now.getUTCDate())
+}

@@ -1,0 +1,281 @@
+import type { Identity } from '../auth/keyring.ts'
+import { ANONYMOUS } from '../auth/keyring.ts'
+import type { Route, Target } from '../config/types.ts'
+import type { GatewayError } from '../base/errors.ts'
+import type { LedgerEntry } from '../ledger/entry.ts'
+import type { Reservation } from '../limits/types.ts'
+import type { QuotedPrice } from '../pricing/prices.ts'
+import type { Answer, Bill } from '../pricing/settle-usage.ts'
+import type { Share } from '../pricing/interrupted-usage.ts'
+import type { Classified } from '../protocols/shared/classified.ts'
+import { classifyPath } from '../protocols/endpoint.ts'
+import { isChatAtGoogle } from '../protocols/generate/paths.ts'
+import type { InspectedBody } from '../protocols/shared/inspect.ts'
+import type { RequestTarget } from '../protocols/shared/target.ts'
+import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+import type { AnswerHead } from '../proxy/response-head.ts'
+import type { Relay } from '../proxy/relay.ts'
+import type { Recording } from '../transcripts/recording.ts'
+
+/** One try at one upstream, for the log and the ledger. */
+export interface AttemptRecord {
+  readonly upstream: string
+  readonly model: string | null
+  /**
+   * `ok`, the code of the error that ended it, or `error_answer`: the
+   * upstream answered with an error of its own.
+   */
+  outcome: string
+  /** Milliseconds that it took. */
+  ms: number
+  /** Milliseconds from the start of the request to its own. */
+  readonly atMs: number
+  /** The upstream's HTTP status; absent where no answer came. */
+  status?: number
+  /** The word with which the upstream's error named itself, where it was one: `rate_limit_exceeded`. */
+  said?: string
+  /**
+   * Where several attempts made up the answer: what this one used, and
+   * what that cost in USD; absent = unknown.
+   */
+  inputTokens?: number
+  outputTokens?: number
+  costUsd?: string
+}
+
+/** The first part of an answer that another upstream went on with. */
+export interface EarlierAnswer {
+  readonly answer: Answer
+  readonly quoted: QuotedPrice | null
+  readonly record: AttemptRecord
+  /** Tokens of its request, as estimated when it went up. */
+  readonly estimatedInput: number | null
+  /** What it used. */
+  readonly share: Share
+}
+
+/** What a session is known to have used by now, without counting. */
+export interface SoFar extends Bill {
+  readonly quoted: QuotedPrice | null
+  /** As the upstream has named it; null = it has not. */
+  readonly model: string | null
+}
+
+/** What is said over a WebSocket, and what it costs. */
+export interface Session {
+  /** null = nothing was asked for. */
+  soFar(): SoFar | null
+  /** What of that is known, though another part is not: limits count that. */
+  readonly known: { readonly tokens: number, readonly pico: bigint }
+  /** Takes the next bytes that the upstream says, and those that the client says. */
+  heard(chunk: Buffer): void
+  said(chunk: Buffer): void
+  /**
+   * No more will come.
+   *
+   * @param endedBy whose connection was the first to end
+   * @returns who broke off what was asked for; null = nothing was under way
+   */
+  broken(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
+  /** The upstream has hung up for what the client had said. */
+  readonly blamesClient: boolean
+  /** No more will come. @returns what all of it costs, as it ended; null = in order */
+  end(failure: GatewayError | null): Promise<Bill>
+}
+
+/** What can be ended from outside. */
+export interface Stoppable {
+  stop(reason: GatewayError): void
+}
+
+const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
+const NO_ENDPOINT = classifyPath(NOWHERE.path)
+
+/** A request from its first byte to its ledger row: each phase of the pipeline fills in its part. */
+export class Exchange {
+  readonly id: string
+  readonly req: ClientRequest
+  readonly res: ClientResponse
+  /** On the monotonic clock, milliseconds. */
+  readonly startedAt: number
+  /** On the wall clock, milliseconds since 1970. */
+  readonly startedWall: number
+  /** The client's address: the peer's, or what a trusted proxy says. */
+  readonly clientAddress: string
+  /** The peer's address if it is a trusted proxy. */
+  readonly trustedPeer: string | null
+  /** The client holds its body back until it is told to go on (`Expect: 100-continue`). */
+  readonly awaitsContinue: boolean
+
+  /** It came by the management listener. */
+  managed = false
+  target: RequestTarget = NOWHERE
+  classified: Classified = NO_ENDPOINT
+  identity: Identity = ANONYMOUS
+  /** Whose request it is, where that was found out before; null = its credential tells. */
+  vouched: Identity | null = null
+  /** As the client wrote it. */
+  model: string | null = null
+  stream = false
+  body: InspectedBody | null = null
+  route: Route | null = null
+  /** Which of the route's targets serves it, or was the last that was asked to. */
+  candidate: Target | null = null
+  readonly attempts: AttemptRecord[] = []
+  /** What the candidate's model costs; null = nobody knows. */
+  quoted: QuotedPrice | null = null
+  reservation: Reservation | null = null
+  /** What the ledger knows it by; null where there is no ledger, or it was never admitted. */
+  entry: LedgerEntry | null = null
+  /** Tokens of the request, as estimated when it went up; null = the body does not tell. */
+  estimatedInput: number | null = null
+  /** The body of one that goes on with an answer, whose text is in it; null = as the client sent it. */
+  continuing: Buffer | null = null
+  /** Answers that broke under way and were continued by another upstream: each is billed for itself. */
+  readonly earlier: EarlierAnswer[] = []
+  /** What there is of a successful answer to settle by; null = none came. */
+  answer: Answer | null = null
+  /** The same of one that is kept back: it can still be replaced, and costs nothing then. null = none can be. */
+  held: (() => Answer | null) | null = null
+  /** What the error says that the client gets of an upstream, decompressed; null = it gets none. */
+  refusal: Buffer | null = null
+  /** What is said over a WebSocket, where that is read. */
+  session: Session | null = null
+  /** The content coding of an answer that is collected whole. */
+  answerEncoding: string | null = null
+  /** Nothing but its end was missing from the stream that broke, and the client got that: it has it whole. */
+  madeWhole = false
+  /** The gateway asked for usage in the stream, and the client did not: it must not see that chunk. */
+  hidesUsage = false
+
+  /** Collects what the client is sent; null = its bodies are not kept. */
+  recording: Recording | null = null
+  relay: Relay | null = null
+  /** What runs at this moment, to be torn down; set while an upstream is at work. */
+  underWay: Stoppable | null = null
+  /** HTTP status sent; 499 when the client left before any. */
+  status = 0
+  /** On the monotonic clock, when the first byte of the answer's body came; 0 = none did. */
+  firstByteAt = 0
+  bytesIn = 0
+  /** Bytes of its body that it holds in memory, and of an answer that is kept back. */
+  bytesHeld = 0
+  /** Bytes of its answer that are kept to be read at the end, as far as they count. */
+  answerHeld = 0
+  bytesOut = 0
+  /** How it ended, and when on the monotonic clock: to settle it is nobody's waiting. null while it runs. */
+  ended: { readonly failure: GatewayError | null, readonly at: number } | null = null
+  #stopped: GatewayError | null = null
+
+  constructor(init: {
+    id: string
+    req: ClientRequest
+    res: ClientResponse
+    startedAt: number
+    startedWall: number
+    clientAddress: string
+    trustedPeer: string | null
+    awaitsContinue: boolean
+  }) {
+    this.id = init.id
+    this.req = init.req
+    this.res = init.res
+    this.startedAt = init.startedAt
+    this.startedWall = init.startedWall
+    this.clientAddress = init.clientAddress
+    this.trustedPeer = init.trustedPeer
+    this.awaitsContinue = init.awaitsContinue
+  }
+
+  /** What the upstream reads, as far as it counts; null where there is no body to look at. */
+  get prompt(): Buffer | null {
+    return this.continuing ?? this.body?.bytes ?? null
+  }
+
+  /** Why it was stopped from outside: the client left, or a deadline passed. null = it was not. */
+  get stopped(): GatewayError | null {
+    return this.#stopped
+  }
+
+  /** Ends it from outside, in whatever phase it is: the upstream's side is torn down at once. */
+  stop(reason: GatewayError): void {
+    if (this.#stopped !== null) return
+    this.#stopped = reason
+    this.underWay?.stop(reason)
+  }
+
+  /** Lets go of the request's body, which counts no more; a draft that is due refers to it a while longer. */
+  letGo(): void {
+    this.body = null
+    this.continuing = null
+  }
+
+  /**
+   * To be called after every await: the client may have left meanwhile.
+   *
+   * @throws GatewayError the reason for which it was stopped
+   */
+  proceed(): void {
+    if (this.#stopped !== null) throw this.#stopped
+  }
+}
+
+const GOOGLES = /(?:^|\.)googleapis\.com$/
+
+/** Does the client expect an answer as Server-Sent Events? */
+export function asksForEvents({ stream, classified, target }: Exchange): boolean {
+  if (classified.endpoint.name !== 'generate.stream') return stream
+  return new URLSearchParams(target.query).get('alt') === 'sse'
+}
+
+/** Does it ask for an answer that is made whoever waits for it? */
+export function isInBackground({ body }: Exchange): boolean {
+  return body?.json?.fields.get('background')?.at(-1)?.type === 'true'
+}
+
+/** Does it fetch what is there, rather than ask a model for it? */
+export function isRead({ req, model }: Exchange): boolean {
+  return model === null && (req.method === 'GET' || req.method === 'HEAD')
+}
+
+/**
+ * Paths of OpenAI's API, and a batch's, that ask a model which need not be named: it has a default, or stands
+ * in a file, with an assistant or in a session.
+ */
+const ASKING = new RegExp(
+  '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
+  + '|submit_tool_outputs|realtime/calls)/?(?:;[^/]*)?$',
+  'i',
+)
+
+/** Does it ask a model for something, as far as its body and its path tell? */
+export function asksAModel({ req, model, target }: Exchange): boolean {
+  return model !== null || (req.method === 'POST' && ASKING.test(target.path))
+}
+
+/** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */
+export function isUntold({ stream }: Exchange, { status, contentType }: AnswerHead): boolean {
+  return stream && contentType === '' && status !== 204
+}
+
+/**
+ * Google's APIs leave out of an answer what its request does not ask for: the usage as well, or the mark of
+ * a stream's end. Source: cloud.google.com/apis/docs/system-parameters.
+ *
+ * @returns the masks by which it asks for parts alone; usually none
+ */
+export function masksOf({ classified, target, req, candidate }: Exchange): readonly string[] {
+  const { protocol } = classified.endpoint
+  const inHeader = req.headers['x-goog-fieldmask'] ?? []
+  if (target.query === '' && inHeader.length === 0) return []
+  const isChat = protocol === 'chat'
+    && (isChatAtGoogle(target.path) || GOOGLES.test(candidate?.upstream.url?.hostname ?? ''))
+  if (protocol !== 'generate' && !isChat) return []
+  const query = new URLSearchParams(target.query)
+  const needed = isChat ? ['usage', 'choices'] : ['usageMetadata', 'candidates']
+  // An empty one masks nothing.
+  return [query.getAll('fields'), query.getAll('$fields'), inHeader].flat().filter(mask => {
+    const names = new Set(mask.split(',').map(name => name.trim()))
+    return mask !== '' && !names.has('*') && !needed.every(name => names.has(name))
+  })
+}

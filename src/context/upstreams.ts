@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { everyTarget } from '../config/targets.ts'
+import type { Config, Upstream } from '../config/types.ts'
+import { prefixOf } from '../proxy/address.ts'
+import { createTransport } from '../proxy/transport.ts'
+import type { Transport, TransportOptions } from '../proxy/transport.ts'
+
+/** An upstream with its connections. */
+export interface LiveUpstream {
+  readonly config: Upstream
+  /** Origin and path prefix. */
+  readonly url: URL
+  /** The prefix without a final slash: what goes in front of a path. */
+  readonly prefix: string
+  /** For the in-process simulator: where it listens. */
+  readonly socketPath: string | null
+  readonly transport: Transport
+  readonly connections: Connections
+}
+
+/**
+ * The connections to an upstream, which outlive a change of the configuration
+ * that does not concern them. They are closed when the last configuration that
+ * works with them is done.
+ */
+export class Connections {
+  readonly transport: Transport
+  /** Where they lead, and whom they trust. */
+  readonly place: string
+  /** Milliseconds. */
+  readonly timeout: number
+  #holders = 0
+
+  constructor(transport: Transport, place: string, timeout: number) {
+    this.transport = transport
+    this.place = place
+    this.timeout = timeout
+  }
+
+  hold(): void {
+    this.#holders++
+  }
+
+  release(): void {
+    this.#holders--
+    if (this.#holders === 0) void this.transport.close()
+  }
+}
+
+/**
+ * The upstreams of a configuration, with the connections of those before that
+ * are to the same place in the same way. Nothing is connected yet.
+ *
+ * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
+ * @throws the system's error for a CA file that cannot be read
+ */
+export function liveUpstreams(
+  config: Config, simulatorSocket: string | null, before: Iterable<LiveUpstream> = [],
+): Map<string, LiveUpstream> {
+  const known = new Map(Array.from(before, ({ config, connections }) => [config.name, connections]))
+  return new Map(Array.from(config.upstreams, ([name, upstream]) => {
+    const url = upstream.url ?? new URL('http://simulator')
+    const socketPath = upstream.simulator ? simulatorSocket : null
+    const connectTimeout = longestConnect(config, upstream)
+    const options = { origin: url.origin, socketPath, connectTimeout, ca: upstream.ca }
+    const place = placeOf(options)
+    const old = known.get(name)
+    const connections = old?.place === place && old.timeout === connectTimeout
+      ? old
+      : new Connections(createTransport(options), place, connectTimeout)
+    const { transport } = connections
+    return [name, { config: upstream, url, prefix: prefixOf(url), socketPath, transport, connections }]
+  }))
+}
+
+/**
+ * Milliseconds. The exchange's own deadline comes first; this one ends the attempt
+ * that nobody waits for any more.
+ */
+function longestConnect({ routes, timeouts }: Config, upstream: Upstream): number {
+  const own = routes
+    .filter(route => everyTarget(route).some(target => target.upstream === upstream))
+    .map(route => route.timeouts.connect)
+  return Math.max(timeouts.connect, ...own) + 1_000
+}
+
+/** A CA file that was replaced makes other connections, whatever its name. */
+function placeOf({ origin, socketPath, ca }: TransportOptions): string {
+  return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8')])
+}

@@ -1,0 +1,29 @@
+import type { Limits } from '../config/types.ts'
+import { figure } from '../ledger/table.ts'
+
+/** `gpt-*, fast`; `all` or `none` where there is no list or nothing in it. */
+export function modelsText(models: readonly string[] | null): string {
+  if (models === null) return 'all'
+  return models.length === 0 ? 'none' : models.join(', ')
+}
+
+/** `60 requests/min, 50 USD a month; gpt-4*: 10 requests/min`, or `none`. */
+export function limitsText(limits: Limits | null): string {
+  if (limits === null) return 'none'
+  const parts = [figureTexts(limits).join(', ')]
+  for (const [glob, figures] of limits.models) parts.push(`${glob}: ${figureTexts(figures).join(', ')}`)
+  return parts.filter(part => part !== '').join('; ') || 'none'
+}
+
+function figureTexts(
+  { requestsPerMinute, tokensPerMinute, concurrent, budget }: Omit<Limits, 'models'>,
+): string[] {
+  const texts: string[] = []
+  if (requestsPerMinute !== null) texts.push(`${figure(requestsPerMinute)} requests/min`)
+  if (tokensPerMinute !== null) texts.push(`${figure(tokensPerMinute)} tokens/min`)
+  if (concurrent !== null) texts.push(`${figure(concurrent)} at a time`)
+  if (budget !== null) {
+    texts.push(`${budget.usd} USD ${budget.per === 'total' ? 'in total' : `a ${budget.per}`}`)
+  }
+  return texts
+}

@@ -1,0 +1,80 @@
+import type { Clock } from '../base/clock.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { Gateway } from './gateway.ts'
+import type { Listener } from './listener.ts'
+
+/** The two ways down. */
+export interface Ending {
+  /**
+   * @param handsOver another process has the same addresses; unless told, what the options say
+   * @returns how many exchanges were cut off because the time was up
+   */
+  drain(handsOver?: boolean): Promise<number>
+  /** @returns how many exchanges that cut off */
+  close(): Promise<number>
+}
+
+export interface EndingOptions {
+  /** The one that is in force. */
+  gateway(): Gateway
+  readonly listeners: readonly Listener[]
+  /** Another process can have the same addresses. */
+  readonly handsOver: boolean
+  /** Told when it begins to drain: what is no exchange must not keep it waiting. */
+  leave?(): void
+  /** Closes all that is left when no exchange runs. */
+  closeRest(): Promise<void>
+}
+
+/** Milliseconds that exchanges which are cut off may take to say so and to be settled. */
+const SETTLING = 2_000
+/** Milliseconds that bytes which were written may take to leave before their connection is cut. */
+const LAST_BYTES = 500
+
+/**
+ * How a gateway ends. Where another process can have its address, it stops
+ * listening at once and serves what comes on the open connections to their end.
+ * Otherwise its listeners stay open while it drains: probes are told, and clients
+ * get a 503 to retry.
+ */
+export function endingOf({ gateway, listeners, handsOver, leave, closeRest }: EndingOptions): Ending {
+  const { lasting, clock } = gateway()
+  const { running } = lasting
+  const idle = () => new Promise<void>(resolve => running.whenIdle(resolve))
+  let closing: Promise<number> | null = null
+
+  const cutAndClose = async (): Promise<number> => {
+    lasting.draining = true
+    const cut = running.size
+    const headers = { 'retry-after': '1' }
+    running.stopAll(new GatewayError('draining', 'the gateway is shutting down', { headers }))
+    await within(clock, SETTLING, idle())
+    await Promise.all(listeners.map(listener => listener.close(LAST_BYTES)))
+    await closeRest()
+    return cut
+  }
+  const close = (): Promise<number> => (closing ??= cutAndClose())
+
+  const handOver = async (): Promise<void> => {
+    lasting.handingOver = true
+    await Promise.all(listeners.map(listener => listener.leave()))
+    await idle()
+  }
+  const refuse = (): Promise<void> => {
+    lasting.draining = true
+    return idle()
+  }
+  const drain = async (leaves = handsOver): Promise<number> => {
+    leave?.()
+    await within(clock, gateway().config.server.drain, leaves ? handOver() : refuse())
+    return close()
+  }
+  return { close, drain }
+}
+
+/** Resolves with the promise, or when the time is up. */
+function within(clock: Clock, ms: number, promise: Promise<void>): Promise<void> {
+  const { promise: up, resolve } = Promise.withResolvers<void>()
+  const deadline = clock.setTimeout(resolve, ms)
+  return Promise.race([promise, up]).finally(() => deadline.cancel())
+}

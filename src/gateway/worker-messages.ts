@@ -1,0 +1,28 @@
+import type { AtStart } from '../config/startup-settings.ts'
+import type { Answers, Request } from '../limits/messages.ts'
+
+/** Where a gateway listens. */
+export interface Listening {
+  readonly addresses: { readonly base: string; readonly console: string | null }
+  readonly docs: string | null
+}
+
+/** What a worker begins with. */
+export interface Beginning {
+  /** The text of the configuration that is in force: the file may say something else by now. */
+  readonly text: string
+  readonly start: AtStart
+}
+
+/** From the supervisor to a worker. */
+export type Order =
+  | { readonly kind: 'begin'; readonly beginning: Beginning }
+  | { readonly kind: 'drain' | 'close' | 'reload' }
+  | { readonly kind: 'limits'; readonly answers: Answers }
+
+/** From a worker to the supervisor. */
+export type Report =
+  | { readonly kind: 'listening'; readonly listening: Listening }
+  /** `drain`: as in the configuration, milliseconds. */
+  | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
+  | { readonly kind: 'limits'; readonly requests: readonly Request[] }

@@ -1,0 +1,69 @@
+import { GatewayError } from '../base/errors.ts'
+import { JsonCursor } from '../protocols/shared/cursor.ts'
+import { MODEL_LISTS } from '../protocols/shared/inspect.ts'
+import type { InspectedBody } from '../protocols/shared/inspect.ts'
+
+const MODEL = Buffer.from('model')
+const MODELS = Buffer.from('models')
+/** No request means so many; each takes a while, in which nobody else is served. */
+const MOST_NAMES = 1000
+/** Lists inside of lists: LiteLLM's fallbacks have one, and their entries may have fallbacks of their own. */
+const DEEPEST = 8
+
+/** A model that a request names beside its own. */
+interface NamedModel {
+  readonly model: string
+  /** The member of the body that names it. */
+  readonly param: string
+}
+
+/**
+ * The models that a request's body names beside its own: as elements of a list, or inside of one.
+ *
+ * @throws GatewayError invalid_json where there are more than anybody means
+ */
+export function* modelsBeside({ bytes, json }: InspectedBody): Generator<NamedModel, void, undefined> {
+  let count = 0
+  for (const param of MODEL_LISTS) {
+    for (const { start, end } of json?.fields.get(param) ?? []) {
+      for (const model of namesIn(new JsonCursor(bytes, start, end), param.endsWith('fallbacks'))) {
+        if (++count > MOST_NAMES) {
+          throw new GatewayError('invalid_json', `the body names more than ${MOST_NAMES} models`, { param })
+        }
+        yield { model, param }
+      }
+    }
+  }
+}
+
+/**
+ * The names in the list that the cursor is at: its texts, and what is a model inside of its objects.
+ *
+ * @param byModel its objects may have such lists under any key: LiteLLM's have `{ failed: [next] }`
+ */
+function* namesIn(cursor: JsonCursor, byModel: boolean, depth = 0): Generator<string, void, undefined> {
+  if (!cursor.beginArray()) return
+  if (depth > DEEPEST) {
+    throw new GatewayError('invalid_json', `the body names models more than ${DEEPEST} lists deep`)
+  }
+  while (cursor.nextElement()) {
+    if (cursor.isString()) yield nameAt(cursor)
+    else if (!cursor.beginObject()) cursor.skip()
+    else yield* namesInside(cursor, byModel, depth)
+  }
+}
+
+function* namesInside(
+  cursor: JsonCursor, byModel: boolean, depth: number,
+): Generator<string, void, undefined> {
+  while (cursor.nextMember()) {
+    if (cursor.keyIs(MODEL) && cursor.isString()) yield nameAt(cursor)
+    else if ((byModel || cursor.keyIs(MODELS)) && cursor.isArray()) yield* namesIn(cursor, byModel, depth + 1)
+    else cursor.skip()
+  }
+}
+
+function nameAt(cursor: JsonCursor): string {
+  cursor.skip()
+  return String(cursor.parsed())
+}

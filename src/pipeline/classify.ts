@@ -1,0 +1,118 @@
+import { modelRequired } from './admission.ts'
+import { GatewayError, overloaded } from '../base/errors.ts'
+import type { Exchange } from '../context/exchange.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { BodyKind, Endpoint } from '../protocols/shared/classified.ts'
+import {
+  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
+} from '../protocols/shared/inspect.ts'
+import type { BodyFormat, InspectedBody } from '../protocols/shared/inspect.ts'
+import type { JsonScan } from '../protocols/shared/json-scan.ts'
+import { besideQuery, queryModel } from '../protocols/shared/query.ts'
+import { decodeBody, hasBody, readBody } from '../proxy/body.ts'
+import { contentCoding } from '../proxy/response-head.ts'
+
+const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
+
+/** How the body of a request is read. */
+interface Intake {
+  readonly format: BodyFormat
+  readonly contentType: string | null
+  /** null: it comes plain. */
+  readonly encoding: string | null
+  /** Reads JSON while it arrives, or, compressed, while it is unpacked; null: it is none. */
+  readonly scan: JsonScan | null
+}
+
+/**
+ * Reads what the request asks for: its body, its model, whether it wants a stream.
+ * Nothing goes upstream before all of it is here and well-formed.
+ *
+ * @throws GatewayError whatever is wrong with the body, or with its naming of a model
+ */
+export async function classify(gateway: Gateway, exchange: Exchange): Promise<void> {
+  const { endpoint } = exchange.classified
+  if (hasBody(exchange.req)) {
+    const intake = intakeOf(exchange)
+    const raw = await receive(gateway, exchange, intake.encoding === null ? intake.scan : null)
+    exchange.proceed()
+    exchange.bytesIn = raw.length
+    if (raw.length > 0) {
+      // What the gateway does not look into, it does not unpack.
+      const encoding = intake.format === 'opaque' ? null : intake.encoding
+      const bytes = encoding === null ? raw : await decoded(gateway, exchange, raw, encoding, intake.scan)
+      exchange.proceed()
+      exchange.body = inspect(intake, bytes, encoding === null ? null : raw, endpoint)
+    }
+  }
+  if (exchange.body === null && !MAY_BE_EMPTY.has(endpoint.body)) {
+    throw new GatewayError('empty_body', 'the request has no body')
+  }
+  exchange.model = modelOf(exchange)
+  exchange.stream = endpoint.name === 'generate.stream' || (exchange.body?.stream ?? false)
+  if (endpoint.modelRequired && exchange.model === null) throw modelRequired()
+}
+
+function intakeOf({ req, classified }: Exchange): Intake {
+  const contentType = req.headers['content-type'] ?? null
+  const encoding = contentCoding(req.headers['content-encoding'] ?? null)
+  const format = bodyFormat(classified.endpoint.body, contentType)
+  return { format, contentType, encoding, scan: format === 'json' ? jsonInspection() : null }
+}
+
+function receive(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): Promise<Buffer> {
+  const { server, timeouts } = gateway.config
+  return readBody(exchange.req, {
+    limit: server.bodyLimit,
+    idle: timeouts.idle,
+    clock: gateway.clock,
+    total: { endsAt: exchange.startedAt + timeouts.total, ms: timeouts.total },
+    holder: exchange,
+    onWanted: exchange.awaitsContinue ? () => exchange.res.writeContinue() : undefined,
+    onChunk: chunk => {
+      holdBytes(gateway, exchange, chunk.length)
+      scan?.push(chunk)
+    },
+  })
+}
+
+function decoded(
+  gateway: Gateway, exchange: Exchange, raw: Buffer, encoding: string, scan: JsonScan | null,
+): Promise<Buffer> {
+  return decodeBody(raw, encoding, gateway.config.server.bodyLimit, chunk => {
+    exchange.proceed()
+    holdBytes(gateway, exchange, chunk.length)
+    scan?.push(chunk)
+  })
+}
+
+/** @param wire the body as it came, where that was compressed */
+function inspect(
+  { format, contentType, scan }: Intake, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
+): InspectedBody {
+  if (scan !== null) return inspectJson(scan, bytes, wire, endpoint)
+  return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
+}
+
+/** @throws GatewayError overloaded where all exchanges together would hold more than they may */
+function holdBytes(gateway: Gateway, exchange: Exchange, bytes: number): void {
+  if (!gateway.lasting.bodies.take(bytes, gateway.config.server.bodyMemory)) {
+    throw overloaded('the request bodies under way are as many bytes as the gateway holds')
+  }
+  exchange.bytesHeld += bytes
+}
+
+function modelOf(exchange: Exchange): string | null {
+  const { classified, body, target } = exchange
+  switch (classified.endpoint.modelIn) {
+    case 'path':
+    case 'deployment':
+      return classified.pathModel === null ? null : modelName(classified.pathModel)
+    case 'query':
+      return queryModel(target.query)
+    case 'body':
+      return body?.model ? besideQuery(body.model, target.query) : null
+    case 'none':
+      return null
+  }
+}

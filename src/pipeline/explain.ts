@@ -1,0 +1,135 @@
+import { checkList, checkModel, modelRequired, routeFor } from './admission.ts'
+import { identityOf } from '../auth/keyring.ts'
+import { compileGlobs } from '../config/glob.ts'
+import { CREDENTIAL_NAME } from '../config/secrets.ts'
+import type { Config, Key, Route, Target } from '../config/types.ts'
+import { GatewayError, upgradeRequired } from '../base/errors.ts'
+import type { Classified } from '../protocols/shared/classified.ts'
+import { isApiPath, isOwn } from '../protocols/endpoint.ts'
+import { locate } from '../protocols/locate.ts'
+import { besideQuery, queryModel, renameQuery } from '../protocols/shared/query.ts'
+import { renamePath } from '../protocols/rename.ts'
+import { pathThere } from '../proxy/address.ts'
+import { headersUp } from '../proxy/headers.ts'
+import { RouteTable } from '../routing/table.ts'
+import type { Miss } from '../routing/table.ts'
+
+export interface Question {
+  /** As a client would send it, with or without a query. */
+  readonly path: string
+  readonly model: string | null
+  readonly key: Key | null
+}
+
+/** Where a request would go, and why. */
+export interface Explanation {
+  readonly classified: Classified
+  /** The model that decides: the path's own, or the one that was given. */
+  readonly model: string | null
+  /** The gateway answers it itself: no route is asked. */
+  readonly own: boolean
+  /** What would be answered instead of forwarding; null = it is forwarded. */
+  readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
+  /** Every route up to the one that takes it; empty where none is asked. */
+  readonly steps: readonly { readonly route: Route; readonly miss: Miss | null }[]
+  /** What each target of the route would get, in order. */
+  readonly candidates: readonly Destination[]
+}
+
+export interface Destination {
+  readonly target: Target
+  readonly url: string
+  readonly model: string | null
+  /** Flat names and values; credentials are masked. */
+  readonly headers: readonly string[]
+}
+
+/** Why a route did not take the request, for people. */
+export const WHY: Readonly<Record<Miss, string>> = {
+  path: 'its path does not match',
+  model: 'its models do not match',
+  'no model': 'it lists models, and the request names none',
+}
+
+/**
+ * Follows a request through the phases that need no network.
+ *
+ * @throws GatewayError bad_request_target, model_ambiguous
+ */
+export function explain(config: Config, question: Question): Explanation {
+  const routes = new RouteTable(config.routes, compileGlobs)
+  const { target, classified } = locate(question.path, path => routes.namesPath(path))
+  const { modelIn } = classified.endpoint
+  const asked = modelIn === 'query' ? queryModel(target.query) : null
+  const named = classified.pathModel ?? (asked || question.model || null)
+  const isBesideQuery = named !== null && (modelIn === 'body' || modelIn === 'deployment')
+  const model = isBesideQuery ? besideQuery(named, target.query) : named
+  if (isOwn(classified.endpoint)) {
+    return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
+  }
+  if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
+    const places = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload and /download'
+    const refusal = new GatewayError('unknown_path', `outside of ${places} a route has to name the path`)
+    return { classified, model, own: false, refusal, steps: [], candidates: [] }
+  }
+  const steps = routes.trace(target.path, model)
+  const targets = steps.at(-1)?.miss === null ? (steps.at(-1)?.route.targets ?? []) : []
+  const refusal = refusalOf(routes, target.path, classified, question.key, model)
+  const candidates = targets
+    .filter(({ upstream }) => classified.endpoint.name !== 'realtime' || upstream.websocket)
+    .map(each => destination(each, classified, target.path, target.query, model))
+  return { classified, model, own: false, refusal, steps, candidates }
+}
+
+/** What the pipeline would say of it; null = it is forwarded. */
+function refusalOf(
+  routes: RouteTable, path: string, classified: Classified, key: Key | null, model: string | null,
+): GatewayError | null {
+  const { endpoint } = classified
+  try {
+    if (endpoint.modelRequired && model === null) throw modelRequired()
+    const identity = key && identityOf(key, compileGlobs)
+    if (identity) checkModel(identity, endpoint, model)
+    const route = routeFor(routes, path, classified, model)
+    if (identity) checkList(identity, model, route)
+    const { targets } = route
+    const isOpen = endpoint.name !== 'realtime' || targets.some(({ upstream }) => upstream.websocket)
+    return isOpen ? null : upgradeRequired('no upstream of the route takes WebSockets')
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
+  }
+}
+
+function destination(
+  target: Target, classified: Classified, path: string, query: string, model: string | null,
+): Destination {
+  const { upstream } = target
+  const renamed = target.model !== null && target.model !== model ? target.model : null
+  const base = upstream.url === null ? 'simulator:' : upstream.url.href.replace(/\/+$/, '')
+  const auth = upstream.auth ? { ...upstream.auth, value: mask(upstream.auth.value) } : null
+  const added = Object.fromEntries(Object.entries(upstream.headers).map(([name, value]) =>
+    [name, CREDENTIAL_NAME.test(name) ? mask(value) : value] as const))
+  return {
+    target,
+    url: base + pathThere(upstream, renamed === null ? path : renamePath(classified, path, renamed))
+      + (renamed !== null && model !== null ? renameQuery(query, renamed) : query),
+    model: renamed ?? model,
+    headers: headersUp([], {
+      upstream: { ...upstream, auth, headers: added },
+      requestId: '<new for each request>',
+      httpVersion: '1.1',
+      trustedPeer: null,
+      identity: false,
+      dropContentEncoding: false,
+      contentLength: null,
+    }),
+  }
+}
+
+/** `Bearer sk-proj-abcdef` becomes `Bearer sk-p…`: enough to tell two keys apart, too little to use one. */
+function mask(value: string): string {
+  const scheme = /^[\w-]+ (?=\S+$)/.exec(value)?.[0] ?? ''
+  const secret = value.slice(scheme.length)
+  return `${scheme}${secret.length >= 16 ? secret.slice(0, 4) : ''}…`
+}

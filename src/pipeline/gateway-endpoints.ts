@@ -1,0 +1,94 @@
+import { basename } from 'node:path'
+import { answerJson } from './gateway-response.ts'
+import { placeOf } from '../config/problem.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { Exchange } from '../context/exchange.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { modelCard, modelList, callerShape } from '../protocols/model-list.ts'
+import { candidateOf } from '../routing/candidate.ts'
+
+/**
+ * GET /api/status: is the gateway up, does it take work, with what configuration,
+ * and is that work kept? Asked without a credential: what went wrong is told in
+ * full on the management listener alone, and by its place or its code on the
+ * other, since messages tell names of keys, upstreams and files.
+ */
+export function answerStatus(gateway: Gateway, exchange: Exchange): void {
+  const { draining, version, lasting } = gateway
+  const { loadedAt, failure, pending } = lasting.reloads
+  const errors = failure?.problems.filter(({ severity }) => severity === 'error').map(problem => {
+    const place = placeOf({ ...problem, file: basename(problem.file) })
+    return exchange.managed ? `${place}: ${problem.message}` : place
+  })
+  const body = {
+    success: !draining,
+    version,
+    status: draining ? 'draining' : lasting.handingOver ? 'handing_over' : 'ok',
+    ...lasting.worker !== undefined && { worker: lasting.worker },
+    running: lasting.running.size - 1,
+    body_bytes: lasting.bodies.held,
+    config: {
+      loaded_at: new Date(loadedAt).toISOString(),
+      error: errors?.join('\n') ?? null,
+      failed_at: failure ? new Date(failure.at).toISOString() : null,
+      restart_needed: pending,
+    },
+    ledger: stateOfLedger(gateway, exchange.managed),
+    ...exchange.managed ? { upstreams: conditions(gateway) } : {},
+  }
+  answerJson(gateway, exchange, draining ? 503 : 200, JSON.stringify(body), { 'cache-control': 'no-store' })
+}
+
+/** Are rows written? Traffic goes on where they are not. null = no ledger is configured. */
+function stateOfLedger({ accounts: { ledger } }: Gateway, inFull: boolean) {
+  if (ledger === null) return null
+  const { healthy, waiting, lost, lastError } = ledger.stats()
+  const trouble = healthy ? null : lastError
+  const error = trouble && (inFull ? `${trouble.code}: ${trouble.message}` : trouble.code)
+  return { healthy, waiting, lost, error }
+}
+
+/** How well each model at each upstream does, as far as it was asked for; times in milliseconds. */
+function conditions({ health }: Gateway) {
+  return health.conditions().map(([id, condition]) => {
+    const [upstream, model] = candidateOf(id)
+    const { circuit, opensIn, inFlight, firstByteMs } = condition
+    return {
+      upstream,
+      model,
+      circuit,
+      opens_in_ms: opensIn === Infinity ? null : Math.round(opensIn),
+      in_flight: inFlight,
+      first_byte_ms: firstByteMs === null ? null : Math.round(firstByteMs),
+    }
+  })
+}
+
+/** GET /v1/models and its kin: what the presented key may use, in the shape that the caller reads. */
+export function answerModels(gateway: Gateway, exchange: Exchange): void {
+  const { classified, identity, req, target } = exchange
+  const shape = callerShape(classified.endpoint.protocol, req.headers, target.isGoogles)
+  if (classified.endpoint.name === 'models.list') {
+    const models = listedModels(gateway).filter(name => identity.allows(name))
+    answerJson(gateway, exchange, 200, modelList(shape, models))
+    return
+  }
+  const asked = classified.pathModel as string
+  const isServed = gateway.routes.listsModel(asked) || listedModels(gateway).includes(asked)
+  if (!isServed || !identity.allows(asked)) {
+    throw new GatewayError(
+      'model_not_found', `the model '${asked}' does not exist or the key may not use it`, { param: 'model' },
+    )
+  }
+  answerJson(gateway, exchange, 200, modelCard(shape, asked))
+}
+
+/** The plain names in the routes' model lists, and those under `models` that some route serves. */
+export function listedModels(gateway: Gateway): string[] {
+  const names = new Set<string>()
+  for (const route of gateway.config.routes) {
+    for (const glob of route.models ?? []) if (!glob.includes('*')) names.add(glob)
+  }
+  for (const name of gateway.config.models.keys()) if (gateway.routes.servesModel(name)) names.add(name)
+  return [...names]
+}

@@ -1,0 +1,40 @@
+import type { Observer } from '../../proxy/relay.ts'
+import { beginsJson } from './body-classifier.ts'
+
+/** Who looks on while an answer passes that does not say what it is: how it begins tells. */
+export class UntoldObserver implements Observer {
+  #observer: Observer
+  /** null: it has begun. */
+  #piece: (() => Observer) | null
+
+  /**
+   * @param stream looks on where it is a stream, as it is taken for until it begins
+   * @param piece makes who looks on where it is in one piece
+   */
+  constructor(stream: Observer, piece: () => Observer) {
+    this.#observer = stream
+    this.#piece = piece
+  }
+
+  get filter(): Observer['filter'] {
+    return this.#observer.filter
+  }
+
+  get terminated(): boolean | null {
+    return this.#observer.terminated
+  }
+
+  get atBoundary(): boolean {
+    return this.#observer.atBoundary
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#piece !== null && beginsJson(chunk)) this.#observer = this.#piece()
+    this.#piece = null
+    this.#observer.push(chunk)
+  }
+
+  end(): void {
+    this.#observer.end()
+  }
+}

@@ -1,0 +1,114 @@
+import type { Price } from '../../config/types.ts'
+import type { AttemptRecord } from '../../context/exchange.ts'
+import type { InputEstimate } from '../../pricing/conversation.ts'
+import { cost, formatUsd } from '../../pricing/cost.ts'
+import type { QuotedPrice } from '../../pricing/prices.ts'
+import { provisional } from '../../pricing/provisional.ts'
+import type { Answer, Bill, Settled } from '../../pricing/settle-usage.ts'
+import type { StreamMeter } from '../../protocols/stream-meter.ts'
+import { priceFor } from '../../pricing/tier-price.ts'
+import { blankUsage } from '../../protocols/shared/usage.ts'
+import type { Usage } from '../../protocols/shared/usage.ts'
+
+/** What one attempt contributed to an answer. */
+export interface Part {
+  readonly record: AttemptRecord | undefined
+  readonly bill: Bill
+}
+
+/** What is billed for what one upstream was asked, at its price. */
+export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
+  return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
+}
+
+/** Where figures come from that are told before their answer ends. @param meter null = of no stream */
+export function provisionalSource(meter: StreamMeter | null, usage: Usage): Bill['source'] {
+  if (meter?.reading()) return 'mixed'
+  return Object.values(usage).some(count => count !== null) ? 'estimated' : 'none'
+}
+
+/**
+ * What is known at this moment, without counting, of what a response in a session costs.
+ *
+ * @param estimate of what it reads; null = nobody tells
+ * @param inBackground whoever waits for it, it is made to its end
+ */
+export function provisionalBill(
+  answer: Answer, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
+): Bill {
+  const meter = answer.kind === 'stream' ? answer.meter : null
+  const inputTokens = estimate?.inputTokens ?? null
+  const { usage: known, unread } = provisional(
+    { endpoint: 'responses', answer, inputTokens, request: null, inBackground, isPacked: false },
+  )
+  const isTold = (meter?.reading()?.usage.inputTokens ?? null) !== null
+  const usage = isTold ? known : { ...known, ...estimate }
+  const source = provisionalSource(meter, usage)
+  return billFor({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, answer))
+}
+
+/** The same where other models had a part in it: each at its own price. */
+export function billForAll(
+  settled: Settled, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
+): Bill {
+  if (!settled.makers || !settled.billed) return billFor(settled, quoted)
+  const { makers, ...own } = settled
+  const bill = billFor(own, quoted)
+  const others = makers.others.map(({ model, usage }) => {
+    const unread = usage.inputTokens === null || usage.outputTokens === null
+    return billFor({ ...own, usage, unread }, model === null ? null : priceOf(model))
+  })
+  return joinBills([bill, ...others].map(bill => ({ record: undefined, bill })))
+}
+
+/** What was read has a cost; but where something passed unread that is paid for, it is not all. */
+function costOf({ usage, unread }: Settled, price: Price | null): bigint | null {
+  return unread && price && paysForMore(usage, price) ? null : cost(usage, price)
+}
+
+function paysForMore({ images }: Usage, price: Price): boolean {
+  const { output, reasoning, outputAudio, outputImage, perImage } = price
+  const perToken = output ?? reasoning ?? outputAudio ?? outputImage
+  return perToken !== undefined || (perImage !== undefined && images === null)
+}
+
+/** The bill of an answer to which several attempts contributed; each one's share is noted in its record. */
+export function joinBills(parts: readonly Part[]): Bill {
+  for (const { record, bill } of parts) if (record) note(record, bill)
+  const bills = parts.map(({ bill }) => bill)
+  const sources = new Set(bills.map(({ source }) => source).filter(source => source !== 'none'))
+  const [source = 'none'] = sources
+  return {
+    usage: bills.reduce((sum, { usage }) => add(sum, usage), blankUsage()),
+    source: sources.size > 1 ? 'mixed' : source,
+    billed: bills.some(({ billed }) => billed),
+    suspect: bills.some(({ suspect }) => suspect),
+    unread: bills.some(({ unread }) => unread),
+    costPico: bills.map(({ costPico }) => costPico).reduce(addCost),
+  }
+}
+
+/** Usage of two answers together: what one of them does not tell is what the other tells. */
+export function add(a: Usage, b: Usage): Usage {
+  const sum = blankUsage()
+  for (const name of Object.keys(sum) as (keyof Usage)[]) {
+    const [x, y] = [a[name], b[name]]
+    // Seconds have fractions, to the millisecond.
+    sum[name] = x === null ? y : y === null ? x : Math.round((x + y) * 1000) / 1000
+  }
+  return sum
+}
+
+/** Costs of two answers together; unknown where one is. */
+export function addCost(a: bigint | null, b: bigint | null): bigint | null {
+  return a === null || b === null ? null : a + b
+}
+
+/** Notes in an attempt's record what it contributed. */
+export function note(record: AttemptRecord, { usage, billed, costPico }: Bill): void {
+  if (!billed) return
+  const { inputTokens, outputTokens } = usage
+  if (inputTokens !== null) record.inputTokens = inputTokens
+  if (outputTokens !== null) record.outputTokens = outputTokens
+  if (costPico !== null) record.costUsd = formatUsd(costPico)
+}

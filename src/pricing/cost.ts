@@ -1,0 +1,97 @@
+import type { Price } from '../config/types.ts'
+import { ZERO, add, formatDecimal, multiply, parseDecimal, shift, toUnits } from './decimal.ts'
+import { ITEMS, quantities } from './quantities.ts'
+import type { Item, Per } from './quantities.ts'
+import { tariffOf } from './tariff.ts'
+import type { Rates } from './tariff.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
+
+/** One line of a bill: quantity x price / per = cost. */
+export interface CostLine {
+  /** What is paid for: `input`, `cached_input`, `cache_write_5m`, `output`, `second`, `request`, ... */
+  readonly item: Item
+  readonly quantity: number
+  /** USD for `per` of them, exact. */
+  readonly price: string
+  readonly per: Per
+  /** USD, exact, not rounded. */
+  readonly cost: string
+}
+
+const PICO = 12
+/** Moves the point from a million to one. */
+const MILLIONTH = -6
+
+/**
+ * What the usage costs, in picodollars (10^-12 USD). Exact: the sum is rounded
+ * once, at the end, halves up; at usual prices there is nothing to round.
+ *
+ * @returns null, not 0, when the price does not tell: no price at all, none for a
+ *   direction in which tokens were used, or nothing known that it applies to
+ */
+export function cost(usage: Usage, price: Price | null): bigint | null {
+  return total(price && billOf(usage, price, 'ratesFor'))
+}
+
+/** What it costs at most where only the sums of output and of media are known; otherwise as `cost`. */
+export function ceiling(usage: Usage, price: Price | null): bigint | null {
+  return total(price && billOf(usage, price, 'ceilingFor'))
+}
+
+function total(bill: Bill | null): bigint | null {
+  if (!bill) return null
+  const { perMillion, scale } = bill.rates
+  // Nearly all quantities are whole; seconds need not be.
+  let whole = 0n
+  let others = ZERO
+  for (let i = 0; i < ITEMS.length; i++) {
+    const quantity = bill.quantities[i] as number | null
+    const rate = perMillion[i] as bigint | null
+    if (quantity === null || quantity <= 0 || rate === null) continue
+    if (Number.isSafeInteger(quantity)) whole += rate * BigInt(quantity)
+    else others = add(others, multiply({ units: rate, scale }, parseDecimal(String(quantity))))
+  }
+  return toUnits(shift(add({ units: whole, scale }, others), MILLIONTH), PICO)
+}
+
+/** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */
+export function explainCost(usage: Usage, price: Price | null): CostLine[] {
+  const bill = price && billOf(usage, price, 'ratesFor')
+  if (!bill) return []
+  const { perMillion, scale } = bill.rates
+  return ITEMS.flatMap(({ item, per }, i) => {
+    const quantity = bill.quantities[i] as number | null
+    const units = perMillion[i] as bigint | null
+    if (quantity === null || quantity <= 0 || units === null) return []
+    const rate = { units, scale }
+    const price = formatDecimal(per === 1 ? shift(rate, MILLIONTH) : rate)
+    const amount = shift(multiply(rate, parseDecimal(String(quantity))), MILLIONTH)
+    return [{ item, quantity, price, per, cost: formatDecimal(amount) }]
+  })
+}
+
+/** Picodollars as exact decimal USD: 1_250_000_000n is `0.00125`. */
+export function formatUsd(pico: bigint): string {
+  return formatDecimal({ units: pico, scale: PICO })
+}
+
+/** What was used beside what it is billed at, item by item. */
+interface Bill {
+  readonly quantities: readonly (number | null)[]
+  readonly rates: Rates
+}
+
+/** null when the price does not cover what is known to be used. */
+function billOf(usage: Usage, price: Price, which: 'ratesFor' | 'ceilingFor'): Bill | null {
+  const tariff = tariffOf(price)
+  const rates = tariff[which](usage.inputTokens)
+  const used = quantities(usage)
+  let applies = false
+  for (let i = 0; i < ITEMS.length; i++) {
+    const quantity = used[i] as number | null
+    if (quantity === null) continue
+    if (rates.perMillion[i] !== null) applies = true
+    else if (ITEMS[i]?.per !== 1 && quantity > 0 && tariff.pricesTokens) return null
+  }
+  return applies ? { quantities: used, rates } : null
+}

@@ -1,0 +1,40 @@
+import { parentPort } from 'node:worker_threads'
+import { parseJson } from '../protocols/shared/cursor.ts'
+import type { CountAnswer, CountRequest } from './token-counter.ts'
+import { answerTokens, promptTokens } from './prompt.ts'
+import { tokenCount } from './tokens.ts'
+
+/** The thread behind estimate.ts: it answers each CountRequest with a CountAnswer, in order. */
+
+const port = parentPort
+if (port === null) throw new Error('to be started as a thread')
+
+const count = tokenCount()
+
+port.on('message', (request: CountRequest) => {
+  const answer: CountAnswer = { id: request.id, counts: answerTo(request) }
+  port.postMessage(answer)
+})
+
+function answerTo(request: CountRequest): readonly (number | null)[] {
+  if (request.what === 'texts') {
+    return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
+  }
+  const body = parseJson(bufferOf(request.body), 0, request.body.length)
+  const tokens = request.what === 'prompt' ? promptTokens : answerTokens
+  return [tokens(request.endpoint, body, count)]
+}
+
+/** What a string says, or JSON without its white space; the bytes as they are if the run was cut. */
+function textOf(bytes: Uint8Array, escaped: boolean): string {
+  const text = bufferOf(bytes).toString('utf8')
+  if (escaped && !text.includes('\\')) return text
+  const json = Buffer.from(escaped ? `"${text}"` : text)
+  const parsed = parseJson(json, 0, json.length)
+  if (Number.isNaN(parsed)) return text
+  return typeof parsed === 'string' ? parsed : JSON.stringify(parsed)
+}
+
+function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length)
+}

@@ -1,0 +1,39 @@
+import type { JsonObject } from '../protocols/shared/usage-figures.ts'
+import { readUsage } from '../protocols/shared/readers.ts'
+import type { Reading } from '../protocols/shared/readers.ts'
+import { eventIn, objectIn } from '../protocols/media/realtime-event.ts'
+import { blankUsage } from '../protocols/shared/usage.ts'
+
+const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
+
+/**
+ * What is used in a realtime session to put into words what its client says. A model
+ * of its own does that, which the session's settings name and whose price it has.
+ *
+ * Source: OpenAI's SDK, "ConversationItemInputAudioTranscriptionCompletedEvent".
+ */
+export class InputTranscripts {
+  /** The model, as the settings have named it last. */
+  model: string | null = null
+
+  /** The session has these settings from now on. */
+  set(settings: JsonObject): void {
+    this.model = modelIn(settings) ?? this.model
+  }
+
+  /** @returns what a transcript used, if the message is one */
+  read(type: string, message: Buffer): Reading | null {
+    if (type !== TRANSCRIBED) return null
+    const { usage } = eventIn(message)
+    return readUsage('audio.transcriptions', usage) ?? { usage: blankUsage(), suspect: false }
+  }
+}
+
+/** The beta has the transcripts' settings at the top of the session's. */
+function modelIn(session: JsonObject): string | null {
+  const input = objectIn(objectIn(session, 'audio'), 'input')
+  const { model } = 'transcription' in input
+    ? objectIn(input, 'transcription')
+    : objectIn(session, 'input_audio_transcription')
+  return typeof model === 'string' ? model : null
+}

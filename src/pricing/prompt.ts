@@ -1,0 +1,126 @@
+import type { EndpointName } from '../protocols/shared/names.ts'
+import { isObject } from '../protocols/shared/usage-figures.ts'
+import { MEDIA_FROM, MEDIA_TOKENS, isBase64 } from '../protocols/shared/request-estimate.ts'
+
+type Count = (text: string) => number
+
+// What a chat template puts round each message, and before the answer (OpenAI's cookbook,
+// "How to count tokens with tiktoken").
+const TOKENS_PER_MESSAGE = 4
+const TOKENS_BEFORE_ANSWER = 3
+const DEEPEST = 64
+
+/** Where the text stands that a model reads, or has written, by endpoint. */
+const PROMPT_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
+  'chat.completions': ['messages'],
+  'completions': ['prompt', 'suffix'],
+  'responses': ['instructions', 'input'],
+  'responses.compact': ['instructions', 'input'],
+  'decisions': ['input', 'questions'],
+  'messages': ['system', 'messages'],
+  'generate.content': ['systemInstruction', 'system_instruction', 'contents'],
+  'generate.stream': ['systemInstruction', 'system_instruction', 'contents'],
+  'interactions': ['system_instruction', 'input'],
+  'embeddings': ['input'],
+  'generate.embed': ['content'],
+  'generate.batch_embed': ['requests'],
+  'images.generations': ['prompt'],
+  'images.edits': ['prompt'],
+  'audio.speech': ['input', 'instructions'],
+}
+const ANSWER_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
+  'chat.completions': ['choices'],
+  'completions': ['choices'],
+  'responses': ['output'],
+  'messages': ['content'],
+  'generate.content': ['candidates'],
+  'interactions': ['steps', 'outputs'],
+}
+/** What a model is given as JSON, keys and all. */
+const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']
+
+// Members that say how, not what: no text of the conversation.
+const MARKS = new Set([
+  'type', 'role', 'id', 'index', 'object', 'status', 'model', 'detail', 'finish_reason', 'finishReason',
+  'stop_reason', 'tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'cache_control', 'signature', 'phase',
+  'thoughtSignature', 'thought_signature', 'encrypted_content', 'media_type', 'mimeType', 'mime_type',
+  'format',
+  'taskType', 'outputDimensionality', 'logprobs', 'annotations', 'citations', 'citationMetadata',
+  'safetyRatings', 'reasoning_details',
+])
+const ANSWER_MARKS = new Set([...MARKS, 'name'])
+// Objects written by or for a tool: the model sees them as JSON.
+const JSON_MEMBERS = new Set(['args', 'response', 'input', 'input_schema'])
+const MEDIA_TYPES = new Set([
+  'image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url',
+  'base64', 'url', 'redacted_thinking',
+])
+// Text of a document, or a recording as base64.
+const DATA_MEMBERS = new Set(['data', 'b64_json'])
+const MEDIA_MEMBERS = ['inlineData', 'inline_data', 'fileData', 'file_data']
+
+interface Walk {
+  readonly count: Count
+  /** Tokens that each message costs beside its text. */
+  readonly perMessage: number
+  /** Members to pass over. */
+  readonly marks: ReadonlySet<string>
+}
+
+/**
+ * Counts the tokens of a request's prompt: its texts, the usual overhead of a chat
+ * template, tools and schemas as JSON, and a flat figure for each picture,
+ * recording or file.
+ *
+ * @param body the parsed request
+ * @returns null where the endpoint's input is not text
+ */
+export function promptTokens(endpoint: EndpointName, body: unknown, count: Count): number | null {
+  const members = PROMPT_MEMBERS[endpoint]
+  if (!members || !isObject(body)) return null
+  let tokens = body.messages || body.contents || endpoint === 'responses' ? TOKENS_BEFORE_ANSWER : 0
+  const walk: Walk = { count, perMessage: TOKENS_PER_MESSAGE, marks: MARKS }
+  for (const name of members) tokens += textTokens(body[name], walk, 0)
+  for (const name of SCHEMA_MEMBERS) {
+    const schema = body[name]
+    if (typeof schema === 'object' && schema !== null) tokens += count(JSON.stringify(schema))
+  }
+  return tokens
+}
+
+/**
+ * Counts the tokens of a whole answer: text, reasoning as far as it shows, tool
+ * calls; null where it is not text.
+ */
+export function answerTokens(endpoint: EndpointName, body: unknown, count: Count): number | null {
+  const members = ANSWER_MEMBERS[endpoint]
+  if (!members || !isObject(body)) return null
+  const walk: Walk = { count, perMessage: 0, marks: ANSWER_MARKS }
+  return members.reduce((sum, name) => sum + textTokens(body[name], walk, 0), 0)
+}
+
+function textTokens(value: unknown, walk: Walk, depth: number): number {
+  const { count, perMessage, marks } = walk
+  if (typeof value === 'string') return count(value)
+  if (depth > DEEPEST) return 0
+  if (Array.isArray(value)) {
+    // A prompt may come as token numbers.
+    if (typeof value[0] === 'number') return value.length
+    return value.reduce<number>((sum, item) => sum + textTokens(item, walk, depth + 1), 0)
+  }
+  if (!isObject(value)) return 0
+  if (MEDIA_TYPES.has(String(value.type)) || MEDIA_MEMBERS.some(name => name in value)) return MEDIA_TOKENS
+  let tokens = typeof value.role === 'string' ? perMessage : 0
+  for (const [name, member] of Object.entries(value)) {
+    if (marks.has(name)) continue
+    if (JSON_MEMBERS.has(name) && isObject(member)) tokens += count(JSON.stringify(member))
+    else if (DATA_MEMBERS.has(name) && isMedia(member)) tokens += MEDIA_TOKENS
+    else tokens += textTokens(member, walk, depth + 1)
+  }
+  return tokens
+}
+
+function isMedia(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length < MEDIA_FROM) return false
+  return isBase64(Buffer.from(value), 0, Buffer.byteLength(value))
+}

@@ -1,0 +1,89 @@
+import type { EndpointName } from '../protocols/shared/names.ts'
+import { isReceipt } from '../protocols/response-body.ts'
+import { readCharacters, roughTokens, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
+import { isMadeInBackground, shapeOf, toldBy } from './settle-usage.ts'
+import type { Answer, Settled } from './settle-usage.ts'
+import type { StreamMeter } from '../protocols/stream-meter.ts'
+import { blankUsage } from '../protocols/shared/usage.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
+
+/** What of an exchange that is under way there is to tell by. */
+export interface Underway {
+  readonly endpoint: EndpointName
+  /** null: none came yet. */
+  readonly answer: Answer | null
+  /** Of the request, as estimated at admission. */
+  readonly inputTokens: number | null
+  /** Its body; null where there is none to look at. */
+  readonly request: Buffer | null
+  /** Whoever waits for it, it is made to its end. */
+  readonly inBackground: boolean
+  /** A whole answer's body is compressed. */
+  readonly isPacked: boolean
+}
+
+/**
+ * What is known of an exchange at this moment, without counting: for a row that has to be there if
+ * the process dies. What nobody could tell if it was broken off now nobody can tell then, either.
+ */
+export function provisional(
+  { endpoint, answer, inputTokens, request, inBackground, isPacked }: Underway,
+): Pick<Settled, 'usage' | 'unread'> {
+  const shape = shapeOf(endpoint)
+  const meter = answer?.kind === 'stream' ? answer.meter : null
+  const body = answer?.kind === 'body' ? answer.body : null
+  const usage = provisionalUsage(meter, inputTokens, shape === 'text' && !isPacked ? body : null)
+  const untold = { usage: { ...usage, outputTokens: null }, unread: true }
+  const hasCome = meter?.sawContent ?? (answer?.kind === 'none' ? answer.delivered : (body?.length ?? 0) > 0)
+  switch (shape) {
+    case 'text':
+      if (inBackground && isMadeInBackground(endpoint) && goesOn(answer)) return untold
+      return hasCome && body === null && !isCountable(meter) ? untold : { usage, unread: false }
+    case 'images':
+      return hasCome && (meter?.reading()?.usage.outputTokens ?? null) === null ? untold : { usage, unread: false }
+    case 'transcript':
+      return { usage, unread: hasCome && (usage.inputTokens ?? usage.seconds) === null }
+    case 'speech': {
+      // What is read aloud is no prompt, and what that comes to in tokens only the end tells.
+      const known = hasCome ? provisionalUsage(meter, null) : usage
+      return { usage: { ...known, characters: request && readCharacters(request) }, unread: false }
+    }
+    default:
+      return { usage, unread: false }
+  }
+}
+
+/** Of what is made in the background: has its end not come? */
+function goesOn(answer: Answer | null): boolean {
+  if (answer?.kind === 'stream') return answer.meter.terminated !== true && !answer.meter.sawError
+  return answer?.kind !== 'body' || isReceipt(answer.body)
+}
+
+/** Can what came of a text be counted, as far as it was not reported? null = it passed unread. */
+function isCountable(meter: StreamMeter | null): boolean {
+  if (meter === null || meter.terminated === null) return false
+  return !meter.uncountable
+}
+
+/**
+ * The figures of that: those that were reported, and what came since.
+ *
+ * @param inputTokens the estimate made at admission
+ * @param text a whole answer; null where none is there yet
+ */
+export function provisionalUsage(
+  meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null,
+): Usage {
+  // Nothing is known, which is not that nothing was used.
+  if (meter === null && inputTokens === null) return blankUsage()
+  const reported = meter ? toldBy(meter, meter.reading()) : blankUsage()
+  const { content, reasoning, tool } = meter?.came ?? { content: 0, reasoning: 0, tool: 0 }
+  const counted = text ? roughTokens(text) : tokensOfBytes(content + reasoning + tool)
+  return {
+    ...reported,
+    inputTokens: reported.inputTokens ?? inputTokens,
+    outputTokens: meter?.covered && reported.outputTokens !== null
+      ? reported.outputTokens
+      : Math.max(reported.outputTokens ?? 0, counted),
+  }
+}

@@ -1,0 +1,353 @@
+import type { EndpointName } from '../protocols/shared/names.ts'
+import { asksForBackground, isErrorBody, isReceipt, readBodyUsage } from '../protocols/response-body.ts'
+import type { InputEstimate } from './conversation.ts'
+import type { TokenCounter } from './token-counter.ts'
+import type { StreamMeter } from '../protocols/shared/meter.ts'
+import type { Makers } from '../protocols/shared/readers-messages.ts'
+import type { Reading } from '../protocols/shared/readers.ts'
+import { readCharacters, roughTextTokens } from '../protocols/shared/request-estimate.ts'
+import { blankUsage, knownInput, knownOutput } from '../protocols/shared/usage.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
+
+/** What of an upstream's successful answer there is to settle by. */
+export type Answer =
+  | { readonly kind: 'stream'; readonly meter: StreamMeter }
+  /** Of a cut answer, what came of it. */
+  | { readonly kind: 'body'; readonly body: Buffer }
+  /** No body to look at: none came yet, or it is not kept (sound). */
+  | { readonly kind: 'none'; readonly delivered: boolean }
+
+export interface SettleInput {
+  readonly endpoint: EndpointName
+  /** Whole: to its proper end. Otherwise whose doing it was that it ended before. */
+  readonly end: 'complete' | 'client_gone' | 'other'
+  /** null: no upstream took the request, or each refused it. */
+  readonly answer: Answer | null
+  /** The request's body as it went upstream; null where there is none to look at. */
+  readonly request: Buffer | null
+  /** Of what it reads, where no request tells that. */
+  readonly estimate?: InputEstimate | null
+  /** What a request costs that its client left before any answer. */
+  readonly abandoned: 'prompt' | 'none'
+}
+
+export interface Settled {
+  readonly usage: Usage
+  /** Who counted: the upstream, the gateway, both, or nobody. */
+  readonly source: 'reported' | 'estimated' | 'mixed' | 'none'
+  /** False: nothing is to be paid, whatever the price. True: what the usage costs, which may be unknown. */
+  readonly billed: boolean
+  /** The upstream reported nonsense; the figures concerned were counted instead, or are null. */
+  readonly suspect: boolean
+  /** Something was made that passed unread, or nobody told of all of it: nobody knows how much. */
+  readonly unread: boolean
+  /** Absent: all of it is of the model that was asked. */
+  readonly makers?: Makers
+}
+
+/** What an exchange used, and what that costs. */
+export interface Bill extends Settled {
+  /** Millionths of a millionth of a USD; null = nobody knows. */
+  readonly costPico: bigint | null
+}
+
+/** How an endpoint's usage is made up when the upstream does not tell. */
+export type Shape = 'text' | 'embedding' | 'transcript' | 'speech' | 'images' | 'unmetered'
+
+const SHAPES: Partial<Record<EndpointName, Shape>> = {
+  'chat.completions': 'text',
+  'completions': 'text',
+  'responses': 'text',
+  'responses.compact': 'text',
+  'decisions': 'text',
+  'messages': 'text',
+  'generate.content': 'text',
+  'generate.stream': 'text',
+  'interactions': 'text',
+  'embeddings': 'embedding',
+  'generate.embed': 'embedding',
+  'generate.batch_embed': 'embedding',
+  'audio.transcriptions': 'transcript',
+  'audio.translations': 'transcript',
+  'audio.speech': 'speech',
+  'images.generations': 'images',
+  'images.edits': 'images',
+  'other': 'unmetered',
+  'realtime': 'unmetered',
+}
+
+/** undefined = nothing is used there. */
+export function shapeOf(endpoint: EndpointName): Shape | undefined {
+  return SHAPES[endpoint]
+}
+
+/** Does a request to this endpoint use anything that is billed? */
+export function isMetered(endpoint: EndpointName): boolean {
+  const shape = SHAPES[endpoint]
+  return shape !== undefined && shape !== 'unmetered'
+}
+
+/** Is what it answers text, or the arguments of tools? */
+export function isText(endpoint: EndpointName): boolean {
+  return SHAPES[endpoint] === 'text'
+}
+
+/** Is what it answers a picture, or a transcript of sound, whose tokens only the end tells? */
+export function isToldAtItsEnd(endpoint: EndpointName): boolean {
+  const shape = SHAPES[endpoint]
+  return shape === 'images' || shape === 'transcript'
+}
+
+/** Does a request to this endpoint, for a model, use something of which nobody can tell how much? */
+export function isUnmetered(endpoint: EndpointName): boolean {
+  return SHAPES[endpoint] === 'unmetered'
+}
+
+/**
+ * Decides what an exchange is billed for. The upstream's own figures come first,
+ * those of an early end included; what it did not say, or not credibly, is
+ * counted, which has to be waited for. Without anything generated nobody pays,
+ * except for a prompt that the client abandoned, by the operator's policy.
+ */
+export function settleUsage(input: SettleInput, counter: TokenCounter): Settled | Promise<Settled> {
+  const shape = SHAPES[input.endpoint]
+  if (!shape || input.answer === null) return free()
+  return new Settlement(input, shape, counter).settle()
+}
+
+/**
+ * What a stream's upstream has told. Some begin with zeros, and give figures at the end: no
+ * prompt has none, and no text that came.
+ */
+export function toldBy(meter: StreamMeter, reading: Reading | null): Usage {
+  if (reading === null) return blankUsage()
+  const { usage } = reading
+  if (meter.terminated === true) return usage
+  const inputTokens = usage.inputTokens === 0 ? null : usage.inputTokens
+  const outputTokens = usage.outputTokens === 0 && meter.sawContent ? null : usage.outputTokens
+  return { ...usage, inputTokens, outputTokens }
+}
+
+class Settlement {
+  readonly #input: SettleInput
+  readonly #shape: Shape
+  readonly #counter: TokenCounter
+  readonly #reading: Reading | null
+  readonly #reported: Usage
+  /** With an error of the protocol's own. */
+  readonly #failed: boolean
+  /** To its proper end, without such an error. */
+  readonly #whole: boolean
+  readonly #generated: boolean
+  /** Who counted what is billed. */
+  #reports = false
+  #estimates = false
+
+  constructor(input: SettleInput, shape: Shape, counter: TokenCounter) {
+    this.#input = input
+    this.#shape = shape
+    this.#counter = counter
+    const { answer, endpoint, end } = input
+    const meter = answer?.kind === 'stream' ? answer.meter : null
+    const body = answer?.kind === 'body' ? answer.body : null
+    this.#reading = body ? readBodyUsage(endpoint, body) : (meter?.reading() ?? null)
+    this.#reported = meter ? toldBy(meter, this.#reading) : (this.#reading?.usage ?? blankUsage())
+    const { inputTokens, outputTokens } = this.#reported
+    const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
+    this.#failed = meter?.sawError === true || onlyError
+    this.#whole = end === 'complete' && !this.#failed
+    // Half of a list tells how many came, not how many were made.
+    if (body && !this.#whole) this.#reported.images = null
+    if (answer?.kind === 'none') this.#generated = answer.delivered
+    else this.#generated = body ? body.length > 0 && !onlyError : meter !== null && this.#didGenerate(meter)
+  }
+
+  /** Text came, or the stream's last word tells of output: reasoning that nobody was shown, and then a failure. */
+  #didGenerate(meter: StreamMeter): boolean {
+    return meter.sawContent || (meter.terminated === true && (this.#reported.outputTokens ?? 0) > 0)
+  }
+
+  settle(): Settled | Promise<Settled> {
+    if (this.#goesOn) return this.#withInput().then(usage => this.#settled({ ...usage, outputTokens: null }))
+    if (!this.#whole && !this.#generated) {
+      if (this.#input.end !== 'client_gone') return free()
+      // Figures of the upstream's own are no estimate: it has begun, and will send its bill.
+      const { inputTokens, outputTokens } = this.#reported
+      if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
+    }
+    if (!this.#toldAll) return this.#usage().then(usage => this.#settled(usage))
+    this.#reports = true
+    return this.#settled(this.#reported)
+  }
+
+  /** It was asked for in the background, and not to its end: its upstream goes on, nobody knows how far. */
+  get #goesOn(): boolean {
+    const { endpoint, answer, request } = this.#input
+    if (this.#whole || this.#failed || !isMadeInBackground(endpoint)) return false
+    if (answer?.kind === 'stream' && answer.meter.terminated === true) return false
+    return request !== null && asksForBackground(request)
+  }
+
+  /** Is there nothing to count? That is the usual case. */
+  get #toldAll(): boolean {
+    const { inputTokens, outputTokens } = this.#reported
+    return this.#shape === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
+  }
+
+  async #abandoned(): Promise<Settled> {
+    if (this.#input.abandoned === 'none') return free()
+    const inputTokens = await this.#prompt()
+    if (inputTokens === null) return free()
+    const { estimate } = this.#input
+    return this.#settled({
+      ...blankUsage(), ...estimate, inputTokens, outputTokens: 0, characters: this.#characters,
+    })
+  }
+
+  #settled(usage: Usage): Settled {
+    const makers = this.#reading?.makers
+    return {
+      usage,
+      source: this.#source,
+      billed: true,
+      suspect: this.#reading?.suspect ?? false,
+      unread: this.#isUnread(usage),
+      ...makers && { makers },
+    }
+  }
+
+  /** Of what a picture, or sound that was heard, comes to in tokens only the proper end tells. */
+  #isUnread({ inputTokens, outputTokens, seconds }: Usage): boolean {
+    if (this.#shape === 'text') return outputTokens === null
+    if (this.#whole) return false
+    if (this.#shape === 'transcript') return (inputTokens ?? seconds) === null
+    return this.#shape === 'images' && outputTokens === null
+  }
+
+  get #source(): Settled['source'] {
+    if (this.#reports) return this.#estimates ? 'mixed' : 'reported'
+    return this.#estimates ? 'estimated' : 'none'
+  }
+
+  async #usage(): Promise<Usage> {
+    switch (this.#shape) {
+      case 'text':
+        return this.#withOutput(await this.#withInput())
+      case 'embedding':
+        return { ...this.#reported, inputTokens: await this.#inputTokens() }
+      case 'speech':
+        return this.#withCharacters()
+      case 'images':
+        return this.#whole ? this.#asTold() : { ...this.#reported, inputTokens: await this.#inputTokens() }
+      case 'transcript':
+        // Of one that was cut there is the text that came.
+        return this.#whole ? this.#asTold() : this.#withOutput(this.#asTold())
+      case 'unmetered':
+        return blankUsage()
+    }
+  }
+
+  async #withInput(): Promise<Usage> {
+    const estimate = this.#reported.inputTokens === null ? this.#input.estimate : null
+    return { ...this.#reported, ...estimate, inputTokens: await this.#inputTokens() }
+  }
+
+  #asTold(): Usage {
+    const { inputTokens, seconds, images } = this.#reported
+    if (inputTokens !== null || seconds !== null || images !== null) this.#reports = true
+    return this.#reported
+  }
+
+  /** Of text that was to be spoken. */
+  get #characters(): number | null {
+    const { request } = this.#input
+    return request && this.#shape === 'speech' ? readCharacters(request) : null
+  }
+
+  #withCharacters(): Usage {
+    const characters = this.#characters
+    if (characters !== null || this.#reported.inputTokens !== null) this.#reports = true
+    return { ...this.#reported, characters }
+  }
+
+  async #inputTokens(): Promise<number | null> {
+    const { inputTokens } = this.#reported
+    if (inputTokens !== null) {
+      this.#reports = true
+      return inputTokens
+    }
+    const counted = await this.#prompt()
+    return counted === null ? null : Math.max(counted, knownInput(this.#reported))
+  }
+
+  async #prompt(): Promise<number | null> {
+    const { endpoint, request, estimate } = this.#input
+    const prompt = () => request && this.#counter.prompt(endpoint, request)
+    const tokens = estimate ? estimate.inputTokens : await prompt()
+    if (tokens !== null) this.#estimates = true
+    return tokens
+  }
+
+  /** Does what the upstream reported cover all the output that came? */
+  get #coversOutput(): boolean {
+    const { answer } = this.#input
+    return this.#whole || answer?.kind !== 'stream' || answer.meter.covered
+  }
+
+  /** Is there output that was not reported, and cannot be counted? */
+  get #isUncountable(): boolean {
+    const { answer } = this.#input
+    if (answer?.kind !== 'stream' || !answer.meter.uncountable) return false
+    return this.#reported.outputTokens === null || !this.#coversOutput
+  }
+
+  /** The output as reported, if that is all of it; otherwise counted, but never below what was reported. */
+  async #withOutput(usage: Usage): Promise<Usage> {
+    const reported = this.#reported.outputTokens
+    if (this.#isUncountable) return { ...usage, outputTokens: null }
+    const counted = reported !== null && this.#coversOutput ? null : await this.#count()
+    if (counted && (reported === null || reported < counted.outputTokens)) {
+      return { ...usage, ...counted, outputTokens: Math.max(counted.outputTokens, knownOutput(usage)) }
+    }
+    if (reported !== null) this.#reports = true
+    return usage
+  }
+
+  async #count(): Promise<CountedOutput | null> {
+    const { answer, endpoint } = this.#input
+    if (answer?.kind === 'stream') {
+      // A stream that was passed over unread: how much it held is unknown, not 0.
+      return answer.meter.terminated === null ? null : this.#countStream(answer.meter)
+    }
+    if (answer?.kind !== 'body') return null
+    // Of a body that was cut no JSON is left to find the text in.
+    const { body } = answer
+    if (isMadeInBackground(endpoint) && isReceipt(body)) return null
+    const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTextTokens(body)
+    if (outputTokens === null) return null
+    this.#estimates = true
+    return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
+  }
+
+  async #countStream(meter: StreamMeter): Promise<CountedOutput> {
+    const { content, reasoning, tool } = await this.#counter.generated(meter.partial())
+    if (meter.sawContent) this.#estimates = true
+    const known = this.#reported.reasoningTokens
+    return {
+      outputTokens: content + tool + (known ?? reasoning),
+      reasoningTokens: known ?? (reasoning > 0 ? reasoning : null),
+    }
+  }
+}
+
+type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
+
+/** Can it be asked of the endpoint that its answer is made whoever waits for it? */
+export function isMadeInBackground(endpoint: EndpointName): boolean {
+  return endpoint === 'responses' || endpoint === 'interactions'
+}
+
+/** Nothing is to be paid. */
+export function free(): Settled {
+  return { usage: blankUsage(), source: 'none', billed: false, suspect: false, unread: false }
+}

@@ -1,0 +1,53 @@
+import type { Price } from '../config/types.ts'
+import { readBodyTier } from '../protocols/response-body.ts'
+import { ceiling } from './cost.ts'
+import type { QuotedPrice } from './prices.ts'
+import type { Answer } from './settle-usage.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
+
+/** The price of an answer: that of the tier which its upstream says it was served in, if one is set. */
+export function priceFor(quoted: QuotedPrice | null, answer: Answer | null): QuotedPrice | null {
+  if (!quoted?.serviceTiers || answer === null) return quoted
+  const tier = toldTier(answer)
+  return (tier === null ? undefined : quoted.serviceTiers.get(tier)) ?? quoted
+}
+
+function toldTier(answer: Answer): string | null {
+  if (answer.kind === 'stream') return answer.meter.serviceTier
+  return answer.kind === 'body' ? readBodyTier(answer.body) : null
+}
+
+/** Has what is written to the cache a rate of its own, in whichever tier? */
+export function pricesWrites(quoted: QuotedPrice | null): boolean {
+  return pricesOf(quoted).some(price => price !== null
+    && (hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false)))
+}
+
+/** Of every service tier. */
+function pricesOf(quoted: QuotedPrice | null): readonly (Price | null)[] {
+  // Asked twice for each request, and almost none has tiers.
+  if (!quoted?.serviceTiers) return [quoted && quoted.price]
+  return [quoted.price, ...Array.from(quoted.serviceTiers.values(), tier => tier.price)]
+}
+
+function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
+  return (cacheWrite5m ?? cacheWrite1h) !== undefined
+}
+
+/**
+ * What it costs at most, in picodollars, whichever of these it is going to use, in whichever
+ * tier and at whichever of these prices it is going to be served; null = nobody knows.
+ */
+export function dearest(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
+  let most = 0n
+  for (const quoted of quotes) {
+    for (const price of pricesOf(quoted)) {
+      for (const usage of usages) {
+        const cost = ceiling(usage, price)
+        if (cost === null) return null
+        if (cost > most) most = cost
+      }
+    }
+  }
+  return most
+}

@@ -1,0 +1,46 @@
+import { OTHER, bareOf, named, other } from '../shared/classified.ts'
+import type { Classified, Endpoint } from '../shared/classified.ts'
+import { BATCH_PATH, KNOWN_PATHS } from '../shared/known-paths.ts'
+
+/** Azure's paths of one model, or OpenAI's of old, which LiteLLM's proxy has still. */
+const DEPLOYMENTS = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
+/** What Azure has where all others have /v1. */
+const AT_AZURE = /^\/openai(?:\/v1)?(?=\/)/i
+
+/** By what stands behind the model. */
+const OF_DEPLOYMENTS = new Map<string, Endpoint>(
+  [...KNOWN_PATHS].filter(([, { endpoint }]) => endpoint.protocol === 'chat' && endpoint.modelIn === 'body')
+    .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn: 'deployment' }]),
+)
+
+const OF_A_DEPLOYMENT: Endpoint = { ...other('chat'), modelIn: 'deployment' }
+/** SDKs that have a deployment of their own put it there, too. */
+const BATCH_OF_A_DEPLOYMENT: Endpoint = { ...OF_A_DEPLOYMENT, isBatch: true }
+
+/** The path under /v1 that one of Azure's means; null where it is none of Azure's. */
+export function usualPath(path: string): string | null {
+  const prefix = AT_AZURE.exec(path)?.[0]
+  return prefix === undefined ? null : `/v1${path.slice(prefix.length)}`
+}
+
+/**
+ * One of a model's, whose name clients write as it is: there may be slashes in it.
+ *
+ * @param plain the path in lower case
+ * @returns null for any other path
+ */
+export function deployedPath(path: string, plain: string): Classified | null {
+  const modelStart = DEPLOYMENTS.exec(plain)?.[0].length
+  if (modelStart === undefined) return null
+  const bare = bareOf(plain)
+  const last = bare.lastIndexOf('/')
+  for (const slash of [bare.lastIndexOf('/', last - 1), last]) {
+    const endpoint = slash > modelStart ? OF_DEPLOYMENTS.get(bare.slice(slash)) : undefined
+    if (endpoint) return named(endpoint, path, modelStart, slash)
+  }
+  const slash = plain.indexOf('/', modelStart)
+  const end = slash === -1 ? path.length : slash
+  if (end === modelStart) return OTHER.chat
+  const isBatch = BATCH_PATH.test(`/v1${plain.slice(end)}`)
+  return named(isBatch ? BATCH_OF_A_DEPLOYMENT : OF_A_DEPLOYMENT, path, modelStart, end)
+}

@@ -1,0 +1,131 @@
+import type { Edit } from '../shared/splice.ts'
+import { appended, fieldsOf, lessened } from '../shared/body.ts'
+import { isObject, objectIn, objectsIn, says, withBefore } from '../shared/resumable-stream.ts'
+import type { Before, Dialect, JoinedEvents, Json } from '../shared/resumable-stream.ts'
+
+/** What one chunk adds to the answer of a chat. */
+export function chatText(chunk: Json): string {
+  const content = objectIn(objectsIn(chunk, 'choices')[0] ?? {}, 'delta')['content']
+  return typeof content === 'string' ? content : ''
+}
+
+/** Does the request ask for more than one answer? */
+export function asksForSeveralChats({ n }: Json): boolean {
+  return typeof n === 'number' && n > 1
+}
+
+/** Why the request asks for something that cannot be continued; null = it does not. */
+export function chatObstacle(request: Json): string | null {
+  const { logprobs, audio, messages } = request
+  if (asksForSeveralChats(request)) return 'several answers were asked for'
+  if (logprobs === true) return 'log probabilities were asked for'
+  if (isObject(audio)) return 'audio was asked for'
+  const format = objectIn(request, 'response_format')['type']
+  if (format !== undefined && format !== 'text') return 'structured output was asked for'
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
+  if (!isObject(last)) return 'the request has no messages'
+  return last['role'] === 'assistant' ? 'the request ends with a message of the assistant itself' : null
+}
+
+const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details']
+
+/** The chat completions protocol: chunks with deltas, a finish_reason, `[DONE]`. */
+export class ChatDialect implements Dialect {
+  readonly ending = 'data: [DONE]\n\n'
+  finished = false
+  missing: string | null = null
+  /** Of the first chunk that has an id: what every chunk of one answer has in common. */
+  #identity: Json = {}
+  #begun = false
+  #several = false
+
+  /** @param request that is answered */
+  constructor(request: Json) {
+    const { include_usage: wantsUsage } = objectIn(request, 'stream_options')
+    if (wantsUsage === true) this.missing = 'the usage that was asked for'
+  }
+
+  read(chunk: Json): string | null {
+    const obstacle = this.#read(chunk)
+    // What it tells on the way is not all.
+    if (this.finished && isObject(chunk['usage'])) this.missing = null
+    return obstacle
+  }
+
+  completes(chunk: Json): boolean {
+    const { finished, missing } = this
+    const isLast = finished || !this.#several && says(objectsIn(chunk, 'choices')[0]?.['finish_reason'])
+    return isLast && (missing === null || isObject(chunk['usage']))
+  }
+
+  #read(chunk: Json): string | null {
+    // Azure's first chunk has empty names.
+    if (says(chunk['id']) && !says(this.#identity['id'])) this.#identity = identityOf(chunk)
+    const choices = objectsIn(chunk, 'choices')
+    const [choice] = choices
+    if (choice === undefined) return null
+    if (choices.length > 1 || (choice['index'] ?? 0) !== 0) {
+      this.#several = true
+      this.finished = false
+      return 'several answers are under way'
+    }
+    this.#begun = true
+    const delta = objectIn(choice, 'delta')
+    if (says(choice['finish_reason']) && !this.#several) this.finished = true
+    const { content } = delta
+    if (says(content) && typeof content !== 'string') return 'content that is no plain text is under way'
+    if (says(delta['tool_calls']) || says(delta['function_call'])) return 'a tool call is under way'
+    if (REASONING.some(name => says(delta[name]))) return 'reasoning is under way'
+    if (says(delta['refusal'])) return 'a refusal is under way'
+    if (says(delta['audio'])) return 'audio is under way'
+    return null
+  }
+
+  edits(body: Buffer, text: string, spent: number): Edit[] {
+    const fields = fieldsOf(body, ['messages', 'max_tokens', 'max_completion_tokens'])
+    const message = { role: 'assistant', content: text }
+    return [
+      ...text === '' ? [] : appended(body, fields.get('messages'), message),
+      ...lessened(body, [fields.get('max_tokens'), fields.get('max_completion_tokens')], spent),
+    ]
+  }
+
+  joined(before: () => Before): JoinedEvents {
+    // Nothing came before: the first chunk of this answer is the client's first.
+    const follows = this.#begun
+    return {
+      translate: (chunk, text) => {
+        // The client has its end, and its finish.
+        if (this.finished && !isObject(chunk['usage'])) return []
+        const whole: Json = { ...chunk, ...this.#identity }
+        if (isObject(chunk['usage'])) whole['usage'] = joinedUsage(chunk['usage'], before())
+        const [choice] = objectsIn(chunk, 'choices')
+        if (choice === undefined) return [whole]
+        const delta = { ...objectIn(choice, 'delta') }
+        if (follows) delete delta['role']
+        if (typeof delta['content'] === 'string') delta['content'] = text(delta['content'])
+        const isEmpty = Object.values(delta).every(value => !says(value))
+        if (follows && isEmpty && !says(choice['finish_reason']) && !says(chunk['usage'])) return []
+        return [{ ...whole, choices: [{ ...choice, delta }] }]
+      },
+      render: chunk => `data: ${JSON.stringify(chunk)}\n\n`,
+    }
+  }
+}
+
+function joinedUsage(usage: Json, { inputTokens, cachedInputTokens, outputTokens }: Before): Json {
+  const sum = withBefore(usage, {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: (inputTokens ?? 0) + (outputTokens ?? 0),
+  })
+  const { prompt_tokens_details: details } = usage
+  if (isObject(details)) {
+    sum['prompt_tokens_details'] = withBefore(details, { cached_tokens: cachedInputTokens })
+  }
+  return sum
+}
+
+function identityOf({ id, created, model, object, system_fingerprint }: Json): Json {
+  return { id, object, created, model, ...system_fingerprint !== undefined && { system_fingerprint } }
+}

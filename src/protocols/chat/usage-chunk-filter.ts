@@ -1,0 +1,151 @@
+import { JsonCursor } from '../shared/cursor.ts'
+import { SseReader } from '../shared/sse.ts'
+import type { SseEvent } from '../shared/sse.ts'
+
+const CHOICES = Buffer.from('choices')
+const USAGE = Buffer.from('usage')
+const DATA = Buffer.from('data:')
+const NO_BYTES = Buffer.alloc(0)
+const COLON = 0x3a
+const LF = 0x0a
+const CR = 0x0d
+// The usage chunk has some hundred bytes; what is longer is let go.
+const LONGEST_HELD = 16 * 1024
+
+/** What is known of a chunk of the chat protocol, as far as it has come. */
+type Verdict = 'hidden' | 'shown' | 'open'
+
+/**
+ * Takes the usage chunk out of a chat stream, for a client that did not ask for
+ * it: the event with `choices: []` and a usage object. Everything else passes
+ * byte for byte. An event that a chunk cuts is held back only as long as it can
+ * still turn out to be that one; a chunk of whole events is returned as it is.
+ *
+ * Usage that stands on a chunk with choices stays, and so does `usage: null`.
+ */
+export class StreamFilter {
+  readonly #reader = new SseReader(event => this.#event(event), { maxEvent: LONGEST_HELD })
+  readonly #cursor = new JsonCursor()
+  /** Bytes of the stream given to the reader. */
+  #offset = 0
+  /** The bytes before #offset that are not passed on yet. */
+  #held: Buffer = NO_BYTES
+  /** What the last bytes turned out to hold, by places in the stream. */
+  #hidden: { start: number; end: number }[] = []
+  /** Where the block begins that is known to be shown, while it is open. */
+  #shown = -1
+
+  /** Takes the next bytes of the stream; returns what can be passed on now, which may be nothing. */
+  push(chunk: Buffer): Buffer {
+    const start = this.#offset - this.#held.length
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    this.#offset += chunk.length
+    this.#reader.push(chunk)
+    const keep = this.#keepFrom(bytes, start)
+    this.#held = keep === bytes.length ? NO_BYTES : Buffer.from(bytes.subarray(keep))
+    return this.#withoutHidden(keep === bytes.length ? bytes : bytes.subarray(0, keep), start)
+  }
+
+  /** The open block is held back whole: what was passed on ended with a whole event. */
+  get holding(): boolean {
+    return this.#held.length > 0
+  }
+
+  /** No more will come: returns what was held back. */
+  end(): Buffer {
+    const start = this.#offset - this.#held.length
+    const bytes = this.#held
+    this.#held = NO_BYTES
+    this.#reader.end()
+    return this.#withoutHidden(bytes, start)
+  }
+
+  #event({ buf, dataStart, dataEnd, start, end, oversize }: SseEvent): void {
+    if (oversize || start === this.#shown) return
+    if (this.#judge(buf, dataStart, dataEnd) === 'hidden') this.#hidden.push({ start, end })
+  }
+
+  /** From which of the bytes on the open block is to be held back. */
+  #keepFrom(bytes: Buffer, start: number): number {
+    const { blockStart } = this.#reader
+    if (blockStart === this.#offset || blockStart === this.#shown) return bytes.length
+    const open = afterComments(bytes, Math.max(0, blockStart - start))
+    if (bytes.length - open <= LONGEST_HELD && this.#mayBeHidden(bytes, open)) return open
+    this.#shown = blockStart
+    return bytes.length
+  }
+
+  #mayBeHidden(bytes: Buffer, open: number): boolean {
+    const line = dataLine(bytes, open)
+    // Not there yet, or not enough of it to tell.
+    if (bytes.length - line < DATA.length) return true
+    return this.#judge(bytes, line + DATA.length, bytes.length) !== 'shown'
+  }
+
+  #judge(bytes: Buffer, start: number, end: number): Verdict {
+    const cursor = this.#cursor
+    let empty = false
+    let used = false
+    cursor.reset(bytes, start, end)
+    if (!cursor.beginObject()) return cursor.atEnd() ? 'open' : 'shown'
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(CHOICES)) {
+        if (cursor.atEnd()) return 'open'
+        if (!cursor.beginArray() || cursor.nextElement()) return 'shown'
+        empty = true
+      } else {
+        const isUsage = cursor.keyIs(USAGE)
+        const isObject = cursor.isObject()
+        if (isUsage && !isObject && !cursor.atEnd()) return 'shown'
+        if (cursor.skip() && isUsage) used = true
+      }
+    }
+    if (cursor.broken) return 'open'
+    return empty && used ? 'hidden' : 'shown'
+  }
+
+  #withoutHidden(bytes: Buffer, start: number): Buffer {
+    if (this.#hidden.length === 0) return bytes
+    const pieces: Buffer[] = []
+    let from = 0
+    for (const hidden of this.#hidden) {
+      pieces.push(bytes.subarray(from, Math.max(from, hidden.start - start)))
+      from = hidden.end - start
+    }
+    this.#hidden = []
+    pieces.push(bytes.subarray(from))
+    return Buffer.concat(pieces)
+  }
+}
+
+/** Past the whole comment lines from `from` on: keep-alives are not to wait. */
+function afterComments(bytes: Buffer, from: number): number {
+  let at = from
+  while (bytes[at] === COLON) {
+    const next = nextLine(bytes, at)
+    if (next === -1) break
+    at = next
+  }
+  return at
+}
+
+/** Where the first line of data begins, or may yet: past the whole lines that are none. */
+function dataLine(bytes: Buffer, from: number): number {
+  const { length } = DATA
+  let at = from
+  while (bytes.length - at >= length && bytes.compare(DATA, 0, length, at, at + length) !== 0) {
+    const next = nextLine(bytes, at)
+    if (next === -1) return bytes.length
+    at = next
+  }
+  return at
+}
+
+/** Where the line after the one at `from` begins; -1 while that one has not ended for sure. */
+function nextLine(bytes: Buffer, from: number): number {
+  for (let i = from; i < bytes.length; i++) {
+    if (bytes[i] === LF) return i + 1
+    if (bytes[i] === CR && i + 1 < bytes.length) return bytes[i + 1] === LF ? i + 2 : i + 1
+  }
+  return -1
+}

@@ -1,0 +1,120 @@
+import type { Edit } from '../shared/splice.ts'
+import { appended, fieldsOf, lessened } from '../shared/body.ts'
+import { isObject, objectIn, objectsIn, says, withBefore } from '../shared/resumable-stream.ts'
+import type { Before, Dialect, JoinedEvents, Json } from '../shared/resumable-stream.ts'
+
+/** What one chunk adds to the text. */
+export function generateText(chunk: Json): string {
+  return partsOf(chunk).map(({ text }) => (typeof text === 'string' ? text : '')).join('')
+}
+
+/** Does the request ask for more than one answer? */
+export function asksForSeveralCandidates(request: Json): boolean {
+  return Number(wishIn(request, 'candidateCount', 'candidate_count') ?? 1) > 1
+}
+
+/** Why the request asks for something that cannot be continued; null = it does not. */
+export function generateObstacle(request: Json): string | null {
+  const wish = (name: string, old: string) => wishIn(request, name, old)
+  const type = wish('responseMimeType', 'response_mime_type')
+  const isPlain = type === undefined || type === 'text/plain'
+  const hasSchema = says(wish('responseSchema', 'response_schema'))
+    || says(wish('responseJsonSchema', 'response_json_schema'))
+  if (!isPlain || hasSchema) {
+    return 'structured output was asked for'
+  }
+  if (asksForSeveralCandidates(request)) return 'several answers were asked for'
+  if (says(wish('responseLogprobs', 'response_logprobs'))) return 'log probabilities were asked for'
+  const modalities = wish('responseModalities', 'response_modalities')
+  if (Array.isArray(modalities) && modalities.some(each => String(each).toUpperCase() !== 'TEXT')) {
+    return 'something other than text was asked for'
+  }
+  return Array.isArray(request['contents']) ? null : 'the request has no contents'
+}
+
+function wishIn(request: Json, name: string, old: string): unknown {
+  const config = { ...objectIn(request, 'generation_config'), ...objectIn(request, 'generationConfig') }
+  return config[name] ?? config[old]
+}
+
+/** The generate protocol: chunks of candidates, a finishReason, and no end of its own. */
+export class GenerateDialect implements Dialect {
+  readonly ending = ''
+  finished = false
+  readonly missing = null
+  #identity: Json = {}
+  #begun = false
+
+  read(chunk: Json): string | null {
+    if (!this.#begun) {
+      const { responseId, modelVersion } = chunk
+      this.#identity = {
+        ...responseId !== undefined && { responseId },
+        ...modelVersion !== undefined && { modelVersion },
+      }
+      this.#begun = true
+    }
+    const candidates = objectsIn(chunk, 'candidates')
+    if (candidates.length > 1) return 'several answers are under way'
+    if (this.completes(chunk)) this.finished = true
+    for (const part of partsOf(chunk)) {
+      if (part['thought'] === true) return 'a thought is under way'
+      const other = Object.keys(part).find(name => !['text', 'thought', 'thoughtSignature'].includes(name))
+      if (other !== undefined) return `a part of the type ${other} is under way`
+    }
+    return null
+  }
+
+  completes(chunk: Json): boolean {
+    return says(objectsIn(chunk, 'candidates')[0]?.['finishReason'])
+  }
+
+  edits(body: Buffer, text: string, spent: number): Edit[] {
+    const fields = fieldsOf(body, ['contents', 'generationConfig', 'generation_config'])
+    const limits = [fields.get('generationConfig'), fields.get('generation_config')].flatMap(config => {
+      if (config?.type !== 'object') return []
+      return [...fieldsOf(body, ['maxOutputTokens', 'max_output_tokens'], config.start, config.end).values()]
+    })
+    return [
+      ...text === '' ? [] : appended(body, fields.get('contents'), { role: 'model', parts: [{ text }] }),
+      ...lessened(body, limits, spent),
+    ]
+  }
+
+  joined(before: () => Before): JoinedEvents {
+    return {
+      translate: (chunk, text) => {
+        const whole: Json = { ...chunk, ...this.#identity }
+        const { usageMetadata } = chunk
+        if (isObject(usageMetadata)) whole['usageMetadata'] = joinedUsage(usageMetadata, before())
+        const [candidate, ...others] = objectsIn(chunk, 'candidates')
+        if (candidate === undefined) return [whole]
+        const content = objectIn(candidate, 'content')
+        const parts = partsOf(chunk).map(part => withText(part, text))
+        return [{ ...whole, candidates: [{ ...candidate, content: { ...content, parts } }, ...others] }]
+      },
+      render: chunk => `data: ${JSON.stringify(chunk)}\r\n\r\n`,
+    }
+  }
+}
+
+/** proto3 JSON leaves zeros out, so that the second answer's may be absent. */
+function joinedUsage(metadata: Json, { inputTokens, cachedInputTokens, outputTokens }: Before): Json {
+  return withBefore(metadata, {
+    promptTokenCount: inputTokens,
+    totalTokenCount: (inputTokens ?? 0) + (outputTokens ?? 0),
+  }, {
+    ...outputTokens && { candidatesTokenCount: outputTokens },
+    ...cachedInputTokens && { cachedContentTokenCount: cachedInputTokens },
+  })
+}
+
+/** A thought is no part of the answer that goes on. */
+function withText(part: Json, text: (part: string) => string): Json {
+  const isText = typeof part['text'] === 'string' && part['thought'] !== true
+  return isText ? { ...part, text: text(part['text'] as string) } : part
+}
+
+function partsOf(chunk: Json): Json[] {
+  return objectsIn(objectIn(objectsIn(chunk, 'candidates')[0] ?? {}, 'content'), 'parts')
+}

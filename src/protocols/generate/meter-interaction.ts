@@ -1,0 +1,155 @@
+import { equals } from '../shared/cursor.ts'
+import type { TextKind } from '../shared/generated-text.ts'
+import { EventMeter } from '../shared/meter.ts'
+import { readUsage } from '../shared/readers.ts'
+import type { Reading } from '../shared/readers.ts'
+import type { SseEvent } from '../shared/sse.ts'
+
+const EVENT_TYPE = Buffer.from('event_type')
+const INDEX = Buffer.from('index')
+const DELTA = Buffer.from('delta')
+const STEP = Buffer.from('step')
+const INTERACTION = Buffer.from('interaction')
+const METADATA = Buffer.from('metadata')
+const ERROR = Buffer.from('error')
+
+const TEXT = Buffer.from('text')
+const CONTENT = Buffer.from('content')
+const SUMMARY = Buffer.from('summary')
+const ARGUMENTS = Buffer.from('arguments')
+const NAME = Buffer.from('name')
+const DATA = Buffer.from('data')
+
+const USAGE = Buffer.from('usage')
+const TOTAL_USAGE = Buffer.from('total_usage')
+const SERVICE_TIER = Buffer.from('service_tier')
+const STATUS = Buffer.from('status')
+const FAILED = Buffer.from('failed')
+
+/** The second is what revisions before the steps call it. */
+const LAST = [Buffer.from('interaction.completed'), Buffer.from('interaction.complete')]
+
+/**
+ * Streams of Gemini's interactions: steps, each with a start and deltas, and at the
+ * end the interaction with its usage. A `[DONE]` behind it says nothing more.
+ *
+ * Source: Gemini's API reference, "InteractionSSEEvent".
+ */
+export class InteractionMeter extends EventMeter {
+  // Of the event being read.
+  #index = 0
+  #part: { readonly start: number; readonly end: number } | null = null
+  #told = false
+
+  reading(): Reading | null {
+    return readUsage('interactions', this.lastUsage(), this.terminated === true)
+  }
+
+  protected event(event: SseEvent): void {
+    const { buf } = event
+    this.terminated ??= false
+    this.#index = 0
+    this.#part = null
+    this.#told = false
+    if (!this.walk(event)) return
+    if (this.#part !== null) this.#generated(buf, this.#part)
+    if (this.isOneOf(buf, LAST)) this.terminated = true
+    if (this.#told) this.cover()
+  }
+
+  /** The last event can have all pictures once more: that may have been it. */
+  protected override unread(): void {
+    this.terminated = null
+  }
+
+  protected override member(buf: Buffer): void {
+    const { cursor } = this
+    if (cursor.keyIs(EVENT_TYPE) && cursor.string()) {
+      this.typeStart = cursor.valueStart
+      this.typeEnd = cursor.valueEnd
+    } else if (cursor.keyIs(INDEX)) {
+      this.#index = this.index(buf)
+    } else if (cursor.keyIs(INTERACTION) && cursor.beginObject()) {
+      this.#interaction(buf)
+    } else if (cursor.keyIs(METADATA) && cursor.beginObject()) {
+      this.#metadata(buf)
+    } else if (cursor.keyIs(ERROR)) {
+      this.errorMember(buf)
+    } else {
+      const isPart = cursor.keyIs(DELTA) || cursor.keyIs(STEP) || cursor.keyIs(CONTENT)
+      // Which text it is of stands behind it.
+      if (cursor.skip() && isPart) this.#part = { start: cursor.valueStart, end: cursor.valueEnd }
+    }
+  }
+
+  #interaction(buf: Buffer): void {
+    const { cursor } = this
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(USAGE)) this.#usage(buf)
+      else if (cursor.keyIs(SERVICE_TIER)) this.keepTier(buf)
+      else if (cursor.keyIs(STATUS) && cursor.string()) this.#status(buf)
+      else cursor.skip()
+    }
+  }
+
+  #metadata(buf: Buffer): void {
+    const { cursor } = this
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(TOTAL_USAGE)) this.#usage(buf)
+      else cursor.skip()
+    }
+  }
+
+  #usage(buf: Buffer): void {
+    this.keepUsage(buf)
+    this.#told = true
+  }
+
+  #status(buf: Buffer): void {
+    const { valueStart, valueEnd } = this.cursor
+    if (equals(buf, valueStart, valueEnd, FAILED)) this.sawError = true
+  }
+
+  #generated(buf: Buffer, { start, end }: { readonly start: number; readonly end: number }): void {
+    const { cursor } = this
+    cursor.reset(buf, start, end)
+    if (cursor.beginObject()) this.#texts('content', buf)
+  }
+
+  /** The members of a delta, of a step at its start, or of what one of them holds. */
+  #texts(kind: TextKind, buf: Buffer): void {
+    const { cursor } = this
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(TEXT)) this.text(kind, this.#index, buf)
+      else if (cursor.keyIs(ARGUMENTS)) this.#arguments(buf)
+      else if (cursor.keyIs(SUMMARY) && cursor.beginArray()) this.#list('reasoning', buf)
+      else if (cursor.keyIs(CONTENT) && cursor.beginArray()) this.#list(kind, buf)
+      // A thought's summary comes in pieces, each with a content of its own.
+      else if (cursor.keyIs(CONTENT) && cursor.beginObject()) this.#texts('reasoning', buf)
+      else {
+        // A call begins.
+        if (cursor.keyIs(NAME)) this.sawContent = true
+        // A picture or sound came.
+        else if (cursor.keyIs(DATA)) this.passed()
+        cursor.skip()
+      }
+    }
+  }
+
+  #list(kind: TextKind, buf: Buffer): void {
+    const { cursor } = this
+    while (cursor.nextElement()) {
+      if (cursor.beginObject()) this.#texts(kind, buf)
+      else cursor.skip()
+    }
+  }
+
+  /** A text in pieces, or an object, which is empty where pieces follow. */
+  #arguments(buf: Buffer): void {
+    const { cursor } = this
+    if (!cursor.isObject()) return this.text('tool', this.#index, buf)
+    if (!cursor.skip()) return
+    const { valueStart: start, valueEnd: end } = cursor
+    if (end - start > '{}'.length) this.textAt('tool', this.#index, false, buf, start, end)
+  }
+}

@@ -1,0 +1,253 @@
+import { JsonCursor, equals } from '../shared/cursor.ts'
+import { JsonArrayReader } from '../shared/json-array.ts'
+import { ProtocolMeter } from '../shared/meter.ts'
+import type { MeterLimits } from '../shared/meter.ts'
+import { readUsage } from '../shared/readers.ts'
+import type { Reading } from '../shared/readers.ts'
+import { SseReader } from '../shared/sse.ts'
+import type { StreamEvent } from '../shared/sse.ts'
+
+const CANDIDATES = Buffer.from('candidates')
+const USAGE_METADATA = Buffer.from('usageMetadata')
+const CANDIDATES_TOKEN_COUNT = Buffer.from('candidatesTokenCount')
+const PROMPT_FEEDBACK = Buffer.from('promptFeedback')
+const BLOCK_REASON = Buffer.from('blockReason')
+const ERROR = Buffer.from('error')
+const INDEX = Buffer.from('index')
+const FINISH_REASON = Buffer.from('finishReason')
+const CONTENT = Buffer.from('content')
+const PARTS = Buffer.from('parts')
+const TEXT = Buffer.from('text')
+const THOUGHT = Buffer.from('thought')
+const FUNCTION_CALL = Buffer.from('functionCall')
+const ARGS = Buffer.from('args')
+const EXECUTABLE_CODE = Buffer.from('executableCode')
+const CODE = Buffer.from('code')
+const INLINE_DATA = Buffer.from('inlineData')
+const NO_FINISH = Buffer.from('FINISH_REASON_UNSPECIFIED')
+const NO_BLOCK = Buffer.from('BLOCK_REASON_UNSPECIFIED')
+const OPEN_BRACKET = 0x5b
+const OPEN_BRACE = 0x7b
+const LOWER_T = 0x74
+/** In front of a single object, so that it is read like the one element of an array. */
+const ARRAY_OF_ONE = Buffer.from('[')
+// One bit each in a number.
+const MOST_CANDIDATES = 31
+
+/**
+ * Streams of the generate protocol, as Server-Sent Events or as one JSON array;
+ * the first byte tells which. There is no terminator: the stream is over when
+ * each candidate has its finishReason, or the prompt was blocked, and the array,
+ * if it is one, is closed. A single object is no stream: HTTP's end is its end.
+ */
+export class GenerateMeter extends ProtocolMeter {
+  readonly #limits: MeterLimits
+  #sse: SseReader | null = null
+  #array: JsonArrayReader | null = null
+  #single = false
+  #pushed = 0
+  /** Candidates by index, as bits. */
+  #seen = 0
+  #finished = 0
+  #blocked = false
+  /** Something other than a thought passed by. */
+  #answered = false
+  /** The last event was too long to be kept. */
+  #unread = false
+  /** Tool calls so far: each is a text of its own. */
+  #calls = 0
+  /** For a value that is known to be there, and read once its surroundings are. */
+  readonly #inner = new JsonCursor()
+
+  constructor(limits: MeterLimits) {
+    super(limits)
+    this.#limits = limits
+  }
+
+  get terminated(): boolean | null {
+    if (this.#single) return null
+    // What has passed unread may have been the end.
+    if (this.#unread && (this.#array?.closed ?? true)) return null
+    const finished = this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished)
+    return finished && (this.#array?.closed ?? true)
+  }
+
+  get atBoundary(): boolean {
+    if (this.#array) return false
+    return this.#sse === null || this.#sse.blockStart === this.#pushed
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#sse === null && this.#array === null) {
+      const first = chunk.find(byte => byte > 0x20)
+      if (first === undefined) return
+      const read = (event: StreamEvent) => this.#element(event)
+      if (first !== OPEN_BRACKET && first !== OPEN_BRACE) this.#sse = new SseReader(read, this.#limits)
+      else this.#array = new JsonArrayReader(read, this.#limits)
+      if (first === OPEN_BRACE) {
+        this.#single = true
+        this.#array?.push(ARRAY_OF_ONE)
+      }
+    }
+    this.#pushed += chunk.length
+    if (this.#sse) this.#sse.push(chunk)
+    else this.#array?.push(chunk)
+  }
+
+  end(): void {
+    this.#sse?.end()
+    this.#array?.end()
+  }
+
+  /** Absent candidates are zero only at the end, and only if no answer was seen. */
+  reading(): Reading | null {
+    return readUsage('generate.stream', this.lastUsage(), this.terminated === true && !this.#answered)
+  }
+
+  #element({ buf, dataStart, dataEnd, oversize, terminated }: StreamEvent): void {
+    const { cursor } = this
+    this.#unread = oversize && terminated
+    if (oversize) {
+      this.passed()
+      return
+    }
+    cursor.reset(buf, dataStart, dataEnd)
+    // What the end of the stream cut is dropped: no client can have made use of it.
+    if (!terminated) {
+      if (!cursor.skip()) return
+      cursor.reset(buf, dataStart, dataEnd)
+    }
+    if (!cursor.beginObject()) return
+    let counted = false
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(CANDIDATES) && cursor.beginArray()) this.#candidates(buf)
+      else if (cursor.keyIs(USAGE_METADATA)) counted = this.#metadata(buf)
+      else if (cursor.keyIs(PROMPT_FEEDBACK) && cursor.beginObject()) this.#feedback(buf)
+      else if (cursor.keyIs(ERROR)) this.errorMember(buf)
+      else cursor.skip()
+    }
+    if (counted) this.cover()
+  }
+
+  /** Does it count the candidates so far? */
+  #metadata(buf: Buffer): boolean {
+    this.keepUsage(buf)
+    const inner = this.#inner
+    inner.reset(buf, this.cursor.valueStart, this.cursor.valueEnd)
+    if (!inner.beginObject()) return false
+    while (inner.nextMember()) {
+      if (inner.keyIs(CANDIDATES_TOKEN_COUNT)) return true
+      inner.skip()
+    }
+    return false
+  }
+
+  #feedback(buf: Buffer): void {
+    const { cursor } = this
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(BLOCK_REASON)) this.#blocked ||= this.#reason(buf, NO_BLOCK)
+      else cursor.skip()
+    }
+  }
+
+  #candidates(buf: Buffer): void {
+    const { cursor } = this
+    while (cursor.nextElement()) {
+      if (cursor.beginObject()) this.#candidate(buf)
+      else cursor.skip()
+    }
+  }
+
+  #candidate(buf: Buffer): void {
+    const { cursor } = this
+    let index = 0
+    let finished = false
+    let contentStart = 0
+    let contentEnd = 0
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(INDEX)) {
+        index = this.index(buf)
+      } else if (cursor.keyIs(FINISH_REASON)) {
+        finished = this.#reason(buf, NO_FINISH)
+      } else {
+        const isContent = cursor.keyIs(CONTENT)
+        if (!cursor.skip() || !isContent) continue
+        contentStart = cursor.valueStart
+        contentEnd = cursor.valueEnd
+      }
+    }
+    const bit = 1 << Math.min(index, MOST_CANDIDATES - 1)
+    this.#seen |= bit
+    this.#finished = finished ? this.#finished | bit : this.#finished & ~bit
+    this.#inner.reset(buf, contentStart, contentEnd)
+    this.#content(index, buf)
+  }
+
+  #content(index: number, buf: Buffer): void {
+    const inner = this.#inner
+    if (!inner.beginObject()) return
+    while (inner.nextMember()) {
+      if (!inner.keyIs(PARTS) || !inner.beginArray()) {
+        inner.skip()
+        continue
+      }
+      while (inner.nextElement()) {
+        if (inner.beginObject()) this.#part(index, buf)
+        else inner.skip()
+      }
+    }
+  }
+
+  /** `thought` tells what `text` is, and comes after it. */
+  #part(index: number, buf: Buffer): void {
+    const inner = this.#inner
+    let thought = false
+    let textStart = 0
+    let textEnd = 0
+    while (inner.nextMember()) {
+      if (inner.keyIs(TEXT) && inner.string()) {
+        textStart = inner.valueStart
+        textEnd = inner.valueEnd
+      } else if (inner.keyIs(THOUGHT)) {
+        thought = inner.skip() && buf[inner.valueStart] === LOWER_T
+      } else if (inner.keyIs(FUNCTION_CALL) && inner.beginObject()) {
+        this.#answered = this.sawContent = true
+        this.#member(ARGS, buf)
+      } else if (inner.keyIs(EXECUTABLE_CODE) && inner.beginObject()) {
+        this.#answered = this.sawContent = true
+        this.#member(CODE, buf)
+      } else {
+        if (inner.keyIs(INLINE_DATA)) {
+          this.#answered = true
+          this.passed()
+        }
+        inner.skip()
+      }
+    }
+    if (textEnd > textStart && !thought) this.#answered = true
+    this.textAt(thought ? 'reasoning' : 'content', index, true, buf, textStart, textEnd)
+  }
+
+  /** What the model wrote as the value of one member: the inside of a string, or JSON as it stands. */
+  #member(name: Buffer, buf: Buffer): void {
+    const inner = this.#inner
+    const call = this.#calls++
+    while (inner.nextMember()) {
+      const wanted = inner.keyIs(name)
+      const isText = inner.isString()
+      if (isText ? !inner.string() : !inner.skip()) return
+      if (wanted) this.textAt('tool', call, isText, buf, inner.valueStart, inner.valueEnd)
+    }
+  }
+
+  /** Is the value a reason, other than the one that says there is none? */
+  #reason(buf: Buffer, none: Buffer): boolean {
+    const { cursor } = this
+    if (!cursor.string()) {
+      cursor.skip()
+      return false
+    }
+    const { valueStart, valueEnd } = cursor
+    return valueEnd > valueStart && !equals(buf, valueStart, valueEnd, none)
+  }
+}

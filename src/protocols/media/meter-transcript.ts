@@ -1,0 +1,33 @@
+import { ChatMeter } from '../chat/meter.ts'
+import type { SseEvent } from '../shared/sse.ts'
+
+const TEXTS = [Buffer.from('delta'), Buffer.from('text')]
+/** OpenAI's and Mistral's names of what is new, and of the end. */
+const NEW = [Buffer.from('transcript.text.delta'), Buffer.from('transcription.text.delta')]
+const LAST = [Buffer.from('transcript.text.done'), Buffer.from('transcription.done')]
+const FAILED = [Buffer.from('error')]
+
+/**
+ * Streams of transcripts: events with a type, whose last has the usage, as OpenAI
+ * and Mistral send them, or chunks like those of a chat, as vLLM does.
+ */
+export class TranscriptMeter extends ChatMeter {
+  protected override event(event: SseEvent): void {
+    const { buf } = event
+    this.walk(event)
+    if (this.isOneOf(buf, NEW)) this.#text(event)
+    else if (this.isOneOf(buf, LAST)) this.terminated = true
+    else if (this.isOneOf(buf, FAILED)) this.sawError = true
+    super.event(event)
+  }
+
+  #text({ buf, dataStart, dataEnd }: SseEvent): void {
+    const { cursor } = this
+    cursor.reset(buf, dataStart, dataEnd)
+    if (!cursor.beginObject()) return
+    while (cursor.nextMember()) {
+      if (TEXTS.some(name => cursor.keyIs(name))) this.text('content', 0, buf)
+      else cursor.skip()
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import { parseJson } from '../shared/cursor.ts'
+import { Figures, isObject } from '../shared/usage-figures.ts'
+import type { JsonObject } from '../shared/usage-figures.ts'
+
+const SETTINGS = new Set([
+  'session.created', 'session.updated', 'transcription_session.created', 'transcription_session.updated',
+])
+
+/** The session's settings, where a message of that type tells of them; null = it does not. */
+export function settingsIn(type: string, message: Buffer): JsonObject | null {
+  return SETTINGS.has(type) ? objectIn(eventIn(message), 'session') : null
+}
+
+/** The event that a message is; where it is none, one without members. */
+export function eventIn(message: Buffer): JsonObject {
+  return objectOf(parseJson(message, 0, message.length))
+}
+
+/** A member that is an object; where it is none, one without members. */
+export function objectIn(parent: JsonObject, name: string): JsonObject {
+  return objectOf(parent[name])
+}
+
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+/** A member that is a count; null = it is none. */
+export function countIn(parent: JsonObject, name: string): number | null {
+  return new Figures().count(parent[name])
+}

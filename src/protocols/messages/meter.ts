@@ -1,0 +1,129 @@
+import { equals } from '../shared/cursor.ts'
+import { isObject } from '../shared/usage-figures.ts'
+import { EventMeter } from '../shared/meter.ts'
+import { readUsage } from '../shared/readers.ts'
+import type { Reading } from '../shared/readers.ts'
+import { tierIn } from '../shared/service-tier.ts'
+import type { SseEvent } from '../shared/sse.ts'
+
+const MESSAGE_START = Buffer.from('message_start')
+const MESSAGE_DELTA = Buffer.from('message_delta')
+const MESSAGE_STOP = Buffer.from('message_stop')
+const BLOCK_START = Buffer.from('content_block_start')
+const BLOCK_DELTA = Buffer.from('content_block_delta')
+const ERROR = Buffer.from('error')
+const TYPE = Buffer.from('type')
+const MESSAGE = Buffer.from('message')
+const USAGE = Buffer.from('usage')
+const INDEX = Buffer.from('index')
+const DELTA = Buffer.from('delta')
+const CONTENT_BLOCK = Buffer.from('content_block')
+const TEXT = Buffer.from('text')
+const THINKING = Buffer.from('thinking')
+const PARTIAL_JSON = Buffer.from('partial_json')
+const NAME = Buffer.from('name')
+const DATA = Buffer.from('data')
+// Of message_start these are not figures of the output yet, but its first token or two.
+const OUTPUT_FIELDS = new Set(['output_tokens', 'output_tokens_details'])
+
+/**
+ * Streams of the messages protocol: message_start with the input's usage, blocks,
+ * message_delta with figures that replace the earlier ones, message_stop.
+ */
+export class MessagesMeter extends EventMeter {
+  #fields: Map<string, unknown> | null = null
+  #suspect = false
+
+  reading(): Reading | null {
+    if (this.#fields === null) return null
+    const reading = readUsage('messages', Object.fromEntries(this.#fields), this.terminated === true)
+    return reading && { ...reading, suspect: reading.suspect || this.#suspect }
+  }
+
+  override get serviceTier(): string | null {
+    return this.#fields && tierIn(Object.fromEntries(this.#fields))
+  }
+
+  protected event({ buf, dataStart, dataEnd, nameStart, nameEnd }: SseEvent): void {
+    const { cursor } = this
+    // The name decides, as it does for the vendor's own client; without one, the data's type.
+    if (nameEnd > nameStart) return this.#dispatch(buf, nameStart, nameEnd, dataStart, dataEnd)
+    cursor.reset(buf, dataStart, dataEnd)
+    if (!cursor.beginObject()) return
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(TYPE) && cursor.string()) {
+        return this.#dispatch(buf, cursor.valueStart, cursor.valueEnd, dataStart, dataEnd)
+      }
+      cursor.skip()
+    }
+  }
+
+  #dispatch(buf: Buffer, typeStart: number, typeEnd: number, start: number, end: number): void {
+    const { cursor } = this
+    cursor.reset(buf, start, end)
+    if (equals(buf, typeStart, typeEnd, BLOCK_DELTA)) this.#block(DELTA, buf)
+    else if (equals(buf, typeStart, typeEnd, BLOCK_START)) this.#block(CONTENT_BLOCK, buf)
+    else if (equals(buf, typeStart, typeEnd, MESSAGE_START)) this.#messageStart()
+    else if (equals(buf, typeStart, typeEnd, MESSAGE_DELTA)) this.#usageMember(false)
+    else if (equals(buf, typeStart, typeEnd, MESSAGE_STOP)) this.terminated = true
+    else if (equals(buf, typeStart, typeEnd, ERROR)) this.sawError = true
+  }
+
+  #messageStart(): void {
+    const { cursor } = this
+    if (!cursor.beginObject()) return
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(MESSAGE) && cursor.isObject()) this.#usageMember(true)
+      else cursor.skip()
+    }
+  }
+
+  /** Takes in the `usage` of the object that the cursor is at. */
+  #usageMember(start: boolean): void {
+    const { cursor } = this
+    if (!cursor.beginObject()) return
+    while (cursor.nextMember()) {
+      const wanted = cursor.keyIs(USAGE)
+      if (cursor.skip() && wanted) this.#takeIn(this.parsedUsage(), start)
+    }
+  }
+
+  #takeIn(usage: unknown, start: boolean): void {
+    if (usage === null) return
+    if (!isObject(usage)) {
+      this.#suspect = true
+      return
+    }
+    this.#fields ??= new Map()
+    for (const [name, value] of Object.entries(usage)) {
+      if (value !== null && !(start && OUTPUT_FIELDS.has(name))) this.#fields.set(name, value)
+    }
+    if (!start && usage.output_tokens !== undefined && usage.output_tokens !== null) this.cover()
+  }
+
+  /** The delta, or the beginning, of a content block. */
+  #block(part: Buffer, buf: Buffer): void {
+    const { cursor } = this
+    let index = 0
+    if (!cursor.beginObject()) return
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(INDEX)) index = this.index(buf)
+      else if (cursor.keyIs(part) && cursor.beginObject()) this.#texts(index, buf)
+      else cursor.skip()
+    }
+  }
+
+  #texts(index: number, buf: Buffer): void {
+    const { cursor } = this
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(TEXT)) this.text('content', index, buf)
+      else if (cursor.keyIs(THINKING)) this.text('reasoning', index, buf)
+      else if (cursor.keyIs(PARTIAL_JSON)) this.text('tool', index, buf)
+      else {
+        // Only the start of a tool call has a name, and only thoughts that are not shown have data.
+        if (cursor.keyIs(NAME) || cursor.keyIs(DATA)) this.sawContent = true
+        cursor.skip()
+      }
+    }
+  }
+}

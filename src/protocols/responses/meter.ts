@@ -1,0 +1,181 @@
+import type { EndpointName } from '../shared/names.ts'
+import { equals } from '../shared/cursor.ts'
+import type { TextKind } from '../shared/generated-text.ts'
+import { EventMeter } from '../shared/meter.ts'
+import type { MeterLimits } from '../shared/meter.ts'
+import { readUsage } from '../shared/readers.ts'
+import type { Reading } from '../shared/readers.ts'
+import type { SseEvent } from '../shared/sse.ts'
+import { blankUsage } from '../shared/usage.ts'
+
+/** How one endpoint's events, told apart by their `type`, are to be taken. */
+export interface TypedEvents {
+  /** Types that end the stream. */
+  readonly last: readonly Buffer[]
+  /** Types that tell of a failure. */
+  readonly failed: readonly Buffer[]
+  /** The member of the last event that holds `usage`; null = it stands at the top. */
+  readonly usageIn: Buffer | null
+  /** The last event is one picture. */
+  readonly pictures: boolean
+}
+
+const DELTA = Buffer.from('delta')
+const USAGE = Buffer.from('usage')
+const SERVICE_TIER = Buffer.from('service_tier')
+const ERROR = Buffer.from('error')
+const OUTPUT_INDEX = Buffer.from('output_index')
+const RESPONSE = Buffer.from('response')
+
+const DELTA_SUFFIX = Buffer.from('.delta')
+const PICTURE_SUFFIX = Buffer.from('partial_image')
+const REASONING_PREFIX = Buffer.from('response.reasoning_')
+const CONTENT_TYPES = bytesOf(
+  'response.output_text.delta', 'response.text.delta', 'response.refusal.delta',
+  'response.audio.transcript.delta', 'response.audio_transcript.delta',
+  'response.output_audio_transcript.delta',
+)
+// Deltas of what is not text of the model's: sound, and what its commands printed.
+const OTHER_DELTAS = bytesOf(
+  'response.audio.delta', 'response.output_audio.delta', 'response.shell_call_output_content.delta',
+)
+
+export const RESPONSE_EVENTS: TypedEvents = {
+  last: bytesOf('response.completed', 'response.incomplete', 'response.failed'),
+  failed: bytesOf('response.failed', 'error'),
+  usageIn: RESPONSE,
+  pictures: false,
+}
+
+/** A session's events that are of a response: the others are for whoever meters the session. */
+export const REALTIME_EVENTS: TypedEvents = {
+  last: bytesOf('response.done'),
+  failed: bytesOf('error'),
+  usageIn: RESPONSE,
+  pictures: false,
+}
+
+export const IMAGE_EVENTS: TypedEvents = {
+  last: bytesOf('image_generation.completed', 'image_edit.completed'),
+  failed: bytesOf('error'),
+  usageIn: null,
+  pictures: true,
+}
+
+export const SPEECH_EVENTS: TypedEvents = {
+  last: bytesOf('speech.audio.done'),
+  failed: bytesOf('error'),
+  usageIn: null,
+  pictures: false,
+}
+
+/**
+ * Streams whose events carry a `type`, as all of OpenAI's newer ones do: responses,
+ * images, speech.
+ */
+export class TypedMeter extends EventMeter {
+  readonly #endpoint: EndpointName
+  readonly #events: TypedEvents
+  #pictures = 0
+  // Of the event being read.
+  #deltaStart = 0
+  #deltaEnd = 0
+  #index = 0
+
+  constructor(endpoint: EndpointName, events: TypedEvents, limits: MeterLimits) {
+    super(limits)
+    this.#endpoint = endpoint
+    this.#events = events
+  }
+
+  reading(): Reading | null {
+    const reading = readUsage(this.#endpoint, this.lastUsage())
+    if (this.#pictures === 0) return reading
+    return {
+      usage: { ...(reading?.usage ?? blankUsage()), images: this.#pictures },
+      suspect: reading?.suspect ?? false,
+    }
+  }
+
+  protected event(event: SseEvent): void {
+    this.terminated ??= false
+    this.#deltaStart = this.#deltaEnd = this.#index = 0
+    if (!this.walk(event)) return
+    const { buf } = event
+    if (this.isOneOf(buf, this.#events.failed)) this.sawError = true
+    if (this.isOneOf(buf, this.#events.last)) this.#last(event)
+    else if (endsWith(buf, this.typeStart, this.typeEnd, DELTA_SUFFIX)) this.#delta(buf)
+    else if (endsWith(buf, this.typeStart, this.typeEnd, PICTURE_SUFFIX)) this.sawContent = true
+  }
+
+  /** The last event says all of it once more, pictures included: that may have been it. */
+  protected override unread(): void {
+    this.terminated = null
+  }
+
+  protected override member(buf: Buffer): void {
+    const { cursor } = this
+    if (cursor.keyIs(DELTA) && cursor.string()) {
+      this.#deltaStart = cursor.valueStart
+      this.#deltaEnd = cursor.valueEnd
+    } else if (cursor.keyIs(OUTPUT_INDEX)) {
+      this.#index = this.index(buf)
+    } else if (cursor.keyIs(ERROR)) {
+      this.errorMember(buf)
+    } else {
+      cursor.skip()
+    }
+  }
+
+  #delta(buf: Buffer): void {
+    this.sawContent = true
+    if (this.isOneOf(buf, OTHER_DELTAS)) return
+    this.textAt(this.#kind(buf), this.#index, true, buf, this.#deltaStart, this.#deltaEnd)
+  }
+
+  #kind(buf: Buffer): TextKind {
+    if (this.isOneOf(buf, CONTENT_TYPES)) return 'content'
+    const start = this.typeStart
+    return equals(buf, start, start + REASONING_PREFIX.length, REASONING_PREFIX) ? 'reasoning' : 'tool'
+  }
+
+  #last({ buf, dataStart, dataEnd }: SseEvent): void {
+    this.terminated = true
+    if (this.#events.pictures) {
+      this.#pictures++
+      this.sawContent = true
+    }
+    const { usageIn } = this.#events
+    this.cursor.reset(buf, dataStart, dataEnd)
+    if (usageIn === null) this.#usageMember(buf)
+    else this.#usageInside(buf, usageIn)
+    this.cover()
+  }
+
+  #usageInside(buf: Buffer, name: Buffer): void {
+    const { cursor } = this
+    if (!cursor.beginObject()) return
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(name) && cursor.isObject()) this.#usageMember(buf)
+      else cursor.skip()
+    }
+  }
+
+  #usageMember(buf: Buffer): void {
+    const { cursor } = this
+    if (!cursor.beginObject()) return
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(USAGE)) this.keepUsage(buf)
+      else if (cursor.keyIs(SERVICE_TIER)) this.keepTier(buf)
+      else cursor.skip()
+    }
+  }
+}
+
+function endsWith(buf: Buffer, start: number, end: number, suffix: Buffer): boolean {
+  return end - start >= suffix.length && equals(buf, end - suffix.length, end, suffix)
+}
+
+function bytesOf(...names: string[]): Buffer[] {
+  return names.map(name => Buffer.from(name))
+}

@@ -1,0 +1,41 @@
+import { scanJson } from './json-scan.ts'
+import type { Field } from './json-scan.ts'
+import { replaceValues } from './splice.ts'
+import type { Edit } from './splice.ts'
+
+/** The last value of each of the names in an object at body[start, end); parsers take the last of two. */
+export function fieldsOf(
+  body: Buffer, names: readonly string[], start = 0, end = body.length,
+): Map<string, Field> {
+  const scanned = scanJson(body.subarray(start, end), names)
+  const found = new Map<string, Field>()
+  if (!scanned.ok) return found
+  for (const [name, fields] of scanned.fields) {
+    const field = fields.at(-1)
+    if (field) found.set(name, { ...field, start: field.start + start, end: field.end + start })
+  }
+  return found
+}
+
+/** Puts a value behind the others of the list. */
+export function appended(body: Buffer, list: Field | undefined, value: unknown): Edit[] {
+  if (list?.type !== 'array') return []
+  const at = list.end - 1
+  const isEmpty = body.toString('utf8', list.start + 1, at).trim() === ''
+  return [{ start: at, end: at, bytes: Buffer.from(`${isEmpty ? '' : ','}${JSON.stringify(value)}`) }]
+}
+
+/**
+ * Takes tokens off a limit; at least one stays. What is no count of tokens stays as
+ * the client wrote it: `-1` and `0` mean something else, and of a number beyond
+ * 2^53, let alone one that reads as infinite, so few tokens take nothing.
+ */
+export function lessened(body: Buffer, limits: readonly (Field | undefined)[], spent: number): Edit[] {
+  if (spent === 0) return []
+  return limits.flatMap(limit => {
+    if (limit?.type !== 'number') return []
+    const count = Math.floor(Number(body.toString('utf8', limit.start, limit.end)))
+    if (!Number.isSafeInteger(count) || count < 1) return []
+    return replaceValues([limit], Buffer.from(String(Math.max(1, count - spent))))
+  })
+}

@@ -1,0 +1,25 @@
+import { CODINGS } from './content-codings.ts'
+
+/** Bytes that a body may unpack to. */
+const MOST_DECODED = 8 * 1024 * 1024
+
+/**
+ * A small body, decompressed at once; null where that is not tried to its end, as
+ * its coding is not known here, or it is beyond reason.
+ *
+ * @param coding lower-case; null = it comes as it is
+ */
+export function decoded(body: Buffer, coding: string | null): Buffer | 'broken' | null {
+  if (coding === null) return body
+  try {
+    return CODINGS.get(coding)?.atOnce(body, { maxOutputLength: MOST_DECODED }) ?? null
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? null : 'broken'
+  }
+}
+
+/** What an upstream says in an error, to be read; where it cannot be decompressed, its bytes as they are. */
+export function legible(body: Buffer, coding: string | null): Buffer {
+  const plain = decoded(body, coding)
+  return plain === null || plain === 'broken' ? body : plain
+}

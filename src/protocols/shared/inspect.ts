@@ -1,0 +1,235 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { BodyKind, Endpoint } from './classified.ts'
+import { MOST_TIMES } from './json-members.ts'
+import { JsonScan } from './json-scan.ts'
+import type { Field, ValidJson } from './json-scan.ts'
+import { mediaType } from './media-type.ts'
+import { scanMultipart } from './multipart.ts'
+import type { ValidForm } from './multipart.ts'
+import type { EndpointName } from './names.ts'
+import { WatchedKeys } from './watched-keys.ts'
+
+/** What the gateway needs to know of a request body. */
+export interface InspectedBody {
+  /** Decompressed: what the fields below point into. */
+  readonly bytes: Buffer
+  /** The body as it came over the wire, where that was compressed; otherwise null. */
+  readonly wire: Buffer | null
+  readonly model: string | null
+  /** Where the model's values stand in `bytes`, as JSON or as plain text. */
+  readonly modelFields: readonly { readonly start: number; readonly end: number }[]
+  readonly stream: boolean
+  /** How many answers a form asks for; null = it does not tell, or the body is none. */
+  readonly count: number | null
+  readonly json: ValidJson | null
+  /** Where a form's first delimiter stands; null = the body is none. */
+  readonly delimiter: ValidForm['delimiter'] | null
+}
+
+/**
+ * Members in which vendors take models beside `model`: whom to ask when that one
+ * fails (OpenRouter's `models`, Anthropic's and LiteLLM's `fallbacks`), and whom a
+ * tool or a plugin asks (Anthropic's advisor, OpenAI's image generation).
+ */
+export const MODEL_LISTS = [
+  'models', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'tools', 'plugins',
+] as const
+
+const WATCHED = new WatchedKeys(
+  [
+    'model', 'agent', ...MODEL_LISTS,
+    'stream', 'stream_options', 'background', 'requests', 'generateContentRequest', 'prompt',
+    // How much is asked for.
+    'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens',
+    'n', 'best_of', 'candidateCount', 'candidate_count', 'generationConfig', 'generation_config',
+  ],
+  // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.
+  ['model'],
+)
+
+/** A model's name is a word, not a text: what is longer is nobody's. */
+const MODEL_LENGTH = 256
+
+/** The boundary of a form has 70 characters at most. */
+const CONTENT_TYPE_LENGTH = 1024
+
+/** How the body of one request is to be read, decided by its endpoint and its content type. */
+export type BodyFormat = 'json' | 'form' | 'opaque'
+
+/** Charsets in which what is ASCII is the same as in UTF-8, which bodies are due in (RFC 8259 section 8.1). */
+const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
+
+/**
+ * @param kind what the endpoint reads
+ * @param contentType the request's, or null
+ * @throws GatewayError wrong_content_type
+ */
+export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
+  if (kind === 'bytes') return 'opaque'
+  const type = mediaType(contentType ?? '')
+  const isJson = type === 'application/json' || type.endsWith('+json')
+  const isForm = type === 'multipart/form-data'
+  if ((isJson || isForm) && contentType?.includes(';')) checkCharset(contentType, isJson ? 'JSON' : 'a form')
+  switch (kind) {
+    case 'json':
+      // Without a content type the bytes themselves decide.
+      if (isJson || type === '') return 'json'
+      throw wrongType('application/json', type)
+    case 'form':
+      if (isForm) return 'form'
+      throw wrongType('multipart/form-data', type)
+    case 'json_or_form':
+      if (isForm) return 'form'
+      if (isJson || type === '') return 'json'
+      throw wrongType('application/json or multipart/form-data', type)
+    default:
+      return isJson ? 'json' : isForm ? 'form' : 'opaque'
+  }
+}
+
+/** Some upstreams decode by what is told: out of UTF-7 they read members or fields that are none here. */
+function checkCharset(contentType: string, what: string): void {
+  // A longer one is nobody's, and would be looked through from each of its charsets on.
+  if (contentType.length > CONTENT_TYPE_LENGTH) {
+    throw new GatewayError('wrong_content_type', `content-type is longer than ${CONTENT_TYPE_LENGTH} characters`)
+  }
+  for (const [, rest = '', value = ''] of contentType.matchAll(/charset([^=;]*)=\s*["']?([^"';,\s]*)/gi)) {
+    if (rest.trim() !== '' || !CHARSETS.has(value.toLowerCase())) {
+      throw new GatewayError('wrong_content_type', `${what} must be in UTF-8; got '${contentType}'`)
+    }
+  }
+}
+
+/** Starts to read a JSON body: give it each piece as it comes. */
+export function jsonInspection(): JsonScan {
+  return new JsonScan(WATCHED)
+}
+
+/**
+ * @param scan has seen all of `bytes`
+ * @throws GatewayError invalid_json, bad model
+ */
+export function inspectJson(
+  scan: JsonScan, bytes: Buffer, wire: Buffer | null, { name, body }: Endpoint,
+): InspectedBody {
+  const json = scan.end()
+  if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
+  if (body !== 'any' && json.root !== 'object') {
+    throw new GatewayError('invalid_json', `the body must be a JSON object, not ${article(json.root)}`)
+  }
+  for (const [member, fields] of json.fields) {
+    if (fields.length <= MOST_TIMES) continue
+    throw new GatewayError('invalid_json', `the body gives '${member}' more than ${MOST_TIMES} times`)
+  }
+  const modelFields = namingFields(json, name)
+  const stream = json.fields.get('stream')?.at(-1)
+  return {
+    bytes,
+    wire,
+    model: jsonModel(bytes, modelFields),
+    modelFields,
+    stream: stream?.type === 'true',
+    count: null,
+    json,
+    delimiter: null,
+  }
+}
+
+/** @throws GatewayError invalid_form, bad model */
+export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | null): InspectedBody {
+  const form = scanMultipart(bytes, contentType, ['model', 'stream', 'n'])
+  if (!form.ok) throw new GatewayError('invalid_form', `the form cannot be read: ${form.message}`)
+  const modelFields = form.fields.get('model') ?? []
+  const names = modelFields.map(field => field.value)
+  return {
+    bytes,
+    wire,
+    model: oneModel(names),
+    modelFields,
+    stream: form.fields.get('stream')?.at(-1)?.value === 'true',
+    count: countOf(form.fields.get('n')?.at(-1)?.value),
+    json: null,
+    delimiter: form.delimiter,
+  }
+}
+
+/** A body that the gateway does not look into. */
+export function opaqueBody(bytes: Buffer): InspectedBody {
+  return {
+    bytes, wire: null, model: null, modelFields: [], stream: false, count: null, json: null, delimiter: null,
+  }
+}
+
+function countOf(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
+}
+
+/** Of an interaction `agent` may name what is asked, in the place of `model`. */
+function namingFields({ fields }: ValidJson, name: EndpointName): readonly Field[] {
+  const models = fields.get('model') ?? []
+  const agents = name === 'interactions' ? fields.get('agent') : undefined
+  if (!agents?.some(isNamed)) return models
+  return models.some(isNamed) ? [...models, ...agents] : agents
+}
+
+function isNamed({ type }: Field): boolean {
+  return type !== 'null'
+}
+
+function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
+  const names: string[] = []
+  for (const field of fields) {
+    if (field.type === 'null') continue
+    if (field.type !== 'string') {
+      throw new GatewayError('model_required', `'model' must be a string, not ${article(field.type)}`, {
+        param: 'model',
+      })
+    }
+    // Six bytes are the most that one character takes when it is escaped.
+    if (field.end - field.start > MODEL_LENGTH * 6) throw tooLong()
+    names.push(JSON.parse(bytes.toString('utf8', field.start, field.end)) as string)
+  }
+  return oneModel(names)
+}
+
+/**
+ * The model that is named by all of them, or null. Where a name is given twice, two parsers can read two
+ * different ones: then nobody knows which is allowed.
+ *
+ * @throws GatewayError model_ambiguous; model_not_found where the name is too long
+ */
+export function oneModel(names: readonly string[]): string | null {
+  const name = names[0]
+  if (names.some(other => other !== name)) {
+    throw new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
+      param: 'model',
+    })
+  }
+  return name === undefined || name === '' ? null : modelName(name)
+}
+
+/**
+ * The name of a model, wherever it was found.
+ *
+ * @throws GatewayError model_not_found where it is longer than any that there is
+ */
+export function modelName(name: string): string {
+  if (name.length > MODEL_LENGTH) throw tooLong()
+  return name
+}
+
+function tooLong(): GatewayError {
+  return new GatewayError('model_not_found', `'model' is longer than ${MODEL_LENGTH} characters`, {
+    param: 'model',
+  })
+}
+
+function wrongType(due: string, got: string): GatewayError {
+  const is = got === '' ? 'none was sent' : `got '${got}'`
+  return new GatewayError('wrong_content_type', `content-type must be ${due}; ${is}`)
+}
+
+function article(type: string): string {
+  if (type === 'true' || type === 'false' || type === 'null') return type
+  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
+}

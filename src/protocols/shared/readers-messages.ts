@@ -1,0 +1,100 @@
+import type { Figures, JsonObject } from './usage-figures.ts'
+import { rest } from './usage-figures.ts'
+import { blankUsage } from './usage.ts'
+import type { Usage } from './usage.ts'
+
+/** The models that made an answer, where it was not only the one that was asked. */
+export interface Makers {
+  /** Which served it in the place of that one; null = none did. */
+  readonly server: string | null
+  /** What further ones used, beside the figures at the top. */
+  readonly others: readonly ByModel[]
+}
+
+interface ByModel {
+  /** null = nobody knows which. */
+  readonly model: string | null
+  readonly usage: Usage
+}
+
+/**
+ * The messages protocol: input_tokens excludes what was read from and written to
+ * the cache. Where the writes are not split by lifetime they count as 5m. What
+ * the vendor used to compact the context stands beside the figures at the top.
+ *
+ * Source: Anthropic's SDK, "BetaIterationsUsage".
+ */
+export function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
+  let sum = readMessage(usage, f, final)
+  for (const iteration of f.array(usage.iterations)) {
+    const one = f.object(iteration)
+    if (one.type === 'compaction') sum = withCompaction(sum, readMessage(one, f, true))
+  }
+  return sum
+}
+
+function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
+  const fresh = f.needed(usage.input_tokens)
+  const cachedInputTokens = f.count(usage.cache_read_input_tokens)
+  const split = f.object(usage.cache_creation)
+  let short = f.count(split.ephemeral_5m_input_tokens)
+  let long = f.count(split.ephemeral_1h_input_tokens)
+  const splitSum = short === null && long === null ? null : (short ?? 0) + (long ?? 0)
+  const written = f.count(usage.cache_creation_input_tokens) ?? splitSum
+  if (splitSum !== null && written !== null && splitSum > written) {
+    f.suspect = true
+    long = null
+  }
+  short = rest(written, long)
+  // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
+  const inputTokens = f.suspect || fresh === null ? null : fresh + (cachedInputTokens ?? 0) + (written ?? 0)
+  const outputTokens = final ? f.needed(usage.output_tokens) : f.count(usage.output_tokens)
+  return {
+    ...blankUsage(),
+    inputTokens,
+    cachedInputTokens,
+    cacheWrite5mTokens: short,
+    cacheWrite1hTokens: long,
+    outputTokens,
+    reasoningTokens: f.part(f.object(usage.output_tokens_details).thinking_tokens, outputTokens),
+  }
+}
+
+/** A total is known if both addends are; a part that is absent is 0. */
+function withCompaction(message: Usage, compaction: Usage): Usage {
+  const total = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b)
+  const part = (a: number | null, b: number | null) => (a === null ? b : a + (b ?? 0))
+  return {
+    ...message,
+    inputTokens: total(message.inputTokens, compaction.inputTokens),
+    cachedInputTokens: part(message.cachedInputTokens, compaction.cachedInputTokens),
+    cacheWrite5mTokens: part(message.cacheWrite5mTokens, compaction.cacheWrite5mTokens),
+    cacheWrite1hTokens: part(message.cacheWrite1hTokens, compaction.cacheWrite1hTokens),
+    outputTokens: total(message.outputTokens, compaction.outputTokens),
+    reasoningTokens: part(message.reasoningTokens, compaction.reasoningTokens),
+  }
+}
+
+/**
+ * An advisor is asked by the model that answers. A fallback serves in the place of one
+ * that declined: at the top stands what it used itself, and what was declined costs
+ * nothing unless text of it had come.
+ *
+ * Source: Anthropic's SDK, "BetaIterationsUsage", and documentation, "Refusals and fallback".
+ *
+ * @returns null where there is neither
+ */
+export function readMakers(usage: JsonObject, f: Figures): Makers | null {
+  const iterations = f.array(usage.iterations).map(iteration => f.object(iteration))
+  const served = iterations.findLast(({ type }) => type === 'fallback_message')
+  const server = served ? modelIn(served) : null
+  const isDeclined = (one: JsonObject) =>
+    one.type === 'message' && modelIn(one) !== server && one.output_tokens !== 0
+  const others = iterations.filter(one => one.type === 'advisor_message' || (server !== null && isDeclined(one)))
+  if (server === null && others.length === 0) return null
+  return { server, others: others.map(one => ({ model: modelIn(one), usage: readMessage(one, f, true) })) }
+}
+
+function modelIn({ model }: JsonObject): string | null {
+  return typeof model === 'string' ? model : null
+}

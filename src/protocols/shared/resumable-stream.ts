@@ -1,0 +1,238 @@
+import { tokensOfBytes } from './request-estimate.ts'
+import { SseReader, dataOf } from './sse.ts'
+import type { SseEvent } from './sse.ts'
+import type { Usage } from './usage.ts'
+import type { Edit } from './splice.ts'
+import { Leading } from './prefix-stripper.ts'
+
+/** A JSON object, of which nothing is known yet. */
+export type Json = Record<string, unknown>
+
+/** What can be done for a client whose stream broke. */
+export type Standing =
+  /** Another upstream can be asked for the rest. */
+  | { readonly can: 'continue' }
+  /** All was said, and only the protocol's end is missing: these bytes. */
+  | { readonly can: 'finish'; readonly rest: Buffer }
+  /** Nothing, for the reason given. */
+  | { readonly can: 'nothing'; readonly reason: string }
+
+/** What the answers before the one that is joined have used, reported or counted. */
+export type Before = Readonly<Pick<
+  Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens'
+>>
+
+/** Turns the events of an answer that goes on where another broke into events for the same client. */
+export interface Joiner {
+  /** @param events whole events, none of them an error */
+  push(events: Buffer): Buffer
+  /** No more will come: what the last event was, if it lacked its blank line. */
+  end(): Buffer
+}
+
+/** What a protocol has to know to be continued; one for each request. */
+export interface Dialect {
+  /**
+   * Takes in an event that the client got.
+   * @returns why the answer cannot be continued from here on; null = it can
+   */
+  read(value: Json): string | null
+  /** Everything was said, whether or not the protocol's end was. */
+  readonly finished: boolean
+  /** Would everything be said, and nothing missing, with this event? */
+  completes(value: Json): boolean
+  /** What the client asked for behind all that is said, and has not got; null = nothing. */
+  readonly missing: string | null
+  /** The end of the protocol that is missing once all was said; empty where it has none. */
+  readonly ending: string
+  /** Edits to the client's body by which an upstream goes on behind the text. @param spent tokens of it */
+  edits(body: Buffer, text: string, spent: number): Edit[]
+  /**
+   * Begins to translate another answer.
+   *
+   * @param before asked for when the client is to be told of the usage
+   */
+  joined(before: () => Before): JoinedEvents
+}
+
+export interface JoinedEvents {
+  /**
+   * @param text takes off what the client has already of a text
+   * @returns the events that the client gets for this one
+   */
+  translate(value: Json, text: (part: string) => string): Json[]
+  /** How an event is written. */
+  render(value: Json): string
+}
+
+/** Characters that are kept; of a longer answer nobody would read the rest twice. */
+const MOST_TEXT = 1024 * 1024
+const DONE = '[DONE]'
+
+/**
+ * One streamed answer that another upstream could go on with: it watches what the
+ * client gets, and knows how to ask for the rest and how to join it.
+ */
+export class Resumption {
+  readonly #dialect: Dialect
+  readonly #textOf: (value: Json) => string
+  readonly #reader = new SseReader(event => this.#watch(event))
+  #text = ''
+  #done = false
+  #obstacle: string | null = null
+
+  /** @param textOf the text that an event adds to the answer */
+  constructor(dialect: Dialect, textOf: (value: Json) => string) {
+    this.#dialect = dialect
+    this.#textOf = textOf
+  }
+
+  /** These bytes went to the client: whole events, as an upstream sent them. */
+  sent(events: Buffer): void {
+    this.#reader.push(events)
+    this.#reader.settle()
+  }
+
+  /** Is what an event says, which the client has not got, the last that it has to get? */
+  saysLast(data: string): boolean {
+    const value = jsonObject(data)
+    return value !== null && this.#dialect.completes(value)
+  }
+
+  get standing(): Standing {
+    const { finished, missing, ending } = this.#dialect
+    if (finished && this.#done) return { can: 'finish', rest: Buffer.alloc(0) }
+    if (finished && missing !== null) return { can: 'nothing', reason: `${missing} is missing` }
+    if (finished) return { can: 'finish', rest: Buffer.from(ending) }
+    return this.#obstacle === null ? { can: 'continue' } : { can: 'nothing', reason: this.#obstacle }
+  }
+
+  /**
+   * Edits to the client's body that ask another upstream for the rest: the text so
+   * far stands in it as the last message of the assistant, and the tokens that it
+   * took are taken off the limit that the client set. Its trailing white space is
+   * left out, because Anthropic refuses it.
+   */
+  edits(body: Buffer): Edit[] {
+    const text = this.#text.trimEnd()
+    return this.#dialect.edits(body, text, tokensOfBytes(Buffer.byteLength(text)))
+  }
+
+  /**
+   * Another answer begins, which goes on where the client's stream stands.
+   *
+   * @param before asked for when the client is to be told of the usage
+   */
+  join(before: () => Before): Joiner {
+    const joined = this.#dialect.joined(before)
+    const leading = new Leading(this.#text.slice(this.#text.trimEnd().length))
+    let out: string[] = []
+    const reader = new SseReader(event => {
+      const data = dataOf(event)
+      if (data === DONE) {
+        if (!this.#done) out.push(`data: ${DONE}\n\n`)
+        this.#done = true
+        return
+      }
+      const value = jsonObject(data)
+      if (value === null) return
+      for (const each of joined.translate(value, part => leading.strip(part))) {
+        this.#take(each)
+        out.push(joined.render(each))
+      }
+    })
+    const joinedSoFar = (): Buffer => {
+      const bytes = Buffer.from(out.join(''))
+      out = []
+      return bytes
+    }
+    return {
+      push: events => {
+        reader.push(events)
+        reader.settle()
+        return joinedSoFar()
+      },
+      end: () => {
+        reader.end()
+        return joinedSoFar()
+      },
+    }
+  }
+
+  #watch(event: SseEvent): void {
+    if (event.oversize) {
+      this.#obstacle ??= 'an event was too large to look into'
+      return
+    }
+    const data = dataOf(event)
+    if (data === DONE) {
+      this.#done = true
+      return
+    }
+    const value = jsonObject(data)
+    if (value !== null) this.#take(value)
+    else if (data !== '') this.#obstacle ??= 'an event was no JSON object'
+  }
+
+  #take(value: Json): void {
+    // Also behind an obstacle: all may have been said in spite of it.
+    const obstacle = this.#dialect.read(value)
+    this.#obstacle ??= obstacle
+    if (this.#obstacle !== null) {
+      this.#text = ''
+      return
+    }
+    this.#text += this.#textOf(value)
+    if (this.#text.length > MOST_TEXT) this.#obstacle = 'the answer is too long'
+  }
+}
+
+/** The JSON object that the text is; null where it is none. */
+export function jsonObject(data: string): Json | null {
+  try {
+    const value: unknown = JSON.parse(data)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** Is it a JSON object: not null, not an array? */
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The member of that name if it is an object, or an empty one. */
+export function objectIn(value: Json, name: string): Json {
+  const member = value[name]
+  return isObject(member) ? member : {}
+}
+
+/** The member of that name if it is a list, as far as its elements are objects. */
+export function objectsIn(value: Json, name: string): Json[] {
+  const member = value[name]
+  return Array.isArray(member) ? member.filter(isObject) : []
+}
+
+/** Neither absent nor null, false, zero nor empty. */
+export function says(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0
+  return Boolean(value)
+}
+
+type Counts = Readonly<Record<string, number | null>>
+
+/**
+ * The usage with the counts of what came before added.
+ *
+ * @param counts added where it has them
+ * @param also added, and told where it tells nothing of them
+ */
+export function withBefore(usage: Json, counts: Counts, also: Counts = {}): Json {
+  const sum: Json = { ...usage }
+  for (const name of Object.keys(also)) sum[name] ??= 0
+  for (const [name, more] of Object.entries({ ...counts, ...also })) {
+    if (typeof sum[name] === 'number') sum[name] = (sum[name] as number) + (more ?? 0)
+  }
+  return sum
+}

@@ -1,0 +1,315 @@
+import { GrowingBytes } from './growing-bytes.ts'
+import { Room } from '../../base/memory-reservation.ts'
+import type { TakeRoom } from '../../base/memory-reservation.ts'
+
+/**
+ * One unit of a streamed answer. The reader reuses the object and its buffer: it
+ * holds good during the callback alone. `start` and `end` count the bytes of the
+ * whole stream, from 0, and what lies between is the event with all that belongs
+ * to it, so that a relay can leave it out.
+ */
+export interface StreamEvent {
+  /** The data is buf[dataStart, dataEnd). */
+  buf: Buffer
+  dataStart: number
+  dataEnd: number
+  start: number
+  end: number
+  /** False when the stream ended before the event did. */
+  terminated: boolean
+  /** It was longer than the reader keeps: its data was passed over and is empty here. */
+  oversize: boolean
+}
+
+export interface SseEvent extends StreamEvent {
+  /** The event's name is buf[nameStart, nameEnd); empty when none was given. */
+  nameStart: number
+  nameEnd: number
+}
+
+/** What an event says, without white space round it. */
+export function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
+  return buf.toString('utf8', dataStart, dataEnd).trim()
+}
+
+/** What the last event of a stream lacks of its blank line: without it clients drop the event. */
+export function missingLineEnds(event: Buffer): Buffer {
+  const lineEnd = event.includes('\r\n') ? '\r\n' : event.includes('\r') ? '\r' : '\n'
+  const ends = lineEnd + lineEnd
+  const tail = event.toString('latin1', Math.max(0, event.length - ends.length))
+  let has = ends.length
+  while (!tail.endsWith(ends.slice(0, has))) has--
+  return Buffer.from(ends.slice(has))
+}
+
+/** How much a reader keeps of what is not whole yet. */
+export interface ReaderLimits {
+  readonly maxEvent?: number | undefined
+  readonly room?: TakeRoom | undefined
+}
+
+/** Bytes of the longest event that a reader keeps, unless it is told otherwise. */
+export const MAX_EVENT = 16 * 1024 * 1024
+
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const SPACE = 0x20
+const DATA = Buffer.from('data')
+const EVENT = Buffer.from('event')
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+const LINE_FEED = Buffer.from('\n')
+const NO_BYTES = Buffer.alloc(0)
+
+/**
+ * Reads Server-Sent Events out of a stream that comes in chunks, cut anywhere
+ * (HTML standard, "Interpreting an event stream"): lines end in LF, CRLF or CR, a
+ * blank line ends an event, and several data lines are joined by LF. Blocks
+ * without a data line are no events. Other than a browser it also reports the
+ * event that the end of the stream cuts off, marked so.
+ *
+ * An event that lies inside one chunk is reported in place, with neither a copy
+ * nor a string. Of one that spans chunks, the bytes so far are kept up to the
+ * limit, as far as there is room; an event beyond it is reported as `oversize`,
+ * whatever it holds.
+ */
+export class SseReader {
+  readonly #onEvent: (event: SseEvent) => void
+  readonly #maxEvent: number
+  readonly #room: Room
+  readonly #event: SseEvent = {
+    buf: NO_BYTES, dataStart: 0, dataEnd: 0, nameStart: 0, nameEnd: 0,
+    start: 0, end: 0, terminated: true, oversize: false
+  }
+
+  // All offsets kept between chunks are absolute.
+  /** Of the next chunk's first byte. */
+  #offset = 0
+  #blockStart = 0
+  #lineStart = 0
+  /** How much of a byte order mark the stream has begun with; -1 once that is settled. */
+  #markBytes = 0
+  /** The last byte was a CR: an LF that follows belongs to it. */
+  #afterCR = false
+  /** The block has ended with that CR, and waits for its LF. */
+  #ended = false
+
+  /** The unfinished block's bytes, from blockStart, when it did not begin in this chunk. */
+  readonly #held = new GrowingBytes()
+  #holding = false
+  #oversize = false
+  #dataLines = 0
+  #dataStart = 0
+  #dataEnd = 0
+  #nameStart = 0
+  #nameEnd = 0
+  /** The data once it has more than one line. */
+  readonly #joined = new GrowingBytes()
+
+  /**
+   * @param onEvent Called synchronously out of push and end. Must not throw, nor call the reader.
+   * @param options maxEvent: bytes of the longest event that is kept; room: without it there always is some.
+   */
+  constructor(onEvent: (event: SseEvent) => void, options: ReaderLimits = {}) {
+    this.#onEvent = onEvent
+    this.#maxEvent = options.maxEvent ?? MAX_EVENT
+    this.#room = new Room(options.room)
+  }
+
+  /**
+   * Where the block begins that has not ended yet, in bytes of the stream: all
+   * before it is settled, and a relay that may want to leave out the next event
+   * has to hold back what comes after.
+   */
+  get blockStart(): number {
+    return this.#blockStart
+  }
+
+  /** Reads the next chunk; it may be reused afterwards. */
+  push(chunk: Buffer): void {
+    if (this.#markBytes === -1) return this.#read(chunk)
+    let i = 0
+    while (i < chunk.length && chunk[i] === BYTE_ORDER_MARK[this.#markBytes]) {
+      i++
+      if (++this.#markBytes < BYTE_ORDER_MARK.length) continue
+      this.#markBytes = -1
+      this.#offset = this.#blockStart = this.#lineStart = BYTE_ORDER_MARK.length
+      this.#nameStart = this.#nameEnd = BYTE_ORDER_MARK.length
+      return this.#read(chunk.subarray(i))
+    }
+    if (i === chunk.length) return
+    const earlier = BYTE_ORDER_MARK.subarray(0, this.#markBytes - i)
+    this.#markBytes = -1
+    this.#read(earlier)
+    this.#read(chunk)
+  }
+
+  /** Takes what has come for whole events: the last one does not wait for the LF that could follow its CR. */
+  settle(): void {
+    if (!this.#ended) return
+    this.#afterCR = false
+    this.#endBlock(this.#held.bytes, this.#blockStart, this.#offset, true)
+  }
+
+  /** Ends the stream, and reports the event that it cuts off, if any. To be called once. */
+  end(): void {
+    this.settle()
+    if (this.#blockStart === this.#offset) return
+    if (this.#lineStart < this.#offset) this.#readLine(this.#held.bytes, this.#blockStart, this.#offset)
+    this.#endBlock(this.#held.bytes, this.#blockStart, this.#offset, false)
+  }
+
+  #read(chunk: Buffer): void {
+    const length = chunk.length
+    if (length === 0) return
+    const base = this.#offset
+    this.#offset = base + length
+    let at = this.#afterCR ? this.#resume(chunk, base) : 0
+
+    // Where the next line ends are; `length` when there are no more in this chunk.
+    let lf = -1
+    let cr = -1
+    while (at < length) {
+      if (lf < at) lf = chunk[at] === LF ? at : indexOf(chunk, LF, at)
+      if (cr < at) cr = indexOf(chunk, CR, at)
+      const lineEnd = lf < cr ? lf : cr
+      if (lineEnd === length) break
+      let next = lineEnd + 1
+      if (lineEnd === cr) {
+        if (next === length) this.#afterCR = true
+        else if (chunk[next] === LF) next++
+      }
+      if (this.#holding) this.#hold(chunk, at, next)
+      const blank = base + lineEnd === this.#lineStart
+      if (blank && this.#afterCR) {
+        this.#ended = true
+      } else if (blank) {
+        if (this.#holding) this.#endBlock(this.#held.bytes, this.#blockStart, base + next, true)
+        else this.#endBlock(chunk, base, base + next, true)
+      } else if (this.#holding) {
+        this.#readLine(this.#held.bytes, this.#blockStart, base + lineEnd)
+      } else {
+        this.#readLine(chunk, base, base + lineEnd)
+      }
+      this.#lineStart = base + next
+      at = next
+    }
+
+    if (this.#holding) {
+      this.#hold(chunk, at, length)
+    } else if (this.#blockStart < base + length) {
+      this.#holding = true
+      this.#hold(chunk, this.#blockStart - base, length)
+    }
+  }
+
+  /** Goes on after a CR at the end of the chunk before. Returns where in the chunk. */
+  #resume(chunk: Buffer, base: number): number {
+    this.#afterCR = false
+    const at = chunk[0] === LF ? 1 : 0
+    this.#lineStart += at
+    if (this.#holding) this.#hold(chunk, 0, at)
+    if (this.#ended) this.#endBlock(this.#held.bytes, this.#blockStart, base + at, true)
+    return at
+  }
+
+  #hold(chunk: Buffer, from: number, to: number): void {
+    if (this.#oversize) return
+    const length = this.#held.length + to - from
+    if (length > this.#maxEvent || !this.#room.hold(length + this.#joined.length)) this.drop()
+    else this.#held.append(chunk, from, to)
+  }
+
+  /** Gives up what is kept of the event that is under way. */
+  drop(): void {
+    this.#oversize = true
+    this.#held.clear()
+    this.#joined.clear()
+    this.#room.hold(0)
+  }
+
+  /** Takes in the line from lineStart to before `end`. `buf` begins at the absolute offset `base`. */
+  #readLine(buf: Buffer, base: number, end: number): void {
+    if (end - this.#blockStart > this.#maxEvent) this.drop()
+    if (this.#oversize) return
+    const from = this.#lineStart - base
+    const to = end - base
+    if (isField(buf, from, to, DATA)) {
+      this.#addData(buf, base, valueStart(buf, from + DATA.length, to), to)
+    } else if (isField(buf, from, to, EVENT)) {
+      this.#nameStart = base + valueStart(buf, from + EVENT.length, to)
+      this.#nameEnd = end
+    }
+  }
+
+  #addData(buf: Buffer, base: number, from: number, to: number): void {
+    this.#dataLines++
+    if (this.#dataLines === 1) {
+      this.#dataStart = base + from
+      this.#dataEnd = base + to
+      return
+    }
+    if (this.#dataLines === 2) this.#joined.append(buf, this.#dataStart - base, this.#dataEnd - base)
+    this.#joined.append(LINE_FEED, 0, 1)
+    this.#joined.append(buf, from, to)
+  }
+
+  /** The block ends before `end`. `buf` begins at the absolute offset `base` and holds all of it. */
+  #endBlock(buf: Buffer, base: number, end: number, terminated: boolean): void {
+    const event = this.#event
+    const lines = this.#dataLines
+    event.start = this.#blockStart
+    event.end = end
+    event.terminated = terminated
+    event.oversize = this.#oversize || end - event.start > this.#maxEvent
+    if (event.oversize) {
+      event.buf = NO_BYTES
+      event.dataStart = event.dataEnd = event.nameStart = event.nameEnd = 0
+    } else if (lines === 1) {
+      event.buf = buf
+      event.dataStart = this.#dataStart - base
+      event.dataEnd = this.#dataEnd - base
+      event.nameStart = this.#nameStart - base
+      event.nameEnd = this.#nameEnd - base
+    } else if (lines > 1) {
+      event.dataStart = 0
+      event.dataEnd = event.nameStart = this.#joined.length
+      this.#joined.append(buf, this.#nameStart - base, this.#nameEnd - base)
+      event.nameEnd = this.#joined.length
+      event.buf = this.#joined.bytes
+    }
+
+    this.#blockStart = this.#lineStart = end
+    this.#nameStart = this.#nameEnd = end
+    this.#ended = this.#holding = this.#oversize = false
+    this.#dataLines = 0
+    this.#held.clear()
+    this.#joined.clear()
+    this.#room.hold(0)
+    if (event.oversize || lines > 0) {
+      this.#onEvent(event)
+      event.buf = NO_BYTES
+    }
+  }
+}
+
+function indexOf(chunk: Buffer, byte: number, from: number): number {
+  const at = chunk.indexOf(byte, from)
+  return at === -1 ? chunk.length : at
+}
+
+/** The line in [from, to) is of the field `name`. */
+function isField(buf: Buffer, from: number, to: number, name: Buffer): boolean {
+  const end = from + name.length
+  if (end > to || (end < to && buf[end] !== COLON)) return false
+  for (let i = 0; i < name.length; i++) {
+    if (buf[from + i] !== name[i]) return false
+  }
+  return true
+}
+
+/** Where the value begins on a line whose field name ends before `at`: after the colon and one space. */
+function valueStart(buf: Buffer, at: number, to: number): number {
+  if (at === to) return to
+  return at + 1 < to && buf[at + 1] === SPACE ? at + 2 : at + 1
+}

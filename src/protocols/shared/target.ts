@@ -1,0 +1,86 @@
+import { GatewayError } from '../../base/errors.ts'
+import { takeKey } from './query.ts'
+import type { QueryKey } from './query.ts'
+
+/** A request target, normalised: the same strings are routed and forwarded. */
+export interface RequestTarget extends QueryKey {
+  /** Starts with one slash; no dot segments, no doubled slashes, no needless escapes, no fragment. */
+  readonly path: string
+  /** With its question mark, or empty; without the gateway's own key. */
+  readonly query: string
+}
+
+const ABSOLUTE_FORM = /^https?:\/\/(?:[\w.~%-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?]|$)/i
+// What a path may hold (RFC 3986 pchar, and the few that clients send unescaped all the same).
+const SAFE_PATH = /^\/[\w\-.~!$&'()*+,;=:@/%|^"{}[\]`<>]*$/
+const BAD_ESCAPE = /%(?![0-9a-f]{2})/i
+const ESCAPE = /%([0-9a-f]{2})/gi
+// An escape of one of these is another spelling of the same path (RFC 3986 section 6.2.2.2).
+const UNRESERVED = /[\w\-.~]/
+const MAYBE_TRICK = /%|\/\.|\/\//
+
+/**
+ * Reads origin-form and absolute-form (RFC 9112 section 3.2). The authority of
+ * the absolute form is not looked at: this server answers for any.
+ *
+ * @throws GatewayError bad_request_target for anything that two parsers could
+ *   read as two different paths: dot segments however escaped, backslashes,
+ *   control characters, malformed escapes.
+ */
+export function parseTarget(raw: string): RequestTarget {
+  let target = raw
+  if (target.charCodeAt(0) !== 0x2f) {
+    const authority = ABSOLUTE_FORM.exec(target)
+    if (!authority) throw bad('the request target must be a path such as /v1/models')
+    target = target.slice(authority[0].length)
+    if (target.charCodeAt(0) !== 0x2f) target = `/${target}`
+  }
+  const hash = target.indexOf('#')
+  if (hash !== -1) throw bad('the request target must not have a fragment')
+  const mark = target.indexOf('?')
+  const path = normalisePath(mark === -1 ? target : target.slice(0, mark))
+  if (mark === -1) return { path, query: '', queryKey: null, isGoogles: false }
+  return { path, ...checkedQuery(target.slice(mark)) }
+}
+
+function normalisePath(raw: string): string {
+  if (!SAFE_PATH.test(raw)) throw bad('the path holds a character that must be percent-encoded')
+  if (!MAYBE_TRICK.test(raw)) return raw
+  const path = raw.replace(/\/{2,}/g, '/')
+  if (BAD_ESCAPE.test(path)) throw bad('the path holds a malformed percent-escape')
+  let decoded: string
+  try {
+    decoded = decodeURIComponent(path)
+  } catch {
+    throw bad('the path holds percent-escapes that are not UTF-8')
+  }
+  for (let i = 0; i < decoded.length; i++) {
+    const code = decoded.charCodeAt(i)
+    if (code < 0x20 || code === 0x7f || code === 0x5c) {
+      throw bad('the path holds an escaped control character or backslash')
+    }
+  }
+  for (const segment of decoded.split('/')) {
+    if (segment === '.' || segment === '..') throw bad("the path must not hold '.' or '..' segments")
+  }
+  return path.replace(ESCAPE, (escape, hex: string) => {
+    const character = String.fromCharCode(Number.parseInt(hex, 16))
+    return UNRESERVED.test(character) ? character : escape
+  })
+}
+
+/** The client's query, without its key. */
+function checkedQuery(query: string): ReturnType<typeof takeKey> {
+  for (let i = 0; i < query.length; i++) {
+    const code = query.charCodeAt(i)
+    // Above 0xff it is no byte that was sent.
+    if (code <= 0x20 || code === 0x7f || code > 0xff) {
+      throw bad('the query holds a character that must be percent-encoded')
+    }
+  }
+  return takeKey(query)
+}
+
+function bad(message: string): GatewayError {
+  return new GatewayError('bad_request_target', message)
+}

@@ -1,0 +1,37 @@
+import { GatewayError, overloaded } from '../base/errors.ts'
+
+const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+
+/** The process, or the machine, has no descriptor left for a connection. */
+const SHORTAGES = new Set(['EMFILE', 'ENFILE'])
+
+/** OpenSSL's words for a certificate whose root is not known here. Node's advice with them is for its own users. */
+const UNKNOWN_ROOT = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+/** Why no answer began: the error of a connection, of undici or of node, as a row of the table. */
+export function unanswered(cause: Error & { code?: string }, connected: boolean): GatewayError {
+  if (SHORTAGES.has(cause.code ?? '')) {
+    return overloaded('the gateway has no file descriptor left for a connection (ulimit -n)', cause)
+  }
+  if (UNKNOWN_ROOT.has(cause.code ?? '')) {
+    const message = 'the upstream shows a certificate whose root is not trusted; its ca: can name the root'
+    return new GatewayError('upstream_unreachable', message, { cause })
+  }
+  if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
+  if (isMalformed(cause)) {
+    return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause })
+  }
+  return new GatewayError('upstream_reset', 'the upstream closed the connection without an answer', { cause })
+}
+
+/** Did the peer speak, but no HTTP that can be understood? */
+function isMalformed(error: Error & { code?: string }): boolean {
+  if (MALFORMED.has(error.code ?? '') || error.name === 'HTTPParserError') return true
+  // Node's own parser, which reads the answers to handshakes.
+  if (error.code?.startsWith('HPE_')) return true
+  // An upgrade that nobody asked for: undici has no code of its own for it.
+  return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')
+}

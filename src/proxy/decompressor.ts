@@ -1,0 +1,93 @@
+import type { Transform } from 'node:stream'
+import { GatewayError, asGatewayError } from '../base/errors.ts'
+import { CODINGS } from '../protocols/shared/content-codings.ts'
+import type { Coding } from '../protocols/shared/content-codings.ts'
+import type { AnswerHead } from './response-head.ts'
+import type { RawHeaders } from './headers.ts'
+import { isNamed } from './headers.ts'
+
+/** Who gets what is unpacked. */
+export interface UnpackerHost {
+  /** @returns false when no more should come until the flow is resumed */
+  onPiece(piece: Buffer): boolean
+  /** All that could be unpacked came. @param error what broke the answer; null = it ended as it should */
+  onOver(error: GatewayError | null): void
+  /** More can be taken in after `push` had said false. */
+  onDrain(): void
+}
+
+/** Undoes the content coding of an answer while it comes, off the event loop. */
+export class Unpacker {
+  readonly #host: UnpackerHost
+  readonly #decoder: Transform
+  #cause: GatewayError | null = null
+  #isOver = false
+
+  constructor(coding: Coding, host: UnpackerHost) {
+    this.#host = host
+    // What was cut is read as far as it goes: the protocol's own end tells whether all came.
+    this.#decoder = coding.stream({ finishFlush: coding.ofCut })
+      .on('data', (piece: Buffer) => this.#pass(piece))
+      .on('drain', () => host.onDrain())
+      .on('end', () => this.#finish(this.#cause))
+      .on('error', cause => this.#finish(
+        new GatewayError('upstream_invalid', "the upstream's answer is not compressed as it says", { cause }),
+      ))
+  }
+
+  /** @returns false when no more should come until `onDrain` */
+  push(packed: Buffer): boolean {
+    return this.#decoder.writableEnded || this.#decoder.write(packed)
+  }
+
+  /** No more will come. @param error what broke the answer; null = it ended as it should */
+  end(error: GatewayError | null): void {
+    if (this.#decoder.writableEnded) return
+    this.#cause = error
+    this.#decoder.end()
+  }
+
+  /** Lets it go on after `onPiece` had said false. */
+  resume(): void {
+    this.#decoder.resume()
+  }
+
+  /** Nobody wants more of it. */
+  destroy(): void {
+    this.#isOver = true
+    this.#decoder.destroy()
+  }
+
+  #pass(piece: Buffer): void {
+    if (this.#isOver) return
+    try {
+      if (!this.#host.onPiece(piece)) this.#decoder.pause()
+    } catch (thrown) {
+      this.#finish(asGatewayError(thrown))
+    }
+  }
+
+  #finish(error: GatewayError | null): void {
+    if (this.#isOver) return
+    this.destroy()
+    this.#host.onOver(error)
+  }
+}
+
+/** How an answer is unpacked; null = it cannot be, or need not. */
+export function codingOf({ status, coding }: AnswerHead): Coding | null {
+  return status === 200 && coding !== null ? CODINGS.get(coding) ?? null : null
+}
+
+/** The headers of an answer that was unpacked. */
+export function unpackedHeaders(headers: RawHeaders): string[] {
+  const out: string[] = []
+  for (let n = 0; n < headers.length; n += 2) {
+    const name = headers[n] as string
+    if (!PACKED.some(lower => isNamed(name, lower))) out.push(name, headers[n + 1] as string)
+  }
+  return out
+}
+
+/** They tell of the bytes that came. */
+const PACKED = ['content-encoding', 'content-length']

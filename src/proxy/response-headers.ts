@@ -1,0 +1,44 @@
+import { GatewayError } from '../base/errors.ts'
+import { headerValue } from './headers.ts'
+import type { RawHeaders } from './headers.ts'
+import type { Controller } from './transport.ts'
+
+/** The headers of an answer, flat, and what the connection speaks that brought them: `1.1`, `2.0`. */
+export interface Received {
+  readonly headers: RawHeaders
+  readonly httpVersion: string
+}
+
+/**
+ * Reads headers as undici gives them.
+ *
+ * @throws GatewayError upstream_invalid where they tell of a transfer coding that nobody has asked for
+ */
+export function received(raw: Controller['rawHeaders']): Received {
+  if (raw && !Array.isArray(raw)) return { headers: flatten(raw), httpVersion: '2.0' }
+  const headers = decode(raw ?? [])
+  refuseUnaskedCoding(headers)
+  return { headers, httpVersion: '1.1' }
+}
+
+/** Requests have no TE: what is compressed below its chunks would reach the client as if it were plain. */
+function refuseUnaskedCoding(headers: RawHeaders): void {
+  const coding = headerValue(headers, 'transfer-encoding')
+  if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return
+  throw new GatewayError('upstream_invalid', `the upstream used the transfer coding '${coding}', unasked`)
+}
+
+function decode(raw: readonly (Buffer | string)[]): string[] {
+  // Latin-1 keeps every byte of a value (RFC 9110 section 5.5).
+  return raw.map(part => (typeof part === 'string' ? part : part.toString('latin1')))
+}
+
+/** HTTP/2 headers come as an object. */
+function flatten(headers: Record<string, string | string[] | undefined>): string[] {
+  const flat: string[] = []
+  for (const [name, value] of Object.entries(headers)) {
+    if (Array.isArray(value)) for (const each of value) flat.push(name, each)
+    else if (value !== undefined) flat.push(name, value)
+  }
+  return flat
+}

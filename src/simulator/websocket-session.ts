@@ -1,0 +1,117 @@
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
+import type { Script } from './simulated-response.ts'
+import { BehaviourError, type Behaviour } from './behaviour.ts'
+import { record, type Json } from './json.ts'
+import { play } from './play.ts'
+import { resetSocket, type Stage } from './event-sink.ts'
+import { behaviourOf, type Surroundings } from './simulator-context.ts'
+
+/** A protocol over a WebSocket: what it says on its own, and in reply. */
+export interface Dialogue {
+  /** Events that are sent when the connection opens. */
+  readonly opening: () => readonly Json[]
+  /** The reply to one message. */
+  readonly reply: (message: Json) => Reply
+  /** The event that says that something is wrong. */
+  readonly error: (status: number, message: string) => Json
+}
+
+/** Events to send at once; an answer to play; or what is said when the one that plays is cancelled. */
+export type Reply =
+  | { readonly kind: 'say'; readonly events: readonly Json[] }
+  | { readonly kind: 'play'; readonly model: string; readonly script: (behaviour: Behaviour) => Script }
+  | { readonly kind: 'cancel'; readonly event: () => Json }
+
+export interface Parties {
+  readonly client: WebSocket
+  /** The connection below the WebSocket. */
+  readonly socket: Socket
+  readonly dialogue: Dialogue
+  /** What the handshake asked for. */
+  readonly behaviour: Behaviour
+}
+
+/**
+ * Holds a dialogue until the connection closes. Answers are played one at a
+ * time, each with the behaviours of its own model and, above them, those of the
+ * handshake.
+ *
+ * @param left told, before the connection closes, whether an answer is cut off by it
+ */
+export function converse(
+  around: Surroundings, parties: Parties, left: (outcome: 'completed' | 'aborted') => void,
+): void {
+  const { client, dialogue } = parties
+  let stop: (() => void) | null = null
+  const say = (event: Json) => client.send(JSON.stringify(event))
+  const idle = () => {
+    stop = null
+    left('completed')
+  }
+  const stage = socketStage(parties, idle)
+  const begin = (reply: Reply & { kind: 'play' }) => {
+    const behaviour = { ...behaviourOf(around, reply.model, ''), ...parties.behaviour }
+    if (stop) return say(dialogue.error(400, 'An answer is already on its way.'))
+    if (behaviour.reset) return stage.reset()
+    if (behaviour.close) return stage.close()
+    const { status } = behaviour
+    if (status !== undefined) return say(dialogue.error(status, `Simulated error ${status}.`))
+    left('aborted')
+    stop = () => {}
+    const playing = play(reply.script(behaviour), behaviour, stage)
+    // An answer of no events is over by now.
+    if (stop !== null) stop = playing
+  }
+  const hear = (message: Json) => {
+    const reply = dialogue.reply(message)
+    if (reply.kind === 'play') return begin(reply)
+    if (reply.kind === 'say') return reply.events.forEach(say)
+    if (stop === null) return say(dialogue.error(400, 'There is no answer to cancel.'))
+    stop()
+    idle()
+    say(reply.event())
+  }
+  client.on('message', data => {
+    try {
+      hear(record(JSON.parse(data.toString())))
+    } catch (thrown) {
+      const refused = thrown instanceof SyntaxError || thrown instanceof BehaviourError
+      if (refused) say(dialogue.error(400, thrown.message))
+      else say(dialogue.error(500, `The simulator failed: ${String(thrown)}`))
+    }
+  })
+  // The close that follows says all there is to say.
+  client.on('error', () => {})
+  client.on('close', () => stop?.())
+  dialogue.opening().forEach(say)
+}
+
+/**
+ * A WebSocket as a stage. An event is a message: the data of the server-sent
+ * event that it would be over HTTP. A complete answer leaves the connection open.
+ */
+function socketStage({ client, socket }: Parties, idle: () => void): Stage {
+  return {
+    batches: false,
+    send: (event, resume) => {
+      const text = event.toString()
+      client.send(text.slice(text.indexOf('data: ') + 'data: '.length, -2), error => {
+        if (!error) resume()
+      })
+      return false
+    },
+    end: complete => {
+      idle()
+      if (!complete) client.close(1000)
+    },
+    close: () => {
+      idle()
+      client.terminate()
+    },
+    reset: () => {
+      idle()
+      resetSocket(socket)
+    },
+  }
+}

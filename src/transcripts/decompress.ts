@@ -1,0 +1,38 @@
+import { CODINGS } from '../protocols/shared/content-codings.ts'
+import type { Packed, Text } from './transcript.ts'
+
+/** Bytes after which nobody counts how much more a body unpacks to. */
+const MOST = 64 * 1024 * 1024
+
+/**
+ * A compressed body as what it unpacks to; as it is where it is not what it says,
+ * or in a coding that nobody knows.
+ *
+ * @returns with a `total` that is exact where all of it could be unpacked, and else more than `bytes` has
+ */
+export async function unpack(text: Text, { encoding, limit }: Packed): Promise<Text> {
+  const coding = CODINGS.get(encoding.trim().toLowerCase())
+  if (coding === undefined) return text
+  // What was cut is read as far as it goes.
+  const decoder = coding.stream({ finishFlush: coding.ofCut })
+  const { contentType, bytes, total } = text
+  const pieces: Buffer[] = []
+  let size = 0
+  let isWhole = bytes.length === total
+  decoder.end(bytes)
+  try {
+    for await (const piece of decoder) {
+      const room = limit - size
+      if (room > 0) pieces.push((piece as Buffer).subarray(0, room))
+      size += (piece as Buffer).length
+      if (size <= MOST) continue
+      isWhole = false
+      break
+    }
+  } catch {
+    // What came before the damage can be read.
+    if (size === 0) return text
+    isWhole = false
+  }
+  return { contentType, bytes: Buffer.concat(pieces), total: isWhole ? size : Math.max(total, size + 1) }
+}

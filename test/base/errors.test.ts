@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { ERRORS, GatewayError, asGatewayError } from '../../src/base/errors.ts'
+
+t.test('docs/errors.md lists every error, with its status, source and meaning', async t => {
+  const docs = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
+  const rows = docs.split('\n').filter(line => line.startsWith('| `'))
+  const expected = Object.entries(ERRORS).map(
+    ([code, { status, source, retryable, about }]) =>
+      `| \`${code}\` | ${status} | ${source} | ${retryable ? 'yes' : 'no'} | ${about} |`,
+  )
+  t.strictSame(rows, expected)
+})
+
+t.test('whatever is thrown becomes a row of the table', async t => {
+  const known = new GatewayError('draining', 'x')
+  t.equal(asGatewayError(known), known)
+  const unknown = asGatewayError(new TypeError('secret detail'))
+  t.equal(unknown.code, 'internal')
+  t.equal(unknown.status, 500)
+  t.notMatch(unknown.message, /secret/, 'the client does not read what it was')
+  t.match(unknown.cause, { message: 'secret detail' })
+})

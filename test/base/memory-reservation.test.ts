@@ -1,0 +1,115 @@
+import t from 'tap'
+import { JsonArrayReader } from '../../src/protocols/shared/json-array.ts'
+import { Room } from '../../src/base/memory-reservation.ts'
+import type { TakeRoom } from '../../src/base/memory-reservation.ts'
+import { SseReader } from '../../src/protocols/shared/sse.ts'
+import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
+import { WholeEvents } from '../../src/pipeline/respond/whole-events.ts'
+
+const KB = 1024
+const PIECE = Buffer.alloc(32 * KB, 'x')
+
+/** Memory of so many bytes. */
+function memory(most: number): { taken: number; take: TakeRoom } {
+  const state = {
+    taken: 0,
+    take: (bytes: number) => {
+      if (state.taken + bytes > most) return false
+      state.taken += bytes
+      return true
+    },
+  }
+  return state
+}
+
+t.test('a little is not counted; of more all of it is, until it is let go', async t => {
+  const state = memory(200 * KB)
+  const room = new Room(state.take)
+  t.ok(room.hold(64 * KB))
+  t.equal(state.taken, 0)
+  t.ok(room.hold(100 * KB))
+  t.equal(state.taken, 100 * KB)
+  t.notOk(room.hold(201 * KB))
+  t.equal(state.taken, 100 * KB)
+  t.ok(room.hold(10))
+  t.equal(state.taken, 0)
+  t.ok(new Room().hold(1e12), 'nobody counts')
+})
+
+t.test('an event for which there is no room passes unread, and those behind it are read', async t => {
+  const state = memory(200 * KB)
+  const seen: [boolean, string][] = []
+  const reader = new SseReader(({ buf, dataStart, dataEnd, oversize }) => {
+    seen.push([oversize, buf.toString('latin1', dataStart, Math.min(dataEnd, dataStart + 3))])
+  }, { room: state.take })
+  const push = (data: string, pieces: number): void => {
+    reader.push(Buffer.from(`data: ${data}`))
+    for (let n = 0; n < pieces; n++) reader.push(PIECE)
+  }
+  push('abc', 4)
+  t.equal(state.taken, 9 + 4 * PIECE.length)
+  reader.push(Buffer.from('\n\n'))
+  t.equal(state.taken, 0)
+  push('def', 8)
+  t.equal(state.taken, 0, 'what there is no room for is let go')
+  reader.push(Buffer.from('\n\ndata: ghi\n\n'))
+  t.same(seen, [[false, 'abc'], [true, ''], [false, 'ghi']])
+})
+
+t.test('so does an element of an array', async t => {
+  const state = memory(200 * KB)
+  const seen: boolean[] = []
+  const reader = new JsonArrayReader(({ oversize }) => seen.push(oversize), { room: state.take })
+  const push = (pieces: number): void => {
+    reader.push(Buffer.from('{"a":"'))
+    for (let n = 0; n < pieces; n++) reader.push(PIECE)
+  }
+  reader.push(Buffer.from('['))
+  push(4)
+  t.equal(state.taken, 6 + 4 * PIECE.length)
+  reader.push(Buffer.from('"},'))
+  push(8)
+  t.equal(state.taken, 0)
+  reader.push(Buffer.from('"},{}]'))
+  t.same(seen, [false, true, false])
+})
+
+t.test('events are not kept whole where there is no room for that', async t => {
+  const state = memory(300 * KB)
+  const events = new WholeEvents(false, state.take)
+  let passed = events.push(Buffer.from('data: {}\n\ndata: {"')).length
+  t.equal(passed, 10)
+  // Twice: to be passed on whole, and to be read.
+  for (let n = 0; n < 4; n++) passed += events.push(PIECE).length
+  t.equal(passed, 10)
+  t.equal(state.taken, 2 * (8 + 4 * PIECE.length))
+  for (let n = 0; n < 8; n++) passed += events.push(PIECE).length
+  t.ok(events.overflowed)
+  t.equal(passed, 18 + 12 * PIECE.length, 'nothing of it is lost')
+})
+
+t.test('a last event that passed unread may have been the end of the stream', async t => {
+  const none = () => false
+  const large = 'x'.repeat(100 * KB)
+  const meterOf = (endpoint: 'responses' | 'chat.completions' | 'generate.stream', ...texts: string[]) => {
+    const meter = createStreamMeter(endpoint, { room: none })
+    for (const text of texts) meter.push(Buffer.from(text))
+    return meter
+  }
+  const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
+  const completed = event({ type: 'response.completed', response: { output: large } })
+  const responses = meterOf('responses', completed.slice(0, 90_000), completed.slice(90_000))
+  t.equal(responses.terminated, null)
+  responses.push(Buffer.from(event({ type: 'response.output_text.delta', delta: 'more' })))
+  t.equal(responses.terminated, false, 'it was not')
+  const half = meterOf('responses', completed.slice(0, 50_000), completed.slice(50_000, 90_000))
+  half.end()
+  t.equal(half.terminated, false, 'half of an event is no end')
+  const chat = event({ choices: [{ delta: { content: large } }] })
+  t.equal(meterOf('chat.completions', chat.slice(0, 90_000), chat.slice(90_000)).terminated, false)
+  const element = JSON.stringify({ candidates: [{ finishReason: 'STOP', content: large }] })
+  const array = meterOf('generate.stream', `[${element.slice(0, 90_000)}`, element.slice(90_000))
+  t.equal(array.terminated, false)
+  array.push(Buffer.from(']'))
+  t.equal(array.terminated, null)
+})

@@ -1,0 +1,46 @@
+import * as http2 from 'node:http2'
+import { once } from 'node:events'
+import t from 'tap'
+import { KEY, startTestGateway } from '../../support/gateway.ts'
+import { connect, proxyTo, startWireUpstream } from '../../support/wire.ts'
+
+/*
+ * A header may have any name, also one that every object of the language has as a
+ * member: where headers are grouped by name, that member is none of them.
+ */
+
+const NAMES = ['constructor', 'valueOf', '__proto__']
+const LINES = NAMES.map(name => `${name}: 1\r\n`).join('')
+
+t.test('down to HTTP/2', async t => {
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(`HTTP/1.1 200 OK\r\n${LINES}Content-Length: 2\r\n\r\n{}`)
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const session = http2.connect(gateway.url)
+  t.teardown(() => session.destroy())
+  const stream = session.request({ ':path': '/v1/files', 'x-api-key': KEY })
+  const [head] = await once(stream, 'response') as [Record<string, unknown>]
+  for (const name of NAMES) t.equal(Object.getOwnPropertyDescriptor(head, name.toLowerCase())?.value, '1')
+})
+
+t.test('up with a WebSocket', async t => {
+  let seen = ''
+  const upstream = await startWireUpstream(t, async wire => {
+    seen = await wire.until(/\r\n\r\n/)
+    wire.send('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", websocket: true } }
+routes: [{ to: up }]
+`)
+  const client = await connect(t, gateway.url)
+  client.send('GET /v1/realtime?model=m HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+    `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nX-Api-Key: ${KEY}\r\n` +
+    `${LINES}\r\n`)
+  await client.until(/\r\n\r\n/)
+  for (const name of NAMES) {
+    t.strictSame(seen.match(new RegExp(`\r\n${name}: .*`, 'gi')), [`\r\n${name.toLowerCase()}: 1`])
+  }
+})

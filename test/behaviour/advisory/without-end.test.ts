@@ -1,0 +1,58 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { KEY, startTestGateway } from '../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../support/upstream.ts'
+
+/*
+ * Bodies that are well-formed, and of which each small part costs a look: many of
+ * them held up everybody else.
+ */
+
+/** Before an upstream that knows the models by another name. @returns asks; `seen`: the bodies that went up */
+async function setUp(t: Test) {
+  const seen: string[] = []
+  const upstream = await startUpstream(t, async (req, res) => {
+    seen.push(String(await bodyOf(req)))
+    res.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: { upstream: up, model: renamed } }]
+`)
+  const ask = (path: string, body: string) => fetch(gateway.url + path, {
+    method: 'POST', body, headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+  })
+  return { seen, ask }
+}
+
+t.test('a key that a body gives without end is refused, and costs nothing', async t => {
+  const { seen, ask } = await setUp(t)
+  const chat = (body: string) => ask('/v1/chat/completions', body)
+  const times = (count: number, member: string) => `{${member.repeat(count)}"model":"m","messages":[]}`
+  for (const member of ['"model":"m",', '"stream_options":{},', '"n":1,']) {
+    const answer = await chat(times(500_000, member))
+    t.equal(answer.status, 400, member)
+    t.match(await answer.json(), { error: { code: 'invalid_json', message: /more than 100 times/ } })
+  }
+  t.equal(seen.length, 0)
+  t.equal((await chat(times(99, '"model":"m",'))).status, 200)
+  t.equal(seen[0], times(99, '"model":"renamed",').replace('"m"', '"renamed"'))
+  const many = '"include_usage":false,'.repeat(200)
+  const options = `"stream":true,"stream_options":{${many}"include_usage":true},`
+  t.equal((await chat(times(1, options))).status, 200)
+  t.match(seen[1], options, 'left as it is')
+})
+
+t.test('a batch of more requests than anybody answers is refused, and holds up nobody', async t => {
+  const { seen, ask } = await setUp(t)
+  const batch = (count: number) => ask(
+    '/v1beta/models/m:batchEmbedContents',
+    `{"requests":[${'{"model":"models/m"},'.repeat(count - 1)}{"model":"models/m"}]}`,
+  )
+  const refused = await batch(10_001)
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: { message: /more than 10000 requests/ } })
+  t.equal(seen.length, 0)
+  t.equal((await batch(10_000)).status, 200)
+  t.equal(seen[0]?.match(/models\/renamed/g)?.length, 10_000)
+})

@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { openReader } from '../../../src/ledger/query.ts'
+import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { KEY, startTestGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
+
+/** USD per million tokens: whole numbers, so that a token costs as many millionths of a USD. */
+export const PRICES = { input: 3, cached: 1, write: 4, writeHour: 6, output: 15, reasoning: 20 } as const
+
+/** The prices for every model that is named. */
+export function priced(...models: string[]): string {
+  const price = `{ input: ${PRICES.input}, cached_input: ${PRICES.cached}, `
+    + `cache_write: { 5m: ${PRICES.write}, 1h: ${PRICES.writeHour} }, `
+    + `output: ${PRICES.output}, reasoning: ${PRICES.reasoning} }`
+  return `models:\n${models.map(model => `  "${model}": { price: ${price} }\n`).join('')}`
+}
+
+interface Used {
+  readonly input: number
+  readonly output: number
+  readonly cached?: number
+  readonly write?: number
+  readonly writeHour?: number
+  readonly reasoning?: number
+}
+
+/** What that costs at PRICES, in 10^-12 USD: the arithmetic of the docs, written out again. */
+export function costOf({ input, output, cached = 0, write = 0, writeHour = 0, reasoning = 0 }: Used): bigint {
+  const fresh = input - cached - write - writeHour
+  const said = output - reasoning
+  return 1_000_000n * BigInt(
+    fresh * PRICES.input + cached * PRICES.cached + write * PRICES.write + writeHour * PRICES.writeHour
+    + said * PRICES.output + reasoning * PRICES.reasoning,
+  )
+}
+
+/** The files of a gateway that runs as a process of its own. @param models lines of YAML */
+export function filesFor(
+  url: string, models: string, { upstream = '', route = '' } = {},
+): { readonly 'gateway.yaml': string } {
+  return {
+    'gateway.yaml': `server: { listen: 127.0.0.1:0 }
+upstreams: { up: { url: "${url}"${upstream} } }
+routes: [{ to: up${route} }]
+keys: [{ name: team, key: ${KEY} }]
+log: { level: warn }
+ledger: { file: ledger.db }
+${models}`,
+  }
+}
+
+/** A gateway with a ledger. */
+export interface Books {
+  readonly gateway: TestGateway
+  readonly file: string
+  /** Closes the gateway. @returns every row of its ledger, by request id */
+  close(): Promise<Map<string, LedgerRow>>
+  /**
+   * The same once everything is settled, however slow the machine: what a close cuts
+   * off in its settlement is counted by bytes. All requests must have ended.
+   */
+  drain(): Promise<Map<string, LedgerRow>>
+}
+
+/** Starts a gateway that writes its ledger into a file of this test's own. */
+export async function openBooks(t: Test, yaml: string, file?: string): Promise<Books> {
+  // The test's folder is made anew with the configuration, and the ledger with it.
+  const gateway = await startTestGateway(t, `${yaml}\nledger: { file: ${file ?? 'ledger.db'} }\n`)
+  const path = file ?? join(t.testdirName, 'ledger.db')
+  return {
+    gateway,
+    file: path,
+    close: async () => {
+      await gateway.close()
+      return rowsIn(t, path)
+    },
+    drain: async () => {
+      await gateway.drain()
+      return rowsIn(t, path)
+    },
+  }
+}
+
+/** Every row of a ledger; the test fails where a request has two. */
+export function rowsIn(t: Test, file: string): Map<string, LedgerRow> {
+  using reader = openReader(file)
+  const rows = [...reader.rows({})]
+  const byId = new Map(rows.map(row => [row.requestId, row]))
+  t.equal(byId.size, rows.length, 'one row a request')
+  return byId
+}
+
+/** A row's figures, by the names of a Used. */
+export function usedIn({ usage }: LedgerRow): Required<Used> {
+  return {
+    input: usage.inputTokens ?? 0,
+    output: usage.outputTokens ?? 0,
+    cached: usage.cachedInputTokens ?? 0,
+    write: usage.cacheWrite5mTokens ?? 0,
+    writeHour: usage.cacheWrite1hTokens ?? 0,
+    reasoning: usage.reasoningTokens ?? 0,
+  }
+}

@@ -1,0 +1,77 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import { listening } from '../../cli/command.ts'
+import { KEY } from '../../support/gateway.ts'
+import { startUpstream } from '../../support/upstream.ts'
+import { costOf, filesFor, priced, rowsIn } from './books.ts'
+
+const ASKED = JSON.stringify({ type: 'response.create', input: 'Say hello to the world.' })
+/** At 4 bytes a token, as at admission. */
+const INPUT = Math.ceil(ASKED.length / 4)
+const CREATED = { type: 'response.created', response: { model: 'm' } }
+const DELTA = { type: 'response.output_text.delta', delta: 'hello, world' }
+const COMPLETED = {
+  type: 'response.completed', response: { model: 'm', usage: { input_tokens: 10, output_tokens: 4 } },
+}
+
+const SESSIONS = {
+  'a response that was under way': {
+    path: '/v1/responses', said: [CREATED, DELTA], source: 'estimated', input: INPUT, output: 3,
+  },
+  'one behind another that had ended': {
+    path: '/v1/responses', said: [COMPLETED, CREATED, DELTA], source: 'mixed', input: 10, output: 7,
+  },
+  'one that was asked for': {
+    path: '/v1/responses?model=m', said: [], source: 'estimated', input: INPUT, output: 0,
+  },
+  'one of a realtime session': {
+    path: '/v1/realtime?model=m', said: [{ type: 'response.created', response: {} }, DELTA],
+    source: 'estimated', input: null, output: 3,
+  },
+}
+
+/** The output of what the ledger has as under way. */
+function outputsIn(file: string): unknown[] {
+  using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
+  return db.prepare('SELECT output_tokens FROM in_flight').all().map(row => row['output_tokens'])
+}
+
+t.test('kill -9: what was said over a WebSocket by then has its cost', async t => {
+  const { server, url } = await startUpstream(t, (_req, res) => res.end())
+  const plays = Object.values(SESSIONS)
+  new WebSocketServer({ server }).on('connection', (peer, { url }) => {
+    t.teardown(() => peer.terminate())
+    peer.on('error', () => {}).on('message', () => {
+      const n = Number(new URL(String(url), 'http://x').searchParams.get('play'))
+      for (const one of plays[n]?.said ?? []) peer.send(JSON.stringify(one))
+    })
+  })
+  const cwd = t.testdir(filesFor(url, priced('m'), { upstream: ', websocket: true', route: ', path: /v1/*' }))
+  const { base, child, ended } = await listening(t, ['serve'], { cwd })
+  for (const [n, { path }] of plays.entries()) {
+    const address = new URL(path, base.replace('http', 'ws'))
+    address.searchParams.set('play', String(n))
+    const client = new WebSocket(address, { headers: { authorization: `Bearer ${KEY}` } }).on('error', () => {})
+    t.teardown(() => client.terminate())
+    await once(client, 'open')
+    client.send(ASKED)
+  }
+  const file = join(cwd, 'ledger.db')
+  const wanted = plays.map(({ output }) => output).toSorted()
+  while (String(outputsIn(file).toSorted()) !== String(wanted)) await setImmediate()
+  child.kill('SIGKILL')
+  await ended
+  const rows = [...rowsIn(t, file).values()].toSorted((a, b) => a.startedAt - b.startedAt)
+  t.equal(rows.length, plays.length)
+  for (const [n, [what, { source, input, output }]] of Object.entries(SESSIONS).entries()) {
+    t.match(rows[n], {
+      end: 'interrupted', status: 101, source, model: 'm', upstreamModel: 'm', price: {},
+      usage: { inputTokens: input, outputTokens: output },
+      costPico: costOf({ input: input ?? 0, output }),
+    }, what)
+  }
+})

@@ -1,0 +1,71 @@
+import t from 'tap'
+import { KEY } from '../../support/gateway.ts'
+import { chat, PASSWORD, startConsole, YAML } from '../console/console.ts'
+import { barriers, go, openBrowser, overflow, visit } from './browser.ts'
+
+const CLIPPED = `[...document.querySelectorAll('dl dd')].filter(each => each.scrollWidth > each.clientWidth)
+  .map(each => each.textContent)`
+const AXES = `[...document.querySelectorAll('.recharts-yAxis-tick-labels')].map(axis =>
+  [...axis.querySelectorAll('text')].map(each => each.textContent))`
+const ADMIN = { name: 'ops', password: PASSWORD }
+
+t.test('pages without anything to show keep nobody out', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const { console: origin } = await startConsole(t)
+  for (const path of ['/', '/billing', '/statement', '/logs']) {
+    const { page, faults } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, path)
+    t.strictSame(await barriers(page), [], path)
+    t.strictSame(faults, [])
+  }
+})
+
+t.test('names that clients chose break no page', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))
+  await chat(gateway, KEY, '\0none')
+  await chat(gateway, KEY, '-'.repeat(256))
+  await chat(gateway, KEY, ' ')
+  const { page, faults } = await visit(t, browser, { origin: gateway.console, as: ADMIN })
+  await go(page, '/logs')
+  await page.getByRole('combobox', { name: 'Model' }).click()
+  await page.getByRole('option').filter({ hasText: 'none' }).click()
+  await page.waitForURL(/model=%00none/)
+  await page.getByText('1 request: all of this time').waitFor()
+  await go(page, '/billing?by=model')
+  t.strictSame(await barriers(page), [], 'a name of spaces is a link that can be seen')
+  await page.getByRole('link', { name: '" "' }).click()
+  await page.getByText('1 request: all of this time').waitFor()
+  t.strictSame(faults, [])
+})
+
+t.test('what is spent first is a very small amount', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const gateway = await startConsole(t, YAML.replace('input: 1, output: 2', 'input: 0.02, output: 0.02'))
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'x-simulate': 'input=3,tokens=1',
+    },
+    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hi' }] }),
+  })
+  t.equal(response.status, 200)
+  await response.arrayBuffer()
+
+  for (const path of ['/', '/billing']) {
+    const { page, faults } = await visit(t, browser, { origin: gateway.console, as: ADMIN })
+    await go(page, path)
+    await page.getByText('$0.00000008', { exact: true }).first().waitFor()
+    t.equal(await page.getByRole('alert').count(), 0, path)
+    t.strictSame(await page.evaluate(CLIPPED), [], 'no figure lacks its last digits')
+    const axes = await page.evaluate<string[][]>(AXES)
+    t.equal(axes.length, path === '/' ? 3 : 1)
+    t.notOk(axes.some(lines => new Set(lines).size < lines.length), 'no two lines of an axis are the same')
+    t.equal(await page.getByText('$0.00000006', { exact: true }).count(), 1, `the axis of ${path}`)
+    t.equal(await overflow(page), 0)
+    t.strictSame(faults, [])
+  }
+})

@@ -1,0 +1,64 @@
+import t from 'tap'
+import { KEY } from '../../support/gateway.ts'
+import { chat, PASSWORD, startConsole, YAML } from '../console/console.ts'
+import { go, openBrowser, settled, visit } from './browser.ts'
+
+const KEYS = 250
+const names = Array.from({ length: KEYS }, (_, n) => `customer-${String(n).padStart(3, '0')}`)
+const keys = names.map(name => `{ name: ${name}, key: sk-${name}-0123456789 }`).join(', ')
+
+t.test('of many keys and budgets the page shows the first, and more when it is asked', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const yaml = YAML.replace(/^keys: .*$/m, `keys: [${keys}]\nlimits: { budget: { usd: 5, per: month } }`)
+  const { console: origin } = await startConsole(t, yaml)
+  const { page, faults } = await visit(t, browser, { origin, as: { name: 'ops', password: PASSWORD } })
+
+  await go(page, '/keys')
+  const rows = page.locator('tbody tr')
+  t.equal(await rows.count(), 200)
+  await page.getByText('200 of 250 shown').waitFor()
+  await page.getByRole('button', { name: 'Show 50 more' }).click()
+  t.equal(await rows.count(), KEYS)
+  t.equal(await page.getByRole('button', { name: /^Show/ }).count(), 0)
+
+  await page.reload()
+  await settled(page)
+  await page.getByRole('textbox', { name: 'Filter by name' }).fill('customer-249')
+  await page.getByText('customer-249').waitFor()
+  t.equal(await rows.count(), 1, 'what is not shown is found all the same')
+
+  await go(page, '/billing')
+  await page.getByText('60 of 250 shown').waitFor()
+  t.strictSame(faults, [])
+})
+
+t.test('of many models the pages show the first, to users and to holders of a key', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const models = Array.from({ length: 250 }, (_, n) => `model-${n}`).join(', ')
+  const { console: origin } = await startConsole(t, YAML.replace('model: [demo,', `model: [demo, ${models},`))
+  const ops = { name: 'ops', password: PASSWORD }
+  for (const [as, path] of [[ops, '/models'], [{ key: KEY }, '/own']] as const) {
+    const { page } = await visit(t, browser, { origin, as })
+    await go(page, path)
+    await page.getByRole('button', { name: 'Show 51 more' }).click()
+    t.equal(await page.getByRole('group', { name: 'Models' }).locator('tbody tr').count(), 251)
+  }
+})
+
+t.test('what needs attention many times leaves room for the rest of the panel', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))
+  for (let n = 0; n < 15; n++) await chat(gateway, KEY, `invented-${n}`)
+  const { page } = await visit(t, browser, {
+    origin: gateway.console, as: { name: 'ops', password: PASSWORD },
+  })
+  await go(page, '/')
+  const concerns = page.getByRole('region', { name: 'Needs attention' })
+  await concerns.getByText('12 of 15 shown').waitFor()
+  t.equal(await concerns.getByRole('listitem').count(), 12)
+  await concerns.getByRole('button', { name: 'Show 3 more' }).click()
+  t.equal(await concerns.getByRole('listitem').count(), 15)
+})

@@ -1,0 +1,33 @@
+import t from 'tap'
+import { chat, PASSWORD, startConsole } from '../console/console.ts'
+import { go, openBrowser, visit } from './browser.ts'
+
+/** More than the tail keeps, and less than two pages of older ones. */
+const REQUESTS = 530
+
+t.test('nothing is missing between what was read and what came since', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const gateway = await startConsole(t)
+  await chat(gateway)
+  const { page, faults } = await visit(t, browser, {
+    origin: gateway.console, as: { name: 'ops', password: PASSWORD },
+  })
+  await go(page, '/logs?live=1')
+  await page.getByText('1 request: all of this time').waitFor()
+  for (let sent = 0; sent < REQUESTS; sent += 10) {
+    await Promise.all(Array.from({ length: 10 }, () => chat(gateway)))
+  }
+  await page.getByRole('button', { name: 'Load older' }).waitFor()
+  await page.getByRole('switch', { name: 'Live' }).press('Space')
+  for (;;) {
+    const older = page.getByRole('button', { name: 'Load older' })
+    const all = page.getByText(/: all of this time$/)
+    await older.or(all).waitFor()
+    if (await all.isVisible()) break
+    await older.click()
+    await page.locator('button[data-loading]').waitFor({ state: 'detached' })
+  }
+  await page.getByText(`${REQUESTS + 1} requests: all of this time`).waitFor()
+  t.strictSame(faults, [])
+})

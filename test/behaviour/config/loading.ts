@@ -1,0 +1,32 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { loadConfig } from '../../../src/config/load.ts'
+import type { Loaded } from '../../../src/config/load.ts'
+import { ConfigError } from '../../../src/config/problem.ts'
+import type { Problem } from '../../../src/config/problem.ts'
+import type { Environment } from '../../../src/config/references.ts'
+
+/** The least that a configuration has to say. */
+export const LEAST = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'
+
+/** Loads a text as the file gateway.yaml of the test's directory. */
+export function load(t: Test, text: string, env: Environment = {}): Loaded {
+  const file = join(t.testdir(), 'gateway.yaml')
+  writeFileSync(file, text)
+  return loadConfig(file, env)
+}
+
+/** What is said of a text, errors and warnings. */
+export function problems(t: Test, text: string, env: Environment = {}): readonly Problem[] {
+  return problemsOf(() => load(t, text, env))
+}
+
+export function problemsOf(load: () => Loaded): readonly Problem[] {
+  try {
+    return load().warnings
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}

@@ -1,0 +1,144 @@
+import { scryptSync } from 'node:crypto'
+import type { Test } from 'tap'
+import { formatPasswordHash } from '../../../src/base/password.ts'
+import { openConsole } from '../../../src/console/mount.ts'
+import type { ConsoleOptions } from '../../../src/console/mount.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { KEY, startTestGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
+
+export const PASSWORD = 'correct horse battery staple'
+export const API = '/console/api'
+
+/** The hash of a password, as cheap as the configuration takes one. */
+export function cheapHash(password: string): string {
+  const cost = { N: 16_384, r: 8, p: 1 }
+  const salt = Buffer.alloc(16, password)
+  return formatPasswordHash({ cost, salt, hash: scryptSync(password, salt, 32, cost) })
+}
+
+/** An admin, a viewer and two keys; a simulator, and a ledger. */
+export const YAML = `
+server: { listen: 127.0.0.1:0 }
+console:
+  listen: 127.0.0.1:0
+  users:
+    - { name: ops, password: "${cheapHash(PASSWORD)}", role: admin }
+    - { name: eye, password: "${cheapHash(PASSWORD)}", role: viewer }
+upstreams: { sim: { simulator: true } }
+routes: [{ model: [demo, "sim*"], to: sim }, { model: "other*", to: sim }]
+models: { demo: { price: { input: 1, output: 2 } } }
+keys: [{ name: test, key: ${KEY} }, { name: second, key: sk-second-0123456789abcdef, models: [demo] }]
+ledger: { file: data/ledger.db }
+`
+export const SECOND_KEY = 'sk-second-0123456789abcdef'
+
+export interface TestConsole extends TestGateway {
+  /** Of the console's listener. */
+  readonly console: string
+  /** Of what the console remembers; it begins with the machine's time. */
+  readonly clock: FakeClock
+  /** Somebody who asks, with the cookies and the token that they were given. */
+  browser(): Browser
+  login(body: object): Promise<Browser>
+}
+
+/** A gateway with its console; it is closed when the test ends. */
+export async function startConsole(
+  t: Test, yaml = YAML, env: Record<string, string> = {}, options: Omit<ConsoleOptions, 'clock'> = {},
+): Promise<TestConsole> {
+  const clock = new FakeClock()
+  clock.advance(Date.now() - clock.wall())
+  const gateway = await startTestGateway(t, yaml, env, { mount: openConsole({ clock, ...options }) })
+  const console = gateway.addresses.console ?? ''
+  const browser = () => new Browser(console)
+  return {
+    ...gateway,
+    console,
+    clock,
+    browser,
+    login: async body => {
+      const asking = browser()
+      const { status } = await asking.login(body)
+      if (status !== 201) throw new Error(`the login was answered with ${status}`)
+      return asking
+    },
+  }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body, parsed; null where it is not JSON. */
+  readonly json: unknown
+}
+
+export interface Extra {
+  readonly method?: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Keeps a cookie and a token as a browser would. */
+export class Browser {
+  readonly #base: string
+  cookie: string | null = null
+  csrf: string | null = null
+
+  constructor(base: string) {
+    this.#base = base
+  }
+
+  async login(body: object): Promise<Answer> {
+    const answer = await this.ask('/session', { method: 'POST', body })
+    this.csrf = (answer.json as { csrf?: string } | null)?.csrf ?? this.csrf
+    return answer
+  }
+
+  /** @param path below the API, or below the console where it begins with /console */
+  async ask(path: string, { method = 'GET', body, headers = {} }: Extra = {}): Promise<Answer> {
+    const url = this.#base + (path.startsWith('/console') ? path : API + path)
+    const response = await fetch(url, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...this.cookie !== null && { cookie: this.cookie },
+        ...this.csrf !== null && method !== 'GET' && { 'x-csrf-token': this.csrf },
+        ...body !== undefined && { 'content-type': 'application/json' },
+        ...headers,
+      },
+      ...body !== undefined && { body: JSON.stringify(body) },
+    })
+    for (const set of response.headers.getSetCookie()) {
+      const [pair = ''] = set.split(';')
+      this.cookie = pair.endsWith('=') ? null : pair
+    }
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: parsed(text) }
+  }
+}
+
+/** Makes a key of that name. @returns its text */
+export async function makeKey(admin: Browser, name: string): Promise<string> {
+  return ((await admin.ask('/keys', { method: 'POST', body: { name } })).json as { key: string }).key
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return null
+  }
+}
+
+/** A request of a client, through the gateway. */
+export async function chat(gateway: TestGateway, key = KEY, model = 'demo'): Promise<Response> {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hello' }] }),
+  })
+  await response.arrayBuffer()
+  return response
+}

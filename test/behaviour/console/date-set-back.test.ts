@@ -1,0 +1,54 @@
+import t from 'tap'
+import { AttemptTable } from '../../../src/console/store/login-attempts.ts'
+import { openConsoleFile } from '../../../src/console/store/console-file.ts'
+import { Desk } from '../../../src/console/store/console-store.ts'
+import { SessionTable } from '../../../src/console/store/sessions.ts'
+
+const DAY = 24 * 60 * 60_000
+const MONTH = 30 * DAY
+const OPS = { kind: 'user', name: 'ops', credential: 'a' } as const
+
+t.test('who mistyped before the date was set back is not shut out until it is that late again', t => {
+  const db = openConsoleFile(null)
+  t.teardown(() => db.close())
+  const attempts = new AttemptTable(db)
+  const attempt = { name: 'ops', address: '192.0.2.1' }
+  for (let n = 0; n < 5; n++) t.equal(attempts.begin(attempt, MONTH), 0)
+  t.ok(attempts.begin(attempt, MONTH) > 0)
+  t.equal(attempts.begin(attempt, DAY), 0)
+  t.ok(attempts.begin(attempt, DAY) > 0, 'and guesses have to wait as ever')
+  t.end()
+})
+
+t.test('a session that was used after what is now the present is over', t => {
+  const db = openConsoleFile(null)
+  t.teardown(() => db.close())
+  const sessions = new SessionTable(db)
+  const digest = Buffer.alloc(32, 1)
+  sessions.open(digest, OPS, MONTH)
+  t.ok(sessions.find(digest, MONTH - 10_000, true), 'a clock that is put right by a little ends none')
+  t.equal(sessions.find(digest, MONTH - DAY, true), null)
+  t.equal(sessions.find(digest, MONTH, true), null, 'for good')
+  t.end()
+})
+
+t.test('nor do those count among the sessions of one user', t => {
+  const db = openConsoleFile(null)
+  t.teardown(() => db.close())
+  const sessions = new SessionTable(db)
+  const digest = (n: number): Buffer => Buffer.alloc(32, String(n).padStart(8, '0'))
+  for (let n = 0; n < 100; n++) sessions.open(digest(n), OPS, MONTH)
+  for (let n = 100; n < 102; n++) sessions.open(digest(n), OPS, DAY)
+  t.ok(sessions.find(digest(100), DAY + 1, true))
+  t.ok(sessions.find(digest(101), DAY + 1, true))
+  t.end()
+})
+
+t.test('what a worker had under way that has ended since is not told for ever', t => {
+  const desk = new Desk({ consoleFile: null, keyFile: null })
+  t.teardown(() => desk.close())
+  desk.saveSnapshot({ worker: 1, data: 'of the worker that has ended' }, MONTH)
+  desk.saveSnapshot({ worker: 2, data: 'of one that works' }, DAY)
+  t.match(desk.snapshots(DAY - 6_000, DAY + 1), [{ worker: 2 }])
+  t.end()
+})

@@ -1,0 +1,17 @@
+import t from 'tap'
+import { KEY } from '../../support/gateway.ts'
+import { PASSWORD, startConsole } from './console.ts'
+
+t.test('a holder of a key beside the owner of a name does not guess any faster for it', async t => {
+  const { browser, login } = await startConsole(t)
+  await login({ name: 'ops', password: PASSWORD })
+  const statuses: number[] = []
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 4; i++) {
+      const { status } = await browser().login({ name: 'ops', password: 'wrong' })
+      statuses.push(status)
+    }
+    t.equal((await browser().login({ key: KEY })).status, 201, 'who has a key gets in')
+  }
+  t.equal(statuses.filter(status => status === 401).length, 5, 'then guesses have to wait')
+})

@@ -1,0 +1,16 @@
+import t from 'tap'
+import { openConsoleFile } from '../../../src/console/store/console-file.ts'
+import { SessionTable } from '../../../src/console/store/sessions.ts'
+
+t.test('somebody who logs in again and again ends nobody else\'s session', async t => {
+  const db = openConsoleFile(null)
+  t.teardown(() => db.close())
+  const sessions = new SessionTable(db)
+  const digest = (n: number): Buffer => Buffer.alloc(32, String(n).padStart(8, '0'))
+  sessions.open(digest(0), { kind: 'user', name: 'ops', credential: 'a' }, 0)
+  for (let n = 1; n <= 10_100; n++) {
+    sessions.open(digest(n), { kind: 'key', name: 'test', credential: 'b' }, 1)
+  }
+  t.ok(sessions.find(digest(0), 2, false), 'who was there stays')
+  t.ok(sessions.find(digest(10_100), 2, false), 'and so does the last login')
+})

@@ -1,0 +1,133 @@
+import t from 'tap'
+import { AttemptTable } from '../../../src/console/store/login-attempts.ts'
+import type { Attempt } from '../../../src/console/store/login-attempts.ts'
+import { openConsoleFile } from '../../../src/console/store/console-file.ts'
+import { ABSOLUTE, IDLE, SessionTable } from '../../../src/console/store/sessions.ts'
+
+const HOUR = 60 * 60_000
+const DAY = 24 * HOUR
+const NOW = 1000 * DAY
+const OPS = { kind: 'user', name: 'ops', credential: 'a' } as const
+
+/** The numbers from 1 to :most, as a table of SQL. */
+const UP_TO = 'numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :most)'
+
+type Tap = Pick<typeof t, 'teardown'>
+
+function openDb(t: Tap) {
+  const db = openConsoleFile(null)
+  t.teardown(() => db.close())
+  return db
+}
+
+const digest = (n: number): Buffer => Buffer.alloc(32, String(n).padStart(8, '0'))
+
+/** Fails until there is a wait. @returns how often that went, and the wait in ms */
+function guess(attempts: AttemptTable, attempt: Attempt, now: number): [free: number, wait: number] {
+  for (let free = 0; ; free++) {
+    const wait = attempts.begin(attempt, now)
+    if (wait > 0) return [free, wait]
+  }
+}
+
+t.test('a right password takes back what was counted of its name and its address', t => {
+  const attempts = new AttemptTable(openDb(t))
+  const own = { name: 'ops', address: '192.0.2.1' }
+  const elsewhere = { name: 'ops', address: '198.51.100.1' }
+  const neighbour = { name: 'eye', address: '192.0.2.1' }
+  t.strictSame(guess(attempts, own, NOW), [5, 1000])
+  attempts.succeeded(own, NOW)
+  t.strictSame(guess(attempts, elsewhere, NOW), [5, 1000], 'nothing of the name is left')
+  t.strictSame(guess(attempts, neighbour, NOW), [5, 1000], 'nor of the address')
+  // From here on the owner is known there, and has a count of its own.
+  t.strictSame(guess(attempts, { ...own, address: '192.0.2.1' }, NOW + 1000), [1, 2000])
+  attempts.succeeded(own, NOW + 3000)
+  t.strictSame(guess(attempts, own, NOW + 3000), [5, 1000], 'nor of the owner')
+  t.end()
+})
+
+t.test('failures are forgotten after a day, the place of an owner after thirty', t => {
+  const attempts = new AttemptTable(openDb(t))
+  const own = { name: 'ops', address: '192.0.2.1' }
+  const thief = { name: 'ops', address: '198.51.100.1' }
+  attempts.succeeded(own, NOW)
+  t.strictSame(guess(attempts, thief, NOW), [5, 1000])
+  t.strictSame(guess(attempts, thief, NOW + DAY), [1, 2000], 'not before the day is over')
+  t.strictSame(guess(attempts, thief, NOW + 2 * DAY + 1), [5, 1000])
+  t.strictSame(guess(attempts, thief, NOW + 29 * DAY), [5, 1000])
+  t.equal(attempts.begin(own, NOW + 29 * DAY), 0, 'the owner does not wait for a thief')
+  t.strictSame(guess(attempts, thief, NOW + 30 * DAY), [1, 2000])
+  t.ok(attempts.begin(own, NOW + 30 * DAY) > 0, 'who has not been there for so long is a stranger')
+  t.end()
+})
+
+t.test('of IPv4 each address stands for itself, however it is written', t => {
+  const attempts = new AttemptTable(openDb(t))
+  for (const address of ['192.0.2.1', '192.0.2.2', '::ffff:192.0.2.3', '::ffff:192.0.2.4']) {
+    t.strictSame(guess(attempts, { name: null, address }, NOW), [5, 1000], address)
+  }
+  t.end()
+})
+
+t.test('guesses from ever new addresses do not fill the disk', t => {
+  const db = openDb(t)
+  const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO attempts
+    SELECT 'address ' || n, 1, 0, :now + n FROM numbers`)
+  others.run({ most: 20_100, now: NOW })
+  new AttemptTable(db).begin({ name: null, address: '192.0.2.1' }, NOW + 30_000)
+  t.strictSame({ ...db.prepare('SELECT count(*) AS n, min(at) AS at FROM attempts').get() }, {
+    n: 20_001, at: NOW + 101,
+  }, 'the oldest go')
+  t.end()
+})
+
+t.test('a session ends thirty minutes after its last use, and twelve hours after the login', t => {
+  const sessions = new SessionTable(openDb(t))
+  sessions.open(digest(1), OPS, NOW)
+  t.equal(sessions.find(digest(1), NOW + IDLE - 1, false)?.seenAt, NOW, 'a look is no use')
+  t.equal(sessions.find(digest(1), NOW + IDLE, false), null)
+  sessions.open(digest(2), OPS, NOW)
+  for (let now = NOW; now < NOW + ABSOLUTE; now += HOUR / 3) {
+    t.equal(sessions.find(digest(2), now, true)?.seenAt, now)
+  }
+  t.ok(sessions.find(digest(2), NOW + ABSOLUTE - 1, true))
+  t.equal(sessions.find(digest(2), NOW + ABSOLUTE, true), null)
+  t.end()
+})
+
+t.test('sessions that are over are gone from the file at the next login', t => {
+  const db = openDb(t)
+  const sessions = new SessionTable(db)
+  sessions.open(digest(1), OPS, NOW)
+  sessions.open(digest(2), OPS, NOW + IDLE)
+  sessions.open(digest(3), OPS, NOW + IDLE + 1)
+  t.equal(db.prepare('SELECT count(*) AS n FROM sessions').get()?.['n'], 2)
+  t.end()
+})
+
+t.test('of one user a hundred sessions are kept, and the key of the same name is somebody else', t => {
+  const sessions = new SessionTable(openDb(t))
+  sessions.open(digest(0), { ...OPS, kind: 'key' }, NOW)
+  sessions.open(digest(1), { ...OPS, name: 'eye' }, NOW)
+  for (let n = 2; n < 102; n++) sessions.open(digest(n), OPS, NOW + n)
+  t.ok(sessions.find(digest(2), NOW + 200, false))
+  // It is the one that was used least lately that goes.
+  t.ok(sessions.find(digest(2), NOW + 60_000, true))
+  sessions.open(digest(102), OPS, NOW + 60_001)
+  t.ok(sessions.find(digest(2), NOW + 60_002, false))
+  t.equal(sessions.find(digest(3), NOW + 60_002, false), null)
+  for (const n of [0, 1, 4, 102]) t.ok(sessions.find(digest(n), NOW + 60_002, false), String(n))
+  t.end()
+})
+
+t.test('ten thousand sessions are kept in all', t => {
+  const db = openDb(t)
+  const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO sessions
+    SELECT CAST(n AS BLOB), 'user', 'user ' || n, 'a', :now + n, :now + n FROM numbers`)
+  others.run({ most: 10_010, now: NOW })
+  new SessionTable(db).open(digest(0), OPS, NOW + 20_000)
+  t.strictSame({ ...db.prepare('SELECT count(*) AS n, min(seen_at) AS at FROM sessions').get() }, {
+    n: 10_000, at: NOW + 12,
+  }, 'those that were used least lately go')
+  t.end()
+})

@@ -1,0 +1,157 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { openBooks } from '../billing/books.ts'
+import { start } from '../../simulator/start.ts'
+import { STREAM_HEAD, chunk, startWireUpstream } from '../../support/wire.ts'
+import type { Wire } from '../../support/wire.ts'
+import { DIALECTS, WORDS, ask } from './asking.ts'
+import type { AskOptions, Asked, Dialect } from './asking.ts'
+
+/*
+ * Streams that are kept back whole, and that lack no more than their protocol's
+ * end, or HTTP's: they are answers, and nobody is asked again.
+ */
+
+/** How the upstream's stream ends. */
+const ENDS = {
+  'ends': wire => wire.send('0\r\n\r\n'),
+  'closes the connection': wire => wire.socket.end(),
+  'says nothing more': () => {},
+} satisfies Record<string, (wire: Wire) => void>
+
+type End = keyof typeof ENDS
+
+/** The events of the simulator's stream, those with usage among them. */
+async function eventsOf(url: string, dialect: Dialect, body: object = {}): Promise<string[]> {
+  const answer = await fetch(url + dialect.path('sim,input=100,output=20', true), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...dialect.body('sim,input=100,output=20', true),
+      ...dialect.name === 'chat' && { stream_options: { include_usage: true } },
+      ...body,
+    }),
+  })
+  return (await answer.text()).split(/(?<=\r?\n\r?\n)/)
+}
+
+/** Asks for a stream that is kept back, of which the first upstream sends what it is given. */
+async function held(t: Test, url: string, dialect: Dialect, sent: string, end: End, asking: AskOptions = {}) {
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD + chunk(sent))
+    ENDS[end](wire)
+    await wire.ended
+  })
+  const books = await openBooks(t, `
+upstreams: { a: { url: "${upstream.url}" }, b: { url: "${url}" } }
+routes:
+  - to: [a, { upstream: b, model: sim }]
+    resume: hold
+    timeouts: { idle: 1s }
+`)
+  const answer = await ask(books.gateway, dialect, { stream: true, ...asking })
+  const [row] = (await books.close()).values()
+  return { answer, row }
+}
+
+function isOnlyAnswer(t: Test, dialect: Dialect, answer: Asked): void {
+  t.match(answer, { status: 200, text: WORDS, whole: true })
+  t.ok(dialect.isWhole(answer.body), answer.body.slice(-300))
+  t.equal(answer.headers.get('x-gateway-upstream'), 'a')
+}
+
+for (const dialect of DIALECTS) {
+  for (const end of Object.keys(ENDS) as End[]) {
+    t.test(`${dialect.name}: all was said, and the upstream ${end}`, async t => {
+      const { url, simulator } = await start(t)
+      const events = await eventsOf(url, dialect)
+      const lacking = dialect.name === 'generate' ? events : events.slice(0, -1)
+      const { answer, row } = await held(t, url, dialect, lacking.join(''), end)
+      isOnlyAnswer(t, dialect, answer)
+      t.equal(simulator.stats.requests, 1, 'nobody else was asked')
+      t.match(row, {
+        end: 'complete', status: 200, source: 'reported',
+        usage: { inputTokens: 100, outputTokens: 20 },
+      })
+      // Of a generate stream nothing is missing that the protocol knows.
+      const outcome = end === 'says nothing more' ? 'idle_timeout' : 'upstream_cut'
+      t.match(row?.attempts, [{ upstream: 'a', outcome: dialect.name === 'generate' ? 'ok' : outcome }])
+    })
+  }
+}
+
+t.test('the protocol\'s end came, and HTTP\'s did not', async t => {
+  for (const dialect of DIALECTS) {
+    const { url } = await start(t)
+    const events = await eventsOf(url, dialect)
+    const { answer, row } = await held(t, url, dialect, events.join(''), 'closes the connection')
+    isOnlyAnswer(t, dialect, answer)
+    t.match(row, { end: 'complete', attempts: [{ upstream: 'a', outcome: 'ok' }] })
+  }
+})
+
+t.test('a protocol that has no end to add: its own came, and HTTP\'s did not', async t => {
+  const { url, simulator } = await start(t)
+  const responses: Dialect = {
+    ...DIALECTS[0] as Dialect,
+    path: () => '/v1/responses',
+    body: (model, stream) => ({ model, stream, input: 'Count to sixteen.' }),
+  }
+  const events = await eventsOf(url, responses)
+  for (const [lacking, upstream] of [[0, 'a'], [1, 'b']] as const) {
+    const sent = events.slice(0, events.length - lacking).join('')
+    const { answer } = await held(t, url, responses, sent, 'closes the connection')
+    t.match(answer, { status: 200, whole: true, body: /event: response\.completed\n/ })
+    t.equal(answer.headers.get('x-gateway-upstream'), upstream)
+  }
+  t.equal(simulator.stats.requests, 2)
+})
+
+t.test('a part of the protocol\'s end came: the client gets one end', async t => {
+  const [chat, messages] = DIALECTS as [Dialect, Dialect]
+  for (const [dialect, part] of [
+    [chat, 'data: [DO'], [chat, 'data: [DONE]'], [chat, 'data: [DONE]\n'], [chat, 'data: [DONE]\r\n'],
+    [messages, 'event: message_'], [messages, 'event: message_stop\ndata: {"type":"me'],
+  ] as const) {
+    const { url } = await start(t)
+    const events = await eventsOf(url, dialect)
+    const { answer } = await held(t, url, dialect, events.slice(0, -1).join('') + part, 'ends')
+    isOnlyAnswer(t, dialect, answer)
+    t.equal(answer.body.match(/\[DONE\]|event: message_stop/g)?.length, 1, part)
+  }
+})
+
+t.test('usage that only the gateway had asked for does not make an answer incomplete', async t => {
+  const [chat] = DIALECTS as [Dialect]
+  const { url } = await start(t)
+  const events = await eventsOf(url, chat)
+  const { answer, row } = await held(t, url, chat, events.slice(0, -2).join(''), 'ends')
+  isOnlyAnswer(t, chat, answer)
+  t.match(row, { end: 'complete', source: 'estimated' })
+})
+
+const [CHAT, MESSAGES, GENERATE] = DIALECTS as [Dialect, Dialect, Dialect]
+
+for (const [what, dialect, lacking, behind, body] of [
+  ['the usage that the client has asked for', CHAT, 2, '', { stream_options: { include_usage: true } }],
+  ['the finish', CHAT, 3, '', {}],
+  ['the other answer', CHAT, 1, '', { n: 2 }],
+  ['nobody knows what, behind half an event', CHAT, 1, 'data: {"id"', {}],
+  ['nobody knows what, behind an error', CHAT, 1, 'data: {"error":{"message":"x"}}\n\n', {}],
+  ['nobody knows what, behind a broken event', CHAT, 1, 'data: {"id"\n\n', {}],
+  ['the reason of the stop', MESSAGES, 2, '', {}],
+  ['nobody knows what, behind half an event', MESSAGES, 1, 'event: error\nda', {}],
+  ['the last chunk', GENERATE, 1, '', {}],
+  ['the other answer', GENERATE, 0, '', { generationConfig: { candidateCount: 2 } }],
+] as const) {
+  t.test(`${dialect.name}: ${what} is missing, and the next is asked`, async t => {
+    const { url } = await start(t)
+    const events = await eventsOf(url, dialect)
+    const sent = events.slice(0, events.length - lacking).join('') + behind
+    const { answer } = await held(t, url, dialect, sent, 'closes the connection', { body })
+    t.match(answer, { status: 200, whole: true })
+    t.ok(dialect.isWhole(answer.body))
+    t.equal(answer.headers.get('x-gateway-upstream'), 'b')
+  })
+}

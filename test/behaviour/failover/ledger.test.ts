@@ -1,0 +1,173 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { openBooks, priced, costOf } from '../billing/books.ts'
+import { gateway as run } from '../../cli/command.ts'
+import { start } from '../../simulator/start.ts'
+import { KEY } from '../../support/gateway.ts'
+import { startUpstream } from '../../support/upstream.ts'
+import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
+
+const [CHAT] = DIALECTS
+const USED = 'input=100,output=20'
+
+everyWay(t, 'every attempt is in the ledger, and the one that answered ' +
+  'is billed, at its own price', async (t, dialect, stream) => {
+  const { url } = await start(t)
+  const [first, second] = [`sim,status=503,${USED}`, `sim,${USED}`]
+  const books = await openBooks(t, `${twoTargets(url, url, first, second)}
+models:
+  "${first}": { price: { input: 1000, output: 1000 } }
+${priced(second).replace('models:\n', '')}`)
+  const answer = await ask(books.gateway, dialect, { stream })
+  const id = answer.headers.get('x-gateway-request-id') as string
+  const row = (await books.close()).get(id)
+  const { stdout: story } = await run([
+    'usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id,
+  ])
+  t.match(row, {
+    upstream: 'b', upstreamModel: second, status: 200, end: 'complete', source: 'reported',
+    usage: { inputTokens: 100, outputTokens: 20 },
+    attempts: [
+      { upstream: 'a', model: first, outcome: 'error_answer', status: 503 },
+      { upstream: 'b', model: second, outcome: 'ok', status: 200 },
+    ],
+  })
+  t.equal(row?.attempts.length, 2)
+  t.equal(row?.costPico, costOf({ input: 100, output: 20 }))
+  t.match(story, /attempt 1: a, model sim,status=503\S*: error_answer, status 503 \w+, after [\d.]+ ms/)
+  t.match(story, /attempt 2: b, model sim\S*: ok, status 200, after [\d.]+ ms/)
+  t.match(story, /answered by +b/)
+})
+
+everyWay(t, 'the word with which an error names itself is ' +
+  'kept, and nothing else of it', async (t, dialect, stream) => {
+  const words = { chat: 'rate_limit_exceeded', messages: 'rate_limit_error', generate: 'RESOURCE_EXHAUSTED' }
+  for (const [models, count] of [
+    [['sim,status=429'], 1], [['sim,status=429', 'sim'], 2],
+    [['sim,status=429,gzip'], 1], [['sim,status=429,gzip', 'sim'], 2],
+  ] as const) {
+    const { url } = await start(t)
+    const targets = models.map(model => `{ upstream: a, model: "${model}" }`).join(', ')
+    const books = await openBooks(
+      t, `upstreams: { a: { url: "${url}" } }\nroutes: [{ to: [${targets}], retries: ${count - 1} }]`,
+    )
+    await ask(books.gateway, dialect, { stream })
+    const [row] = [...(await books.close()).values()]
+    t.equal(row?.attempts.length, count)
+    const [first] = row?.attempts ?? []
+    t.match(first, { outcome: 'error_answer', status: 429, said: words[dialect.name] })
+    t.equal(row?.attempts[1]?.said, undefined)
+  }
+})
+
+everyWay(t, 'a refused credential stands there with its status', async (t, dialect, stream) => {
+  for (const targets of ['a', '[a, b]']) {
+    const { url } = await start(t)
+    const books = await openBooks(t, `
+upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
+routes: [{ to: ${targets} }]`)
+    await ask(books.gateway, dialect, { stream, model: 'sim,status=401' })
+    const [row] = [...(await books.close()).values()]
+    t.match(row?.attempts.at(-1), { outcome: 'upstream_rejected_key', status: 401 })
+  }
+})
+
+everyWay(t, 'all fail: nobody pays, and both attempts are told', async (t, dialect, stream) => {
+  for (const [one, two, outcomes] of [
+    ['status=500', 'status=503', ['error_answer', 'error_answer']],
+    ['reset', 'close', ['upstream_reset', 'upstream_reset']],
+    ['error_200', 'error_200', ['error_answer', 'error_answer']],
+    ['cut_after=0', 'status=401', [stream ? 'upstream_cut' : 'upstream_invalid', 'upstream_rejected_key']],
+  ] as const) {
+    const { url } = await start(t)
+    const models = [`sim,${one},${USED}`, `sim,${two},${USED}`] as const
+    const books = await openBooks(t, `${twoTargets(url, url, ...models)}\n${priced(...new Set(models))}`)
+    await ask(books.gateway, dialect, { stream })
+    const [row] = [...(await books.close()).values()]
+    t.equal(row?.costPico, 0n, `${one}, ${two}`)
+    t.strictSame(row?.attempts.map(each => each.outcome), outcomes, `${one}, ${two}`)
+  }
+})
+
+everyWay(t, 'an attempt that failed after it had ' +
+  'generated something is not billed', async (t, dialect, stream) => {
+  const { url } = await start(t)
+  const fault = stream ? 'error_event_after=0' : 'close_after=4'
+  const models = [`sim,${fault},${USED}`, `sim,${USED}`] as const
+  const books = await openBooks(t, `${twoTargets(url, url, ...models)}\n${priced(...models)}`)
+  await ask(books.gateway, dialect, { stream })
+  const [row] = [...(await books.close()).values()]
+  t.equal(row?.costPico, costOf({ input: 100, output: 20 }))
+})
+
+for (const [fault, streams] of [
+  ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
+  ['error_200,gzip', [false]],
+] as const) {
+  everyWay(t, `an answer that tells of an error is none ` +
+    `in the ledger (${fault})`, async (t, dialect, stream) => {
+    const { url } = await start(t)
+    const books = await openBooks(t, `
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: { upstream: a, model: "sim,${fault}" } }]
+`)
+    t.match(await ask(books.gateway, dialect, { stream }), { status: 200, whole: true })
+    const [row] = [...(await books.close()).values()]
+    t.match(row, {
+      status: 200, end: 'error', error: null, attempts: [{ outcome: 'error_answer', status: 200 }],
+    })
+  }, [...streams])
+}
+
+t.test('an error that was kept stands there with the price of who said it', async t => {
+  const { url } = await start(t)
+  const [one, two] = ['sim,status=500', 'sim,reset']
+  const books = await openBooks(t, `${twoTargets(url, url, one, two)}
+models:
+  "${one}": { price: { input: 1, output: 1 } }
+  "${two}": { price: { input: 2, output: 2 } }`)
+  t.equal((await ask(books.gateway, CHAT!)).status, 500)
+  const [row] = [...(await books.close()).values()]
+  t.match(row, { upstream: 'a', upstreamModel: one, price: { input: '1' }, costPico: 0n })
+})
+
+t.test('a request that cannot be made for its target is no attempt', async t => {
+  const { url, simulator } = await start(t)
+  const books = await openBooks(t, `
+upstreams: { a: { url: "${url}" } }
+routes: [{ to: { upstream: a, model: sim } }]`)
+  const answer = await fetch(`${books.gateway.url}/v1beta/models/m:batchEmbedContents`, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ requests: Array.from({ length: 10_001 }, () => ({})) }),
+  })
+  t.equal(answer.status, 400)
+  const [row] = [...(await books.close()).values()]
+  t.match(row, { end: 'refused', error: 'invalid_json', upstream: null })
+  t.strictSame(row?.attempts, [])
+  t.equal(simulator.stats.requests, 0)
+})
+
+t.test('the draft of a request tells of every attempt that was begun, should the process die', async t => {
+  const [broken, silent] = await Promise.all([
+    start(t), startUpstream(t, req => void req.resume()),
+  ])
+  const books = await openBooks(t, twoTargets(broken.url, silent.url, 'sim,status=503', 'n', ''))
+  const leaving = new AbortController()
+  const asked = fetch(`${books.gateway.url}/v1/chat/completions`, {
+    method: 'POST', signal: leaving.signal,
+    body: '{"model":"m","messages":[]}',
+    headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+  })
+  using ledger = new DatabaseSync(books.file, { readOnly: true })
+  const drafts = ledger.prepare('SELECT upstream, attempts FROM in_flight')
+  let draft = drafts.get()
+  for (; draft?.['upstream'] !== 'b'; draft = drafts.get()) await setImmediate()
+  t.match(JSON.parse(String(draft['attempts'])), [
+    { upstream: 'a', outcome: 'error_answer', status: 503 }, { upstream: 'b', model: 'n' },
+  ])
+  leaving.abort()
+  await t.rejects(asked)
+})

@@ -1,0 +1,64 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { startTestGateway } from '../../support/gateway.ts'
+import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../../support/wire.ts'
+
+const GENERATE = '/v1beta/models/m:streamGenerateContent?alt=sse'
+const ASKED = { contents: [{ role: 'user', parts: [{ text: '?' }] }] }
+
+function said(text: string, finishReason?: string): string {
+  const candidate = { content: { role: 'model', parts: [{ text }] }, finishReason }
+  return `data: ${JSON.stringify({ candidates: [candidate] })}`
+}
+
+/** What a client gets on a route that continues streams, when the upstreams play these in turn. */
+async function got(t: Test, plays: readonly { bytes: string; cut: boolean }[]): Promise<string> {
+  let asked = 0
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    const { bytes, cut } = plays[asked++] as { bytes: string; cut: boolean }
+    wire.send(STREAM_HEAD + chunk(bytes) + (cut ? '' : '0\r\n\r\n'))
+    wire.socket.end()
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}" }, b: { url: "${upstream.url}" } }
+routes: [{ to: [{ upstream: a }, { upstream: b, prefill: true }], resume: continue }]
+`)
+  const client = await connect(t, gateway.url)
+  client.send(post(GENERATE, ASKED, ['Connection: close']))
+  await client.ended
+  return client.text
+}
+
+t.test('the last event of a stream that goes on with another may lack its blank line', async t => {
+  const text = await got(t, [
+    { bytes: `${said('one ')}\n\n`, cut: true },
+    { bytes: `${said('two ')}\n\n${said('three', 'STOP')}\n`, cut: false },
+  ])
+  t.match(text, /one .*two .*three.*STOP/s)
+  t.match(text, /\r\n0\r\n\r\n$/, 'and it ends properly')
+})
+
+t.test('all was said: half of an event behind it does not reach the client', async t => {
+  const half = said('', 'STOP').slice(0, 30)
+  const text = await got(t, [{ bytes: `${said('all', 'STOP')}\n\n${half}`, cut: true }])
+  t.match(text, /all.*STOP/s)
+  t.equal(text.match(/data: /g)?.length, 1)
+  t.match(text, /\r\n0\r\n\r\n$/, 'and it ends properly')
+})
+
+for (const cut of [true, false]) {
+  const end = cut ? 'the connection breaks there' : 'the stream ends there'
+  t.test(`an error that lacks its blank line is gone on from as any other: ${end}`, async t => {
+    for (const lineEnds of ['', '\n']) {
+      const error = `data: ${JSON.stringify({ error: { code: 503, message: 'overloaded' } })}${lineEnds}`
+      const text = await got(t, [
+        { bytes: `${said('one ')}\n\n${error}`, cut },
+        { bytes: `${said('two', 'STOP')}\n\n`, cut: false },
+      ])
+      t.match(text, /one .*two.*STOP/s)
+      t.notMatch(text, 'overloaded')
+    }
+  })
+}

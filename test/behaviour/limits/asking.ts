@@ -1,0 +1,45 @@
+import { compileGlob } from '../../../src/config/glob.ts'
+import type { Limits } from '../../../src/config/types.ts'
+import { createLimiter } from '../../../src/limits/limiter.ts'
+import type { LocalLimiter } from '../../../src/limits/limiter.ts'
+import type { LimitedKey, Refusal, Reservation } from '../../../src/limits/types.ts'
+import { handClock } from './hand-clock.ts'
+
+/** 1 USD in 1e-12 USD. */
+export const USD = 10n ** 12n
+
+/** A limiter at noon, unless another date is asked for, and the clock that it goes by. */
+export function setUp(defaults: Limits | null = null, date?: string) {
+  const clock = handClock(date)
+  return { clock, limiter: createLimiter({ defaults, compileGlob, clock }) }
+}
+
+/** A key with its own limits. */
+export function key(own: Limits | null, name = 'team'): LimitedKey {
+  return { name, limits: own }
+}
+
+/** A request: of a model with a price, for nothing, unless said otherwise. */
+export interface Wish {
+  model?: string | null
+  tokens?: number
+  pico?: bigint | null
+}
+
+/** Asks for something that has to be admitted. */
+export function admitted(limiter: LocalLimiter, key: LimitedKey, wish: Wish = {}): Reservation {
+  const admission = ask(limiter, key, wish)
+  if (!admission.ok) throw new Error(`refused: ${admission.refusal.message}`)
+  return admission.reservation
+}
+
+/** Asks for something that has to be refused. */
+export function refused(limiter: LocalLimiter, key: LimitedKey, wish: Wish = {}): Refusal {
+  const admission = ask(limiter, key, wish)
+  if (admission.ok) throw new Error('admitted')
+  return admission.refusal
+}
+
+function ask(limiter: LocalLimiter, key: LimitedKey, { model = 'gpt-4.1', tokens = 0, pico = 0n }: Wish) {
+  return limiter.admit({ key, model, estimate: { tokens, pico } })
+}

@@ -1,0 +1,378 @@
+import { setImmediate } from 'node:timers/promises'
+import fc from 'fast-check'
+import t from 'tap'
+import type { Limits } from '../../../src/config/types.ts'
+import type { Request } from '../../../src/limits/messages.ts'
+import type { Admission, Reservation } from '../../../src/limits/types.ts'
+import { USD } from './asking.ts'
+import { limits } from './limits-of.ts'
+import { office } from './office.ts'
+import type { Desked } from './office.ts'
+
+const CENT = USD / 100n
+
+/** Far limits of every kind. */
+const FAR = limits({
+  requestsPerMinute: 100_000, tokensPerMinute: 10_000_000, concurrent: 1000,
+  budget: { usd: '1000', per: 'day' },
+})
+
+const ask = (own: Limits, tokens = 10, pico: bigint | null = CENT) => ({
+  key: { name: 'team', limits: own }, model: 'm', estimate: { tokens, pico },
+})
+
+/** Lets all that was said arrive, and what is answered to it. */
+async function quiet(): Promise<void> {
+  for (let turn = 0; turn < 8; turn++) await setImmediate()
+}
+
+async function admitted(worker: Desked, wish: ReturnType<typeof ask>): Promise<Reservation> {
+  const admission = await worker.limiter.admit(wish)
+  if (!admission.ok) throw new Error(`refused: ${admission.refusal.message}`)
+  return admission.reservation
+}
+
+/** Has the worker borrow: two requests in a row, which are over at once. */
+async function borrow(worker: Desked, own: Limits): Promise<void> {
+  for (let n = 0; n < 2; n++) (await admitted(worker, ask(own))).release()
+  t.notOk(worker.limiter.admit(ask(own)) instanceof Promise, 'it has a loan')
+}
+
+/** What the worker says from now on nobody reads, until it is handed to `take`. */
+function unread({ window }: Desked) {
+  const take = window.take.bind(window)
+  const late: (readonly Request[])[] = []
+  window.take = requests => void late.push(requests)
+  return { late, take }
+}
+
+const counts = (admissions: readonly Admission[]) => admissions.filter(({ ok }) => ok).length
+
+const kinds = ({ said }: Desked) => said.flat().map(({ kind }) => kind)
+
+t.test('where limits are far, few of many requests ask, and all are counted', async t => {
+  const { workers: [one, two], clock } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  for (let n = 0; n < 1000; n++) {
+    const worker = n % 2 === 0 ? one : two
+    ;(await admitted(worker, ask(FAR, 10))).settle({ tokens: 7, pico: CENT / 2n })
+  }
+  clock.advance(100)
+  await quiet()
+  const asked = [one, two].flatMap(kinds).filter(kind => kind === 'admit').length
+  t.ok(asked < 40, `${asked} asked`)
+  // One more, which is told how things stand.
+  clock.advance(100)
+  await admitted(one, ask(FAR, 10))
+  const { requests, tokens } = one.limiter.figures({ name: 'team', limits: FAR }, 'm')
+  // 200 ms have drained 333 requests and 33,333 tokens of the minute's.
+  t.equal(requests?.remaining, 100_000 - 1000 + 333 - 1)
+  t.equal(tokens?.remaining, 10_000_000 - 10)
+  const rest = limits({ budget: { usd: '5', per: 'day' } })
+  t.equal((await two.limiter.admit(ask(rest))).ok, false, 'half a cent was spent for each: 5 USD')
+})
+
+t.test('figures fall with each request that a loan admits', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  const key = { name: 'team', limits: FAR }
+  const before = worker.limiter.figures(key, 'm')
+  await admitted(worker, ask(FAR, 25))
+  const { requests, tokens } = worker.limiter.figures(key, 'm')
+  t.equal(requests?.remaining, (before.requests?.remaining ?? 0) - 1)
+  t.equal(tokens?.remaining, (before.tokens?.remaining ?? 0) - 25)
+})
+
+t.test('figures stay as low when the loan has ended', async t => {
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  const key = { name: 'team', limits: FAR }
+  await admitted(worker, ask(FAR, 25))
+  const before = worker.limiter.figures(key, 'm')
+  clock.advance(100)
+  t.same(worker.limiter.figures(key, 'm'), before)
+})
+
+t.test('figures that count a loan as used are not lowered by it once more', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  // The second asks for a loan of 16; what the third is told counts that as used.
+  await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(FAR, 10))))
+  for (let n = 0; n < 10; n++) t.notOk(worker.limiter.admit(ask(FAR, 10)) instanceof Promise)
+  const { requests, tokens } = worker.limiter.figures({ name: 'team', limits: FAR }, 'm')
+  t.equal(requests?.remaining, 100_000 - 3 - 16)
+  t.equal(tokens?.remaining, 10_000_000 - 30 - 160)
+})
+
+t.test('counts that are none are to a loan what they are to the limits themselves', async t => {
+  const own = limits({ tokensPerMinute: 10_000_000, budget: { usd: '1000', per: 'day' } })
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, own)
+  const held = await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(own))))
+  held[0]?.settle({ tokens: NaN, pico: null })
+  held[1]?.settle({ tokens: -1000, pico: -100n * CENT })
+  held[2]?.settle({ tokens: 6.5, pico: CENT })
+  t.ok(worker.limiter.admit(ask(own, NaN)) instanceof Promise, 'too much')
+  clock.advance(100)
+  await quiet()
+  clock.advance(100)
+  // Open is the one that `borrow` leaves, and this one; used are 10, 0 and 7, which 200 ms have drained.
+  await admitted(worker, ask(own))
+  t.ok((worker.limiter.figures({ name: 'team', limits: own }, 'm').tokens?.remaining ?? 0) > 9_999_000)
+  const rest = limits({ budget: { usd: '0.05', per: 'day' } })
+  t.notOk((await worker.limiter.admit(ask(rest, 0, 2n * CENT))).ok, 'four cents are spent or set aside')
+  t.ok((await worker.limiter.admit(ask(rest, 0, CENT))).ok)
+})
+
+t.test('nothing is lent where limits are near, nor to a key of which little comes', async t => {
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  const near = [
+    { requestsPerMinute: 100 }, { tokensPerMinute: 1000 }, { concurrent: 20 },
+    { budget: { usd: '1', per: 'day' } as const },
+  ]
+  for (const [n, one] of near.entries()) {
+    const wish = { ...ask(limits(one)), key: { name: `near ${n}`, limits: limits(one) } }
+    for (let again = 0; again < 5; again++) (await admitted(worker, wish)).release()
+  }
+  for (let n = 0; n < 5; n++) {
+    clock.advance(100)
+    ;(await admitted(worker, ask(FAR))).release()
+  }
+  t.notOk(kinds(worker).includes('repay'))
+  t.equal(kinds(worker).filter(kind => kind === 'admit').length, 25)
+})
+
+t.test('those that come while a loan is on its way wait for it, as many as it is for', async t => {
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  clock.advance(99)
+  // One asks for the next, fifteen have the rest of this one, sixteen wait, and four ask for themselves.
+  const before = kinds(worker).filter(kind => kind === 'admit').length
+  const all = Array.from({ length: 1 + 15 + 16 + 4 }, () => worker.limiter.admit(ask(FAR)))
+  t.equal(all.filter(admission => admission instanceof Promise).length, 1 + 16 + 4)
+  t.equal(counts(await Promise.all(all)), all.length)
+  // Of those who waited, the first to find little left asks for the next.
+  t.equal(kinds(worker).filter(kind => kind === 'admit').length - before, 1 + 4 + 1)
+})
+
+t.test('nobody waits for a loan where none came before', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  const near = limits({ concurrent: 20 })
+  for (let n = 0; n < 2; n++) (await admitted(worker, ask(near))).release()
+  const all = Array.from({ length: 10 }, () => worker.limiter.admit(ask(near)))
+  await quiet()
+  t.equal(kinds(worker).filter(kind => kind === 'admit').length, 2 + 10)
+  t.equal(counts(await Promise.all(all)), 10)
+})
+
+t.test('who waited for a loan that does not come asks, and is told what the limits say', async t => {
+  const own = limits({ requestsPerMinute: 1000 })
+  const { workers: [one, two] } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  await borrow(one, own)
+  const others = await Promise.all(Array.from({ length: 990 }, () => two.limiter.admit(ask(own))))
+  t.equal(counts(others), 990)
+  const asked = () => kinds(one).filter(kind => kind === 'admit').length
+  const before = asked()
+  const all = Array.from({ length: 20 }, () => one.limiter.admit(ask(own)))
+  await setImmediate()
+  t.equal(asked() - before, 16, 'four wait, as little of the last loan was used when it was called in')
+  const admissions = await Promise.all(all)
+  t.equal(asked() - before, 20)
+  t.equal(counts(admissions), 7)
+  t.match(admissions.at(-1), { ok: false, refusal: { which: 'requests' } })
+})
+
+t.test('a request of unknown cost asks where a budget is to be kept', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  t.match(await worker.limiter.admit(ask(FAR, 10, null)), { ok: false, refusal: { which: 'unpriced' } })
+})
+
+t.test('a loan ends after a tenth of a second, and what still runs keeps what it needs', async t => {
+  const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
+  const { workers: [one, two], clock } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  await borrow(one, own)
+  const [long, left] = [await admitted(one, ask(own)), await admitted(one, ask(own))]
+  left.leave()
+  clock.advance(100)
+  await quiet()
+  t.equal(kinds(one).filter(kind => kind === 'repay').length, 1)
+  // Running: the one that `borrow` leaves open, and the long one. 10 USD less three cents are free.
+  t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 2n * CENT))).ok, false)
+  const rest = await admitted(two, ask(own, 0, 10n * USD - 3n * CENT))
+  const others = await Promise.all(Array.from({ length: 62 }, () => two.limiter.admit(ask(own, 0, 0n))))
+  t.equal(others.filter(({ ok }) => ok).length, 61)
+  rest.release()
+  long.settle({ tokens: 5, pico: 4n * CENT })
+  left.settle({ tokens: 5, pico: null })
+  await quiet()
+  t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 5n * CENT))).ok, false)
+  t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 6n * CENT))).ok, true)
+})
+
+t.test('requests on a loan together take no more money and tokens than were lent', async t => {
+  // For sixteen requests of ten tokens and a cent; one is admitted.
+  for (const [tokens, pico] of [[150, 0n], [0, 15n * CENT]] as const) {
+    const { workers: [worker] } = office(1)
+    if (!worker) throw new Error('no worker')
+    await borrow(worker, FAR)
+    t.notOk(worker.limiter.admit(ask(FAR, tokens, pico)) instanceof Promise, 'the rest of it')
+    t.ok(worker.limiter.admit(ask(FAR, Math.min(tokens, 1), pico && 1n)) instanceof Promise, 'nothing is left')
+  }
+})
+
+t.test('when a loan ends, tokens count as used where that is known, and once where they are set aside', async t => {
+  // 100 drain in a millisecond.
+  const own = limits({ tokensPerMinute: 6_000_000 })
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  for (let n = 0; n < 2; n++) (await admitted(worker, ask(own, 40_000))).release()
+  const over = await admitted(worker, ask(own, 40_000))
+  await admitted(worker, ask(own, 40_000))
+  over.settle({ tokens: 10_000, pico: 0n })
+  clock.advance(100)
+  await quiet()
+  t.ok(kinds(worker).includes('repay'))
+  clock.advance(100)
+  await admitted(worker, ask(own, 0))
+  const { tokens } = worker.limiter.figures({ name: 'team', limits: own }, 'm')
+  t.equal(tokens?.remaining, 6_000_000 - (10_000 + 40_000 - 20_000))
+})
+
+t.test('no loan reaches into the next day', async t => {
+  const { workers: [worker], clock } = office(1)
+  if (!worker) throw new Error('no worker')
+  const { wall } = clock
+  clock.wall = () => wall.call(clock) + 86_400_000 - 40
+  await borrow(worker, FAR)
+  t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise)
+  clock.advance(40)
+  t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
+})
+
+t.test('nobody is refused what is lent and unused', async t => {
+  const own = limits({ requestsPerMinute: 1000 })
+  const { workers: [one, two, three] } = office(3)
+  if (!one || !two || !three) throw new Error('no workers')
+  await borrow(one, own)
+  await borrow(two, own)
+  // Six have been admitted.
+  const asked = Array.from({ length: 1000 }, (_, n) => (n % 2 === 0 ? three : one).limiter.admit(ask(own)))
+  const admissions = await Promise.all(asked)
+  t.equal(admissions.filter(({ ok }) => ok).length, 994)
+})
+
+t.test('what a worker had borrowed when it went counts as used, and who waited for it is told', async t => {
+  const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
+  const { workers: [one, two] } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  await borrow(one, own)
+  const { window } = one
+  const waits = two.limiter.admit(ask(own, 0, 10n * USD - 2n * CENT))
+  window.take = () => undefined
+  await quiet()
+  window.close()
+  t.match(await waits, { ok: false, refusal: { which: 'budget' } })
+  const free = await Promise.all(Array.from({ length: 64 }, () => two.limiter.admit(ask(own, 0, 0n))))
+  t.equal(free.filter(({ ok }) => ok).length, 64, 'nothing of it runs')
+})
+
+t.test('what a worker said before it went and is read after counts for nothing more', async t => {
+  const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
+  const { workers: [one, two], clock } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  await borrow(one, own)
+  const { late, take } = unread(one)
+  clock.advance(100)
+  await quiet()
+  t.ok(late.flat().some(({ kind }) => kind === 'repay'))
+  one.window.close()
+  await borrow(two, own)
+  for (const requests of late) take(requests)
+  await quiet()
+  // The one that `borrow` leaves open runs.
+  const free = await Promise.all(Array.from({ length: 64 }, () => two.limiter.admit(ask(own, 0, 0n))))
+  t.equal(free.filter(({ ok }) => ok).length, 63)
+})
+
+t.test('who waits for a worker that hangs is told within a second, and nothing is lost', async t => {
+  const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
+  const { workers: [one, two], clock } = office(2)
+  if (!one || !two) throw new Error('no workers')
+  await borrow(one, own)
+  const { late, take } = unread(one)
+  const told: boolean[] = []
+  const wish = ask(own, 0, 10n * USD - CENT)
+  for (let n = 0; n < 2; n++) void Promise.resolve(two.limiter.admit(wish)).then(({ ok }) => told.push(ok))
+  await quiet()
+  t.same(told, [], 'it may still answer')
+  clock.advance(1000)
+  await quiet()
+  t.same(told, [false, false])
+  t.notOk((await two.limiter.admit(wish)).ok, 'nor does anybody else wait')
+  for (const requests of late) take(requests)
+  t.ok((await two.limiter.admit(wish)).ok, 'all but what still runs is free')
+})
+
+t.test('other limits end what was lent under those before', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  const none = limits({ requestsPerMinute: 0 })
+  t.match(await worker.limiter.admit(ask(none)), { ok: false, refusal: { which: 'requests' } })
+  await borrow(worker, FAR)
+  worker.limiter.reconfigure(limits({ concurrent: 0 }))
+  t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
+})
+
+t.test('other limits leave the figures that answers under way tell', async t => {
+  const { workers: [worker] } = office(1)
+  if (!worker) throw new Error('no worker')
+  await borrow(worker, FAR)
+  const key = { name: 'team', limits: FAR }
+  const before = worker.limiter.figures(key, 'm')
+  const other = (own: Limits) => ({ ...ask(own), key: { name: 'other', limits: own } })
+  await admitted(worker, other(FAR))
+  await admitted(worker, other(limits({ requestsPerMinute: 5 })))
+  t.same(worker.limiter.figures(key, 'm'), before, 'those of another key')
+  t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise, 'nor does that end the loans of this one')
+  worker.limiter.reconfigure(limits({ concurrent: 5 }))
+  t.equal(worker.limiter.figures(key, 'm').requests?.remaining, (before.requests?.remaining ?? 0) - 1)
+})
+
+t.test('many requests in several workers, with loans: as many as fit, and never more', async () => {
+  const task = fc.record({
+    worker: fc.nat(2), before: fc.nat(30), during: fc.nat(30), tokens: fc.integer({ min: 1, max: 20 }),
+  })
+  const tasks = fc.array(task, { minLength: 700, maxLength: 900 })
+  const most = { requests: fc.integer({ min: 64, max: 800 }), turns: fc.constantFrom(64, 5000) }
+  await fc.assert(fc.asyncProperty(tasks, most.requests, most.turns, async (all, requests, turns) => {
+    // Time stands still: whatever is admitted stays counted.
+    const own = limits({ requestsPerMinute: requests, concurrent: turns, budget: { usd: '7', per: 'day' } })
+    const { workers } = office(3)
+    let [count, running, mostRunning] = [0, 0, 0]
+    await Promise.all(all.map(async ({ worker, before, during, tokens }) => {
+      // The first has a loan left when nothing more comes to it.
+      for (let turn = 0; turn < (worker === 0 ? before % 10 : before); turn++) await setImmediate()
+      const admission = await (workers[worker] as Desked).limiter.admit(ask(own, tokens))
+      if (!admission.ok) return
+      count++
+      mostRunning = Math.max(mostRunning, ++running)
+      for (let turn = 0; turn < during; turn++) await setImmediate()
+      running--
+      admission.reservation.settle({ tokens, pico: CENT })
+    }))
+    // 7 USD are 700 cents.
+    const fitting = Math.min(requests, 700, all.length)
+    return mostRunning <= turns && (turns === 64 ? count <= fitting : count === fitting)
+  }), { numRuns: 20, endOnFailure: true })
+})

@@ -1,0 +1,67 @@
+import { setImmediate } from 'node:timers/promises'
+import fc from 'fast-check'
+import t from 'tap'
+import { compileGlob } from '../../../src/config/glob.ts'
+import { createLimiter } from '../../../src/limits/limiter.ts'
+import { handClock } from './hand-clock.ts'
+import { limits } from './limits-of.ts'
+
+const CENT = 10n ** 10n
+
+/** A task: how many turns of the event loop it waits before it asks and while it runs, and what it costs. */
+interface Task {
+  before: number
+  during: number
+  cost: bigint
+}
+
+/** Runs all tasks at once against a budget of 1 USD, each with an estimate of one cent. */
+async function run(tasks: readonly Task[]) {
+  const limiter = createLimiter({ defaults: null, compileGlob, clock: handClock() })
+  const key = { name: 'team', limits: limits({ budget: { usd: '1', per: 'month' } }) }
+  const sums = { admitted: 0, refused: 0, running: 0, mostRunning: 0, spent: 0n }
+  await Promise.all(tasks.map(async ({ before, during, cost }) => {
+    for (let i = 0; i < before; i++) await setImmediate()
+    const admission = limiter.admit({ key, model: 'm', estimate: { tokens: 0, pico: CENT } })
+    if (!admission.ok) {
+      sums.refused++
+      return
+    }
+    sums.admitted++
+    sums.mostRunning = Math.max(sums.mostRunning, ++sums.running)
+    for (let i = 0; i < during; i++) await setImmediate()
+    sums.running--
+    sums.spent += cost
+    admission.reservation.settle({ tokens: 0, pico: cost })
+  }))
+  return sums
+}
+
+t.test('1,000 requests at once on a budget for 100', async t => {
+  const tasks = Array.from({ length: 1000 }, () => ({ before: 0, during: 3, cost: CENT }))
+  t.strictSame(await run(tasks), {
+    admitted: 100,
+    refused: 900,
+    running: 0,
+    mostRunning: 100,
+    spent: 100n * CENT,
+  })
+})
+
+t.test('1,000 requests that come and go, each within its estimate, never overspend', async t => {
+  const turns = fc.nat(20)
+  const task = fc.record({ before: turns, during: turns, cost: fc.bigInt({ min: 0n, max: CENT }) })
+  await fc.assert(fc.asyncProperty(fc.array(task, { minLength: 1000, maxLength: 1000 }), async tasks => {
+    const { spent, mostRunning, admitted, refused } = await run(tasks)
+    t.equal(admitted + refused, 1000)
+    return spent <= 100n * CENT && mostRunning <= 100
+  }), { numRuns: 10 })
+})
+
+t.test('estimates that are a tenth too low overspend by a tenth of what runs at once, at most', async () => {
+  const task = fc.record({ before: fc.nat(20), during: fc.nat(20), cost: fc.constant(CENT + CENT / 10n) })
+  await fc.assert(fc.asyncProperty(fc.array(task, { minLength: 1000, maxLength: 1000 }), async tasks => {
+    const { spent, mostRunning } = await run(tasks)
+    return spent > 99n * CENT && spent <= 100n * CENT + BigInt(mostRunning) * CENT / 10n
+  }), { numRuns: 10 })
+})

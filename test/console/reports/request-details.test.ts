@@ -1,0 +1,81 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { ERRORS } from '../../../src/base/errors.ts'
+import { draft, row } from '../../ledger/rows.ts'
+import { watch } from '../../ledger/watched.ts'
+import { filled, NOW, withReports } from './filled.ts'
+
+t.test('a request that failed over tells why, and how its cost comes about', async t => {
+  const one = row('a', {
+    startedAt: NOW,
+    attempts: [
+      { upstream: 'first', model: 'm1', outcome: 'first_byte_timeout', ms: 200, atMs: 1 },
+      { upstream: 'second', model: null, outcome: 'error_answer', ms: 20, atMs: 202, status: 500 },
+      { upstream: 'openai', model: 'gpt-4.1-mini', outcome: 'ok', ms: 1000.25, atMs: 230, status: 200 },
+    ],
+  })
+  await withReports(filled(t.testdir(), [one]), async reports => {
+    const { stories: [story] } = await reports.stories('a', null)
+    t.match(story, {
+      running: false,
+      bytes_in: 912,
+      bytes_out: 512,
+      end_explanation: 'the whole answer was sent',
+      error_explanation: null,
+      source_explanation: 'as the upstream reported it',
+      route: 'routes[0], line 12: model gpt-* -> openai (ordered)',
+      price_version: 'config',
+      row: { request_id: 'a', attempts: 3, cost_usd: '0.00066' },
+    })
+    const brief = story?.attempts.map(({ upstream, explanation, status, at_ms: at }) =>
+      [upstream, explanation, status, at])
+    t.strictSame(brief, [
+      ['first', ERRORS.first_byte_timeout.about, null, 1],
+      ['second', 'It answered with an error of its own.', 500, 202],
+      ['openai', 'It answered.', 200, 230],
+    ])
+    t.strictSame(story?.bill.map(({ item, quantity, cost_usd: cost }) => [item, quantity, cost]), [
+      ['cached_input', 1000, '0.0001'], ['input', 200, '0.00008'], ['output', 300, '0.00048'],
+    ])
+    t.match(story?.counts, [{ label: 'input tokens', value: 1200 }])
+    t.strictSame(await reports.stories('nothing', null), { stories: [] })
+  })
+})
+
+t.test('what several upstreams made up is billed by each; an error has its explanation', async t => {
+  const joined = row('a', {
+    startedAt: NOW,
+    attempts: [
+      { upstream: 'x', model: null, outcome: 'upstream_cut', ms: 5, costUsd: '0.0001' },
+      { upstream: 'y', model: null, outcome: 'ok', ms: 5, costUsd: '0.00056' },
+    ],
+  })
+  const failed = row('b', { startedAt: NOW, end: 'timeout', error: 'idle_timeout', costPico: null })
+  const odd = row('c', { startedAt: NOW, end: 'error', error: 'toString', costPico: 0n })
+  await withReports(filled(t.testdir(), [joined, failed, odd]), async reports => {
+    const story = async (id: string) => (await reports.stories(id, null)).stories[0]
+    t.strictSame((await story('a'))?.bill, [
+      { item: 'attempt 1', quantity: 1, price: '0.0001', per: 1, cost_usd: '0.0001' },
+      { item: 'attempt 2', quantity: 1, price: '0.00056', per: 1, cost_usd: '0.00056' },
+    ])
+    t.equal((await story('b'))?.error_explanation, ERRORS.idle_timeout.about)
+    t.equal((await story('c'))?.error_explanation, null)
+    t.strictSame([(await story('b'))?.bill, (await story('c'))?.bill], [[], []], 'what costs nothing has no bill')
+  })
+})
+
+t.test('a request that still runs is told as it stands', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  await using watched = watch(file)
+  watched.ledger.open(() => draft('a', { startedAt: NOW }))
+  await watched.ledger.flush()
+  await withReports(file, async reports => {
+    t.match(await reports.stories('a', null), {
+      stories: [{ running: true, end_explanation: /still running/ }],
+    })
+    t.match(await reports.stories('a', 'team-a'), { stories: [{ running: true, route: null }] })
+    t.equal((await reports.logs({}, null)).rows.length, 0)
+    const statement = await reports.statement({ key: 'team-a', month: '2026-11' }, null)
+    t.match(statement, { final: false, total: { requests: 0 } })
+  })
+})

@@ -1,0 +1,209 @@
+import { setImmediate } from 'node:timers/promises'
+import pino from 'pino'
+import t from 'tap'
+import { Checks } from '../../src/context/health-checks.ts'
+import type { LiveUpstream } from '../../src/gateway/gateway.ts'
+import { createProxy } from '../../src/proxy/http-proxy.ts'
+import type { ResponseHandler } from '../../src/proxy/transport.ts'
+import { Health } from '../../src/routing/health.ts'
+import { DIALECTS, ask } from '../behaviour/failover/asking.ts'
+import { certificateFiles } from '../support/certificate.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { startHttp2Upstream } from '../support/http2.ts'
+import { startRawUpstream, startUpstream } from '../support/upstream.ts'
+
+const [CHAT] = DIALECTS
+
+t.test('an upstream that fails its checks gets no requests, until it passes one', async t => {
+  let isWell = true
+  const asked: (string | undefined)[] = []
+  const first = await startUpstream(t, (req, res) => {
+    if (req.url === '/base/health?deep=1') {
+      asked.push(req.headers.authorization)
+      res.writeHead(isWell ? 204 : 500).end()
+    } else {
+      res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
+    }
+  })
+  const second = await startUpstream(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
+  })
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
+upstreams:
+  a: { url: "${first.url}/base", auth: { bearer: operator }, health: { path: "/health?deep=1", every: 20ms } }
+  b: { url: "${second.url}" }
+routes: [{ to: [a, b] }]
+`)
+  const served = async () => (await ask(gateway, CHAT!)).headers.get('x-gateway-upstream')
+  t.equal(await served(), 'a')
+  isWell = false
+  await gateway.waitForLog(line => line.msg === 'the upstream is not well' && line.upstream === 'a')
+  t.equal(await served(), 'b')
+  const status = await (await fetch(`${gateway.addresses.console}/api/status`)).json()
+  t.match(status, { upstreams: [
+    { upstream: 'a', model: 'm', circuit: 'open', opens_in_ms: null, in_flight: 0 },
+    { upstream: 'b', model: 'm', circuit: 'closed', opens_in_ms: 0, in_flight: 0 },
+  ] })
+  t.notMatch(await (await fetch(`${gateway.url}/api/status`)).text(), 'upstreams', 'clients are not told')
+  isWell = true
+  await gateway.waitForLog(line => line.msg === 'the upstream is well again')
+  t.equal(await served(), 'a')
+  t.ok(asked.length > 0 && asked.every(credential => credential === 'Bearer operator'))
+})
+
+t.test('a reload goes on with what the checks have found, and tells it no second time', async t => {
+  let isWell = false
+  let asked = 0
+  const upstream = await startUpstream(t, (_req, res) => {
+    asked++
+    res.writeHead(isWell ? 200 : 500).end()
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}", health: { path: /, every: 5ms } } }
+routes: [{ to: a }]
+`)
+  await gateway.waitForLog(line => line.msg === 'the upstream is not well')
+  await gateway.change()
+  for (const more = asked + 3; asked < more;) await fetch(`${gateway.url}/api/status`)
+  t.equal(gateway.logged.filter(line => line['msg'] === 'the upstream is not well').length, 1)
+  isWell = true
+  await gateway.change()
+  await gateway.waitForLog(line => line.msg === 'the upstream is well again')
+})
+
+t.test('the log says what a check has failed with, and what to do about it', async t => {
+  const closed = await startUpstream(t, () => {})
+  closed.server.close()
+  const unknown = await startHttp2Upstream(t, certificateFiles(t), stream => stream.close())
+  const gateway = await startTestGateway(t, `
+upstreams:
+  closed: { url: "${closed.url}", health: { path: /, every: 10ms } }
+  unknown: { url: "${unknown.url}", health: { path: /, every: 10ms } }
+routes: [{ to: [closed, unknown] }]
+`)
+  const notWell = (upstream: string) =>
+    gateway.waitForLog(line => line['msg'] === 'the upstream is not well' && line['upstream'] === upstream)
+  t.match(await notWell('closed'), { why: /^upstream_unreachable: the/, cause: /^ECONNREFUSED/ })
+  t.match(await notWell('unknown'), {
+    why: /its ca: can name the root$/, cause: /^DEPTH_ZERO_SELF_SIGNED_CERT: self-signed certificate$/,
+  })
+})
+
+t.test('silence, a reset and a redirect are no better than a 500, and the status tells at once', async t => {
+  const silent = await startRawUpstream(t, () => {})
+  const resetting = await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))
+  const elsewhere = await startUpstream(t, (_req, res) => res.writeHead(302, { location: '/' }).end())
+  const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0 }
+console: { listen: 127.0.0.1:0 }
+upstreams:
+  elsewhere: { url: "${elsewhere.url}", health: { path: /, every: 10ms } }
+  silent: { url: "${silent.url}", health: { path: /, every: 10ms } }
+  resetting: { url: "${resetting.url}", health: { path: /, every: 10ms } }
+routes: [{ to: [silent, resetting, elsewhere] }]
+`)
+  const notWell = (upstream: string) =>
+    gateway.waitForLog(line => line.msg === 'the upstream is not well' && line.upstream === upstream)
+  t.match(await notWell('elsewhere'), { why: 'status 302' })
+  t.match(await notWell('resetting'), { why: 'upstream_reset' })
+  t.match(await notWell('silent'), { why: /timeout/ })
+  const answer = await fetch(`${gateway.addresses.console}/api/status`)
+  const { upstreams } = await answer.json() as { upstreams: object[] }
+  t.match(new Set(upstreams), new Set([
+    { upstream: 'elsewhere', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
+    { upstream: 'resetting', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
+    { upstream: 'silent', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
+  ]))
+})
+
+/** Checks of one upstream, each of which the test plays, by a clock that stands still. */
+function checksOf(send: (handler: ResponseHandler) => void, every = 1_000) {
+  const clock = new FakeClock()
+  const health = new Health({ clock, random: Math.random })
+  const transport = { send: (_request: unknown, handler: ResponseHandler) => send(handler) }
+  const config = { name: 'a', headers: {}, auth: null, health: { path: '/', every } }
+  const upstream = { config, url: new URL('http://a'), prefix: '', transport } as unknown as LiveUpstream
+  const checks = new Checks([upstream], {
+    clock, log: pino({ level: 'silent' }), proxy: createProxy(), health, newId: () => 'id',
+  })
+  return { clock, health, checks }
+}
+
+t.test('a check has as long as lies between two, from one second to ten', async t => {
+  for (const [every, ms] of [[20, 1_000], [4_000, 4_000], [60_000, 10_000]] as const) {
+    const begun = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    const { clock, checks } = checksOf(handler => {
+      handler.onRequestStart?.({ abort: ended.resolve } as never, null)
+      begun.resolve()
+    }, every)
+    checks.start()
+    await begun.promise
+    clock.advance(ms - 1)
+    t.equal(await Promise.race([ended.promise.then(() => 'ended'), 'under way']), 'under way')
+    clock.advance(1)
+    await ended.promise
+    checks.stop()
+  }
+})
+
+t.test('a check that is under way when it is stopped ends, says nothing, and no other follows', async t => {
+  let asked = 0
+  let ended = 0
+  const { clock, health, checks } = checksOf(handler => {
+    asked++
+    handler.onRequestStart?.({ abort: () => ended++ } as never, null)
+  })
+  checks.start()
+  while (asked === 0) await setImmediate()
+  checks.stop()
+  t.equal(ended, 1, 'at once')
+  for (let n = 0; n < 5; n++) {
+    await setImmediate()
+    clock.advance(10_000)
+  }
+  t.strictSame([asked, health.failsChecks('a')], [1, false])
+  t.equal(clock.pending, 0)
+})
+
+t.test('what the gateway lacks itself is no fault of the upstream', async t => {
+  let code = 'EMFILE'
+  let asked = 0
+  const { clock, health, checks } = checksOf(handler => {
+    asked++
+    handler.onResponseError?.(null as never, Object.assign(new Error(code), { code }))
+  })
+  const pass = async (times: number) => {
+    for (const until = asked + times; asked < until; await setImmediate()) clock.advance(1_000)
+  }
+  checks.start()
+  await pass(10)
+  t.equal(health.failsChecks('a'), false)
+  code = 'ECONNREFUSED'
+  await pass(10)
+  t.equal(health.failsChecks('a'), true)
+  code = 'ENFILE'
+  await pass(10)
+  t.equal(health.failsChecks('a'), true, 'nor does it make up for one')
+  checks.stop()
+})
+
+t.test('a gateway that is closed asks no more', async t => {
+  let asked = 0
+  const upstream = await startUpstream(t, (_req, res) => {
+    asked++
+    res.end()
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${upstream.url}", health: { path: /, every: 5ms } } }
+routes: [{ to: a }]
+`)
+  while (asked < 3) await fetch(`${gateway.url}/api/status`)
+  await gateway.close()
+  const before = asked
+  await new Promise(resolve => setTimeout(resolve, 50))
+  t.equal(asked, before)
+})

@@ -1,0 +1,327 @@
+import { once } from 'node:events'
+import * as net from 'node:net'
+import * as tls from 'node:tls'
+import type { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import t from 'tap'
+import type { Test } from 'tap'
+import { listen } from '../../src/gateway/listener.ts'
+import type { ListenerOptions } from '../../src/gateway/listener.ts'
+import { selfSigned } from '../support/certificate.ts'
+import { PREFACE, SETTINGS, frame, opening, parseFrames } from '../support/frames.ts'
+import { H2Request, openSession, openSessionOn } from '../support/http2.ts'
+import { connect } from '../support/wire.ts'
+
+const malformed: NodeJS.ErrnoException[] = []
+
+async function start(t: Test, options: Partial<ListenerOptions> = {}) {
+  const listener = await listen({
+    listen: { host: '127.0.0.1', port: 0 },
+    tls: null,
+    maxConnections: () => Infinity,
+    onNoHandshake: () => {},
+    onFull: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
+    onRequest: (req, res) => void (res as ServerResponse).end(`${req.httpVersion} ${req.url}`),
+    onUpgrade: (_req, socket) => void socket.end('upgraded'),
+    onMalformed: (error, socket) => {
+      malformed.push(error)
+      socket.end(`HTTP/1.1 408 ${error.code}\r\n\r\n`)
+    },
+    ...options,
+  })
+  t.teardown(() => listener.close(0))
+  return listener
+}
+
+const GET = 'GET /x HTTP/1.1\r\nHost: x\r\n\r\n'
+
+t.test('HTTP/1.1 and HTTP/2 on one plain port, by the first bytes', async t => {
+  const listener = await start(t)
+  const client = await connect(t, listener.url)
+  client.send(GET)
+  await client.until(/1\.1 \/x$/)
+  const session = await openSession(t, listener.url)
+  const stream = session.request({ ':path': '/y' })
+  const [chunk] = (await once(stream, 'data')) as [Buffer]
+  t.equal(chunk.toString(), '2.0 /y')
+})
+
+t.test('the first bytes may come one by one', async t => {
+  const listener = await start(t)
+  for (const text of [GET, 'PUT /x HTTP/1.1\r\nHost: x\r\n\r\n', 'PRI /x HTTP/1.1\r\nHost: x\r\n\r\n']) {
+    const client = await connect(t, listener.url)
+    for (const byte of text) {
+      client.send(byte)
+      await new Promise(setImmediate)
+    }
+    if (text.startsWith('PRI')) await client.ended
+    else await client.until(/1\.1 \/x$/)
+  }
+  const client = await connect(t, listener.url)
+  for (const byte of PREFACE) {
+    client.socket.write(Buffer.from([byte]))
+    await new Promise(setImmediate)
+  }
+  client.socket.write(frame(SETTINGS, 0, 0))
+  await client.until(/[^]{9}/)
+  t.equal(parseFrames(Buffer.from(client.text, 'latin1'))[0]?.type, SETTINGS)
+})
+
+t.test('a head that takes too long is cut with 408', async t => {
+  const listener = await start(t, { headersTimeout: 100 })
+  for (const beginning of ['GET /x HTTP/1.1\r\nHost: x\r\n', 'G']) {
+    const client = await connect(t, listener.url)
+    client.send(beginning)
+    t.match(await client.until(/\r\n\r\n/), /^HTTP\/1\.1 408 ERR_HTTP_REQUEST_TIMEOUT/)
+    await client.ended
+  }
+})
+
+t.test('a head that drips is cut too, and a body that drips is not', async t => {
+  const listener = await start(t, {
+    headersTimeout: 150,
+    onRequest: (req, res) => {
+      req.resume()
+      req.once('end', () => (res as ServerResponse).end('whole'))
+    },
+  })
+  const slow = await connect(t, listener.url)
+  const drip = setInterval(() => slow.send('x'), 20)
+  t.teardown(() => clearInterval(drip))
+  slow.send('GET /x HTTP/1.1\r\nX-Long: ')
+  t.match(await slow.until(/\r\n\r\n/), /^HTTP\/1\.1 408 /)
+  const fine = await connect(t, listener.url)
+  fine.send('POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n')
+  for (let i = 0; i < 20; i++) {
+    await new Promise(resolve => setTimeout(resolve, 20))
+    fine.send('x')
+  }
+  await fine.until(/whole$/)
+})
+
+t.test('a connection that says nothing is closed', async t => {
+  const listener = await start(t, { headersTimeout: 100 })
+  const client = await connect(t, listener.url)
+  t.equal(await client.ended, 'end')
+  t.equal(client.text, '')
+})
+
+t.test('HTTP/2: a session without requests is closed, and one that waits for an answer is not', async t => {
+  const asked = Promise.withResolvers<ServerResponse>()
+  const listener = await start(t, {
+    keepAlive: 100, onRequest: (_req, res) => asked.resolve(res as ServerResponse),
+  })
+  const { session, tcp } = await openSessionOn(t, listener.url)
+  const idle = await openSessionOn(t, listener.url)
+  const request = new H2Request(session, 'GET', '/x')
+  const res = await asked.promise
+  await once(idle.tcp, 'close')
+  t.notOk(tcp.destroyed)
+  const answered = performance.now()
+  res.end('late')
+  t.equal(await request.closed, 0)
+  t.equal(request.text, 'late')
+  await once(tcp, 'close')
+  t.ok(performance.now() - answered >= 90, 'it counts from the last request')
+})
+
+t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong one harms nobody', async t => {
+  const { cert, key } = selfSigned()
+  const listener = await start(t, { tls: { cert, key }, headersTimeout: 200 })
+  const { port } = new URL(listener.url)
+  for (
+    const [offer, chosen] of [
+      [['h2'], 'h2'], [['http/1.1'], 'http/1.1'], [['h2', 'http/1.1'], 'h2'], [[], false],
+    ] as const
+  ) {
+    const socket = tls.connect({ port: Number(port), host: '127.0.0.1', ca: cert, ALPNProtocols: [...offer] })
+    await once(socket, 'secureConnect')
+    t.equal(socket.alpnProtocol, chosen)
+    socket.destroy()
+  }
+  const plain = await connect(t, listener.url.replace('https', 'http'))
+  plain.send(GET)
+  await plain.ended
+  const silent = await connect(t, listener.url.replace('https', 'http'))
+  await silent.ended
+  const session = await openSession(t, listener.url, cert)
+  const [chunk] = (await once(session.request({ ':path': '/y' }), 'data')) as [Buffer]
+  t.equal(chunk.toString(), '2.0 /y')
+})
+
+t.test('a connection that breaks after an upgrade harms nobody, with TLS and without', async t => {
+  const { cert, key } = selfSigned()
+  for (const secure of [false, true]) {
+    const upgraded = Promise.withResolvers<void>()
+    const listener = await start(t, {
+      tls: secure ? { cert, key } : null,
+      onUpgrade: (_req, socket) => {
+        socket.write('x')
+        socket.once('close', upgraded.resolve)
+        // Nobody listens for its errors here: the listener has to.
+        socket.destroy(new Error('broken'))
+      },
+    })
+    const client = await connect(t, listener.url, secure ? cert : undefined)
+    client.send('GET /x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
+    await upgraded.promise
+  }
+  t.pass('the process lives')
+})
+
+t.test('pipelined requests are begun one after the other', async t => {
+  const begun: ServerResponse[] = []
+  const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
+  const client = await connect(t, listener.url)
+  client.send(GET.repeat(3))
+  await client.until(/^/)
+  for (let i = 1; i <= 3; i++) {
+    while (begun.length < i) await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    t.equal(begun.length, i)
+    begun[i - 1]?.end(`answer ${i}`)
+    await client.until(new RegExp(`answer ${i}$`))
+  }
+})
+
+t.test('a hundred requests may be pipelined; a client that never stops ends its connection', async t => {
+  const begun: ServerResponse[] = []
+  const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
+  const modest = await connect(t, listener.url)
+  modest.send(GET.repeat(101))
+  for (let n = 0; n < 101; n++) {
+    while (begun.length <= n) await new Promise(setImmediate)
+    begun[n]?.end(`answer ${n}`)
+  }
+  await modest.until(/answer 100$/)
+  const greedy = await connect(t, listener.url)
+  greedy.send(GET.repeat(5_000))
+  await greedy.ended
+  t.equal(begun.length, 102, 'those that wait never begin')
+})
+
+t.test('no header is dropped, however many there are', async t => {
+  let seen = 0
+  const listener = await start(t, {
+    onRequest: (req, res) => {
+      seen = req.rawHeaders.length / 2
+      ;(res as ServerResponse).end('ok')
+    },
+  })
+  const client = await connect(t, listener.url)
+  client.send(`GET / HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(5_000)}\r\n`)
+  await client.until(/ok$/)
+  t.equal(seen, 5_001)
+})
+
+t.test('a head above 64 kB is refused', async t => {
+  const listener = await start(t)
+  const client = await connect(t, listener.url)
+  client.send(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`)
+  await client.until(/HPE_HEADER_OVERFLOW/)
+})
+
+t.test('close lets what was written go out, and ends the rest after its patience', async t => {
+  const listener = await start(t, { onRequest: (_req, res) => void (res as ServerResponse).write('begun') })
+  const idle = await connect(t, listener.url)
+  const session = await openSession(t, listener.url)
+  const goaway = once(session, 'goaway')
+  const client = await connect(t, listener.url)
+  client.send(GET)
+  await client.until(/begun/)
+  await listener.close(50)
+  await goaway
+  await idle.ended
+  await client.ended
+  await t.rejects(connect(t, listener.url))
+})
+
+t.test('a connection too many hears why, and is not kept though it does not leave', async t => {
+  const listener = await start(t, { maxConnections: () => 1 })
+  await connect(t, listener.url)
+  const { hostname, port } = new URL(listener.url)
+  const late = net.connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+  const closed = new Promise(resolve => late.on('error', () => {}).once('close', resolve))
+  t.match(String((await once(late, 'data'))[0]), /^HTTP\/1\.1 503 Full/)
+  // Who is not there any more is told of by what is sent there.
+  const talk = setInterval(() => late.write('x'), 20)
+  t.teardown(() => clearInterval(talk))
+  await closed
+})
+
+t.test('with TLS it ends before the handshake', async t => {
+  const certificate = selfSigned()
+  const listener = await start(t, { tls: certificate, maxConnections: () => 1 })
+  const session = await openSession(t, listener.url, certificate.cert)
+  const { hostname, port } = new URL(listener.url)
+  const late = tls.connect({ host: hostname, port: Number(port), ca: certificate.cert })
+  t.teardown(() => late.destroy())
+  late.once('secureConnect', () => t.fail('the handshake was made'))
+  await new Promise(resolve => late.on('error', () => {}).once('close', resolve))
+  t.equal((await new H2Request(session, 'GET', '/x').head)[':status'], 200)
+})
+
+t.test('an address in use is told', async t => {
+  const { url } = await start(t)
+  const port = Number(new URL(url).port)
+  await t.rejects(start(t, { listen: { host: '127.0.0.1', port } }), { code: 'EADDRINUSE' })
+})
+
+t.test('the url is one that a client can use', async t => {
+  t.match((await start(t, { listen: { host: '0.0.0.0', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  t.match((await start(t, { listen: { host: '127.0.0.1', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
+})
+
+t.test('leave: silent connections end after a while, those that went ' +
+  'over to something else do not', async t => {
+  const upgraded = Promise.withResolvers<Duplex>()
+  const listener = await start(t, {
+    leaveIdle: 100,
+    onUpgrade: (_req, socket) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+      upgraded.resolve(socket)
+    },
+  })
+  const silent = await connect(t, listener.url)
+  silent.send(GET)
+  await silent.until(/1\.1 \/x$/)
+  const session = await openSession(t, listener.url)
+  const closed = once(session, 'close')
+  const tunnel = await connect(t, listener.url)
+  tunnel.send('GET /x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
+  await tunnel.until(/101/)
+  const left = listener.leave()
+  await t.rejects(connect(t, listener.url), 'nobody listens')
+  t.equal(await silent.ended, 'end')
+  await closed
+  const socket = await upgraded.promise
+  socket.write('still here')
+  await tunnel.until(/still here/)
+  socket.end()
+  tunnel.socket.end()
+  await left
+})
+
+t.test('leave: a connection that had said nothing, and one whose answer had begun, end as well', async t => {
+  const begun = Promise.withResolvers<ServerResponse>()
+  const listener = await start(t, {
+    keepAlive: 3_600_000,
+    leaveIdle: 100,
+    onRequest: (_req, res) => {
+      const answer = res as ServerResponse
+      answer.writeHead(200, { 'content-length': '5' }).write('be')
+      begun.resolve(answer)
+    },
+  })
+  const mute = await connect(t, listener.url)
+  const asking = await connect(t, listener.url)
+  asking.send(GET)
+  // Who came before has been accepted by then.
+  await asking.until(/\r\n\r\nbe$/)
+  const left = listener.leave()
+  mute.socket.write(opening())
+  ;(await begun.promise).end('gun')
+  await mute.ended
+  t.equal(await asking.ended, 'end')
+  await left
+})

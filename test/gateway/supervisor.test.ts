@@ -1,0 +1,61 @@
+import cluster from 'node:cluster'
+import { EventEmitter, on } from 'node:events'
+import { Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { pino } from 'pino'
+import t from 'tap'
+import type { Beginning } from '../../src/gateway/worker-messages.ts'
+import { supervise } from '../../src/gateway/supervisor.ts'
+
+const { execPath } = process
+cluster.setupPrimary({ exec: fileURLToPath(new URL('idle-worker.ts', import.meta.url)), execArgv: [] })
+
+t.afterEach(() => {
+  process.execPath = execPath
+})
+
+/** A supervisor of one worker, and its log. */
+function start() {
+  const lines = new EventEmitter()
+  const sink = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.emit('line', JSON.parse(String(chunk)))
+      done()
+    },
+  })
+  const said = on(lines, 'line')
+  const log = pino({}, sink)
+  return {
+    supervisor: supervise(1, 0, { text: '' } as Beginning, log),
+    /** Resolves with the next line that says this. */
+    async said(msg: string): Promise<Record<string, unknown>> {
+      for (;;) {
+        const { value: [line] } = await said.next() as { value: [Record<string, unknown>] }
+        if (line['msg'] === msg) return line
+      }
+    },
+  }
+}
+
+// Node tells of the first by an event, and of the second, or of a lack of memory, by throwing.
+for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENOTDIR']] as const) {
+  t.test(`a successor that cannot be started is tried again: ${code}`, async t => {
+    const { supervisor, said } = start()
+    t.ok(await supervisor.ready)
+    process.execPath = path
+    Object.values(cluster.workers ?? {})[0]?.process.kill('SIGKILL')
+    t.match(await said('a worker could not be started'), { err: { code } })
+    process.execPath = execPath
+    await said('a worker listens again')
+    supervisor.close()
+    t.notOk(await supervisor.ended)
+  })
+
+  t.test(`a first worker that cannot be started is the end: ${code}`, async t => {
+    process.execPath = path
+    const { supervisor, said } = start()
+    await said('a worker could not be started')
+    t.equal(await supervisor.ready, null)
+    t.ok(await supervisor.ended)
+  })
+}

@@ -1,0 +1,326 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, rmdirSync, writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { openReader } from '../../src/ledger/query.ts'
+import { LedgerError, troubleOf } from '../../src/ledger/failure.ts'
+import { draft, MIDNIGHT, UNBINDABLE, row } from './rows.ts'
+import { watch } from './watched.ts'
+
+function ids(file: string): string[] {
+  using reader = openReader(file)
+  return [...reader.rows({})].map(({ requestId }) => requestId)
+}
+
+t.test('a locked file: the rows wait, the operator hears of it, and nothing is lost', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  ledger.close(row('before'))
+  await ledger.flush()
+  const other = new DatabaseSync(file)
+  other.exec('BEGIN EXCLUSIVE')
+  const entry = ledger.open(() => draft('during', { startedAt: MIDNIGHT + 1 }))
+  ledger.close(row('during', { startedAt: MIDNIGHT + 1 }), entry)
+  await watched.heard('locked')
+  t.match(ledger.stats(), { written: 1, waiting: 1, lost: 0, healthy: false, lastError: { code: 'locked' } })
+  other.exec('ROLLBACK')
+  other.close()
+  await ledger.flush()
+  await watched.heard('recovered')
+  t.strictSame(ids(file), ['before', 'during'])
+  t.match(ledger.stats(), { written: 2, waiting: 0, lost: 0, healthy: true })
+})
+
+t.test('a directory in its place is told, and once it is gone the rows are written', async t => {
+  const file = join(t.testdir({ 'gateway.db': {} }), 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  await watched.heard('unwritable')
+  t.match(ledger.stats().lastError, { message: /this is a directory/ })
+  ledger.close(row('early'))
+  rmdirSync(file)
+  await ledger.flush()
+  t.strictSame(ids(file), ['early'])
+})
+
+t.test('the memory for waiting rows is bounded, and what does not fit is counted', async t => {
+  const dir = t.testdir({ data: 'a file where the directory should be' })
+  const file = join(dir, 'data', 'gateway.db')
+  await using watched = watch(file, { maxWaiting: 10 })
+  const { ledger } = watched
+  await watched.heard('unwritable')
+  for (let n = 0; n < 8; n += 1) ledger.close(row(`kept${n}`, { startedAt: MIDNIGHT + n }))
+  const late = [8, 9, 10, 11].map(n => ({
+    n, entry: ledger.open(() => draft(`kept${n}`, { startedAt: MIDNIGHT + n })),
+  }))
+  t.match(ledger.stats(), { waiting: 10, lost: 0 }, 'a draft that does not fit is no loss yet')
+  for (const { n, entry } of late) ledger.close(row(`kept${n}`, { startedAt: MIDNIGHT + n }), entry)
+  for (let n = 0; n < 5; n += 1) ledger.close(row(`lost${n}`))
+  await watched.heard('overflow')
+  t.match(ledger.stats(), { written: 0, waiting: 10, lost: 7, healthy: false })
+  rmSync(join(dir, 'data'))
+  await ledger.flush()
+  await watched.heard('recovered')
+  t.strictSame(ids(file), Array.from({ length: 10 }, (_, n) => `kept${n}`))
+  t.match(ledger.stats(), { written: 10, waiting: 0, lost: 7, healthy: true })
+  t.equal(watched.told.filter(one => one !== 'recovered' && one.code === 'overflow').length, 1, 'told once')
+})
+
+t.test('rows that are still unwritten at the shutdown are counted as lost', async t => {
+  const dir = t.testdir({ data: 'a file where the directory should be' })
+  const watched = watch(join(dir, 'data', 'gateway.db'))
+  await watched.heard('unwritable')
+  for (let n = 0; n < 3; n += 1) watched.ledger.close(row(`r${n}`))
+  watched.ledger.open(() => draft('running'))
+  const flushed = watched.ledger.flush()
+  await watched.ledger.shutdown(20)
+  await flushed
+  t.match(watched.ledger.stats(), { written: 0, waiting: 0, lost: 3, lastError: { code: 'shutdown' } })
+})
+
+t.test('a shutdown does not wait for a file that cannot be written, but tries it once more', async t => {
+  for (const mended of [false, true]) {
+    const dir = t.testdir({ data: 'a file where the directory should be' })
+    const file = join(dir, 'data', 'gateway.db')
+    const { ledger, heard } = watch(file)
+    await heard('unwritable')
+    for (let n = 0; n < 3; n += 1) ledger.close(row(`r${n}`, { startedAt: MIDNIGHT + n }))
+    if (mended) rmSync(join(dir, 'data'))
+    const began = performance.now()
+    await ledger.shutdown()
+    t.ok(performance.now() - began < 4_000, 'it would wait 5 s')
+    t.match(ledger.stats(), mended ? { written: 3, lost: 0 } : { written: 0, lost: 3 })
+    if (mended) t.strictSame(ids(file), ['r0', 'r1', 'r2'])
+  }
+})
+
+for (const [what, content] of [
+  ['text', 'this is no database '.repeat(1000)],
+  ['a few bytes', 'oops'],
+  ['the start of a database and then noise', `SQLite format 3\0${'\x10\0\x01\x01\0@ \xff'.repeat(2000)}`],
+] as const) {
+  t.test(`a file with ${what} in it is kept byte by byte, and a new one is started`, async t => {
+    const bytes = Buffer.from(content, 'latin1')
+    const dir = t.testdir()
+    const file = join(dir, 'gateway.db')
+    writeFileSync(file, bytes)
+    await using watched = watch(file)
+    watched.ledger.close(row('a'))
+    await watched.ledger.flush()
+    await watched.heard('recovered')
+    t.match(watched.told, [{ code: 'corrupt', message: /gateway\.db\.corrupt-\d{8}T\d{6}Z/ }, 'recovered'])
+    t.strictSame(ids(file), ['a'])
+    const kept = readdirSync(dir).filter(name => name.includes('.corrupt-'))
+    t.equal(kept.length, 1)
+    t.ok(readFileSync(join(dir, kept[0] ?? '')).equals(bytes))
+  })
+}
+
+t.test('a ledger that breaks while it is open is kept, with its log, and a new one is started', async t => {
+  const dir = t.testdir()
+  const file = join(dir, 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  // More than the page cache holds, so that pages are read again.
+  for (let n = 0; n < 20_000; n += 1) ledger.close(row(`before${n}`, { key: `key${n * 7919 % 20_000}` }))
+  await ledger.flush()
+  const other = new DatabaseSync(file)
+  other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  other.close()
+  const size = readFileSync(file).length
+  // Same inode, so that only reading tells.
+  const noise = Buffer.alloc(size - 4096, 0xee)
+  writeFileSync(file, Buffer.concat([readFileSync(file).subarray(0, 4096), noise]), { flag: 'r+' })
+  const broken = readFileSync(file)
+  for (let n = 0; n < 1000; n += 1) {
+    ledger.close(row(`after${n}`, { startedAt: MIDNIGHT + n, key: `key${n}` }))
+  }
+  await watched.heard('corrupt')
+  await ledger.flush()
+  t.strictSame(ids(file), Array.from({ length: 1000 }, (_, n) => `after${n}`))
+  t.match(ledger.stats(), { written: 21_000, waiting: 0, lost: 0, healthy: true })
+  const kept = readdirSync(dir).filter(name => /\.corrupt-[^-]+$/.test(name))
+  t.equal(kept.length, 1)
+  t.ok(readFileSync(join(dir, kept[0] ?? '')).equals(broken))
+})
+
+t.test("another program's database is left alone", async t => {
+  const file = join(t.testdir(), 'other.db')
+  const other = new DatabaseSync(file)
+  other.exec('CREATE TABLE precious (it TEXT)')
+  other.close()
+  const bytes = readFileSync(file)
+  const watched = watch(file)
+  watched.ledger.close(row('a'))
+  await watched.heard('foreign')
+  await watched.ledger.shutdown(20)
+  t.equal(watched.ledger.stats().lost, 1)
+  t.ok(readFileSync(file).equals(bytes))
+})
+
+t.test('a ledger of a newer version is left alone', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  await watch(file).ledger.shutdown()
+  const newer = new DatabaseSync(file)
+  newer.exec('PRAGMA user_version = 1000')
+  newer.close()
+  const watched = watch(file)
+  watched.ledger.close(row('a'))
+  await watched.heard('newer')
+  await watched.ledger.shutdown(20)
+  t.match(watched.told[0], { code: 'newer', message: /version 1000/ })
+})
+
+for (const what of ['deleted', 'moved away'] as const) {
+  t.test(`a file that is ${what} under it is made anew`, async t => {
+    const file = join(t.testdir(), 'gateway.db')
+    await using watched = watch(file)
+    const { ledger } = watched
+    const entry = ledger.open(() => draft('across', { startedAt: MIDNIGHT + 1 }))
+    ledger.close(row('before'))
+    await ledger.flush()
+    if (what === 'deleted') rmSync(file)
+    else renameSync(file, `${file}.old`)
+    ledger.close(row('across', { startedAt: MIDNIGHT + 1 }), entry)
+    await ledger.flush()
+    await watched.heard('recovered')
+    t.match(watched.told, [{ code: 'moved' }, 'recovered'])
+    t.strictSame(ids(file), ['across'])
+    ledger.close(row('after', { startedAt: MIDNIGHT + 2 }))
+    await ledger.flush()
+    t.strictSame(ids(file), ['across', 'after'])
+    // In the old file the draft is what is left of a process that writes there no more.
+    if (what === 'moved away') t.strictSame(ids(`${file}.old`), ['before', 'across'])
+  })
+}
+
+t.test('a directory that is deleted under it is made anew', async t => {
+  const dir = join(t.testdir(), 'data')
+  const file = join(dir, 'gateway.db')
+  await using watched = watch(file)
+  watched.ledger.close(row('before'))
+  await watched.ledger.flush()
+  rmSync(dir, { recursive: true })
+  watched.ledger.close(row('after'))
+  await watched.ledger.flush()
+  t.strictSame(ids(file), ['after'])
+})
+
+t.test('a directory in which nothing can be written or deleted for a while', async t => {
+  const dir = join(t.testdir(), 'data')
+  const file = join(dir, 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  ledger.close(row('before'))
+  await ledger.flush()
+  // A file in its place refuses the superuser too, as a file system does that is read-only after an error.
+  renameSync(dir, `${dir}.away`)
+  writeFileSync(dir, '')
+  ledger.close(row('during', { startedAt: MIDNIGHT + 1 }))
+  await watched.heard('unwritable')
+  rmSync(dir)
+  renameSync(`${dir}.away`, dir)
+  await ledger.flush()
+  t.strictSame(ids(file), ['before', 'during'])
+  t.strictSame(watched.told.filter(one => one !== 'recovered' && one.code === 'crash'), [],
+    'the writing thread is no part of the trouble')
+})
+
+t.test('a writing thread that dies is started again, and nothing is lost or doubled', async t => {
+  const threads: Worker[] = []
+  const onWorker = (worker: Worker) => threads.push(worker)
+  process.on('worker', onWorker)
+  t.teardown(() => process.off('worker', onWorker))
+  const file = join(t.testdir(), 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  const rows = 6000
+  ledger.close(row('r0'))
+  await ledger.flush()
+  for (let n = 1; n < rows; n += 1) {
+    ledger.close(row(`r${n}`, { startedAt: MIDNIGHT + n }))
+    if (n % 2000 !== 999) continue
+    // In the middle of what it was just sent.
+    const flushed = ledger.flush()
+    const thread = threads.at(-1)
+    if (thread !== undefined) {
+      const ended = once(thread, 'exit')
+      void thread.terminate()
+      await ended
+    }
+    await flushed
+  }
+  await ledger.flush()
+  t.equal(threads.length, 4)
+  t.strictSame(ids(file), Array.from({ length: rows }, (_, n) => `r${n}`))
+  t.match(ledger.stats(), { written: rows, waiting: 0, lost: 0, healthy: true, lastError: { code: 'crash' } })
+})
+
+t.test('a row that SQLite cannot take does not take others with it', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  ledger.close(row('a'))
+  ledger.close(row('unbindable', UNBINDABLE))
+  ledger.close(row('no time', { startedAt: NaN }))
+  ledger.close(row('b'))
+  await ledger.flush()
+  t.strictSame(ids(file), ['a', 'b'])
+  t.match(ledger.stats(), { written: 2, waiting: 0, lost: 2, healthy: true, lastError: { code: 'row' } })
+})
+
+t.test('a full disk: the rows wait, and are written when there is room', async t => {
+  const dir = mkdtempSync(join(tmpdir(), 'ledger-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=400k', 'tmpfs', dir], { stdio: 'ignore' })
+  } catch {
+    t.comment('skipped: no right to mount a small disk')
+    return
+  }
+  t.teardown(() => execFileSync('umount', ['-l', dir]))
+  const file = join(dir, 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  ledger.close(row('r0'))
+  await ledger.flush()
+  const rows = 5000
+  for (let n = 1; n < rows; n += 1) ledger.close(row(`r${n}`, { startedAt: MIDNIGHT + n }))
+  await watched.heard('full')
+  t.match(ledger.stats(), { lost: 0, healthy: false, lastError: { code: 'full' } })
+  execFileSync('mount', ['-o', 'remount,size=64m', dir])
+  await ledger.flush()
+  await watched.heard('recovered')
+  t.strictSame(ids(file), Array.from({ length: rows }, (_, n) => `r${n}`))
+  t.match(ledger.stats(), { written: rows, waiting: 0, lost: 0, healthy: true })
+})
+
+t.test('what node and SQLite throw is sorted by what the operator can do', async t => {
+  const dir = t.testdir({ directory: {} })
+  const thrown = (work: () => void): unknown => {
+    try {
+      work()
+    } catch (error) {
+      return error
+    }
+    throw new Error('nothing was thrown')
+  }
+  t.equal(troubleOf(thrown(() => new DatabaseSync(join(dir, 'directory')))).code, 'unwritable')
+  t.equal(troubleOf(thrown(() => mkdirSync(join(dir, 'directory')))).code, 'unwritable')
+  t.strictSame(troubleOf(new LedgerError('newer', 'of tomorrow')), { code: 'newer', message: 'of tomorrow' })
+  t.strictSame(troubleOf('a string'), { code: 'unwritable', message: 'a string' })
+  t.equal(troubleOf(Object.assign(new Error('no space'), { code: 'ENOSPC' })).code, 'full')
+  const db = new DatabaseSync(':memory:')
+  db.exec('CREATE TABLE strict (n INTEGER NOT NULL) STRICT')
+  const insert = db.prepare('INSERT INTO strict VALUES (?)')
+  t.equal(troubleOf(thrown(() => insert.run('x'))).code, 'row')
+  t.equal(troubleOf(thrown(() => insert.run(null))).code, 'row')
+  t.equal(troubleOf(thrown(() => insert.run(2n ** 64n))).code, 'row')
+})

@@ -1,0 +1,76 @@
+import t from 'tap'
+import { story } from '../../src/ledger/request-report.ts'
+import { draft, NOTHING_USED, row } from './rows.ts'
+
+const BILL = [
+  { item: 'cached_input', quantity: 1000, price: '0.1', per: 1_000_000, cost: '0.0001' },
+  { item: 'input', quantity: 200, price: '0.4', per: 1_000_000, cost: '0.00008' },
+  { item: 'output', quantity: 300, price: '1.6', per: 1_000_000, cost: '0.00048' },
+] as const
+
+t.test('it tells what was asked, what happened when, what was counted and what it cost', async t => {
+  const text = story(row('01J', {
+    attempts: [
+      { upstream: 'azure', model: 'gpt-4.1-mini', outcome: 'first_byte_timeout', ms: 200, atMs: 2 },
+      { upstream: 'openai', model: 'gpt-4.1-mini', outcome: 'ok', ms: 1000.25, atMs: 202.5, status: 200 },
+    ],
+  }), false, BILL)
+  t.equal(text, `Request 01J
+  started      2026-11-21T00:00:00.000Z
+  key          team-a
+  endpoint     chat.completions
+  protocol     chat
+  model        gpt-4.1-mini
+  route        routes[0], line 12: model gpt-* -> openai (ordered)
+  answered by  openai, as gpt-4.1-mini
+  status       200
+  end          complete: the whole answer was sent
+  bytes        912 in, 512 out
+
+Timeline (ms from the start of the request)
+      0  it came
+      2  attempt 1: azure, model gpt-4.1-mini: first_byte_timeout, after 200 ms
+  202.5  attempt 2: openai, model gpt-4.1-mini: ok, status 200, after 1,000.25 ms
+  310.5  first byte of the answer
+  1,204  the end: complete
+
+Usage (as the upstream reported it)
+  input tokens       1,200
+    read from cache  1,000
+  output tokens      300
+    reasoning        0
+
+Cost (price: config)
+  cached_input  1,000 x 0.1 / 1,000,000 = 0.0001
+  input           200 x 0.4 / 1,000,000 = 0.00008
+  output          300 x 1.6 / 1,000,000 = 0.00048
+  total                                   0.00066 USD
+`)
+})
+
+t.test('attempts without a time of their own stay in their order', async t => {
+  const text = story(row('a', {
+    attempts: [1, 2, 3].map(n => ({ upstream: `u${n}`, model: null, outcome: 'reset', ms: n })),
+  }), false, [])
+  const attempt = (n: number) => ` +- {2}attempt ${n}: u${n}: reset.*\\n`
+  t.match(text, new RegExp(`it came\\n${attempt(1)}${attempt(2)}${attempt(3)} +310\\.5`))
+})
+
+t.test('what is uncertain is said to be', async t => {
+  t.match(story(draft('a'), true, []), 'still running')
+  t.notMatch(story(draft('a', { durationMs: 10 }), true, []), 'the end:')
+  t.match(story(draft('a'), false, []), 'interrupted: the gateway process ended')
+  t.match(story(draft('a'), false, []), 'estimated by the gateway')
+  t.match(story(row('a', { source: 'mixed' }), false, []), 'partly')
+  const unpriced = row('a', { costPico: null, priceVersion: null })
+  t.match(story(unpriced, false, []), /price: none known\)\n {2}unknown/)
+  t.match(story(row('a', { costPico: 0n, end: 'refused' }), false, BILL), /0 USD: nothing is billed\n$/)
+  const unused = row('a', { usage: NOTHING_USED })
+  t.match(story(unused, false, []), /input tokens +unknown\n +output tokens +unknown/)
+})
+
+t.test('what a client named cannot forge a line', async t => {
+  const text = story(row('a', { model: 'm\n  status       200\x1b[2J', error: 'model_not_found' }), false, [])
+  t.match(text, 'model        m\\u{a}  status       200\\u{1b}[2J\n')
+  t.match(text, 'error        model_not_found')
+})

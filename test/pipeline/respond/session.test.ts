@@ -1,0 +1,74 @@
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { constants, deflateRawSync } from 'node:zlib'
+import { pino } from 'pino'
+import t from 'tap'
+import type { Test } from 'tap'
+import { loadConfig } from '../../../src/config/load.ts'
+import { Exchange } from '../../../src/context/exchange.ts'
+import { buildGateway } from '../../../src/gateway/gateway.ts'
+import { createTokenCounter } from '../../../src/pricing/token-counter.ts'
+import { classifyPath } from '../../../src/protocols/endpoint.ts'
+import type { ClientRequest, ClientResponse } from '../../../src/proxy/client.ts'
+import { MeteredSession } from '../../../src/pipeline/respond/session.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+const SILENT = new URL('../../pricing/threads/silent.ts', import.meta.url)
+
+/** A text message of a server, of less than 126 bytes. */
+function message(value: object): Buffer {
+  const text = Buffer.from(JSON.stringify(value))
+  return Buffer.concat([Buffer.from([0x81, text.length]), text])
+}
+
+/** A session of /v1/responses, with a counter that never gets anything done. */
+function openSession(t: Test, extensions: string | null = null) {
+  const dir = t.testdir({
+    'gateway.yaml': `
+auth: open
+upstreams: { up: { url: "http://127.0.0.1:1", websocket: true } }
+routes: [{ to: up }]
+models: { m: { price: { input: 1, output: 1 } } }`,
+  })
+  const { config } = loadConfig(join(dir, 'gateway.yaml'), {})
+  const clock = new FakeClock()
+  const counter = createTokenCounter({ clock, queue: 4, patience: 1_000, script: SILENT })
+  t.teardown(() => counter.close())
+  const gateway = buildGateway(config, { version: '0', clock, log: pino({ enabled: false }) }, null)
+  const exchange = new Exchange({
+    id: 'x', req: {} as ClientRequest, res: {} as ClientResponse, startedAt: 0, startedWall: 0,
+    clientAddress: '', trustedPeer: null, awaitsContinue: false,
+  })
+  exchange.classified = classifyPath('/v1/responses')
+  exchange.candidate = config.routes[0]?.targets[0] ?? null
+  const accounts = { ...gateway.accounts, counter }
+  return { clock, session: new MeteredSession({ ...gateway, accounts }, exchange, extensions) }
+}
+
+t.test('who answers a goodbye has not left, though what was said before it is still being inflated', async t => {
+  const created = deflateRawSync(JSON.stringify({ type: 'response.created', response: { model: 'm' } }), {
+    finishFlush: constants.Z_SYNC_FLUSH,
+  }).subarray(0, -4)
+  const { session } = openSession(t, 'permessage-deflate')
+  session.heard(Buffer.concat([Buffer.from([0xc1, created.length]), created, Buffer.from([0x88, 0])]))
+  session.said(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
+  t.match(await session.broken('client'), { code: 'upstream_cut' })
+  await session.end(null)
+})
+
+t.test('of the responses that nobody reported no more wait to be counted than the counter lets', async t => {
+  const { clock, session } = openSession(t)
+  const said = [
+    message({ type: 'response.output_text.delta', delta: 'eight by' }),
+    message({ type: 'response.completed', response: { model: 'm' } }),
+  ]
+  for (let n = 0; n < 20; n++) for (const one of said) session.heard(one)
+  await setImmediate()
+  t.equal(session.known.tokens, 2 * 16, 'the others by bytes, at once')
+  const soFar = { usage: { outputTokens: 2 * 20 }, source: 'estimated', costPico: 40_000_000n, model: 'm' }
+  t.match(session.soFar(), soFar, 'those that wait as well, should the process die')
+
+  const bill = session.end(null)
+  clock.advance(1_000)
+  t.match(await bill, { usage: { outputTokens: 2 * 20 }, source: 'estimated', costPico: 40_000_000n })
+})

@@ -1,0 +1,131 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { SseReader } from '../../../src/protocols/shared/sse.ts'
+import { WholeEvents } from '../../../src/pipeline/respond/whole-events.ts'
+
+/** Feeds a stream in pieces that end at those places. */
+function feed(text: string, cuts: readonly number[]) {
+  const gate = new WholeEvents()
+  const bytes = Buffer.from(text)
+  const places = [...new Set(cuts.map(cut => cut % (bytes.length + 1)))].sort((a, b) => a - b)
+  const out: Buffer[] = []
+  let from = 0
+  for (const to of [...places, bytes.length]) {
+    // A copy, as a socket's buffer is not to be kept.
+    const piece = Buffer.from(bytes.subarray(from, to))
+    out.push(Buffer.from(gate.push(piece)))
+    piece.fill(0)
+    from = to
+  }
+  return { gate, passed: Buffer.concat(out).toString() }
+}
+
+const EVENTS = [
+  'data: {"a":1}\n\n', ': ping\n\n', 'event: x\r\ndata: {"b":"\u4e2d\u6587"}\r\n\r\n',
+  'data: {"c":\ndata: 2}\n\n', 'data:\n\n', 'event: ping\ndata: x\n\n', '\n',
+  'data: [DONE]\n\n',
+  'event: content_block_delta\ndata: {"type":"x","delta":{"text":"an \\"error\\": of mine"}}\n\n',
+  'data: {"error":null,"choices":[]}\n\n',
+]
+const MALFORMED = ['data: {"choices":[{"del\n\n', 'event: x\ndata: {"b":1\r\n\r\n', 'data: what?\n\n']
+const ERRORS = [
+  'data: {"error":{"message":"no"}}\n\n', 'event: error\ndata: {"type":"error","error":{}}\n\n',
+  'data: {"type":"error"}\r\n\r\n', 'event: response.failed\ndata: {"response":{"error":{}}}\n\n',
+]
+const cuts = fc.array(fc.nat(4_000), { maxLength: 40 })
+const events = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
+
+t.test('whole events pass, however they are cut; half of one is held, and nobody gets it', t => {
+  const halves = fc.constantFrom('data: {"ha', 'data: {"a":{}\n')
+  fc.assert(fc.property(events, halves, cuts, (list, half, cuts) => {
+    const whole = list.join('')
+    const { gate, passed } = feed(whole + half, cuts)
+    return passed === whole && gate.flaw === null && gate.end().length === 0
+  }))
+  t.end()
+})
+
+t.test('an event that lacks its blank line at the end is whole, and gets it', t => {
+  const unended = fc.constantFrom(
+    ['data: {"a":1}\n', '\n'], ['data: [DONE]', '\n\n'], [': bye', '\n\n'], ['data: {"a":1}\r', '\r'],
+    ['event: a\r\ndata: {"a":1}', '\r\n\r\n'], ['event: a\r\ndata: {"a":1}\r', '\n\r\n'],
+    ['data: {"a":1}\r\n', '\r\n'],
+  )
+  fc.assert(fc.property(events, unended, cuts, (list, [last = '', missing = ''], cuts) => {
+    const { gate, passed } = feed(list.join('') + last, cuts)
+    return passed === list.join('') && gate.end().toString() === last + missing
+  }))
+  t.end()
+})
+
+t.test('where a stream breaks the last event passes only if it is wanted, and nothing that is none', t => {
+  for (const [rest, wanted] of [
+    ['data: {"a":1}\n', true], ['data: {"a":1}\r\n\r', true], ['data: {"b":1}\n', false],
+    ['data: {"a":1', false], ['event: a\n', false], ['event: a', false], [': bye', false], ['', false],
+  ] as const) {
+    const { gate } = feed(`data: {"a":0}\n\n${rest}`, [])
+    t.equal(gate.end(data => data === '{"a":1}').length > 0, wanted, rest)
+  }
+  t.end()
+})
+
+t.test('an error does not pass, nor what is not well-formed, nor what comes behind it', t => {
+  for (const [kind, flaws] of [['error', ERRORS], ['malformed', MALFORMED]] as const) {
+    fc.assert(fc.property(events, fc.constantFrom(...flaws), events, cuts, (before, flaw, after, cuts) => {
+      const { gate, passed } = feed(before.join('') + flaw + after.join(''), cuts)
+      return passed === before.join('') && gate.flaw?.kind === kind && gate.flaw.bytes.toString() === flaw
+    }))
+  }
+  t.end()
+})
+
+t.test('an event that is too long to wait for passes as it comes', t => {
+  const gate = new WholeEvents()
+  const piece = Buffer.alloc(4 * 1024 * 1024, 'x')
+  let passed = gate.push(Buffer.from('data: {"a":1}\n\ndata: ')).length
+  for (let n = 0; n < 6; n++) passed += gate.push(piece).length
+  t.ok(gate.overflowed)
+  t.equal(passed, 'data: {"a":1}\n\ndata: '.length + 6 * piece.length)
+  t.equal(gate.end().length, 0)
+  t.end()
+})
+
+t.test('joined to another stream, an event passes only if it can be read, however it is cut', t => {
+  const most = 16 * 1024 * 1024
+  const before = 'data: {"a":1}\n\n'
+  for (const size of [most - 1, most, most + 1, most + 2]) {
+    const event = `data: {"b":"${'x'.repeat(size - 'data: {"b":""}\n\n'.length)}"}\n\n`
+    const sizes: boolean[] = []
+    const reader = new SseReader(({ oversize }) => sizes.push(oversize), { maxEvent: most })
+    const bytes = Buffer.from(before + event)
+    reader.push(bytes)
+    for (const cuts of [[], [20], [bytes.length - 1], [bytes.length - 2], [20, bytes.length - 3]]) {
+      const gate = new WholeEvents(true)
+      let passed = 0
+      let from = 0
+      for (const to of [...cuts, bytes.length]) {
+        passed += gate.push(bytes.subarray(from, to)).length
+        from = to
+      }
+      t.equal(gate.overflowed, false)
+      t.equal(gate.flaw?.kind, sizes.at(-1) ? 'too_long' : undefined)
+      t.equal(passed, sizes.at(-1) ? before.length : bytes.length, `${size} bytes, cut at ${cuts.join(', ')}`)
+      t.equal(gate.push(Buffer.from('data: {"c":1}\n\n')).length, gate.flaw ? 0 : 15, 'nothing behind it')
+    }
+  }
+  t.end()
+})
+
+t.test('what finds no room gives back all that it had', async t => {
+  let held = 0
+  const events = new WholeEvents(false, bytes => {
+    if (held + bytes > 3 * 1024 * 1024) return false
+    held += bytes
+    return true
+  })
+  const chunk = Buffer.alloc(100_000, 'x')
+  let passed = events.push(Buffer.from('data: ')).length
+  for (let n = 0; !events.overflowed; n++) passed += events.push(chunk).length
+  t.equal(held, 0)
+  t.equal(passed % chunk.length, 6, 'and to the client goes all that came')
+})

@@ -1,0 +1,312 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { Price } from '../../src/config/types.ts'
+import { cost, explainCost, formatUsd } from '../../src/pricing/cost.ts'
+import { blankUsage } from '../../src/protocols/shared/usage.ts'
+import type { Usage } from '../../src/protocols/shared/usage.ts'
+
+function usage(figures: Partial<Usage>): Usage {
+  return { ...blankUsage(), ...figures }
+}
+
+/** The cost in USD. */
+function usd(figures: Partial<Usage>, price: Price | null): string | null {
+  const pico = cost(usage(figures), price)
+  return pico === null ? null : formatUsd(pico)
+}
+
+// Prices as the vendors publish them, USD per million tokens.
+const GPT_4O: Price = { input: '2.50', cachedInput: '1.25', output: '10.00' }
+const SONNET_4_5: Price = {
+  input: '3',
+  cachedInput: '0.30',
+  cacheWrite5m: '3.75',
+  cacheWrite1h: '6',
+  output: '15',
+  tiers: [
+    {
+      above: 200_000,
+      price: { input: '6', cachedInput: '0.60', cacheWrite5m: '7.50', cacheWrite1h: '12', output: '22.50' },
+    },
+  ],
+}
+const GEMINI_2_5_PRO: Price = {
+  input: '1.25',
+  cachedInput: '0.125',
+  output: '10',
+  tiers: [{ above: 200_000, price: { input: '2.50', cachedInput: '0.25', output: '15' } }],
+}
+
+t.test('input and output: gpt-4o', async t => {
+  // 1,000 x 2.50 / 1e6 + 500 x 10 / 1e6 = 0.0025 + 0.005
+  t.equal(usd({ inputTokens: 1000, outputTokens: 500 }, GPT_4O), '0.0075')
+  // one token: 2.50 / 1e6
+  t.equal(cost(usage({ inputTokens: 1, outputTokens: 0 }), GPT_4O), 2_500_000n)
+})
+
+t.test('cached input at its own price, the rest at the full one: gpt-4o', async t => {
+  // 1,920 cached x 1.25 / 1e6 = 0.0024; 86 x 2.50 / 1e6 = 0.000215; 300 x 10 / 1e6 = 0.003
+  t.equal(usd({ inputTokens: 2006, cachedInputTokens: 1920, outputTokens: 300 }, GPT_4O), '0.005615')
+})
+
+t.test('reasoning is output unless it has a price of its own', async t => {
+  const figures = { inputTokens: 0, outputTokens: 1000, reasoningTokens: 400 }
+  // 1,000 x 10 / 1e6
+  t.equal(usd(figures, GPT_4O), '0.01')
+  // 400 x 3 / 1e6 + 600 x 8 / 1e6 = 0.0012 + 0.0048
+  t.equal(usd(figures, { input: '2', output: '8', reasoning: '3' }), '0.006')
+})
+
+t.test('cache reads and writes by lifetime: claude-sonnet-4.5', async t => {
+  // input_tokens 21, read 1,000, written 88 for 5 minutes and 100 for an hour: 1,209 in all
+  // 21 x 3 = 63; 1,000 x 0.30 = 300; 88 x 3.75 = 330; 100 x 6 = 600; 393 x 15 = 5,895; sum 7,188 / 1e6
+  t.equal(
+    usd(
+      {
+        inputTokens: 1209,
+        cachedInputTokens: 1000,
+        cacheWrite5mTokens: 88,
+        cacheWrite1hTokens: 100,
+        outputTokens: 393,
+      },
+      SONNET_4_5,
+    ),
+    '0.007188',
+  )
+})
+
+t.test('long context: the whole request at the tier of its input', async t => {
+  // 200,000 is not above 200,000: 200,000 x 1.25 / 1e6 + 1,000 x 10 / 1e6 = 0.25 + 0.01
+  t.equal(usd({ inputTokens: 200_000, outputTokens: 1000 }, GEMINI_2_5_PRO), '0.26')
+  // 200,001 x 2.50 / 1e6 + 1,000 x 15 / 1e6 = 0.5000025 + 0.015
+  t.equal(usd({ inputTokens: 200_001, outputTokens: 1000 }, GEMINI_2_5_PRO), '0.5150025')
+  // cached tokens count for the tier and have their price in it:
+  // 250,000 x 0.25 / 1e6 + 50,000 x 2.50 / 1e6 + 0 = 0.0625 + 0.125
+  t.equal(
+    usd({ inputTokens: 300_000, cachedInputTokens: 250_000, outputTokens: 0 }, GEMINI_2_5_PRO),
+    '0.1875',
+  )
+  // 199,000 read and 2,000 written: 199,000 x 0.60 + 2,000 x 7.50 + 10 x 6 + 10 x 22.50 = 134,685 / 1e6
+  t.equal(
+    usd(
+      { inputTokens: 201_010, cachedInputTokens: 199_000, cacheWrite5mTokens: 2000, outputTokens: 10 },
+      SONNET_4_5,
+    ),
+    '0.134685',
+  )
+})
+
+t.test('long context: a tier replaces what it names and keeps the rest', async t => {
+  const price: Price = {
+    input: '1',
+    cachedInput: '0.1',
+    output: '4',
+    tiers: [
+      { above: 100, price: { input: '2' } },
+      { above: 1000, price: { input: '3', output: '5' } },
+    ],
+  }
+  // 200 in, 100 of them cached, 10 out: 100 x 0.1 + 100 x 2 + 10 x 4 = 250 / 1e6
+  t.equal(usd({ inputTokens: 200, cachedInputTokens: 100, outputTokens: 10 }, price), '0.00025')
+  // 2,000 in, 10 out: 2,000 x 3 + 10 x 5 = 6,050 / 1e6
+  t.equal(usd({ inputTokens: 2000, outputTokens: 10 }, price), '0.00605')
+  // unknown input is above nothing: 10 x 4 / 1e6
+  t.equal(usd({ outputTokens: 10 }, price), '0.00004')
+})
+
+t.test('audio: gpt-4o-transcribe, gpt-4o-audio', async t => {
+  // 14 audio tokens x 6 / 1e6 + 101 x 10 / 1e6 = 0.000084 + 0.00101
+  t.equal(
+    usd(
+      { inputTokens: 14, inputAudioTokens: 14, outputTokens: 101 },
+      { input: '2.50', inputAudio: '6', output: '10' },
+    ),
+    '0.001094',
+  )
+  // in: 20 text x 2.50 + 80 audio x 40 = 3,250; out: 10 text x 10 + 90 audio x 80 = 7,300; sum / 1e6
+  t.equal(
+    usd(
+      { inputTokens: 100, inputAudioTokens: 80, outputTokens: 100, outputAudioTokens: 90 },
+      { input: '2.50', inputAudio: '40', output: '10', outputAudio: '80' },
+    ),
+    '0.01055',
+  )
+})
+
+t.test('images: gpt-image-1 by tokens, dall-e-3 by picture', async t => {
+  // 10 text x 5 + 40 image x 10 + 1,056 image out x 40 = 50 + 400 + 42,240 = 42,690 / 1e6
+  t.equal(
+    usd(
+      { inputTokens: 50, inputImageTokens: 40, outputTokens: 1056, outputImageTokens: 1056, images: 1 },
+      { input: '5', inputImage: '10', output: '40' },
+    ),
+    '0.04269',
+  )
+  // 3 x 0.040
+  t.equal(usd({ images: 3 }, { perImage: '0.040' }), '0.12')
+})
+
+t.test('seconds, characters, requests: whisper-1, tts-1, sonar', async t => {
+  // 0.006 a minute = 0.0001 a second; 9.5 s
+  t.equal(usd({ seconds: 9.5 }, { perSecond: '0.0001' }), '0.00095')
+  // 15 per million characters = 0.000015 each; 1,234
+  t.equal(usd({ characters: 1234 }, { perCharacter: '0.000015' }), '0.01851')
+  // 12 per thousand requests = 0.012, and 100 x 1 + 50 x 1 per million
+  t.equal(
+    usd({ inputTokens: 100, outputTokens: 50 }, { input: '1', output: '1', perRequest: '0.012' }),
+    '0.01215',
+  )
+})
+
+t.test('a rate that is absent is that of its kin', async t => {
+  const all: Partial<Usage> = {
+    inputTokens: 60,
+    cachedInputTokens: 10,
+    cacheWrite5mTokens: 10,
+    cacheWrite1hTokens: 10,
+    inputAudioTokens: 10,
+    inputImageTokens: 10,
+    outputTokens: 40,
+    reasoningTokens: 10,
+    outputAudioTokens: 10,
+    outputImageTokens: 10,
+  }
+  // 60 x 2 + 40 x 3 = 240 / 1e6
+  t.equal(usd(all, { input: '2', output: '3' }), '0.00024')
+  // an hour's write is at least a five minutes' one: 10 x 5 x 2 + 40 x 2 + 40 x 3 = 300 / 1e6
+  t.equal(usd(all, { input: '2', output: '3', cacheWrite5m: '5' }), '0.0003')
+})
+
+t.test('what nobody can price costs null, never 0', async t => {
+  const figures = { inputTokens: 10, outputTokens: 10 }
+  t.equal(usd(figures, null), null, 'no price')
+  t.equal(usd(figures, {}), null, 'an empty price')
+  t.equal(usd({}, GPT_4O), null, 'nothing known of the usage')
+  t.equal(usd({ seconds: 5 }, GPT_4O), null, 'seconds, at a price for tokens')
+  t.equal(usd(figures, { perSecond: '0.1' }), null, 'tokens, at a price for seconds')
+  t.equal(usd(figures, { input: '1' }), null, 'output, at a price for input')
+  t.equal(usd(figures, { output: '1' }), null, 'input, at a price for output')
+})
+
+t.test('zeros that are known cost 0', async t => {
+  t.equal(usd({ inputTokens: 0, outputTokens: 0 }, GPT_4O), '0')
+  t.equal(usd({ inputTokens: 10, outputTokens: 10 }, { input: '0', output: '0' }), '0', 'a model for free')
+  t.equal(usd({ inputTokens: 10 }, { input: '0.02' }), '0.0000002', 'an embedding has no output')
+  t.equal(usd({ inputTokens: 10, outputTokens: 0 }, { input: '0.02' }), '0.0000002', 'nor one that says so')
+})
+
+t.test('tokens that are told beside pictures or seconds are no gap where the price is by those', async t => {
+  const tokens = { inputTokens: 10, outputTokens: 1056 }
+  t.equal(usd({ ...tokens, images: 2 }, { perImage: '0.04' }), '0.08')
+  t.equal(usd({ ...tokens, seconds: 8 }, { perSecond: '0.0001' }), '0.0008')
+})
+
+t.test('parts above the whole are cut to it', async t => {
+  // 10 in all: 8 cached x 1.25 + 2 of the 5 audio x 2.50 = 15 / 1e6
+  t.equal(usd({ inputTokens: 10, cachedInputTokens: 8, inputAudioTokens: 5 }, GPT_4O), '0.000015')
+})
+
+t.test('no float touches it: ten million thirds of a cent', async t => {
+  // 9,007,199 x 0.1 / 1e6 = 0.9007199, where 0.1 has no exact float
+  t.equal(usd({ inputTokens: 9_007_199, outputTokens: 0 }, { input: '0.1', output: '0' }), '0.9007199')
+  // sub-picodollar rates are summed before they are rounded: 2 x 0.0000004 / 1e6 + the same = 1.6e-12
+  t.equal(cost(usage({ inputTokens: 2, outputTokens: 2 }), { input: '0.0000004', output: '0.0000004' }), 2n)
+})
+
+t.test('the explanation adds up to the cost', async t => {
+  const figures: Partial<Usage> = {
+    inputTokens: 2006,
+    cachedInputTokens: 1920,
+    outputTokens: 300,
+    reasoningTokens: 0,
+  }
+  t.strictSame(explainCost(usage(figures), GPT_4O), [
+    { item: 'cached_input', quantity: 1920, price: '1.25', per: 1_000_000, cost: '0.0024' },
+    { item: 'input', quantity: 86, price: '2.5', per: 1_000_000, cost: '0.000215' },
+    { item: 'output', quantity: 300, price: '10', per: 1_000_000, cost: '0.003' },
+  ])
+  t.strictSame(explainCost(usage({ images: 2 }), { perImage: '0.04', perRequest: '0.01' }), [
+    { item: 'image', quantity: 2, price: '0.04', per: 1, cost: '0.08' },
+    { item: 'request', quantity: 1, price: '0.01', per: 1, cost: '0.01' },
+  ])
+  t.strictSame(explainCost(usage(figures), null), [])
+})
+
+t.test(
+  'for any usage and price: the lines sum to the cost, and the parts of the usage to the whole',
+  async t => {
+    const count = fc.option(fc.nat(1_000_000), { nil: null })
+    const rate = fc
+      .tuple(fc.nat(99_999), fc.nat(6))
+      .map(([units, scale]) => (units / 10 ** scale).toFixed(scale))
+    const maybe = fc.option(rate, { nil: undefined })
+    const anyUsage = fc.record({
+      inputTokens: count,
+      cachedInputTokens: count,
+      cacheWrite5mTokens: count,
+      cacheWrite1hTokens: count,
+      outputTokens: count,
+      reasoningTokens: count,
+      inputAudioTokens: count,
+      outputAudioTokens: count,
+      inputImageTokens: count,
+      outputImageTokens: count,
+      seconds: count,
+      characters: count,
+      images: count,
+    })
+    const anyPrice = fc
+      .record({
+        input: rate,
+        output: rate,
+        cachedInput: maybe,
+        cacheWrite5m: maybe,
+        cacheWrite1h: maybe,
+        reasoning: maybe,
+        inputAudio: maybe,
+        outputAudio: maybe,
+        perSecond: maybe,
+        perImage: maybe,
+      })
+      .map(
+        price =>
+          Object.fromEntries(Object.entries(price).filter(([, value]) => value !== undefined)) as Price,
+      )
+    fc.assert(
+      fc.property(anyUsage, anyPrice, (used, price) => {
+        const lines = explainCost(used, price)
+        const sum = lines.reduce(
+          (total, line) =>
+            total +
+            BigInt(line.cost.replace('.', '')) * 10n ** BigInt(20 - (line.cost.split('.')[1] ?? '').length),
+          0n,
+        )
+        const total = cost(used, price)
+        if (total !== null) t.equal((sum + 5n * 10n ** 7n) / 10n ** 8n, total)
+        const of = (...items: string[]) =>
+          lines.filter(line => items.includes(line.item)).reduce((all, line) => all + line.quantity, 0)
+        const input = of(
+          'input',
+          'cached_input',
+          'cache_write_5m',
+          'cache_write_1h',
+          'input_audio',
+          'input_image',
+        )
+        if (used.inputTokens !== null) t.equal(input, used.inputTokens)
+        if (used.outputTokens !== null) {
+          t.equal(of('output', 'reasoning', 'output_audio', 'output_image'), used.outputTokens)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  },
+)
+
+t.test('formats picodollars exactly', async t => {
+  t.equal(formatUsd(0n), '0')
+  t.equal(formatUsd(1n), '0.000000000001')
+  t.equal(formatUsd(1_250_000_000n), '0.00125')
+  t.equal(formatUsd(12_000_000_000_000n), '12')
+  t.equal(formatUsd(123_456_789_012_345_678n), '123456.789012345678')
+})

@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  add,
+  divide,
+  formatDecimal,
+  multiply,
+  parseDecimal,
+  shift,
+  toUnits,
+} from '../../src/pricing/decimal.ts'
+
+t.test('reads decimals as people and JSON write them', async t => {
+  const forms: [string, string][] = [
+    ['2.50', '2.5'],
+    ['0', '0'],
+    ['.5', '0.5'],
+    ['5.', '5'],
+    ['007', '7'],
+    ['1e-7', '0.0000001'],
+    ['1.5E3', '1500'],
+    ['1.25e+1', '12.5'],
+    ['0.000', '0'],
+    ['123456789012345678901234567890.1', '123456789012345678901234567890.1'],
+  ]
+  for (const [text, expected] of forms) t.equal(formatDecimal(parseDecimal(text)), expected, text)
+})
+
+t.test('refuses what is no decimal', async t => {
+  for (const text of ['', '.', '-1', '+1', '1,5', '0x10', 'NaN', '1e', 'e5', ' 1', '1 ', '1e999', '1_000']) {
+    t.throws(() => parseDecimal(text), RangeError, JSON.stringify(text))
+  }
+})
+
+t.test('every number that JavaScript prints is read exactly', async () => {
+  fc.assert(
+    fc.property(
+      fc.double({ min: 1e-30, max: 1e30, noNaN: true }),
+      number => Number(formatDecimal(parseDecimal(String(number)))) === number,
+    ),
+  )
+})
+
+t.test('adds, multiplies and shifts exactly', async t => {
+  const decimal = fc
+    .tuple(fc.bigInt({ min: 0n, max: 10n ** 30n }), fc.nat(20))
+    .map(([units, scale]) => ({ units, scale }))
+  const thousandth = (value: { units: bigint; scale: number }) => toUnits(value, 60)
+  fc.assert(
+    fc.property(decimal, decimal, fc.integer({ min: -15, max: 15 }), (a, b, places) => {
+      t.equal(thousandth(add(a, b)), thousandth(a) + thousandth(b))
+      t.equal(thousandth(multiply(a, b)) * 10n ** 60n, thousandth(a) * thousandth(b))
+      t.equal(toUnits(shift(a, places), 75) * 10n ** 15n, toUnits(a, 75) * 10n ** BigInt(15 + places))
+    }),
+    { numRuns: 200 },
+  )
+})
+
+t.test('rounds halves up, once', async t => {
+  t.equal(toUnits(parseDecimal('0.00000000000149'), 12), 1n)
+  t.equal(toUnits(parseDecimal('0.0000000000015'), 12), 2n)
+  t.equal(toUnits(parseDecimal('0.0000000000014999999999999'), 12), 1n)
+  t.equal(toUnits(parseDecimal('1'), 12), 1_000_000_000_000n)
+  t.equal(formatDecimal(divide(parseDecimal('0.36'), 3600n, 24)), '0.0001')
+  t.equal(formatDecimal(divide(parseDecimal('2'), 3n, 4)), '0.6667')
+})
+
+t.test('writes amounts below zero too', async t => {
+  t.equal(formatDecimal({ units: -5n, scale: 1 }), '-0.5')
+  t.equal(formatDecimal({ units: -1200n, scale: 2 }), '-12')
+})

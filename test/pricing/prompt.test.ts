@@ -1,0 +1,268 @@
+import t from 'tap'
+import { answerTokens, promptTokens } from '../../src/pricing/prompt.ts'
+import { MEDIA_TOKENS } from '../../src/protocols/shared/request-estimate.ts'
+import { tokenCount } from '../../src/pricing/tokens.ts'
+import type { EndpointName } from '../../src/protocols/shared/names.ts'
+
+const count = tokenCount()
+/** One for each word: what is counted shows in the sum. */
+const words = (text: string) => text.split(/\s+/).filter(Boolean).length
+
+t.test('chat: the count of OpenAI for its own example', async t => {
+  // OpenAI's cookbook, "How to count tokens with tiktoken": 124 tokens for gpt-4o.
+  const example = [
+    {
+      role: 'system',
+      content:
+        'You are a helpful, pattern-following assistant that translates corporate jargon into plain English.',
+    },
+    { role: 'system', name: 'example_user', content: 'New synergies will help drive top-line growth.' },
+    {
+      role: 'system',
+      name: 'example_assistant',
+      content: 'Things working well together will increase revenue.',
+    },
+    {
+      role: 'system',
+      name: 'example_user',
+      content:
+        "Let's circle back when we have more bandwidth to touch base on " +
+          "opportunities for increased leverage.",
+    },
+    {
+      role: 'system',
+      name: 'example_assistant',
+      content: "Let's talk later when we're less busy about how to do better.",
+    },
+    {
+      role: 'user',
+      content: "This late pivot means we don't have time to boil the ocean for the client deliverable.",
+    },
+  ]
+  const tokens = promptTokens('chat.completions', { model: 'gpt-4o', messages: example }, count) ?? 0
+  // Each of the four names costs one more there.
+  t.equal(tokens + 4, 124)
+})
+
+t.test('each endpoint: what the model reads', async t => {
+  const message = { role: 'user', content: 'three short words' }
+  const cases: [EndpointName, unknown, number][] = [
+    ['chat.completions', { model: 'a b c', messages: [message, message], user: 'x y' }, 3 + 2 * (4 + 3)],
+    [
+      'chat.completions',
+      { messages: [{ role: 'user', content: [{ type: 'text', text: 'two words' }] }] },
+      3 + 4 + 2,
+    ],
+    [
+      'chat.completions',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: 'a b', type: 'function', function: { name: 'f', arguments: '{"a": 1}' } }],
+          },
+        ],
+      },
+      3 + 4 + 3,
+    ],
+    ['completions', { prompt: 'one two', suffix: 'three' }, 3],
+    ['completions', { prompt: ['one', 'two three'] }, 3],
+    ['completions', { prompt: [5, 6, 7, 8] }, 4],
+    ['embeddings', { input: ['a b', 'c'] }, 3],
+    ['embeddings', { input: [[1, 2, 3], [4]] }, 4],
+    ['responses', { instructions: 'be brief', input: 'hello there' }, 3 + 4],
+    [
+      'responses',
+      {
+        input: [
+          { role: 'user', content: [{ type: 'input_text', text: 'a b' }] },
+          { type: 'function_call_output', call_id: 'x', output: 'c d e' },
+        ],
+      },
+      3 + 4 + 5,
+    ],
+    [
+      'messages',
+      { system: [{ type: 'text', text: 'a b', cache_control: { type: 'ephemeral' } }], messages: [message] },
+      3 + 2 + 4 + 3,
+    ],
+    [
+      'messages',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            content: [
+              { type: 'thinking', thinking: 'x y', signature: 's t u' },
+              { type: 'tool_use', id: 't', name: 'f', input: { a: 'b c' } },
+            ],
+          },
+        ],
+      },
+      3 + 4 + 2 + 1 + 2,
+    ],
+    [
+      'messages',
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'tool_result', tool_use_id: 't', content: [{ type: 'text', text: 'a' }] }],
+          },
+        ],
+      },
+      3 + 4 + 1,
+    ],
+    [
+      'generate.content',
+      {
+        systemInstruction: { parts: [{ text: 'a b' }] },
+        contents: [
+          {
+            role: 'user',
+            parts: [{ text: 'c' }, { functionResponse: { name: 'f', response: { a: 'b c' } } }],
+          },
+        ],
+      },
+      3 + 2 + 4 + 1 + 1 + 2,
+    ],
+    ['generate.embed', { content: { parts: [{ text: 'a b' }] } }, 2],
+    ['interactions', { system_instruction: 'a b', input: [{ type: 'text', text: 'c d' }], store: false }, 4],
+    [
+      'generate.batch_embed',
+      { requests: [{ model: 'models/x y', content: { parts: [{ text: 'a b' }] } }] },
+      2,
+    ],
+    ['images.generations', { prompt: 'a red apple', n: 2 }, 3],
+    ['audio.speech', { input: 'say it', voice: 'alloy', instructions: 'slowly' }, 3],
+  ]
+  for (const [endpoint, body, expected] of cases) {
+    t.equal(promptTokens(endpoint, body, words), expected, `${endpoint} ${JSON.stringify(body)}`)
+  }
+})
+
+t.test('tools and schemas count as JSON', async t => {
+  const tools = [{ type: 'function', function: { name: 'f', description: 'does it' } }]
+  t.equal(
+    promptTokens('chat.completions', { messages: [], tools }, text => text.length),
+    3 + JSON.stringify(tools).length,
+  )
+})
+
+t.test('pictures, recordings and files count flat, wherever they are', async t => {
+  const data = 'AAAA'.repeat(1000)
+  const parts: [EndpointName, string, unknown][] = [
+    [
+      'chat.completions',
+      'messages',
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
+    ],
+    ['chat.completions', 'messages', { type: 'input_audio', input_audio: { data, format: 'mp3' } }],
+    ['chat.completions', 'messages', { type: 'file', file: { file_data: data } }],
+    ['messages', 'messages', { type: 'image', source: { type: 'base64', media_type: 'image/png', data } }],
+    [
+      'messages',
+      'messages',
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data } },
+    ],
+    ['responses', 'input', { type: 'input_image', image_url: data }],
+    ['generate.content', 'contents', { inlineData: { mimeType: 'image/png', data } }],
+    ['generate.content', 'contents', { fileData: { fileUri: 'gs://x' } }],
+  ]
+  for (const [endpoint, member, part] of parts) {
+    t.equal(
+      promptTokens(endpoint, { [member]: [{ content: [part] }] }, words),
+      3 + MEDIA_TOKENS,
+      JSON.stringify(part).slice(0, 60),
+    )
+  }
+})
+
+t.test('data is text or a recording, as it turns out', async t => {
+  const audio = { audio: { id: 'a', data: 'AAAA'.repeat(1000), transcript: 'two words' } }
+  t.equal(answerTokens('chat.completions', { choices: [{ message: audio }] }, words), MEDIA_TOKENS + 2)
+  const source = { type: 'text', media_type: 'text/plain', data: 'three more words' }
+  t.equal(promptTokens('messages', { messages: [{ content: [{ type: 'document', source }] }] }, words), 3 + 3)
+})
+
+t.test('answers: text, reasoning as it shows, tool calls; no overhead', async t => {
+  const cases: [EndpointName, unknown, number][] = [
+    [
+      'chat.completions',
+      {
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: 'assistant',
+              content: 'a b',
+              reasoning_content: 'c',
+              tool_calls: [{ id: 'x', function: { name: 'f', arguments: '{"a": 1}' } }],
+            },
+            finish_reason: 'stop',
+          },
+        ],
+      },
+      5,
+    ],
+    ['completions', { choices: [{ text: 'a b', logprobs: { tokens: ['a', 'b'] } }] }, 2],
+    [
+      'responses',
+      {
+        output: [
+          { type: 'reasoning', summary: [{ text: 'a' }], encrypted_content: 'x y' },
+          {
+            type: 'message',
+            role: 'assistant',
+            content: [{ type: 'output_text', text: 'b c', annotations: [{ title: 'x' }] }],
+          },
+        ],
+      },
+      3,
+    ],
+    [
+      'messages',
+      {
+        content: [
+          { type: 'thinking', thinking: 'a', signature: 'x' },
+          { type: 'redacted_thinking', data: 'x' },
+          { type: 'text', text: 'b c' },
+          { type: 'tool_use', name: 'f', input: { a: 1 } },
+        ],
+      },
+      MEDIA_TOKENS + 4,
+    ],
+    [
+      'generate.content',
+      {
+        candidates: [
+          {
+            content: {
+              role: 'model',
+              parts: [{ text: 'a b' }, { functionCall: { name: 'f', args: { a: 1 } } }],
+            },
+          },
+        ],
+      },
+      3,
+    ],
+  ]
+  for (const [endpoint, body, expected] of cases) {
+    t.equal(answerTokens(endpoint, body, words), expected, `${endpoint} ${JSON.stringify(body)}`)
+  }
+  t.equal(answerTokens('embeddings', { data: [] }, words), null)
+})
+
+t.test('what is not as it should be', async t => {
+  for (const body of [null, 5, 'x', [], NaN]) t.equal(promptTokens('chat.completions', body, words), null)
+  t.equal(promptTokens('audio.transcriptions', { model: 'x' }, words), null)
+  t.equal(promptTokens('chat.completions', { messages: 'just text' }, words), 3 + 2)
+  t.equal(
+    promptTokens('chat.completions', { messages: [null, 5, [[['a']]], { role: 'user' }] }, words),
+    3 + 1 + 4,
+  )
+  let deep: unknown = 'text'
+  for (let i = 0; i < 5000; i++) deep = { content: deep }
+  t.equal(promptTokens('chat.completions', { messages: [deep] }, words), 3)
+})

@@ -1,0 +1,213 @@
+import { once } from 'node:events'
+import type { Worker } from 'node:worker_threads'
+import t from 'tap'
+import type { Test } from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import { createTokenCounter } from '../../src/pricing/token-counter.ts'
+import type { TokenCounterOptions } from '../../src/pricing/token-counter.ts'
+import type { Generated, KeptRun } from '../../src/protocols/shared/generated-text.ts'
+import { roughTokens } from '../../src/protocols/shared/request-estimate.ts'
+import { tokenCount } from '../../src/pricing/tokens.ts'
+
+const count = tokenCount()
+const NONE = { content: 0, reasoning: 0, tool: 0 }
+const SILENT = new URL('threads/silent.ts', import.meta.url)
+const DYING = new URL('threads/dying.ts', import.meta.url)
+const PROMPT = Buffer.from('{"messages":[{"role":"user","content":"Hello world, how are you?"}]}')
+
+function counterFor(t: Test, options?: TokenCounterOptions) {
+  const counter = createTokenCounter(options)
+  t.teardown(() => counter.close())
+  return counter
+}
+
+function run(kind: KeptRun['kind'], text: string, escaped = true): KeptRun {
+  return { kind, escaped, bytes: Buffer.from(text) }
+}
+
+function generated(runs: KeptRun[], came?: Partial<Generated['came']>): Generated {
+  const kept = { ...NONE }
+  for (const { kind, bytes } of runs) kept[kind] += bytes.length
+  return { runs, kept, came: { ...kept, ...came } }
+}
+
+/** A clock whose timers fire when the test says so. */
+class HandClock implements Clock {
+  now = 0
+  readonly #due: { at: number; callback: () => void }[] = []
+
+  monotonic(): number {
+    return this.now
+  }
+
+  wall(): number {
+    return this.now
+  }
+
+  setTimeout(callback: () => void, ms: number): { cancel(): void } {
+    const timer = { at: this.now + ms, callback }
+    this.#due.push(timer)
+    return { cancel: () => void this.#due.splice(this.#due.indexOf(timer), 1) }
+  }
+
+  advance(ms: number): void {
+    this.now += ms
+    for (const timer of this.#due.filter(({ at }) => at <= this.now)) timer.callback()
+  }
+}
+
+t.test('counts generated text by kind, unescaped', async t => {
+  const counter = counterFor(t)
+  const tokens = await counter.generated(
+    generated([
+      run('reasoning', 'Let me think.'),
+      run('content', 'He said \\"\\u00fcml\\u00e4ut\\"\\n'),
+      run('content', 'and 日本語'),
+      run('tool', '{\\"city\\":\\"Paris\\"}'),
+      run('tool', '{ "a" :\r\n 1 }', false),
+      run('tool', '{"cut', false),
+    ]),
+  )
+  t.strictSame(tokens, {
+    reasoning: count('Let me think.'),
+    content: count('He said "ümläut"\n') + count('and 日本語'),
+    tool: count('{"city":"Paris"}') + count('{"a":1}') + count('{"cut'),
+  })
+})
+
+t.test('nothing generated is nothing to count', async t => {
+  const counter = counterFor(t, { script: DYING })
+  t.strictSame(await counter.generated(generated([])), NONE)
+})
+
+t.test('what was not kept is like what was', async t => {
+  const counter = counterFor(t)
+  const text = 'one two three four '
+  const tokens = await counter.generated(
+    generated([run('content', text)], { content: text.length * 10, tool: 400 }),
+  )
+  t.strictSame(tokens, { content: count(text) * 10, reasoning: 0, tool: 100 })
+})
+
+t.test('counts prompts and answers', async t => {
+  const counter = counterFor(t)
+  t.equal(await counter.prompt('chat.completions', PROMPT), 3 + 4 + count('Hello world, how are you?'))
+  const answer = Buffer.from('{"choices":[{"message":{"role":"assistant","content":"Fine."}}]}')
+  t.equal(await counter.answer('chat.completions', answer), count('Fine.'))
+  t.equal(await counter.prompt('audio.transcriptions', Buffer.from('--form')), null)
+  t.equal(await counter.prompt('audio.transcriptions', Buffer.from('{"model":"whisper-1"}')), null)
+  t.equal(await counter.prompt('chat.completions', Buffer.from('{"messages":')), null)
+})
+
+t.test('a prompt of megabytes is counted by a sample, its pictures flat', async t => {
+  const counter = counterFor(t)
+  const text = 'The quick brown fox jumps over the lazy dog. '.repeat(60_000)
+  const picture = `data:image/png;base64,${'iVBORw0KGgo'.repeat(100_000)}`
+  const body = (parts: unknown[]) =>
+    Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: parts }] }))
+  const expected = count(text)
+  const plain = (await counter.prompt('chat.completions', body([{ type: 'text', text }]))) ?? 0
+  t.ok(Math.abs(plain - expected) / expected < 0.02, `${plain} for ${expected}`)
+  const with_ =
+    (await counter.prompt('chat.completions', body([{ text }, { image_url: { url: picture } }]))) ?? 0
+  t.ok(Math.abs(with_ - expected - 1000) / expected < 0.02, `${with_} for ${expected} + 1000`)
+})
+
+t.test('the event loop goes on while the thread counts', async t => {
+  const counter = counterFor(t)
+  await counter.prompt('chat.completions', PROMPT)
+  let turns = 0
+  let over = false
+  const turn = () => {
+    turns++
+    if (!over) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const text = 'Counting this takes some time. '.repeat(30_000)
+  await counter.prompt('chat.completions', Buffer.from(JSON.stringify({ messages: [{ content: text }] })))
+  over = true
+  t.ok(turns > 1, `${turns} turns`)
+})
+
+t.test('a thousand at once: all are answered, beyond the queue by their bytes', async t => {
+  const counter = counterFor(t, { queue: 100 })
+  const counts = await Promise.all(
+    Array.from({ length: 1000 }, () => counter.prompt('chat.completions', PROMPT)),
+  )
+  const exact = 3 + 4 + count('Hello world, how are you?')
+  t.equal(counts.filter(tokens => tokens === exact).length, 100)
+  t.equal(counts.filter(tokens => tokens === roughTokens(PROMPT)).length, 900)
+})
+
+t.test('a thread that dies: by their bytes; after three deaths it rests for a minute', async t => {
+  const clock = new HandClock()
+  const counter = counterFor(t, { script: DYING, clock })
+  for (let death = 0; death < 3; death++) {
+    t.equal(await counter.prompt('chat.completions', PROMPT), roughTokens(PROMPT))
+  }
+  /** Without a thread the answer is there before anything else happens. */
+  const atOnce = async () => {
+    let answered = false
+    const tokens = counter.generated(generated([run('content', 'x'.repeat(400))])).then(counted => {
+      answered = true
+      return counted
+    })
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+    const early = answered
+    t.strictSame(await tokens, { ...NONE, content: 100 })
+    return early
+  }
+  t.equal(await atOnce(), true, 'it rests')
+  clock.advance(60_001)
+  t.equal(await atOnce(), false, 'it is tried again')
+})
+
+t.test('a thread that makes no progress is given up', async t => {
+  const clock = new HandClock()
+  const counter = counterFor(t, { script: SILENT, clock, patience: 1000 })
+  const waiting = Promise.all([1, 2, 3].map(() => counter.prompt('chat.completions', PROMPT)))
+  clock.advance(1000)
+  t.strictSame(
+    await waiting,
+    [1, 2, 3].map(() => roughTokens(PROMPT)),
+  )
+})
+
+t.test('a thread that died is started again', async t => {
+  const clock = new HandClock()
+  const counter = counterFor(t, { clock, patience: 5 })
+  const first = counter.prompt('chat.completions', PROMPT)
+  clock.advance(5)
+  t.equal(await first, roughTokens(PROMPT))
+  t.equal(await counter.prompt('chat.completions', PROMPT), 3 + 4 + count('Hello world, how are you?'))
+})
+
+t.test('a thread without work for a minute ends, and the next count starts another', async t => {
+  const clock = new HandClock()
+  const counter = counterFor(t, { clock })
+  const tokens = 3 + 4 + count('Hello world, how are you?')
+  const ask = async () => {
+    const started = once(process, 'worker') as Promise<[Worker]>
+    t.equal(await counter.prompt('chat.completions', PROMPT), tokens)
+    return (await started)[0]
+  }
+  const first = await ask()
+  const ended = once(first, 'exit')
+  clock.advance(50_000)
+  t.equal(await counter.prompt('chat.completions', PROMPT), tokens)
+  clock.advance(50_000)
+  t.equal(await counter.prompt('chat.completions', PROMPT), tokens, 'it was needed meanwhile')
+  clock.advance(60_000)
+  await ended
+  t.not(await ask(), first)
+})
+
+t.test('closing waits for what is being counted', async t => {
+  const counter = createTokenCounter({ clock: systemClock })
+  const last = counter.prompt('chat.completions', PROMPT)
+  await counter.close()
+  t.equal(await last, 3 + 4 + count('Hello world, how are you?'))
+  t.equal(await counter.prompt('chat.completions', PROMPT), roughTokens(PROMPT), 'and none is started after')
+  await counter.close()
+})

@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { StreamFilter } from '../../../src/protocols/chat/usage-chunk-filter.ts'
+import { chunksOf, chunksOfSize } from '../shared/chunks.ts'
+import { chat } from '../../pricing/recordings.ts'
+
+const USAGE = '{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}'
+const HIDDEN = `data: {"id":"c1","object":"chat.completion.chunk","choices":[],"usage":${USAGE}}\n\n`
+const CONTENT = 'data: {"id":"c1","object":"chat.completion.chunk",'
+  + '"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":null}\n\n'
+const DONE = 'data: [DONE]\n\n'
+
+function filter(chunks: readonly (Buffer | string)[]): string {
+  const filter = new StreamFilter()
+  const out = chunks.map(chunk => {
+    const copy = Buffer.from(chunk as string)
+    const passed = Buffer.from(filter.push(copy))
+    copy.fill(0x22)
+    return passed
+  })
+  return Buffer.concat([...out, filter.end()]).toString()
+}
+
+t.test('takes out the usage chunk and nothing else, however the stream is cut', async t => {
+  const events = chat.events.filter((_, n) => n !== chat.events.length - 2)
+  const bytes = Buffer.from(chat.events.join(''))
+  for (const ends of ['\n', '\r\n', '\r']) {
+    const wire = Buffer.from(bytes.toString().replaceAll('\n', ends))
+    const expected = events.join('').replaceAll('\n', ends)
+    t.equal(filter([wire]), expected)
+    for (const size of [1, 2, 3, 5, 17, 64, 300]) t.equal(filter(chunksOfSize(wire, size)), expected)
+    fc.assert(
+      fc.property(chunksOf(wire), chunks => void t.equal(filter(chunks), expected)),
+      { numRuns: 50 },
+    )
+  }
+})
+
+t.test('in the order and the spacing of any vendor', async t => {
+  const forms = [
+    `data: {"choices": [ ], "usage": ${USAGE}}\n\n`,
+    `data:{"usage":${USAGE},"choices":[]}\n\n`,
+    `data: {"usage":${USAGE},"x":{"choices":[1]},"choices":[],"y":"choices"}\n\n`,
+    `id: 7\ndata: {"choices":[],"usage":${USAGE}}\n\n`,
+    `event: chunk\ndata: {"choices":[],"usage":${USAGE}}\n\n`,
+    `data: {"choices":[],\ndata: "usage":${USAGE}}\n\n`,
+  ]
+  for (const form of forms) {
+    const wire = Buffer.from(CONTENT + form + DONE)
+    for (const size of [1, 4, 1000]) t.equal(filter(chunksOfSize(wire, size)), CONTENT + DONE, form)
+  }
+})
+
+t.test('leaves what only looks like it', async t => {
+  const shown = [
+    // Azure's first chunk has no choices either.
+    'data: {"choices":[],"prompt_filter_results":[{"prompt_index":0}]}\n\n',
+    'data: {"choices":[],"usage":null}\n\n',
+    'data: {"choices":[],"usage":[]}\n\n',
+    // usage and choices at once, as some vendors finish
+    `data: {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":${USAGE}}\n\n`,
+    `data: {"usage":${USAGE}}\n\n`,
+    `data: {"choices":{},"usage":${USAGE}}\n\n`,
+    `data: {"choices":[{"delta":{"content":"{\\"choices\\":[],\\"usage\\":{}}"}}]}\n\n`,
+    `data: {"x":{"choices":[],"usage":${USAGE}}}\n\n`,
+    `data: {"choices":[],"usage":${USAGE}\n\n`,
+    `: {"choices":[],"usage":${USAGE}}\n\n`,
+    `event: x\n\n`,
+    '\n',
+    '\n\n',
+    'data\n\n',
+    `data: {"error":{"message":"no"}}\n\n`,
+    `data: {"choices":[],"usage":${USAGE.replace('5', '5'.repeat(20_000))}}\n\n`,
+  ]
+  for (const event of shown) {
+    const wire = CONTENT + event + DONE
+    for (const size of [1, 3, 1000, 100_000])
+      t.equal(filter(chunksOfSize(Buffer.from(wire), size)), wire, event.slice(0, 80))
+  }
+})
+
+t.test('a chunk of whole events is passed on as it is, not as a copy', async t => {
+  const filter = new StreamFilter()
+  for (const text of [CONTENT, CONTENT + CONTENT, ': ping\n\n', DONE]) {
+    const chunk = Buffer.from(text)
+    t.equal(filter.push(chunk), chunk, text)
+  }
+})
+
+t.test('holds back no more than it must', async t => {
+  const passed = (text: string) => new StreamFilter().push(Buffer.from(text)).toString()
+  const now = [
+    CONTENT,
+    `${CONTENT}data: {"id":"c1","choices":[{`,
+    'data: {"choices":[1',
+    'data: [D',
+    'data: {"usage":null',
+    ': ping\n',
+    ': ping\r\n',
+    'data: x',
+  ]
+  for (const text of now) t.equal(passed(text), text, text)
+  const later: [string, string][] = [
+    [`${CONTENT}d`, CONTENT],
+    [`${CONTENT}data: {"id":"c1","choices":[`, CONTENT],
+    ['data: {"choices":[]', ''],
+    ['data: {"choices":[],"usage":{', ''],
+    [HIDDEN.slice(0, -1), ''],
+    [': ping\ndata: {"choices":[', ': ping\n'],
+    [`data: {"usage":${USAGE}`, ''],
+    ['data: ', ''],
+    ['id: 5\ndata: {', ''],
+  ]
+  for (const [text, expected] of later) t.equal(passed(text), expected, text)
+})
+
+t.test('tells whether it holds something back', async t => {
+  const filter = new StreamFilter()
+  t.equal(filter.holding, false)
+  filter.push(Buffer.from(`${CONTENT}data: {"id"`))
+  t.equal(filter.holding, true)
+  filter.push(Buffer.from(':"c1","choices":[{'))
+  t.equal(filter.holding, false)
+})
+
+t.test('the rest of an event that is let go passes at once', async t => {
+  const filter = new StreamFilter()
+  t.equal(filter.push(Buffer.from('data: {"choices":[{"delta":{"con')).length, 32)
+  t.equal(filter.push(Buffer.from('tent":"x')).toString(), 'tent":"x')
+  t.equal(filter.push(Buffer.from('"}}],"usage":{}}\n')).toString(), '"}}],"usage":{}}\n')
+  t.equal(filter.push(Buffer.from(`\n${HIDDEN}`)).toString(), '\n')
+})
+
+t.test('an event of which a part was let go is let go whole', async t => {
+  const odd = `data: \ndata: {"choices":[],"usage":${USAGE}}\n\n`
+  t.equal(filter([odd]), '')
+  t.equal(filter([odd.slice(0, 30), odd.slice(30)]), odd)
+})
+
+t.test('at the end it gives back what it held, unless that was the usage chunk', async t => {
+  t.equal(filter([CONTENT, 'data: {"choices":[]']), `${CONTENT}data: {"choices":[]`)
+  t.equal(filter([CONTENT, HIDDEN.trimEnd()]), CONTENT)
+  t.equal(filter([]), '')
+})
+
+t.test('what is held is bounded', async t => {
+  const filter = new StreamFilter()
+  let passed = 0
+  filter.push(Buffer.from('data: {"choices":[],"usage":{"x":"'))
+  for (let i = 0; i < 40; i++) passed += filter.push(Buffer.alloc(1000, 'y')).length
+  t.ok(passed > 39_000, `${passed} bytes`)
+})

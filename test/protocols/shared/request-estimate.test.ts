@@ -1,0 +1,155 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { JsonCursor } from '../../../src/protocols/shared/cursor.ts'
+import { MEDIA_TOKENS, estimateRequest, readCharacters, roughTokens } from '../../../src/protocols/shared/request-estimate.ts'
+import { jsonInspection } from '../../../src/protocols/shared/inspect.ts'
+import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+
+function estimate(endpoint: EndpointName, body: unknown) {
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+  const scan = jsonInspection()
+  scan.push(bytes)
+  const json = scan.end()
+  return estimateRequest(endpoint, bytes, json.ok ? json : null)
+}
+
+t.test('input is about a quarter of the bytes', async t => {
+  const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello, world! '.repeat(100) }] }
+  const bytes = JSON.stringify(body).length
+  t.equal(estimate('chat.completions', body).inputTokens, Math.ceil(bytes / 4))
+})
+
+t.test('the most output that is asked for, under each name', async t => {
+  const cases: [EndpointName, unknown, number | null][] = [
+    ['chat.completions', { max_tokens: 100 }, 100],
+    ['chat.completions', { max_completion_tokens: 50 }, 50],
+    ['chat.completions', { max_tokens: 10, max_completion_tokens: 50 }, 50],
+    ['chat.completions', { max_tokens: 100, n: 3 }, 300],
+    ['completions', { max_tokens: 100, n: 2, best_of: 5 }, 500],
+    ['completions', { max_tokens: 100, prompt: ['a', 'b', 'c'], n: 2 }, 600],
+    ['completions', { prompt: [[1, 2], [3]], max_tokens: 100 }, 200],
+    ['completions', { max_tokens: 100, prompt: [1, 2, 3] }, 100],
+    ['completions', { max_tokens: 100, prompt: [] }, 100],
+    ['completions', { max_tokens: 100, prompt: 'a' }, 100],
+    ['chat.completions', { max_tokens: 100, prompt: ['a', 'b'] }, 100],
+    ['responses', { max_output_tokens: 70 }, 70],
+    ['messages', { max_tokens: 1024, messages: [] }, 1024],
+    ['generate.content', { generationConfig: { maxOutputTokens: 30, candidateCount: 2 } }, 60],
+    ['generate.stream', { generation_config: { max_output_tokens: 30, candidate_count: 2 } }, 60],
+    ['generate.content', { generationConfig: { maxOutputTokens: '30', candidateCount: '2' } }, 60],
+    ['generate.content', { generationConfig: { maxOutputTokens: 'many' } }, null],
+    ['chat.completions', { messages: [{ max_tokens: 5 }] }, null],
+    ['chat.completions', {}, null],
+    ['chat.completions', { max_tokens: null }, null],
+    ['chat.completions', { max_tokens: '100' }, null],
+    ['chat.completions', { max_tokens: -5 }, null],
+    ['chat.completions', { max_tokens: 0.5 }, null],
+    ['chat.completions', { max_tokens: 0 }, 0],
+    ['chat.completions', { max_tokens: 9e15, n: 9e15 }, 1e9],
+    ['embeddings', { input: 'x', max_tokens: 5 }, 0],
+    ['messages.count_tokens', { messages: [] }, 0],
+  ]
+  for (const [endpoint, body, expected] of cases) {
+    t.equal(estimate(endpoint, body).maxOutputTokens, expected, `${endpoint} ${JSON.stringify(body)}`)
+  }
+})
+
+t.test('a bound whose name is escaped is one, as it is upstream', async t => {
+  for (const name of ['max_tok\\u0065ns', [...'max_tokens'].map(escaped).join('')]) {
+    const body = `{"max_tokens":1,"${name}":100000,"messages":[]}`
+    t.equal(estimate('chat.completions', body).maxOutputTokens, 100_000, name)
+  }
+  const other = '{"max_tokens":1,"max_\\u0054okens":5,"max_\\ud800okens":5}'
+  t.equal(estimate('chat.completions', other).maxOutputTokens, 1)
+})
+
+t.test('how many answers are asked for, where their length has no bound', async t => {
+  const cases: [EndpointName, unknown, number][] = [
+    ['chat.completions', {}, 1],
+    ['chat.completions', { n: 3 }, 3],
+    ['chat.completions', { n: 0 }, 1],
+    ['completions', { prompt: ['a', 'b'], best_of: 2 }, 4],
+    ['generate.content', { generationConfig: { candidateCount: 2 } }, 2],
+    ['chat.completions', { n: 9e15 }, 1e9],
+  ]
+  for (const [endpoint, body, answers] of cases) {
+    const told = estimate(endpoint, body)
+    t.match(told, { answers, maxOutputTokens: null }, `${endpoint} ${JSON.stringify(body)}`)
+  }
+})
+
+t.test('pictures count flat, not by their bytes; long text counts in full', async t => {
+  const base64 = Buffer.alloc(300_000, 'picture').toString('base64')
+  const frame = JSON.stringify({ messages: [{ content: [{ image_url: { url: '' } }] }] }).length
+  for (const url of [`data:image/png;base64,${base64}`, base64, base64.replaceAll('c', '\\/')]) {
+    const body = `{"messages":[{"content":[{"image_url":{"url":"${url}"}}]}]}`
+    t.equal(roughTokens(Buffer.from(body)), MEDIA_TOKENS + Math.ceil((frame - 1) / 4), url.slice(0, 30))
+  }
+  const text = 'word '.repeat(100_000)
+  t.ok(roughTokens(Buffer.from(JSON.stringify({ content: text }))) > 120_000)
+  const letters = 'A'.repeat(600)
+  for (const lure of [`${letters} ${text}`, `${letters} ${text} ${letters}`, `${letters}${text}`]) {
+    t.ok(
+      roughTokens(Buffer.from(JSON.stringify({ content: lure }))) > 120_000, 'text behind a lure of base64',
+    )
+  }
+  const tail = `${'A'.repeat(400_000)} ${'word '.repeat(20)}`
+  t.ok(roughTokens(Buffer.from(JSON.stringify({ content: tail }))) > 100_000)
+})
+
+t.test('bodies that tell nothing', async t => {
+  for (const body of ['', '--boundary\r\ncontent-disposition: form-data', '[1]', 'null']) {
+    const nothing = { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
+    t.strictSame(estimate('audio.transcriptions', body), nothing, body)
+  }
+})
+
+t.test('nesting and quotes without end do not stop it', async t => {
+  const configs = `${'{"generationConfig":'.repeat(5_000)}1${'}'.repeat(5_000)}`
+  t.ok(estimate('generate.content', configs).inputTokens)
+  t.ok(estimate('chat.completions', `{"a":${'['.repeat(9_000)}${']'.repeat(9_000)}}`).inputTokens)
+  t.ok((estimate('chat.completions', `{"a":"${'\\"'.repeat(5_000_000)}"}`).inputTokens ?? 0) > 2_000_000)
+  t.ok((estimate('chat.completions', `{${'"a":"b",'.repeat(1_500_000)}"c":1}`).inputTokens ?? 0) > 2_000_000)
+})
+
+t.test('what was noted of a body as it came is not walked over again', async t => {
+  const walked = t.capture(JsonCursor.prototype, 'nextMember')
+  const body = `{"max_tokens":5,${'"a":"b",'.repeat(1_000)}"n":2,"prompt":["a","b"]}`
+  t.equal(estimate('completions', body).maxOutputTokens, 20)
+  t.same(walked(), [])
+})
+
+t.test('speech: characters are the code points of the input', async t => {
+  const characters = (body: unknown) => readCharacters(Buffer.from(JSON.stringify(body)))
+  t.equal(characters({ model: 'tts-1', input: 'Hello', voice: 'alloy' }), 5)
+  t.equal(characters({ input: 'grüß 你好 \u{1f600}\u{1f600}' }), 10)
+  t.equal(characters({ input: '"\\\n' }), 3)
+  t.equal(characters({ input: '' }), 0)
+  t.equal(characters({ input: 5 }), null)
+  t.equal(characters({}), null)
+  t.equal(readCharacters(Buffer.from('--form')), null)
+  t.equal(readCharacters(Buffer.from('{"input":"a","input":"abc"}')), 3, 'the last of them counts')
+  t.equal(readCharacters(Buffer.from('{"input":"a","input":[]}')), null)
+})
+
+t.test('characters are code points however they are escaped', async () => {
+  const written = [
+    'a', 'é', '你', '\u{1f600}', '\\n', '\\"', '\\\\', '\\u0061', '\\u4f60', '\\ud83d\\ude00', '\\ud83d', '\\ude00',
+  ]
+  fc.assert(fc.property(fc.array(fc.constantFrom(...written)), parts => {
+    const json = `"${parts.join('')}"`
+    return readCharacters(Buffer.from(`{"input":${json}}`)) === [...JSON.parse(json) as string].length
+  }))
+})
+
+t.test('to count them no text is made', async t => {
+  const body = Buffer.from(`{"input":"${'grüß dich '.repeat(1 << 21)}"}`)
+  const before = process.memoryUsage()
+  t.equal(readCharacters(body), 10 << 21)
+  const { heapUsed, external } = process.memoryUsage()
+  t.ok(heapUsed + external - before.heapUsed - before.external < body.length / 2)
+})
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}

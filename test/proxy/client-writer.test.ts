@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import * as http from 'node:http'
+import * as http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import type { Readable } from 'node:stream'
+import t from 'tap'
+import type { Test } from 'tap'
+import { frameChunks } from '../../src/proxy/chunks.ts'
+import { end, writeHead } from '../../src/proxy/client.ts'
+import type { ClientResponse } from '../../src/proxy/client.ts'
+import { Outflow } from '../../src/proxy/client-writer.ts'
+
+/** A response that was begun, and the client's side of it, which does not read yet. */
+async function begun(t: Test, version: 'h1' | 'h2'): Promise<{ res: ClientResponse; body: Readable }> {
+  const server = version === 'h1' ? http.createServer() : http2.createServer()
+  t.teardown(() => server.close())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const asked = once(server, 'request') as Promise<[unknown, ClientResponse]>
+  if (version === 'h2') {
+    const session = http2.connect(url)
+    t.teardown(() => session.destroy())
+    const stream = session.request({ ':path': '/' })
+    const [, res] = await asked
+    writeHead(res, 200, [])
+    return { res, body: stream }
+  }
+  const req = http.get(url, { agent: false })
+  t.teardown(() => req.destroy())
+  const answered = once(req, 'response') as Promise<[http.IncomingMessage]>
+  const res = (await asked)[1] as http.ServerResponse
+  res.writeHead(200)
+  frameChunks(res)
+  res.flushHeaders()
+  return { res, body: (await answered)[0] }
+}
+
+async function read(body: Readable): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const piece of body) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces)
+}
+
+const SIZES = [1, 65_536, 65_537, 20_000_000, 3, 200_000, 5]
+const PIECES = SIZES.map((size, n) => Buffer.alloc(size, `${n}${'abcdefgh'.repeat(9)}`))
+
+for (const version of ['h1', 'h2'] as const) {
+  t.test(`${version}: whatever a client takes and when, it gets all bytes in order, and one end`, async t => {
+    const { res, body } = await begun(t, version)
+    let moves = 0
+    const out = new Outflow(res, () => moves++)
+    let taken = true
+    for (const piece of PIECES) taken = out.write(piece)
+    t.notOk(taken)
+    t.ok(out.blocked)
+    out.end()
+    t.ok((await read(body)).equals(Buffer.concat(PIECES)))
+    t.ok(moves > 100, `seen to read ${moves} times`)
+  })
+
+  t.test(`${version}: an end behind a write that waits for the client is written once`, async t => {
+    const { res, body } = await begun(t, version)
+    const faults: unknown[] = []
+    res.on('error', error => faults.push(error))
+    const out = new Outflow(res, () => {})
+    const piece = Buffer.alloc(65_536, 'x')
+    let count = 1
+    while (out.write(piece)) count++
+    out.end()
+    const [bytes] = await Promise.all([read(body), once(res, 'finish')])
+    t.equal(bytes.length, count * piece.length)
+    t.strictSame(faults, [])
+  })
+
+  t.test(`${version}: what its connection was not given is told, and stays told`, async t => {
+    const { res, body } = await begun(t, version)
+    const out = new Outflow(res, () => {})
+    const total = Buffer.concat(PIECES).length
+    for (const piece of PIECES) out.write(piece)
+    const before = out.unsent
+    t.ok(before > 0 && before < total, `${before} of ${total}`)
+    // A part of it is taken, and then no more is sent.
+    let came = 0
+    body.on('data', (piece: Buffer) => {
+      came += piece.length
+    })
+    await once(res, 'drain')
+    out.stop()
+    const { unsent } = out
+    t.ok(unsent > 0 && unsent < before, `${unsent} of ${total}`)
+    end(res)
+    await once(body, 'end')
+    t.equal(total - unsent, came)
+  })
+
+  t.test(`${version}: what is flushed does not wait, and what is stopped is not sent`, async t => {
+    const { res, body } = await begun(t, version)
+    const out = new Outflow(res, () => t.fail('nobody is told any more'))
+    for (const piece of PIECES) out.write(piece)
+    out.flush()
+    out.stop()
+    out.end()
+    t.ok((await read(body)).equals(Buffer.concat(PIECES)))
+  })
+}

@@ -1,0 +1,34 @@
+import type { Test } from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
+import type { Request } from '../../src/limits/messages.ts'
+import { SharedLimiter } from '../../src/limits/shared.ts'
+import { KEY, startTestGateway } from './gateway.ts'
+import { connect } from './wire.ts'
+
+/**
+ * A client sends a request and leaves while its limits are asked for, as with
+ * several workers; then they let it in.
+ *
+ * @param yaml upstreams and routes
+ * @param request as it goes over the wire
+ * @returns the log line of its exchange
+ */
+export async function leaveUndecided(
+  t: Test, yaml: string, request: string,
+): Promise<Record<string, unknown>> {
+  const asked = Promise.withResolvers<Request & { kind: 'admit' }>()
+  const limiter = new SharedLimiter(null, systemClock, requests => {
+    for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
+  })
+  const keys = `keys: [{ name: test, key: ${KEY}, limits: { concurrent: 1 } }]\n`
+  const gateway = await startTestGateway(t, keys + yaml, {}, { openLimiter: () => limiter })
+  const client = await connect(t, gateway.url)
+  client.send(request)
+  const { id } = await asked.promise
+  client.socket.resetAndDestroy()
+  // Another connection's answer comes behind the end of the first.
+  await fetch(`${gateway.url}/api/status`)
+  const figures = { requests: null, tokens: null }
+  limiter.receive({ replies: [{ id, refusal: null, figures, loan: null }], called: [] })
+  return gateway.waitForLog(line => line.msg === 'exchange')
+}

@@ -1,7 +1,0 @@
-/** A worker that says it listens, and does nothing. */
-import { lineToSupervisor } from '../../src/workers/worker.ts'
-
-const end = () => process.exit()
-const line = lineToSupervisor()
-line?.follow({ drain: end, close: end, reload: () => {} })
-line?.listening({ addresses: { base: 'http://127.0.0.1:1', console: null }, docs: null })
