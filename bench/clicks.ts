@@ -34,7 +34,7 @@ endAfter(120 + rounds * 3 * (seconds + 2))
 const upstream = await startScript('direct', 'upstream.ts')
 const gateway = await startGateway(upstream.port, {
   ...ledger !== undefined && { ledger },
-  also: `console: { listen: 127.0.0.1:0, users: [{ name: ${NAME}, role: admin, password: ` +
+  extra: `console: { listen: 127.0.0.1:0, users: [{ name: ${NAME}, role: admin, password: ` +
     `"${hashOf(PASSWORD)}" }] }`,
 })
 const api = `http://127.0.0.1:${gateway.console}/console/api`

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { openReports } from '../src/console/reports/reports.ts'
 import type { Reports } from '../src/console/reports/reports.ts'
-import { Store } from '../src/ledger/store.ts'
+import { LedgerStore } from '../src/ledger/store.ts'
 
 /**
  * Claim: with ten million requests in the ledger, every report of the console is
@@ -60,7 +60,7 @@ function fill(db: DatabaseSync): void {
 
 function make(file: string): void {
   const begun = performance.now()
-  const store = new Store(file, 'bench')
+  const store = new LedgerStore(file, 'bench')
   const db = new DatabaseSync(file)
   db.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -500000')
   fill(db)
@@ -107,7 +107,7 @@ async function asked(reports: Reports): Promise<[name: string, ask: () => Promis
     ['statement', () => reports.statement({ key: 'team-000', month }, null)],
     ['filters', () => reports.filters(null)],
     ['keys', () => reports.keyUse()],
-    ['story', () => reports.stories(some, null)],
+    ['story', () => reports.requestDetails(some, null)],
     logs('newest', all),
     logs('a page in the middle', { ...all, to: ago(45) }),
     logs('a busy key', { ...all, key: 'team-000' }),

@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs'
 import { endAfter, printTable } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
-import { openSilent } from './lib/idle-streams.ts'
+import { openIdleStreams } from './lib/idle-streams.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 4)
@@ -30,7 +30,7 @@ interface Collection {
 endAfter(60 + (rounds + 1) * seconds * 3)
 const upstream = await startScript('direct', 'upstream.ts')
 const gateway = await startGateway(upstream.port, { nodeArgs: ['--trace-gc-nvp'] })
-const open = await openSilent(gateway.port, streams)
+const open = await openIdleStreams(gateway.port, streams)
 let read = 0
 let isolate: string | null = null
 

@@ -20,8 +20,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { KeyFile } from '../src/auth/key-file.ts'
-import { generate } from '../src/base/key-format.ts'
-import { excess, percent } from './lib/figures.ts'
+import { generateKey } from '../src/base/key-format.ts'
+import { relativeExcess, percent } from './lib/figures.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 20)
 const REQUESTS = Number(process.argv[3] ?? 1_500)
@@ -45,7 +45,7 @@ interface Subject {
 }
 
 async function start(source: Source, count: number, dir: string): Promise<Subject> {
-  const keys = Array.from({ length: count }, () => generate(randomBytes))
+  const keys = Array.from({ length: count }, () => generateKey(randomBytes))
   const listed = source === 'yaml'
     ? keys.map((key, i) => `  - { name: key-${i}, sha256: ${hash('sha256', key)} }\n`)
     : []
@@ -140,7 +140,7 @@ try {
   }
   for (const source of ['yaml', 'store']) {
     const [one, many] = subjects.filter(({ name }) => name.startsWith(source)).map(({ times }) => times)
-    const figure = percent(excess(one ?? [], many ?? []))
+    const figure = percent(relativeExcess(one ?? [], many ?? []))
     console.log(`${source}: ten thousand keys take ${figure} more than one, with 95 % certainty`)
   }
 } finally {

@@ -26,7 +26,7 @@ function openAt(directory: string, maxWaiting = 100_000): Ledger {
     file: join(directory, 'gateway.db'),
     keep: null,
     maxWaiting,
-    onTrouble: trouble => console.error(trouble),
+    onFailure: trouble => console.error(trouble),
     onRecovered: () => undefined,
   })
 }

@@ -5,7 +5,7 @@
  *     node bench/meter.ts [seconds per line]
  */
 import { performance } from 'node:perf_hooks'
-import { StreamFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
+import { UsageChunkFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
 import { createStreamMeter } from '../src/protocols/stream-meter.ts'
 import type { EndpointName } from '../src/protocols/shared/names.ts'
 
@@ -61,6 +61,6 @@ meter('chat.completions', 'chat.completions', CHAT)
 meter('chat.completions, usage: null', 'chat.completions', CHAT_ASKED)
 meter('messages', 'messages', MESSAGES)
 meter('generate.stream', 'generate.stream', GENERATE)
-const filter = new StreamFilter()
+const filter = new UsageChunkFilter()
 measure('hiding the usage chunk', CHAT_ASKED, chunk => void filter.push(chunk))
 measure('for comparison: JSON.parse', CHAT, chunk => void JSON.parse(chunk.toString('utf8', 6)))

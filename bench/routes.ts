@@ -5,7 +5,7 @@
  */
 import { endAfter } from './lib/figures.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
-import { printExcess } from './lib/paired-rounds.ts'
+import { printCpuExcess } from './lib/paired-rounds.ts'
 
 const rounds = Number(process.argv[2] ?? 40)
 const seconds = Number(process.argv[3] ?? 1)
@@ -19,5 +19,5 @@ const one = await startGateway(upstream.port, { name: 'one route' })
 const thousand = await startGateway(upstream.port, {
   name: 'a thousand routes', routes: [...many, route('"*"')].join('\n'),
 })
-await printExcess([one, thousand], rounds, seconds)
+await printCpuExcess([one, thousand], rounds, seconds)
 for (const { stop } of [one, thousand, upstream]) stop()

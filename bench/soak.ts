@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { freePort, memory, pause, stopAtExit, temporary } from './lib/subjects.ts'
+import { freePort, memory, pause, stopAtExit, temporaryDirectory } from './lib/subjects.ts'
 
 /**
  * Claim: whatever upstreams do, and however often the gateway is reloaded or
@@ -34,7 +34,7 @@ const FAULTS = [
   ',malformed_after=3', ',split=9', ',pace=5ms',
 ]
 
-const folder = temporary('gateway-soak-')
+const folder = temporaryDirectory('gateway-soak-')
 const file = join(folder, 'gateway.yaml')
 const root = join(import.meta.dirname, '..')
 const port = await freePort()

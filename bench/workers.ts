@@ -12,7 +12,7 @@ import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { endAfter, median, printTable, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
-import { keepToShare } from './lib/cpu-limit.ts'
+import { limitCpu } from './lib/cpu-limit.ts'
 import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
 import type { Subject } from './lib/subjects.ts'
 
@@ -57,7 +57,7 @@ const figures = subjects.map(({ name, gateways }) => ({
 for (const missing = figures.map((_, n) => Math.min(n + 1, 2) * WARM_UP_REQUESTS); Math.max(...missing) > 0;) {
   for (const [n, { gateways }] of figures.entries()) missing[n]! -= await answered(gateways, 1000)
 }
-if (isSlow) for (const each of figures.flatMap(({ processes }) => processes())) keepToShare(each, SHARE)
+if (isSlow) for (const each of figures.flatMap(({ processes }) => processes())) limitCpu(each, SHARE)
 for (let round = 0; round < rounds; round++) {
   for (const { gateways, processes, all, busiest, rates } of figures) {
     const before = processes().map(cpuSeconds)

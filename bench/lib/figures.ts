@@ -27,7 +27,7 @@ export interface Interval {
  * other: the median of the ratios, less 1, with its interval by order statistics,
  * which asks nothing of the distribution. What slows both of a pair cancels out.
  */
-export function excess(a: readonly number[], b: readonly number[]): Interval {
+export function relativeExcess(a: readonly number[], b: readonly number[]): Interval {
   const ratios = b.map((value, i) => value / (a[i] as number) - 1).toSorted((x, y) => x - y)
   const n = ratios.length
   const rank = Math.max(0, Math.floor((n - 1.96 * Math.sqrt(n)) / 2))

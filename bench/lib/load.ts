@@ -17,7 +17,7 @@ export interface Load {
 }
 
 /** Answers that came back whole, and in how many pieces. */
-export interface Work {
+export interface LoadResult {
   units: number
   reads: number
 }
@@ -41,7 +41,7 @@ function requestBytes(text: string, headers: string): Buffer {
 }
 
 /** So many connections, each asking again as soon as it is answered, for a time in ms. */
-export async function closedLoop(port: number, load: Load, connections: number, ms: number): Promise<Work> {
+export async function closedLoop(port: number, load: Load, connections: number, ms: number): Promise<LoadResult> {
   const work = { units: 0, reads: 0 }
   const until = performance.now() + ms
   await Promise.all(Array.from({ length: connections }, () => drive(port, load, until, work)))
@@ -52,7 +52,7 @@ export async function closedLoop(port: number, load: Load, connections: number, 
  * One connection. Rejects on any answer but 200 and on an end before the answer:
  * work that failed is cheap, and would flatter the proxy that failed it.
  */
-function drive(port: number, { bytes, units, end }: Load, until: number, work: Work): Promise<void> {
+function drive(port: number, { bytes, units, end }: Load, until: number, work: LoadResult): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     let tail = ''

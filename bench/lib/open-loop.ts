@@ -4,10 +4,10 @@ import { Worker } from 'node:worker_threads'
 import type { Load } from './load.ts'
 
 /** Milliseconds between two looks at what is due: no request begins later than that, and few at once. */
-const FINEST_MS = 0.2
+const MIN_TICK_MS = 0.2
 
 /** Milliseconds at the start that count for nobody: connections are made, to the proxy and behind it. */
-const SETTLING_MS = 500
+const WARM_UP_MS = 500
 
 /**
  * Requests at a fixed rate, each on a connection that is free or new.
@@ -21,12 +21,12 @@ export async function firstByteTimes(
   const times: number[] = []
   const free: Connection[] = []
   const open = new Set<Connection>()
-  const settling = Math.floor((rate * SETTLING_MS) / 1000)
+  const settling = Math.floor((rate * WARM_UP_MS) / 1000)
   const total = settling + Math.floor(rate * seconds)
   const running: Promise<void>[] = []
   let sent = 0
   let begin = Number.NaN
-  await everyMs(Math.max(FINEST_MS, 1000 / rate), tick => {
+  await everyMs(Math.max(MIN_TICK_MS, 1000 / rate), tick => {
     if (sent === 0) begin = tick
     // A tick is due when a request is: what is rounded here is a sum of such steps.
     const due = Math.min(total, Math.floor(((tick - begin) / 1000) * rate + 0.001) + 1)
@@ -35,7 +35,7 @@ export async function firstByteTimes(
       open.add(connection)
       const dueAt = begin + (sent / rate) * 1000
       const counts = sent >= settling
-      running.push(connection.ask(load.bytes).then(firstByteAt => {
+      running.push(connection.send(load.bytes).then(firstByteAt => {
         if (counts) times.push(firstByteAt - dueAt)
         free.push(connection)
       }))
@@ -69,32 +69,32 @@ class Connection {
   readonly #end: string
   #tail = ''
   #firstByteAt = 0
-  #answered: { resolve: (at: number) => void; reject: (error: Error) => void } | null = null
+  #pending: { resolve: (at: number) => void; reject: (error: Error) => void } | null = null
 
   constructor(port: number, end: string) {
     this.#end = end
     this.#socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
-    this.#socket.on('error', error => this.#answered?.reject(error))
+    this.#socket.on('error', error => this.#pending?.reject(error))
     this.#socket.on(
-      'close', () => this.#answered?.reject(new Error('the connection ended before the answer')),
+      'close', () => this.#pending?.reject(new Error('the connection ended before the answer')),
     )
     this.#socket.on('data', data => {
       if (this.#firstByteAt === 0) this.#firstByteAt = monotonicMs()
       this.#tail = (this.#tail + data.toString('latin1')).slice(-this.#end.length)
       if (this.#tail !== this.#end) return
-      const answered = this.#answered
-      this.#answered = null
+      const answered = this.#pending
+      this.#pending = null
       answered?.resolve(this.#firstByteAt)
     })
   }
 
   /** @returns when the first byte came; settles when the answer is whole */
-  ask(bytes: Buffer): Promise<number> {
+  send(bytes: Buffer): Promise<number> {
     this.#tail = ''
     this.#firstByteAt = 0
     this.#socket.write(bytes)
     return new Promise((resolve, reject) => {
-      this.#answered = { resolve, reject }
+      this.#pending = { resolve, reject }
     })
   }
 

@@ -1,4 +1,4 @@
-import { excess, percent, printTable, spread } from './figures.ts'
+import { relativeExcess, percent, printTable, spread } from './figures.ts'
 import { closedLoop, requestLoad } from './load.ts'
 import { cpuSeconds } from './subjects.ts'
 import type { Subject } from './subjects.ts'
@@ -11,7 +11,7 @@ const WARM_UP_MS = 4_000
  * order; each round is a pair, and what counts is how the two of a pair differ.
  * Prints the figures of both, and how much more the second takes.
  */
-export async function printExcess(
+export async function printCpuExcess(
   subjects: readonly [Subject, Subject], rounds: number, seconds: number,
 ): Promise<void> {
   const load = requestLoad()
@@ -29,5 +29,5 @@ export async function printExcess(
   )
   printTable(['', 'us CPU per request'], [...figures].map(([name, values]) => [name, spread(values)]))
   const [one = [], other = []] = figures.values()
-  console.log(`\n${subjects[1].name} takes ${percent(excess(one, other))} more, with 95 % certainty`)
+  console.log(`\n${subjects[1].name} takes ${percent(relativeExcess(one, other))} more, with 95 % certainty`)
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { freePort, pause, startScript, stopAtExit, subject, temporary } from './subjects.ts'
+import { freePort, pause, startScript, stopAtExit, subject, temporaryDirectory } from './subjects.ts'
 import type { Subject } from './subjects.ts'
 
 /** Other proxies to stand beside, each with one thread; and the names of those that are not installed. */
@@ -23,7 +23,7 @@ export async function startPeers(upstreamPort: number): Promise<{ peers: Subject
 /** With one worker, unbuffered, with its access log; null where it is not installed. */
 export async function startNginx(upstreamPort: number): Promise<Subject | null> {
   if (spawnSync('nginx', ['-v']).status !== 0) return null
-  const dir = temporary('nginx-bench-')
+  const dir = temporaryDirectory('nginx-bench-')
   const port = await freePort()
   writeFileSync(join(dir, 'nginx.conf'), `
 worker_processes 1; daemon off; pid ${dir}/pid; error_log ${dir}/error.log; user root;
@@ -50,7 +50,7 @@ http {
 /** In the foreground, one thread, connections reused; null where it is not installed. */
 async function startHaproxy(upstreamPort: number): Promise<Subject | null> {
   if (spawnSync('haproxy', ['-v']).status !== 0) return null
-  const file = join(temporary('haproxy-bench-'), 'haproxy.cfg')
+  const file = join(temporaryDirectory('haproxy-bench-'), 'haproxy.cfg')
   const port = await freePort()
   writeFileSync(file, `
 global

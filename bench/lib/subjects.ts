@@ -47,7 +47,7 @@ export interface GatewayOptions {
   /** Further keys of `server`, in YAML. */
   readonly server?: string
   /** Further top-level keys, in YAML. */
-  readonly also?: string
+  readonly extra?: string
   /** The ledger's file; a new one unless told. */
   readonly ledger?: string
   /** Arguments of node, before the script. */
@@ -58,7 +58,7 @@ export interface GatewayOptions {
 export async function startGateway(
   upstreamPort: number, options: GatewayOptions = {},
 ): Promise<StartedGateway> {
-  const dir = temporary('gateway-bench-')
+  const dir = temporaryDirectory('gateway-bench-')
   const file = join(dir, 'gateway.yaml')
   writeFileSync(file, `
 server: { listen: 127.0.0.1:0${options.server === undefined ? '' : `, ${options.server}`} }
@@ -76,7 +76,7 @@ keys:
       budget: { usd: 1000000, per: month }
 ${options.keys ?? ''}
 ledger: { file: ${options.ledger ?? 'gateway.db'} }
-${options.also ?? ''}
+${options.extra ?? ''}
 `)
   // The log goes to a file; its first line tells the port.
   const log = join(dir, 'log')
@@ -122,7 +122,7 @@ export function stopAtExit(child: ChildProcess): void {
 }
 
 /** A new directory that goes with the run. */
-export function temporary(prefix: string): string {
+export function temporaryDirectory(prefix: string): string {
   const dir = mkdtempSync(join(tmpdir(), prefix))
   process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
   return dir

@@ -12,7 +12,7 @@ const BODY = JSON.stringify({
   choices: [{ index: 0, message: { role: 'assistant', content: 'x'.repeat(220) }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 200, completion_tokens: 50, total_tokens: 250 },
 })
-const ANSWER = Buffer.from(
+const RESPONSE = Buffer.from(
   `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`,
 )
 const STREAM = Buffer.from(
@@ -20,7 +20,7 @@ const STREAM = Buffer.from(
 )
 const EVENT = event('x'.repeat(60))
 const USAGE = '{"choices":[],"usage":{"prompt_tokens":200,"completion_tokens":50,"total_tokens":250}}'
-const LAST = Buffer.concat([
+const STREAM_END = Buffer.concat([
   chunked(`data: ${USAGE}\n\n`), chunked('data: [DONE]\n\n'), Buffer.from('0\r\n\r\n'),
 ])
 
@@ -36,14 +36,14 @@ const server = net.createServer({ noDelay: true }, socket => {
       seen = seen.slice(end + 4 + length)
       const wish = (name: string) => Number(new RegExp(`\\r\\n${name}: (\\d+)`, 'i').exec(head)?.[1] ?? 0)
       const chunks = wish('x-chunks')
-      if (chunks === 0) socket.write(ANSWER)
-      else play(socket, chunks, wish('x-every') || 1, wish('x-stamped') === 1)
+      if (chunks === 0) socket.write(RESPONSE)
+      else sendStream(socket, chunks, wish('x-every') || 1, wish('x-stamped') === 1)
     }
   })
 })
 server.listen(0, '127.0.0.1', () => console.log((server.address() as net.AddressInfo).port))
 
-function play(socket: net.Socket, chunks: number, every: number, stamped: boolean): void {
+function sendStream(socket: net.Socket, chunks: number, every: number, stamped: boolean): void {
   socket.write(STREAM)
   let sent = 0
   const timer = setInterval(() => {
@@ -52,7 +52,7 @@ function play(socket: net.Socket, chunks: number, every: number, stamped: boolea
       return
     }
     clearInterval(timer)
-    if (!socket.destroyed) socket.write(LAST)
+    if (!socket.destroyed) socket.write(STREAM_END)
   }, every)
 }
 

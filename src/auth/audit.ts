@@ -1,31 +1,31 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 
-export const ACTIONS = [
+export const AUDIT_ACTIONS = [
   'key.created', 'key.changed', 'key.revoked', 'key.blocked',
   'key.unblocked', 'login', 'login.refused', 'logout',
   'bodies.read',
 ] as const
 
-export interface AuditEntry {
+export interface AuditEvent {
   /** ms since 1970 */
   readonly at: number
   /** `console: ops`, `key: team-a`, `command line: root` */
   readonly actor: string
   /** Of whom it came from; null for the command line. */
   readonly address: string | null
-  readonly action: (typeof ACTIONS)[number]
+  readonly action: (typeof AUDIT_ACTIONS)[number]
   /** The key that it is about. */
   readonly subject: string | null
   readonly detail: string | null
 }
 
-export interface KeptEntry extends AuditEntry {
+export interface StoredAuditEvent extends AuditEvent {
   /** Counts up. */
   readonly id: number
 }
 
 /** Who did something, for the audit list. */
-export type Actor = Pick<AuditEntry, 'actor' | 'address'>
+export type Actor = Pick<AuditEvent, 'actor' | 'address'>
 
 export const AUDIT_SCHEMA = `
   CREATE TABLE audit (
@@ -43,36 +43,36 @@ export const AUDIT_SCHEMA = `
  * Entries that are kept of each action and kind of actor: what
  * somebody can cause without end drives out its like alone.
  */
-const KEPT = 10_000
+const MAX_EVENTS_PER_KIND = 10_000
 /**
  * Users of the console and the command line; holders of keys, and
  * who claims to be one; strangers at the login.
  */
-const KINDS = [
+const ACTOR_KINDS = [
   "actor NOT GLOB 'key: *' AND actor <> 'console: unknown'", "actor GLOB 'key: *'",
   "actor = 'console: unknown'",
 ] as const
-const LONGEST = 256
+const MAX_TEXT_LENGTH = 256
 
 /** Entries between two looks for those beyond: a look goes over all that are kept. */
-const LOOK_EVERY = 100
+const TRIM_INTERVAL = 100
 
 /**
  * Adds an entry, in the transaction that is open if one is; the
  * oldest of its like beyond those kept go now and then.
  */
-export function recordAudit(
-  db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEntry,
+export function recordAuditEvent(
+  db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEvent,
 ): void {
   const { lastInsertRowid } = db
     .prepare('INSERT INTO audit (at, actor, address, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)')
-    .run(at, cut(actor), address, action, subject, detail && cut(detail))
-  if (Number(lastInsertRowid) % LOOK_EVERY !== 0) return
+    .run(at, truncate(actor), address, action, subject, detail && truncate(detail))
+  if (Number(lastInsertRowid) % TRIM_INTERVAL !== 0) return
   // Of every action: one of two that take turns may never be the one at which it is looked.
-  for (const kind of KINDS) {
+  for (const kind of ACTOR_KINDS) {
     const trim = db.prepare(`DELETE FROM audit WHERE action = ? AND ${kind} AND id <=
       (SELECT id FROM audit WHERE action = ? AND ${kind} ORDER BY id DESC LIMIT 1 OFFSET ?)`)
-    for (const each of ACTIONS) trim.run(each, each, KEPT)
+    for (const each of AUDIT_ACTIONS) trim.run(each, each, MAX_EVENTS_PER_KIND)
   }
 }
 
@@ -81,7 +81,7 @@ export function recordAudit(
  *
  * @param before an id: those that came before it; null = from the newest on
  */
-export function readAudit(db: DatabaseSync, before: number | null, count: number): KeptEntry[] {
+export function readAuditEvents(db: DatabaseSync, before: number | null, count: number): StoredAuditEvent[] {
   return db.prepare('SELECT * FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?')
     .all(before ?? Number.MAX_SAFE_INTEGER, count)
     .map(row => ({
@@ -89,7 +89,7 @@ export function readAudit(db: DatabaseSync, before: number | null, count: number
       at: Number(row['at']),
       actor: String(row['actor']),
       address: textOf(row['address']),
-      action: row['action'] as AuditEntry['action'],
+      action: row['action'] as AuditEvent['action'],
       subject: textOf(row['subject']),
       detail: textOf(row['detail']),
     }))
@@ -100,6 +100,6 @@ function textOf(value: SQLOutputValue | undefined): string | null {
 }
 
 /** Names that were tried at the login are anything that anybody sends. */
-function cut(text: string): string {
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`
+function truncate(text: string): string {
+  return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH)}…`
 }

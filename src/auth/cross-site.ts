@@ -7,7 +7,7 @@ const LOOPBACK = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
  * the page's origin with all but plain reads (Fetch standard, "Origin header"). Pages of this machine and
  * programs with pages of their own (`app://`, `vscode-webview://`) are no other site.
  */
-export function isForeignPage(
+export function isCrossSiteRequest(
   { origin, host, ':authority': authority, 'sec-fetch-site': site }: IncomingHttpHeaders,
 ): boolean {
   // Behind a proxy that names another host, the browser knows better what is one site.

@@ -3,14 +3,14 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Key } from '../config/types.ts'
 import { makeDirectory } from '../base/directory.ts'
-import { makePrivate } from '../base/private-file.ts'
-import { readAudit, recordAudit } from './audit.ts'
-import type { Actor, AuditEntry, KeptEntry } from './audit.ts'
-import { plainLimits } from './key-record.ts'
+import { createPrivateFile } from '../base/private-file.ts'
+import { readAuditEvents, recordAuditEvent } from './audit.ts'
+import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
+import { limitsToJson } from './key-record.ts'
 import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
 
 /** What is known of a key without reading what it may do. */
-export interface FoundKey {
+export interface KeySummary {
   readonly id: number
   readonly name: string
   readonly digest: Buffer
@@ -19,9 +19,9 @@ export interface FoundKey {
 }
 
 /** How long a statement waits for another process, in ms. */
-const PATIENCE = 5_000
+const BUSY_TIMEOUT_MS = 5_000
 /** Between two tries to get at the checkpoint lock, which SQLite does not wait for; ms. */
-const RETRY = 10
+const RETRY_INTERVAL_MS = 10
 /** SQLITE_CONSTRAINT_UNIQUE: https://www.sqlite.org/rescode.html */
 const NOT_UNIQUE = 2067
 
@@ -47,11 +47,11 @@ export class KeyFile {
    * @param patience ms that a statement may wait for another process
    * @throws {KeyStoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
    */
-  constructor(file: string, patience = PATIENCE) {
+  constructor(file: string, patience = BUSY_TIMEOUT_MS) {
     makeDirectory(dirname(file))
     this.#file = file
     // Who may read it can see who has keys, and who may write to it can make some.
-    makePrivate(file)
+    createPrivateFile(file)
     this.#db = new DatabaseSync(file, { timeout: patience })
     try {
       KEY_SCHEMA.migrate(this.#db)
@@ -74,7 +74,7 @@ export class KeyFile {
    * @throws {KeyStoreError} `taken` where a live key has the name
    */
   create({ name, digest, models, limits }: Key, now: number, by: Actor): void {
-    this.#audited({ at: now, ...by, action: 'key.created', subject: name, detail: null }, () => {
+    this.#withAuditEvent({ at: now, ...by, action: 'key.created', subject: name, detail: null }, () => {
       try {
         this.#db
           .prepare('INSERT INTO keys (name, digest, models, limits, created_at) VALUES (?, ?, ?, ?, ?)')
@@ -93,18 +93,18 @@ export class KeyFile {
    * @param detail what is other now, for the audit list
    * @param now ms since 1970
    */
-  change({ id, name }: FoundKey, to: KeyEdit, detail: string, now: number, by: Actor): void {
+  change({ id, name }: KeySummary, to: KeyEdit, detail: string, now: number, by: Actor): void {
     const [models, limits] = columnsOf(to.models ?? null, to.limits ?? null)
     const set = (column: string, value: string | null) =>
       this.#db.prepare(`UPDATE keys SET ${column} = ? WHERE id = ? AND revoked_at IS NULL`).run(value, id)
-    this.#audited({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
+    this.#withAuditEvent({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
       if (to.models !== undefined) set('models', models)
       if (to.limits !== undefined) set('limits', limits)
     })
   }
 
   /** The live key of a name, a digest or an id, or else the one that was revoked last. */
-  find(by: 'name' | 'digest' | 'id', value: string | Buffer | number): FoundKey | null {
+  find(by: 'name' | 'digest' | 'id', value: string | Buffer | number): KeySummary | null {
     const row = this.#db.prepare(`SELECT id, name, digest, revoked_at FROM keys WHERE ${by} = ?
       ORDER BY revoked_at IS NOT NULL, revoked_at DESC LIMIT 1`).get(value)
     if (row === undefined) return null
@@ -118,9 +118,9 @@ export class KeyFile {
   }
 
   /** Ends a key for good. @param now ms since 1970 */
-  revoke({ id, name, revokedAt }: FoundKey, now: number, by: Actor): void {
+  revoke({ id, name, revokedAt }: KeySummary, now: number, by: Actor): void {
     if (revokedAt !== null) return
-    this.#audited({ at: now, ...by, action: 'key.revoked', subject: name, detail: null }, () => {
+    this.#withAuditEvent({ at: now, ...by, action: 'key.revoked', subject: name, detail: null }, () => {
       this.#db.prepare('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL').run(now, id)
     })
   }
@@ -131,7 +131,7 @@ export class KeyFile {
    */
   block({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (this.isBlocked(digest)) return false
-    this.#audited({ at: now, ...by, action: 'key.blocked', subject: name, detail: null }, () => {
+    this.#withAuditEvent({ at: now, ...by, action: 'key.blocked', subject: name, detail: null }, () => {
       this.#db.prepare(`INSERT INTO blocks (digest, name, blocked_at) VALUES (?, ?, ?)
         ON CONFLICT (digest) DO UPDATE SET name = excluded.name, blocked_at = excluded.blocked_at`)
         .run(digest, name, now)
@@ -142,7 +142,7 @@ export class KeyFile {
   /** Lets a key in again. @returns false where it is not shut out */
   unblock({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (!this.isBlocked(digest)) return false
-    this.#audited({ at: now, ...by, action: 'key.unblocked', subject: name, detail: null }, () => {
+    this.#withAuditEvent({ at: now, ...by, action: 'key.unblocked', subject: name, detail: null }, () => {
       this.#db.prepare('UPDATE blocks SET blocked_at = NULL WHERE digest = ?').run(digest)
     })
     return true
@@ -155,13 +155,13 @@ export class KeyFile {
   }
 
   /** Something that changes no key. */
-  note(entry: AuditEntry): void {
-    this.#audited(entry, () => {})
+  recordAuditEvent(entry: AuditEvent): void {
+    this.#withAuditEvent(entry, () => {})
   }
 
   /** The newest first; `before` is the id of an entry, and null for the newest of all. */
-  audit(before: number | null, count: number): KeptEntry[] {
-    return readAudit(this.#db, before, count)
+  audit(before: number | null, count: number): StoredAuditEvent[] {
+    return readAuditEvents(this.#db, before, count)
   }
 
   /**
@@ -174,15 +174,15 @@ export class KeyFile {
    * @param patience ms
    * @returns false where the time was up first
    */
-  published(patience: number): boolean {
-    this.#knock()
+  waitUntilPublished(patience: number): boolean {
+    this.#notifyWatchers()
     const end = performance.now() + patience
     const checkpoint = this.#db.prepare('PRAGMA wal_checkpoint(FULL)')
     for (;;) {
       this.#db.exec(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(end - performance.now()))}`)
       if (checkpoint.get()?.['busy'] === 0) return true
       if (performance.now() >= end) return false
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_INTERVAL_MS)
     }
   }
 
@@ -195,11 +195,11 @@ export class KeyFile {
   }
 
   /** A change and what is told of it are one. */
-  #audited(entry: AuditEntry, change: () => void): void {
+  #withAuditEvent(entry: AuditEvent, change: () => void): void {
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       change()
-      recordAudit(this.#db, entry)
+      recordAuditEvent(this.#db, entry)
       this.#db.exec('COMMIT')
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
@@ -211,7 +211,7 @@ export class KeyFile {
    * Wakes those who watch the file. What SQLite wrote by itself woke them before
    * it could be read.
    */
-  #knock(): void {
+  #notifyWatchers(): void {
     try {
       const now = new Date()
       utimesSync(this.#file, now, now)
@@ -225,5 +225,5 @@ export class KeyFile {
 function columnsOf(
   models: Key['models'], limits: Key['limits'],
 ): [models: string | null, limits: string | null] {
-  return [models && JSON.stringify(models), limits && JSON.stringify(plainLimits(limits))]
+  return [models && JSON.stringify(models), limits && JSON.stringify(limitsToJson(limits))]
 }

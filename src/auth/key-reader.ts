@@ -1,12 +1,12 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { StatementSync } from 'node:sqlite'
-import { isThere } from '../base/file-exists.ts'
+import { fileExists } from '../base/file-exists.ts'
 import { readRecord } from './key-record.ts'
 import type { KeyRecord, KeyRow } from './key-record.ts'
 import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
 
 /** A key that is shut out, wherever it comes from. */
-export interface Block {
+export interface BlockRecord {
   readonly digest: Buffer
   /** What it was called then. */
   readonly name: string
@@ -57,7 +57,7 @@ export class KeyReader {
   }
 
   /** The digests that were blocked or let in again after the change of that number. */
-  blocksSince(version: number): Block[] {
+  blocksSince(version: number): BlockRecord[] {
     return this.#blocks.all(version).map(({ digest, name, blocked_at: blockedAt }) => ({
       digest: Buffer.from(digest as Uint8Array),
       name: String(name),
@@ -75,7 +75,7 @@ export class KeyReader {
   }
 }
 
-const PATIENCE = 5_000
+const BUSY_TIMEOUT_MS = 5_000
 
 /**
  * All keys of a store, revoked ones included, in the order of their creation.
@@ -84,17 +84,17 @@ const PATIENCE = 5_000
  * @throws {KeyStoreError} `foreign`, `newer`, `outdated`, `row`; else what node:fs or node:sqlite throw
  */
 export function readKeys(file: string): KeyRecord[] {
-  return reading(file, reader => Array.from(reader.rowsSince(0), readRecord))
+  return withReader(file, reader => Array.from(reader.rowsSince(0), readRecord))
 }
 
 /** The keys that are shut out at present. Raises what readKeys raises. */
-export function readBlocks(file: string): Block[] {
-  return reading(file, reader => reader.blocksSince(0).filter(({ blockedAt }) => blockedAt !== null))
+export function readBlocks(file: string): BlockRecord[] {
+  return withReader(file, reader => reader.blocksSince(0).filter(({ blockedAt }) => blockedAt !== null))
 }
 
-function reading<T>(file: string, read: (reader: KeyReader) => T[]): T[] {
-  if (!isThere(file)) return []
-  const reader = new KeyReader(file, PATIENCE)
+function withReader<T>(file: string, read: (reader: KeyReader) => T[]): T[] {
+  if (!fileExists(file)) return []
+  const reader = new KeyReader(file, BUSY_TIMEOUT_MS)
   try {
     return read(reader)
   } finally {

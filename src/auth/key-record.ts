@@ -17,11 +17,11 @@ export interface KeyRecord {
 export type KeyRow = Readonly<Record<string, SQLOutputValue>>
 
 /** Limits as they are stored and listed: by their names in gateway.yaml, what is not limited left out. */
-export interface PlainLimits extends PlainFigures {
-  models?: Record<string, PlainFigures>
+export interface LimitsJson extends ScopeLimitsJson {
+  models?: Record<string, ScopeLimitsJson>
 }
 
-interface PlainFigures {
+interface ScopeLimitsJson {
   requests_per_minute?: number
   tokens_per_minute?: number
   concurrent?: number
@@ -29,10 +29,10 @@ interface PlainFigures {
   budget?: Budget
 }
 
-type Figures = Omit<Limits, 'models'>
+type ScopeLimits = Omit<Limits, 'models'>
 
 const PERIODS: ReadonlySet<unknown> = new Set<Budget['per']>(['day', 'month', 'total'])
-const MOST_DIGITS = 64
+const MAX_DIGITS = 64
 
 /** @throws {KeyStoreError} `row` for what no gateway has written */
 export function readRecord(row: KeyRow): KeyRecord {
@@ -60,12 +60,12 @@ export function readRecord(row: KeyRow): KeyRecord {
 }
 
 /** The plain form of limits, ready for JSON. */
-export function plainLimits(limits: Limits): PlainLimits {
-  const models = [...limits.models].map(([glob, figures]) => [glob, plainFigures(figures)] as const)
-  return { ...plainFigures(limits), ...models.length > 0 && { models: Object.fromEntries(models) } }
+export function limitsToJson(limits: Limits): LimitsJson {
+  const models = [...limits.models].map(([glob, figures]) => [glob, scopeLimitsToJson(figures)] as const)
+  return { ...scopeLimitsToJson(limits), ...models.length > 0 && { models: Object.fromEntries(models) } }
 }
 
-function plainFigures({ requestsPerMinute, tokensPerMinute, concurrent, budget }: Figures): PlainFigures {
+function scopeLimitsToJson({ requestsPerMinute, tokensPerMinute, concurrent, budget }: ScopeLimits): ScopeLimitsJson {
   return {
     ...requestsPerMinute !== null && { requests_per_minute: requestsPerMinute },
     ...tokensPerMinute !== null && { tokens_per_minute: tokensPerMinute },
@@ -80,17 +80,17 @@ function readModels(value: unknown): string[] {
 }
 
 function readLimits(value: unknown): Limits {
-  const { models, ...figures } = members(value, 'its limits')
-  const byGlob = Object.entries(members(models ?? {}, 'its limits of models'))
+  const { models, ...figures } = asObject(value, 'its limits')
+  const byGlob = Object.entries(asObject(models ?? {}, 'its limits of models'))
   return {
-    ...readFigures(figures),
+    ...readScopeLimits(figures),
     models: new Map(byGlob.map(([glob, limits]) => [
-      glob, readFigures(members(limits, `its limits of ${glob}`)),
+      glob, readScopeLimits(asObject(limits, `its limits of ${glob}`)),
     ])),
   }
 }
 
-function readFigures(plain: Record<string, unknown>): Figures {
+function readScopeLimits(plain: Record<string, unknown>): ScopeLimits {
   const { requests_per_minute: requests, tokens_per_minute: tokens, concurrent, budget, ...others } = plain
   // A limit that this version does not know must not be taken for none.
   const [unknown] = Object.keys(others)
@@ -101,7 +101,7 @@ function readFigures(plain: Record<string, unknown>): Figures {
     requestsPerMinute: readCount(requests),
     tokensPerMinute: readCount(tokens),
     concurrent: readCount(concurrent),
-    budget: budget === undefined ? null : readBudget(members(budget, 'its budget')),
+    budget: budget === undefined ? null : readBudget(asObject(budget, 'its budget')),
   }
 }
 
@@ -112,12 +112,12 @@ function readCount(value: unknown): number | null {
 }
 
 function readBudget({ usd, per }: Record<string, unknown>): Budget {
-  const isAmount = typeof usd === 'string' && usd.length <= MOST_DIGITS && /^\d+(\.\d+)?$/.test(usd)
+  const isAmount = typeof usd === 'string' && usd.length <= MAX_DIGITS && /^\d+(\.\d+)?$/.test(usd)
   if (isAmount && PERIODS.has(per)) return { usd, per: per as Budget['per'] }
   throw new TypeError('its budget is no amount of USD for a day, a month or in total')
 }
 
-function members(value: unknown, what: string): Record<string, unknown> {
+function asObject(value: unknown, what: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>
   }

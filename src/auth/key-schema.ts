@@ -5,7 +5,7 @@ import { AUDIT_SCHEMA } from './audit.ts'
 const APPLICATION_ID = 0x47574b53
 
 /** What is wrong with the store, or with what was asked of it. */
-export type KeyStoreFault =
+export type KeyStoreErrorCode =
   /** There is no file. */
   | 'missing'
   /** The file is a database, but no store of keys. */
@@ -23,9 +23,9 @@ export type KeyStoreFault =
 
 /** A failure of the store whose kind is known where it is raised. */
 export class KeyStoreError extends Error {
-  readonly code: KeyStoreFault
+  readonly code: KeyStoreErrorCode
 
-  constructor(code: KeyStoreFault, message: string) {
+  constructor(code: KeyStoreErrorCode, message: string) {
     super(message)
     this.name = 'KeyStoreError'
     this.code = code
@@ -92,5 +92,5 @@ export const MIGRATIONS: readonly string[] = [
 export const KEY_SCHEMA = new Schema({
   id: APPLICATION_ID,
   scripts: MIGRATIONS,
-  refuse: (why, message) => new KeyStoreError(why, message),
+  createError: (why, message) => new KeyStoreError(why, message),
 })

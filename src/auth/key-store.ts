@@ -5,7 +5,7 @@ import type { Key } from '../config/types.ts'
 import { messageOf } from '../base/message-of.ts'
 import { KeyFile } from './key-file.ts'
 import { KeyReader } from './key-reader.ts'
-import type { Block } from './key-reader.ts'
+import type { BlockRecord } from './key-reader.ts'
 import { readRecord } from './key-record.ts'
 import type { KeyRow } from './key-record.ts'
 import { KeyStoreError } from './key-schema.ts'
@@ -24,24 +24,24 @@ export interface KeyStoreOptions {
   readonly file: string
   readonly clock: Pick<Clock, 'setTimeout'>
   /** The store, or a key in it, cannot be read. The keys known so far stay. Told once for each trouble. */
-  readonly onTrouble: (why: string) => void
+  readonly onFailure: (why: string) => void
   /** The store can be read again. */
   readonly onRecovered: () => void
 }
 
 /** Milliseconds between two looks at the file, where nothing wakes the store before. */
-const LOOK_EVERY = 1_000
+const POLL_INTERVAL_MS = 1_000
 /** Milliseconds that a start may wait for another process. */
-const START_PATIENCE = 1_000
+const START_TIMEOUT_MS = 1_000
 
 /** The file as it is open: one connection holds the moment that is in force, the other takes up the next. */
-interface Open {
+interface OpenReaders {
   readonly identity: string
-  held: KeyReader
+  current: KeyReader
   next: KeyReader
 }
 
-interface Known {
+interface KnownKey {
   readonly key: Key
   /** All of the row that makes the key what it is. */
   readonly text: string
@@ -58,16 +58,16 @@ interface Known {
  */
 export class KeyStore {
   readonly #options: KeyStoreOptions
-  readonly #known = new Map<number, Known>()
+  readonly #knownKeys = new Map<number, KnownKey>()
   /** By the digest in hexadecimal. */
   readonly #blocked = new Map<string, Buffer>()
   #onChange: (change: KeyChange) => void = () => {}
   #version = 0
-  #open: Open | null = null
+  #openReaders: OpenReaders | null = null
   #watcher: FSWatcher | null = null
   #timer: Timer | null = null
   /** The message of the trouble that was told last; null = all is well. */
-  #trouble: string | null = null
+  #failure: string | null = null
 
   /**
    * Reads the store, which is made where it is missing. A store that
@@ -76,14 +76,14 @@ export class KeyStore {
   constructor(options: KeyStoreOptions) {
     this.#options = options
     this.#attempt(() => {
-      new KeyFile(options.file, START_PATIENCE).close()
+      new KeyFile(options.file, START_TIMEOUT_MS).close()
       this.#read()
     })
   }
 
   /** The live keys. An object stays the same for as long as its key does. */
   keys(): Key[] {
-    return Array.from(this.#known.values(), ({ key }) => key)
+    return Array.from(this.#knownKeys.values(), ({ key }) => key)
   }
 
   /** Digests of the keys that are shut out, wherever they come from. */
@@ -92,28 +92,28 @@ export class KeyStore {
   }
 
   /** Why the store cannot be read at present; null = it can. */
-  get trouble(): string | null {
-    return this.#trouble
+  get failure(): string | null {
+    return this.#failure
   }
 
   /** From now on tells every change, as it happens. */
-  follow(onChange: (change: KeyChange) => void): void {
+  subscribe(onChange: (change: KeyChange) => void): void {
     this.#onChange = onChange
-    this.#look()
+    this.#poll()
   }
 
   close(): void {
     this.#timer?.cancel()
     this.#watcher?.close()
-    this.#open?.held.close()
-    this.#open?.next.close()
-    this.#open = null
+    this.#openReaders?.current.close()
+    this.#openReaders?.next.close()
+    this.#openReaders = null
   }
 
-  readonly #look = (): void => {
+  readonly #poll = (): void => {
     this.#timer?.cancel()
     this.#attempt(() => this.#read())
-    this.#timer = this.#options.clock.setTimeout(this.#look, LOOK_EVERY)
+    this.#timer = this.#options.clock.setTimeout(this.#poll, POLL_INTERVAL_MS)
   }
 
   #attempt(read: () => void): void {
@@ -121,39 +121,39 @@ export class KeyStore {
       read()
     } catch (error) {
       const message = messageOf(error)
-      if (message !== this.#trouble) this.#options.onTrouble(message)
-      this.#trouble = message
+      if (message !== this.#failure) this.#options.onFailure(message)
+      this.#failure = message
       return
     }
-    if (this.#trouble !== null) this.#options.onRecovered()
-    this.#trouble = null
+    if (this.#failure !== null) this.#options.onRecovered()
+    this.#failure = null
   }
 
   #read(): void {
     const { file } = this.#options
-    const identity = identityOf(file)
-    if (this.#open?.identity === identity) {
-      this.#take(this.#open, false)
+    const identity = fileIdentity(file)
+    if (this.#openReaders?.identity === identity) {
+      this.#readChanges(this.#openReaders, false)
       return
     }
     // Another file has taken the place of the one before: all of it is read.
-    const opened = open(file, identity)
+    const opened = openReaders(file, identity)
     try {
-      this.#take(opened, true)
+      this.#readChanges(opened, true)
     } catch (error) {
-      opened.held.close()
+      opened.current.close()
       opened.next.close()
       throw error
     }
-    this.#open?.held.close()
-    this.#open?.next.close()
-    this.#open = opened
+    this.#openReaders?.current.close()
+    this.#openReaders?.next.close()
+    this.#openReaders = opened
     this.#watch()
   }
 
   /** Goes over to the present moment. When that fails, the one before is still held. */
-  #take(open: Open, complete: boolean): void {
-    const { held, next } = open
+  #readChanges(open: OpenReaders, complete: boolean): void {
+    const { current: held, next } = open
     try {
       const version = next.begin()
       const isOlder = version < this.#version
@@ -166,20 +166,20 @@ export class KeyStore {
       next.end()
       throw error
     }
-    open.held = next
+    open.current = next
     open.next = held
     held.end()
   }
 
-  #apply(rows: Iterable<KeyRow>, blocks: readonly Block[], complete: boolean): void {
+  #apply(rows: Iterable<KeyRow>, blocks: readonly BlockRecord[], complete: boolean): void {
     // All rows are read before any counts: a read that fails half way changes nothing.
     const all = [...rows]
     const added: Key[] = []
     const removed: Key[] = []
     const forget = (id: number): void => {
-      const known = this.#known.get(id)
+      const known = this.#knownKeys.get(id)
       if (known !== undefined) removed.push(known.key)
-      this.#known.delete(id)
+      this.#knownKeys.delete(id)
     }
     for (const row of all) {
       const id = Number(row['id'])
@@ -187,29 +187,29 @@ export class KeyStore {
         forget(id)
         continue
       }
-      const text = textOf(row)
-      if (this.#known.get(id)?.text === text) continue
+      const text = rowText(row)
+      if (this.#knownKeys.get(id)?.text === text) continue
       const key = this.#readKey(row)
       if (key === null) continue
       forget(id)
-      this.#known.set(id, { key, text })
+      this.#knownKeys.set(id, { key, text })
       added.push(key)
     }
     if (complete) {
       const there = new Set(all.map(row => Number(row['id'])))
-      for (const id of this.#known.keys()) if (!there.has(id)) forget(id)
+      for (const id of this.#knownKeys.keys()) if (!there.has(id)) forget(id)
     }
-    const { blocked, unblocked } = this.#block(blocks, complete)
+    const { blocked, unblocked } = this.#applyBlocks(blocks, complete)
     if (added.length + removed.length + blocked.length + unblocked.length === 0) return
     this.#onChange({ added, removed, blocked, unblocked })
   }
 
-  #block(blocks: readonly Block[], complete: boolean): Pick<KeyChange, 'blocked' | 'unblocked'> {
+  #applyBlocks(blocks: readonly BlockRecord[], complete: boolean): Pick<KeyChange, 'blocked' | 'unblocked'> {
     const shut = new Map(
-      blocks.filter(({ blockedAt }) => blockedAt !== null).map(block => [hex(block), block.digest]),
+      blocks.filter(({ blockedAt }) => blockedAt !== null).map(block => [digestHex(block), block.digest]),
     )
     const blocked = [...shut].filter(([at]) => !this.#blocked.has(at))
-    const changed = complete ? [...this.#blocked.keys()] : blocks.map(hex)
+    const changed = complete ? [...this.#blocked.keys()] : blocks.map(digestHex)
     const unblocked = changed.filter(at => this.#blocked.has(at) && !shut.has(at))
     const opened = unblocked.map(at => this.#blocked.get(at) as Buffer)
     for (const at of unblocked) this.#blocked.delete(at)
@@ -222,7 +222,7 @@ export class KeyStore {
     try {
       return readRecord(row).key
     } catch (error) {
-      this.#options.onTrouble(messageOf(error))
+      this.#options.onFailure(messageOf(error))
       return null
     }
   }
@@ -230,7 +230,7 @@ export class KeyStore {
   #watch(): void {
     this.#watcher?.close()
     try {
-      this.#watcher = watch(this.#options.file, { persistent: false }, this.#look)
+      this.#watcher = watch(this.#options.file, { persistent: false }, this.#poll)
       // A watch that breaks leaves the look every second.
       this.#watcher.on('error', () => this.#watcher?.close())
     } catch {
@@ -240,11 +240,11 @@ export class KeyStore {
   }
 }
 
-function open(file: string, identity: string | null): Open {
+function openReaders(file: string, identity: string | null): OpenReaders {
   if (identity === null) throw new KeyStoreError('missing', 'the file is gone')
   const held = new KeyReader(file, 0)
   try {
-    return { identity, held, next: new KeyReader(file, 0) }
+    return { identity, current: held, next: new KeyReader(file, 0) }
   } catch (error) {
     held.close()
     throw error
@@ -252,15 +252,15 @@ function open(file: string, identity: string | null): Open {
 }
 
 /** Device and inode of a file; null when there is none. */
-function identityOf(file: string): string | null {
+function fileIdentity(file: string): string | null {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
   return stat === undefined ? null : `${stat.dev}:${stat.ino}`
 }
 
-function hex({ digest }: Block): string {
+function digestHex({ digest }: BlockRecord): string {
   return digest.toString('hex')
 }
 
-function textOf({ name, digest, models, limits }: KeyRow): string {
+function rowText({ name, digest, models, limits }: KeyRow): string {
   return JSON.stringify([name, Buffer.from(digest as Uint8Array).toString('hex'), models, limits])
 }

@@ -47,14 +47,14 @@ interface Change {
 }
 
 /** The keys that are kept outside of the configuration. */
-export interface Stored {
+export interface StoredKeys {
   readonly keys: readonly Key[]
   /** Digests of keys that are shut out, even those of the configuration. */
   readonly blocked: readonly Buffer[]
 }
 
 /** How a digest is written where it is looked up. */
-const FORM = 'base64'
+const DIGEST_ENCODING = 'base64'
 
 interface Entry {
   readonly digest: Buffer
@@ -75,9 +75,9 @@ export class Keyring {
   readonly #configured: Map<string, Entry>
   readonly #stored: Map<string, Entry>
   /** What stands aside of the two, by digest; null where there is no such key now. */
-  readonly #shut = new Map<string, { configured: Entry | null; stored: Entry | null }>()
+  readonly #blocked = new Map<string, { configured: Entry | null; stored: Entry | null }>()
 
-  constructor(configured: readonly Key[], compile: CompileGlobs, stored: Stored = { keys: [], blocked: [] }) {
+  constructor(configured: readonly Key[], compile: CompileGlobs, stored: StoredKeys = { keys: [], blocked: [] }) {
     this.#compile = compile
     this.#configured = new Map(configured.map(key => this.#entry(key)))
     this.#stored = new Map(stored.keys.map(key => this.#entry(key)))
@@ -87,16 +87,16 @@ export class Keyring {
   /** The identity behind what was presented, or null. */
   find(presented: string): Identity | null {
     // As text it costs a quarter of what the same takes as a buffer.
-    const at = hash('sha256', presented, FORM)
-    return this.#holder(at, Buffer.from(at, FORM))
+    const at = hash('sha256', presented, DIGEST_ENCODING)
+    return this.#lookUp(at, Buffer.from(at, DIGEST_ENCODING))
   }
 
   /** The identity behind a digest, or null. */
-  holder(digest: Buffer): Identity | null {
-    return this.#holder(digest.toString(FORM), digest)
+  findByDigest(digest: Buffer): Identity | null {
+    return this.#lookUp(digest.toString(DIGEST_ENCODING), digest)
   }
 
-  #holder(at: string, digest: Buffer): Identity | null {
+  #lookUp(at: string, digest: Buffer): Identity | null {
     const entry = this.#configured.get(at) ?? this.#stored.get(at)
     return entry && timingSafeEqual(entry.digest, digest) ? entry.identity : null
   }
@@ -106,35 +106,35 @@ export class Keyring {
     // Ready first, so that a list that cannot be compiled changes nothing.
     const entries = Array.from(added, key => this.#entry(key))
     for (const digest of unblocked) this.#unblock(digest)
-    for (const { digest } of removed) this.#setStored(digest.toString(FORM), null)
+    for (const { digest } of removed) this.#setStored(digest.toString(DIGEST_ENCODING), null)
     for (const [at, entry] of entries) this.#setStored(at, entry)
     for (const digest of blocked) this.#block(digest)
   }
 
   #setStored(at: string, entry: Entry | null): void {
-    const shut = this.#shut.get(at)
+    const shut = this.#blocked.get(at)
     if (shut !== undefined) shut.stored = entry
     else if (entry === null) this.#stored.delete(at)
     else this.#stored.set(at, entry)
   }
 
   #block(digest: Buffer): void {
-    const at = digest.toString(FORM)
-    if (this.#shut.has(at)) return
-    this.#shut.set(at, { configured: this.#configured.get(at) ?? null, stored: this.#stored.get(at) ?? null })
+    const at = digest.toString(DIGEST_ENCODING)
+    if (this.#blocked.has(at)) return
+    this.#blocked.set(at, { configured: this.#configured.get(at) ?? null, stored: this.#stored.get(at) ?? null })
     this.#configured.delete(at)
     this.#stored.delete(at)
   }
 
   #unblock(digest: Buffer): void {
-    const at = digest.toString(FORM)
-    const shut = this.#shut.get(at)
-    this.#shut.delete(at)
+    const at = digest.toString(DIGEST_ENCODING)
+    const shut = this.#blocked.get(at)
+    this.#blocked.delete(at)
     if (shut?.configured) this.#configured.set(at, shut.configured)
     if (shut?.stored) this.#stored.set(at, shut.stored)
   }
 
   #entry(key: Key): [string, Entry] {
-    return [key.digest.toString(FORM), { digest: key.digest, identity: identityOf(key, this.#compile) }]
+    return [key.digest.toString(DIGEST_ENCODING), { digest: key.digest, identity: identityOf(key, this.#compile) }]
   }
 }

@@ -113,7 +113,7 @@ export function overloaded(message: string, cause?: Error): GatewayError {
 }
 
 /** The upstream refused the operator's credential with this HTTP status: to ask again is of no use. */
-export function rejectedKey(status: number): GatewayError {
+export function credentialRejected(status: number): GatewayError {
   return new GatewayError(
     'upstream_rejected_key',
     `the upstream answered ${status} to the gateway's own credential; the operator has to mend it`,
@@ -137,13 +137,13 @@ function row(status: number, source: ErrorSource, retryable: boolean, about: str
 }
 
 /** What node adds to OpenSSL's words, for who runs a program with it; upstreams have `ca:`. */
-const ADVICE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca$/
+const NODE_CA_ADVICE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca$/
 
 /** What stood behind an error, for the log: a code and a sentence; a stack only for a fault of our own. */
 export function causeOf({ code: own, cause }: GatewayError): string | undefined {
   if (!(cause instanceof Error)) return undefined
   if (own === 'internal') return cause.stack
   const { code } = cause as Error & { readonly code?: string }
-  const message = cause.message.replace(ADVICE, '')
+  const message = cause.message.replace(NODE_CA_ADVICE, '')
   return code === undefined ? message : `${code}: ${message}`
 }

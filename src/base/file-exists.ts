@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
  * Is there such a file?
  * @throws the system's error where that cannot be told, as of a directory that is closed to this user
  */
-export function isThere(file: string): boolean {
+export function fileExists(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined
 }
 
@@ -13,7 +13,7 @@ export function isThere(file: string): boolean {
  * What stands in the place of a file; null where it is one, or nothing, or what may not be looked at. Whoever
  * opens a pipe waits without end for who writes to it.
  */
-export function standsForFile(path: string): 'a directory' | 'a pipe, a socket or a device' | null {
+export function nonFileKind(path: string): 'a directory' | 'a pipe, a socket or a device' | null {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })
     if (stats === undefined || stats.isFile()) return null
@@ -24,7 +24,7 @@ export function standsForFile(path: string): 'a directory' | 'a pipe, a socket o
 }
 
 /** The part of a file's path that is there and no directory, so that nothing can be below it; null = none is. */
-export function inPlaceOfDirectory(file: string): string | null {
+export function nonDirectoryAncestor(file: string): string | null {
   for (let path = dirname(file); path !== dirname(path); path = dirname(path)) {
     try {
       const stats = statSync(path, { throwIfNoEntry: false })

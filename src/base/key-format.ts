@@ -7,9 +7,9 @@ const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM_LENGTH = 32
 /** 62^6 > 2^32. */
 const CHECKSUM_LENGTH = 6
-const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+const KEY_PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
 /** The largest multiple of 62 that a byte can reach: the bytes from there on would favour some digits. */
-const FAIR = 248
+const UNBIASED_LIMIT = 248
 
 /**
  * A new key: the prefix, 32 random digits of base 62, and the CRC-32 of all that
@@ -18,11 +18,11 @@ const FAIR = 248
  *
  * @param randomBytes so many unpredictable bytes, as node:crypto's
  */
-export function generate(randomBytes: (size: number) => Uint8Array): string {
+export function generateKey(randomBytes: (size: number) => Uint8Array): string {
   let digits = ''
   while (digits.length < RANDOM_LENGTH) {
     for (const byte of randomBytes(RANDOM_LENGTH)) {
-      if (byte < FAIR && digits.length < RANDOM_LENGTH) digits += DIGITS.charAt(byte % DIGITS.length)
+      if (byte < UNBIASED_LIMIT && digits.length < RANDOM_LENGTH) digits += DIGITS.charAt(byte % DIGITS.length)
     }
   }
   return PREFIX + digits + checksum(PREFIX + digits)
@@ -33,7 +33,7 @@ export function generate(randomBytes: (size: number) => Uint8Array): string {
  * It says nothing of whether there is such a key.
  */
 export function isWellFormed(text: string): boolean {
-  return FORM.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
+  return KEY_PATTERN.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
 function checksum(text: string): string {

@@ -1,24 +1,24 @@
 /** Bytes that exchanges hold in memory, together: what one may take depends on what the others have. */
-export class HeldBytes {
-  #held = 0
+export class MemoryBudget {
+  #reservedBytes = 0
   /** Those of them that are copies of answers. */
-  #answers = 0
+  #responseBytes = 0
   /** The last that has or waits for its turn. */
-  #turn: Promise<unknown> = Promise.resolve()
+  #queue: Promise<unknown> = Promise.resolve()
 
-  get held(): number {
-    return this.#held
+  get reservedBytes(): number {
+    return this.#reservedBytes
   }
 
   /** @returns false where that would be more than `limit`: nothing was taken then */
-  take(bytes: number, limit: number): boolean {
-    if (this.#held + bytes > limit) return false
-    this.#held += bytes
+  reserve(bytes: number, limit: number): boolean {
+    if (this.#reservedBytes + bytes > limit) return false
+    this.#reservedBytes += bytes
     return true
   }
 
-  give(bytes: number): void {
-    this.#held -= bytes
+  release(bytes: number): void {
+    this.#reservedBytes -= bytes
   }
 
   /**
@@ -27,21 +27,21 @@ export class HeldBytes {
    *
    * @returns false where there is no room: nothing was taken then
    */
-  takeForAnswer(bytes: number, limit: number): boolean {
-    if (this.#answers + bytes > limit / 2 || !this.take(bytes, limit)) return false
-    this.#answers += bytes
+  reserveForResponse(bytes: number, limit: number): boolean {
+    if (this.#responseBytes + bytes > limit / 2 || !this.reserve(bytes, limit)) return false
+    this.#responseBytes += bytes
     return true
   }
 
-  giveForAnswer(bytes: number): void {
-    this.#answers -= bytes
-    this.give(bytes)
+  releaseForResponse(bytes: number): void {
+    this.#responseBytes -= bytes
+    this.release(bytes)
   }
 
   /** For work that has to be done though there is no room for what it holds: one after the other. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.then(noop, noop)
+  runExclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work)
+    this.#queue = done.then(noop, noop)
     return done
   }
 }

@@ -3,29 +3,29 @@
  *
  * @returns false where there is none left: nothing was taken then
  */
-export type TakeRoom = (bytes: number) => boolean
+export type ReserveMemory = (bytes: number) => boolean
 
 /** Bytes that are kept without counting them. */
-const UNCOUNTED = 64 * 1024
+const UNCOUNTED_BYTES = 64 * 1024
 
 /** What one reader keeps of an answer. */
-export class Room {
-  readonly #take: TakeRoom
-  #counted = 0
+export class MemoryReservation {
+  readonly #reserve: ReserveMemory
+  #reserved = 0
 
-  constructor(take: TakeRoom = () => true) {
-    this.#take = take
+  constructor(take: ReserveMemory = () => true) {
+    this.#reserve = take
   }
 
   /**
    * @param bytes all that is kept from now on
    * @returns false where there is no room for so much: what was counted still is
    */
-  hold(bytes: number): boolean {
-    const counted = bytes > UNCOUNTED ? bytes : 0
-    if (counted === this.#counted) return true
-    if (!this.#take(counted - this.#counted)) return false
-    this.#counted = counted
+  resize(bytes: number): boolean {
+    const counted = bytes > UNCOUNTED_BYTES ? bytes : 0
+    if (counted === this.#reserved) return true
+    if (!this.#reserve(counted - this.#reserved)) return false
+    this.#reserved = counted
     return true
   }
 }

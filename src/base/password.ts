@@ -20,18 +20,18 @@ export interface ScryptCost {
 }
 
 /** 32 MB; one of the choices of OWASP's Password Storage Cheat Sheet. */
-export const COST: ScryptCost = { N: 32_768, r: 8, p: 3 }
+export const DEFAULT_COST: ScryptCost = { N: 32_768, r: 8, p: 3 }
 
-const FORM = /^scrypt:N=(\d{1,10}):r=(\d{1,4}):p=(\d{1,4}):([\w-]+):([\w-]+)$/
+const HASH_PATTERN = /^scrypt:N=(\d{1,10}):r=(\d{1,4}):p=(\d{1,4}):([\w-]+):([\w-]+)$/
 /** What is cheaper than this is guessed too fast: RFC 7914 section 2 has N = 2^14 for logins of 2009. */
-const LEAST_WORK = 16_384 * 8
+const MIN_WORK = 16_384 * 8
 /** Bytes; what needs more could be used to bring the process down. */
-const MOST_MEMORY = 160 * 1024 * 1024
+const MAX_MEMORY = 160 * 1024 * 1024
 /** N r p: five times today's. */
-const MOST_WORK = 16 * 32_768 * 8
-const LEAST_SALT = 16
-const LEAST_HASH = 32
-const LONGEST = 64
+const MAX_WORK = 16 * 32_768 * 8
+const MIN_SALT = 16
+const MIN_HASH = 32
+const MAX_PART_LENGTH = 64
 
 /** A text that is no such hash, and why. */
 export class PasswordHashError extends Error {
@@ -42,23 +42,23 @@ export class PasswordHashError extends Error {
  * @throws PasswordHashError for what was not made by `gateway password`, or asks for too much or too little
  */
 export function parsePasswordHash(text: string): PasswordHash {
-  const [, N, r, p, salt, hash] = FORM.exec(text) ?? []
+  const [, N, r, p, salt, hash] = HASH_PATTERN.exec(text) ?? []
   if (salt === undefined || hash === undefined) throw new PasswordHashError('is not whole')
   const cost = { N: Number(N), r: Number(r), p: Number(p) }
   checkCost(cost)
   const bytes = { salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
-  if (bytes.salt.length < LEAST_SALT || bytes.hash.length < LEAST_HASH) {
+  if (bytes.salt.length < MIN_SALT || bytes.hash.length < MIN_HASH) {
     throw new PasswordHashError('is not whole')
   }
-  if (bytes.salt.length > LONGEST || bytes.hash.length > LONGEST) throw new PasswordHashError('is too long')
+  if (bytes.salt.length > MAX_PART_LENGTH || bytes.hash.length > MAX_PART_LENGTH) throw new PasswordHashError('is too long')
   return { cost, ...bytes }
 }
 
 function checkCost({ N, r, p }: ScryptCost): void {
   const isPower = N > 1 && Math.log2(N) % 1 === 0
   if (!isPower || r < 1 || p < 1) throw new PasswordHashError('has a cost that scrypt does not know')
-  if (N * r < LEAST_WORK) throw new PasswordHashError('is too cheap to withstand guessing')
-  if (memoryOf({ N, r, p }) > MOST_MEMORY || N * r * p > MOST_WORK) {
+  if (N * r < MIN_WORK) throw new PasswordHashError('is too cheap to withstand guessing')
+  if (memoryOf({ N, r, p }) > MAX_MEMORY || N * r * p > MAX_WORK) {
     throw new PasswordHashError('would take too long to check')
   }
 }
@@ -75,25 +75,25 @@ export function formatPasswordHash({ cost: { N, r, p }, salt, hash }: PasswordHa
 export async function hashPassword(
   password: string, randomBytes: (size: number) => Buffer,
 ): Promise<PasswordHash> {
-  const salt = randomBytes(LEAST_SALT)
+  const salt = randomBytes(MIN_SALT)
   return {
-    cost: COST, salt, hash: await derive(password, { cost: COST, salt, hash: Buffer.alloc(LEAST_HASH) }),
+    cost: DEFAULT_COST, salt, hash: await derive(password, { cost: DEFAULT_COST, salt, hash: Buffer.alloc(MIN_HASH) }),
   }
 }
 
 /** Is it the password that the hash was made of? Takes as long for a wrong one as for the right one. */
-export async function isPassword(password: string, kept: PasswordHash): Promise<boolean> {
+export async function verifyPassword(password: string, kept: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await derive(password, kept), kept.hash)
 }
 
-const run = promisify(scrypt) as
+const scryptAsync = promisify(scrypt) as
   (
     password: string, salt: Buffer, length: number, options: ScryptCost & { maxmem: number }
   ) => Promise<Buffer>
 
 /** Composed and decomposed letters look the same, and are the same. */
 function derive(password: string, { cost, salt, hash }: PasswordHash): Promise<Buffer> {
-  return run(password.normalize('NFC'), salt, hash.length, { ...cost, maxmem: memoryOf(cost) })
+  return scryptAsync(password.normalize('NFC'), salt, hash.length, { ...cost, maxmem: memoryOf(cost) })
 }
 
 /** Bytes, with some to spare for the last blocks. */

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
  * Makes the file, empty, for its owner alone, where there is none; what SQLite puts
  * beside it gets the same mode. There is no moment in which somebody else could open it.
  */
-export function makePrivate(file: string): void {
+export function createPrivateFile(file: string): void {
   let made: number
   try {
     made = openSync(file, 'wx', 0o600)
@@ -13,7 +13,7 @@ export function makePrivate(file: string): void {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
     throw error
   }
-  if (process.getuid?.() === 0) giveAway(made, dirname(file))
+  if (process.getuid?.() === 0) chownToDirectoryOwner(made, dirname(file))
   closeSync(made)
   // What is left of a file that was deleted would be taken for the new one's.
   for (const part of ['-wal', '-shm']) rmSync(file + part, { force: true })
@@ -23,7 +23,7 @@ export function makePrivate(file: string): void {
  * To the owner of the directory: a gateway that runs as another user than root could not read what root made
  * for it. SQLite does the same with what it puts beside a file.
  */
-function giveAway(fd: number, directory: string): void {
+function chownToDirectoryOwner(fd: number, directory: string): void {
   const { uid, gid } = statSync(directory)
   try {
     fchownSync(fd, uid, gid)

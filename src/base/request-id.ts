@@ -2,10 +2,10 @@ import { randomFillSync } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 
 /** Random bytes are asked of the system for so many ids at a time: asking costs more than making an id. */
-const IDS = 256
-const EACH = 16
+const IDS_PER_BATCH = 256
+const BYTES_PER_ID = 16
 /** Where a millisecond's count starts: room for twice as many ids as any machine makes in one. */
-const FIRST = 0x3fffffff
+const FIRST_SEQUENCE_MASK = 0x3fffffff
 
 /**
  * Makes ids for requests: UUIDv7 (RFC 9562 section 5.7), unique without asking
@@ -14,7 +14,7 @@ const FIRST = 0x3fffffff
  * @param now milliseconds since 1970
  */
 export function requestIds(now: () => number): () => string {
-  const pool = Buffer.alloc(IDS * EACH)
+  const pool = Buffer.alloc(IDS_PER_BATCH * BYTES_PER_ID)
   let used = pool.length
   let msecs = 0
   let seq = 0
@@ -23,13 +23,13 @@ export function requestIds(now: () => number): () => string {
       randomFillSync(pool)
       used = 0
     }
-    const random = pool.subarray(used, used + EACH)
-    used += EACH
+    const random = pool.subarray(used, used + BYTES_PER_ID)
+    used += BYTES_PER_ID
     const ms = now()
     // A clock that goes back does not take the order with it.
     if (ms > msecs) {
       msecs = ms
-      seq = random.readUInt32BE(0) & FIRST
+      seq = random.readUInt32BE(0) & FIRST_SEQUENCE_MASK
     } else {
       seq += 1
     }
@@ -41,7 +41,7 @@ export function requestIds(now: () => number): () => string {
  * Ids that others gave. The ledger knows a request by its id and the millisecond in
  * which it began: a second one would take the place of the first, and its cost.
  */
-export class GivenIds {
+export class ClientRequestIds {
   #at = 0
   readonly #ids = new Set<string>()
 

@@ -1,24 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /** What the head of a SQLite file says of it. */
-export interface Mark {
+export interface SqliteFileId {
   /** Whose file it is (PRAGMA application_id); 0 = it does not say. */
   readonly id: number
   /** Of its schema (PRAGMA user_version); 0 = there is none yet. */
   readonly version: number
 }
 
-export function markOf(db: DatabaseSync): Mark {
+export function readFileId(db: DatabaseSync): SqliteFileId {
   return { id: pragma(db, 'application_id'), version: pragma(db, 'user_version') }
 }
 
-export function setMark(db: DatabaseSync, { id, version }: Mark): void {
+export function writeFileId(db: DatabaseSync, { id, version }: SqliteFileId): void {
   db.exec(`PRAGMA application_id = ${id}; PRAGMA user_version = ${version}`)
 }
 
 /** Is it another program's? A file without anything in it is nobody's yet. */
 export function isForeign(db: DatabaseSync, ours: number): boolean {
-  const { id, version } = markOf(db)
+  const { id, version } = readFileId(db)
   if (id === ours) return false
   return id !== 0 || version !== 0 || db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'] !== 0
 }
@@ -37,7 +37,7 @@ export interface SchemaOptions {
    */
   readonly scripts: readonly string[]
   /** The error for a file that cannot be used: it is another program's, or of a later version. */
-  refuse(why: 'foreign' | 'newer', message: string): Error
+  createError(why: 'foreign' | 'newer', message: string): Error
 }
 
 /** The schema of a kind of SQLite file, which grows from version to version. */
@@ -60,9 +60,9 @@ export class Schema {
    * @throws what `refuse` makes
    */
   versionOf(db: DatabaseSync): number {
-    const { id, refuse } = this.#options
+    const { id, createError: refuse } = this.#options
     if (isForeign(db, id)) throw refuse('foreign', 'the file is a database of another program')
-    const { version } = markOf(db)
+    const { version } = readFileId(db)
     if (version > this.latest) {
       throw refuse('newer', `the file has schema version ${version}, written by a newer gateway; ` +
         `this one knows versions up to ${this.latest}`)
@@ -82,7 +82,7 @@ export class Schema {
     try {
       // Again, behind the lock: another process may have been faster.
       for (const script of scripts.slice(this.versionOf(db))) db.exec(script)
-      setMark(db, { id, version: this.latest })
+      writeFileId(db, { id, version: this.latest })
       db.exec('COMMIT')
     } catch (error) {
       // SQLite itself rolls back after some errors.

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { Path } from '../config/document.ts'
 import type { Findings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
-import type { Look } from '../config/load.ts'
+import type { ConfigCheck } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import type { Target } from '../config/types.ts'
 import { createPriceBook } from '../pricing/prices.ts'
@@ -50,7 +50,7 @@ function check({ config: file }: { config: string }, command: Command): void {
 }
 
 /** One warning for each model of a route, and each upstream of its own, whose cost nobody knows. */
-function warnOfUnpriced(config: Parameters<Look>[0], findings: Findings): void {
+function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings): void {
   const prices = createPriceBook(config)
   const now = new Date()
   const seen = new Set<string>()
@@ -58,7 +58,7 @@ function warnOfUnpriced(config: Parameters<Look>[0], findings: Findings): void {
     const route = ['routes', index]
     const named = [...(models ?? []).entries()].filter(([, name]) => !name.includes('*'))
     const destinations: (readonly [place: Path, target: Target | null])[] = [
-      ...targets.map((target, at) => [placeOf(findings, [...route, 'to'], at), target] as const),
+      ...targets.map((target, at) => [pathOfElement(findings, [...route, 'to'], at), target] as const),
       [[...route, 'on', 'context_length'], on.contextLength],
       [[...route, 'on', 'content_filter'], on.contentFilter],
     ]
@@ -69,7 +69,7 @@ function warnOfUnpriced(config: Parameters<Look>[0], findings: Findings): void {
       const own = model === null ? null : [...at, 'model']
       const asked: (readonly [place: Path, alias: string])[] = named.length === 0 && model !== null
         ? [[own ?? route, model]]
-        : named.map(([nth, name]) => [own ?? placeOf(findings, [...route, 'model'], nth), name])
+        : named.map(([nth, name]) => [own ?? pathOfElement(findings, [...route, 'model'], nth), name])
       for (const [place, alias] of asked) {
         const used = model ?? alias
         const id = JSON.stringify([upstream.name, used])
@@ -83,7 +83,7 @@ function warnOfUnpriced(config: Parameters<Look>[0], findings: Findings): void {
 }
 
 /** Of a list its nth element, or what stands in the place of a list of one. */
-function placeOf(findings: Findings, list: Path, nth: number): Path {
+function pathOfElement(findings: Findings, list: Path, nth: number): Path {
   const element = [...list, nth]
   return findings.located(element) ? element : list
 }

@@ -19,18 +19,18 @@ export function exampleRequest(config: Config, base: string, key: string | null)
     if (model === undefined || endpoint === undefined) continue
     const credential = key === null
       ? '"authorization: Bearer $GATEWAY_KEY"'
-      : quoted(`authorization: Bearer ${key}`)
+      : shellQuoted(`authorization: Bearer ${key}`)
     return [
-      `curl ${quoted(base + endpoint.path)}`,
+      `curl ${shellQuoted(base + endpoint.path)}`,
       ...config.auth === 'open' ? [] : [`-H ${credential}`],
-      `-H ${quoted('content-type: application/json')}`,
-      `-d ${quoted(JSON.stringify({ model, ...endpoint.body }))}`,
+      `-H ${shellQuoted('content-type: application/json')}`,
+      `-d ${shellQuoted(JSON.stringify({ model, ...endpoint.body }))}`,
     ].join(' \\\n  ')
   }
   return null
 }
 
 /** For a POSIX shell; bare where nothing in it is special. */
-function quoted(text: string): string {
+function shellQuoted(text: string): string {
   return /^[\w:/.@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

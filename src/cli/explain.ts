@@ -4,7 +4,7 @@ import { readKeys } from '../auth/key-reader.ts'
 import type { Config, Key, Route } from '../config/types.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { GatewayError } from '../base/errors.ts'
-import { WHY, explain } from '../pipeline/explain.ts'
+import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
 import type { Destination, Explanation } from '../pipeline/explain.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
@@ -28,7 +28,7 @@ interface Options {
   readonly key?: string
 }
 
-const ORDER: Record<Route['strategy'], string> = {
+const STRATEGY_TEXT: Record<Route['strategy'], string> = {
   ordered: 'as they stand',
   weighted: 'at random, by weight',
   least_busy: 'the one with the fewest requests under way first',
@@ -49,7 +49,7 @@ export function explainCommand(): Command {
 
 function run(options: Options, command: Command): void {
   const { config } = loadOrFail(options.config, command)
-  const key = options.key === undefined ? null : keyNamed(config, options.key, command)
+  const key = options.key === undefined ? null : findKey(config, options.key, command)
   let explanation: Explanation
   try {
     explanation = explain(config, { path: options.path, model: options.model ?? null, key })
@@ -57,14 +57,14 @@ function run(options: Options, command: Command): void {
     if (!(error instanceof GatewayError)) throw error
     return command.error(`error: ${error.message}`, { exitCode: EXIT.usage })
   }
-  process.stdout.write(`${lines(explanation, config).join('\n')}\n`)
+  process.stdout.write(`${explanationLines(explanation, config).join('\n')}\n`)
   const { refusal } = explanation
   if (refusal) {
     command.error(`error: refused with ${refusal.status} ${refusal.code}`, { exitCode: EXIT.failed })
   }
 }
 
-function keyNamed(config: Config, name: string, command: Command): Key {
+function findKey(config: Config, name: string, command: Command): Key {
   const keys = [...config.keys, ...storedKeys(config, command)]
   const key = keys.find(each => each.name === name)
   if (key) return key
@@ -83,7 +83,7 @@ function storedKeys({ ledger }: Config, command: Command): Key[] {
   }
 }
 
-function lines(
+function explanationLines(
   { classified, model, own, refusal, steps, candidates }: Explanation, config: Config,
 ): string[] {
   const { name, protocol } = classified.endpoint
@@ -91,23 +91,23 @@ function lines(
   if (own) return [...out, 'answered  by the gateway itself']
   for (const { route, miss } of steps) {
     const place = `routes[${route.index}] (${config.file}:${route.line})`
-    out.push(`route     ${place}: ${miss === null ? 'takes it' : WHY[miss]}`)
+    out.push(`route     ${place}: ${miss === null ? 'takes it' : MISMATCH_TEXT[miss]}`)
   }
   if (refusal) return [...out, `refused   ${refusal.status} ${refusal.code}: ${refusal.message}`]
   const route = steps.at(-1)?.route
-  if (route) out.push(...manner(route))
+  if (route) out.push(...routingLines(route))
   return [...out, ...candidates.flatMap((each, n) => [
-    ...candidates.length > 1 ? [`target    ${n + 1} of ${candidates.length}${share(each)}`] : [],
-    ...destination(each),
+    ...candidates.length > 1 ? [`target    ${n + 1} of ${candidates.length}${targetOptionsText(each)}`] : [],
+    ...destinationLines(each),
   ])]
 }
 
 /**
  * How one of several targets is chosen, and what follows when it fails; nothing for what is as everywhere.
  */
-function manner({ targets, strategy, affinity, retries, on, resume }: Route): string[] {
+function routingLines({ targets, strategy, affinity, retries, on, resume }: Route): string[] {
   const order = affinity === null
-    ? ORDER[strategy]
+    ? STRATEGY_TEXT[strategy]
     : `one target for ${affinity.by === 'key' ? 'each key' : `each value of ${affinity.name}`}`
   return [
     ...targets.length > 1 ? [`order     ${order}; those that are not well last`] : [],
@@ -118,11 +118,11 @@ function manner({ targets, strategy, affinity, retries, on, resume }: Route): st
   ]
 }
 
-function share({ target: { weight, prefill } }: Destination): string {
+function targetOptionsText({ target: { weight, prefill } }: Destination): string {
   return `${weight === 1 ? '' : `, weight ${weight}`}${prefill ? ', prefill' : ''}`
 }
 
-function destination({ target, url, model, headers }: Destination): string[] {
+function destinationLines({ target, url, model, headers }: Destination): string[] {
   const out = [`upstream  ${target.upstream.name}`, `url       ${url}`, `as model  ${model ?? 'none'}`]
   for (let i = 0; i < headers.length; i += 2) out.push(`header    ${headers[i]}: ${headers[i + 1]}`)
   return out

@@ -11,14 +11,14 @@ export function helpCommand(parent: Command): Command {
       let found = parent
       for (const name of names) {
         const inner = found.commands.find(each => each.name() === name)
-        if (inner === undefined) return command.error(unknown(found, name), { exitCode: EXIT.usage })
+        if (inner === undefined) return command.error(unknownCommandMessage(found, name), { exitCode: EXIT.usage })
         found = inner
       }
       found.outputHelp()
     })
 }
 
-function unknown(command: Command, name: string): string {
+function unknownCommandMessage(command: Command, name: string): string {
   const names = command.commands.map(each => each.name())
   return `error: ${command.name()} has no command "${name}"${didYouMean(name, names)}`
 }

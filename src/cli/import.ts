@@ -45,13 +45,13 @@ function read(file: string, command: Command): Imported {
     return importLitellm(readText(file))
   } catch (error) {
     if (!(error instanceof ImportError) && !(error instanceof UnreadableError)) throw error
-    const place = error instanceof UnreadableError ? placeIn(error) : ''
+    const place = error instanceof UnreadableError ? positionPrefix(error) : ''
     return command.error(`error: cannot import ${file}: ${place}${error.message}`, { exitCode: EXIT.usage })
   }
 }
 
 /** `line:column: `, or nothing where it has no place. */
-function placeIn({ place }: UnreadableError): string {
+function positionPrefix({ place }: UnreadableError): string {
   if (place === null) return ''
   const { line, column } = new SourceText(place.text).position(place.offset)
   return `${line}:${column}: `
@@ -61,7 +61,7 @@ function write(output: string, yaml: string, command: Command): void {
   try {
     writeFileSync(output, yaml, { flag: 'wx' })
   } catch (error) {
-    if (!isOfSystem(error)) throw error
+    if (!isSystemError(error)) throw error
     const exists = error.code === 'EEXIST'
     const reason = exists ? 'it exists already, and is left as it is' : error.message
     command.error(`error: cannot write ${output}: ${reason}`, { exitCode: exists ? EXIT.usage : EXIT.failed })
@@ -77,6 +77,6 @@ function report(file: string, { notes, variables }: Imported): string {
   return `${[heading, ...lines, ...needs].join('\n')}\n`
 }
 
-function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error
 }

@@ -1,7 +1,7 @@
 import { executionAsyncResource } from 'node:async_hooks'
 
 /** What is held for its shape alone. */
-const kept: object[] = []
+const retained: object[] = []
 
 /**
  * Keeps `process.nextTick` as fast as it is at first. Node makes an object for each call, and V8
@@ -18,7 +18,7 @@ export function keepShapeOfTicks(): Promise<object> {
   return new Promise(resolve => {
     process.nextTick(() => {
       const tick = executionAsyncResource()
-      kept.push(tick)
+      retained.push(tick)
       resolve(tick)
     })
   })

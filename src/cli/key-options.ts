@@ -1,33 +1,33 @@
 import { InvalidArgumentError } from 'commander'
-import { faultOfKeyName } from '../config/key-name.ts'
+import { keyNameError } from '../config/key-name.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Budget, Limits } from '../config/types.ts'
 
-type Figures = { -readonly [figure in keyof Omit<Limits, 'models'>]: Limits[figure] }
+type LimitValues = { -readonly [figure in keyof Omit<Limits, 'models'>]: Limits[figure] }
 
 /** What the command line gives as limits, one after the other. */
-export interface GivenLimits extends Figures {
-  readonly models: Map<string, Figures>
+export interface ParsedLimits extends LimitValues {
+  readonly models: Map<string, LimitValues>
 }
 
-const COUNTS = {
+const COUNT_LIMITS = {
   requests_per_minute: 'requestsPerMinute',
   tokens_per_minute: 'tokensPerMinute',
   concurrent: 'concurrent',
 } as const
-const NAMES = [...Object.keys(COUNTS), 'budget']
+const LIMIT_NAMES = [...Object.keys(COUNT_LIMITS), 'budget']
 const PERIODS = ['day', 'month', 'total'] as const
 /** As in the schema of gateway.yaml. */
-const MOST_COUNT = 1_000_000_000_000
-const MOST_USD = 1_000_000_000
-const LONGEST_GLOB = 1_024
+const MAX_COUNT = 1_000_000_000_000
+const MAX_USD = 1_000_000_000
+const MAX_GLOB_LENGTH = 1_024
 
 /**
  * The name of a key.
  * @throws InvalidArgumentError
  */
 export function parseName(text: string): string {
-  const fault = faultOfKeyName(text)
+  const fault = keyNameError(text)
   if (fault !== null) throw new InvalidArgumentError(`It ${fault}.`)
   return text
 }
@@ -37,12 +37,12 @@ export function parseName(text: string): string {
  * @param text globs, separated by commas
  * @throws InvalidArgumentError
  */
-export function parseModels(text: string, before: readonly string[] = []): string[] {
+export function parseModels(text: string, previous: readonly string[] = []): string[] {
   const globs = text.split(',').map(glob => glob.trim())
-  if (globs.some(glob => glob === '' || glob.length > LONGEST_GLOB)) {
+  if (globs.some(glob => glob === '' || glob.length > MAX_GLOB_LENGTH)) {
     throw new InvalidArgumentError('Models are names or globs, separated by commas, such as "gpt-*,fast".')
   }
-  return [...new Set([...before, ...globs])]
+  return [...new Set([...previous, ...globs])]
 }
 
 /**
@@ -51,37 +51,37 @@ export function parseModels(text: string, before: readonly string[] = []): strin
  * @throws InvalidArgumentError
  */
 export function parseLimit(
-  text: string, before: GivenLimits = { ...noFigures(), models: new Map() },
-): GivenLimits {
+  text: string, previous: ParsedLimits = { ...emptyLimits(), models: new Map() },
+): ParsedLimits {
   const [, glob, name, value] = /^(?:(.+):)?([^:=]+)=(.*)$/s.exec(text) ?? []
   if (name === undefined || value === undefined) {
-    throw new InvalidArgumentError(`A limit is NAME=VALUE, where NAME is ${NAMES.join(', ')}.`)
+    throw new InvalidArgumentError(`A limit is NAME=VALUE, where NAME is ${LIMIT_NAMES.join(', ')}.`)
   }
-  let figures: Figures = before
+  let figures: LimitValues = previous
   if (glob !== undefined) {
-    figures = before.models.get(glob) ?? noFigures()
-    before.models.set(glob, figures)
+    figures = previous.models.get(glob) ?? emptyLimits()
+    previous.models.set(glob, figures)
   }
   if (name === 'budget') {
-    once(figures.budget, text)
+    rejectDuplicate(figures.budget, text)
     figures.budget = parseBudget(value)
-  } else if (Object.hasOwn(COUNTS, name)) {
-    const figure = COUNTS[name as keyof typeof COUNTS]
-    once(figures[figure], text)
+  } else if (Object.hasOwn(COUNT_LIMITS, name)) {
+    const figure = COUNT_LIMITS[name as keyof typeof COUNT_LIMITS]
+    rejectDuplicate(figures[figure], text)
     figures[figure] = parseCount(value)
   } else {
     throw new InvalidArgumentError(
-      `There is no limit "${name}"${didYouMean(name, NAMES) || `; there is ${NAMES.join(', ')}`}`,
+      `There is no limit "${name}"${didYouMean(name, LIMIT_NAMES) || `; there is ${LIMIT_NAMES.join(', ')}`}`,
     )
   }
-  return before
+  return previous
 }
 
-function noFigures(): Figures {
+function emptyLimits(): LimitValues {
   return { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null }
 }
 
-function once(before: unknown, text: string): void {
+function rejectDuplicate(before: unknown, text: string): void {
   if (before !== null) {
     throw new InvalidArgumentError(`${text.slice(0, text.lastIndexOf('='))} is given twice.`)
   }
@@ -89,13 +89,13 @@ function once(before: unknown, text: string): void {
 
 function parseCount(text: string): number {
   const count = Number(text)
-  if (/^\d+$/.test(text) && count >= 1 && count <= MOST_COUNT) return count
-  throw new InvalidArgumentError(`It takes a whole number from 1 to ${MOST_COUNT}.`)
+  if (/^\d+$/.test(text) && count >= 1 && count <= MAX_COUNT) return count
+  throw new InvalidArgumentError(`It takes a whole number from 1 to ${MAX_COUNT}.`)
 }
 
 function parseBudget(text: string): Budget {
   const [, usd, per] = /^(\d{1,10}(?:\.\d{1,12})?)\/(.*)$/s.exec(text) ?? []
-  if (usd === undefined || per === undefined || Number(usd) > MOST_USD) {
+  if (usd === undefined || per === undefined || Number(usd) > MAX_USD) {
     throw new InvalidArgumentError('A budget is an amount of USD and a period, such as 50/month or 0.25/day.')
   }
   const period = PERIODS.find(known => known === per)

@@ -12,7 +12,7 @@ import { loadForLedger } from './problems.ts'
  * Milliseconds that running gateways have to take a change over;
  * they look at the store every second at least.
  */
-export const PUBLISHING = 2_500
+export const PUBLISH_TIMEOUT = 2_500
 
 /** Who runs the command, for the audit list. */
 export function operator(): Actor {
@@ -34,7 +34,7 @@ export function storeCommand(name: string): Command {
 }
 
 /** Ends the command, with exit code 2, where there is no ledger that keys could be kept beside. */
-export function storeOf(from: string, command: Command): { config: Config; file: string } {
+export function keyStoreOf(from: string, command: Command): { config: Config; file: string } {
   const { config } = loadForLedger(from, command)
   if (config.ledger !== null) return { config, file: keyFileOf(config.ledger.file) }
   return command.error(`error: ${from} configures no ledger: { file: ... }, and keys are kept beside it`, {
@@ -46,7 +46,7 @@ export function storeOf(from: string, command: Command): { config: Config; file:
  * Runs what works on the store; what the store or the system says
  * against it ends the command, with exit code 1.
  */
-export function guarded<T>(file: string, command: Command, work: () => T): T {
+export function exitOnStoreError<T>(file: string, command: Command, work: () => T): T {
   try {
     return work()
   } catch (error) {

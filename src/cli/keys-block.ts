@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { isThere } from '../base/file-exists.ts'
-import { visible } from '../ledger/table.ts'
+import { fileExists } from '../base/file-exists.ts'
+import { escapeControlCharacters } from '../ledger/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
 
-const CODES = EXIT_CODES.replace(
+const BLOCK_EXIT_CODES = EXIT_CODES.replace(
   'failed while running', 'there is no such key, or a running gateway did not confirm',
 )
 
@@ -17,12 +17,12 @@ file. A key that was made with 'gateway keys create' is revoked instead.
 
 Examples:
   gateway keys block --name team-a
-${CODES}`
+${BLOCK_EXIT_CODES}`
 
 const UNBLOCK_HELP = `
 Examples:
   gateway keys unblock --name team-a
-${CODES}`
+${BLOCK_EXIT_CODES}`
 
 /** `gateway keys block`: shuts out a key of the configuration without a change of the file. */
 export function keysBlockCommand(): Command {
@@ -44,20 +44,20 @@ function blockCommand(name: string, description: string, help: string, blocks: b
     .description(description)
     .requiredOption('-n, --name <name>', 'what gateway.yaml calls it')
     .addHelpText('after', help)
-    .action((options: Options, command: Command) => change(options, blocks, command))
+    .action((options: Options, command: Command) => changeBlock(options, blocks, command))
 }
 
-function change({ config: from, name }: Options, blocks: boolean, command: Command): void {
-  const { config, file } = storeOf(from, command)
+function changeBlock({ config: from, name }: Options, blocks: boolean, command: Command): void {
+  const { config, file } = keyStoreOf(from, command)
   const key = config.keys.find(key => key.name === name)
-  if (key === undefined) return fail(unknown(name, from, config.keys.map(key => key.name)), command)
+  if (key === undefined) return fail(unknownKeyMessage(name, from, config.keys.map(key => key.name)), command)
   // As where a variable that holds the key is not set for this command.
   if (key.digest.length === 0) {
     const remedy = `set the variable that ${from} reads it from, or use the console`
     return fail(`the value of "${name}" is not known here: ${remedy}`, command)
   }
-  guarded(file, command, () => {
-    if (!blocks && !isThere(file)) return fail(`"${name}" is not blocked`, command)
+  exitOnStoreError(file, command, () => {
+    if (!blocks && !fileExists(file)) return fail(`"${name}" is not blocked`, command)
     using store = new KeyFile(file)
     const isNew = blocks
       ? store.block(key, Date.now(), operator())
@@ -65,13 +65,13 @@ function change({ config: from, name }: Options, blocks: boolean, command: Comma
     if (!isNew && !blocks) return fail(`"${name}" is not blocked`, command)
     const done = `${blocks ? 'Blocked' : 'Unblocked'} the key "${name}".`
     process.stdout.write(`${isNew ? done : `The key "${name}" was blocked already.`}\n`)
-    if (store.published(PUBLISHING)) return
+    if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     fail('a running gateway has not confirmed it; try again, or stop that gateway', command)
   })
 }
 
-function unknown(name: string, from: string, names: readonly string[]): string {
-  return `${from} has no key named "${visible(name)}"${didYouMean(name, names)}`
+function unknownKeyMessage(name: string, from: string, names: readonly string[]): string {
+  return `${from} has no key named "${escapeControlCharacters(name)}"${didYouMean(name, names)}`
 }
 
 function fail(message: string, command: Command): never {

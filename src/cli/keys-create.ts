@@ -3,13 +3,13 @@ import { fstatSync, statSync, writeSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
-import { generate } from '../base/key-format.ts'
+import { generateKey } from '../base/key-format.ts'
 import { compileOverlaps } from '../config/glob.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config, Limits } from '../config/types.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { parseLimit, parseModels, parseName } from './key-options.ts'
-import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
 import { limitsText, modelsText } from '../gateway/key-texts.ts'
 
 const HELP = `
@@ -51,21 +51,21 @@ export function keysCreateCommand(): Command {
 
 function create(options: Options, command: Command): void {
   const { name, models = null, limit: limits = null } = options
-  if (goesNowhere(process.stdout.fd)) {
+  if (isDiscarded(process.stdout.fd)) {
     command.error('error: standard output is closed, or /dev/null: nobody would ever learn the key', {
       exitCode: EXIT.usage,
     })
   }
-  const { config, file } = storeOf(options.config, command)
+  const { config, file } = keyStoreOf(options.config, command)
   if (config.keys.some(key => key.name === name)) {
     command.error(
       `error: ${options.config} has a key named "${name}"; choose another name`, { exitCode: EXIT.failed },
     )
   }
-  for (const warning of unserved(config, models ?? [])) process.stderr.write(`warning: ${warning}\n`)
-  guarded(file, command, () => {
+  for (const warning of unservedModelWarnings(config, models ?? [])) process.stderr.write(`warning: ${warning}\n`)
+  exitOnStoreError(file, command, () => {
     using store = new KeyFile(file)
-    const key = generate(randomBytes)
+    const key = generateKey(randomBytes)
     const digest = hash('sha256', key, 'buffer')
     store.create({ name, digest, models, limits }, Date.now(), operator())
     process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ` +
@@ -82,7 +82,7 @@ function create(options: Options, command: Command): void {
         exitCode: EXIT.failed,
       })
     }
-    if (store.published(PUBLISHING)) return
+    if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     process.stderr.write(
       'warning: a running gateway has not taken it over yet, and may refuse it for a while\n',
     )
@@ -90,12 +90,12 @@ function create(options: Options, command: Command): void {
 }
 
 /** In the place of a closed one, node opens the null device. */
-function goesNowhere(fd: number): boolean {
+function isDiscarded(fd: number): boolean {
   const { rdev } = fstatSync(fd)
   return rdev !== 0 && rdev === statSync(devNull).rdev
 }
 
-function unserved({ routes }: Config, models: readonly string[]): string[] {
+function unservedModelWarnings({ routes }: Config, models: readonly string[]): string[] {
   if (routes.some(route => route.models === null)) return []
   const served = routes.flatMap(route => route.models ?? [])
   const isServed = compileOverlaps(served)

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { readBlocks, readKeys } from '../auth/key-reader.ts'
-import { plainLimits } from '../auth/key-record.ts'
+import { limitsToJson } from '../auth/key-record.ts'
 import type { Key } from '../config/types.ts'
 import { table } from '../ledger/table.ts'
 import { EXIT_CODES } from './exit.ts'
-import { guarded, storeCommand, storeOf } from './key-store.ts'
+import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
 import { limitsText, modelsText } from '../gateway/key-texts.ts'
 
 const HELP = `
@@ -38,8 +38,8 @@ export function keysListCommand(): Command {
 }
 
 function list({ config: from, json }: { config: string; json?: true }, command: Command): void {
-  const { config, file } = storeOf(from, command)
-  const { stored, blocks } = guarded(file, command, () => ({
+  const { config, file } = keyStoreOf(from, command)
+  const { stored, blocks } = exitOnStoreError(file, command, () => ({
     stored: readKeys(file), blocks: readBlocks(file),
   }))
   const blockedAt = ({ digest }: Key) => blocks.find(block => block.digest.equals(digest))?.blockedAt ?? null
@@ -58,7 +58,7 @@ function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt }: ListedKe
     name: key.name,
     source,
     models: key.models,
-    limits: key.limits && plainLimits(key.limits),
+    limits: key.limits && limitsToJson(key.limits),
     created_at: createdAt === null ? null : isoTime(createdAt),
     revoked_at: revokedAt === null ? null : isoTime(revokedAt),
     blocked_at: blockedAt === null ? null : isoTime(blockedAt),
@@ -72,9 +72,9 @@ function keyTable(keys: readonly ListedKey[]): string {
     { title: 'NAME', text: ({ key }) => key.name },
     { title: 'SHA256', text: ({ key }) => prefixOf(key) ?? '-' },
     { title: 'SOURCE', text: ({ source }) => source },
-    { title: 'CREATED', text: ({ createdAt }) => minute(createdAt) },
-    { title: 'REVOKED', text: ({ revokedAt }) => minute(revokedAt) },
-    { title: 'BLOCKED', text: ({ blockedAt }) => minute(blockedAt) },
+    { title: 'CREATED', text: ({ createdAt }) => minuteText(createdAt) },
+    { title: 'REVOKED', text: ({ revokedAt }) => minuteText(revokedAt) },
+    { title: 'BLOCKED', text: ({ blockedAt }) => minuteText(blockedAt) },
     { title: 'MODELS', text: ({ key }) => modelsText(key.models) },
     { title: 'LIMITS', text: ({ key }) => limitsText(key.limits) },
   ], keys)
@@ -90,6 +90,6 @@ function isoTime(ms: number): string {
 }
 
 /** 2026-11-21T09:30Z */
-function minute(ms: number | null): string {
+function minuteText(ms: number | null): string {
   return ms === null ? '-' : `${isoTime(ms).slice(0, 16)}Z`
 }

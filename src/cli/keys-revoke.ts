@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
-import type { FoundKey } from '../auth/key-file.ts'
+import type { KeySummary } from '../auth/key-file.ts'
 import { isWellFormed } from '../base/key-format.ts'
 import { readKeys } from '../auth/key-reader.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config } from '../config/types.ts'
-import { isThere } from '../base/file-exists.ts'
-import { visible } from '../ledger/table.ts'
+import { fileExists } from '../base/file-exists.ts'
+import { escapeControlCharacters } from '../ledger/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { guarded, operator, PUBLISHING, storeCommand, storeOf } from './key-store.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
 
 const HELP = `
 When the command has returned, the key is refused; requests of it that run are cut off. A key that
@@ -31,10 +31,10 @@ export function keysRevokeCommand(): Command {
 }
 
 function revoke(which: string, { config: from }: { config: string }, command: Command): void {
-  const { config, file } = storeOf(from, command)
+  const { config, file } = keyStoreOf(from, command)
   const digest = isWellFormed(which) ? hash('sha256', which, 'buffer') : null
-  guarded(file, command, () => {
-    using store = isThere(file) ? new KeyFile(file) : null
+  exitOnStoreError(file, command, () => {
+    using store = fileExists(file) ? new KeyFile(file) : null
     const found = store === null ? null : find(store, digest, which)
     const configured = config.keys.find(key => (digest ? key.digest.equals(digest) : key.name === which))
     const isLive = found !== null && found.revokedAt === null
@@ -44,11 +44,11 @@ function revoke(which: string, { config: from }: { config: string }, command: Co
         command,
       )
     }
-    if (store === null || found === null) return fail(unknown(which, digest !== null, config, file), command)
+    if (store === null || found === null) return fail(unknownKeyMessage(which, digest !== null, config, file), command)
     store.revoke(found, Date.now(), operator())
-    process.stdout.write(`${told(found)}\n`)
-    warnOfTwin(found, config, from)
-    if (store.published(PUBLISHING)) return
+    process.stdout.write(`${revocationText(found)}\n`)
+    warnOfConfiguredDuplicate(found, config, from)
+    if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     fail(
       'a running gateway has not confirmed it, and may still let the key in; try again, or stop that gateway',
       command,
@@ -56,30 +56,30 @@ function revoke(which: string, { config: from }: { config: string }, command: Co
   })
 }
 
-function find(store: KeyFile, digest: Buffer | null, which: string): FoundKey | null {
+function find(store: KeyFile, digest: Buffer | null, which: string): KeySummary | null {
   if (digest !== null) return store.find('digest', digest)
   const found = store.find('name', which)
   return found === null && /^[1-9]\d{0,14}$/.test(which) ? store.find('id', Number(which)) : found
 }
 
-function told({ name, revokedAt }: FoundKey): string {
+function revocationText({ name, revokedAt }: KeySummary): string {
   return revokedAt === null
     ? `Revoked the key "${name}".`
     : `The key "${name}" was revoked already, on ${new Date(revokedAt).toISOString()}.`
 }
 
-function warnOfTwin({ name, digest }: FoundKey, config: Config, from: string): void {
+function warnOfConfiguredDuplicate({ name, digest }: KeySummary, config: Config, from: string): void {
   const twin = config.keys.find(key => key.name === name || key.digest.equals(digest))
   if (twin === undefined) return
   const what = twin.digest.equals(digest) ? `the same key, as "${twin.name}"` : 'a key of this name'
   process.stderr.write(`warning: ${from} has ${what}, and that is let in as before\n`)
 }
 
-function unknown(which: string, isKey: boolean, config: Config, file: string): string {
+function unknownKeyMessage(which: string, isKey: boolean, config: Config, file: string): string {
   // What may be a key must not be shown again.
   if (isKey) return 'no key has this value'
   const names = [...config.keys, ...readKeys(file).map(({ key }) => key)].map(({ name }) => name)
-  return `no key is named "${visible(which)}"${didYouMean(which, names)}`
+  return `no key is named "${escapeControlCharacters(which)}"${didYouMean(which, names)}`
 }
 
 function fail(message: string, command: Command): never {

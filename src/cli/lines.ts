@@ -2,15 +2,15 @@ import { EventEmitter } from 'node:events'
 import { write, writeSync } from 'node:fs'
 
 /** Characters that are handed to the system together, or what there is after so many milliseconds. */
-const AT_ONCE = 16_384
-const AT_LATEST = 100
+const BATCH_LENGTH = 16_384
+const BATCH_DELAY = 100
 /** Bytes that wait for a reader who does not read; more is dropped, and told of when he reads again. */
-const MOST = 16 * 1024 * 1024
+const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 /** Milliseconds until a reader who was not ready is tried again. */
-const AGAIN = 50
+const RETRY_DELAY = 50
 /** Milliseconds that whoever flushes waits for a reader, and that last words keep the process waiting. */
-const PATIENCE = 5_000
-const LAST_PATIENCE = 1_000
+const FLUSH_TIMEOUT = 5_000
+const SYNC_FLUSH_TIMEOUT = 1_000
 const LF = 0x0a
 
 /**
@@ -23,51 +23,51 @@ const LF = 0x0a
  */
 export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
   readonly #fd: number
-  readonly #most: number
+  readonly #maxBuffered: number
   /** Lines that are gathered. */
-  #text = ''
-  #due = false
+  #batch = ''
+  #isBatchScheduled = false
   /** What is to be written, the first of it at this moment if `#writing`. */
-  readonly #waiting: Buffer[] = []
+  readonly #queue: Buffer[] = []
   #writing = false
   /** The reader was not ready. */
-  #pausing = false
+  #isPaused = false
   #dropped = 0
   /** The reader has left. */
-  #over = false
+  #isReaderClosed = false
   #flushed: PromiseWithResolvers<void> | null = null
 
-  constructor(fd: number, most = MOST) {
+  constructor(fd: number, most = MAX_BUFFERED_BYTES) {
     super()
     this.#fd = fd
-    this.#most = most
+    this.#maxBuffered = most
   }
 
   /** @param line with its line feed */
   write(line: string): void {
-    if (this.#over) return
-    this.#text += line
-    if (this.#text.length >= AT_ONCE) {
-      this.#handOver()
-    } else if (!this.#due) {
-      this.#due = true
+    if (this.#isReaderClosed) return
+    this.#batch += line
+    if (this.#batch.length >= BATCH_LENGTH) {
+      this.#enqueueBatch()
+    } else if (!this.#isBatchScheduled) {
+      this.#isBatchScheduled = true
       setTimeout(() => {
-        this.#due = false
-        this.#handOver()
-      }, AT_LATEST)
+        this.#isBatchScheduled = false
+        this.#enqueueBatch()
+      }, BATCH_DELAY)
     }
   }
 
   /** Resolves when all that was written has been handed to the system, cannot be, or is not taken in time. */
   async flush(): Promise<void> {
-    this.#handOver()
-    if (this.#waiting.length === 0) return
+    this.#enqueueBatch()
+    if (this.#queue.length === 0) return
     this.#flushed ??= Promise.withResolvers()
     const { promise, resolve } = this.#flushed
     const late = setTimeout(() => {
       this.#flushed = null
       resolve()
-    }, PATIENCE)
+    }, FLUSH_TIMEOUT)
     await promise
     clearTimeout(late)
   }
@@ -75,10 +75,10 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
   /** The same at once, for the last words of a process that fails; what is being written may come later. */
   flushSync(): void {
     const first = this.#writing ? 1 : 0
-    const rest = Buffer.concat([...this.#waiting.slice(first), Buffer.from(this.#text)])
-    this.#text = ''
-    this.#waiting.length = first
-    const until = performance.now() + LAST_PATIENCE
+    const rest = Buffer.concat([...this.#queue.slice(first), Buffer.from(this.#batch)])
+    this.#batch = ''
+    this.#queue.length = first
+    const until = performance.now() + SYNC_FLUSH_TIMEOUT
     for (let at = 0; at < rest.length;) {
       try {
         at += writeSync(this.#fd, rest, at)
@@ -89,22 +89,22 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
     }
   }
 
-  #handOver(): void {
-    if (this.#text === '') return
-    const bytes = Buffer.from(this.#text)
-    this.#text = ''
-    const waiting = this.#waiting.reduce((sum, { length }) => sum + length, 0)
-    if (waiting + bytes.length > this.#most) {
-      this.#lose(bytes)
+  #enqueueBatch(): void {
+    if (this.#batch === '') return
+    const bytes = Buffer.from(this.#batch)
+    this.#batch = ''
+    const waiting = this.#queue.reduce((sum, { length }) => sum + length, 0)
+    if (waiting + bytes.length > this.#maxBuffered) {
+      this.#countDropped(bytes)
       return
     }
-    this.#waiting.push(bytes)
-    this.#next()
+    this.#queue.push(bytes)
+    this.#writeNext()
   }
 
-  #next(): void {
-    if (this.#writing || this.#pausing) return
-    const [first] = this.#waiting
+  #writeNext(): void {
+    if (this.#writing || this.#isPaused) return
+    const [first] = this.#queue
     if (first === undefined) {
       this.#flushed?.resolve()
       this.#flushed = null
@@ -117,24 +117,24 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
         this.#pause()
         return
       }
-      this.#waiting.shift()
-      if (error) this.#fail(error, first)
-      else this.#took(first, written)
-      this.#next()
+      this.#queue.shift()
+      if (error) this.#onWriteError(error, first)
+      else this.#onWritten(first, written)
+      this.#writeNext()
     })
   }
 
   #pause(): void {
-    this.#pausing = true
+    this.#isPaused = true
     setTimeout(() => {
-      this.#pausing = false
-      this.#next()
-    }, AGAIN)
+      this.#isPaused = false
+      this.#writeNext()
+    }, RETRY_DELAY)
   }
 
-  #took(bytes: Buffer, written: number): void {
+  #onWritten(bytes: Buffer, written: number): void {
     if (written < bytes.length) {
-      this.#waiting.unshift(bytes.subarray(written))
+      this.#queue.unshift(bytes.subarray(written))
     } else if (this.#dropped > 0) {
       const lines = this.#dropped
       this.#dropped = 0
@@ -142,16 +142,16 @@ export class Lines extends EventEmitter<{ dropped: [lines: number] }> {
     }
   }
 
-  #fail(error: NodeJS.ErrnoException, bytes: Buffer): void {
+  #onWriteError(error: NodeJS.ErrnoException, bytes: Buffer): void {
     // A log that cannot be written, as on a full disk, is no reason to serve nobody.
-    this.#lose(bytes)
+    this.#countDropped(bytes)
     if (error.code !== 'EPIPE') return
-    this.#over = true
-    this.#text = ''
-    this.#waiting.length = 0
+    this.#isReaderClosed = true
+    this.#batch = ''
+    this.#queue.length = 0
   }
 
-  #lose(bytes: Buffer): void {
+  #countDropped(bytes: Buffer): void {
     for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) this.#dropped++
   }
 }

@@ -16,7 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
  */
 export function descriptorFailure({ server, console, docs }: Config): string | null {
   const descriptors = [server.listen.fd, console?.listen.fd, docs?.listen.fd]
-  return descriptors.every(fd => fd === undefined || isSocket(fd)) ? null : noSocket('ENOTSOCK')
+  return descriptors.every(fd => fd === undefined || isSocket(fd)) ? null : noSocketMessage('ENOTSOCK')
 }
 
 function isSocket(fd: number): boolean {
@@ -28,7 +28,7 @@ function isSocket(fd: number): boolean {
   }
 }
 
-function noSocket(code: string): string {
+function noSocketMessage(code: string): string {
   return `cannot listen on the descriptor: nobody has handed over an open socket under that number (${code})`
 }
 
@@ -39,7 +39,7 @@ export function listenFailure(error: unknown): string | null {
   if (syscall === 'listen' && address === null) {
     return code === 'EAFNOSUPPORT'
       ? 'cannot listen on the descriptor: it is a Unix socket; hand over one of TCP'
-      : noSocket(code)
+      : noSocketMessage(code)
   }
   const reason = REASONS[code]
   const host = address ?? hostname

@@ -24,32 +24,32 @@ interface LineParts {
  * with one `JSON.stringify`. pino's own way is one for each name and each value,
  * 12 kB of garbage for a line; it stays in use for all other lines.
  */
-export function writeLinesWhole(log: Logger): void {
+export function useFastLineWriter(log: Logger): void {
   const parts = log as unknown as LineParts
   const asJson = parts[asJsonSym]
   parts[asJsonSym] = function (this: Logger, fields, message, level, time) {
-    if (!isPlain(fields)) return quiet(asJson.call(this, fields, message, level, time))
+    if (!isPlain(fields)) return escapeTerminalControl(asJson.call(this, fields, message, level, time))
     const { [lsCacheSym]: beginnings, [chindingsSym]: own } = this as unknown as LineParts
     const text = JSON.stringify(fields)
     const rest = text === '{}' ? '' : `,${text.slice(1, -1)}`
     const said = message === undefined ? '' : `,"msg":${JSON.stringify(message)}`
-    return quiet(`${beginnings[level]}${time}${own}${rest}${said}}\n`)
+    return escapeTerminalControl(`${beginnings[level]}${time}${own}${rest}${said}}\n`)
   }
 }
 
 /** All that the usual line is made of. */
-const USUAL = /^[\x20-\x7e]*\n$/
+const PRINTABLE_LINE = /^[\x20-\x7e]*\n$/
 /** What steers terminals, or turns a text round in them; JSON escapes only what is below the space. */
-const STEERS = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
+const TERMINAL_CONTROL = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
  * A line of JSON in which nothing steers the terminal that it may be looked at in: names come from clients.
  *
  * @param escape what stands before the four digits of each; the text is the same to who reads the JSON
  */
-export function quiet(line: string, escape = '\\u'): string {
-  if (USUAL.test(line)) return line
-  return line.replace(STEERS, character => character.split('').map(unit =>
+export function escapeTerminalControl(line: string, escape = '\\u'): string {
+  if (PRINTABLE_LINE.test(line)) return line
+  return line.replace(TERMINAL_CONTROL, character => character.split('').map(unit =>
     escape + unit.charCodeAt(0).toString(16).padStart(4, '0')).join(''))
 }
 

@@ -3,7 +3,7 @@ import pino from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from '../config/types.ts'
 import { Lines } from './lines.ts'
-import { quiet, writeLinesWhole } from './log-line.ts'
+import { escapeTerminalControl, useFastLineWriter } from './log-line.ts'
 
 export interface OpenLog {
   readonly log: Logger
@@ -29,13 +29,13 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
     const { default: pretty } = await import('pino-pretty')
     const shown = pretty({ ...shape, sync: true })
     // It would write anew what is escaped: so the escapes themselves are what is to be shown.
-    const log = pino(options, { write: line => shown.write(quiet(line, '\\\\u')) })
+    const log = pino(options, { write: line => shown.write(escapeTerminalControl(line, '\\\\u')) })
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
-  const lines = new Lines(openedAnew(process.stdout.fd))
+  const lines = new Lines(reopenPipe(process.stdout.fd))
   process.once('exit', () => lines.flushSync())
   const log = pino(options, lines)
-  writeLinesWhole(log)
+  useFastLineWriter(log)
   lines.on('dropped', lost => {
     log.warn({ lines: lost }, 'lines of this log were dropped: nobody took them in time')
   })
@@ -47,7 +47,7 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
  * belongs to an opening, and node changes that for all processes that share it whenever it starts
  * one of them and when one ends: the others, workers say, would then wait for ever.
  */
-function openedAnew(fd: number): number {
+function reopenPipe(fd: number): number {
   try {
     if (!fstatSync(fd).isFIFO()) return fd
     return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)

@@ -19,9 +19,9 @@ Examples:
 ${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or a password that cannot be one')}`
 
 /** Characters; fewer are warned of. */
-const SHORT = 12
+const RECOMMENDED_LENGTH = 12
 /** Bytes; as the console's login takes. */
-const LONGEST = 1024
+const MAX_PASSWORD_BYTES = 1024
 
 /** `gateway password`: makes the hash under which the configuration keeps a password. */
 export function passwordCommand(): Command {
@@ -32,27 +32,27 @@ export function passwordCommand(): Command {
       const password = await (
         process.stdin.isTTY ? askTwice(process.stdin, command) : firstLine(process.stdin)
       )
-      const fault = faultOf(password)
+      const fault = passwordError(password)
       if (fault !== null) command.error(`error: ${fault}`, { exitCode: EXIT.usage })
-      if ([...password].length < SHORT) {
+      if ([...password].length < RECOMMENDED_LENGTH) {
         process.stderr.write(
-          `warning: fewer than ${SHORT} characters can be guessed; a sentence is a good password\n`,
+          `warning: fewer than ${RECOMMENDED_LENGTH} characters can be guessed; a sentence is a good password\n`,
         )
       }
       process.stdout.write(`${formatPasswordHash(await hashPassword(password, randomBytes))}\n`)
     })
 }
 
-function faultOf(password: string): string | null {
+function passwordError(password: string): string | null {
   if (password === '') return 'there is no password'
-  return Buffer.byteLength(password) > LONGEST ? `a password has at most ${LONGEST} bytes` : null
+  return Buffer.byteLength(password) > MAX_PASSWORD_BYTES ? `a password has at most ${MAX_PASSWORD_BYTES} bytes` : null
 }
 
 async function askTwice(terminal: ReadStream, command: Command): Promise<string> {
-  const password = await ask(terminal, 'Password: ', command)
+  const password = await readHiddenLine(terminal, 'Password: ', command)
   // What cannot be one need not be typed again.
-  if (faultOf(password) !== null) return password
-  if (await ask(terminal, 'Again: ', command) === password) return password
+  if (passwordError(password) !== null) return password
+  if (await readHiddenLine(terminal, 'Again: ', command) === password) return password
   return command.error('error: the two are not the same', { exitCode: EXIT.usage })
 }
 
@@ -62,7 +62,7 @@ const INTERRUPT = '\x03'
 const KILL_LINE = '\x15'
 
 /** Reads a line without showing it. */
-function ask(terminal: ReadStream, prompt: string, command: Command): Promise<string> {
+function readHiddenLine(terminal: ReadStream, prompt: string, command: Command): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   let typed: string[] = []
   const leave = (): void => {
@@ -105,7 +105,7 @@ async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
   let read = Buffer.alloc(0)
   for await (const chunk of input) {
     read = Buffer.concat([read, chunk])
-    if (read.includes('\n') || read.length > LONGEST + 2) break
+    if (read.includes('\n') || read.length > MAX_PASSWORD_BYTES + 2) break
   }
   return /^[^\r\n]*/.exec(read.toString())![0]
 }

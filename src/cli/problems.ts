@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
-import { loadConfig, loadText } from '../config/load.ts'
-import type { Loaded } from '../config/load.ts'
+import { loadConfig, loadConfigText } from '../config/load.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError, formatProblem } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
 import { EXIT } from './exit.ts'
@@ -28,24 +28,24 @@ export function plural(count: number, noun: string): string {
 }
 
 /** The configuration, or the end of the command: every problem on stderr, and exit code 2. */
-export function loadOrFail(file: string, command: Command): Loaded {
-  return orFail(() => loadConfig(file, process.env), file, command)
+export function loadOrFail(file: string, command: Command): LoadedConfig {
+  return exitOnConfigError(() => loadConfig(file, process.env), file, command)
 }
 
 /** The same of a text that the file had when it was read. */
-export function loadTextOrFail(file: string, text: string, command: Command): Loaded {
-  return orFail(() => loadText(file, text, process.env), file, command)
+export function loadTextOrFail(file: string, text: string, command: Command): LoadedConfig {
+  return exitOnConfigError(() => loadConfigText(file, text, process.env), file, command)
 }
 
 /**
  * The same for commands that only want to know where the ledger is and what the keys are called: the secrets
  * of the file, which belong to the gateway, need not be in the operator's environment.
  */
-export function loadForLedger(file: string, command: Command): Loaded {
-  return orFail(() => loadConfig(file, process.env, 'ledger'), file, command)
+export function loadForLedger(file: string, command: Command): LoadedConfig {
+  return exitOnConfigError(() => loadConfig(file, process.env, 'ledger'), file, command)
 }
 
-function orFail(load: () => Loaded, file: string, command: Command): Loaded {
+function exitOnConfigError(load: () => LoadedConfig, file: string, command: Command): LoadedConfig {
   try {
     return load()
   } catch (error) {

@@ -36,12 +36,12 @@ export function program(): Command {
     initCommand, importCommand,
   ]
   for (const command of commands) gateway.addCommand(command())
-  return helpful(gateway)
+  return addHelpCommands(gateway)
 }
 
 /** The same settings, and a `help`, wherever there are commands within. */
-function helpful(command: Command): Command {
+function addHelpCommands(command: Command): Command {
   if (command.commands.length > 0) command.addCommand(helpCommand(command))
-  for (const inner of command.commands) helpful(inner.copyInheritedSettings(command))
+  for (const inner of command.commands) addHelpCommands(inner.copyInheritedSettings(command))
   return command
 }

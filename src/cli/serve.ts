@@ -2,30 +2,30 @@ import { flushCompileCache } from 'node:module'
 import { Command } from 'commander'
 import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
-import { loadApart } from '../config/load-in-thread.ts'
-import { atStart, startedWith } from '../config/startup-settings.ts'
-import { namedFiles } from '../config/load.ts'
-import type { Loaded } from '../config/load.ts'
+import { loadConfigInThread } from '../config/load-in-thread.ts'
+import { startupSettingsOf, withStartupSettings } from '../config/startup-settings.ts'
+import { referencedFiles } from '../config/load.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
-import { UnreadableError, readAgain } from '../config/read.ts'
+import { UnreadableError, rereadText } from '../config/read.ts'
 import { FileWatch } from '../config/watch.ts'
 import { pendingKeys } from '../gateway/pending-keys.ts'
 import type { RunningGateway } from '../gateway/server.ts'
 import type { Site } from '../gateway/site.ts'
 import type { Listening } from '../gateway/worker-messages.ts'
-import { lineToSupervisor } from '../gateway/worker.ts'
-import type { Line } from '../gateway/worker.ts'
+import { connectToSupervisor } from '../gateway/worker.ts'
+import type { SupervisorChannel } from '../gateway/worker.ts'
 import { configOption } from './config-option.ts'
 import { exampleRequest } from './example-request.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { watchFaults } from './uncaught-errors.ts'
-import type { Faults } from './uncaught-errors.ts'
+import { watchUncaughtErrors } from './uncaught-errors.ts'
+import type { UncaughtErrors } from './uncaught-errors.ts'
 import { keepShapeOfTicks } from './kept-shapes.ts'
 import { descriptorFailure, listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail, loadTextOrFail } from './problems.ts'
-import { keepHangups, onStopSignals } from './signals.ts'
-import { giveBackMemory } from './spare-memory.ts'
+import { deferHangups, onStopSignals } from './signals.ts'
+import { collectGarbageWhenIdle } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
 import { openSite } from './site.ts'
 import { packageVersion } from './version.ts'
@@ -59,16 +59,16 @@ export function serveCommand(): Command {
 
 async function serve(options: Options, command: Command): Promise<void> {
   void keepShapeOfTicks()
-  const line = lineToSupervisor()
-  const passHangups = line === null ? keepHangups() : null
+  const line = connectToSupervisor()
+  const passHangups = line === null ? deferHangups() : null
   const { config: file, watch } = options
   const reload = Promise.withResolvers<() => void>()
   // Begun before the file is read: a change from then on is one.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = line === null
     ? { ...loadOrFail(file, command), pending: [] }
-    : await beginningOf(line, file, command)
-  watched?.watch([file, ...namedFiles(loaded.config)])
+    : await workerInitialConfig(line, file, command)
+  watched?.watch([file, ...referencedFiles(loaded.config)])
   const opened = await openLog(loaded.config.log.level)
   const log = line === null ? opened.log : opened.log.child({ worker: line.worker })
   if (line === null) {
@@ -79,20 +79,20 @@ async function serve(options: Options, command: Command): Promise<void> {
   const { workers, drain } = loaded.config.server
   if (line === null && workers > 1) {
     watched?.close()
-    const beginning = { text: loaded.config.text, start: atStart(loaded.config) }
+    const beginning = { text: loaded.config.text, start: startupSettingsOf(loaded.config) }
     const supervised = superviseWorkers({
-      workers, drain, beginning, opened, announce: listening => announce(loaded, listening, log),
+      workers, drain, beginning, logOutput: opened, announce: listening => announce(loaded, listening, log),
     })
     passHangups?.()
     return supervised
   }
-  const faults = watchFaults({ ...opened, log })
+  const faults = watchUncaughtErrors({ ...opened, log })
 
   const gateway = await start(loaded, log, line, command)
   let inForce = loaded.config
   const reloadNow = async (): Promise<void> => {
     const { applied } = await gateway.reload(async () => {
-      const again = await loadAgain(file, watched)
+      const again = await reloadAndWatch(file, watched)
       inForce = again.config
       return again
     })
@@ -105,10 +105,10 @@ async function serve(options: Options, command: Command): Promise<void> {
   reload.resolve(() => void reloadNow())
   passHangups?.()
   // What a watched file says by now is a change like any other.
-  if (line !== null && watch && textOf(file) !== inForce.text) void reloadNow()
-  giveBackMemory(systemClock)
+  if (line !== null && watch && readConfigText(file) !== inForce.text) void reloadNow()
+  collectGarbageWhenIdle(systemClock)
   // Left to itself, node keeps what it compiled when it exits, which a kill is not.
-  systemClock.setTimeout(flushCompileCache, STARTED)
+  systemClock.setTimeout(flushCompileCache, STARTUP_DURATION)
   const cut = await stopped
   watched?.close()
   log.info({ cut }, 'ended')
@@ -117,7 +117,7 @@ async function serve(options: Options, command: Command): Promise<void> {
 }
 
 /** Milliseconds after which nothing more is loaded because of the start. */
-const STARTED = 1000
+const STARTUP_DURATION = 1000
 
 interface Options {
   readonly config: string
@@ -125,29 +125,29 @@ interface Options {
 }
 
 /** A configuration to begin with. */
-interface Begun extends Loaded {
+interface InitialConfig extends LoadedConfig {
   /** Its keys that wait for the next start of all. */
   readonly pending: readonly string[]
 }
 
 /** What a worker begins with. */
-async function beginningOf(line: Line, file: string, command: Command): Promise<Begun> {
-  const { text, start } = await line.beginning
+async function workerInitialConfig(line: SupervisorChannel, file: string, command: Command): Promise<InitialConfig> {
+  const { text, start } = await line.workerStart
   try {
     const loaded = loadTextOrFail(file, text, command)
-    const config = startedWith(loaded.config, start)
+    const config = withStartupSettings(loaded.config, start)
     return { ...loaded, config, pending: pendingKeys(config, loaded.config) }
   } catch (error) {
     // A certificate that is just being replaced, say: the next worker may find it whole.
-    line.letGo()
+    line.release()
     throw error
   }
 }
 
 /** null where it cannot be read. */
-function textOf(file: string): string | null {
+function readConfigText(file: string): string | null {
   try {
-    return readAgain(file)
+    return rereadText(file)
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error
     return null
@@ -155,10 +155,10 @@ function textOf(file: string): string | null {
 }
 
 /** What the file says now. What it names is watched too, even where that is missing or wrong as yet. */
-async function loadAgain(file: string, watched: FileWatch | null): Promise<Loaded> {
+async function reloadAndWatch(file: string, watched: FileWatch | null): Promise<LoadedConfig> {
   try {
-    const again = await loadApart(file)
-    watched?.watch([file, ...namedFiles(again.config)])
+    const again = await loadConfigInThread(file)
+    watched?.watch([file, ...referencedFiles(again.config)])
     return again
   } catch (error) {
     if (error instanceof ConfigError) watched?.add(error.files)
@@ -167,13 +167,13 @@ async function loadAgain(file: string, watched: FileWatch | null): Promise<Loade
 }
 
 /** The gateway, and the documentation beside it. */
-interface Served extends RunningGateway {
+interface GatewayWithDocs extends RunningGateway {
   readonly docs: string | null
 }
 
 async function start(
-  { config, pending }: Begun, log: Logger, line: Line | null, command: Command,
-): Promise<Served> {
+  { config, pending }: InitialConfig, log: Logger, line: SupervisorChannel | null, command: Command,
+): Promise<GatewayWithDocs> {
   // Only this command needs the server's modules: the others start faster without.
   const [{ startGateway }, { openConsole }] = await Promise.all([
     import('../gateway/server.ts'), import('../console/mount.ts'),
@@ -181,7 +181,7 @@ async function start(
   let site: Site | null = null
   try {
     site = await openSite(config, log)
-    const parts = { ...partsOf(line), pending, log, version: packageVersion(), mount: openConsole() }
+    const parts = { ...workerParts(line), pending, log, version: packageVersion(), mount: openConsole() }
     const gateway = await startGateway(config, parts)
     const drain = (handsOver?: boolean): Promise<number> => {
       // The next gateway may have its address at once.
@@ -192,18 +192,18 @@ async function start(
   } catch (error) {
     await site?.close()
     const reason = listenFailure(error)
-    line?.letGo()
+    line?.release()
     if (reason === null) throw error
     return command.error(`error: ${reason}`, { exitCode: EXIT.failed })
   }
 }
 
-function partsOf(line: Line | null) {
+function workerParts(line: SupervisorChannel | null) {
   return line === null ? {} : { worker: line.worker, openLimiter: line.openLimiter }
 }
 
 /** The addresses are told whatever the log level is: nobody else knows the port that 0 became. */
-function announce({ config, publicKey }: Loaded, { addresses, docs }: Listening, log: Logger): void {
+function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, docs }: Listening, log: Logger): void {
   const { base, console } = addresses
   const others = { ...console !== null && { console }, ...docs !== null && { docs } }
   log.child({}, { level: 'info' }).info({ base, ...others }, 'listening')
@@ -216,30 +216,30 @@ function announce({ config, publicKey }: Loaded, { addresses, docs }: Listening,
 }
 
 /** Milliseconds: nobody else serves until the process has ended. */
-const FAULT_DRAIN = 30_000
+const UNCAUGHT_ERROR_DRAIN = 30_000
 
-interface Serving {
+interface StopOptions {
   readonly gateway: RunningGateway
   readonly log: Logger
-  readonly faults: Faults
-  readonly line: Line | null
+  readonly faults: UncaughtErrors
+  readonly line: SupervisorChannel | null
   reload(): void
 }
 
 /** @returns how many exchanges the end cut off */
-function untilStopped({ gateway, log, faults, line, reload }: Serving): Promise<number> {
+function untilStopped({ gateway, log, faults, line, reload }: StopOptions): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   const drain = (handsOver?: boolean): void => void gateway.drain(handsOver).then(resolve)
-  faults.serving({
-    blame: error => gateway.blame(error),
+  faults.setGateway({
+    abortExchange: error => gateway.abortExchange(error),
     drain: () => {
       // Other workers serve the same addresses meanwhile.
       drain(line === null ? undefined : true)
-      setTimeout(() => resolve(gateway.close()), FAULT_DRAIN)
+      setTimeout(() => resolve(gateway.close()), UNCAUGHT_ERROR_DRAIN)
     },
   })
   if (line !== null) {
-    line.follow({ drain, close: () => resolve(gateway.close()), reload })
+    line.handleCommands({ drain, close: () => resolve(gateway.close()), reload })
     return promise
   }
   onStopSignals({

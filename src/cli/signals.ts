@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 
-interface Stops {
+interface StopHandlers {
   first(signal: NodeJS.Signals): void
   second(signal: NodeJS.Signals): void
   /** At a SIGHUP; without it that ends the process. */
@@ -8,7 +8,7 @@ interface Stops {
 }
 
 /** Milliseconds within which one key press may arrive a second time. */
-const ECHO = 200
+const REPEAT_WINDOW = 200
 
 /**
  * Keeps SIGHUPs while a process starts, which would end it: whoever has started
@@ -16,7 +16,7 @@ const ECHO = 200
  *
  * @returns sends what came again, when it is listened to
  */
-export function keepHangups(): () => void {
+export function deferHangups(): () => void {
   if (isatty(0)) return () => undefined
   let came = false
   const note = (): void => {
@@ -37,12 +37,12 @@ export function keepHangups(): () => void {
  * SIGHUP calls `reload`, unless it says what it was made for: that the terminal
  * has gone which the process was started on. Then it is one to stop.
  */
-export function onStopSignals({ first, second, reload }: Stops): void {
+export function onStopSignals({ first, second, reload }: StopHandlers): void {
   const onTerminal = isatty(0)
   let count = 0
   let firstAt = 0
   const stop = (signal: NodeJS.Signals): void => {
-    const isEcho = signal === 'SIGINT' && onTerminal && performance.now() - firstAt < ECHO
+    const isEcho = signal === 'SIGINT' && onTerminal && performance.now() - firstAt < REPEAT_WINDOW
     if (count === 1 && isEcho) return
     count++
     if (count === 1) {

@@ -1,22 +1,22 @@
 import { supervise } from '../gateway/supervisor.ts'
-import type { Beginning, Listening } from '../gateway/worker-messages.ts'
+import type { WorkerStart, Listening } from '../gateway/worker-messages.ts'
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 import { onStopSignals } from './signals.ts'
 
-interface Supervision {
+interface SuperviseOptions {
   readonly workers: number
   /** `server.drain`, in milliseconds. */
   readonly drain: number
-  readonly beginning: Beginning
-  readonly opened: OpenLog
+  readonly beginning: WorkerStart
+  readonly logOutput: OpenLog
   /** Called when all workers listen. */
   announce(listening: Listening): void
 }
 
 /** Runs workers instead of serving, until a signal ends them; then the process ends. */
 export async function superviseWorkers(
-  { workers, drain, beginning, opened, announce }: Supervision,
+  { workers, drain, beginning, logOutput: opened, announce }: SuperviseOptions,
 ): Promise<void> {
   const { log } = opened
   const supervisor = supervise(workers, drain, beginning, log)

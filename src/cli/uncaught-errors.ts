@@ -2,18 +2,18 @@ import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 
 /** What can be done about an error that nobody caught, once the gateway serves. */
-interface Serving {
+interface FailingGateway {
   /** Ends the exchange in whose course it was thrown; false when that was none that still runs. */
-  blame(error: unknown): boolean
+  abortExchange(error: unknown): boolean
   /** Begins to end the process in order. */
   drain(): void
 }
 
-export interface Faults {
+export interface UncaughtErrors {
   /** The process ends because of one. */
   readonly fatal: boolean
   /** From now on a fault need not end the process at once. */
-  serving(gateway: Serving): void
+  setGateway(gateway: FailingGateway): void
 }
 
 /**
@@ -23,11 +23,11 @@ export interface Faults {
  * exchanges may finish, no new ones are taken, and the process fails, so that its
  * supervisor starts another. Before the gateway serves, the process ends at once.
  */
-export function watchFaults({ log, flushSync }: OpenLog): Faults {
-  let gateway: Serving | null = null
+export function watchUncaughtErrors({ log, flushSync }: OpenLog): UncaughtErrors {
+  let gateway: FailingGateway | null = null
   let fatal = false
   process.on('uncaughtException', error => {
-    if (gateway?.blame(error)) {
+    if (gateway?.abortExchange(error)) {
       log.error(error, 'a fault of the gateway ended one exchange')
       return
     }
@@ -44,7 +44,7 @@ export function watchFaults({ log, flushSync }: OpenLog): Faults {
     get fatal() {
       return fatal
     },
-    serving: serving => {
+    setGateway: serving => {
       gateway = serving
     },
   }

@@ -6,10 +6,10 @@ import { parseDuration } from '../config/units.ts'
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/fields.ts'
 import type { Field } from '../ledger/fields.ts'
 import { openReader } from '../ledger/query.ts'
-import type { Group, LedgerReader, Sum } from '../ledger/query.ts'
+import type { GroupBy, LedgerReader, UsageSum } from '../ledger/query.ts'
 import type { LedgerRow } from '../ledger/row.ts'
-import { story } from '../ledger/request-report.ts'
-import { figure, table } from '../ledger/table.ts'
+import { requestReport } from '../ledger/request-report.ts'
+import { formatNumber, table } from '../ledger/table.ts'
 import { LedgerError } from '../ledger/failure.ts'
 import { usd } from '../ledger/usd.ts'
 import { explainCost } from '../pricing/cost.ts'
@@ -18,7 +18,7 @@ import { EXIT, EXIT_CODES } from './exit.ts'
 import { loadForLedger } from './problems.ts'
 
 /** Where the command writes, and what time it is. */
-export interface UsageWorld {
+export interface UsageEnvironment {
   readonly stdout: Writable
   /** ms since 1970. */
   readonly now: () => number
@@ -31,7 +31,7 @@ interface Options {
   readonly key?: string
   readonly model?: string
   readonly upstream?: string
-  readonly by?: Group
+  readonly by?: GroupBy
   readonly json?: true
   readonly csv?: true
   readonly limit?: number
@@ -45,8 +45,8 @@ const TABLE_ROWS = 50
  * The gateway may be running. Ends with 2 for a wrong option or configuration, and
  * with 1 when the ledger cannot be read or has no such request.
  */
-export function usageCommand(world: UsageWorld = ours()): Command {
-  const moment = (text: string) => parseMoment(text, world.now())
+export function usageCommand(environment: UsageEnvironment = processEnvironment()): Command {
+  const moment = (text: string) => parseMoment(text, environment.now())
   return new Command('usage')
     .description('Show what was used and what it cost, from the ledger.')
     .addOption(configOption('the configuration, which names the ledger'))
@@ -67,7 +67,7 @@ export function usageCommand(world: UsageWorld = ours()): Command {
       const file = ledgerFile(options.config, command)
       try {
         using reader = openReader(file)
-        await print(answer(reader, options, command), world.stdout)
+        await print(queryOutput(reader, options, command), environment.stdout)
       } catch (error) {
         if (!(error instanceof LedgerError) && !isSqliteError(error)) throw error
         command.error(`error: cannot read the ledger ${file}: ${error.message}`, { exitCode: EXIT.failed })
@@ -91,7 +91,7 @@ Examples:
   gateway usage --request 01980c5e-7a80-7000-8000-000000000000
 ${EXIT_CODES}`
 
-function ours(): UsageWorld {
+function processEnvironment(): UsageEnvironment {
   return { stdout: process.stdout, now: () => Date.now() }
 }
 
@@ -101,9 +101,9 @@ function ledgerFile(config: string, command: Command): string {
   return command.error(`error: ${config} configures no ledger: { file: ... }`, { exitCode: EXIT.usage })
 }
 
-function answer(reader: LedgerReader, options: Options, command: Command): Iterable<string> {
+function queryOutput(reader: LedgerReader, options: Options, command: Command): Iterable<string> {
   const { request, since, until, by, limit } = options
-  if (request !== undefined) return oneRequest(reader, request, options.json === true, command)
+  if (request !== undefined) return requestOutput(reader, request, options.json === true, command)
   if (since !== undefined && until !== undefined && since >= until) {
     command.error('error: --since must be before --until', { exitCode: EXIT.usage })
   }
@@ -121,28 +121,28 @@ function records<T>(
   items: Iterable<T>,
   options: Options,
 ): Iterable<string> | null {
-  if (options.json === true) return map(items, item => jsonLine(fields, item))
+  if (options.json === true) return mapTexts(items, item => jsonLine(fields, item))
   return options.csv === true ? csv(fields, items) : null
 }
 
 function* csv<T>(fields: readonly Field<T>[], items: Iterable<T>): Generator<string> {
   yield csvHeader(fields)
-  yield* map(items, item => csvLine(fields, item))
+  yield* mapTexts(items, item => csvLine(fields, item))
 }
 
-function* map<T>(items: Iterable<T>, text: (item: T) => string): Generator<string> {
+function* mapTexts<T>(items: Iterable<T>, text: (item: T) => string): Generator<string> {
   for (const item of items) yield text(item)
 }
 
-function oneRequest(reader: LedgerReader, id: string, json: boolean, command: Command): string[] {
+function requestOutput(reader: LedgerReader, id: string, json: boolean, command: Command): string[] {
   const found = reader.find(id)
   if (found.length === 0) command.error(`error: the ledger has no request '${id}'`, { exitCode: EXIT.failed })
   return json
     ? found.filter(({ running }) => !running).map(({ row }) => jsonLine(ROW_FIELDS, row))
-    : [found.map(({ row, running }) => story(row, running, explainCost(row.usage, row.price))).join('\n')]
+    : [found.map(({ row, running }) => requestReport(row, running, explainCost(row.usage, row.price))).join('\n')]
 }
 
-function rowTable(rows: readonly LedgerRow[], total: Sum | undefined): string {
+function rowTable(rows: readonly LedgerRow[], total: UsageSum | undefined): string {
   const lines = table<LedgerRow>([
     { title: 'STARTED', text: row => new Date(row.startedAt).toISOString() },
     { title: 'REQUEST', text: row => row.requestId },
@@ -151,46 +151,46 @@ function rowTable(rows: readonly LedgerRow[], total: Sum | undefined): string {
     { title: 'UPSTREAM', text: row => row.upstream ?? '-' },
     { title: 'STATUS', text: row => String(row.status ?? '-'), right: true },
     { title: 'END', text: row => row.end },
-    { title: 'MS', text: row => figure(whole(row.durationMs)), right: true },
-    { title: 'INPUT', text: row => figure(row.usage.inputTokens), right: true },
-    { title: 'CACHED', text: row => figure(row.usage.cachedInputTokens), right: true },
-    { title: 'OUTPUT', text: row => figure(row.usage.outputTokens), right: true },
-    { title: 'USD', text: row => cost(row.costPico), right: true },
+    { title: 'MS', text: row => formatNumber(roundedMs(row.durationMs)), right: true },
+    { title: 'INPUT', text: row => formatNumber(row.usage.inputTokens), right: true },
+    { title: 'CACHED', text: row => formatNumber(row.usage.cachedInputTokens), right: true },
+    { title: 'OUTPUT', text: row => formatNumber(row.usage.outputTokens), right: true },
+    { title: 'USD', text: row => costText(row.costPico), right: true },
   ], rows)
   return lines + summary(total, rows.length)
 }
 
-function sumTable(by: Group, sums: readonly Sum[], total: Sum | undefined): string {
-  const lines = table<Sum>([
+function sumTable(by: GroupBy, sums: readonly UsageSum[], total: UsageSum | undefined): string {
+  const lines = table<UsageSum>([
     { title: by.toUpperCase(), text: sum => sum.group ?? '-' },
-    { title: 'REQUESTS', text: sum => figure(sum.requests), right: true },
-    { title: 'INPUT', text: sum => figure(sum.inputTokens), right: true },
-    { title: 'CACHED', text: sum => figure(sum.cachedInputTokens), right: true },
-    { title: 'CACHE WRITES', text: sum => figure(sum.cacheWriteTokens), right: true },
-    { title: 'OUTPUT', text: sum => figure(sum.outputTokens), right: true },
-    { title: 'REASONING', text: sum => figure(sum.reasoningTokens), right: true },
-    { title: 'USD', text: sum => cost(sum.costPico), right: true },
-    { title: 'UNPRICED', text: sum => figure(sum.unpriced), right: true },
+    { title: 'REQUESTS', text: sum => formatNumber(sum.requests), right: true },
+    { title: 'INPUT', text: sum => formatNumber(sum.inputTokens), right: true },
+    { title: 'CACHED', text: sum => formatNumber(sum.cachedInputTokens), right: true },
+    { title: 'CACHE WRITES', text: sum => formatNumber(sum.cacheWriteTokens), right: true },
+    { title: 'OUTPUT', text: sum => formatNumber(sum.outputTokens), right: true },
+    { title: 'REASONING', text: sum => formatNumber(sum.reasoningTokens), right: true },
+    { title: 'USD', text: sum => costText(sum.costPico), right: true },
+    { title: 'UNPRICED', text: sum => formatNumber(sum.unpriced), right: true },
   ], sums)
   return lines + summary(total, total?.requests ?? 0)
 }
 
 /** The line below a table: what it adds up to, and whether it shows all of it. */
-function summary(total: Sum | undefined, shown: number): string {
+function summary(total: UsageSum | undefined, shown: number): string {
   if (total === undefined) return '\nNo requests.\n'
-  const requests = total.requests === 1 ? '1 request' : `${figure(total.requests)} requests`
-  const last = shown === 1 ? 'one is' : `${figure(shown)} are`
+  const requests = total.requests === 1 ? '1 request' : `${formatNumber(total.requests)} requests`
+  const last = shown === 1 ? 'one is' : `${formatNumber(shown)} are`
   const only = shown < total.requests ? ` (the last ${last} shown)` : ''
-  const unpriced = total.unpriced === 0 ? '' : `, ${figure(total.unpriced)} of them without a price`
-  return `\n${requests}${only}${unpriced}: ${figure(total.inputTokens)} tokens in, ` +
-    `${figure(total.outputTokens)} out, ${cost(total.costPico)} USD\n`
+  const unpriced = total.unpriced === 0 ? '' : `, ${formatNumber(total.unpriced)} of them without a price`
+  return `\n${requests}${only}${unpriced}: ${formatNumber(total.inputTokens)} tokens in, ` +
+    `${formatNumber(total.outputTokens)} out, ${costText(total.costPico)} USD\n`
 }
 
-function whole(ms: number | null): number | null {
+function roundedMs(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms)
 }
 
-function cost(pico: bigint | null): string {
+function costText(pico: bigint | null): string {
   return pico === null ? '-' : usd(pico)
 }
 

@@ -4,7 +4,7 @@ import type { Address } from './types.ts'
 
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-const FORMS = 'write host:port, [IPv6]:port or :port'
+const ADDRESS_FORMS = 'write host:port, [IPv6]:port or :port'
 
 /**
  * `127.0.0.1:8080`, `localhost:0`, `[::1]:8080`; `:8080` and `8080` mean every
@@ -14,17 +14,17 @@ const FORMS = 'write host:port, [IPv6]:port or :port'
 export function parseAddress(text: string | number): Address {
   const whole = String(text)
   const [, fd] = /^fd:(\d{1,5})$/.exec(whole) ?? []
-  if (fd !== undefined) return inherited(Number(fd))
-  if (whole.includes('://')) throw new RangeError(`an address has no scheme and no path; ${FORMS}`)
-  if (isIPv6(whole)) throw new RangeError(`an IPv6 address needs brackets, and a port behind them; ${FORMS}`)
+  if (fd !== undefined) return inheritedSocket(Number(fd))
+  if (whole.includes('://')) throw new RangeError(`an address has no scheme and no path; ${ADDRESS_FORMS}`)
+  if (isIPv6(whole)) throw new RangeError(`an IPv6 address needs brackets, and a port behind them; ${ADDRESS_FORMS}`)
   const [, host = '', port] = /^(?:(.*):)?(\d{1,5})$/s.exec(whole) ?? []
-  if (port === undefined) throw new RangeError(`the port is missing; ${FORMS}`)
+  if (port === undefined) throw new RangeError(`the port is missing; ${ADDRESS_FORMS}`)
   if (Number(port) > 65535) throw new RangeError('a port is at most 65535')
   return { host: hostOf(host), port: Number(port) }
 }
 
 /** As systemd hands them over: from 3 on (sd_listen_fds(3)). */
-function inherited(fd: number): Address {
+function inheritedSocket(fd: number): Address {
   if (fd < 3) throw new RangeError('the descriptors below 3 are standard input, output and error')
   return { host: '', port: 0, fd }
 }
@@ -35,12 +35,12 @@ function hostOf(host: string): string {
     if (isIPv6(inner)) return inner
     throw new RangeError('the brackets do not hold an IPv6 address')
   }
-  if (host.includes(':')) throw new RangeError(`an IPv6 address needs brackets; ${FORMS}`)
+  if (host.includes(':')) throw new RangeError(`an IPv6 address needs brackets; ${ADDRESS_FORMS}`)
   // Four numbers that are no IPv4 address would be looked up as a name.
   const numeric = /^[\d.]+$/.test(host)
   const named = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}$/.test(host)
   if (host !== '' && (numeric ? !isIPv4(host) : !named)) {
-    throw new RangeError(`the host is neither an IP address nor a name; ${FORMS}`)
+    throw new RangeError(`the host is neither an IP address nor a name; ${ADDRESS_FORMS}`)
   }
   return host
 }
@@ -73,13 +73,13 @@ export function localUrl(listening: AddressInfo | string | null, isSecure: boole
 }
 
 /** Would listening on both fail? Port 0 never clashes: each gets a free one. */
-export function clash(a: Address, b: Address): boolean {
+export function addressesConflict(a: Address, b: Address): boolean {
   if (a.fd !== undefined || b.fd !== undefined) return a.fd === b.fd
   if (a.port !== b.port || a.port === 0) return false
-  return a.host === b.host || isEvery(a.host) || isEvery(b.host)
+  return a.host === b.host || isWildcardHost(a.host) || isWildcardHost(b.host)
 }
 
-function isEvery(host: string): boolean {
+function isWildcardHost(host: string): boolean {
   return host === '' || host === '0.0.0.0' || host === '::'
 }
 

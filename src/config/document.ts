@@ -25,25 +25,25 @@ export interface Located {
   /** By key or by index. */
   readonly children: ReadonlyMap<string, Located>
   /** Entries that came to nothing, such as a key's second value: told of, and else ignored. */
-  readonly strays: readonly Entry[]
+  readonly ignored: readonly Entry[]
   /** Values in it, itself included, aliases counted as often as they are used. */
   readonly size: number
 }
 
 type Entry = readonly [name: string, value: Located]
 
-export interface Parsed {
+export interface ParsedYaml {
   readonly root: Located
   readonly faults: readonly Fault[]
   /** It is not YAML, so that values and places are guesses. */
-  readonly broken: boolean
+  readonly isInvalid: boolean
 }
 
 /** A file of ten thousand keys has a hundred thousand values; only aliases of aliases reach this. */
-const MOST_VALUES = 500_000
-const DEEPEST = 64
+const MAX_VALUES = 500_000
+const MAX_DEPTH = 64
 /** Characters in which a mistake that goes through the whole of a large file can be told. */
-const BEGINNING = 16_384
+const MAX_PREFIX_LENGTH = 16_384
 
 const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
 
@@ -52,14 +52,14 @@ const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
  * fills in the environment. Content that came through an alias or a merge key
  * keeps the place where it was written.
  */
-export function parseYaml(source: SourceText, env: Environment): Parsed {
+export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
   const { document, isWhole } = parse(source.text)
   const faults = isWhole ? syntaxFaults(source, document) : [firstFault(source, document)]
   const reader = new Reader(source, env)
   const root = reader.read(document.contents as YamlNode, null)
   return faults.length > 0
-    ? { root, faults, broken: true }
-    : { root, faults: reader.faults, broken: false }
+    ? { root, faults, isInvalid: true }
+    : { root, faults: reader.faults, isInvalid: false }
 }
 
 /**
@@ -67,7 +67,7 @@ export function parseYaml(source: SourceText, env: Environment): Parsed {
  * deeper level: thousands of them are too many for it, and the beginning of the text has to do.
  */
 function parse(text: string): { document: Document.Parsed, isWhole: boolean } {
-  for (let end = text.length; ; end = Math.min(BEGINNING, Math.floor(end / 2))) {
+  for (let end = text.length; ; end = Math.min(MAX_PREFIX_LENGTH, Math.floor(end / 2))) {
     try {
       const document = parseDocument(text.slice(0, end), {
         prettyErrors: false,
@@ -117,7 +117,7 @@ class Reader {
     this.#size++
     if (isScalar(node)) return this.#scalar(node, key)
     const at = rangeOf(node)
-    if (this.#depth === DEEPEST) return this.#fault('values are nested too deeply', at, key)
+    if (this.#depth === MAX_DEPTH) return this.#fault('values are nested too deeply', at, key)
     this.#depth++
     const strays: Entry[] = []
     const children = isMap(node) ? this.#mapChildren(node, strays) : this.#listChildren(node as YAMLSeq)
@@ -125,7 +125,7 @@ class Reader {
     const items = [...children.values()]
     const value = isMap(node) ? toObject(children) : items.map(item => item.value)
     const size = items.reduce((sum, item) => sum + item.size, 1)
-    return { ...scalarAt(at, key), value, children, strays, size }
+    return { ...scalarAt(at, key), value, children, ignored: strays, size }
   }
 
   #scalar(node: Scalar, key: Range | null): Located {
@@ -219,7 +219,7 @@ class Reader {
       return this.#fault(message, at, key)
     }
     this.#size += target.size
-    if (this.#size <= MOST_VALUES) return { ...target, at, key }
+    if (this.#size <= MAX_VALUES) return { ...target, at, key }
     if (!this.#isTooLarge) this.#report(at.start, 'aliases multiply the values beyond reason')
     this.#isTooLarge = true
     return { ...scalarAt(at, key), faulty: true }
@@ -237,7 +237,7 @@ class Reader {
 
 function scalarAt(at: Range, key: Range | null): Located {
   const plain = { referenced: false, defaulted: false, faulty: false }
-  return { key, at, value: null, text: null, ...plain, children: NO_CHILDREN, strays: [], size: 1 }
+  return { key, at, value: null, text: null, ...plain, children: NO_CHILDREN, ignored: [], size: 1 }
 }
 
 function rangeOf(node: Alias | Scalar | YAMLMap | YAMLSeq): Range {

@@ -1,4 +1,4 @@
-import { label } from './findings.ts'
+import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import type { Path } from './document.ts'
 import type { RawTimeouts } from './raw.ts'
@@ -14,35 +14,35 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 }
 
 /** What a timer of Node holds, in whole days: above 2^31-1 ms it would fire at once. */
-const LONGEST_TIMER = 24 * 86_400_000
+const MAX_TIMER = 24 * 86_400_000
 
 /** Milliseconds of an optional duration that a timer will be set to. */
-export function timerOf(
-  text: string | undefined, path: Path, otherwise: number, findings: Findings, least = 1,
+export function timerDurationOf(
+  text: string | undefined, path: Path, defaultMs: number, findings: Findings, minMs = 1,
 ): number {
-  if (text === undefined) return otherwise
-  const ms = durationOf(text, path, findings, least)
-  if (ms === null) return otherwise
-  if (ms > LONGEST_TIMER) findings.error(path, `${label(path)} must be at most 24d`)
+  if (text === undefined) return defaultMs
+  const ms = durationOf(text, path, findings, minMs)
+  if (ms === null) return defaultMs
+  if (ms > MAX_TIMER) findings.error(path, `${formatPath(path)} must be at most 24d`)
   return ms
 }
 
 /** Milliseconds of a duration in the right form; null for one that is too long to count, which is told. */
-export function durationOf(text: string, path: Path, findings: Findings, least = 1): number | null {
+export function durationOf(text: string, path: Path, findings: Findings, minMs = 1): number | null {
   const ms = findings.parsed(path, () => parseDuration(text))
-  if (ms !== null && ms < least) findings.error(path, `${label(path)} must be longer than nothing`)
+  if (ms !== null && ms < minMs) findings.error(path, `${formatPath(path)} must be longer than nothing`)
   return ms
 }
 
 /** Single timeouts laid over others. */
 export function buildTimeouts(
-  raw: RawTimeouts | undefined, path: Path, otherwise: Timeouts, findings: Findings,
+  raw: RawTimeouts | undefined, path: Path, defaults: Timeouts, findings: Findings,
 ): Timeouts {
-  if (raw === undefined) return otherwise
+  if (raw === undefined) return defaults
   return {
-    connect: timerOf(raw.connect, [...path, 'connect'], otherwise.connect, findings),
-    firstByte: timerOf(raw.first_byte, [...path, 'first_byte'], otherwise.firstByte, findings),
-    idle: timerOf(raw.idle, [...path, 'idle'], otherwise.idle, findings),
-    total: timerOf(raw.total, [...path, 'total'], otherwise.total, findings),
+    connect: timerDurationOf(raw.connect, [...path, 'connect'], defaults.connect, findings),
+    firstByte: timerDurationOf(raw.first_byte, [...path, 'first_byte'], defaults.firstByte, findings),
+    idle: timerDurationOf(raw.idle, [...path, 'idle'], defaults.idle, findings),
+    total: timerDurationOf(raw.total, [...path, 'total'], defaults.total, findings),
   }
 }

@@ -18,9 +18,9 @@ export class Findings {
   readonly #file: string
   readonly #source: SourceText
   readonly #root: Located
-  readonly #found: Finding[] = []
+  readonly #findings: Finding[] = []
   readonly #secrets: () => readonly Range[]
-  readonly #presumed = new Set<string>()
+  readonly #mistyped = new Set<string>()
 
   /**
    * @param file the file's name as the operator gave it
@@ -34,12 +34,12 @@ export class Findings {
   }
 
   get failed(): boolean {
-    return this.#found.some(({ severity }) => severity === 'error')
+    return this.#findings.some(({ severity }) => severity === 'error')
   }
 
   /** At an offset of the text. */
   errorAt(offset: number, message: string): void {
-    this.#found.push({ severity: 'error', offset, message, kind: message })
+    this.#findings.push({ severity: 'error', offset, message, kind: message })
   }
 
   /**
@@ -56,7 +56,7 @@ export class Findings {
       return parse()
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
-      this.error(path, `${label(path)}: ${error.message}`)
+      this.error(path, `${formatPath(path)}: ${error.message}`)
       return null
     }
   }
@@ -67,17 +67,17 @@ export class Findings {
 
   /** About the file as a whole. */
   warnFile(message: string): void {
-    this.#found.push({ severity: 'warning', offset: null, message, kind: message })
+    this.#findings.push({ severity: 'warning', offset: null, message, kind: message })
   }
 
   /** A mistyped key stands for this path: that it is missing need not be told too. */
-  presume(path: Path): void {
-    this.#presumed.add(JSON.stringify(path.map(String)))
+  markMistyped(path: Path): void {
+    this.#mistyped.add(JSON.stringify(path.map(String)))
   }
 
   /** Does the file say anything at this path, even something wrong or mistyped? */
   has(path: Path): boolean {
-    return this.located(path) !== undefined || this.#presumed.has(JSON.stringify(path.map(String)))
+    return this.located(path) !== undefined || this.#mistyped.has(JSON.stringify(path.map(String)))
   }
 
   /** The names that the file gives in the map at this path. */
@@ -96,9 +96,9 @@ export class Findings {
 
   /** What was found, each once, in the file's order. */
   problems(): Problem[] {
-    const secrets = this.#found.length === 0 ? [] : this.#secrets()
+    const secrets = this.#findings.length === 0 ? [] : this.#secrets()
     const once = new Map<string, Finding>()
-    for (const finding of this.#found) {
+    for (const finding of this.#findings) {
       const place = `${finding.offset} ${finding.kind}`
       if (!once.has(place)) once.set(place, finding)
     }
@@ -107,7 +107,7 @@ export class Findings {
       .map(({ severity, offset, message: said }) => {
         // Names of the file are in it.
         const message = printable(said)
-        if (offset === null) return wholeFile(this.#file, severity, message)
+        if (offset === null) return fileProblem(this.#file, severity, message)
         const { line, column } = this.#source.position(offset)
         const excerpt = this.#source.excerpt(offset, secrets)
         return { severity, file: this.#file, line, column, message, excerpt }
@@ -116,7 +116,7 @@ export class Findings {
 
   #add(severity: Problem['severity'], path: Path, message: string, at: 'value' | 'key', kind: string): void {
     if (this.located(path)?.faulty) return
-    this.#found.push({ severity, offset: this.#place(path, at).start, message, kind })
+    this.#findings.push({ severity, offset: this.#place(path, at).start, message, kind })
   }
 
   /** Where the path, or what is there of it, stands. */
@@ -132,12 +132,12 @@ export class Findings {
 }
 
 /** A problem without a place in the file. */
-export function wholeFile(file: string, severity: Problem['severity'], message: string): Problem {
+export function fileProblem(file: string, severity: Problem['severity'], message: string): Problem {
   return { severity, file, line: null, column: null, message, excerpt: null }
 }
 
 /** A path as operators say it: `routes[2].to`. */
-export function label(path: Path): string {
+export function formatPath(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number' || /^\d+$/.test(step)) return `${text}[${step}]`
     if (/\s/.test(step)) return `${text}.<name>` // a name and a value, perhaps, whose colon is missing

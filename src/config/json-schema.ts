@@ -43,7 +43,7 @@ export function alternatives(schema: JsonSchema, top: JsonSchema): JsonSchema[] 
 }
 
 /** The schemas directly inside one, with the steps that lead there. */
-export function inside(schema: JsonSchema): [step: string, schema: JsonSchema][] {
+export function childSchemas(schema: JsonSchema): [step: string, schema: JsonSchema][] {
   const { properties = {}, additionalProperties, items } = schema
   const named = Object.entries(properties).map(([name, child]): [string, JsonSchema] => [`.${name}`, child])
   if (typeof additionalProperties === 'object') named.push(['.<name>', additionalProperties])
@@ -57,7 +57,7 @@ export function schemaWords(top: JsonSchema): Set<string> {
   const collect = (schema: JsonSchema): void => {
     for (const part of alternatives(schema, top)) {
       for (const word of [...Object.keys(part.properties ?? {}), ...part.enum ?? []]) words.add(word)
-      for (const [, child] of inside(part)) collect(child)
+      for (const [, child] of childSchemas(part)) collect(child)
     }
   }
   collect(top)

@@ -1,9 +1,9 @@
 import { isWellFormed } from '../base/key-format.ts'
-import { RESERVED, isReserved } from './keys.ts'
+import { RESERVED_NAME_MESSAGE, isReservedName } from './keys.ts'
 
-const LONGEST = 128
+const MAX_NAME_LENGTH = 128
 /** Some letters and marks have no shape at all (Unicode standard, section 5.21). */
-const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}]/u
+const VISIBLE_CHARACTER = /[^\s\p{Default_Ignorable_Code_Point}]/u
 
 /**
  * What is wrong with the name of a key that is to be made: gateway.yaml would not take it, nobody would see
@@ -11,14 +11,14 @@ const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}]/u
  *
  * @returns the rest of a sentence about it; null = nothing
  */
-export function faultOfKeyName(name: string): string | null {
+export function keyNameError(name: string): string | null {
   if (isWellFormed(name)) return 'is a key; give the key a name, which everybody may see'
-  if (isReserved(name)) return `cannot be: ${RESERVED}`
+  if (isReservedName(name)) return `cannot be: ${RESERVED_NAME_MESSAGE}`
   // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
-  if (name === '' || name.length > LONGEST || /[\x00-\x1f\x7f]/.test(name)) {
-    return `needs 1 to ${LONGEST} characters, and no control characters`
+  if (name === '' || name.length > MAX_NAME_LENGTH || /[\x00-\x1f\x7f]/.test(name)) {
+    return `needs 1 to ${MAX_NAME_LENGTH} characters, and no control characters`
   }
-  if (!VISIBLE.test(name)) return 'needs something that can be seen'
+  if (!VISIBLE_CHARACTER.test(name)) return 'needs something that can be seen'
   // The store would keep another name, and no address of the console can hold this one.
   if (!name.isWellFormed()) return 'holds half a character (a lone surrogate)'
   // In a path they lead elsewhere, however they are escaped (URL standard, "double-dot path segment").

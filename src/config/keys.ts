@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Path } from './document.ts'
-import { label } from './findings.ts'
+import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import { buildLimits } from './limits.ts'
 import { checkQuotes } from './quotes.ts'
@@ -9,40 +9,40 @@ import { modelGlobs } from './routes.ts'
 import type { Key } from './types.ts'
 
 /** Shorter keys can be guessed. */
-const SHORT = 16
+const MIN_SAFE_LENGTH = 16
 /** Of a key whose value cannot be told, which has been reported where it matters. */
-const UNKNOWN = Buffer.alloc(0)
+const UNKNOWN_DIGEST = Buffer.alloc(0)
 
 /** In the ledger, what people try out in the console stands under such names: `console:ops`. */
-const CONSOLE = 'console:'
-export const RESERVED = `names that begin with "${CONSOLE}" are those of the console's users; choose another`
+const CONSOLE_PREFIX = 'console:'
+export const RESERVED_NAME_MESSAGE = `names that begin with "${CONSOLE_PREFIX}" are those of the console's users; choose another`
 
-export function isReserved(name: string): boolean {
-  return name.startsWith(CONSOLE)
+export function isReservedName(name: string): boolean {
+  return name.startsWith(CONSOLE_PREFIX)
 }
 
 /** What the ledger calls a user of the console. */
-export function consoleName(user: string): string {
-  return CONSOLE + user
+export function consoleKeyName(user: string): string {
+  return CONSOLE_PREFIX + user
 }
 
 /**
  * The keys, no two of one name or one value.
- * @param serves whether the environment is the one of the gateway: in another, a default tells nothing
+ * @param isGatewayEnvironment whether the environment is the one of the gateway: in another, a default tells nothing
  */
-export function buildKeys(raw: RawConfig, findings: Findings, serves: boolean): Key[] {
+export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironment: boolean): Key[] {
   const names = new Map<string, number>()
   const digests = new Map<string, number>()
   return (raw.keys ?? []).flatMap((key, index) => {
     if (key === undefined) return []
     const path = ['keys', index]
     const { name } = key
-    if (name !== undefined && isReserved(name)) findings.error([...path, 'name'], RESERVED)
-    if (name !== undefined) unique(names, name, index, [...path, 'name'], 'name', findings)
-    const digest = digestOf(key, path, findings, serves)
-    if (digest !== null && digest !== UNKNOWN) {
+    if (name !== undefined && isReservedName(name)) findings.error([...path, 'name'], RESERVED_NAME_MESSAGE)
+    if (name !== undefined) checkUnique(names, name, index, [...path, 'name'], 'name', findings)
+    const digest = digestOf(key, path, findings, isGatewayEnvironment)
+    if (digest !== null && digest !== UNKNOWN_DIGEST) {
       const at = [...path, key.key === undefined ? 'sha256' : 'key']
-      unique(digests, digest.toString('latin1'), index, at, 'value', findings)
+      checkUnique(digests, digest.toString('latin1'), index, at, 'value', findings)
     }
     const models = modelGlobs(key.models, [...path, 'models'], findings)
     const limits = buildLimits(key.limits, [...path, 'limits'], findings)
@@ -56,22 +56,22 @@ export function buildKeys(raw: RawConfig, findings: Findings, serves: boolean): 
  * The first key whose value is a default that the file itself gives, as in
  * `${DEMO_KEY:-...}`: no secret, so that it may be shown in an example.
  */
-export function publicKey(raw: RawConfig, findings: Findings): string | null {
+export function exampleKeyOf(raw: RawConfig, findings: Findings): string | null {
   const index = (raw.keys ?? []).findIndex((_, at) => findings.located(['keys', at, 'key'])?.defaulted)
   return raw.keys?.[index]?.key ?? null
 }
 
-function digestOf(raw: RawKey, path: Path, findings: Findings, serves: boolean): Buffer | null {
+function digestOf(raw: RawKey, path: Path, findings: Findings, isGatewayEnvironment: boolean): Buffer | null {
   const hasKey = findings.has([...path, 'key'])
   const hasDigest = findings.has([...path, 'sha256'])
   if (hasKey === hasDigest) {
     const trouble = hasKey ? 'has both key and sha256; remove one' : 'needs key or sha256'
-    findings.error(path, `${label(path)} ${trouble}`, 'key')
+    findings.error(path, `${formatPath(path)} ${trouble}`, 'key')
     return null
   }
   if (raw.sha256 !== undefined) return Buffer.from(raw.sha256, 'hex')
   const isDefault = findings.located([...path, 'key'])?.defaulted
-  if (raw.key === undefined || (isDefault && !serves)) return UNKNOWN
+  if (raw.key === undefined || (isDefault && !isGatewayEnvironment)) return UNKNOWN_DIGEST
   checkPlainKey(raw.key, [...path, 'key'], findings)
   return hash('sha256', raw.key, 'buffer')
 }
@@ -79,13 +79,13 @@ function digestOf(raw: RawKey, path: Path, findings: Findings, serves: boolean):
 function checkPlainKey(key: string, path: Path, findings: Findings): void {
   if (!/^[\x21-\x7e]+$/.test(key)) {
     findings.error(path, 'a key takes visible ASCII characters only, without spaces or line breaks')
-  } else if (key.length < SHORT) {
-    findings.warn(path, `keys of fewer than ${SHORT} characters can be guessed; use a long random one`)
+  } else if (key.length < MIN_SAFE_LENGTH) {
+    findings.warn(path, `keys of fewer than ${MIN_SAFE_LENGTH} characters can be guessed; use a long random one`)
   }
   checkQuotes(key, path, findings)
 }
 
-function unique(
+function checkUnique(
   seen: Map<string, number>, value: string, index: number, path: Path, what: string, findings: Findings,
 ): void {
   const before = seen.get(value)

@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { PasswordHashError, parsePasswordHash } from '../base/password.ts'
-import { clash, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
+import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
 import type { Path } from './document.ts'
-import { timerOf } from './durations.ts'
-import { label } from './findings.ts'
+import { timerDurationOf } from './durations.ts'
+import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates, checkKeyPair } from './pem.ts'
 import type { RawConfig } from './raw.ts'
@@ -15,7 +15,7 @@ const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
 const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024
 const DEFAULT_DRAIN = 30 * 60_000
 /** Bodies of the largest size that are held at once, unless told. */
-const BODIES_IN_MEMORY = 8
+const DEFAULT_BODIES_IN_MEMORY = 8
 const DEFAULT_IN_FLIGHT = 10_000
 const DEFAULT_CONNECTIONS = 20_000
 
@@ -45,7 +45,7 @@ type RawServer = NonNullable<RawConfig['server']>
 
 function buildServer(raw: RawServer, directory: string, findings: Findings): ServerConfig {
   const bodyLimit = sizeOf(raw.body_limit, ['server', 'body_limit'], DEFAULT_BODY_LIMIT, findings)
-  const enough = BODIES_IN_MEMORY * bodyLimit
+  const enough = DEFAULT_BODIES_IN_MEMORY * bodyLimit
   const bodyMemory = sizeOf(raw.body_memory, ['server', 'body_memory'], enough, findings)
   if (bodyMemory < bodyLimit) {
     const path = ['server', raw.body_memory === undefined ? 'body_limit' : 'body_memory']
@@ -63,7 +63,7 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
     maxInFlight: raw.max_in_flight ?? DEFAULT_IN_FLIGHT,
     maxConnections: raw.max_connections ?? DEFAULT_CONNECTIONS,
     trustedProxies: proxiesOf(raw.trusted_proxies ?? [], findings),
-    drain: timerOf(raw.drain, ['server', 'drain'], DEFAULT_DRAIN, findings, 0),
+    drain: timerDurationOf(raw.drain, ['server', 'drain'], DEFAULT_DRAIN, findings, 0),
   }
 }
 
@@ -107,9 +107,9 @@ interface Listener {
 function checkDistinct(listeners: readonly Listener[], findings: Findings): void {
   listeners.forEach(({ path, address }, index) => {
     if (address === null) return
-    const other = listeners.slice(0, index).find(before => before.address && clash(before.address, address))
+    const other = listeners.slice(0, index).find(before => before.address && addressesConflict(before.address, address))
     if (!other) return
-    const both = `${label(path)} and ${label(other.path)}`
+    const both = `${formatPath(path)} and ${formatPath(other.path)}`
     const message = `${both} are both on ${formatAddress(address)}; give each a port of its own`
     findings.error(findings.has(path) ? path : other.path, message)
   })
@@ -133,6 +133,6 @@ function checkPassword(hash: string, path: Path, findings: Findings): void {
     parsePasswordHash(hash)
   } catch (error) {
     if (!(error instanceof PasswordHashError)) throw error
-    findings.error(path, `${label(path)}: the hash ${error.message}; make one with: gateway password`)
+    findings.error(path, `${formatPath(path)}: the hash ${error.message}; make one with: gateway password`)
   }
 }

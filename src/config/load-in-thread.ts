@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { threadUrl } from '../base/thread-url.ts'
-import type { Loaded } from './load.ts'
-import { unpack } from './load-message.ts'
-import type { Parcel } from './load-message.ts'
+import type { LoadedConfig } from './load.ts'
+import { deserializeConfig } from './load-message.ts'
+import type { LoadMessage } from './load-message.ts'
 import { ConfigError } from './problem.ts'
 
 /**
@@ -10,13 +10,13 @@ import { ConfigError } from './problem.ts'
  * keys or routes takes more than a second, in which no stream may stand still.
  * @throws ConfigError as loadAgain; another error where the thread did not get that far
  */
-export function loadApart(file: string): Promise<Loaded> {
+export function loadConfigInThread(file: string): Promise<LoadedConfig> {
   return new Promise((resolve, reject) => {
     const thread = new Worker(threadUrl('load-thread', import.meta.url), {
       name: 'configuration', workerData: file, execArgv: [],
     })
-    thread.once('message', (parcel: Parcel) => {
-      if ('loaded' in parcel) resolve(unpack(parcel.loaded, parcel.urls))
+    thread.once('message', (parcel: LoadMessage) => {
+      if ('loaded' in parcel) resolve(deserializeConfig(parcel.loaded, parcel.urls))
       else reject(new ConfigError(parcel.problems, parcel.files))
     })
     thread.once('error', reject)

@@ -1,5 +1,5 @@
 import { deepFreeze } from './freeze.ts'
-import type { Loaded } from './load.ts'
+import type { LoadedConfig } from './load.ts'
 import type { Problem } from './problem.ts'
 import type { Config, Route, Target, Upstream } from './types.ts'
 
@@ -7,22 +7,22 @@ import type { Config, Route, Target, Upstream } from './types.ts'
  * What the loading thread sends. No URL can be sent; a Buffer arrives as plain bytes,
  * and an object without a prototype with one.
  */
-export type Parcel =
-  | { readonly loaded: Loaded; /** By the upstream's name, which lacks its own. */ readonly urls: Urls }
+export type LoadMessage =
+  | { readonly loaded: LoadedConfig; /** By the upstream's name, which lacks its own. */ readonly urls: Urls }
   | { readonly problems: readonly Problem[]; readonly files: readonly string[] }
 
 type Urls = ReadonlyMap<string, string>
 
 /** What was loaded, to be sent to another thread. */
-export function pack(loaded: Loaded): Parcel {
+export function serializeConfig(loaded: LoadedConfig): LoadMessage {
   const upstreams = [...loaded.config.upstreams.values()]
   const urls = new Map(upstreams.flatMap(({ name, url }) => (url ? [[name, url.href]] : [])))
-  return { loaded: { ...loaded, config: changed(loaded.config, () => null) }, urls }
+  return { loaded: { ...loaded, config: withUrls(loaded.config, () => null) }, urls }
 }
 
 /** What was packed, frozen as it was. */
-export function unpack(loaded: Loaded, urls: Urls): Loaded {
-  const config = changed(loaded.config, ({ name }) => {
+export function deserializeConfig(loaded: LoadedConfig, urls: Urls): LoadedConfig {
+  const config = withUrls(loaded.config, ({ name }) => {
     const url = urls.get(name)
     return url === undefined ? null : new URL(url)
   })
@@ -31,7 +31,7 @@ export function unpack(loaded: Loaded, urls: Urls): Loaded {
 }
 
 /** The same with other URLs; the routes have the very upstreams that the table has. */
-function changed(config: Config, urlOf: (upstream: Upstream) => URL | null): Config {
+function withUrls(config: Config, urlOf: (upstream: Upstream) => URL | null): Config {
   const upstreams = new Map(Array.from(config.upstreams, ([name, upstream]) => {
     const headers = Object.assign(Object.create(null), upstream.headers)
     return [name, { ...upstream, url: urlOf(upstream), headers }]

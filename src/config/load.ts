@@ -1,39 +1,39 @@
 import { basename, dirname, join, resolve } from 'node:path'
-import { inPlaceOfDirectory, standsForFile } from '../base/file-exists.ts'
+import { nonDirectoryAncestor, nonFileKind } from '../base/file-exists.ts'
 import { locate, parseYaml } from './document.ts'
-import type { Parsed } from './document.ts'
+import type { ParsedYaml } from './document.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from './durations.ts'
-import { Findings, wholeFile } from './findings.ts'
+import { Findings, fileProblem } from './findings.ts'
 import { deepFreeze } from './freeze.ts'
 import { readSchema } from './json-schema.ts'
-import { buildKeys, publicKey } from './keys.ts'
+import { buildKeys, exampleKeyOf } from './keys.ts'
 import { buildLimits } from './limits.ts'
 import { buildListeners } from './listeners.ts'
 import { buildLog } from './log.ts'
-import { tellOddCharacters } from './misleading-characters.ts'
-import { warnOfOddities } from './warnings.ts'
+import { reportMisleadingCharacters } from './misleading-characters.ts'
+import { addConfigWarnings } from './warnings.ts'
 import { buildModels } from './prices.ts'
 import { ConfigError } from './problem.ts'
 import type { Problem } from './problem.ts'
 import type { RawConfig } from './raw.ts'
-import { UnreadableError, readAgain, readText } from './read.ts'
+import { UnreadableError, rereadText, readText } from './read.ts'
 import type { Environment } from './references.ts'
 import { buildRoutes } from './routes.ts'
 import { applySchema } from './schema.ts'
-import { foreignWords, secretRanges } from './secrets.ts'
+import { unknownWords, secretRanges } from './secrets.ts'
 import { SourceText } from './source-text.ts'
 import type { Range } from './source-text.ts'
 import type { Config, LedgerConfig } from './types.ts'
 import { buildUpstreams } from './upstreams.ts'
 
 /** Warns of what stands in the file at a path. */
-export type Look = (config: Omit<Config, 'text'>, findings: Findings) => void
+export type ConfigCheck = (config: Omit<Config, 'text'>, findings: Findings) => void
 
-export interface Loaded {
+export interface LoadedConfig {
   readonly config: Config
   readonly warnings: readonly Problem[]
   /** A key that the file shows to everybody as a default, for examples; null where there is none. */
-  readonly publicKey: string | null
+  readonly exampleKey: string | null
 }
 
 /**
@@ -41,82 +41,82 @@ export interface Loaded {
  * (certificates) are read too, and what stands where the ledger is to be is
  * looked at; nothing else of the world is.
  * @param file as the operator named it; problems show it so
- * @param needs the top-level key that all is wanted of, for who reads a
+ * @param neededKey the top-level key that all is wanted of, for who reads a
  *   configuration without serving by it: a variable that is not set elsewhere
  *   leaves its value out, and a key whose value is not known has an empty digest,
  *   as has one that took a default: the gateway may have the variable
- * @param look finds what is odd about a configuration without errors, beside what is looked for anyway
+ * @param extraCheck finds what is odd about a configuration without errors, beside what is looked for anyway
  * @throws ConfigError with every problem at once
  */
 export function loadConfig(
-  file: string, env: Environment, needs: keyof RawConfig | null = null, look: Look = () => {},
-): Loaded {
-  return loadSource(file, read(file), env, needs, look)
+  file: string, env: Environment, neededKey: keyof RawConfig | null = null, extraCheck: ConfigCheck = () => {},
+): LoadedConfig {
+  return loadSource(file, read(file), env, neededKey, extraCheck)
 }
 
 /**
  * The same of a file that was loaded before.
  * @throws ConfigError as loadConfig, and where the file is a pipe or a device
  */
-export function loadAgain(file: string, env: Environment): Loaded {
-  return loadSource(file, read(file, readAgain), env)
+export function reloadConfig(file: string, env: Environment): LoadedConfig {
+  return loadSource(file, read(file, rereadText), env)
 }
 
 /**
  * The same of a text that the file had when it was read.
  * @throws ConfigError as loadConfig
  */
-export function loadText(file: string, text: string, env: Environment): Loaded {
+export function loadConfigText(file: string, text: string, env: Environment): LoadedConfig {
   return loadSource(file, new SourceText(text), env)
 }
 
 function loadSource(
-  file: string, source: SourceText, env: Environment, needs: keyof RawConfig | null = null,
-  look: Look = () => {},
-): Loaded {
+  file: string, source: SourceText, env: Environment, neededKey: keyof RawConfig | null = null,
+  extraCheck: ConfigCheck = () => {},
+): LoadedConfig {
   const parsed = parseYaml(source, env)
   const schema = readSchema()
-  const loneReturn = source.text.search(LONE_RETURN)
-  const isGuessed = parsed.broken || loneReturn !== -1
+  const loneReturn = source.text.search(LONE_CARRIAGE_RETURN)
+  const isGuessed = parsed.isInvalid || loneReturn !== -1
   const secrets = (): Range[] =>
-    (isGuessed ? foreignWords(source, schema) : secretRanges(source, parsed.root, schema))
+    (isGuessed ? unknownWords(source, schema) : secretRanges(source, parsed.root, schema))
   const findings = new Findings(file, source, parsed.root, secrets)
   if (loneReturn !== -1) {
     findings.errorAt(loneReturn, 'a line ends here in CR alone; save the file with line ends LF, or CR LF')
     throw new ConfigError(findings.problems())
   }
-  const needed = needs === null ? null : locate(parsed.root, [needs])?.at
+  const needed = neededKey === null ? null : locate(parsed.root, [neededKey])?.at
   for (const { offset, message, isUnset } of parsed.faults) {
     const isSpared = isUnset && needed !== null && !isWithin(offset, needed)
     if (!isSpared) findings.errorAt(offset, message)
   }
-  refuseNothing(file, parsed)
-  if (parsed.broken) throw new ConfigError(problemsOf(findings, source))
+  rejectEmptyFile(file, parsed)
+  if (parsed.isInvalid) throw new ConfigError(problemsOf(findings, source))
 
   const raw = applySchema(schema, parsed.root, findings)
-  const config = { ...build(raw, resolve(file), findings, needs === null), text: source.text }
-  if (!findings.failed && needs === null) {
-    warnOfOddities(config, findings)
-    look(config, findings)
+  const config = { ...buildConfig(raw, resolve(file), findings, neededKey === null), text: source.text }
+  if (!findings.failed && neededKey === null) {
+    addConfigWarnings(config, findings)
+    extraCheck(config, findings)
   }
   const problems = problemsOf(findings, source)
-  if (findings.failed) throw new ConfigError(problems, namedFiles(config))
-  return { config: deepFreeze(config), warnings: problems, publicKey: publicKey(raw, findings) }
+  if (findings.failed) throw new ConfigError(problems, referencedFiles(config))
+  return { config: deepFreeze(config), warnings: problems, exampleKey: exampleKeyOf(raw, findings) }
 }
 
 /**
  * YAML 1.2 takes it for a line end (section 5.4) and the parser does not, so that what follows a comment would
  * be part of that. In front of a whole line end it does no harm.
  */
-const LONE_RETURN = /\r(?!\r*\n)/
+const LONE_CARRIAGE_RETURN = /\r(?!\r*\n)/
 
 function problemsOf(findings: Findings, source: SourceText): Problem[] {
-  if (findings.failed) tellOddCharacters(findings, source)
+  if (findings.failed) reportMisleadingCharacters(findings, source)
   return findings.problems()
 }
 
 /** What a configuration is made from beside its own file: certificates, and the key of one. */
-export function namedFiles({ server, upstreams }: Pick<Config, 'server' | 'upstreams'>): string[] {
+export function referencedFiles({ server, upstreams }: Pick<Config, 'server' | 'upstreams'>): string[] {
   const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
   return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
 }
@@ -136,21 +136,21 @@ function read(file: string, textOf = readText): SourceText {
 
 function unreadable(file: string, { message, place, code }: UnreadableError): Problem {
   const hint = code === 'ENOENT' ? '; `gateway init` writes one to start from' : ''
-  if (place === null) return wholeFile(file, 'error', `${message}${hint}`)
+  if (place === null) return fileProblem(file, 'error', `${message}${hint}`)
   const source = new SourceText(place.text)
-  const excerpt = source.excerpt(place.offset, foreignWords(source, readSchema()))
+  const excerpt = source.excerpt(place.offset, unknownWords(source, readSchema()))
   return { severity: 'error', file, ...source.position(place.offset), message, excerpt }
 }
 
-function refuseNothing(file: string, { root, broken }: Parsed): void {
+function rejectEmptyFile(file: string, { root, isInvalid: broken }: ParsedYaml): void {
   if (broken || root.faulty || root.value !== null) return
   const message = 'the file is empty; it needs upstreams and routes; `gateway init` writes one to start from'
-  throw new ConfigError([wholeFile(file, 'error', message)])
+  throw new ConfigError([fileProblem(file, 'error', message)])
 }
 
-/** @param serves whether the environment is the one of the gateway */
-function build(
-  raw: RawConfig, file: string, findings: Findings, serves: boolean,
+/** @param isGatewayEnvironment whether the environment is the one of the gateway */
+function buildConfig(
+  raw: RawConfig, file: string, findings: Findings, isGatewayEnvironment: boolean,
 ): Omit<Config, 'text'> {
   const directory = dirname(file)
   const upstreams = buildUpstreams(raw, directory, findings)
@@ -163,7 +163,7 @@ function build(
     upstreams,
     routes: buildRoutes(raw, upstreams, timeouts, findings),
     models: buildModels(raw, findings),
-    keys: buildKeys(raw, findings, serves),
+    keys: buildKeys(raw, findings, isGatewayEnvironment),
     limits: buildLimits(raw.limits, ['limits'], findings),
     ledger: buildLedger(raw, file, findings),
     billing: {
@@ -175,7 +175,7 @@ function build(
 }
 
 /** What the gateway keeps beside the ledger, in files of their own. */
-const BESIDE_LEDGER = new Set(['keys.db', 'console.db', 'bodies.db'])
+const RESERVED_FILES = new Set(['keys.db', 'console.db', 'bodies.db'])
 
 function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findings): LedgerConfig | null {
   if (ledger?.file === undefined) return null
@@ -183,19 +183,19 @@ function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findin
   if (file === configFile) {
     findings.error(['ledger', 'file'], 'this is the configuration itself; give the ledger a file of its own')
   }
-  if (BESIDE_LEDGER.has(basename(file))) {
+  if (RESERVED_FILES.has(basename(file))) {
     const message = 'the gateway keeps something else under this name; use another, such as gateway.db'
     findings.error(['ledger', 'file'], message)
   }
-  for (const path of [file, ...Array.from(BESIDE_LEDGER, name => join(dirname(file), name))]) {
-    const other = standsForFile(path)
+  for (const path of [file, ...Array.from(RESERVED_FILES, name => join(dirname(file), name))]) {
+    const other = nonFileKind(path)
     if (other === null) continue
     const message = path === file
       ? `this is ${other}; it takes the path of a file, such as gateway.db`
       : `${path} is ${other}, and the gateway keeps a file there; move it, or the ledger`
     findings.error(['ledger', 'file'], message)
   }
-  const inTheWay = inPlaceOfDirectory(file)
+  const inTheWay = nonDirectoryAncestor(file)
   if (inTheWay !== null) {
     findings.error(['ledger', 'file'], `${basename(inTheWay)} in this path is a file: nothing can be in it`)
   }

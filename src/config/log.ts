@@ -1,13 +1,13 @@
 import { durationOf } from './durations.ts'
-import { label } from './findings.ts'
+import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import type { RawConfig } from './raw.ts'
 import { sizeOf } from './sizes.ts'
 import type { BodyRule, LogConfig } from './types.ts'
 
-const DEFAULT_LIMIT = 64 * 1024
+const DEFAULT_BODY_BYTES = 64 * 1024
 /** A transcript is held in memory until it is written. */
-const MOST_LIMIT = 16 * 1024 * 1024
+const MAX_BODY_BYTES = 16 * 1024 * 1024
 
 /** What is logged, and whose bodies are kept. */
 export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
@@ -27,7 +27,7 @@ export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
 
 function limitOf(size: string | number | undefined, index: number, findings: Findings): number {
   const path = ['log', 'bodies', index, 'limit']
-  const bytes = sizeOf(size, path, DEFAULT_LIMIT, findings)
-  if (bytes > MOST_LIMIT) findings.error(path, `${label(path)} can be at most 16mb`)
+  const bytes = sizeOf(size, path, DEFAULT_BODY_BYTES, findings)
+  if (bytes > MAX_BODY_BYTES) findings.error(path, `${formatPath(path)} can be at most 16mb`)
   return bytes
 }

@@ -2,14 +2,14 @@ import { isAlias, isScalar, parseDocument, visit } from 'yaml'
 import type { Scalar } from 'yaml'
 import { parseYaml } from './document.ts'
 import { readSchema } from './json-schema.ts'
-import { cutReferences } from './references.ts'
+import { splitReferences } from './references.ts'
 import { secretRanges } from './secrets.ts'
 import { SourceText, overlapping } from './source-text.ts'
 import type { Range } from './source-text.ts'
 
 const MASK = '***'
 /** As `gateway keys list` shows. */
-const DIGITS = 8
+const DIGEST_PREFIX_LENGTH = 8
 
 /**
  * A configuration for people to read: YAML made from what the text says, without
@@ -36,7 +36,7 @@ export function maskedYaml(text: string): string {
       if (isScalar(node)) mask(node, secrets)
     },
     Pair: (_, { key, value }) => {
-      if (isScalar(key) && key.value === 'sha256' && isScalar(value)) shorten(value)
+      if (isScalar(key) && key.value === 'sha256' && isScalar(value)) shortenDigest(value)
     },
   })
   return document.toString({ lineWidth: 0 })
@@ -51,16 +51,16 @@ function mask(node: Scalar, secrets: readonly Range[]): void {
 }
 
 /** Enough of a digest to tell two keys apart. */
-function shorten(node: Scalar): void {
+function shortenDigest(node: Scalar): void {
   const { value } = node
   if (typeof value !== 'string' || value.includes('${')) return
-  node.value = `${value.slice(0, DIGITS)}…`
+  node.value = `${value.slice(0, DIGEST_PREFIX_LENGTH)}…`
   delete node.source
 }
 
 /** What is read from the environment stays unread; what stands there itself goes. */
 function maskedText(value: string): string {
-  return cutReferences(value).map(piece => {
+  return splitReferences(value).map(piece => {
     if (piece.kind !== 'reference') return MASK
     return piece.fallback === null || piece.fallback === '' ? piece.raw : `\${${piece.name}:-${MASK}}`
   }).join('')

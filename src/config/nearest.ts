@@ -4,11 +4,11 @@
  * not count.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
-  const wanted = fold(word)
+  const wanted = normalize(word)
   let best: string | null = null
   let least = Math.max(1, Math.floor(wanted.length / 3)) + 1
   for (const candidate of candidates) {
-    const other = fold(candidate)
+    const other = normalize(candidate)
     if (Math.abs(other.length - wanted.length) >= least) continue
     const distance = editDistance(wanted, other)
     if (distance >= least) continue
@@ -24,7 +24,7 @@ export function didYouMean(word: string, candidates: Iterable<string>): string {
   return guess === null ? '' : `; did you mean "${guess}"?`
 }
 
-function fold(word: string): string {
+function normalize(word: string): string {
   return word.slice(0, 64).toLowerCase().replaceAll(/[-_]/g, '')
 }
 

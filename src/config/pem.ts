@@ -2,16 +2,16 @@ import { X509Certificate, createPrivateKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { standsForFile } from '../base/file-exists.ts'
+import { nonFileKind } from '../base/file-exists.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
-import { validityRemark } from './validity.ts'
+import { validityWarning } from './validity.ts'
 
-const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
+const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
 /** The certificates of a PEM text, each as it stands there. */
 export function certificateBlocks(pem: string): readonly string[] {
-  return pem.match(BLOCK) ?? []
+  return pem.match(CERTIFICATE_BLOCK) ?? []
 }
 
 /** Reports a PEM file that cannot be read, or that holds no certificate or a broken one. */
@@ -21,8 +21,8 @@ export function checkCertificates(file: string, path: Path, findings: Findings):
   const blocks = certificateBlocks(pem)
   if (blocks.length === 0) findings.error(path, 'the file holds no certificate in PEM form')
   for (const [index, block] of blocks.entries()) {
-    const certificate = certificateOf(block)
-    const remark = certificate && validityRemark(certificate, index, Date.now())
+    const certificate = parseCertificate(block)
+    const remark = certificate && validityWarning(certificate, index, Date.now())
     if (certificate === null) findings.error(path, `certificate ${index + 1} of the file cannot be parsed`)
     else if (remark !== null) findings.warn(path, remark)
   }
@@ -46,14 +46,14 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
     findings.error(path, message)
     return
   }
-  const cert = textIn(certFile)
-  const certificate = cert === null ? null : firstOf(cert)
+  const cert = readIfPossible(certFile)
+  const certificate = cert === null ? null : firstCertificate(cert)
   if (cert === null || certificate === null) return
   if (!certificate.checkPrivateKey(key)) {
     findings.error(path, 'the private key is not the one that the certificate was made for')
     return
   }
-  const refusal = refusalOf(cert, pem)
+  const refusal = opensslErrorOf(cert, pem)
   if (refusal !== null) findings.error(path, `OpenSSL does not take the certificate and its key: ${refusal}`)
 }
 
@@ -61,7 +61,7 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
  * What a listener would fail with that shows this pair, such as `ee key too small` for what is weaker than
  * OpenSSL's security level allows; null = it takes them.
  */
-function refusalOf(cert: string, key: string): string | null {
+function opensslErrorOf(cert: string, key: string): string | null {
   try {
     createSecureContext({ cert, key })
     return null
@@ -72,8 +72,8 @@ function refusalOf(cert: string, key: string): string | null {
   }
 }
 
-function textIn(file: string): string | null {
-  if (standsForFile(file) !== null) return null
+function readIfPossible(file: string): string | null {
+  if (nonFileKind(file) !== null) return null
   try {
     return readFileSync(file, 'utf8')
   } catch {
@@ -82,12 +82,12 @@ function textIn(file: string): string | null {
 }
 
 /** The first certificate; null where one of them cannot be read. */
-function firstOf(pem: string): X509Certificate | null {
-  const certificates = certificateBlocks(pem).map(certificateOf)
+function firstCertificate(pem: string): X509Certificate | null {
+  const certificates = certificateBlocks(pem).map(parseCertificate)
   return certificates.includes(null) ? null : certificates[0] ?? null
 }
 
-function certificateOf(pem: string): X509Certificate | null {
+function parseCertificate(pem: string): X509Certificate | null {
   try {
     return new X509Certificate(pem)
   } catch {
@@ -96,7 +96,7 @@ function certificateOf(pem: string): X509Certificate | null {
 }
 
 function readPem(file: string, path: Path, findings: Findings): string | null {
-  const other = standsForFile(file)
+  const other = nonFileKind(file)
   if (other !== null) {
     findings.error(path, `this is ${other}; name a file, which is read more than once`)
     return null

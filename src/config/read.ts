@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { standsForFile } from '../base/file-exists.ts'
+import { nonFileKind } from '../base/file-exists.ts'
 
 interface Place {
   /** The file's text, with U+FFFD for what is none. */
@@ -34,8 +34,8 @@ const READ_ERRORS: Readonly<Record<string, string>> = {
 }
 
 /** Bytes; a file of a hundred thousand keys has a tenth of that. */
-const MOST = 64 * 1024 * 1024
-const AT_ONCE = 256 * 1024
+const MAX_BYTES = 64 * 1024 * 1024
+const CHUNK_BYTES = 256 * 1024
 
 /**
  * The text of a file in UTF-8, without a byte order mark.
@@ -57,7 +57,7 @@ export function readText(file: string): string {
     return decode(bytes)
   } catch {
     // Only fatal decoding throws: find the place for the message.
-    const place = { text: new TextDecoder().decode(bytes), offset: lengthOfGood(bytes) }
+    const place = { text: new TextDecoder().decode(bytes), offset: validTextLength(bytes) }
     throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', { place })
   }
 }
@@ -66,8 +66,8 @@ export function readText(file: string): string {
  * The same of a file that was read before.
  * @throws UnreadableError as readText, and where it is none that has it a second time
  */
-export function readAgain(file: string): string {
-  const other = standsForFile(file)
+export function rereadText(file: string): string {
+  const other = nonFileKind(file)
   if (other === null || other === 'a directory') return readText(file)
   throw new UnreadableError(`this is ${other}, which can be read only once; name a file`)
 }
@@ -76,9 +76,9 @@ export function readAgain(file: string): string {
 function readBytes(file: string): Buffer {
   const fd = openSync(file, 'r')
   try {
-    const chunk = Buffer.allocUnsafe(AT_ONCE)
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
     const chunks: Buffer[] = []
-    for (let length = 0; length <= MOST;) {
+    for (let length = 0; length <= MAX_BYTES;) {
       const read = readSync(fd, chunk)
       if (read === 0) return Buffer.concat(chunks)
       chunks.push(Buffer.from(chunk.subarray(0, read)))
@@ -95,7 +95,7 @@ function decode(bytes: Uint8Array, isCut = false): string {
 }
 
 /** Of the longest beginning in UTF-8, in UTF-16 units. */
-function lengthOfGood(bytes: Buffer): number {
+function validTextLength(bytes: Buffer): number {
   let good = 0
   let text = ''
   for (let bad = bytes.length + 1; bad - good > 1;) {

@@ -22,7 +22,7 @@ const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/y
  * A default ends at the first brace and holds no other reference. What starts
  * like a reference and is none comes back as a fault.
  */
-export function cutReferences(value: string): Piece[] {
+export function splitReferences(value: string): Piece[] {
   const pieces: Piece[] = []
   let start = 0
   const cutText = (end: number): void => {
@@ -88,7 +88,7 @@ export function expandReferences(value: string, env: Environment): Expanded {
   let referenced = false
   let defaulted = false
   const faults: Unresolved[] = []
-  for (const piece of cutReferences(value)) {
+  for (const piece of splitReferences(value)) {
     if (piece.kind === 'text') {
       text += piece.text
     } else if (piece.kind === 'fault') {
@@ -100,7 +100,7 @@ export function expandReferences(value: string, env: Environment): Expanded {
       if (!missing) {
         text += found
       } else if (piece.fallback === null) {
-        faults.push({ raw: piece.raw, message: unset(piece.name), isUnset: true })
+        faults.push({ raw: piece.raw, message: unsetMessage(piece.name), isUnset: true })
       } else {
         defaulted = true
         text += piece.fallback
@@ -110,6 +110,6 @@ export function expandReferences(value: string, env: Environment): Expanded {
   return { text, referenced, defaulted, faults }
 }
 
-function unset(name: string): string {
+function unsetMessage(name: string): string {
   return `the environment variable ${name} is not set; set it, or give a default: \${${name}:-default}`
 }

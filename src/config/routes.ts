@@ -38,24 +38,24 @@ export function buildRoutes(
   })
 }
 
-const MOST_NAMED = 5
+const MAX_LISTED = 5
 
-type Matched = Pick<Route, 'index' | 'line' | 'path' | 'models' | 'targets' | 'strategy'>
+type RouteMatch = Pick<Route, 'index' | 'line' | 'path' | 'models' | 'targets' | 'strategy'>
 
 /** Written once, at load: the ledger keeps it with every request that the route takes. */
-function routeText({ index, line, path, models, targets, strategy }: Matched): string {
+function routeText({ index, line, path, models, targets, strategy }: RouteMatch): string {
   const matches = [
     ...path === null ? [] : [`path ${path}`],
-    ...models === null ? [] : [`model ${someOf(models)}`],
+    ...models === null ? [] : [`model ${abbreviatedList(models)}`],
   ]
   const names = targets.map(({ upstream: { name }, model }) => (model === null ? name : `${name}: ${model}`))
   const takes = matches.length === 0 ? 'everything' : matches.join(', ')
-  return `routes[${index}], line ${line}: ${takes} -> ${someOf(names)} (${strategy})`
+  return `routes[${index}], line ${line}: ${takes} -> ${abbreviatedList(names)} (${strategy})`
 }
 
-function someOf(names: readonly string[]): string {
-  const rest = names.length - MOST_NAMED
-  return names.slice(0, MOST_NAMED).join(' | ') + (rest > 0 ? ` and ${rest} more` : '')
+function abbreviatedList(names: readonly string[]): string {
+  const rest = names.length - MAX_LISTED
+  return names.slice(0, MAX_LISTED).join(' | ') + (rest > 0 ? ` and ${rest} more` : '')
 }
 
 function pathGlob(glob: string | undefined, path: Path, findings: Findings): string | null {
@@ -127,13 +127,13 @@ function findUpstream(
   const names = findings.names(['upstreams'])
   if (upstream === undefined && !names.includes(name)) {
     const guess = nearest(name, names)
-    const hint = guess === null ? listed(names) : `; did you mean "${guess}"?`
+    const hint = guess === null ? knownNamesHint(names) : `; did you mean "${guess}"?`
     findings.error(path, `no upstream has this name${hint}`)
   }
   return upstream
 }
 
-function listed(names: readonly string[]): string {
+function knownNamesHint(names: readonly string[]): string {
   if (names.length === 0) return '; there is none'
   return `; there is ${names.slice(0, 8).join(', ')}${names.length > 8 ? ', ...' : ''}`
 }

@@ -1,8 +1,8 @@
 import type { ErrorObject } from 'ajv'
 import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
-import { label } from './findings.ts'
-import { alternatives, inside } from './json-schema.ts'
+import { formatPath } from './findings.ts'
+import { alternatives, childSchemas } from './json-schema.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { didYouMean, nearest } from './nearest.ts'
 import { isPlainName } from './secrets.ts'
@@ -12,10 +12,10 @@ export interface SchemaProblem {
   readonly message: string
   readonly at: 'key' | 'value'
   /** What a mistyped key was probably meant to be. */
-  readonly meant?: Path
+  readonly suggestion?: Path
 }
 
-const TYPES: Readonly<Record<string, string>> = {
+const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: 'a map of "name: value" lines',
   array: 'a list',
   string: 'text',
@@ -34,11 +34,11 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
   }
   if (error.keyword === 'required') {
     const name = String(error.params['missingProperty'])
-    const what = path.length === 0 ? 'the file' : label(path)
+    const what = path.length === 0 ? 'the file' : formatPath(path)
     return { path: [...path, name], message: `${what} needs "${name}"`, at: 'key' }
   }
   if (error.propertyName !== undefined) {
-    const message = `this must be ${wanted(holder, 'text')}`
+    const message = `this must be ${expectedText(holder, 'text')}`
     return { path: [...path, error.propertyName], message, at: 'key' }
   }
   const located = locate(root, path)
@@ -46,13 +46,13 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
     // Its name may be a name and a value, even a secret, whose colon is missing.
     return { path, message: 'there is no value here; give one, or remove the line', at: 'value' }
   }
-  const subject = path.length === 0 ? 'the file' : label(path)
+  const subject = path.length === 0 ? 'the file' : formatPath(path)
   const isForeign = located?.referenced && located.value !== ''
   const origin = isForeign ? ', which the value from the environment is not' : ''
-  return { path, message: `${subject} ${complaint(error, holder, located, schema)}${origin}`, at: 'value' }
+  return { path, message: `${subject} ${violationText(error, holder, located, schema)}${origin}`, at: 'value' }
 }
 
-function complaint(
+function violationText(
   error: ErrorObject, holder: JsonSchema, located: Located | undefined, schema: JsonSchema,
 ): string {
   const { keyword, params } = error
@@ -62,21 +62,21 @@ function complaint(
   switch (keyword) {
     case 'type': {
       const types = [params['type']].flat() as string[]
-      const names = types.map(type => TYPES[type] ?? type)
-      const what = error.instancePath === '' ? oneOf(names) : wanted(holder, oneOf(names))
+      const names = types.map(type => TYPE_NAMES[type] ?? type)
+      const what = error.instancePath === '' ? joinWithOr(names) : expectedText(holder, joinWithOr(names))
       return `must be ${what}${quoteHint(types, holder, located)}`
     }
     case 'enum': {
       const allowed = params['allowedValues'] as string[]
       const guess = typeof value === 'string' ? didYouMean(value, allowed) : ''
-      return `must be ${oneOf(allowed)}${guess}`
+      return `must be ${joinWithOr(allowed)}${guess}`
     }
     case 'anyOf': {
       const text = alternatives(holder, schema).find(({ type }) => type === 'string')
-      return `must be ${wanted(holder, 'something else')}${text ? quoteHint(['string'], text, located) : ''}`
+      return `must be ${expectedText(holder, 'something else')}${text ? quoteHint(['string'], text, located) : ''}`
     }
     case 'pattern':
-      return `must be ${wanted(holder, 'something else')}`
+      return `must be ${expectedText(holder, 'something else')}`
     case 'minLength':
       return 'must not be empty'
     case 'maxLength':
@@ -94,10 +94,10 @@ function complaint(
 }
 
 /** `a duration such as 250ms, 10s or 30m` */
-function wanted(holder: JsonSchema, otherwise: string): string {
-  const what = holder.title ?? otherwise
+function expectedText(holder: JsonSchema, fallback: string): string {
+  const what = holder.title ?? fallback
   const examples = holder.title === undefined ? [] : (holder.examples ?? []).map(String)
-  return examples.length === 0 ? what : `${what} such as ${oneOf(examples)}`
+  return examples.length === 0 ? what : `${what} such as ${joinWithOr(examples)}`
 }
 
 function quoteHint(types: readonly string[], holder: JsonSchema, located: Located | undefined): string {
@@ -110,30 +110,30 @@ function quoteHint(types: readonly string[], holder: JsonSchema, located: Locate
 }
 
 function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSchema): SchemaProblem {
-  const where = path.length === 0 ? '' : ` in ${label(path)}`
+  const where = path.length === 0 ? '' : ` in ${formatPath(path)}`
   const known = Object.keys(holder.properties ?? {})
   const guess = nearest(name, known)
   const shown = guess !== null || isPlainName(name) ? `unknown key "${name}"` : 'unknown key'
   const problem = (hint: string): SchemaProblem =>
     ({ path: [...path, name], message: `${shown}${where}; ${hint}`, at: 'key' })
-  if (guess !== null) return { ...problem(`did you mean "${guess}"?`), meant: [...path, guess] }
-  const homes = homesOf(name, schema, schema, '')
-  return problem(homes.length > 0 ? `it belongs under ${oneOf(homes)}` : `known here: ${known.join(', ')}`)
+  if (guess !== null) return { ...problem(`did you mean "${guess}"?`), suggestion: [...path, guess] }
+  const homes = pathsOfKey(name, schema, schema, '')
+  return problem(homes.length > 0 ? `it belongs under ${joinWithOr(homes)}` : `known here: ${known.join(', ')}`)
 }
 
 /** Where the schema has a key of this name. */
-function homesOf(name: string, schema: JsonSchema, top: JsonSchema, at: string): string[] {
+function pathsOfKey(name: string, schema: JsonSchema, top: JsonSchema, at: string): string[] {
   const homes = new Set<string>()
   for (const part of alternatives(schema, top)) {
     if (at !== '' && part.properties && Object.hasOwn(part.properties, name)) homes.add(at.slice(1))
-    for (const [step, child] of inside(part)) {
-      for (const home of homesOf(name, child, top, at + step)) homes.add(home)
+    for (const [step, child] of childSchemas(part)) {
+      for (const home of pathsOfKey(name, child, top, at + step)) homes.add(home)
     }
   }
   return [...homes]
 }
 
-function oneOf(items: readonly string[]): string {
+function joinWithOr(items: readonly string[]): string {
   return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} or ${items.at(-1)}`
 }
 

@@ -15,12 +15,12 @@ import { validator } from './validator.ts'
 export function applySchema(schema: JsonSchema, root: Located, findings: Findings): RawConfig {
   const data: Data = { value: copyOf(root) }
   const errors = validateCoercing(validator(), data, root)
-  for (const error of relevant(errors)) {
-    const { path, message, at, meant } = describeError(error, schema, root)
+  for (const error of relevantErrors(errors)) {
+    const { path, message, at, suggestion: meant } = describeError(error, schema, root)
     const isMistyped = error.keyword === 'required' && findings.has(path)
     const kind = error.keyword === 'required' ? message : error.keyword
     if (!isMistyped) findings.error(path, message, at, kind)
-    if (meant) findings.presume(meant)
+    if (meant) findings.markMistyped(meant)
     remove(data.value, path)
   }
   return (isObject(data.value) ? data.value : {}) as RawConfig
@@ -73,12 +73,12 @@ function coerce(text: string, types: readonly string[]): number | boolean | unde
  * Without the echoes of `anyOf`: where a value has the type of one alternative,
  * what that one says counts; otherwise the alternatives' common title does.
  */
-function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
+function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
   const choices = new Set<string>()
   const settled = new Set<string>()
   for (const { keyword, instancePath } of errors) {
     if (keyword === 'anyOf') choices.add(instancePath)
-    else if (!isOfKind(keyword)) settled.add(instancePath)
+    else if (!isTypeMismatch(keyword)) settled.add(instancePath)
     for (let path = instancePath; path !== '';) {
       path = path.slice(0, path.lastIndexOf('/'))
       settled.add(path)
@@ -87,7 +87,7 @@ function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   const told = errors.filter(({ keyword, instancePath }) => {
     if (keyword === 'propertyNames') return false // the rule for the name has spoken
     if (!choices.has(instancePath)) return true
-    const isEcho = isOfKind(keyword) || keyword === 'anyOf'
+    const isEcho = isTypeMismatch(keyword) || keyword === 'anyOf'
     return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
   })
   // What is missing may be there, mistyped: that is known after the others.
@@ -95,7 +95,7 @@ function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
 }
 
 /** Says no more than that a value is none of an alternative. */
-function isOfKind(keyword: string): boolean {
+function isTypeMismatch(keyword: string): boolean {
   return keyword === 'type' || keyword === 'enum'
 }
 

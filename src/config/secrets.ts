@@ -1,5 +1,5 @@
 import type { Located } from './document.ts'
-import { alternatives, inside, schemaWords } from './json-schema.ts'
+import { alternatives, childSchemas, schemaWords } from './json-schema.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { nearest } from './nearest.ts'
 import type { Range, SourceText } from './source-text.ts'
@@ -12,10 +12,10 @@ const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
 const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
 /** A secret that has run into the text before it, where a colon or a comma is missing: a word as long as one. */
-const RUN_IN = /[\s"'][^\s"']{16}/
+const CREDENTIAL_LENGTH_WORD = /[\s"'][^\s"']{16}/
 const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
 /** Numbers, durations, sizes, addresses and signs. */
-const HARMLESS = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
+const NOT_A_SECRET = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
 
 /**
  * The stretches of the text that may hold a secret, in order and apart, so that
@@ -26,7 +26,7 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
   const ranges: Range[] = [URL_CREDENTIALS, URL_QUERY].flatMap(secret => matches(source.text, secret))
   const scalars: Range[] = []
   const words = schemaWords(top)
-  const isHarmless = ({ text }: Located): boolean => text !== null && (HARMLESS.test(text) || words.has(text))
+  const isHarmless = ({ text }: Located): boolean => text !== null && (NOT_A_SECRET.test(text) || words.has(text))
 
   /** @param near secrets belong into what holds this value */
   const collect = (located: Located, name: string, schemas: readonly JsonSchema[], near: boolean): void => {
@@ -38,14 +38,14 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
     const isName = located.value === null && !faulty && words.has(name)
     if (text !== null || faulty) {
       scalars.push(at)
-      const isRunIn = near && text !== null && RUN_IN.test(text)
+      const isRunIn = near && text !== null && CREDENTIAL_LENGTH_WORD.test(text)
       if ((isSecret || isOdd || isRunIn) && !isName) ranges.push(at)
     }
     const isList = Array.isArray(located.value)
     const fitting = schemas.filter(({ type }) => type === (isList ? 'array' : 'object'))
     const holds = fitting.length === 0 ? near : fitting.some(schema => holdsSecrets(schema, top))
     const isNear = isSecret || holds
-    for (const [step, child] of [...located.children, ...located.strays]) {
+    for (const [step, child] of [...located.children, ...located.ignored]) {
       const inner = isList ? itemsOf(schemas, top) : entryOf(schemas, step, top)
       const isOddKey = inner.length === 0 ? !isPlainName(step) : /\s/.test(step)
       if (isNear && isOddKey && child.key) ranges.push(child.key)
@@ -57,7 +57,7 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
   // A secret that starts with & is taken for an anchor, which nothing refers to.
   const anchors = matches(source.text, ANCHOR)
     .filter(({ start, end }) => !source.text.includes(`*${source.text.slice(start, end)}`))
-  return apart([...ranges, ...outside(comments, scalars), ...outside(anchors, scalars)])
+  return mergeRanges([...ranges, ...startingOutside(comments, scalars), ...startingOutside(anchors, scalars)])
 }
 
 /**
@@ -65,13 +65,13 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
  * to, so every word counts as a secret that the schema does not know and that is
  * neither a short number or sign nor the name of a variable.
  */
-export function foreignWords(source: SourceText, top: JsonSchema): Range[] {
+export function unknownWords(source: SourceText, top: JsonSchema): Range[] {
   const { text } = source
   const words = schemaWords(top)
   return matches(text, WORD).filter(({ start, end }) => {
     const word = text.slice(start, end)
     const isVariable = text.slice(start - 2, start) === '${' && /^[}:]/.test(text.slice(end, end + 1))
-    return !words.has(word) && !HARMLESS.test(word) && !isVariable
+    return !words.has(word) && !NOT_A_SECRET.test(word) && !isVariable
   })
 }
 
@@ -81,8 +81,8 @@ export function isPlainName(name: string): boolean {
 }
 
 /** Those that start in none of the texts: a sign in a text or a glob is nothing but that. */
-function outside(ranges: readonly Range[], scalars: readonly Range[]): Range[] {
-  const texts = apart(scalars)
+function startingOutside(ranges: readonly Range[], scalars: readonly Range[]): Range[] {
+  const texts = mergeRanges(scalars)
   let next = 0
   return ranges.filter(({ start }) => {
     while (next < texts.length && texts[next]!.end < start) next++
@@ -96,7 +96,7 @@ function takesScalar({ type, enum: values }: JsonSchema): boolean {
 
 function holdsSecrets(schema: JsonSchema, top: JsonSchema): boolean {
   return alternatives(schema, top).some(part =>
-    part.writeOnly === true || inside(part).some(([, child]) => holdsSecrets(child, top)))
+    part.writeOnly === true || childSchemas(part).some(([, child]) => holdsSecrets(child, top)))
 }
 
 function itemsOf(schemas: readonly JsonSchema[], top: JsonSchema): JsonSchema[] {
@@ -119,7 +119,7 @@ function matches(text: string, pattern: RegExp): Range[] {
   return Array.from(text.matchAll(pattern), rangeOf)
 }
 
-function apart(ranges: readonly Range[]): Range[] {
+function mergeRanges(ranges: readonly Range[]): Range[] {
   const sorted = ranges.filter(({ start, end }) => start < end).sort((a, b) => a.start - b.start)
   const result: Range[] = []
   for (const range of sorted) {

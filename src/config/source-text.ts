@@ -1,5 +1,5 @@
 import { printable } from './printable.ts'
-import { cutReferences } from './references.ts'
+import { splitReferences } from './references.ts'
 
 /** A stretch of the text, in UTF-16 units from 0; `end` is not part of it. */
 export interface Range {
@@ -7,7 +7,7 @@ export interface Range {
   readonly end: number
 }
 
-const WIDTH = 100
+const EXCERPT_WIDTH = 100
 
 /** Those of ascending ranges, none inside another, that have something in common with a stretch. */
 export function overlapping(ranges: readonly Range[], { start, end }: Range): Range[] {
@@ -80,32 +80,32 @@ export class SourceText {
     }
     for (const secret of overlapping(secrets, { start, end })) {
       copyTo(Math.max(secret.start, at))
-      for (const { raw, mask } of masked(this.text.slice(at, Math.min(secret.end, end)))) {
+      for (const { raw, mask } of maskSecret(this.text.slice(at, Math.min(secret.end, end)))) {
         if (offset >= at) caret = shown.length
         shown += mask
         at += raw.length
       }
     }
     copyTo(end)
-    return draw(line, printable(shown), caret)
+    return formatExcerpt(line, printable(shown), caret)
   }
 }
 
 /** A secret in pieces, each with what stands for it: names of variables are shown, and quotes. */
-function masked(text: string): { raw: string, mask: string }[] {
+function maskSecret(text: string): { raw: string, mask: string }[] {
   const quote = /^(["']).*\1$/s.exec(text)?.[1] ?? ''
   const edge = quote === '' ? [] : [{ raw: quote, mask: quote }]
-  const inner = cutReferences(text.slice(quote.length, text.length - quote.length)).map(piece => {
+  const inner = splitReferences(text.slice(quote.length, text.length - quote.length)).map(piece => {
     if (piece.kind !== 'reference') return { raw: piece.raw, mask: '***' }
     return { raw: piece.raw, mask: piece.fallback === null ? piece.raw : `\${${piece.name}:-***}` }
   })
   return [...edge, ...inner, ...edge]
 }
 
-function draw(line: number, text: string, caret: number): string {
-  const from = text.length > WIDTH ? Math.max(0, Math.min(caret - WIDTH / 2, text.length - WIDTH)) : 0
-  const cut = text.slice(from, from + WIDTH)
-  const shown = `${from > 0 ? '…' : ''}${cut}${from + WIDTH < text.length ? '…' : ''}`
+function formatExcerpt(line: number, text: string, caret: number): string {
+  const from = text.length > EXCERPT_WIDTH ? Math.max(0, Math.min(caret - EXCERPT_WIDTH / 2, text.length - EXCERPT_WIDTH)) : 0
+  const cut = text.slice(from, from + EXCERPT_WIDTH)
+  const shown = `${from > 0 ? '…' : ''}${cut}${from + EXCERPT_WIDTH < text.length ? '…' : ''}`
   const before = shown.slice(0, caret - from + (from > 0 ? 1 : 0)).replaceAll(/[^\t]/g, ' ')
   const gutter = String(line).padStart(5)
   return `${gutter} | ${shown}\n${' '.repeat(gutter.length)} | ${before}^`

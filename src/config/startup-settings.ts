@@ -1,7 +1,7 @@
 import type { Address, Config, LedgerConfig, ServerConfig } from './types.ts'
 
 /** What a gateway keeps for as long as it runs, whatever its file says later. Plain data. */
-export interface AtStart {
+export interface StartupSettings {
   readonly server: Pick<ServerConfig, 'listen' | 'reusePort' | 'workers' | 'tls'>
   /** Where they listen; null = not at all. */
   readonly console: Address | null
@@ -10,7 +10,7 @@ export interface AtStart {
 }
 
 /** What a gateway keeps that is started with this configuration. */
-export function atStart({ server, console, docs, ledger }: Config): AtStart {
+export function startupSettingsOf({ server, console, docs, ledger }: Config): StartupSettings {
   const { listen, reusePort, workers, tls } = server
   return {
     server: { listen, reusePort, workers, tls },
@@ -21,7 +21,7 @@ export function atStart({ server, console, docs, ledger }: Config): AtStart {
 }
 
 /** A configuration as it is in force in a gateway that was started with another. */
-export function startedWith(config: Config, start: AtStart): Config {
+export function withStartupSettings(config: Config, start: StartupSettings): Config {
   // Whether TLS is spoken is decided at the start; which certificate is shown is not.
   const tls = start.server.tls && (config.server.tls ?? start.server.tls)
   return {

@@ -10,10 +10,10 @@ export interface Fault {
   readonly isUnset?: boolean
 }
 
-const QUOTE_IT = 'put quotes round the value'
-const IN_FLOW =
+const QUOTE_HINT = 'put quotes round the value'
+const BLOCK_IN_FLOW_MESSAGE =
   'inside { } and [ ] a map or a list needs brackets of its own, and a value with ": " in it quotes'
-const NO_TABS = 'a tab cannot indent YAML; use spaces'
+const TAB_MESSAGE = 'a tab cannot indent YAML; use spaces'
 
 /**
  * What the YAML parser found, in words that say what to change, at the place
@@ -22,7 +22,7 @@ const NO_TABS = 'a tab cannot indent YAML; use spaces'
  */
 export function syntaxFaults(source: SourceText, document: Document): Fault[] {
   const byLine = new Map<number, Fault>()
-  for (const error of [...withoutEchoes(document.errors), ...document.warnings]) {
+  for (const error of [...withoutRepeatedErrors(document.errors), ...document.warnings]) {
     const isEcho = error.message.includes('in YAML stream') // the document had ended already
     if (isEcho && byLine.size > 0) continue
     const fault = describe(source, document, error)
@@ -34,7 +34,7 @@ export function syntaxFaults(source: SourceText, document: Document): Fault[] {
 }
 
 /** A block in a flow collection, or what looks like one because that is not closed, is told several times. */
-function withoutEchoes(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
+function withoutRepeatedErrors(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
   const inFlow = errors.filter(({ code }) => code === 'BLOCK_IN_FLOW')
   if (errors.some(isUnclosed)) return errors.filter(error => !inFlow.includes(error))
   const first = Math.min(...inFlow.map(({ pos: [offset] }) => offset))
@@ -45,29 +45,29 @@ function describe(source: SourceText, document: Document, error: YAMLParseError)
   const [offset] = error.pos
   switch (error.code) {
     case 'TAB_AS_INDENT':
-      return { offset, message: NO_TABS }
+      return { offset, message: TAB_MESSAGE }
     case 'BAD_INDENT':
-      return tabBefore(source, offset) ?? unclosedCollection(document, error) ?? misplaced(source, offset)
+      return tabBefore(source, offset) ?? unclosedCollection(document, error) ?? wrongIndentation(source, offset)
     case 'BLOCK_AS_IMPLICIT_KEY':
     case 'MULTILINE_IMPLICIT_KEY':
       return brokenEntry(source, offset)
     case 'BLOCK_IN_FLOW':
-      return { offset, message: IN_FLOW }
+      return { offset, message: BLOCK_IN_FLOW_MESSAGE }
     case 'MISSING_CHAR':
       return missingCharacter(source, document, error)
     case 'MULTIPLE_DOCS':
       return secondDocument(source, offset)
     case 'UNEXPECTED_TOKEN':
-      return unexpected(source, offset)
+      return unexpectedToken(source, offset)
     case 'BAD_SCALAR_START':
-      return { offset, message: `a value cannot start with this character; ${QUOTE_IT}` }
+      return { offset, message: `a value cannot start with this character; ${QUOTE_HINT}` }
     case 'BAD_ALIAS':
-      return { offset, message: `a value that starts with * or & means something else in YAML; ${QUOTE_IT}` }
+      return { offset, message: `a value that starts with * or & means something else in YAML; ${QUOTE_HINT}` }
     case 'BAD_DQ_ESCAPE':
       return { offset, message: 'this is no escape in double quotes; use single quotes instead' }
     case 'TAG_RESOLVE_FAILED':
     case 'BAD_COLLECTION_TYPE':
-      return { offset, message: `tags (!name) are not used here; remove it, or ${QUOTE_IT}` }
+      return { offset, message: `tags (!name) are not used here; remove it, or ${QUOTE_HINT}` }
     case 'RESOURCE_EXHAUSTION':
       return { offset, message: 'values are nested too deeply' }
     default:
@@ -93,7 +93,7 @@ function brokenEntry(source: SourceText, offset: number): Fault {
   if (dash) return { offset: start + dash[0].length, message: 'put a space behind the dash' }
   const colon = /^[\s-]*[\w.-]+:(?=[^\s/])/.exec(text)
   if (colon) return { offset: start + colon[0].length, message: 'put a space behind the colon' }
-  const below = nextContent(source, line)
+  const below = nextContentLine(source, line)
   const tab = below !== null && /:\s*(?:#.*)?$/.test(text) ? tabBefore(source, below.offset) : null
   if (tab) return tab
   const keyColumn = /^\s*(?:- +)*/.exec(text)![0].length
@@ -105,7 +105,7 @@ function brokenEntry(source: SourceText, offset: number): Fault {
     const message = 'a list item cannot stand here; put it below a key without a value, indented'
     return { offset: start + indentOf(text), message }
   }
-  if (/:\s.*:\s/.test(text)) return { offset, message: `a value with ": " in it needs quotes; ${QUOTE_IT}` }
+  if (/:\s.*:\s/.test(text)) return { offset, message: `a value with ": " in it needs quotes; ${QUOTE_HINT}` }
   return { offset: start + indentOf(text), message: 'this line is not of the form "name: value"' }
 }
 
@@ -116,7 +116,7 @@ function missingCharacter(source: SourceText, document: Document, error: YAMLPar
     return { offset: quoted?.range?.[0] ?? offset, message: 'the quote that opens here is not closed' }
   }
   if (error.message.startsWith('Sequence item')) {
-    return misplaced(source, offset)
+    return wrongIndentation(source, offset)
   }
   if (error.message.startsWith('Implicit map keys')) return brokenEntry(source, offset)
   if (error.message.startsWith('Missing ,')) {
@@ -128,13 +128,13 @@ function missingCharacter(source: SourceText, document: Document, error: YAMLPar
   return { offset, message: `this is not valid YAML: ${error.message}` }
 }
 
-function unexpected(source: SourceText, offset: number): Fault {
+function unexpectedToken(source: SourceText, offset: number): Fault {
   const { text } = source
   const reference = text.slice(offset - 1, offset + 1) === '${' || text.slice(offset, offset + 2) === '${'
-  if (reference) return { offset, message: `inside { } and [ ] a \${...} needs quotes; ${QUOTE_IT}` }
+  if (reference) return { offset, message: `inside { } and [ ] a \${...} needs quotes; ${QUOTE_HINT}` }
   const { line, column } = source.position(offset)
   const before = source.line(line).slice(0, column - 1)
-  if (before.trim() === '') return misplaced(source, offset)
+  if (before.trim() === '') return wrongIndentation(source, offset)
   return { offset, message: 'the value has ended before this; a comma is missing, or quotes round the whole' }
 }
 
@@ -142,14 +142,14 @@ function isQuoted(node: Scalar): boolean {
   return node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE'
 }
 
-const UNCLOSED = /^Flow (map|sequence)/
+const UNCLOSED_COLLECTION = /^Flow (map|sequence)/
 
 function isUnclosed({ message }: YAMLParseError): boolean {
-  return UNCLOSED.test(message)
+  return UNCLOSED_COLLECTION.test(message)
 }
 
 function unclosedCollection(document: Document, error: YAMLParseError): Fault | null {
-  const kind = UNCLOSED.exec(error.message)?.[1]
+  const kind = UNCLOSED_COLLECTION.exec(error.message)?.[1]
   if (kind === undefined) return null
   const [offset] = error.pos
   const opened = lastNode(document, offset, node => isCollection(node) && node.flow === true)
@@ -167,7 +167,7 @@ function lastNode(document: Document, before: number, matches: (node: Node) => b
   return found
 }
 
-function nextContent(source: SourceText, line: number): { offset: number, indent: number } | null {
+function nextContentLine(source: SourceText, line: number): { offset: number, indent: number } | null {
   for (let below = line + 1; below <= source.lines; below++) {
     const text = source.line(below)
     if (text.trim() === '' || text.trimStart().startsWith('#')) continue
@@ -178,8 +178,8 @@ function nextContent(source: SourceText, line: number): { offset: number, indent
 }
 
 /** The line of the offset, or the next that says something, begins at a wrong column. */
-function misplaced(source: SourceText, offset: number): Fault {
-  const start = nextContent(source, source.position(offset).line - 1)?.offset ?? offset
+function wrongIndentation(source: SourceText, offset: number): Fault {
+  const start = nextContentLine(source, source.position(offset).line - 1)?.offset ?? offset
   const message = 'the indent fits none of the lines above; line this up with its neighbours'
   return tabBefore(source, start) ?? { offset: start, message }
 }
@@ -189,7 +189,7 @@ function tabBefore(source: SourceText, offset: number): Fault | null {
   const { start } = source.lineRange(source.position(offset).line)
   const indent = source.text.slice(start, offset)
   return indent.trim() === '' && indent.includes('\t')
-    ? { offset: start + indent.indexOf('\t'), message: NO_TABS }
+    ? { offset: start + indent.indexOf('\t'), message: TAB_MESSAGE }
     : null
 }
 

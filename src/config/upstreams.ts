@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { timerOf } from './durations.ts'
+import { timerDurationOf } from './durations.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates } from './pem.ts'
@@ -8,16 +8,16 @@ import type { RawConfig, RawUpstream } from './raw.ts'
 import type { Upstream } from './types.ts'
 
 /** Milliseconds between two active checks, where the file does not say. */
-const CHECK_EVERY = 10_000
+const DEFAULT_CHECK_INTERVAL = 10_000
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** Names that frame the message or steer one connection: the gateway's own to set. */
-const RESERVED = new Set([
+const RESERVED_HEADERS = new Set([
   'connection', 'content-length', 'expect', 'host', 'http2-settings', 'keep-alive', 'proxy-authenticate',
   'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])
 
 /** The version that the client's path begins with, at the end of an upstream's; maybe the endpoint too. */
-const VERSION_AGAIN =
+const DUPLICATE_VERSION =
   /(\/v1(?:alpha|beta1?)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
 
 /** Where other vendors' chat begins, without a /v1 behind it. */
@@ -28,7 +28,7 @@ const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/
 const PATH_AND_QUERY = /^\/[\x21-\x22\x24-\x7e]*$/
 
 /** Hosts that answer 422 to `include_usage`, and tell the usage of chat streams unasked. */
-const TELLS_UNASKED = /(?:^|\.)mistral\.ai$/
+const REPORTS_USAGE_BY_DEFAULT = /(?:^|\.)mistral\.ai$/
 
 /** @param directory what file names are relative to */
 export function buildUpstreams(raw: RawConfig, directory: string, findings: Findings): Map<string, Upstream> {
@@ -45,7 +45,7 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
   const auth = buildAuth(raw, [...path, 'auth'], findings)
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
-  checkOneOrigin(raw, path, findings)
+  checkUrlOrSimulator(raw, path, findings)
   const url = buildUrl(raw, [...path, 'url'], findings)
   return {
     name,
@@ -56,13 +56,13 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     headers: buildHeaders(raw.headers ?? {}, auth?.header ?? null, [...path, 'headers'], findings),
     websocket: raw.websocket ?? false,
     versionHeader: headerName(versionHeader, [...path, 'version_header'], findings),
-    usage: raw.usage ?? (url && TELLS_UNASKED.test(url.hostname) ? 'as_is' : 'ask'),
+    usage: raw.usage ?? (url && REPORTS_USAGE_BY_DEFAULT.test(url.hostname) ? 'as_is' : 'ask'),
     ca,
     health: buildHealth(raw, [...path, 'health'], findings),
   }
 }
 
-function checkOneOrigin(raw: RawUpstream, path: Path, findings: Findings): void {
+function checkUrlOrSimulator(raw: RawUpstream, path: Path, findings: Findings): void {
   const hasUrl = findings.has([...path, 'url'])
   const isSimulator = raw.simulator ?? findings.has([...path, 'simulator'])
   if (hasUrl && raw.simulator === true) {
@@ -87,7 +87,7 @@ function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings
     findings.error(path, "a URL must end with its path: the client's path and query are put behind it")
   }
   if (v1 !== undefined) return url
-  const version = VERSION_AGAIN.exec(url.pathname)?.[1]
+  const version = DUPLICATE_VERSION.exec(url.pathname)?.[1]
   if (version !== undefined) {
     const message = `this path is put in front of the client's, which begins with ${version} itself`
     findings.warn(path, `${message}; leave it out unless the upstream wants it twice`)
@@ -155,7 +155,7 @@ function buildHealth({ health }: RawUpstream, path: Path, findings: Findings): U
   if (!PATH_AND_QUERY.test(health.path)) {
     findings.error([...path, 'path'], 'a path starts with / and has no spaces, such as /health')
   }
-  return { path: health.path, every: timerOf(health.every, [...path, 'every'], CHECK_EVERY, findings) }
+  return { path: health.path, every: timerDurationOf(health.every, [...path, 'every'], DEFAULT_CHECK_INTERVAL, findings) }
 }
 
 /** Names a header, lower-case; an error where it is no name, or not one that may be set or read here. */
@@ -164,7 +164,7 @@ export function headerName(
 ): string {
   const name = text.toLowerCase()
   if (!HEADER_NAME.test(name)) findings.error(path, 'this is not a header name such as x-api-key', at)
-  if (RESERVED.has(name)) findings.error(path, 'this header is for the gateway itself to set', at)
+  if (RESERVED_HEADERS.has(name)) findings.error(path, 'this header is for the gateway itself to set', at)
   return name
 }
 

@@ -4,27 +4,27 @@ import { everyTarget } from './targets.ts'
 import type { Config, Route } from './types.ts'
 
 /** Warns of what is allowed but hardly meant. For configurations without an error. */
-export function warnOfOddities(config: Config, findings: Findings): void {
+export function addConfigWarnings(config: Config, findings: Findings): void {
   if (config.auth === 'keys' && config.keys.length === 0) {
     findings.warnFile('there are no keys, so nobody gets in; add one under keys, or say auth: open')
   }
   if (config.routes.length === 0) findings.warnFile('there are no routes, so every request gets 404')
-  unusedUpstreams(config, findings)
-  notWhereAzureIs(config, findings)
-  hiddenRoutes(config.routes, findings)
-  resumedByNobody(config.routes, findings)
-  unservedModels(config, findings)
-  loginsOfOneWorker(config, findings)
+  warnOfUnusedUpstreams(config, findings)
+  warnOfAzurePath(config, findings)
+  warnOfHiddenRoutes(config.routes, findings)
+  warnOfResumeWithoutPrefill(config.routes, findings)
+  warnOfUnservedModels(config, findings)
+  warnOfSeparateLogins(config, findings)
 }
 
-function loginsOfOneWorker({ console, ledger, server: { workers } }: Config, findings: Findings): void {
+function warnOfSeparateLogins({ console, ledger, server: { workers } }: Config, findings: Findings): void {
   if (workers === 1 || ledger !== null || console === null || console.users.length === 0) return
   const message =
     'logins are kept beside the ledger: without one, each of the workers asks for a login of its own'
   findings.warn(['console', 'users'], message, 'key')
 }
 
-function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): void {
+function warnOfUnusedUpstreams({ upstreams, routes }: Config, findings: Findings): void {
   const used = new Set(routes.flatMap(everyTarget).map(({ upstream }) => upstream.name))
   for (const name of upstreams.keys()) {
     if (!used.has(name)) findings.warn(['upstreams', name], 'no route names this upstream', 'key')
@@ -34,7 +34,7 @@ function unusedUpstreams({ upstreams, routes }: Config, findings: Findings): voi
 const AZURE = /\.openai\.azure\.com$/
 
 /** Routes that name its older paths may want them; all others ask for what stands under /v1. */
-function notWhereAzureIs({ upstreams, routes }: Config, findings: Findings): void {
+function warnOfAzurePath({ upstreams, routes }: Config, findings: Findings): void {
   const asked = new Set(routes.filter(({ path }) => !path?.startsWith('/openai')).flatMap(everyTarget)
     .map(({ upstream }) => upstream))
   for (const upstream of upstreams.values()) {
@@ -47,9 +47,9 @@ function notWhereAzureIs({ upstreams, routes }: Config, findings: Findings): voi
   }
 }
 
-function hiddenRoutes(routes: readonly Route[], findings: Findings): void {
+function warnOfHiddenRoutes(routes: readonly Route[], findings: Findings): void {
   // By path, because many routes have few.
-  const groups = new Map<string, Group>()
+  const groups = new Map<string, RouteGroup>()
   for (const route of routes) {
     const path = route.path ?? '*'
     const earlier = [...groups.values()].filter(({ takesPath }) => takesPath(path))
@@ -66,7 +66,7 @@ function hiddenRoutes(routes: readonly Route[], findings: Findings): void {
 }
 
 /** Routes of one path, in their order. */
-interface Group {
+interface RouteGroup {
   readonly takesPath: (path: string) => boolean
   readonly covers: { readonly line: number, readonly takesModels: (models: Route['models']) => boolean }[]
 }
@@ -81,7 +81,7 @@ function compileCover({ models }: Route): (others: Route['models']) => boolean {
   return others => others?.every(takesModel) ?? false
 }
 
-function resumedByNobody(routes: readonly Route[], findings: Findings): void {
+function warnOfResumeWithoutPrefill(routes: readonly Route[], findings: Findings): void {
   for (const { index, resume, targets } of routes) {
     if (resume !== 'continue' || targets.some(target => target.prefill)) continue
     findings.warn(
@@ -90,7 +90,7 @@ function resumedByNobody(routes: readonly Route[], findings: Findings): void {
   }
 }
 
-function unservedModels({ routes, keys }: Config, findings: Findings): void {
+function warnOfUnservedModels({ routes, keys }: Config, findings: Findings): void {
   if (routes.some(route => route.models === null)) return
   const isServed = compileOverlaps(routes.flatMap(route => route.models ?? []))
   const known = new Map<string, boolean>()

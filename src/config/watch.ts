@@ -3,9 +3,9 @@ import type { FSWatcher } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 /** Milliseconds for which a file has to stay as it is before its change is told: writers write in pieces. */
-const SETTLE = 100
+const SETTLE_DELAY = 100
 /** Milliseconds between two looks where nothing wakes the watch: not all file systems tell of changes. */
-const LOOK_EVERY = 1_000
+const POLL_INTERVAL = 1_000
 
 /**
  * Tells when files have changed, by whatever way: written in place, replaced by
@@ -16,12 +16,12 @@ const LOOK_EVERY = 1_000
 export class FileWatch {
   readonly #onChange: () => void
   /** By absolute path, as last told. */
-  #known = new Map<string, string>()
+  #reportedStates = new Map<string, string>()
   /** What the last look found, if it was something new. */
-  #seen: string | null = null
+  #pendingStates: string | null = null
   #watchers: FSWatcher[] = []
   #timer: NodeJS.Timeout | null = null
-  #isSoon = false
+  #isSettling = false
   #closed = false
 
   /** @param files what they are at this moment is no change */
@@ -34,18 +34,18 @@ export class FileWatch {
   watch(files: readonly string[]): void {
     if (this.#closed) return
     const paths = [...new Set(files.map(file => resolve(file)))]
-    const known = this.#known
-    this.#known = new Map(paths.map(path => [path, known.get(path) ?? stateOf(path)]))
+    const known = this.#reportedStates
+    this.#reportedStates = new Map(paths.map(path => [path, known.get(path) ?? fileState(path)]))
     for (const watcher of this.#watchers) watcher.close()
     this.#watchers = [...new Set(paths.map(path => dirname(path)))].flatMap(
-      directory => this.#listen(directory),
+      directory => this.#watchDirectory(directory),
     )
-    this.#lookIn(LOOK_EVERY)
+    this.#schedulePoll(POLL_INTERVAL)
   }
 
   /** Watches these too, until the next `watch`. */
   add(files: readonly string[]): void {
-    this.watch([...this.#known.keys(), ...files])
+    this.watch([...this.#reportedStates.keys(), ...files])
   }
 
   close(): void {
@@ -54,9 +54,9 @@ export class FileWatch {
     if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  #listen(directory: string): FSWatcher[] {
+  #watchDirectory(directory: string): FSWatcher[] {
     try {
-      const watcher = watch(directory, { persistent: false }, () => this.#lookIn(SETTLE))
+      const watcher = watch(directory, { persistent: false }, () => this.#schedulePoll(SETTLE_DELAY))
       // A watch that breaks leaves the look every second.
       return [watcher.on('error', () => watcher.close())]
     } catch {
@@ -66,32 +66,32 @@ export class FileWatch {
   }
 
   /** Whoever writes to the directory all the time puts nothing off: a look that is due sooner stays. */
-  #lookIn(ms: number): void {
-    if (this.#timer !== null && this.#isSoon && ms === SETTLE) return
+  #schedulePoll(ms: number): void {
+    if (this.#timer !== null && this.#isSettling && ms === SETTLE_DELAY) return
     if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#isSoon = ms === SETTLE
-    this.#timer = setTimeout(this.#look, ms).unref()
+    this.#isSettling = ms === SETTLE_DELAY
+    this.#timer = setTimeout(this.#poll, ms).unref()
   }
 
-  readonly #look = (): void => {
+  readonly #poll = (): void => {
     this.#timer = null
-    const states = new Map(Array.from(this.#known.keys(), path => [path, stateOf(path)]))
+    const states = new Map(Array.from(this.#reportedStates.keys(), path => [path, fileState(path)]))
     const found = JSON.stringify([...states])
-    const isNew = found !== JSON.stringify([...this.#known])
-    if (!isNew || found !== this.#seen) {
-      this.#seen = isNew ? found : null
-      this.#lookIn(isNew ? SETTLE : LOOK_EVERY)
+    const isNew = found !== JSON.stringify([...this.#reportedStates])
+    if (!isNew || found !== this.#pendingStates) {
+      this.#pendingStates = isNew ? found : null
+      this.#schedulePoll(isNew ? SETTLE_DELAY : POLL_INTERVAL)
       return
     }
-    this.#known = states
-    this.#seen = null
-    this.#lookIn(LOOK_EVERY)
+    this.#reportedStates = states
+    this.#pendingStates = null
+    this.#schedulePoll(POLL_INTERVAL)
     this.#onChange()
   }
 }
 
 /** Says the same for as long as the file behind the path has not changed. */
-function stateOf(path: string): string {
+function fileState(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
     return [dev, ino, size, mtimeNs, ctimeNs].join(' ')

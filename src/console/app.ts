@@ -7,19 +7,19 @@ import { destroyNow } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { API } from './api/table.ts'
 import type { Operation, OperationName } from './api/table.ts'
-import { sendCsv, tell } from './replies.ts'
-import { callerOf, isReading } from './caller.ts'
-import type { Asked, Context, Operations } from './context.ts'
+import { sendCsv, sendProblem } from './replies.ts'
+import { callerOf, isSafeMethod } from './caller.ts'
+import type { OperationRequest, Context, Operations } from './context.ts'
 import { setToken } from './cookies.ts'
 import { secureHeaders } from './headers.ts'
 import { PREFIX, consoleOpenApi, routeOf } from './openapi.ts'
 import { servePages } from './pages.ts'
 import { servePlayground } from './playground.ts'
 import { ConsoleProblem } from './problem.ts'
-import { remembered } from './cached.ts'
-import { describeFault, validatorCompiler } from './schemas.ts'
-import { guard, standingOf } from './authentication.ts'
-import type { Standing } from './authentication.ts'
+import { cached } from './cached.ts'
+import { validationProblem, validatorCompiler } from './schemas.ts'
+import { guard, authenticate } from './authentication.ts'
+import type { Authentication } from './authentication.ts'
 
 export interface App {
   handle(req: ClientRequest, res: ClientResponse): void
@@ -29,16 +29,16 @@ export interface App {
 /** Bytes: an operation needs little. */
 const BODY_LIMIT = 64 * 1024
 /** Requests of one address in a minute; a page asks for some twenty, and goes on every few seconds. */
-const PER_MINUTE = 3_000
+const MAX_REQUESTS_PER_MINUTE = 3_000
 /** How much is left concerns nobody: who asks as pages do never gets there. */
-const QUIET = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
+const NO_RATE_LIMIT_HEADERS = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
 
 /**
  * The console: its API as the table has it, and its pages. It listens nowhere: requests are handed to it.
  *
- * @param bodyTime ms in which a body has to come
+ * @param bodyTimeout ms in which a body has to come
  */
-export async function createApp(context: Context, operations: Operations, bodyTime: number): Promise<App> {
+export async function createApp(context: Context, operations: Operations, bodyTimeout: number): Promise<App> {
   let route: http.RequestListener = () => {}
   const app = Fastify({
     serverFactory: handler => {
@@ -49,20 +49,20 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     routerOptions: { maxParamLength: 1024 },
     // A path that cannot be read reaches no route. Where it was to be a page's, the first page is there.
     frameworkErrors: (error, request, reply) => (
-      isReading(request.method) && !request.url.startsWith(`${PREFIX}/`)
+      isSafeMethod(request.method) && !request.url.startsWith(`${PREFIX}/`)
         ? reply.redirect('/console/')
-        : tell(context.host, error, request, reply)),
+        : sendProblem(context.host, error, request, reply)),
   })
   app.setValidatorCompiler(validatorCompiler())
-  app.setSchemaErrorFormatter((errors, part) => describeFault(errors as never, part))
-  app.setErrorHandler((error, request, reply) => tell(context.host, error, request, reply))
+  app.setSchemaErrorFormatter((errors, part) => validationProblem(errors as never, part))
+  app.setErrorHandler((error, request, reply) => sendProblem(context.host, error, request, reply))
   app.decorateRequest('standing', null)
   await app.register(cookie)
   await app.register(limit, {
     global: false,
-    max: PER_MINUTE,
-    addHeaders: QUIET,
-    addHeadersOnExceeding: QUIET,
+    max: MAX_REQUESTS_PER_MINUTE,
+    addHeaders: NO_RATE_LIMIT_HEADERS,
+    addHeadersOnExceeding: NO_RATE_LIMIT_HEADERS,
     keyGenerator: request => callerOf(context.host, request.raw).address,
     errorResponseBuilder: (_, { ttl }) => {
       const retryAfter = Math.ceil(ttl / 1_000)
@@ -75,11 +75,11 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     api.addHook('onRequest', api.rateLimit())
     api.addHook('onRequest', async (request, reply) => {
       void reply.header('cache-control', 'no-store')
-      if (!isReading(request.method)) endUnlessWhole(request.raw, reply.raw, bodyTime)
-      request.standing = await standingOf(context, request)
+      if (!isSafeMethod(request.method)) enforceBodyTimeout(request.raw, reply.raw, bodyTimeout)
+      request.standing = await authenticate(context, request)
     })
     for (const name of Object.keys(API) as OperationName[]) addOperation(api, name, operations)
-    const description = remembered(() => consoleOpenApi(context.host.current().version), Infinity, () => 0)
+    const description = cached(() => consoleOpenApi(context.host.current().version), Infinity, () => 0)
     api.get('/openapi.json', { onRequest: guard({ roles: [] }) }, description)
     api.all('/*', () => {
       throw new ConsoleProblem('not_found', 'there is no such operation')
@@ -96,8 +96,8 @@ export async function createApp(context: Context, operations: Operations, bodyTi
 }
 
 /** The listener waits for a body as long as it takes, because the pipeline has deadlines of its own. */
-function endUnlessWhole(req: http.IncomingMessage, res: http.ServerResponse, bodyTime: number): void {
-  const timer = setTimeout(() => destroyNow(res), bodyTime).unref()
+function enforceBodyTimeout(req: http.IncomingMessage, res: http.ServerResponse, bodyTimeout: number): void {
+  const timer = setTimeout(() => destroyNow(res), bodyTimeout).unref()
   const whole = (): void => clearTimeout(timer)
   req.once('end', whole).once('close', whole)
 }
@@ -111,12 +111,12 @@ function addOperation<N extends OperationName>(api: FastifyInstance, name: N, op
     exposeHeadRoute: response !== null,
     onRequest: guard({ roles, opens: name === 'POST /session' }),
     handler: async (request, reply) => {
-      const { caller, token, session } = request.standing as Standing
+      const { caller, token, session } = request.standing as Authentication
       const asked = {
         session, caller, token,
         query: request.query, params: request.params, body: request.body,
         setToken: (token: string | null) => setToken(reply, caller, token),
-      } as unknown as Asked<N>
+      } as unknown as OperationRequest<N>
       const told = operations[name](asked)
       if (response === null) return sendCsv(reply, route.url, told as AsyncIterable<string>)
       const answer = await (told as Promise<unknown>)

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { callerOf, checkSite, isReading } from './caller.ts'
+import { callerOf, checkSite, isSafeMethod } from './caller.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { tokenOf } from './cookies.ts'
@@ -8,7 +8,7 @@ import { digestOf, isCsrf, sessionOf } from './sessions.ts'
 import type { Session } from './sessions.ts'
 
 /** Who sends a request, as far as that is known. */
-export interface Standing {
+export interface Authentication {
   readonly caller: Caller
   readonly token: string | null
   readonly session: Session | null
@@ -16,20 +16,20 @@ export interface Standing {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    standing: Standing | null
+    standing: Authentication | null
   }
 }
 
 /** @throws ConsoleProblem forbidden, where another site sends it */
-export async function standingOf({ host, desk, clock }: Context, request: FastifyRequest): Promise<Standing> {
+export async function authenticate({ host, store: desk, clock }: Context, request: FastifyRequest): Promise<Authentication> {
   const caller = callerOf(host, request.raw)
   checkSite(request.raw, caller)
   const token = tokenOf(request, caller)
   if (token === null) return { caller, token, session: null }
   const digest = digestOf(token)
-  const record = await desk.ask('findSession', digest, clock.wall(), request.headers['x-live'] !== '1')
+  const record = await desk.call('findSession', digest, clock.wall(), request.headers['x-live'] !== '1')
   const session = record && sessionOf(host.current(), token, record)
-  if (record !== null && session === null) await desk.ask('closeSession', digest)
+  if (record !== null && session === null) await desk.call('closeSession', digest)
   return { caller, token, session }
 }
 
@@ -46,7 +46,7 @@ export function guard({ roles, opens = false }: { roles: readonly string[] | nul
       throw new ConsoleProblem('not_logged_in', 'nobody is logged in, or the session is over: log in')
     }
     if (session === null) return
-    if (!opens && !isReading(request.method) && !isCsrf(session, request.headers['x-csrf-token'])) {
+    if (!opens && !isSafeMethod(request.method) && !isCsrf(session, request.headers['x-csrf-token'])) {
       throw new ConsoleProblem('forbidden', "the header x-csrf-token does not have the session's token")
     }
     if (roles !== null && roles.length > 0 && !roles.includes(session.role)) {

@@ -1,15 +1,15 @@
 /**
  * Asks at most so often; in between, what was answered last.
  *
- * @param ask what it costs something to ask for
+ * @param load what it costs something to ask for
  * @param ms for which an answer holds
  * @param now ms, on any clock
  */
-export function remembered<T>(ask: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
+export function cached<T>(load: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
   let last: { readonly at: number; readonly answer: Promise<T> } | null = null
   return () => {
     if (last !== null && now() - last.at < ms) return last.answer
-    const answer = ask()
+    const answer = load()
     const mine = { at: now(), answer }
     last = mine
     // A failure is told to those who have asked, and nobody else.

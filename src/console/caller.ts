@@ -1,4 +1,4 @@
-import type { Client, Host } from '../gateway/mount.ts'
+import type { Client, MountHost } from '../gateway/mount.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import { ConsoleProblem } from './problem.ts'
 
@@ -10,25 +10,25 @@ export interface Caller extends Client {
   readonly host: string
 }
 
-export function callerOf(host: Host, req: ClientRequest): Caller {
+export function callerOf(host: MountHost, req: ClientRequest): Caller {
   const client = host.clientOf(req)
   const { headers } = req
   const own = headers[':authority'] ?? headers.host ?? ''
   if (client.trustedPeer === null) return { ...client, secure: false, host: String(own) }
-  const secure = first(headers['x-forwarded-proto'])?.toLowerCase() === 'https'
-  return { ...client, secure, host: first(headers['x-forwarded-host']) ?? String(own) }
+  const secure = firstListItem(headers['x-forwarded-proto'])?.toLowerCase() === 'https'
+  return { ...client, secure, host: firstListItem(headers['x-forwarded-host']) ?? String(own) }
 }
 
 /** Proxies in a row add to the list: the first is the one that the browser spoke to. */
-function first(header: string | string[] | undefined): string | undefined {
+function firstListItem(header: string | string[] | undefined): string | undefined {
   return [header].flat()[0]?.split(',', 1)[0]?.trim()
 }
 
-const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Does a request of that method change nothing? */
-export function isReading(method: string): boolean {
-  return READS.has(method)
+export function isSafeMethod(method: string): boolean {
+  return SAFE_METHODS.has(method)
 }
 
 /**
@@ -39,7 +39,7 @@ export function isReading(method: string): boolean {
  */
 export function checkSite(req: ClientRequest, { secure, host }: Caller): void {
   const { origin, 'sec-fetch-site': site } = req.headers
-  const reads = isReading(req.method ?? '')
+  const reads = isSafeMethod(req.method ?? '')
   const isOwn = site === undefined || site === 'same-origin' || (reads && site === 'none')
   if (!isOwn) throw new ConsoleProblem('forbidden', 'the request comes from another site')
   if (origin === undefined || reads) return

@@ -1,26 +1,26 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import type { UpstreamState } from './api/panel.ts'
-import type { Doing } from './workers.ts'
+import type { WorkerActivity } from './workers.ts'
 
 export type CandidateState = UpstreamState['candidates'][number]
 
 /** The worse first: what one worker has found out, the others are about to. */
-const WORSE = ['open', 'probing', 'closed'] as const
+const CIRCUITS_BY_SEVERITY = ['open', 'probing', 'closed'] as const
 
 /** What all workers together know of each candidate, by upstream. */
-export function candidateStates(all: readonly Doing[]): Map<string, CandidateState[]> {
+export function candidateStates(all: readonly WorkerActivity[]): Map<string, CandidateState[]> {
   const byUpstream = new Map<string, Map<string | null, CandidateState>>()
   for (const { upstream, ...state } of all.flatMap(({ candidates }) => candidates)) {
     const states = byUpstream.get(upstream) ?? new Map<string | null, CandidateState>()
     const known = states.get(state.model)
-    states.set(state.model, known ? joined(known, state) : state)
+    states.set(state.model, known ? mergeStates(known, state) : state)
     byUpstream.set(upstream, states)
   }
   return new Map([...byUpstream].map(([name, states]) => [name, [...states.values()]]))
 }
 
-function joined(a: CandidateState, b: CandidateState): CandidateState {
-  const [worse, other] = WORSE.indexOf(a.circuit) <= WORSE.indexOf(b.circuit) ? [a, b] : [b, a]
+function mergeStates(a: CandidateState, b: CandidateState): CandidateState {
+  const [worse, other] = CIRCUITS_BY_SEVERITY.indexOf(a.circuit) <= CIRCUITS_BY_SEVERITY.indexOf(b.circuit) ? [a, b] : [b, a]
   return {
     ...worse,
     in_flight: a.in_flight + b.in_flight,

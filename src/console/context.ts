@@ -1,23 +1,23 @@
 import type { Clock } from '../base/clock.ts'
-import type { Host } from '../gateway/mount.ts'
+import type { MountHost } from '../gateway/mount.ts'
 import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/table.ts'
 import type { Caller } from './caller.ts'
-import type { Logins } from './login.ts'
+import type { LoginVerifier } from './login.ts'
 import type { Reports } from './reports/reports.ts'
 import type { Session } from './sessions.ts'
-import type { DeskLink } from './store/console-store-client.ts'
+import type { ConsoleStoreClient } from './store/console-store-client.ts'
 
 /** What the console works with. */
 export interface Context {
-  readonly host: Host
+  readonly host: MountHost
   readonly clock: Pick<Clock, 'monotonic' | 'wall'>
-  readonly desk: DeskLink
-  readonly logins: Logins
+  readonly store: ConsoleStoreClient
+  readonly loginVerifier: LoginVerifier
   readonly reports: Reports
 }
 
 /** A request that may be answered: who asks, and for what. */
-export interface Asked<N extends OperationName> {
+export interface OperationRequest<N extends OperationName> {
   /** null where the operation is for anybody, and nobody is logged in. */
   readonly session: Session | null
   readonly caller: Caller
@@ -30,12 +30,12 @@ export interface Asked<N extends OperationName> {
   readonly token: string | null
 }
 
-type Told<N extends OperationName> = ResponseOf<N> extends undefined
+type OperationResult<N extends OperationName> = ResponseOf<N> extends undefined
   ? AsyncIterable<string>
   : Promise<ResponseOf<N>>
 
 /** What stands behind each operation of the table. Problems are thrown as ConsoleProblem or ReportError. */
-export type Operations = { readonly [N in OperationName]: (asked: Asked<N>) => Told<N> }
+export type Operations = { readonly [N in OperationName]: (asked: OperationRequest<N>) => OperationResult<N> }
 
 /** The only key whose rows may be seen; null for somebody who may see all. */
 export function ownKey({ session }: { readonly session: Session | null }): string | null {
@@ -43,7 +43,7 @@ export function ownKey({ session }: { readonly session: Session | null }): strin
 }
 
 /** Of an operation that is not for anybody. */
-export function sessionIn({ session }: { readonly session: Session | null }): Session {
+export function requireSession({ session }: { readonly session: Session | null }): Session {
   if (session === null) {
     throw new Error('an operation for those who are logged in was reached by somebody else')
   }

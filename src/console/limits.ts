@@ -1,21 +1,21 @@
-import { plainLimits } from '../auth/key-record.ts'
-import { faultOfKeyName } from '../config/key-name.ts'
+import { limitsToJson } from '../auth/key-record.ts'
+import { keyNameError } from '../config/key-name.ts'
 import type { Limits } from '../config/types.ts'
 import type { Limits as PlainLimits } from './api/keys.ts'
 import { ConsoleProblem } from './problem.ts'
 
-type PlainFigures = Omit<PlainLimits, 'models'>
-type Figures = Omit<Limits, 'models'>
+type PlainLimitValues = Omit<PlainLimits, 'models'>
+type LimitValues = Omit<Limits, 'models'>
 
 /** As in the schema of gateway.yaml. */
-const MOST_COUNT = 1_000_000_000_000
-const MOST_USD = 1_000_000_000
-const LONGEST_GLOB = 1_024
+const MAX_COUNT = 1_000_000_000_000
+const MAX_USD = 1_000_000_000
+const MAX_GLOB_LENGTH = 1_024
 
 /** @throws ConsoleProblem bad_request for a name that no key may have */
 export function checkName(name: string): string {
-  const fault = faultOfKeyName(name)
-  if (fault !== null) throw wrong('name', fault)
+  const fault = keyNameError(name)
+  if (fault !== null) throw invalidField('name', fault)
   return name
 }
 
@@ -32,26 +32,26 @@ export function checkModels(globs: readonly string[]): string[] {
  */
 export function limitsOf({ models = {}, ...own }: PlainLimits): Limits {
   return {
-    ...figuresOf(own, 'limits'),
+    ...limitValuesOf(own, 'limits'),
     models: new Map(Object.entries(models).map(([glob, figures]) => {
       checkGlob(glob, 'limits.models')
-      return [glob, figuresOf(figures, `limits.models.${glob}`)]
+      return [glob, limitValuesOf(figures, `limits.models.${glob}`)]
     })),
   }
 }
 
 /** Limits as the gateway has them, as the API has them. */
-export function plainOf(limits: Limits | null): PlainLimits | null {
-  return limits === null ? null : plainLimits(limits)
+export function toPlainLimits(limits: Limits | null): PlainLimits | null {
+  return limits === null ? null : limitsToJson(limits)
 }
 
-function figuresOf(
-  { requests_per_minute, tokens_per_minute, concurrent, budget }: PlainFigures, at: string,
-): Figures {
+function limitValuesOf(
+  { requests_per_minute, tokens_per_minute, concurrent, budget }: PlainLimitValues, at: string,
+): LimitValues {
   const count = (value: number | undefined, name: string): number | null => {
     if (value === undefined) return null
-    if (value >= 1 && value <= MOST_COUNT) return value
-    throw wrong(`${at}.${name}`, `must be a whole number from 1 to ${MOST_COUNT}`)
+    if (value >= 1 && value <= MAX_COUNT) return value
+    throw invalidField(`${at}.${name}`, `must be a whole number from 1 to ${MAX_COUNT}`)
   }
   return {
     requestsPerMinute: count(requests_per_minute, 'requests_per_minute'),
@@ -62,16 +62,16 @@ function figuresOf(
 }
 
 function amount(usd: string, at: string): string {
-  if (/^\d{1,10}(\.\d{1,12})?$/.test(usd) && Number(usd) <= MOST_USD) return usd
-  throw wrong(at, `must be an amount of USD up to ${MOST_USD}, such as 50 or 0.25`)
+  if (/^\d{1,10}(\.\d{1,12})?$/.test(usd) && Number(usd) <= MAX_USD) return usd
+  throw invalidField(at, `must be an amount of USD up to ${MAX_USD}, such as 50 or 0.25`)
 }
 
 function checkGlob(glob: string, at: string): void {
-  if (glob.trim() === '' || glob.length > LONGEST_GLOB) {
-    throw wrong(at, 'must be names or globs of models, such as gpt-*')
+  if (glob.trim() === '' || glob.length > MAX_GLOB_LENGTH) {
+    throw invalidField(at, 'must be names or globs of models, such as gpt-*')
   }
 }
 
-function wrong(field: string, what: string): ConsoleProblem {
+function invalidField(field: string, what: string): ConsoleProblem {
   return new ConsoleProblem('bad_request', `${field} ${what}`, { field })
 }

@@ -1,25 +1,25 @@
 import { hash } from 'node:crypto'
-import { COST, isPassword, parsePasswordHash } from '../base/password.ts'
+import { DEFAULT_COST, verifyPassword, parsePasswordHash } from '../base/password.ts'
 import type { PasswordHash } from '../base/password.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Login } from './api/session.ts'
 import { ConsoleProblem } from './problem.ts'
-import type { Proof } from './sessions.ts'
-import type { DeskLink } from './store/console-store-client.ts'
+import type { VerifiedLogin } from './sessions.ts'
+import type { ConsoleStoreClient } from './store/console-store-client.ts'
 
 /** scrypt runs at once, each with some 32 MB and a thread of the pool that others need too. */
-const AT_ONCE = 2
+const MAX_CONCURRENT_LOGINS = 2
 /** Logins that wait for their turn. */
-const WAITING = 16
+const MAX_QUEUED_LOGINS = 16
 
 /** Finds out whether somebody is who they say. */
-export class Logins {
-  readonly #desk: DeskLink
-  readonly #turns: (() => void)[] = []
+export class LoginVerifier {
+  readonly #store: ConsoleStoreClient
+  readonly #queue: (() => void)[] = []
   #running = 0
 
-  constructor(desk: DeskLink) {
-    this.#desk = desk
+  constructor(desk: ConsoleStoreClient) {
+    this.#store = desk
   }
 
   /**
@@ -28,53 +28,53 @@ export class Logins {
    * @returns null for a wrong name, password or key; that took as long as a right one
    * @throws ConsoleProblem too_many
    */
-  async prove(gateway: Gateway, login: Login, address: string, now: number): Promise<Proof | null> {
+  async verify(gateway: Gateway, login: Login, address: string, now: number): Promise<VerifiedLogin | null> {
     const attempt = { name: 'name' in login ? login.name : null, address }
-    const wait = await this.#desk.ask('beginAttempt', attempt, now)
-    if (wait > 0) throw tooMany(Math.ceil(wait / 1_000))
-    const proof = 'key' in login ? byKey(gateway, login.key) : await this.#byPassword(gateway, login)
-    if (proof !== null) await this.#desk.ask('attemptSucceeded', attempt, now)
+    const wait = await this.#store.call('beginAttempt', attempt, now)
+    if (wait > 0) throw tooManyAttempts(Math.ceil(wait / 1_000))
+    const proof = 'key' in login ? verifyKey(gateway, login.key) : await this.#verifyPassword(gateway, login)
+    if (proof !== null) await this.#store.call('attemptSucceeded', attempt, now)
     return proof
   }
 
-  async #byPassword(
+  async #verifyPassword(
     gateway: Gateway, { name, password }: { name: string; password: string },
-  ): Promise<Proof | null> {
+  ): Promise<VerifiedLogin | null> {
     const users = gateway.config.console?.users ?? []
     const user = users.find(user => user.name === name)
     // Where there is nobody of the name, the time goes by all the same, as it would for one of the others.
     const kept = user ?? users[hash('sha256', name, 'buffer').readUInt32LE() % users.length]
-    const right = await this.#inTurn(
-      () => isPassword(password, kept ? parsePasswordHash(kept.password) : DUMMY),
+    const right = await this.#withConcurrencyLimit(
+      () => verifyPassword(password, kept ? parsePasswordHash(kept.password) : DUMMY_PASSWORD_HASH),
     )
     return user !== undefined && right ? { user } : null
   }
 
-  async #inTurn(work: () => Promise<boolean>): Promise<boolean> {
-    if (this.#running >= AT_ONCE) {
-      if (this.#turns.length >= WAITING) throw tooMany(1)
-      await new Promise<void>(resolve => this.#turns.push(resolve))
+  async #withConcurrencyLimit(work: () => Promise<boolean>): Promise<boolean> {
+    if (this.#running >= MAX_CONCURRENT_LOGINS) {
+      if (this.#queue.length >= MAX_QUEUED_LOGINS) throw tooManyAttempts(1)
+      await new Promise<void>(resolve => this.#queue.push(resolve))
     } else {
       this.#running++
     }
     try {
       return await work()
     } finally {
-      const next = this.#turns.shift()
+      const next = this.#queue.shift()
       if (next) next()
       else this.#running--
     }
   }
 }
 
-const DUMMY: PasswordHash = { cost: COST, salt: Buffer.alloc(16), hash: Buffer.alloc(32) }
+const DUMMY_PASSWORD_HASH: PasswordHash = { cost: DEFAULT_COST, salt: Buffer.alloc(16), hash: Buffer.alloc(32) }
 
-function byKey({ keyring }: Gateway, key: string): Proof | null {
+function verifyKey({ keyring }: Gateway, key: string): VerifiedLogin | null {
   const identity = keyring.find(key)
   return identity && { key: identity, digest: hash('sha256', key, 'buffer') }
 }
 
-function tooMany(seconds: number): ConsoleProblem {
+function tooManyAttempts(seconds: number): ConsoleProblem {
   const time = seconds === 1 ? '1 second'
     : seconds < 120 ? `${seconds} seconds`
     : `${Math.ceil(seconds / 60)} minutes`

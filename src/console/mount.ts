@@ -1,27 +1,27 @@
 import { dirname, join } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { keyFileOf } from '../auth/key-file.ts'
-import type { Host, Mount, OpenMount } from '../gateway/mount.ts'
+import type { MountHost, Mount, OpenMount } from '../gateway/mount.ts'
 import { writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
 import { Workers } from './workers.ts'
-import { DeskLink } from './store/console-store-client.ts'
+import { ConsoleStoreClient } from './store/console-store-client.ts'
 
 export interface ConsoleOptions {
   /** For sessions and their like; the machine's unless told. */
   readonly clock?: Context['clock']
   /** ms that an open answer may take to its end when the gateway is about to end; 5,000 unless told. */
-  readonly leave?: number
+  readonly drainTimeout?: number
   /** ms in which the body of a request to the console's API has to come; 30,000 unless told. */
-  readonly bodyTime?: number
+  readonly bodyTimeout?: number
 }
 
-const LEAVE = 5_000
-const BODY_TIME = 30_000
+const DRAIN_TIMEOUT = 5_000
+const BODY_TIMEOUT = 30_000
 /** What is below is an exchange, which the gateway itself lets finish. */
-const PLAYGROUND = '/console/api/playground/'
+const PLAYGROUND_PREFIX = '/console/api/playground/'
 
 /**
  * The console, for the listener that it stands on. What it takes to serve it is
@@ -29,34 +29,34 @@ const PLAYGROUND = '/console/api/playground/'
  * nothing of it in memory.
  */
 export function openConsole(
-  { clock = systemClock, leave = LEAVE, bodyTime = BODY_TIME }: ConsoleOptions = {},
+  { clock = systemClock, drainTimeout: leave = DRAIN_TIMEOUT, bodyTimeout: bodyTime = BODY_TIMEOUT }: ConsoleOptions = {},
 ): OpenMount {
-  return host => new Console(host, { clock, leave, bodyTime })
+  return host => new Console(host, { clock, drainTimeout: leave, bodyTimeout: bodyTime })
 }
 
 class Console implements Mount {
-  readonly #host: Host
+  readonly #host: MountHost
   readonly #options: Required<ConsoleOptions>
-  readonly #desk: DeskLink
+  readonly #store: ConsoleStoreClient
   readonly #workers: Workers
   readonly #ledgerFile: string | null
-  readonly #open = new Set<ClientResponse>()
+  readonly #openResponses = new Set<ClientResponse>()
   #app: Promise<App> | null = null
-  #leaving: NodeJS.Timeout | null = null
+  #drainTimer: NodeJS.Timeout | null = null
 
-  constructor(host: Host, options: Required<ConsoleOptions>) {
-    const { config: { ledger }, lasting: { worker } } = host.current()
+  constructor(host: MountHost, options: Required<ConsoleOptions>) {
+    const { config: { ledger }, sharedState: { worker } } = host.current()
     const file = ledger && consoleFileOf(ledger.file)
     this.#host = host
     this.#ledgerFile = ledger?.file ?? null
     this.#options = options
-    this.#desk = new DeskLink({ consoleFile: file, keyFile: ledger && keyFileOf(ledger.file) })
+    this.#store = new ConsoleStoreClient({ consoleFile: file, keyFile: ledger && keyFileOf(ledger.file) })
     this.#workers = new Workers({
-      current: () => host.current(), worker: worker ?? null, file, desk: this.#desk,
+      current: () => host.current(), worker: worker ?? null, file, store: this.#store,
     })
   }
 
-  takes({ url = '', method }: ClientRequest): boolean {
+  accepts({ url = '', method }: ClientRequest): boolean {
     if (url.startsWith('/console/') || url.startsWith('/console?')) return true
     if (method !== 'GET' && method !== 'HEAD') return false
     const path = url.split('?', 1)[0] as string
@@ -69,36 +69,36 @@ class Console implements Mount {
       res.end()
       return
     }
-    if (!req.url.startsWith(PLAYGROUND)) {
-      this.#open.add(res)
-      res.once('close', () => this.#open.delete(res))
+    if (!req.url.startsWith(PLAYGROUND_PREFIX)) {
+      this.#openResponses.add(res)
+      res.once('close', () => this.#openResponses.delete(res))
     }
-    this.#app ??= this.#load()
-    this.#app.then(app => app.handle(req, res), error => this.#failed(res, error))
+    this.#app ??= this.#loadApp()
+    this.#app.then(app => app.handle(req, res), error => this.#sendLoadError(res, error))
   }
 
-  leave(): void {
-    this.#leaving ??= setTimeout(() => {
-      for (const res of this.#open) res.destroy()
-    }, this.#options.leave).unref()
+  drain(): void {
+    this.#drainTimer ??= setTimeout(() => {
+      for (const res of this.#openResponses) res.destroy()
+    }, this.#options.drainTimeout).unref()
   }
 
   async close(): Promise<void> {
     this.#workers.close()
-    if (this.#leaving !== null) clearTimeout(this.#leaving)
+    if (this.#drainTimer !== null) clearTimeout(this.#drainTimer)
     await this.#app?.then(app => app.close(), () => {})
-    await this.#desk.close()
+    await this.#store.close()
   }
 
-  async #load(): Promise<App> {
+  async #loadApp(): Promise<App> {
     const { loadApp } = await import('./operations/load.ts')
-    const { clock, bodyTime } = this.#options
+    const { clock, bodyTimeout: bodyTime } = this.#options
     return loadApp({
-      host: this.#host, clock, desk: this.#desk, workers: this.#workers, ledgerFile: this.#ledgerFile, bodyTime,
+      host: this.#host, clock, store: this.#store, workers: this.#workers, ledgerFile: this.#ledgerFile, bodyTimeout: bodyTime,
     })
   }
 
-  #failed(res: ClientResponse, error: unknown): void {
+  #sendLoadError(res: ClientResponse, error: unknown): void {
     this.#host.current().log.error({ err: error }, 'the console cannot be loaded')
     this.#app = null
     writeHead(res, 503, ['content-type', 'text/plain; charset=utf-8', 'retry-after', '1'])

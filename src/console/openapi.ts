@@ -4,7 +4,7 @@ import { API } from './api/table.ts'
 import type { Operation, OperationName } from './api/table.ts'
 import { Problem } from './api/shapes.ts'
 import type { Role } from './api/shapes.ts'
-import { isReading } from './caller.ts'
+import { isSafeMethod } from './caller.ts'
 
 export const PREFIX = '/console/api'
 
@@ -37,7 +37,7 @@ const ROLES: Readonly<Record<Role, string>> = { admin: 'admins', viewer: 'viewer
 export function routeOf(name: OperationName): Route {
   const { summary, tag, roles, params, query, body, status, response }: Operation = API[name]
   const [method = '', url = ''] = name.split(' ')
-  const changes = !isReading(method) && name !== 'POST /session'
+  const changes = !isSafeMethod(method) && name !== 'POST /session'
   return {
     method,
     url,
@@ -53,7 +53,7 @@ export function routeOf(name: OperationName): Route {
       ...query && { querystring: query },
       ...body && { body },
       response: {
-        [status ?? 200]: status === 204 ? { type: 'null', description: 'Done' } : answerOf(response),
+        [status ?? 200]: status === 204 ? { type: 'null', description: 'Done' } : responseSchema(response),
         '4xx': { description: 'It is not done', content: { 'application/json': { schema: Problem } } },
         '5xx': { description: 'It could not be done', content: { 'application/json': { schema: Problem } } },
       },
@@ -61,7 +61,7 @@ export function routeOf(name: OperationName): Route {
   }
 }
 
-function answerOf(response: Operation['response']): object {
+function responseSchema(response: Operation['response']): object {
   const content = response === null
     ? { 'text/csv': { schema: { type: 'string' } } }
     : { 'application/json': { schema: response } }

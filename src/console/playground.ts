@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { UNRESTRICTED } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
-import { consoleName } from '../config/keys.ts'
+import { consoleKeyName } from '../config/keys.ts'
 import { CREDENTIAL_HEADERS } from '../protocols/shared/key-headers.ts'
 import type { Context } from './context.ts'
 import { ConsoleProblem } from './problem.ts'
 import type { Session } from './sessions.ts'
-import { guard, standingOf } from './authentication.ts'
-import type { Standing } from './authentication.ts'
+import { guard, authenticate } from './authentication.ts'
+import type { Authentication } from './authentication.ts'
 
 /** What a browser tells the console is not for upstreams. The console has met what it expects. */
-const WITHHELD = new Set<string>([
+const WITHHELD_HEADERS = new Set<string>([
   'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer',
   'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
   'sec-fetch-user', 'expect', ...CREDENTIAL_HEADERS,
@@ -26,10 +26,10 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   app.addHook('onRequest', app.rateLimit())
   app.addHook('onRequest', async request => {
-    request.standing = await standingOf(context, request)
+    request.standing = await authenticate(context, request)
   })
   app.post('/*', { onRequest: guard({ roles: ['admin', 'key'] }) }, (request, reply) => {
-    const { session } = request.standing as Standing
+    const { session } = request.standing as Authentication
     const url = (request.raw.url ?? '').slice(app.prefix.length)
     if (session === null || !url.startsWith('/v1')) {
       throw new ConsoleProblem(
@@ -38,12 +38,12 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
     }
     const identity = identityOf(session)
     void reply.hijack()
-    context.host.run(request.raw, reply.raw, { url, identity, withhold: WITHHELD })
+    context.host.run(request.raw, reply.raw, { url, identity, strippedHeaders: WITHHELD_HEADERS })
   })
 }
 
 function identityOf({ name, identity }: Session): Identity {
   if (identity !== null) return identity
-  const key = Object.freeze({ name: consoleName(name), digest: Buffer.alloc(0), models: null, limits: null })
+  const key = Object.freeze({ name: consoleKeyName(name), digest: Buffer.alloc(0), models: null, limits: null })
   return { ...UNRESTRICTED, key, unlimited: true }
 }

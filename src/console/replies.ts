@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { Host } from '../gateway/mount.ts'
+import type { MountHost } from '../gateway/mount.ts'
 import { ConsoleProblem, codeOf } from './problem.ts'
 import { ReportError } from './reports/reports.ts'
-import { DeskError } from './store/console-store-client.ts'
+import { ConsoleStoreError } from './store/console-store-client.ts'
 
 /** Seconds. */
-const RETRY_AFTER = 5
+const RETRY_AFTER_SECONDS = 5
 
 /** What is wrong with the question is found out before the first byte is sent. */
 export async function sendCsv(
@@ -27,8 +27,8 @@ export async function sendCsv(
 /**
  * Tells of what went wrong, in the API's shape; the gateway's log is told what the operator has to look at.
  */
-export function tell(
-  host: Host, thrown: unknown, request: FastifyRequest, reply: FastifyReply,
+export function sendProblem(
+  host: MountHost, thrown: unknown, request: FastifyRequest, reply: FastifyReply,
 ): FastifyReply {
   const problem = problemOf(thrown)
   const { log, accounts } = host.current()
@@ -49,10 +49,10 @@ function problemOf(thrown: unknown): ConsoleProblem {
   if (thrown instanceof ConsoleProblem) return thrown
   if (thrown instanceof ReportError) {
     const { code, message, field } = thrown
-    if (code === 'not_yet') return new ConsoleProblem('unavailable', message, { retryAfter: RETRY_AFTER })
+    if (code === 'not_yet') return new ConsoleProblem('unavailable', message, { retryAfter: RETRY_AFTER_SECONDS })
     return new ConsoleProblem(code, message, field === null ? {} : { field })
   }
-  if (thrown instanceof DeskError) {
+  if (thrown instanceof ConsoleStoreError) {
     return new ConsoleProblem(
       'unavailable', 'what the console keeps cannot be read or written; the log says why',
     )

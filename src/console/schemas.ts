@@ -19,7 +19,7 @@ function createAjv(options: Options): Ajv {
 }
 
 /** What is wrong with a request, for who has sent it. */
-export function describeFault(errors: readonly ErrorObject[], part: string): ConsoleProblem {
+export function validationProblem(errors: readonly ErrorObject[], part: string): ConsoleProblem {
   // Of a choice, the last error says that none of it fits; those before are of the single choices.
   const error = errors.at(-1)
   if (error === undefined) return new ConsoleProblem('bad_request', `the ${part} is wrong`)

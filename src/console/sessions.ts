@@ -3,7 +3,7 @@ import type { Identity } from '../auth/keyring.ts'
 import type { ConsoleUser } from '../config/types.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Role } from './api/shapes.ts'
-import { endOf } from './store/sessions.ts'
+import { expiryOf } from './store/sessions.ts'
 import type { SessionRecord } from './store/sessions.ts'
 
 /** Somebody who is logged in. */
@@ -20,7 +20,7 @@ export interface Session {
 }
 
 /** What has been proved at a login. */
-export type Proof = { readonly user: ConsoleUser } | { readonly key: Identity; readonly digest: Buffer }
+export type VerifiedLogin = { readonly user: ConsoleUser } | { readonly key: Identity; readonly digest: Buffer }
 
 const TOKEN_BYTES = 32
 
@@ -45,7 +45,7 @@ export function isCsrf(session: Session, presented: unknown): boolean {
 }
 
 /** A proof, as it is kept with the session. */
-export function recordOf(proof: Proof): Pick<SessionRecord, 'kind' | 'name' | 'credential'> {
+export function recordOf(proof: VerifiedLogin): Pick<SessionRecord, 'kind' | 'name' | 'credential'> {
   if ('user' in proof) return { kind: 'user', name: proof.user.name, credential: credentialOf(proof.user) }
   return { kind: 'key', name: proof.key.key?.name ?? '', credential: proof.digest.toString('hex') }
 }
@@ -56,13 +56,13 @@ export function recordOf(proof: Proof): Pick<SessionRecord, 'kind' | 'name' | 'c
  */
 export function sessionOf(gateway: Gateway, token: string, record: SessionRecord): Session | null {
   const { kind, name, credential } = record
-  const common = { digest: digestOf(token), csrf: csrfOf(token), expiresAt: endOf(record) }
+  const common = { digest: digestOf(token), csrf: csrfOf(token), expiresAt: expiryOf(record) }
   if (kind === 'user') {
     const user = gateway.config.console?.users.find(user => user.name === name)
     if (user === undefined || credentialOf(user) !== credential) return null
     return { ...common, name, role: user.role, identity: null }
   }
-  const identity = gateway.keyring.holder(Buffer.from(credential, 'hex'))
+  const identity = gateway.keyring.findByDigest(Buffer.from(credential, 'hex'))
   if (identity === null || identity.key?.name !== name) return null
   return { ...common, name, role: 'key', identity }
 }

@@ -15,7 +15,7 @@ export function isoTimeOrNull(ms: number | null): string | null {
  * A name in a sentence. Clients choose the names of models, and one that is written from
  * the right, or turns the writing round, is to do so to itself alone (UAX 9, isolates).
  */
-export function named(name: string): string {
+export function isolatedName(name: string): string {
   return /^[ -~]*$/.test(name) ? name : `\u2068${name.replace(/[\u2066-\u2069]/g, '')}\u2069`
 }
 

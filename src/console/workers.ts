@@ -1,51 +1,51 @@
 import { stat, utimes } from 'node:fs/promises'
 import type { Exchange } from '../context/exchange.ts'
-import { asksForEvents } from '../context/exchange.ts'
-import type { Gateway, Rejection } from '../gateway/gateway.ts'
+import { wantsEventStream } from '../context/exchange.ts'
+import type { Gateway, CredentialRejection } from '../gateway/gateway.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { Live, UpstreamState } from './api/panel.ts'
-import type { DeskLink } from './store/console-store-client.ts'
+import type { ConsoleStoreClient } from './store/console-store-client.ts'
 import { isoTime } from './texts.ts'
 
 /** What one process has under way, and what it knows of the candidates. */
-export interface Doing {
+export interface WorkerActivity {
   readonly running: number
   readonly streams: number
   /** The longest-running first; not all where there are many. */
   readonly exchanges: readonly Live['exchanges'][number][]
   readonly candidates: readonly (UpstreamState['candidates'][number] & { readonly upstream: string })[]
-  readonly rejections: readonly (readonly [upstream: string, rejection: Rejection])[]
+  readonly rejections: readonly (readonly [upstream: string, rejection: CredentialRejection])[]
 }
 
 /**
  * ms between two looks whether somebody looks at the console, and between two snapshots while somebody does.
  */
-const EVERY = 1_500
+const SNAPSHOT_INTERVAL = 1_500
 /** ms for which a look at the console lasts. */
-const LOOKED = 60_000
+const VIEWER_TIMEOUT = 60_000
 /** ms after which a snapshot is that of a worker that has ended. */
-const STALE = 6_000
+const SNAPSHOT_MAX_AGE = 6_000
 /** Exchanges that are told one by one. */
-const MOST = 500
+const MAX_EXCHANGES = 500
 /** ms between two notes that somebody looks. */
-const NOTE = 5_000
+const TOUCH_INTERVAL = 5_000
 
 /** @param own the only key whose requests count; null = all do */
-export function doingOf({ lasting, health, config }: Gateway, own: string | null): Doing {
+export function activityOf({ sharedState: lasting, health, config }: Gateway, own: string | null): WorkerActivity {
   const named = (name: string) => config.upstreams.has(name)
   const all: Exchange[] = []
   let streams = 0
-  for (const exchange of lasting.running) {
+  for (const exchange of lasting.activeExchanges) {
     if (exchange.classified.endpoint.name === 'status') continue
     if (own !== null && exchange.identity.key?.name !== own) continue
     all.push(exchange)
-    if (asksForEvents(exchange)) streams++
+    if (wantsEventStream(exchange)) streams++
   }
   all.sort((a, b) => a.startedAt - b.startedAt)
   return {
     running: all.length,
     streams,
-    exchanges: all.slice(0, MOST).map(shown),
+    exchanges: all.slice(0, MAX_EXCHANGES).map(toLiveExchange),
     candidates: health.conditions().map(([id, { circuit, opensIn, inFlight, firstByteMs }]) => {
       const [upstream, model] = candidateOf(id)
       const opens = opensIn === Infinity || circuit === 'closed' ? null : opensIn
@@ -58,11 +58,11 @@ export function doingOf({ lasting, health, config }: Gateway, own: string | null
         first_byte_ms: firstByteMs,
       }
     }),
-    rejections: [...lasting.rejections].filter(([name]) => named(name)),
+    rejections: [...lasting.credentialRejections].filter(([name]) => named(name)),
   }
 }
 
-function shown(exchange: Exchange): Live['exchanges'][number] {
+function toLiveExchange(exchange: Exchange): Live['exchanges'][number] {
   const { id, startedWall, identity, model, candidate, relay, bytesOut } = exchange
   return {
     request_id: id,
@@ -70,7 +70,7 @@ function shown(exchange: Exchange): Live['exchanges'][number] {
     key: identity.key?.name ?? null,
     model,
     upstream: candidate?.upstream.name ?? null,
-    stream: asksForEvents(exchange),
+    stream: wantsEventStream(exchange),
     bytes_out: relay?.bytes ?? bytesOut,
   }
 }
@@ -81,7 +81,7 @@ export interface WorkersOptions {
   readonly worker: number | null
   /** The file that all of them share; null = they share none. */
   readonly file: string | null
-  readonly desk: DeskLink
+  readonly store: ConsoleStoreClient
 }
 
 /**
@@ -91,26 +91,26 @@ export interface WorkersOptions {
  */
 export class Workers {
   readonly #options: WorkersOptions
-  #noted = 0
+  #touchedAt = 0
   #timer: NodeJS.Timeout | null = null
   #closed = false
 
   constructor(options: WorkersOptions) {
     this.#options = options
-    if (this.#shares) this.#wait()
+    if (this.#hasPeers) this.#scheduleSnapshot()
   }
 
   /** Of every process, this one first. `own` is the only key whose requests count; null = all do. */
-  async all(own: string | null = null): Promise<Doing[]> {
-    const { current, worker, desk } = this.#options
-    const here = doingOf(current(), own)
-    if (!this.#shares) return [here]
-    await this.#note()
+  async all(own: string | null = null): Promise<WorkerActivity[]> {
+    const { current, worker, store: desk } = this.#options
+    const here = activityOf(current(), own)
+    if (!this.#hasPeers) return [here]
+    await this.#touchFile()
     const now = Date.now()
-    const others = await desk.ask('snapshots', now - STALE, now + STALE)
+    const others = await desk.call('snapshots', now - SNAPSHOT_MAX_AGE, now + SNAPSHOT_MAX_AGE)
     return [here, ...others.filter(other => other.worker !== worker)
-      .map(({ data }) => JSON.parse(data) as Doing)
-      .map(there => (own === null ? there : onlyOf(there, own)))]
+      .map(({ data }) => JSON.parse(data) as WorkerActivity)
+      .map(there => (own === null ? there : activityOfKey(there, own)))]
   }
 
   close(): void {
@@ -118,33 +118,33 @@ export class Workers {
     if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  get #shares(): boolean {
+  get #hasPeers(): boolean {
     return this.#options.worker !== null && this.#options.file !== null
   }
 
-  async #note(): Promise<void> {
+  async #touchFile(): Promise<void> {
     const now = Date.now()
-    if (now - this.#noted < NOTE) return
-    this.#noted = now
+    if (now - this.#touchedAt < TOUCH_INTERVAL) return
+    this.#touchedAt = now
     await utimes(this.#options.file as string, new Date(now), new Date(now)).catch(ignore)
   }
 
-  #wait(): void {
+  #scheduleSnapshot(): void {
     if (this.#closed) return
-    this.#timer = setTimeout(() => void this.#look().catch(ignore).finally(() => this.#wait()), EVERY).unref()
+    this.#timer = setTimeout(() => void this.#saveSnapshotIfViewed().catch(ignore).finally(() => this.#scheduleSnapshot()), SNAPSHOT_INTERVAL).unref()
   }
 
-  async #look(): Promise<void> {
-    const { file, worker, current, desk } = this.#options
+  async #saveSnapshotIfViewed(): Promise<void> {
+    const { file, worker, current, store: desk } = this.#options
     const { mtimeMs } = await stat(file as string)
-    if (Date.now() - mtimeMs > LOOKED || this.#closed) return
-    const data = JSON.stringify(doingOf(current(), null))
-    await desk.ask('saveSnapshot', { worker: worker as number, data }, Date.now())
+    if (Date.now() - mtimeMs > VIEWER_TIMEOUT || this.#closed) return
+    const data = JSON.stringify(activityOf(current(), null))
+    await desk.call('saveSnapshot', { worker: worker as number, data }, Date.now())
   }
 }
 
 /** Counted among those that the snapshot has. */
-function onlyOf(there: Doing, own: string): Doing {
+function activityOfKey(there: WorkerActivity, own: string): WorkerActivity {
   const exchanges = there.exchanges.filter(({ key }) => key === own)
   const streams = exchanges.filter(({ stream }) => stream).length
   return { ...there, exchanges, running: exchanges.length, streams }

@@ -2,19 +2,19 @@ import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import type { Config, Limits } from '../config/types.ts'
-import type { Values } from '../ledger/columns.ts'
+import type { RowValues } from '../ledger/columns.ts'
 import { openLedger } from '../ledger/ledger.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { spentSince, spentWithoutKey } from '../ledger/spent.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import { plan } from '../limits/effective-limits.ts'
+import { effectiveLimits } from '../limits/effective-limits.ts'
 import type { LimitedKey, Limiter, Spend } from '../limits/types.ts'
 import { messageOf } from '../base/message-of.ts'
 import { createTokenCounter } from '../pricing/token-counter.ts'
 import type { TokenCounter } from '../pricing/token-counter.ts'
 import { createPriceBook } from '../pricing/prices.ts'
 import type { PriceBook } from '../pricing/prices.ts'
-import { Drafts } from './checkpoint-timer.ts'
+import { CheckpointTimer } from './checkpoint-timer.ts'
 
 /** Where the gateway keeps account: what things cost, who may still spend, what was spent. */
 export interface Accounts {
@@ -24,13 +24,13 @@ export interface Accounts {
   /** null when the configuration names no ledger. */
   readonly ledger: Ledger | null
   /** Of running streams, for the ledger. */
-  readonly drafts: Drafts
+  readonly checkpointTimer: CheckpointTimer
   /**
    * Tells budgets that came up at run time what was spent under their keys' names before.
    *
    * @param defaults limits of every key where it sets none of its own
    */
-  recall(keys: readonly LimitedKey[], defaults: Limits | null): void
+  restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
   /** Writes what waits, then closes. */
   close(): Promise<void>
 }
@@ -58,7 +58,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     const { file } = config.ledger
     try {
       const unwritten = ledger?.unwritten() ?? []
-      limiter.restoreSpend(spentBefore({ file, unwritten, clock }, keys, defaults, isFew))
+      limiter.restoreSpend(pastSpend({ file, unwritten, clock }, keys, defaults, isFew))
     } catch (error) {
       const why = messageOf(error)
       log.error({ file, why }, 'the ledger cannot be read: budgets start from nothing spent')
@@ -66,16 +66,16 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
   }
   // The configuration's key of a name comes last, and counts.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
-  if (config.ledger) ledger = watchedLedger(config.ledger, log)
+  if (config.ledger) ledger = openLoggedLedger(config.ledger, log)
   const counter = createTokenCounter({ clock })
-  const drafts = new Drafts(clock)
+  const drafts = new CheckpointTimer(clock)
   return {
     prices: createPriceBook(config),
     counter,
     limiter,
     ledger,
-    drafts,
-    recall: (keys, defaults) => restore(keys, defaults, keys.length <= FEW),
+    checkpointTimer: drafts,
+    restoreBudgets: (keys, defaults) => restore(keys, defaults, keys.length <= MAX_SINGLE_LOOKUPS),
     close: async () => {
       drafts.close()
       await counter.close()
@@ -85,10 +85,10 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
 }
 
 /** As many keys are looked up one by one; for more the ledger is read as a whole. */
-const FEW = 100
+const MAX_SINGLE_LOOKUPS = 100
 
 /** A configuration's keys and defaults, as far as budgets are concerned. */
-interface Budgeting {
+interface BudgetConfig {
   readonly keys: readonly LimitedKey[]
   readonly limits: Limits | null
 }
@@ -97,7 +97,7 @@ interface Budgeting {
  * The keys that have a budget over a period over which they had none
  * before: nobody has counted what it counts.
  */
-export function newlyBudgeted(before: Budgeting, after: Budgeting): LimitedKey[] {
+export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): LimitedKey[] {
   const known = new Map(before.keys.map(key => [key.name, key]))
   return after.keys.filter(({ name, limits }) => {
     const periods = periodsOf(limits, after.limits)
@@ -111,16 +111,16 @@ export function newlyBudgeted(before: Budgeting, after: Budgeting): LimitedKey[]
 /** The periods of a key's budgets, and of those of models inside it: `month`, `day gpt-*`. */
 function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
   if (own === null && defaults === null) return []
-  const { whole, models } = plan(own, defaults)
+  const { whole, models } = effectiveLimits(own, defaults)
   return [['', whole] as const, ...models].flatMap(
     ([glob, { budget }]) => (budget ? [`${budget.per} ${glob}`] : []),
   )
 }
 
-function watchedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledger {
+function openLoggedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledger {
   return openLedger({
     ...config,
-    onTrouble: (trouble, stats) => log.error(
+    onFailure: (trouble, stats) => log.error(
       { ledger: config.file, trouble, stats }, 'the ledger is in trouble',
     ),
     onRecovered: stats => log.warn({ ledger: config.file, stats }, 'the ledger is written again'),
@@ -128,9 +128,9 @@ function watchedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledg
 }
 
 /** What there is to know of past spending: the ledger's file, and what is on its way there. */
-interface Past {
+interface SpendHistory {
   readonly file: string
-  readonly unwritten: readonly Values[]
+  readonly unwritten: readonly RowValues[]
   readonly clock: Clock
 }
 
@@ -139,14 +139,14 @@ interface Past {
  *
  * @param isFew asks the ledger for those keys alone, which takes long for many
  */
-function* spentBefore(
-  { file, unwritten, clock }: Past, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
+function* pastSpend(
+  { file, unwritten, clock }: SpendHistory, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
 ): Generator<Spend> {
   const budgeted = new Map(
-    keys.filter(key => hasBudget(key.limits, defaults)).map(key => [nameOf(key), key]),
+    keys.filter(key => hasBudget(key.limits, defaults)).map(key => [ledgerKeyName(key), key]),
   )
   if (budgeted.size === 0) return
-  const since = firstDay([defaults, ...[...budgeted.values()].map(key => key.limits)], clock)
+  const since = earliestPeriodStart([defaults, ...[...budgeted.values()].map(key => key.limits)], clock)
   const names = [...budgeted.keys()].filter(name => name !== null)
   const sums = [
     ...names.length > 0 ? spentSince(file, since, unwritten, isFew ? names : null) : [],
@@ -159,7 +159,7 @@ function* spentBefore(
 }
 
 /** What the ledger knows it by. */
-function nameOf(key: LimitedKey): string | null {
+function ledgerKeyName(key: LimitedKey): string | null {
   return key === ANONYMOUS_KEY ? null : key.name
 }
 
@@ -173,7 +173,7 @@ function hasBudget(...limits: (Limits | null)[]): boolean {
 }
 
 /** Milliseconds since 1970: where the longest period of any budget began. */
-function firstDay(limits: readonly (Limits | null)[], clock: Clock): number {
+function earliestPeriodStart(limits: readonly (Limits | null)[], clock: Clock): number {
   const periods = new Set(limits.flatMap(budgetsOf))
   if (periods.has('total')) return 0
   const now = new Date(clock.wall())

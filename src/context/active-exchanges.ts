@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts'
 import { Slots } from '../base/slots.ts'
 
 /** How many exchanges are under way, and who waits until none is. */
-class Count {
+class ExchangeCounter {
   #size = 0
   readonly #waiting: (() => void)[] = []
 
@@ -17,29 +17,29 @@ class Count {
     else this.#waiting.push(callback)
   }
 
-  protected up(): void {
+  protected increment(): void {
     this.#size++
   }
 
-  protected down(): void {
+  protected decrement(): void {
     this.#size--
     if (this.#size === 0) for (const tell of this.#waiting.splice(0)) tell()
   }
 }
 
 /** All exchanges under way. */
-export class Running extends Count {
+export class ActiveExchanges extends ExchangeCounter {
   readonly #exchanges = new Slots<Exchange>()
 
   /** @returns what tells it again when it ends */
   begin(exchange: Exchange): number {
-    this.up()
+    this.increment()
     return this.#exchanges.add(exchange)
   }
 
   end(ticket: number): void {
     this.#exchanges.delete(ticket)
-    this.down()
+    this.decrement()
   }
 
   /** In no order. */
@@ -54,22 +54,22 @@ export class Running extends Count {
 }
 
 /** Those of them that began with one configuration. */
-export class RunningShare extends Count {
-  readonly #all: Running
+export class GatewayExchanges extends ExchangeCounter {
+  readonly #all: ActiveExchanges
 
-  constructor(all: Running) {
+  constructor(all: ActiveExchanges) {
     super()
     this.#all = all
   }
 
   /** @returns what tells it again when it ends */
   begin(exchange: Exchange): number {
-    this.up()
+    this.increment()
     return this.#all.begin(exchange)
   }
 
   end(ticket: number): void {
     this.#all.end(ticket)
-    this.down()
+    this.decrement()
   }
 }

@@ -13,7 +13,7 @@ export function openArchive({ ledger }: Config, clock: Clock, log: Logger): Arch
   if (ledger === null) return null
   const file = join(dirname(ledger.file), 'bodies.db')
   return new Archive({
-    file, clock, onTrouble: trouble => log.error({ file, ...trouble }, 'bodies cannot be kept'),
+    file, clock, onFailure: trouble => log.error({ file, ...trouble }, 'bodies cannot be kept'),
   })
 }
 

@@ -5,17 +5,17 @@ import type { GatewayError } from '../base/errors.ts'
 import type { LedgerEntry } from '../ledger/entry.ts'
 import type { Reservation } from '../limits/types.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
-import type { Answer, Bill } from '../pricing/settle-usage.ts'
-import type { Share } from '../pricing/interrupted-usage.ts'
+import type { MeteredResponse, SettledCost } from '../pricing/settle-usage.ts'
+import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
 import type { Classified } from '../protocols/shared/classified.ts'
 import { classifyPath } from '../protocols/endpoint.ts'
 import { isChatAtGoogle } from '../protocols/generate/paths.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
 import type { RequestTarget } from '../protocols/shared/target.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
-import type { AnswerHead } from '../proxy/response-head.ts'
+import type { ResponseHead } from '../proxy/response-head.ts'
 import type { Relay } from '../proxy/relay.ts'
-import type { Recording } from '../transcripts/recording.ts'
+import type { ResponseRecorder } from '../transcripts/recording.ts'
 
 /** One try at one upstream, for the log and the ledger. */
 export interface AttemptRecord {
@@ -44,18 +44,18 @@ export interface AttemptRecord {
 }
 
 /** The first part of an answer that another upstream went on with. */
-export interface EarlierAnswer {
-  readonly answer: Answer
+export interface EarlierResponse {
+  readonly response: MeteredResponse
   readonly quoted: QuotedPrice | null
   readonly record: AttemptRecord
   /** Tokens of its request, as estimated when it went up. */
   readonly estimatedInput: number | null
   /** What it used. */
-  readonly share: Share
+  readonly share: InterruptedUsage
 }
 
 /** What a session is known to have used by now, without counting. */
-export interface SoFar extends Bill {
+export interface SessionUsage extends SettledCost {
   readonly quoted: QuotedPrice | null
   /** As the upstream has named it; null = it has not. */
   readonly model: string | null
@@ -64,23 +64,23 @@ export interface SoFar extends Bill {
 /** What is said over a WebSocket, and what it costs. */
 export interface Session {
   /** null = nothing was asked for. */
-  soFar(): SoFar | null
+  usageSoFar(): SessionUsage | null
   /** What of that is known, though another part is not: limits count that. */
-  readonly known: { readonly tokens: number, readonly pico: bigint }
+  readonly knownUsage: { readonly tokens: number, readonly pico: bigint }
   /** Takes the next bytes that the upstream says, and those that the client says. */
-  heard(chunk: Buffer): void
-  said(chunk: Buffer): void
+  receiveFromUpstream(chunk: Buffer): void
+  receiveFromClient(chunk: Buffer): void
   /**
    * No more will come.
    *
    * @param endedBy whose connection was the first to end
    * @returns who broke off what was asked for; null = nothing was under way
    */
-  broken(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
+  connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
   /** The upstream has hung up for what the client had said. */
-  readonly blamesClient: boolean
+  readonly isClientFault: boolean
   /** No more will come. @returns what all of it costs, as it ended; null = in order */
-  end(failure: GatewayError | null): Promise<Bill>
+  end(failure: GatewayError | null): Promise<SettledCost>
 }
 
 /** What can be ended from outside. */
@@ -88,8 +88,8 @@ export interface Stoppable {
   stop(reason: GatewayError): void
 }
 
-const NOWHERE: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
-const NO_ENDPOINT = classifyPath(NOWHERE.path)
+const EMPTY_TARGET: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
+const NO_ENDPOINT = classifyPath(EMPTY_TARGET.path)
 
 /** A request from its first byte to its ledger row: each phase of the pipeline fills in its part. */
 export class Exchange {
@@ -108,12 +108,12 @@ export class Exchange {
   readonly awaitsContinue: boolean
 
   /** It came by the management listener. */
-  managed = false
-  target: RequestTarget = NOWHERE
+  isManagement = false
+  target: RequestTarget = EMPTY_TARGET
   classified: Classified = NO_ENDPOINT
   identity: Identity = ANONYMOUS
   /** Whose request it is, where that was found out before; null = its credential tells. */
-  vouched: Identity | null = null
+  preAuthenticated: Identity | null = null
   /** As the client wrote it. */
   model: string | null = null
   stream = false
@@ -126,30 +126,30 @@ export class Exchange {
   quoted: QuotedPrice | null = null
   reservation: Reservation | null = null
   /** What the ledger knows it by; null where there is no ledger, or it was never admitted. */
-  entry: LedgerEntry | null = null
+  ledgerEntry: LedgerEntry | null = null
   /** Tokens of the request, as estimated when it went up; null = the body does not tell. */
   estimatedInput: number | null = null
   /** The body of one that goes on with an answer, whose text is in it; null = as the client sent it. */
-  continuing: Buffer | null = null
+  continuationBody: Buffer | null = null
   /** Answers that broke under way and were continued by another upstream: each is billed for itself. */
-  readonly earlier: EarlierAnswer[] = []
+  readonly earlierResponses: EarlierResponse[] = []
   /** What there is of a successful answer to settle by; null = none came. */
-  answer: Answer | null = null
+  response: MeteredResponse | null = null
   /** The same of one that is kept back: it can still be replaced, and costs nothing then. null = none can be. */
-  held: (() => Answer | null) | null = null
+  heldResponse: (() => MeteredResponse | null) | null = null
   /** What the error says that the client gets of an upstream, decompressed; null = it gets none. */
-  refusal: Buffer | null = null
+  upstreamErrorBody: Buffer | null = null
   /** What is said over a WebSocket, where that is read. */
   session: Session | null = null
   /** The content coding of an answer that is collected whole. */
-  answerEncoding: string | null = null
+  responseEncoding: string | null = null
   /** Nothing but its end was missing from the stream that broke, and the client got that: it has it whole. */
-  madeWhole = false
+  completedByGateway = false
   /** The gateway asked for usage in the stream, and the client did not: it must not see that chunk. */
   hidesUsage = false
 
   /** Collects what the client is sent; null = its bodies are not kept. */
-  recording: Recording | null = null
+  recording: ResponseRecorder | null = null
   relay: Relay | null = null
   /** What runs at this moment, to be torn down; set while an upstream is at work. */
   underWay: Stoppable | null = null
@@ -161,7 +161,7 @@ export class Exchange {
   /** Bytes of its body that it holds in memory, and of an answer that is kept back. */
   bytesHeld = 0
   /** Bytes of its answer that are kept to be read at the end, as far as they count. */
-  answerHeld = 0
+  responseBytesHeld = 0
   bytesOut = 0
   /** How it ended, and when on the monotonic clock: to settle it is nobody's waiting. null while it runs. */
   ended: { readonly failure: GatewayError | null, readonly at: number } | null = null
@@ -189,7 +189,7 @@ export class Exchange {
 
   /** What the upstream reads, as far as it counts; null where there is no body to look at. */
   get prompt(): Buffer | null {
-    return this.continuing ?? this.body?.bytes ?? null
+    return this.continuationBody ?? this.body?.bytes ?? null
   }
 
   /** Why it was stopped from outside: the client left, or a deadline passed. null = it was not. */
@@ -205,9 +205,9 @@ export class Exchange {
   }
 
   /** Lets go of the request's body, which counts no more; a draft that is due refers to it a while longer. */
-  letGo(): void {
+  releaseBody(): void {
     this.body = null
-    this.continuing = null
+    this.continuationBody = null
   }
 
   /**
@@ -215,21 +215,21 @@ export class Exchange {
    *
    * @throws GatewayError the reason for which it was stopped
    */
-  proceed(): void {
+  throwIfStopped(): void {
     if (this.#stopped !== null) throw this.#stopped
   }
 }
 
-const GOOGLES = /(?:^|\.)googleapis\.com$/
+const GOOGLE_API_HOST = /(?:^|\.)googleapis\.com$/
 
 /** Does the client expect an answer as Server-Sent Events? */
-export function asksForEvents({ stream, classified, target }: Exchange): boolean {
+export function wantsEventStream({ stream, classified, target }: Exchange): boolean {
   if (classified.endpoint.name !== 'generate.stream') return stream
   return new URLSearchParams(target.query).get('alt') === 'sse'
 }
 
 /** Does it ask for an answer that is made whoever waits for it? */
-export function isInBackground({ body }: Exchange): boolean {
+export function isBackgroundRequest({ body }: Exchange): boolean {
   return body?.json?.fields.get('background')?.at(-1)?.type === 'true'
 }
 
@@ -242,19 +242,19 @@ export function isRead({ req, model }: Exchange): boolean {
  * Paths of OpenAI's API, and a batch's, that ask a model which need not be named: it has a default, or stands
  * in a file, with an assistant or in a session.
  */
-const ASKING = new RegExp(
+const MODEL_CALL_PATHS = new RegExp(
   '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
   + '|submit_tool_outputs|realtime/calls)/?(?:;[^/]*)?$',
   'i',
 )
 
 /** Does it ask a model for something, as far as its body and its path tell? */
-export function asksAModel({ req, model, target }: Exchange): boolean {
-  return model !== null || (req.method === 'POST' && ASKING.test(target.path))
+export function callsModel({ req, model, target }: Exchange): boolean {
+  return model !== null || (req.method === 'POST' && MODEL_CALL_PATHS.test(target.path))
 }
 
 /** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */
-export function isUntold({ stream }: Exchange, { status, contentType }: AnswerHead): boolean {
+export function isFormatUnknown({ stream }: Exchange, { status, contentType }: ResponseHead): boolean {
   return stream && contentType === '' && status !== 204
 }
 
@@ -264,12 +264,12 @@ export function isUntold({ stream }: Exchange, { status, contentType }: AnswerHe
  *
  * @returns the masks by which it asks for parts alone; usually none
  */
-export function masksOf({ classified, target, req, candidate }: Exchange): readonly string[] {
+export function fieldMasks({ classified, target, req, candidate }: Exchange): readonly string[] {
   const { protocol } = classified.endpoint
   const inHeader = req.headers['x-goog-fieldmask'] ?? []
   if (target.query === '' && inHeader.length === 0) return []
   const isChat = protocol === 'chat'
-    && (isChatAtGoogle(target.path) || GOOGLES.test(candidate?.upstream.url?.hostname ?? ''))
+    && (isChatAtGoogle(target.path) || GOOGLE_API_HOST.test(candidate?.upstream.url?.hostname ?? ''))
   if (protocol !== 'generate' && !isChat) return []
   const query = new URLSearchParams(target.query)
   const needed = isChat ? ['usage', 'choices'] : ['usageMetadata', 'candidates']

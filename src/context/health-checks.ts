@@ -2,14 +2,14 @@ import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { GatewayError, causeOf } from '../base/errors.ts'
 import { Attempt } from '../proxy/attempt.ts'
-import type { AnswerSink } from '../proxy/attempt.ts'
+import type { ResponseSink } from '../proxy/attempt.ts'
 import { Deadlines } from '../proxy/deadlines.ts'
-import { headersUp } from '../proxy/headers.ts'
+import { upstreamHeaders } from '../proxy/headers.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { Health } from '../routing/health.ts'
 import type { LiveUpstream } from './upstreams.ts'
 
-export interface CheckParts {
+export interface HealthCheckOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly proxy: ProxyServer
@@ -18,47 +18,47 @@ export interface CheckParts {
 }
 
 /** Milliseconds that an answer to a check may take at most. */
-const LONGEST = 10_000
+const MAX_CHECK_DURATION = 10_000
 
 /**
  * Active checks: asks each upstream that has a `health` whether it is well, again
  * and again, with the operator's credential. A 2xx is a yes, whatever its body.
  */
-export class Checks {
-  readonly #checks: readonly Check[]
+export class HealthChecks {
+  readonly #checks: readonly HealthCheck[]
 
-  constructor(upstreams: Iterable<LiveUpstream>, parts: CheckParts) {
+  constructor(upstreams: Iterable<LiveUpstream>, parts: HealthCheckOptions) {
     this.#checks = Array.from(upstreams)
       .filter(({ config }) => config.health !== null)
-      .map(upstream => new Check(upstream, parts))
+      .map(upstream => new HealthCheck(upstream, parts))
   }
 
   start(): void {
     for (const check of this.#checks) check.start()
   }
 
-  /** @param heirs names of upstreams that others go on to check: what is known of them stays known */
-  stop(heirs: ReadonlySet<string> = new Set()): void {
-    for (const check of this.#checks) check.stop(heirs.has(check.name))
+  /** @param stillChecked names of upstreams that others go on to check: what is known of them stays known */
+  stop(stillChecked: ReadonlySet<string> = new Set()): void {
+    for (const check of this.#checks) check.stop(stillChecked.has(check.name))
   }
 }
 
 /** Of a check that failed, for the log. */
-interface Trouble {
+interface CheckFailure {
   readonly why: string
   /** Absent where nothing stood behind it. */
   readonly cause?: string | undefined
 }
 
-class Check {
+class HealthCheck {
   readonly #upstream: LiveUpstream
-  readonly #parts: CheckParts
+  readonly #parts: HealthCheckOptions
   #timer: Timer | null = null
   #attempt: Attempt | null = null
-  #isWell = true
+  #isHealthy = true
   #stopped = false
 
-  constructor(upstream: LiveUpstream, parts: CheckParts) {
+  constructor(upstream: LiveUpstream, parts: HealthCheckOptions) {
     this.#upstream = upstream
     this.#parts = parts
   }
@@ -69,42 +69,42 @@ class Check {
 
   start(): void {
     // Those before may have told it already.
-    this.#isWell = !this.#parts.health.failsChecks(this.name)
-    void this.#ask()
+    this.#isHealthy = !this.#parts.health.failsChecks(this.name)
+    void this.#run()
   }
 
-  stop(hasHeir: boolean): void {
+  stop(keepsResult: boolean): void {
     this.#stopped = true
     this.#timer?.cancel()
-    if (!hasHeir) this.#parts.health.unchecked(this.name)
-    this.#attempt?.abort(ENOUGH)
+    if (!keepsResult) this.#parts.health.clearChecks(this.name)
+    this.#attempt?.abort(CHECK_DONE)
   }
 
-  async #ask(): Promise<void> {
+  async #run(): Promise<void> {
     const { health: config } = this.#upstream.config
     const trouble = await this.#outcome()
     if (this.#stopped || config === null) return
-    if (trouble !== UNTOLD) this.#note(trouble)
-    this.#timer = this.#parts.clock.setTimeout(() => void this.#ask(), config.every)
+    if (trouble !== INCONCLUSIVE) this.#recordResult(trouble)
+    this.#timer = this.#parts.clock.setTimeout(() => void this.#run(), config.every)
   }
 
-  #note(trouble: Trouble | null): void {
+  #recordResult(trouble: CheckFailure | null): void {
     const { name } = this
     const { health, log } = this.#parts
-    const isWell = health.checked(name, trouble === null)
-    if (isWell === this.#isWell) return
+    const isWell = health.recordCheck(name, trouble === null)
+    if (isWell === this.#isHealthy) return
     if (isWell) log.info({ upstream: name }, 'the upstream is well again')
     else log.warn({ upstream: name, ...trouble }, 'the upstream is not well')
-    this.#isWell = isWell
+    this.#isHealthy = isWell
   }
 
   /** @returns null when it is well; otherwise why it is not, or UNTOLD */
-  async #outcome(): Promise<Trouble | typeof UNTOLD | null> {
+  async #outcome(): Promise<CheckFailure | typeof INCONCLUSIVE | null> {
     const { clock, proxy, newId } = this.#parts
     const { config, url, prefix, transport } = this.#upstream
-    const limit = Math.min(LONGEST, Math.max(1_000, config.health?.every ?? 0))
+    const limit = Math.min(MAX_CHECK_DURATION, Math.max(1_000, config.health?.every ?? 0))
     const timeouts = { connect: limit, firstByte: limit, idle: limit, total: limit }
-    const sink = new StatusAlone()
+    const sink = new StatusSink()
     const deadlines = new Deadlines(clock, timeouts, clock.monotonic(), error => this.#attempt?.abort(error))
     const attempt = new Attempt({
       transport,
@@ -112,27 +112,27 @@ class Check {
       request: {
         method: 'GET',
         path: prefix + (config.health?.path ?? '/'),
-        headers: headersUp([], {
+        headers: upstreamHeaders([], {
           upstream: config,
           requestId: newId(),
           httpVersion: '1.1',
           trustedPeer: null,
-          identity: false,
+          uncompressed: false,
           dropContentEncoding: false,
           contentLength: null,
         }),
         body: null,
       },
       deadlines,
-      unpacks: false,
+      decompresses: false,
       sinkFor: () => sink,
     })
     this.#attempt = attempt
     const error = await attempt.run(proxy)
     deadlines.stop()
-    if (error !== null && error !== ENOUGH) {
+    if (error !== null && error !== CHECK_DONE) {
       return error.code === 'overloaded'
-        ? UNTOLD
+        ? INCONCLUSIVE
         : { why: `${error.code}: ${error.message}`, cause: causeOf(error) }
     }
     return sink.status >= 200 && sink.status < 300 ? null : { why: `status ${sink.status}` }
@@ -140,12 +140,12 @@ class Check {
 }
 
 /** Takes note of the status, and wants no more. */
-class StatusAlone implements AnswerSink {
+class StatusSink implements ResponseSink {
   status = 0
 
   head(status: number): GatewayError {
     this.status = status
-    return ENOUGH
+    return CHECK_DONE
   }
 
   data(): boolean {
@@ -158,6 +158,6 @@ class StatusAlone implements AnswerSink {
 }
 
 /** The gateway had no descriptor left, say, which tells nothing of the upstream. */
-const UNTOLD = Symbol('untold')
+const INCONCLUSIVE = Symbol('untold')
 
-const ENOUGH = new GatewayError('internal', 'a check has what it wants')
+const CHECK_DONE = new GatewayError('internal', 'a check has what it wants')

@@ -26,18 +26,18 @@ export interface LiveUpstream {
 export class Connections {
   readonly transport: Transport
   /** Where they lead, and whom they trust. */
-  readonly place: string
+  readonly connectionKey: string
   /** Milliseconds. */
   readonly timeout: number
   #holders = 0
 
   constructor(transport: Transport, place: string, timeout: number) {
     this.transport = transport
-    this.place = place
+    this.connectionKey = place
     this.timeout = timeout
   }
 
-  hold(): void {
+  retain(): void {
     this.#holders++
   }
 
@@ -61,11 +61,11 @@ export function liveUpstreams(
   return new Map(Array.from(config.upstreams, ([name, upstream]) => {
     const url = upstream.url ?? new URL('http://simulator')
     const socketPath = upstream.simulator ? simulatorSocket : null
-    const connectTimeout = longestConnect(config, upstream)
+    const connectTimeout = maxConnectTimeout(config, upstream)
     const options = { origin: url.origin, socketPath, connectTimeout, ca: upstream.ca }
-    const place = placeOf(options)
+    const place = connectionKeyOf(options)
     const old = known.get(name)
-    const connections = old?.place === place && old.timeout === connectTimeout
+    const connections = old?.connectionKey === place && old.timeout === connectTimeout
       ? old
       : new Connections(createTransport(options), place, connectTimeout)
     const { transport } = connections
@@ -77,7 +77,7 @@ export function liveUpstreams(
  * Milliseconds. The exchange's own deadline comes first; this one ends the attempt
  * that nobody waits for any more.
  */
-function longestConnect({ routes, timeouts }: Config, upstream: Upstream): number {
+function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): number {
   const own = routes
     .filter(route => everyTarget(route).some(target => target.upstream === upstream))
     .map(route => route.timeouts.connect)
@@ -85,6 +85,6 @@ function longestConnect({ routes, timeouts }: Config, upstream: Upstream): numbe
 }
 
 /** A CA file that was replaced makes other connections, whatever its name. */
-function placeOf({ origin, socketPath, ca }: TransportOptions): string {
+function connectionKeyOf({ origin, socketPath, ca }: TransportOptions): string {
   return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8')])
 }

@@ -6,7 +6,7 @@ import type { ServerConfig } from '../config/types.ts'
 import type { Certificate } from './listener.ts'
 
 /** A certificate, and what can be said of it. */
-export interface KnownCertificate extends Certificate {
+export interface ParsedCertificate extends Certificate {
   /** What `cert` holds: the certificate, and those that lead to its root. */
   readonly chain: readonly X509Certificate[]
 }
@@ -16,7 +16,7 @@ export interface KnownCertificate extends Certificate {
  *
  * @throws an error of the system, or OpenSSL's
  */
-export function readCertificate(tls: ServerConfig['tls']): KnownCertificate | null {
+export function readCertificate(tls: ServerConfig['tls']): ParsedCertificate | null {
   if (tls === null) return null
   const [cert, key] = [readFileSync(tls.cert, 'utf8'), readFileSync(tls.key, 'utf8')]
   createSecureContext({ cert, key })

@@ -5,21 +5,21 @@ import type { KeyChange, KeyStore } from '../auth/key-store.ts'
 import { Keyring } from '../auth/keyring.ts'
 import { bodyRules, openArchive } from '../context/body-rules.ts'
 import type { BodyRules } from '../context/body-rules.ts'
-import { Checks } from '../context/health-checks.ts'
+import { HealthChecks } from '../context/health-checks.ts'
 import type { Clock } from '../base/clock.ts'
 import { compileGlobs } from '../config/glob.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Config, Limits } from '../config/types.ts'
 import { GatewayError } from '../base/errors.ts'
-import { HeldBytes } from '../base/memory-budget.ts'
+import { MemoryBudget } from '../base/memory-budget.ts'
 import type { LimitedKey, Limiter } from '../limits/types.ts'
 import { createPriceBook } from '../pricing/prices.ts'
 import { createProxy } from '../proxy/http-proxy.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
-import { GivenIds, requestIds } from '../base/request-id.ts'
+import { ClientRequestIds, requestIds } from '../base/request-id.ts'
 import { Health } from '../routing/health.ts'
 import { RouteTable } from '../routing/table.ts'
-import { Running, RunningShare } from '../context/active-exchanges.ts'
+import { ActiveExchanges, GatewayExchanges } from '../context/active-exchanges.ts'
 import { ANONYMOUS_KEY, newlyBudgeted, openAccounts } from '../context/accounts.ts'
 import type { Accounts } from '../context/accounts.ts'
 import { openStoredKeys } from './stored-keys.ts'
@@ -46,13 +46,13 @@ export interface Gateway {
   readonly accounts: Accounts
   readonly upstreams: ReadonlyMap<string, LiveUpstream>
   /** Exchanges under way that began with it, WebSockets included. */
-  readonly running: RunningShare
+  readonly activeExchanges: GatewayExchanges
   /** How well each model at each upstream does. */
   readonly health: Health
   /** Asks upstreams whether they are well, while the gateway is in force. */
-  readonly checks: Checks
+  readonly checks: HealthChecks
   readonly bodyRules: BodyRules
-  readonly lasting: Lasting
+  readonly sharedState: SharedState
   /** The id of a request that brings none. */
   newId(): string
   /** May this peer set x-forwarded-* and the request id? */
@@ -90,34 +90,34 @@ export interface Reloads {
 }
 
 /** An upstream refused the operator's credential. */
-export interface Rejection {
+export interface CredentialRejection {
   readonly status: number
   /** Milliseconds since 1970. */
   readonly at: number
 }
 
 /** What outlives a change of the configuration. */
-export interface Lasting extends GatewayParts {
+export interface SharedState extends GatewayParts {
   /** Exchanges under way, with whatever configuration they began. */
-  readonly running: Running
+  readonly activeExchanges: ActiveExchanges
   readonly keyStore: KeyStore | null
   readonly proxy: ProxyServer
   readonly health: Health
   /** Bodies in memory: of requests, and of answers that are kept back or kept to be read. */
-  readonly bodies: HeldBytes
+  readonly bodyMemory: MemoryBudget
   /** What `log.bodies` has kept; null without a ledger. */
   readonly archive: Archive | null
   /** Those of the configuration that is in force, whichever an exchange began with. */
   bodyRules: BodyRules
   readonly reloads: Reloads
   /** By the name of the upstream: when it last refused the gateway's own credential. */
-  readonly rejections: Map<string, Rejection>
-  readonly givenIds: GivenIds
+  readonly credentialRejections: Map<string, CredentialRejection>
+  readonly givenIds: ClientRequestIds
   /** The certificates that clients are shown, the listener's first; none where TLS is not spoken. */
   readonly shown: { chain: readonly X509Certificate[] }
   newId(): string
   /** Answers of the gateway's own that are on their way to a client. */
-  untaken: number
+  unreadResponses: number
   /** No new exchanges are taken. */
   draining: boolean
   /**
@@ -138,7 +138,7 @@ export interface Lasting extends GatewayParts {
 export function buildGateway(
   config: Config, parts: GatewayParts, simulatorSocket: string | null, before: Gateway | null = null,
 ): Gateway {
-  const lasting = before?.lasting ?? openLasting(config, parts)
+  const lasting = before?.sharedState ?? createSharedState(config, parts)
   const { version, clock, log, keyStore, proxy, newId } = lasting
   const stored = keyStore?.keys()
   const accounts = before
@@ -160,11 +160,11 @@ export function buildGateway(
     proxy,
     accounts,
     upstreams,
-    running: new RunningShare(lasting.running),
+    activeExchanges: new GatewayExchanges(lasting.activeExchanges),
     health: lasting.health,
-    checks: new Checks(upstreams.values(), lasting),
+    checks: new HealthChecks(upstreams.values(), lasting),
     bodyRules: bodyRules(config.log.bodies),
-    lasting,
+    sharedState: lasting,
     newId,
     trusts: trusted === null
       ? () => false
@@ -179,32 +179,32 @@ export function buildGateway(
  * Puts a gateway in force, in one step that cannot fail. Exchanges that began
  * with the one before end with it; then what only that one needed is closed.
  */
-export function enforce(gateway: Gateway, before: Gateway | null): void {
+export function activate(gateway: Gateway, before: Gateway | null): void {
   const { config, keyring, keyStore, accounts, upstreams, log } = gateway
   const strangers = before === null ? [] : newBudgets(config, before)
-  for (const { connections } of upstreams.values()) connections.hold()
-  keyStore?.follow(change => {
+  for (const { connections } of upstreams.values()) connections.retain()
+  keyStore?.subscribe(change => {
     keyring.update(change)
-    accounts.recall(change.added, config.limits)
-    cutOff(gateway.lasting.running, keyring, change)
+    accounts.restoreBudgets(change.added, config.limits)
+    stopRevokedExchanges(gateway.sharedState.activeExchanges, keyring, change)
   })
-  if (before !== null) passOnHealth(gateway, before)
+  if (before !== null) carryOverHealth(gateway, before)
   gateway.checks.start()
   if (before === null) return
-  gateway.lasting.bodyRules = gateway.bodyRules
+  gateway.sharedState.bodyRules = gateway.bodyRules
   if (config.log.level !== before.config.log.level) log.level = config.log.level
   accounts.limiter.reconfigure(config.limits)
-  if (strangers.length > 0) accounts.recall(strangers, config.limits)
-  before.running.whenIdle(() => {
+  if (strangers.length > 0) accounts.restoreBudgets(strangers, config.limits)
+  before.activeExchanges.whenIdle(() => {
     for (const { connections } of before.upstreams.values()) connections.release()
   })
 }
 
 /** Who takes a key away wants it to do nothing more: what it has under way ends, if it is not let in any more. */
-function cutOff(running: Running, keyring: Keyring, { removed, blocked }: KeyChange): void {
+function stopRevokedExchanges(running: ActiveExchanges, keyring: Keyring, { removed, blocked }: KeyChange): void {
   const gone = new Set(
     [...removed.map(({ digest }) => digest), ...blocked]
-      .filter(digest => keyring.holder(digest) === null)
+      .filter(digest => keyring.findByDigest(digest) === null)
       .map(digest => digest.toString('latin1')),
   )
   if (gone.size === 0) return
@@ -216,12 +216,12 @@ function cutOff(running: Running, keyring: Keyring, { removed, blocked }: KeyCha
 }
 
 /** What is known of an upstream stays known where it is asked the same things at the same place. */
-function passOnHealth(gateway: Gateway, before: Gateway): void {
+function carryOverHealth(gateway: Gateway, before: Gateway): void {
   const heirs = new Set<string>()
   for (const [name, { config, url, connections }] of before.upstreams) {
     const heir = gateway.upstreams.get(name)
-    if (JSON.stringify(heir?.config) !== JSON.stringify(config)) gateway.lasting.rejections.delete(name)
-    const isThere = heir?.connections.place === connections.place && heir.url.href === url.href
+    if (JSON.stringify(heir?.config) !== JSON.stringify(config)) gateway.sharedState.credentialRejections.delete(name)
+    const isThere = heir?.connections.connectionKey === connections.connectionKey && heir.url.href === url.href
     if (!isThere) gateway.health.forget(name)
     else if (JSON.stringify(heir.config.health) === JSON.stringify(config.health)) heirs.add(name)
   }
@@ -239,22 +239,22 @@ export function newBudgets(config: Config, before: Gateway): LimitedKey[] {
   )
 }
 
-function openLasting(config: Config, parts: GatewayParts): Lasting {
+function createSharedState(config: Config, parts: GatewayParts): SharedState {
   return {
     ...parts,
-    running: new Running(),
+    activeExchanges: new ActiveExchanges(),
     keyStore: openStoredKeys(config, parts.clock, parts.log),
     proxy: createProxy(),
     health: new Health({ clock: parts.clock, random: Math.random }),
-    bodies: new HeldBytes(),
+    bodyMemory: new MemoryBudget(),
     archive: openArchive(config, parts.clock, parts.log),
     bodyRules: bodyRules(config.log.bodies),
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [] },
-    rejections: new Map(),
-    givenIds: new GivenIds(),
+    credentialRejections: new Map(),
+    givenIds: new ClientRequestIds(),
     shown: { chain: [] },
     newId: requestIds(() => parts.clock.wall()),
-    untaken: 0,
+    unreadResponses: 0,
     draining: false,
     handingOver: false,
   }

@@ -9,7 +9,7 @@ import { pendingResponse } from './pending-response.ts'
 /** Bytes that the head of a request may have. */
 export const MAX_HEADER_BYTES = 64 * 1024
 /** Requests that wait on one connection behind the one that is under way. */
-const MOST_PIPELINED = 100
+const MAX_PIPELINED = 100
 
 /** What comes in over HTTP/1.1. */
 export interface Http1Handlers {
@@ -23,7 +23,7 @@ export interface Http1Handlers {
 /** The connections of the server below. */
 export interface Http1State {
   /** Each answer is to be the last of its connection. */
-  leaving: boolean
+  isDraining: boolean
   /** Connections that began with HTTP/1.1. */
   readonly sockets: Slots<net.Socket>
   /** Those of them that went over to something else. */
@@ -55,8 +55,8 @@ export function createHttp1Server(
   server.maxHeadersCount = 0
   const waiting = new WeakMap<net.Socket, number>()
   const take = (req: http.IncomingMessage, res: http.ServerResponse, awaitsContinue: boolean) => {
-    inTurn(req, res, waiting, () => {
-      if (state.leaving) res.shouldKeepAlive = false
+    afterPreviousResponses(req, res, waiting, () => {
+      if (state.isDraining) res.shouldKeepAlive = false
       handlers.onRequest(req, res, awaitsContinue)
     })
   }
@@ -82,7 +82,7 @@ export function createHttp1Server(
  *
  * @returns the timer of the second part
  */
-export function leaveConnections({ sockets, upgraded }: Http1State, patience: number): NodeJS.Timeout {
+export function drainConnections({ sockets, upgraded }: Http1State, timeout: number): NodeJS.Timeout {
   const silent = new Map<net.Socket, number>()
   for (const socket of sockets) {
     if (upgraded.has(socket)) continue
@@ -92,7 +92,7 @@ export function leaveConnections({ sockets, upgraded }: Http1State, patience: nu
   }
   return setTimeout(() => {
     for (const [socket, bytes] of silent) if (socket.bytesRead === bytes) socket.destroySoon()
-  }, patience)
+  }, timeout)
 }
 
 /**
@@ -103,7 +103,7 @@ export function leaveConnections({ sockets, upgraded }: Http1State, patience: nu
  *
  * @param waiting how many there are on each connection
  */
-function inTurn(
+function afterPreviousResponses(
   { socket }: http.IncomingMessage, res: http.ServerResponse,
   waiting: WeakMap<net.Socket, number>, begin: () => void,
 ): void {
@@ -112,7 +112,7 @@ function inTurn(
     return
   }
   const count = (waiting.get(socket) ?? 0) + 1
-  if (count > MOST_PIPELINED) {
+  if (count > MAX_PIPELINED) {
     socket.destroy()
     return
   }

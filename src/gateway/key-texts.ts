@@ -1,5 +1,5 @@
 import type { Limits } from '../config/types.ts'
-import { figure } from '../ledger/table.ts'
+import { formatNumber } from '../ledger/table.ts'
 
 /** `gpt-*, fast`; `all` or `none` where there is no list or nothing in it. */
 export function modelsText(models: readonly string[] | null): string {
@@ -19,9 +19,9 @@ function figureTexts(
   { requestsPerMinute, tokensPerMinute, concurrent, budget }: Omit<Limits, 'models'>,
 ): string[] {
   const texts: string[] = []
-  if (requestsPerMinute !== null) texts.push(`${figure(requestsPerMinute)} requests/min`)
-  if (tokensPerMinute !== null) texts.push(`${figure(tokensPerMinute)} tokens/min`)
-  if (concurrent !== null) texts.push(`${figure(concurrent)} at a time`)
+  if (requestsPerMinute !== null) texts.push(`${formatNumber(requestsPerMinute)} requests/min`)
+  if (tokensPerMinute !== null) texts.push(`${formatNumber(tokensPerMinute)} tokens/min`)
+  if (concurrent !== null) texts.push(`${formatNumber(concurrent)} at a time`)
   if (budget !== null) {
     texts.push(`${budget.usd} USD ${budget.per === 'total' ? 'in total' : `a ${budget.per}`}`)
   }

@@ -5,10 +5,10 @@ import type { Duplex } from 'node:stream'
 import { localUrl } from '../config/address.ts'
 import type { Address } from '../config/types.ts'
 import { Slots } from '../base/slots.ts'
-import { createHttp1Server, leaveConnections } from './http1.ts'
+import { createHttp1Server, drainConnections } from './http1.ts'
 import type { Http1Handlers, Http1State } from './http1.ts'
-import { createHttp2Server, endWhenIdle, sendAway } from './http2.ts'
-import { sniff } from './sniff.ts'
+import { createHttp2Server, closeWhenIdle, drainSession } from './http2.ts'
+import { detectHttp2 } from './sniff.ts'
 
 /** A certificate with its chain, and its private key; PEM. */
 export interface Certificate {
@@ -29,31 +29,31 @@ export interface ListenerOptions extends Http1Handlers {
   /** Milliseconds that a connection is kept on which no request is under way; 75 s unless told. */
   readonly keepAlive?: number
   /** Milliseconds that a silent connection is left to itself after `leave`; 10 s unless told. */
-  readonly leaveIdle?: number
+  readonly drainIdle?: number
   /** A client did not come to speak TLS; its connection is closed. */
-  onNoHandshake(error: NodeJS.ErrnoException, socket: net.Socket): void
+  onHandshakeFailure(error: NodeJS.ErrnoException, socket: net.Socket): void
   /** A connection too many: the answer is written to the socket as it is. */
-  onFull(socket: Duplex): void
+  onTooManyConnections(socket: Duplex): void
 }
 
 export interface Listener {
   /** Such as `http://127.0.0.1:8080`, with the real port. */
   readonly url: string
   /** Shows another certificate from the next handshake on; nothing where TLS is not spoken. */
-  certify(certificate: Certificate): void
+  setCertificate(certificate: Certificate): void
   /**
    * Takes no new connections, and serves the open ones to their end: each answer
    * over HTTP/1.1 says that it is the last of its connection, and HTTP/2 sessions
    * are told to go. Those that stay silent are closed after a while. Resolves when
    * all have ended.
    */
-  leave(): Promise<void>
+  drain(): Promise<void>
   /**
    * Refuses new connections, ends the idle ones at once, and the others when
    * what was written has gone out, or after `patience` milliseconds. Resolves
    * when all have ended.
    */
-  close(patience: number): Promise<void>
+  close(timeout: number): Promise<void>
 }
 
 /** Milliseconds: a head that takes longer is no client of ours. */
@@ -63,9 +63,9 @@ const KEEP_ALIVE = 75_000
 /**
  * Milliseconds; many clients give up their idle connections before, and the others have to cope at any time.
  */
-const LEAVE_IDLE = 10_000
+const DRAIN_IDLE = 10_000
 /** Milliseconds in which a client that was turned away may read why. */
-const TURNED_AWAY = 1_000
+const REJECTION_TIMEOUT = 1_000
 
 /**
  * HTTP/1.1 and HTTP/2 on one port: by ALPN with TLS, by the first bytes without
@@ -74,8 +74,8 @@ const TURNED_AWAY = 1_000
  * @throws the system's error when the address cannot be listened on
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, leaveIdle = LEAVE_IDLE } = options
-  const state: Http1State = { leaving: false, sockets: new Slots(), upgraded: new WeakSet() }
+  const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, drainIdle: leaveIdle = DRAIN_IDLE } = options
+  const state: Http1State = { isDraining: false, sockets: new Slots(), upgraded: new WeakSet() }
   const h1 = createHttp1Server(options, { headersTimeout, keepAlive }, state)
   const h2 = createHttp2Server(options)
   const sockets = new Slots<net.Socket>()
@@ -99,8 +99,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
         socket => hand(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
       )
     : net.createServer({ allowHalfOpen: true, noDelay: true }, socket => {
-        if (isFull()) turnAway(socket, options)
-        else sniff(socket, headersTimeout, hand)
+        if (isFull()) rejectConnection(socket, options)
+        else detectHttp2(socket, headersTimeout, hand)
       })
   front.on('connection', (socket: net.Socket) => {
     // Before a handshake there is no telling it anything.
@@ -113,15 +113,15 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     socket.once('close', () => sockets.delete(slot))
   })
   front.on('tlsClientError', (error: Error, socket: tls.TLSSocket) => {
-    options.onNoHandshake(error, socket)
+    options.onHandshakeFailure(error, socket)
     socket.destroy()
   })
   const sessions = new Set<http2.ServerHttp2Session>()
   h2.on('session', session => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    endWhenIdle(session, keepAlive)
-    if (state.leaving) sendAway(session, leaveIdle)
+    closeWhenIdle(session, keepAlive)
+    if (state.isDraining) drainSession(session, leaveIdle)
   })
 
   // Node watches over slow heads from this event on; this server is
@@ -139,15 +139,15 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const stopListening = (): Promise<void> => closed ??= new Promise(resolve => front.close(() => resolve()))
   return {
     url,
-    certify: certificate => {
+    setCertificate: certificate => {
       if (front instanceof tls.Server) front.setSecureContext(certificate)
     },
-    leave: () => {
-      state.leaving = true
+    drain: () => {
+      state.isDraining = true
       const gone = stopListening()
       h1.keepAliveTimeout = leaveIdle
-      const quiet = leaveConnections(state, leaveIdle)
-      for (const session of sessions) sendAway(session, leaveIdle)
+      const quiet = drainConnections(state, leaveIdle)
+      for (const session of sessions) drainSession(session, leaveIdle)
       return gone.finally(() => clearTimeout(quiet))
     },
     close: patience => {
@@ -174,10 +174,10 @@ function urlOf(front: net.Server, isSecure: boolean): string {
 }
 
 /** One answer, whatever was asked, and an end that does not cut it off. */
-function turnAway(socket: net.Socket, options: ListenerOptions): void {
-  options.onFull(socket)
+function rejectConnection(socket: net.Socket, options: ListenerOptions): void {
+  options.onTooManyConnections(socket)
   socket.resume().once('end', () => socket.destroy())
-  const timer = setTimeout(() => socket.destroy(), TURNED_AWAY)
+  const timer = setTimeout(() => socket.destroy(), REJECTION_TIMEOUT)
   socket.once('close', () => clearTimeout(timer))
 }
 

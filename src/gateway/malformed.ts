@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { GatewayError } from '../base/errors.ts'
 import type { Gateway } from './gateway.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
-import { appendVia, ownHeaders } from '../proxy/headers.ts'
+import { appendVia, gatewayHeaders } from '../proxy/headers.ts'
 import { peerOf } from './new-exchange.ts'
 import { pendingResponse } from './pending-response.ts'
 
@@ -16,13 +16,13 @@ import { pendingResponse } from './pending-response.ts'
  *
  * @param error node's; its code tells what was wrong
  */
-export function answerMalformed(gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex): void {
+export function respondToMalformed(gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex): void {
   // What ends in the middle of a request is a client that has left.
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE') {
     socket.destroy()
     return
   }
-  const refusal = malformed(error)
+  const refusal = malformedRequestError(error)
   const pending = pendingResponse(socket)
   if (pending) {
     // The body that an exchange reads is at fault: it answers. Anything else is behind what it has read, and
@@ -30,16 +30,16 @@ export function answerMalformed(gateway: Gateway, error: NodeJS.ErrnoException, 
     // often it is the rest of a body whose length was counted in characters, and that answer tells of it.
     const isReading = !pending.headersSent && !pending.req.complete && pending.req.listenerCount('error') > 0
     if (isReading) pending.req.emit('error', refusal)
-    else makeLast(pending)
+    else closeAfterResponse(pending)
     return
   }
-  answerRaw(gateway, refusal, socket, error.code)
+  sendRawResponse(gateway, refusal, socket, error.code)
   // What is still on its way is not read.
   socket.once('finish', () => socket.destroy())
 }
 
 /** What was asked is answered, and then the connection ends; node has no public name for the second. */
-function makeLast(pending: ServerResponse): void {
+function closeAfterResponse(pending: ServerResponse): void {
   if (!pending.headersSent) pending.shouldKeepAlive = false
   Object.assign(pending, { _last: true })
 }
@@ -47,7 +47,7 @@ function makeLast(pending: ServerResponse): void {
 /**
  * Answers on a connection of which no request was read: in the chat family's shape, and as the last answer.
  */
-export function answerRaw(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
+export function sendRawResponse(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
   const requestId = gateway.newId()
   const body = PROTOCOLS.chat.errorBody(refusal, requestId)
   const headers = [
@@ -55,7 +55,7 @@ export function answerRaw(gateway: Gateway, refusal: GatewayError, socket: Duple
     'content-length', String(Buffer.byteLength(body)),
     'connection', 'close',
     ...Object.entries(refusal.headers).flat(),
-    ...ownHeaders({ version: gateway.version, requestId, limits: [] }),
+    ...gatewayHeaders({ version: gateway.version, requestId, limits: [] }),
     'via', appendVia('', '1.1'),
   ]
   let head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`
@@ -72,14 +72,14 @@ export function answerRaw(gateway: Gateway, refusal: GatewayError, socket: Duple
  *
  * @param error node's; its code tells what was wrong
  */
-export function noteHandshake(gateway: Gateway, error: NodeJS.ErrnoException, socket: Socket): void {
+export function logHandshakeFailure(gateway: Gateway, error: NodeJS.ErrnoException, socket: Socket): void {
   // It has left, as balancers do that look whether somebody listens.
   if (error.code === 'ECONNRESET') return
   const cause = error.code ?? error.message
   gateway.log.info({ client: peerOf(socket), error: 'tls', cause }, 'turned away')
 }
 
-function malformed(error: NodeJS.ErrnoException): GatewayError {
+function malformedRequestError(error: NodeJS.ErrnoException): GatewayError {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
       return new GatewayError('headers_too_large', 'the request headers are too large')

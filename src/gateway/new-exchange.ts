@@ -11,10 +11,10 @@ const REQUEST_ID = /^[\w.:-]{8,128}$/
  * An IPv6 address in brackets, with a port or without, or an IPv4 address with a port, as Azure's Application
  * Gateway writes each. Source: learn.microsoft.com/azure/application-gateway/how-application-gateway-works.
  */
-const HOP = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
+const ADDRESS_WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
 
 /** An IPv4 address that is written as an IPv6 one (RFC 4291 section 2.5.5.2). */
-const MAPPED = /^::ffff:([\d.]+)$/i
+const IPV4_MAPPED = /^::ffff:([\d.]+)$/i
 
 /**
  * Opens the exchange of a request. The id is the gateway's, unless a trusted
@@ -27,7 +27,7 @@ export function newExchange(
   const given = trustedPeer === null ? undefined : req.headers['x-gateway-request-id']
   const startedWall = gateway.clock.wall()
   const isTaken = typeof given === 'string' && REQUEST_ID.test(given)
-    && gateway.lasting.givenIds.isFirst(given, startedWall)
+    && gateway.sharedState.givenIds.isFirst(given, startedWall)
   return new Exchange({
     id: isTaken ? given : gateway.newId(),
     req,
@@ -42,7 +42,7 @@ export function newExchange(
 
 /** Who is at the other end of a connection of which no request was read; empty = it is gone. */
 export function peerOf(socket: { readonly remoteAddress?: string | undefined }): string {
-  return unmapped(withoutZone(socket.remoteAddress ?? ''))
+  return withoutIpv4Mapping(withoutZone(socket.remoteAddress ?? ''))
 }
 
 /** Who asks: the peer, or whom a trusted proxy speaks for. */
@@ -50,7 +50,7 @@ export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   const peer = peerAddress(req)
   const trusted = peer !== '' && gateway.trusts(peer)
   const address = trusted ? forwardedFor(gateway, req, peer) : peer
-  return { address: unmapped(address), trustedPeer: trusted ? unmapped(peer) : null }
+  return { address: withoutIpv4Mapping(address), trustedPeer: trusted ? withoutIpv4Mapping(peer) : null }
 }
 
 /** Without the zone of a link-local address, which says nothing to anybody else. */
@@ -67,9 +67,9 @@ function withoutZone(address: string): string {
 }
 
 /** An IPv4 address as such, which a listener for both families has as `::ffff:1.2.3.4`. */
-function unmapped(address: string): string {
+function withoutIpv4Mapping(address: string): string {
   if (!address.startsWith('::')) return address
-  const ipv4 = MAPPED.exec(address)?.[1]
+  const ipv4 = IPV4_MAPPED.exec(address)?.[1]
   return ipv4 !== undefined && isIP(ipv4) === 4 ? ipv4 : address
 }
 
@@ -82,7 +82,7 @@ function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): strin
   if (typeof header !== 'string') return peer
   let client = peer
   for (const entry of header.split(',').toReversed()) {
-    const hop = hopOf(entry.trim())
+    const hop = forwardedAddress(entry.trim())
     if (hop === null) break
     client = hop
     if (!gateway.trusts(hop)) break
@@ -91,8 +91,8 @@ function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): strin
 }
 
 /** The address of an entry, which some write with a port; null = it is none. */
-function hopOf(entry: string): string | null {
-  const [, inBrackets, beforePort] = HOP.exec(entry) ?? []
+function forwardedAddress(entry: string): string | null {
+  const [, inBrackets, beforePort] = ADDRESS_WITH_PORT.exec(entry) ?? []
   const address = withoutZone(inBrackets ?? beforePort ?? entry)
   const family = isIP(address)
   return family === 0 || (inBrackets !== undefined && family === 4) ? null : address

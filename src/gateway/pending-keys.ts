@@ -1,7 +1,7 @@
 import type { Config } from '../config/types.ts'
 
 /** What only a start can decide, by its key in the file. */
-const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
+const RESTART_ONLY_KEYS: Readonly<Record<string, (config: Config) => unknown>> = {
   'server.listen': ({ server }) => server.listen,
   'server.reuse_port': ({ server }) => server.reusePort,
   'server.workers': ({ server }) => server.workers,
@@ -17,7 +17,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
  * The keys that take a restart in which a configuration differs from that with which the process was started.
  */
 export function pendingKeys(started: Config, config: Config): string[] {
-  return Object.entries(AT_START)
+  return Object.entries(RESTART_ONLY_KEYS)
     .filter(([, valueOf]) => JSON.stringify(valueOf(started)) !== JSON.stringify(valueOf(config)))
     .map(([key]) => key)
 }

@@ -1,16 +1,16 @@
-import type { Loaded } from '../config/load.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Config } from '../config/types.ts'
-import { buildGateway, enforce, newBudgets } from './gateway.ts'
+import { buildGateway, activate, newBudgets } from './gateway.ts'
 import type { Gateway } from './gateway.ts'
 import { messageOf } from '../base/message-of.ts'
 import { readCertificate } from './certificate.ts'
-import type { KnownCertificate } from './certificate.ts'
+import type { ParsedCertificate } from './certificate.ts'
 import { pendingKeys } from './pending-keys.ts'
 
 /** What became of an attempt to change the configuration. */
-export type Reloaded =
+export type ReloadResult =
   | { readonly applied: true; /** Keys that wait for the next start. */ readonly pending: readonly string[] }
   /** `drain`: the gateway is about to end. */
   | { readonly applied: false; readonly because: 'invalid' | 'drain' }
@@ -20,14 +20,14 @@ export interface ReloaderOptions {
   /** Starts the in-process simulator where a configuration is the first that needs it. */
   simulatorFor(config: Config): Promise<string | null>
   /** Shows another certificate to clients. */
-  certify(certificate: KnownCertificate): void
+  setCertificate(certificate: ParsedCertificate): void
 }
 
 /** Raises ConfigError when there is nothing to put in force. */
-export type Load = () => Promise<Loaded>
+export type ConfigLoader = () => Promise<LoadedConfig>
 
 /** Milliseconds that a new budget waits for the ledger to be up to date. */
-const LEDGER_PATIENCE = 1_000
+const LEDGER_FLUSH_TIMEOUT = 1_000
 
 /**
  * The gateway that is in force, and how another takes its place. A configuration
@@ -37,16 +37,16 @@ const LEDGER_PATIENCE = 1_000
 export class Reloader {
   readonly #options: ReloaderOptions
   /** The configuration that the process was started with: it decided what only a start can decide. */
-  readonly #started: Config
+  readonly #startupConfig: Config
   #gateway: Gateway
-  #last: Promise<unknown> = Promise.resolve()
-  #next: { load: Load; readonly done: Promise<Reloaded> } | null = null
+  #lastReload: Promise<unknown> = Promise.resolve()
+  #nextReload: { load: ConfigLoader; readonly done: Promise<ReloadResult> } | null = null
 
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.#gateway = options.gateway
-    this.#started = options.gateway.config
-    enforce(options.gateway, null)
+    this.#startupConfig = options.gateway.config
+    activate(options.gateway, null)
   }
 
   /** The one that new exchanges begin with. */
@@ -58,38 +58,38 @@ export class Reloader {
    * Loads a configuration and puts it in force. One at a time; those that are
    * asked for while one is under way are one.
    */
-  reload(load: Load): Promise<Reloaded> {
-    if (this.#next !== null) {
-      this.#next.load = load
-      return this.#next.done
+  reload(load: ConfigLoader): Promise<ReloadResult> {
+    if (this.#nextReload !== null) {
+      this.#nextReload.load = load
+      return this.#nextReload.done
     }
     // A turn of the event loop, in which a storm of signals becomes one.
-    const done = this.#last.then(turn).then(() => {
-      const next = this.#next
-      this.#next = null
+    const done = this.#lastReload.then(nextEventLoopTurn).then(() => {
+      const next = this.#nextReload
+      this.#nextReload = null
       return this.#run(next?.load ?? load)
     })
-    this.#next = { load, done }
-    this.#last = done
+    this.#nextReload = { load, done }
+    this.#lastReload = done
     return done
   }
 
-  async #run(load: Load): Promise<Reloaded> {
-    const { log, lasting } = this.#gateway
-    if (lasting.draining || lasting.handingOver) return this.#tooLate()
+  async #run(load: ConfigLoader): Promise<ReloadResult> {
+    const { log, sharedState: lasting } = this.#gateway
+    if (lasting.draining || lasting.handingOver) return this.#rejectWhileDraining()
     try {
       const { config, warnings } = await load()
       // To take thousands of keys over from the thread that read them is a step, and what follows is another.
-      await turn()
+      await nextEventLoopTurn()
       const certificate = readCertificate(config.server.tls)
       const simulatorSocket = await this.#options.simulatorFor(config)
-      if (newBudgets(config, this.#gateway).length > 0) await upToDate(this.#gateway)
-      if (lasting.draining || lasting.handingOver) return this.#tooLate()
+      if (newBudgets(config, this.#gateway).length > 0) await waitForLedger(this.#gateway)
+      if (lasting.draining || lasting.handingOver) return this.#rejectWhileDraining()
       // From here on nothing waits: what is built is of this moment.
-      this.#swap(buildGateway(config, lasting, simulatorSocket, this.#gateway), certificate)
+      this.#apply(buildGateway(config, lasting, simulatorSocket, this.#gateway), certificate)
       for (const problem of warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
     } catch (error) {
-      return this.#failed(error)
+      return this.#rejectInvalid(error)
     }
     const { pending } = lasting.reloads
     for (const key of pending) {
@@ -100,19 +100,19 @@ export class Reloader {
   }
 
   /** The step: nothing here fails. */
-  #swap(gateway: Gateway, certificate: KnownCertificate | null): void {
-    if (certificate !== null && this.#started.server.tls !== null) this.#options.certify(certificate)
-    enforce(gateway, this.#gateway)
+  #apply(gateway: Gateway, certificate: ParsedCertificate | null): void {
+    if (certificate !== null && this.#startupConfig.server.tls !== null) this.#options.setCertificate(certificate)
+    activate(gateway, this.#gateway)
     this.#gateway = gateway
-    Object.assign(gateway.lasting.reloads, {
+    Object.assign(gateway.sharedState.reloads, {
       loadedAt: gateway.clock.wall(),
       failure: null,
-      pending: pendingKeys(this.#started, gateway.config),
+      pending: pendingKeys(this.#startupConfig, gateway.config),
     })
   }
 
-  #failed(error: unknown): Reloaded {
-    const { log, clock, lasting } = this.#gateway
+  #rejectInvalid(error: unknown): ReloadResult {
+    const { log, clock, sharedState: lasting } = this.#gateway
     const problems = problemsOf(error, this.#gateway.config.file)
     lasting.reloads.failure = { at: clock.wall(), problems }
     log.error(
@@ -122,14 +122,14 @@ export class Reloader {
     return { applied: false, because: 'invalid' }
   }
 
-  #tooLate(): Reloaded {
+  #rejectWhileDraining(): ReloadResult {
     this.#gateway.log.warn('not reloaded: the gateway is about to end')
     return { applied: false, because: 'drain' }
   }
 }
 
 /** Everybody else's turn. */
-function turn(): Promise<void> {
+function nextEventLoopTurn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
 
@@ -140,10 +140,10 @@ function problemsOf(error: unknown, file: string): readonly Problem[] {
 }
 
 /** Resolves when the ledger's file has all that was spent so far, or when that takes too long. */
-async function upToDate({ accounts: { ledger }, clock }: Gateway): Promise<void> {
+async function waitForLedger({ accounts: { ledger }, clock }: Gateway): Promise<void> {
   if (ledger?.stats().healthy !== true) return
   const { promise, resolve } = Promise.withResolvers<void>()
-  const deadline = clock.setTimeout(resolve, LEDGER_PATIENCE)
+  const deadline = clock.setTimeout(resolve, LEDGER_FLUSH_TIMEOUT)
   await Promise.race([ledger.flush(), promise])
   deadline.cancel()
 }

@@ -5,22 +5,22 @@ import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Exchange } from '../context/exchange.ts'
 import { buildGateway } from './gateway.ts'
 import type { GatewayParts } from './gateway.ts'
-import type { Host, Mount, OpenMount } from './mount.ts'
+import type { MountHost, Mount, OpenMount } from './mount.ts'
 import { handle } from '../pipeline/pipeline.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import { handleUpgrade, responseOn } from '../pipeline/upgrade.ts'
-import { watchCertificate } from './certificate-watch.ts'
+import { watchCertificateValidity } from './certificate-watch.ts'
 import { readCertificate } from './certificate.ts'
-import type { KnownCertificate } from './certificate.ts'
-import { endingOf } from './shutdown.ts'
-import type { Ending } from './shutdown.ts'
+import type { ParsedCertificate } from './certificate.ts'
+import { createShutdown } from './shutdown.ts'
+import type { Shutdown } from './shutdown.ts'
 import { clientOf, newExchange } from './new-exchange.ts'
 import { listen } from './listener.ts'
 import type { Certificate, Listener } from './listener.ts'
-import { answerMalformed, answerRaw, noteHandshake } from './malformed.ts'
+import { respondToMalformed, sendRawResponse, logHandshakeFailure } from './malformed.ts'
 import { warnOfResets } from './port-sharing.ts'
 import { Reloader } from './reload.ts'
-import type { Load, Reloaded } from './reload.ts'
+import type { ConfigLoader, ReloadResult } from './reload.ts'
 import { startSimulator } from './simulator.ts'
 import type { RunningSimulator } from './simulator.ts'
 
@@ -29,20 +29,20 @@ import type { RunningSimulator } from './simulator.ts'
  * as `server.drain` allows; then everything is closed. `close` ends everything
  * now.
  */
-export interface RunningGateway extends Ending {
+export interface RunningGateway extends Shutdown {
   readonly addresses: { readonly base: string; readonly console: string | null }
   /**
    * Puts another configuration in force, as a whole or not at all. Exchanges
    * keep the one that they began with.
    */
-  reload(load: Load): Promise<Reloaded>
+  reload(load: ConfigLoader): Promise<ReloadResult>
   /**
    * Called where an error was thrown past everybody: ends the exchange in whose
    * course that was.
    *
    * @returns false when it was in the course of none that still runs
    */
-  blame(error: unknown): boolean
+  abortExchange(error: unknown): boolean
 }
 
 export interface ServerParts extends Omit<GatewayParts, 'clock'> {
@@ -67,31 +67,31 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   const listeners: Listener[] = []
   const socket = await simulatorFor(config)
   const first = buildGateway(config, { ...parts, clock: systemClock }, socket)
-  const { shown } = first.lasting
+  const { shown } = first.sharedState
   shown.chain = certificate?.chain ?? []
-  const certify = (certificate: KnownCertificate) => {
-    for (const listener of listeners) listener.certify(certificate)
+  const certify = (certificate: ParsedCertificate) => {
+    for (const listener of listeners) listener.setCertificate(certificate)
     shown.chain = certificate.chain
   }
-  const reloader = new Reloader({ gateway: first, simulatorFor, certify })
+  const reloader = new Reloader({ gateway: first, simulatorFor, setCertificate: certify })
   /** In the course of which exchange something happens: for errors that nobody catches. */
-  const course = new AsyncLocalStorage<Course>()
+  const course = new AsyncLocalStorage<ExchangeContext>()
   const follow = async (exchange: Exchange, run: () => Promise<void>): Promise<void> => {
-    const of: Course = { exchange }
+    const of: ExchangeContext = { exchange }
     await course.run(of, run)
     // Timers of the connection keep the course, and are not to keep the exchange with its body.
     of.exchange = null
   }
-  const run: Host['run'] = (req, res, { url, identity, withhold }) => {
+  const run: MountHost['run'] = (req, res, { url, identity, strippedHeaders: withhold }) => {
     // It took a while to find out who asks: whoever has left since has said so already.
     if ('stream' in req ? req.stream.destroyed : req.destroyed) return
     const { gateway } = reloader
-    const exchange = newExchange(gateway, withheld(req, url, withhold), res, false)
-    exchange.managed = true
-    exchange.vouched = identity
+    const exchange = newExchange(gateway, withoutHeaders(req, url, withhold), res, false)
+    exchange.isManagement = true
+    exchange.preAuthenticated = identity
     void follow(exchange, () => handle(gateway, exchange))
   }
-  const host: Host = {
+  const host: MountHost = {
     current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run,
   }
   const mounted = config.console === null ? null : openMount?.(host) ?? null
@@ -102,36 +102,36 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       maxConnections: () => reloader.gateway.config.server.maxConnections,
       tls,
       onRequest: (req, res, awaitsContinue) => {
-        if (mount?.takes(req)) {
+        if (mount?.accepts(req)) {
           if (awaitsContinue) res.writeContinue()
           mount.handle(req, res)
           return
         }
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, res, awaitsContinue)
-        exchange.managed = managed
+        exchange.isManagement = managed
         void follow(exchange, () => handle(gateway, exchange))
       },
       onUpgrade: (req, socket, head) => {
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, responseOn(req, socket), false)
-        exchange.managed = managed
+        exchange.isManagement = managed
         void follow(exchange, () => handleUpgrade(gateway, exchange, socket, head))
       },
-      onMalformed: (error, socket) => answerMalformed(reloader.gateway, error, socket),
-      onNoHandshake: (error, socket) => noteHandshake(reloader.gateway, error, socket),
-      onFull: socket => answerRaw(reloader.gateway, overloaded('too many connections are open'), socket),
+      onMalformed: (error, socket) => respondToMalformed(reloader.gateway, error, socket),
+      onHandshakeFailure: (error, socket) => logHandshakeFailure(reloader.gateway, error, socket),
+      onTooManyConnections: socket => sendRawResponse(reloader.gateway, overloaded('too many connections are open'), socket),
     })
     listeners.push(listener)
     return listener.url
   }
-  const unwatch = watchCertificate(first.lasting)
-  const ending = endingOf({
+  const unwatch = watchCertificateValidity(first.sharedState)
+  const ending = createShutdown({
     gateway: () => reloader.gateway,
     listeners,
-    handsOver: config.server.reusePort || config.server.listen.fd !== undefined,
-    leave: () => mounted?.leave(),
-    closeRest: async () => {
+    hasSuccessor: config.server.reusePort || config.server.listen.fd !== undefined,
+    onDrain: () => mounted?.drain(),
+    closeResources: async () => {
       unwatch()
       await mounted?.close()
       const { upstreams, keyStore, accounts, checks } = reloader.gateway
@@ -140,7 +140,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       await simulator?.close()
       keyStore?.close()
       await accounts.close()
-      await reloader.gateway.lasting.archive?.close()
+      await reloader.gateway.sharedState.archive?.close()
     },
   })
   try {
@@ -153,7 +153,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       ...ending,
       addresses: { base, console },
       reload: load => reloader.reload(load),
-      blame: error => stopOne(course.getStore()?.exchange ?? null, error),
+      abortExchange: error => stopExchange(course.getStore()?.exchange ?? null, error),
     }
   } catch (error) {
     await ending.close()
@@ -161,13 +161,13 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   }
 }
 
-interface Course {
+interface ExchangeContext {
   /** null when it has ended. */
   exchange: Exchange | null
 }
 
 /** The request as it is to go through the pipeline: at another target, and without what was not for it. */
-function withheld(req: ClientRequest, url: string, names: ReadonlySet<string>): ClientRequest {
+function withoutHeaders(req: ClientRequest, url: string, names: ReadonlySet<string>): ClientRequest {
   req.url = url
   for (const name of names) delete req.headers[name]
   const { rawHeaders } = req
@@ -177,7 +177,7 @@ function withheld(req: ClientRequest, url: string, names: ReadonlySet<string>): 
   return req
 }
 
-function stopOne(exchange: Exchange | null, error: unknown): boolean {
+function stopExchange(exchange: Exchange | null, error: unknown): boolean {
   if (exchange === null) return false
   exchange.stop(new GatewayError('internal', 'the gateway has failed', { cause: error }))
   return true

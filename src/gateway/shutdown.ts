@@ -4,32 +4,32 @@ import type { Gateway } from './gateway.ts'
 import type { Listener } from './listener.ts'
 
 /** The two ways down. */
-export interface Ending {
+export interface Shutdown {
   /**
-   * @param handsOver another process has the same addresses; unless told, what the options say
+   * @param hasSuccessor another process has the same addresses; unless told, what the options say
    * @returns how many exchanges were cut off because the time was up
    */
-  drain(handsOver?: boolean): Promise<number>
+  drain(hasSuccessor?: boolean): Promise<number>
   /** @returns how many exchanges that cut off */
   close(): Promise<number>
 }
 
-export interface EndingOptions {
+export interface ShutdownOptions {
   /** The one that is in force. */
   gateway(): Gateway
   readonly listeners: readonly Listener[]
   /** Another process can have the same addresses. */
-  readonly handsOver: boolean
+  readonly hasSuccessor: boolean
   /** Told when it begins to drain: what is no exchange must not keep it waiting. */
-  leave?(): void
+  onDrain?(): void
   /** Closes all that is left when no exchange runs. */
-  closeRest(): Promise<void>
+  closeResources(): Promise<void>
 }
 
 /** Milliseconds that exchanges which are cut off may take to say so and to be settled. */
-const SETTLING = 2_000
+const SETTLEMENT_TIMEOUT = 2_000
 /** Milliseconds that bytes which were written may take to leave before their connection is cut. */
-const LAST_BYTES = 500
+const FLUSH_TIMEOUT = 500
 
 /**
  * How a gateway ends. Where another process can have its address, it stops
@@ -37,9 +37,9 @@ const LAST_BYTES = 500
  * Otherwise its listeners stay open while it drains: probes are told, and clients
  * get a 503 to retry.
  */
-export function endingOf({ gateway, listeners, handsOver, leave, closeRest }: EndingOptions): Ending {
-  const { lasting, clock } = gateway()
-  const { running } = lasting
+export function createShutdown({ gateway, listeners, hasSuccessor: handsOver, onDrain: leave, closeResources: closeRest }: ShutdownOptions): Shutdown {
+  const { sharedState: lasting, clock } = gateway()
+  const { activeExchanges: running } = lasting
   const idle = () => new Promise<void>(resolve => running.whenIdle(resolve))
   let closing: Promise<number> | null = null
 
@@ -48,8 +48,8 @@ export function endingOf({ gateway, listeners, handsOver, leave, closeRest }: En
     const cut = running.size
     const headers = { 'retry-after': '1' }
     running.stopAll(new GatewayError('draining', 'the gateway is shutting down', { headers }))
-    await within(clock, SETTLING, idle())
-    await Promise.all(listeners.map(listener => listener.close(LAST_BYTES)))
+    await withTimeout(clock, SETTLEMENT_TIMEOUT, idle())
+    await Promise.all(listeners.map(listener => listener.close(FLUSH_TIMEOUT)))
     await closeRest()
     return cut
   }
@@ -57,7 +57,7 @@ export function endingOf({ gateway, listeners, handsOver, leave, closeRest }: En
 
   const handOver = async (): Promise<void> => {
     lasting.handingOver = true
-    await Promise.all(listeners.map(listener => listener.leave()))
+    await Promise.all(listeners.map(listener => listener.drain()))
     await idle()
   }
   const refuse = (): Promise<void> => {
@@ -66,14 +66,14 @@ export function endingOf({ gateway, listeners, handsOver, leave, closeRest }: En
   }
   const drain = async (leaves = handsOver): Promise<number> => {
     leave?.()
-    await within(clock, gateway().config.server.drain, leaves ? handOver() : refuse())
+    await withTimeout(clock, gateway().config.server.drain, leaves ? handOver() : refuse())
     return close()
   }
   return { close, drain }
 }
 
 /** Resolves with the promise, or when the time is up. */
-function within(clock: Clock, ms: number, promise: Promise<void>): Promise<void> {
+function withTimeout(clock: Clock, ms: number, promise: Promise<void>): Promise<void> {
   const { promise: up, resolve } = Promise.withResolvers<void>()
   const deadline = clock.setTimeout(resolve, ms)
   return Promise.race([promise, up]).finally(() => deadline.cancel())

@@ -48,11 +48,11 @@ export async function serveSite(
   const index = join(root, 'index.html')
   const built = existsSync(index)
   const app = Fastify({ forceCloseConnections: 'idle', routerOptions: { ignoreTrailingSlash: false } })
-  await secure(app, built ? inlineScripts(readFileSync(index, 'utf8')) : [])
-  if (built) await pages(app, root)
+  await addSecurityHeaders(app, built ? inlineScripts(readFileSync(index, 'utf8')) : [])
+  if (built) await servePages(app, root)
   else app.setNotFoundHandler((_, reply) => reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT))
   await app.ready()
-  bound(app.server, maxConnections)
+  limitConnections(app.server, maxConnections)
   app.server.listen(listen.fd === undefined ? { ...listen, reusePort } : { fd: listen.fd })
   try {
     await once(app.server, 'listening')
@@ -67,16 +67,16 @@ export async function serveSite(
  * Closes connections beyond so many. The server's own bound would give them back to
  * node:cluster, which hands them round among full workers without an end.
  */
-function bound(server: Server, most: number): void {
+function limitConnections(server: Server, maxConnections: number): void {
   let open = 0
   server.on('connection', socket => {
     open++
     socket.once('close', () => open--)
-    if (open > most) socket.destroy()
+    if (open > maxConnections) socket.destroy()
   })
 }
 
-async function secure(app: FastifyInstance, scripts: readonly string[]): Promise<void> {
+async function addSecurityHeaders(app: FastifyInstance, scripts: readonly string[]): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,
@@ -98,7 +98,7 @@ async function secure(app: FastifyInstance, scripts: readonly string[]): Promise
   })
 }
 
-async function pages(app: FastifyInstance, root: string): Promise<void> {
+async function servePages(app: FastifyInstance, root: string): Promise<void> {
   const missing = readFileSync(join(root, '404.html'))
   await app.register(files, {
     root,

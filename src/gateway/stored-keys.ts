@@ -16,7 +16,7 @@ export function openStoredKeys({ ledger, keys }: Config, clock: Clock, log: Logg
   const store = new KeyStore({
     file,
     clock,
-    onTrouble: why => log.error(
+    onFailure: why => log.error(
       { file, why }, 'stored keys cannot be read: those known so far stay in force',
     ),
     onRecovered: () => log.warn({ file }, 'the stored keys can be read again'),

@@ -3,10 +3,10 @@ import type { Worker } from 'node:cluster'
 import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { compileGlob } from '../config/glob.ts'
-import { LimitsDesk } from '../limits/lease-server.ts'
+import { LeaseServer } from '../limits/lease-server.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import { cutWhatIsNotTaken } from './connection-handoff.ts'
-import type { Beginning, Listening, Order, Report } from './worker-messages.ts'
+import { closeUnacceptedConnections } from './connection-handoff.ts'
+import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 export interface Supervisor {
   /** Resolves when all workers listen; null when one could not, and all have ended. */
@@ -19,12 +19,12 @@ export interface Supervisor {
 }
 
 /** Milliseconds until a worker that died has a successor: at first, and at most. */
-const FIRST_DELAY = 100
-const LAST_DELAY = 10_000
+const MIN_RESTART_DELAY = 100
+const MAX_RESTART_DELAY = 10_000
 /** Milliseconds that workers may take to close, and to end when they have drained. */
-const PATIENCE = 5_000
+const CLOSE_TIMEOUT = 5_000
 /** Milliseconds after which a worker that dies is one that worked. */
-const WORKED = 60_000
+const STABLE_AFTER = 60_000
 
 /**
  * Runs the same command as so many worker processes, which share its listening
@@ -33,10 +33,10 @@ const WORKED = 60_000
  *
  * @param drain milliseconds in which workers have to have drained, until a reload says otherwise
  */
-export function supervise(count: number, drain: number, beginning: Beginning, log: Logger): Supervisor {
+export function supervise(count: number, drain: number, beginning: WorkerStart, log: Logger): Supervisor {
   cluster.setupPrimary({ serialization: 'advanced' })
   const limiter = createLimiter({ defaults: null, compileGlob, clock: systemClock })
-  const desk = new LimitsDesk(limiter, systemClock)
+  const desk = new LeaseServer(limiter, systemClock)
   const ready = Promise.withResolvers<Listening | null>()
   const ended = Promise.withResolvers<boolean>()
   const delays = new Set<NodeJS.Timeout>()
@@ -51,8 +51,8 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
   const running = (): Worker[] => Object.values(cluster.workers ?? {})
     .filter(worker => worker !== undefined)
     .filter(worker => !worker.isDead())
-  const order = (what: Order): void => {
-    for (const worker of running()) tell(worker, what)
+  const order = (what: SupervisorMessage): void => {
+    for (const worker of running()) sendToWorker(worker, what)
   }
   const end = (kind: 'drain' | 'close'): void => {
     isEnding = true
@@ -60,7 +60,7 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
     order({ kind })
     // One that does not even do that hangs.
     const force = () => running().forEach(worker => worker.process.kill('SIGKILL'))
-    setTimeout(force, kind === 'close' ? PATIENCE : drainWithin + PATIENCE).unref()
+    setTimeout(force, kind === 'close' ? CLOSE_TIMEOUT : drainWithin + CLOSE_TIMEOUT).unref()
     if (running().length === 0) ended.resolve(failed)
   }
 
@@ -78,11 +78,11 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
         end('close')
         return
       }
-      const next = performance.now() - startedAt > WORKED ? FIRST_DELAY : patience
+      const next = performance.now() - startedAt > STABLE_AFTER ? MIN_RESTART_DELAY : patience
       log.error({ ...how, again_ms: next }, 'a worker has ended: another is started')
       const delay = setTimeout(() => {
         delays.delete(delay)
-        start(Math.min(LAST_DELAY, next * 2))
+        start(Math.min(MAX_RESTART_DELAY, next * 2))
       }, next)
       delays.add(delay)
     }
@@ -95,9 +95,9 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
       followed({}, true)
       return
     }
-    cutWhatIsNotTaken(worker)
-    const window = desk.window(answers => tell(worker, { kind: 'limits', answers }))
-    tell(worker, { kind: 'begin', beginning: { ...beginning, text } })
+    closeUnacceptedConnections(worker)
+    const window = desk.connect(answers => sendToWorker(worker, { kind: 'limits', answers }))
+    sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text } })
     let isOver = false
     const over = (code: number | null, signal: string | null): void => {
       isOver = true
@@ -114,9 +114,9 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
       log.error({ worker: worker.id, err }, 'a worker could not be started')
       over(null, null)
     })
-    worker.on('message', (report: Report) => {
+    worker.on('message', (report: WorkerMessage) => {
       if (report.kind === 'limits') {
-        window.take(report.requests)
+        window.handle(report.requests)
         return
       }
       if (report.kind === 'reloaded') {
@@ -124,7 +124,7 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
         text = report.text
         drainWithin = report.drain
         // Those that are about to begin have the text before.
-        for (const other of running()) if (!told.has(other)) tell(other, { kind: 'reload' })
+        for (const other of running()) if (!told.has(other)) sendToWorker(other, { kind: 'reload' })
         return
       }
       told.add(worker)
@@ -135,13 +135,13 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
         ready.resolve(report.listening)
       } else if (told.size === 1) {
         // What one could not do, the others need not try.
-        for (let n = 1; n < count; n++) start(FIRST_DELAY)
+        for (let n = 1; n < count; n++) start(MIN_RESTART_DELAY)
       }
     })
     worker.once('exit', over)
   }
 
-  start(FIRST_DELAY)
+  start(MIN_RESTART_DELAY)
   return {
     ready: ready.promise,
     ended: ended.promise,
@@ -151,6 +151,6 @@ export function supervise(count: number, drain: number, beginning: Beginning, lo
   }
 }
 
-function tell(worker: Worker, what: Order): void {
-  if (worker.isConnected()) worker.send(what)
+function sendToWorker(worker: Worker, message: SupervisorMessage): void {
+  if (worker.isConnected()) worker.send(message)
 }

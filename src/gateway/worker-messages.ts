@@ -1,5 +1,5 @@
-import type { AtStart } from '../config/startup-settings.ts'
-import type { Answers, Request } from '../limits/messages.ts'
+import type { StartupSettings } from '../config/startup-settings.ts'
+import type { LimiterReplies, LimiterRequest } from '../limits/messages.ts'
 
 /** Where a gateway listens. */
 export interface Listening {
@@ -8,21 +8,21 @@ export interface Listening {
 }
 
 /** What a worker begins with. */
-export interface Beginning {
+export interface WorkerStart {
   /** The text of the configuration that is in force: the file may say something else by now. */
   readonly text: string
-  readonly start: AtStart
+  readonly start: StartupSettings
 }
 
 /** From the supervisor to a worker. */
-export type Order =
-  | { readonly kind: 'begin'; readonly beginning: Beginning }
+export type SupervisorMessage =
+  | { readonly kind: 'begin'; readonly beginning: WorkerStart }
   | { readonly kind: 'drain' | 'close' | 'reload' }
-  | { readonly kind: 'limits'; readonly answers: Answers }
+  | { readonly kind: 'limits'; readonly answers: LimiterReplies }
 
 /** From a worker to the supervisor. */
-export type Report =
+export type WorkerMessage =
   | { readonly kind: 'listening'; readonly listening: Listening }
   /** `drain`: as in the configuration, milliseconds. */
   | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
-  | { readonly kind: 'limits'; readonly requests: readonly Request[] }
+  | { readonly kind: 'limits'; readonly requests: readonly LimiterRequest[] }

@@ -1,8 +1,8 @@
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
-import { findProvider, providerOf, whyNot } from './litellm-providers.ts'
+import { findProvider, providerOf, unsupportedReason } from './litellm-providers.ts'
 import type { Provider } from './litellm-providers.ts'
 import type { Note } from './litellm-notes.ts'
-import { dotted } from './source.ts'
+import { formatPath } from './source.ts'
 import type { Path, Source } from './source.ts'
 
 /** One entry of model_list that the gateway can serve. */
@@ -66,13 +66,13 @@ class ModelList {
   read(): Deployments {
     const deployments: Deployment[] = []
     for (let index = 0; index < this.#source.length(['model_list']); index++) {
-      const deployment = this.#entry(['model_list', index])
+      const deployment = this.#readEntry(['model_list', index])
       if (deployment) deployments.push(deployment)
     }
     return { deployments, upstreams: this.#upstreams, prices: this.#prices, notes: this.#notes }
   }
 
-  #entry(path: Path): Deployment | null {
+  #readEntry(path: Path): Deployment | null {
     const params = [...path, 'litellm_params']
     const group = this.#source.text([...path, 'model_name'])
     const written = this.#source.text([...params, 'model'])
@@ -86,7 +86,7 @@ class ModelList {
       return this.#skip(path, `its credential ${credential} is not in the file`)
     }
     const found = findProvider(provider)
-    if (found === null) return this.#skip(path, `${provider}: ${whyNot(provider)}`)
+    if (found === null) return this.#skip(path, `${provider}: ${unsupportedReason(provider)}`)
     const address = this.#address(params, provider, found)
     if (typeof address === 'string') return this.#skip(path, address)
     const model = upstreamModel(group, named.model)
@@ -97,7 +97,7 @@ class ModelList {
     return {
       group,
       model,
-      upstream: this.#upstream(provider, {
+      upstream: this.#upstreamName(provider, {
         ...address, ...this.#credential(params, provider, found, address.url),
       }),
       weight: this.#weight(params),
@@ -115,11 +115,11 @@ class ModelList {
   }
 
   #note(path: Path, text: string): void {
-    this.#notes.push({ place: this.#source.place(path), setting: dotted(path), text })
+    this.#notes.push({ place: this.#source.place(path), setting: formatPath(path), text })
   }
 
   /** Where a setting stands that an entry may have by its credential. */
-  #shared(params: Path, setting: string): Path {
+  #settingPath(params: Path, setting: string): Path {
     const own = [...params, setting]
     const name = this.#source.peek([...params, 'litellm_credential_name'])
     const values = typeof name === 'string' ? this.#credentials.get(name) : undefined
@@ -128,12 +128,12 @@ class ModelList {
 
   /** @returns a text where there is none, which says why */
   #address(params: Path, provider: string, { url, v1, protocol }: Provider): Address | string {
-    const path = this.#shared(params, 'api_base')
+    const path = this.#settingPath(params, 'api_base')
     const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
     if (written === null) {
       return url === null ? 'an entry of this provider needs api_base' : addressOf(url, v1)
     }
-    const base = reference(written)
+    const base = toReference(written)
     if (base.startsWith('${')) {
       this.#note(
         path, "the variable must hold the address without /v1, which is in the client's path already",
@@ -145,7 +145,7 @@ class ModelList {
       return 'its api_base is no http or https URL such as https://llm.example.com/v1'
     }
     if (provider === 'azure') {
-      this.#source.take(this.#shared(params, 'api_version'))
+      this.#source.take(this.#settingPath(params, 'api_version'))
       return { url: `${plain.replace(/\/openai(\/.*)?$/, '')}/openai` }
     }
     const bare = plain.replace(/\/v1(beta)?$/, '')
@@ -170,7 +170,7 @@ class ModelList {
 
   #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address> {
     const headers = { ...found.headers, ...this.#headers(params) }
-    const secret = this.#secret(this.#shared(params, 'api_key'), provider, found, url)
+    const secret = this.#secret(this.#settingPath(params, 'api_key'), provider, found, url)
     const auth = found.auth === 'bearer'
       ? { bearer: secret ?? '' }
       : { header: found.auth, value: secret ?? '' }
@@ -201,14 +201,14 @@ class ModelList {
     const named = entries.map(([name, value]) =>
       [name.toLowerCase(), this.#header(path, name, String(value))])
     return {
-      ...organization !== null && { 'openai-organization': reference(organization) },
+      ...organization !== null && { 'openai-organization': toReference(organization) },
       ...Object.fromEntries(named) as Record<string, string>,
     }
   }
 
   /** A credential is a reference to the environment in any case. */
   #header(path: Path, name: string, value: string): string {
-    if (variableOf(value) !== null || !CREDENTIAL_NAME.test(name)) return reference(value)
+    if (variableOf(value) !== null || !CREDENTIAL_NAME.test(name)) return toReference(value)
     const variable = name.toUpperCase().replace(/\W/g, '_')
     this.#note([...path, name], `the value itself is not copied: put it into the environment as ${variable}`)
     return `\${${variable}}`
@@ -222,7 +222,7 @@ class ModelList {
   }
 
   /** The name of an upstream like this; one more is made where there is none. */
-  #upstream(provider: string, upstream: Upstream): string {
+  #upstreamName(provider: string, upstream: Upstream): string {
     const same = JSON.stringify(upstream)
     for (const [name, known] of this.#upstreams) if (JSON.stringify(known) === same) return name
     let name = provider
@@ -236,9 +236,9 @@ class ModelList {
     for (const [setting, [name, factor]] of Object.entries(PRICES)) {
       const own = this.#source.number([...path, 'litellm_params', setting])
       const cost = this.#source.number([...path, 'model_info', setting]) ?? own
-      if (cost === null || cost < 0 || cost * factor > HIGHEST) continue
+      if (cost === null || cost < 0 || cost * factor > MAX_PRICE) continue
       // All digits that were written, without the noise of the product.
-      price[name] = cost * factor < LOWEST ? 0 : Number((cost * factor).toPrecision(DIGITS))
+      price[name] = cost * factor < MIN_PRICE ? 0 : Number((cost * factor).toPrecision(PRICE_DIGITS))
     }
     if (Object.keys(price).length === 0) return
     const known = this.#prices.get(model)
@@ -251,11 +251,11 @@ class ModelList {
 
 const MILLION = 1_000_000
 /** As many as a double keeps of any decimal. */
-const DIGITS = 15
+const PRICE_DIGITS = 15
 /** USD; a million of what costs less than this are no picodollar. */
-const LOWEST = 1e-18
+const MIN_PRICE = 1e-18
 /** USD; what the configuration takes. */
-const HIGHEST = 1_000_000_000
+const MAX_PRICE = 1_000_000_000
 
 /** LiteLLM's names of prices, ours, and how many of its units are one of ours. */
 const PRICES: Readonly<Record<string, readonly [name: string, factor: number]>> = {
@@ -279,7 +279,7 @@ function upstreamModel(group: string, model: string): string | null | undefined 
 }
 
 /** `os.environ/NAME` as the gateway writes it; anything else as it is, but never taken for a reference. */
-function reference(text: string): string {
+function toReference(text: string): string {
   const name = variableOf(text)
   return name === null ? text.replaceAll('${', () => '$${') : `\${${name}}`
 }

@@ -1,4 +1,4 @@
-import { dotted } from './source.ts'
+import { formatPath } from './source.ts'
 import type { Path, Source } from './source.ts'
 
 /** Something of the file that is not in the result as it was. */
@@ -9,8 +9,8 @@ export interface Note {
   readonly text: string
 }
 
-const KEYS = 'limits belong to keys here: keys[].limits'
-const SHARE = 'limits belong to keys here: keys[].limits; between several targets it counts as their weight'
+const KEY_LIMITS = 'limits belong to keys here: keys[].limits'
+const KEYS_OR_WEIGHT = 'limits belong to keys here: keys[].limits; between several targets it counts as their weight'
 const NO_TRANSLATION = 'requests are forwarded as they are'
 const CIRCUIT = 'the gateway decides by itself when an upstream is left alone, and for how long'
 const NO_CALLBACKS = 'there are no callbacks; every request is in the ledger and in the log'
@@ -18,12 +18,12 @@ const ONE_PROCESS = 'limits are counted in one process, and the ledger is a loca
 const NO_CACHE = "answers are not cached; the providers' prompt caches work as they do without a gateway"
 const NO_DATABASE = "LiteLLM's database is not read: make keys anew with `gateway keys create`"
 const EXPIRING = 'credentials that expire are not supported'
-const NONE = 'there is no such setting'
+const NO_SUCH_SETTING = 'there is no such setting'
 
 /** What to say of a setting without an equal, by its name without places in lists; the first match counts. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
-  [/^model_list\.litellm_params\.rpm$/, SHARE],
-  [/^model_list\.litellm_params\.(tpm|max_parallel_requests|max_budget|budget_duration)$/, KEYS],
+  [/^model_list\.litellm_params\.rpm$/, KEYS_OR_WEIGHT],
+  [/^model_list\.litellm_params\.(tpm|max_parallel_requests|max_budget|budget_duration)$/, KEY_LIMITS],
   [/^model_list\.litellm_params\.(aws_|vertex_|azure_ad|tenant_id|client_)/, EXPIRING],
   [
     /^model_list\.litellm_params\.(max_tokens|temperature|drop_params|additional_drop_params|extra_body)/,
@@ -39,20 +39,20 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^litellm_settings\.cache/, NO_CACHE],
   [/^litellm_settings\.(success_callback|failure_callback|callbacks|service_callback)/, NO_CALLBACKS],
   [/^litellm_settings\.(drop_params|modify_params|add_function_to_prompt)/, NO_TRANSLATION],
-  [/^litellm_settings\.(max_budget|budget_duration|default_|max_internal)/, KEYS],
+  [/^litellm_settings\.(max_budget|budget_duration|default_|max_internal)/, KEY_LIMITS],
   [/^litellm_settings\.(set_verbose|json_logs|turn_off_message_logging|redact)/, 'see log.level'],
   [/^general_settings\.(database_|store_model_in_db|use_redis|proxy_batch)/, NO_DATABASE],
   [/^general_settings\.(alert|pagerduty)/, 'the gateway sends no alerts'],
-  [/^general_settings\.(max_parallel_requests|global_max_parallel_requests|.*budget)/, KEYS],
+  [/^general_settings\.(max_parallel_requests|global_max_parallel_requests|.*budget)/, KEY_LIMITS],
   [/^environment_variables/, 'set the variables in the environment of the gateway'],
   [/^include/, 'import the files that it names one by one'],
   [/^guardrails/, 'there are no guardrails'],
 ]
 
 /** A note for each kind of setting that nobody took; entries of a list that lack the same are told once. */
-export function notesOfRest(source: Source): Note[] {
+export function notesOnUnusedSettings(source: Source): Note[] {
   const kinds = new Map<string, { first: Path, count: number }>()
-  for (const path of source.rest()) {
+  for (const path of source.unusedSettings()) {
     const kind = path.filter(part => typeof part === 'string').join('.')
     const known = kinds.get(kind)
     if (known) known.count += 1
@@ -60,7 +60,7 @@ export function notesOfRest(source: Source): Note[] {
   }
   return [...kinds].map(([kind, { first, count }]) => ({
     place: source.place(first),
-    setting: `${dotted(first)}${count > 1 ? ` and ${count - 1} more` : ''}`,
-    text: REASONS.find(([pattern]) => pattern.test(kind))?.[1] ?? NONE,
+    setting: `${formatPath(first)}${count > 1 ? ` and ${count - 1} more` : ''}`,
+    text: REASONS.find(([pattern]) => pattern.test(kind))?.[1] ?? NO_SUCH_SETTING,
   }))
 }

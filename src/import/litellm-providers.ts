@@ -57,7 +57,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
 const EXPIRING = 'Vertex AI wants access tokens that expire within the hour; use the Gemini API with a key'
 
 /** Providers that LiteLLM knows and that a url with a fixed credential cannot reach. */
-const OUT_OF_REACH: Readonly<Record<string, string>> = {
+const UNSUPPORTED: Readonly<Record<string, string>> = {
   bedrock: 'requests to Bedrock are signed one by one (SigV4), which the gateway does not do',
   bedrock_converse: 'requests to Bedrock are signed one by one (SigV4), which the gateway does not do',
   sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',
@@ -81,7 +81,7 @@ export interface NamedModel {
  */
 export function providerOf(model: string, custom: string | null): NamedModel {
   const [prefix = '', ...rest] = model.split('/')
-  const isKnown = Object.hasOwn(PROVIDERS, prefix) || Object.hasOwn(OUT_OF_REACH, prefix)
+  const isKnown = Object.hasOwn(PROVIDERS, prefix) || Object.hasOwn(UNSUPPORTED, prefix)
   if (rest.length > 0 && (isKnown || custom === null)) {
     // azure/responses/x says how LiteLLM is to call it.
     const name = rest.join('/')
@@ -97,8 +97,8 @@ export function findProvider(name: string): Provider | null {
 }
 
 /** Why the gateway cannot reach a provider. */
-export function whyNot(name: string): string {
-  return Object.hasOwn(OUT_OF_REACH, name) ? OUT_OF_REACH[name] as string : 'the provider is not known here'
+export function unsupportedReason(name: string): string {
+  return Object.hasOwn(UNSUPPORTED, name) ? UNSUPPORTED[name] as string : 'the provider is not known here'
 }
 
 function chat(url: string | null, variable: string | null, v1: string | null = null): Provider {

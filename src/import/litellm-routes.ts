@@ -1,6 +1,6 @@
 import type { Deployment } from './litellm-deployments.ts'
 import type { Note } from './litellm-notes.ts'
-import { dotted } from './source.ts'
+import { formatPath } from './source.ts'
 import type { Path, Source } from './source.ts'
 
 export interface Target {
@@ -37,9 +37,9 @@ interface Settings {
   readonly timeout: number | null
   readonly streamTimeout: number | null
   readonly fallbacks: ReadonlyMap<string, Chain>
-  readonly byDefault: Chain
-  readonly longer: ReadonlyMap<string, Chain>
-  readonly milder: ReadonlyMap<string, Chain>
+  readonly defaultFallbacks: Chain
+  readonly contextWindowFallbacks: ReadonlyMap<string, Chain>
+  readonly contentPolicyFallbacks: ReadonlyMap<string, Chain>
 }
 
 /** Where the requests of a protocol come in; the first that matches counts. */
@@ -59,11 +59,11 @@ const STRATEGIES: Readonly<Record<string, string>> = {
 
 const STRATEGY: Path = ['router_settings', 'routing_strategy']
 /** These look at the targets alone, and cannot put some of them last. */
-const BY_LOAD: ReadonlySet<string> = new Set(['least_busy', 'fastest'])
+const LOAD_STRATEGIES: ReadonlySet<string> = new Set(['least_busy', 'fastest'])
 
-const LARGEST_WEIGHT = 1_000_000
+const MAX_WEIGHT = 1_000_000
 /** So rarely is a fallback asked first: once in so many requests. */
-export const RARELY = 1000
+export const FALLBACK_WEIGHT_RATIO = 1000
 
 /** A route for each model that clients ask for, with the router's settings. */
 export function readRoutes(source: Source, deployments: readonly Deployment[]): Routes {
@@ -87,9 +87,9 @@ class Router {
       timeout: this.#setting('timeout', 'request_timeout'),
       streamTimeout: this.#setting('stream_timeout', 'stream_timeout'),
       fallbacks: this.#fallbacks('fallbacks'),
-      byDefault: this.#list('default_fallbacks'),
-      longer: this.#fallbacks('context_window_fallbacks'),
-      milder: this.#fallbacks('content_policy_fallbacks'),
+      defaultFallbacks: this.#defaultChain('default_fallbacks'),
+      contextWindowFallbacks: this.#fallbacks('context_window_fallbacks'),
+      contentPolicyFallbacks: this.#fallbacks('content_policy_fallbacks'),
     }
     // A pattern takes what no name, and no longer pattern, before it has taken.
     const rank = (name: string): number => (name.includes('*') ? name.length : Infinity)
@@ -108,21 +108,21 @@ class Router {
   }
 
   #route(name: string, group: readonly Deployment[], settings: Settings): Route {
-    const { strategy, retries, timeout, streamTimeout, fallbacks, byDefault, longer, milder } = settings
+    const { strategy, retries, timeout, streamTimeout, fallbacks, defaultFallbacks: byDefault, contextWindowFallbacks: longer, contentPolicyFallbacks: milder } = settings
     const protocol = group[0]?.protocol
     const alike = (chains: ReadonlyMap<string, Chain>, rest?: Chain): Deployment[] => {
       const chain = chains.get(name) ?? chains.get('*') ?? rest
-      return chain ? this.#alike(name, protocol, chain) : []
+      return chain ? this.#compatibleDeployments(name, protocol, chain) : []
     }
     const spare = alike(fallbacks, byDefault)
-    if (spare.length > 0 && group.length > 1 && BY_LOAD.has(strategy)) {
+    if (spare.length > 0 && group.length > 1 && LOAD_STRATEGIES.has(strategy)) {
       this.#note(STRATEGY, `${name} has fallbacks, and beside them its targets are shared out by weight`)
     }
     const [long] = alike(longer)
     const [mild] = alike(milder)
     const timeouts = {
-      ...seconds('first_byte', longest(group, 'streamTimeout') ?? streamTimeout),
-      ...seconds('total', longest(group, 'timeout') ?? timeout),
+      ...seconds('first_byte', longestTimeout(group, 'streamTimeout') ?? streamTimeout),
+      ...seconds('total', longestTimeout(group, 'timeout') ?? timeout),
     }
     const on = {
       ...long && { context_length: target(long, null, true) },
@@ -138,7 +138,7 @@ class Router {
   }
 
   /** What follows a model, as far as it takes the same requests: they are not translated. */
-  #alike(name: string, protocol: string | undefined, { path, names }: Chain): Deployment[] {
+  #compatibleDeployments(name: string, protocol: string | undefined, { path, names }: Chain): Deployment[] {
     return names.filter(other => other !== name).flatMap(other => {
       const found = this.#groups.get(other) ?? []
       const alike = found.filter(each => each.protocol === protocol)
@@ -173,20 +173,20 @@ class Router {
       const list = this.#source.take(path)
       for (const entry of Array.isArray(list) ? list : []) {
         for (const [model, others] of Object.entries(Object(entry) as Record<string, unknown>)) {
-          found.set(model, this.#known(path, others))
+          found.set(model, this.#servedChain(path, others))
         }
       }
     }
     return found
   }
 
-  #list(name: string): Chain {
+  #defaultChain(name: string): Chain {
     const path = ['router_settings', 'litellm_settings'].map(block => [block, name])
       .find(each => this.#source.peek(each) !== undefined)
-    return path ? this.#known(path, this.#source.take(path)) : { path: [], names: [] }
+    return path ? this.#servedChain(path, this.#source.take(path)) : { path: [], names: [] }
   }
 
-  #known(path: Path, others: unknown): Chain {
+  #servedChain(path: Path, others: unknown): Chain {
     const names = [others].flat().filter(name => typeof name === 'string')
     for (const name of names) {
       if (!this.#groups.has(name)) this.#note(path, `nothing serves ${name}: it was left out`)
@@ -195,7 +195,7 @@ class Router {
   }
 
   #note(path: Path, text: string): void {
-    this.#notes.push({ place: this.#source.place(path), setting: dotted(path), text })
+    this.#notes.push({ place: this.#source.place(path), setting: formatPath(path), text })
   }
 }
 
@@ -234,8 +234,8 @@ function wholeWeights(shares: readonly number[], beside: boolean): number[] {
     share => Math.max(1, Math.round(share * (shares.every(Number.isInteger) ? 1 : 100))),
   )
   const unit = whole.reduce(commonDivisor)
-  const factor = beside ? RARELY : 1
-  const fit = Math.min(1, LARGEST_WEIGHT / (Math.max(...whole) / unit * factor))
+  const factor = beside ? FALLBACK_WEIGHT_RATIO : 1
+  const fit = Math.min(1, MAX_WEIGHT / (Math.max(...whole) / unit * factor))
   return whole.map(share => Math.max(1, Math.round(share / unit * factor * fit)))
 }
 
@@ -249,7 +249,7 @@ function target({ upstream, model, group }: Deployment, weight: number | null, i
   return { upstream, ...name !== null && { model: name }, ...weight !== null && weight !== 1 && { weight } }
 }
 
-function longest(group: readonly Deployment[], name: 'timeout' | 'streamTimeout'): number | null {
+function longestTimeout(group: readonly Deployment[], name: 'timeout' | 'streamTimeout'): number | null {
   const times = group.map(deployment => deployment[name]).filter(time => time !== null)
   return times.length === 0 ? null : Math.max(...times)
 }

@@ -4,9 +4,9 @@ import type { Scalar, YAMLMap } from 'yaml'
 import { printable } from '../config/printable.ts'
 import { readDeployments, variableOf } from './litellm-deployments.ts'
 import type { Deployment } from './litellm-deployments.ts'
-import { notesOfRest } from './litellm-notes.ts'
+import { notesOnUnusedSettings } from './litellm-notes.ts'
 import type { Note } from './litellm-notes.ts'
-import { RARELY, readRoutes } from './litellm-routes.ts'
+import { FALLBACK_WEIGHT_RATIO, readRoutes } from './litellm-routes.ts'
 import type { Route } from './litellm-routes.ts'
 import { ImportError, Source } from './source.ts'
 
@@ -30,7 +30,7 @@ export function importLitellm(text: string): Imported {
   const { deployments, upstreams, prices, notes } = readDeployments(source)
   const { routes, notes: routeNotes } = readRoutes(source, deployments)
   const keys = readKeys(source)
-  const all = [...notes, ...routeNotes, ...keys.notes, ...notesOfRest(source)].map(shown).toSorted(byPlace)
+  const all = [...notes, ...routeNotes, ...keys.notes, ...notesOnUnusedSettings(source)].map(printableNote).toSorted(byPlace)
   if (routes.length === 0) {
     const reasons = all.map(({ place, text: reason }) => `${place}: ${reason}`).join('\n')
     throw new ImportError(`none of its models can be served\n${reasons}`)
@@ -38,18 +38,18 @@ export function importLitellm(text: string): Imported {
   const models = Object.fromEntries([...prices].map(([name, price]) => [name, { price }]))
   const document = new Document({
     upstreams: Object.fromEntries(upstreams),
-    routes: routes.map(short),
+    routes: routes.map(compactRoute),
     ...prices.size > 0 && { models },
     ...keys.list.length > 0 && { keys: keys.list },
     ledger: { file: 'data/gateway.db' },
   })
-  layOut(document, routes, deployments)
+  formatDocument(document, routes, deployments)
   const yaml = document.toString({ lineWidth: 110, flowCollectionPadding: true })
   return { yaml, notes: all, variables: variablesIn(yaml) }
 }
 
 /** One target that is an upstream alone is written as its name. */
-function short(route: Route): object {
+function compactRoute(route: Route): object {
   const to = route.to.map(target => (Object.keys(target).length === 1 ? target.upstream : target))
   return { ...route, to: to.length === 1 ? to[0] : to }
 }
@@ -79,10 +79,10 @@ const COMMENTS: Readonly<Record<string, string>> = {
 }
 
 /** Comments, blank lines between the blocks, and one line for what is small. */
-function layOut(document: Document, routes: readonly Route[], deployments: readonly Deployment[]): void {
+function formatDocument(document: Document, routes: readonly Route[], deployments: readonly Deployment[]): void {
   document.commentBefore = HEADING
   routes.forEach((route, index) => {
-    const text = explanation(route, deployments)
+    const text = routeComment(route, deployments)
     const node = document.getIn(['routes', index], true)
     if (text !== '' && isCollection(node)) node.commentBefore = text
   })
@@ -110,7 +110,7 @@ function isSmall(map: YAMLMap): boolean {
 }
 
 /** What clients have to know of a route that LiteLLM served otherwise. */
-function explanation({ model, path, to, strategy }: Route, deployments: readonly Deployment[]): string {
+function routeComment({ model, path, to, strategy }: Route, deployments: readonly Deployment[]): string {
   const protocols = new Set(
     deployments.filter(({ group }) => group === model).map(({ protocol }) => protocol),
   )
@@ -120,7 +120,7 @@ function explanation({ model, path, to, strategy }: Route, deployments: readonly
     if (protocols.has('generate')) lines.push(' Requests are not translated: call it by /v1beta/models/...')
   }
   const hasFallbacks = strategy === 'weighted' && to.some(({ weight = 1 }) => weight === 1)
-    && to.some(({ weight = 1 }) => weight >= RARELY)
+    && to.some(({ weight = 1 }) => weight >= FALLBACK_WEIGHT_RATIO)
   if (hasFallbacks) {
     lines.push(' Targets without a weight are fallbacks: asked when the others fail, hardly ever first.')
   }
@@ -133,7 +133,7 @@ function variablesIn(yaml: string): string[] {
 }
 
 /** Names of the file are in it. */
-function shown({ place, setting, text }: Note): Note {
+function printableNote({ place, setting, text }: Note): Note {
   return { place, setting: printable(setting), text: printable(text) }
 }
 

@@ -9,7 +9,7 @@ export class ImportError extends Error {
 }
 
 /** Of a list of defaults each model takes its own; aliases of aliases multiply beyond this. */
-const MOST_ALIASES = 100_000
+const MAX_ALIASES = 100_000
 const TOO_DEEP = 'values are nested too deeply'
 
 /** A foreign YAML file that is read setting by setting: what nobody took is known at the end. */
@@ -22,11 +22,11 @@ export class Source {
   readonly #aliased: ReadonlyMap<Alias, Node | undefined>
   readonly #taken = new Set<string>()
   /** What holds something that was taken. */
-  readonly #touched = new Set<string>()
+  readonly #partlyTaken = new Set<string>()
 
   /** @throws ImportError for text that is no YAML mapping */
   constructor(text: string) {
-    this.#document = told(() => parseDocument(text, { lineCounter: this.#lines, merge: true }))
+    this.#document = withImportErrors(() => parseDocument(text, { lineCounter: this.#lines, merge: true }))
     const [fault] = this.#document.errors
     if (fault) {
       const { line, col } = this.#lines.linePos(fault.pos[0])
@@ -34,21 +34,21 @@ export class Source {
       throw new ImportError(`${line}:${col}: ${message}`)
     }
     if (!isMap(this.#document.contents)) throw new ImportError('it is not a mapping of settings')
-    this.#settings = told(() => this.#document.toJS({ maxAliasCount: MOST_ALIASES }))
-    this.#aliased = told(() => aliasesOf(this.#document))
+    this.#settings = withImportErrors(() => this.#document.toJS({ maxAliasCount: MAX_ALIASES }))
+    this.#aliased = withImportErrors(() => aliasesOf(this.#document))
   }
 
   /** The value at a path, with all that is below; it counts as taken. undefined where there is none. */
   take(path: Path): unknown {
-    this.#taken.add(key(path))
-    for (let length = 0; length < path.length; length++) this.#touched.add(key(path.slice(0, length)))
+    this.#taken.add(pathKey(path))
+    for (let length = 0; length < path.length; length++) this.#partlyTaken.add(pathKey(path.slice(0, length)))
     return this.peek(path)
   }
 
   /** The same without taking it. */
   peek(path: Path): unknown {
     return path.reduce<unknown>((value, step) => (
-      isHolder(value) && Object.hasOwn(value, step) ? value[step] : undefined
+      isContainer(value) && Object.hasOwn(value, step) ? value[step] : undefined
     ), this.#settings)
   }
 
@@ -77,45 +77,45 @@ export class Source {
 
   /** `line:column` of the value at a path, where it was written, both from 1; `1:1` where there is none. */
   place(path: Path): string {
-    const node = path.reduce<unknown>((holder, step) => this.#inside(holder, step), this.#document.contents)
+    const node = path.reduce<unknown>((holder, step) => this.#childNode(holder, step), this.#document.contents)
     const { line, col } = this.#lines.linePos(isNode(node) ? node.range?.[0] ?? 0 : 0)
     return `${line}:${col}`
   }
 
   /** The outermost settings of which nobody took anything, in the file's order. */
-  rest(): Path[] {
-    return this.#restOf(this.#settings, [])
+  unusedSettings(): Path[] {
+    return this.#unusedIn(this.#settings, [])
   }
 
-  #restOf(value: unknown, path: Path): Path[] {
-    if (this.#taken.has(key(path))) return []
-    if (path.length > 0 && !this.#touched.has(key(path))) return [path]
-    if (Array.isArray(value)) return value.flatMap((each, index) => this.#restOf(each, [...path, index]))
-    if (!isHolder(value)) return []
-    return Object.entries(value).flatMap(([name, each]) => this.#restOf(each, [...path, name]))
+  #unusedIn(value: unknown, path: Path): Path[] {
+    if (this.#taken.has(pathKey(path))) return []
+    if (path.length > 0 && !this.#partlyTaken.has(pathKey(path))) return [path]
+    if (Array.isArray(value)) return value.flatMap((each, index) => this.#unusedIn(each, [...path, index]))
+    if (!isContainer(value)) return []
+    return Object.entries(value).flatMap(([name, each]) => this.#unusedIn(each, [...path, name]))
   }
 
   /** What a node holds under a name or an index, by merge keys too. */
-  #inside(holder: unknown, step: string | number): unknown {
-    const node = this.#written(holder)
+  #childNode(holder: unknown, step: string | number): unknown {
+    const node = this.#resolveAlias(holder)
     if (!isMap(node)) return isSeq(node) ? node.get(step, true) : undefined
     const own = node.get(step, true)
     if (own !== undefined) return own
     // The parser reads << as a symbol.
     const merge = node.items.find(pair => isScalar(pair.key) && typeof pair.key.value === 'symbol')
-    const merged = this.#written(merge?.value)
+    const merged = this.#resolveAlias(merge?.value)
     const sources = isSeq(merged) ? merged.items : [merged]
-    return sources.filter(isNode).map(source => this.#inside(source, step)).find(found => found !== undefined)
+    return sources.filter(isNode).map(source => this.#childNode(source, step)).find(found => found !== undefined)
   }
 
   /** The node that an alias stands for. */
-  #written(node: unknown): unknown {
+  #resolveAlias(node: unknown): unknown {
     return isAlias(node) ? this.#aliased.get(node) : node
   }
 }
 
 /** The parser calls itself for each level, on the way in and on the way out. */
-function told<T>(read: () => T): T {
+function withImportErrors<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
@@ -136,16 +136,16 @@ function aliasesOf(document: Document): Map<Alias, Node | undefined> {
   return aliased
 }
 
-function isHolder(value: unknown): value is Record<string | number, unknown> {
+function isContainer(value: unknown): value is Record<string | number, unknown> {
   return typeof value === 'object' && value !== null
 }
 
 /** `model_list[0].litellm_params.model` */
-export function dotted(path: Path): string {
+export function formatPath(path: Path): string {
   const parts = path.map(part => (typeof part === 'number' ? `[${part}]` : `.${part}`))
   return parts.join('').replace(/^\./, '')
 }
 
-function key(path: Path): string {
+function pathKey(path: Path): string {
   return path.join('\0')
 }

@@ -11,16 +11,16 @@ import { parentPort, workerData } from 'node:worker_threads'
  * with a last checkpoint.
  */
 
-const EVERY = 1000
+const CHECKPOINT_INTERVAL_MS = 1000
 /** Pages of 4 KiB. */
-const LONG_LOG = 8192
+const MAX_LOG_PAGES = 8192
 /** How long a reader may hold up the writer while a long log is ended, in ms. */
-const PATIENCE = 20
+const BUSY_TIMEOUT_MS = 20
 
 const url = pathToFileURL(workerData as string)
 // A file that is gone must not come back empty.
 url.searchParams.set('mode', 'rw')
-const db = new DatabaseSync(url, { timeout: PATIENCE })
+const db = new DatabaseSync(url, { timeout: BUSY_TIMEOUT_MS })
 db.exec('PRAGMA synchronous = NORMAL')
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const restart = db.prepare('PRAGMA wal_checkpoint(RESTART)')
@@ -30,8 +30,8 @@ const timer = setInterval(() => {
   const log = Number(result?.['log'])
   // Batches that came meanwhile keep the log from starting over: under a steady
   // load for ever, so that the writer has to wait for a short rest of it.
-  if (log > LONG_LOG && result?.['checkpointed'] !== log) restart.get()
-}, EVERY)
+  if (log > MAX_LOG_PAGES && result?.['checkpointed'] !== log) restart.get()
+}, CHECKPOINT_INTERVAL_MS)
 
 parentPort?.once('message', () => {
   clearInterval(timer)

@@ -22,7 +22,7 @@ const TIMES: CheckpointTimes = { start: 1000, quiet: 500, idle: 300_000 }
  */
 export class Checkpoints {
   readonly #file: string
-  readonly #copy: () => boolean
+  readonly #checkpoint: () => boolean
   readonly #times: CheckpointTimes
   #thread: Worker | null = null
   #timer: NodeJS.Timeout | null = null
@@ -34,14 +34,14 @@ export class Checkpoints {
    */
   constructor(file: string, copy: () => boolean, times = TIMES) {
     this.#file = file
-    this.#copy = copy
+    this.#checkpoint = copy
     this.#times = times
   }
 
   /** Something was written. */
   written(): void {
     this.#writtenAt = performance.now()
-    this.#timer ??= setTimeout(() => this.#begin(), this.#times.start)
+    this.#timer ??= setTimeout(() => this.#onTimer(), this.#times.start)
   }
 
   stop(): void {
@@ -51,13 +51,13 @@ export class Checkpoints {
     this.#thread = null
   }
 
-  #begin(): void {
+  #onTimer(): void {
     this.#timer = null
-    if (performance.now() - this.#writtenAt < this.#times.quiet) this.#start()
-    else if (!this.#copy()) this.#timer ??= setTimeout(() => this.#begin(), this.#times.start)
+    if (performance.now() - this.#writtenAt < this.#times.quiet) this.#startThread()
+    else if (!this.#checkpoint()) this.#timer ??= setTimeout(() => this.#onTimer(), this.#times.start)
   }
 
-  #start(): void {
+  #startThread(): void {
     const thread = new Worker(threadUrl('checkpoint-thread', import.meta.url), {
       name: 'ledger checkpoints',
       workerData: this.#file,
@@ -69,13 +69,13 @@ export class Checkpoints {
     thread.on('exit', () => {
       if (this.#thread === thread) this.stop()
     })
-    this.#watch(this.#times.idle)
+    this.#stopWhenIdle(this.#times.idle)
   }
 
-  #watch(ms: number): void {
+  #stopWhenIdle(ms: number): void {
     this.#timer = setTimeout(() => {
       const left = this.#writtenAt + this.#times.idle - performance.now()
-      if (left > 0) this.#watch(left)
+      if (left > 0) this.#stopWhenIdle(left)
       else this.stop()
     }, ms)
   }

@@ -1,10 +1,10 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import type { Price } from '../config/types.ts'
-import type { AttemptRecord, End, LedgerRow, Source } from './row.ts'
+import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
 import type { EndpointName, ProtocolName } from '../protocols/shared/names.ts'
 
 /** One row as it is bound to a statement, in the order of COLUMNS. */
-export type Values = (string | number | bigint | null)[]
+export type RowValues = (string | number | bigint | null)[]
 
 /** What the tables `requests` and `in_flight` have in common. */
 export const COLUMNS = [
@@ -56,29 +56,29 @@ export const READ_LIST = COLUMNS.map(name =>
 ).join(', ')
 
 /** Names come from clients: what waits in memory has a bound in bytes too. */
-const LONGEST_NAME = 256
-const LONGEST_ROUTE = 1024
-const MOST_ATTEMPTS = 100
+const MAX_NAME_LENGTH = 256
+const MAX_ROUTE_LENGTH = 1024
+const MAX_ATTEMPTS = 100
 
-function name(text: string | null): string | null {
-  return text === null || text.length <= LONGEST_NAME ? text : text.slice(0, LONGEST_NAME)
+function truncateName(text: string | null): string | null {
+  return text === null || text.length <= MAX_NAME_LENGTH ? text : text.slice(0, MAX_NAME_LENGTH)
 }
 
-function routeText(text: string | null): string | null {
-  return text === null || text.length <= LONGEST_ROUTE ? text : `${text.slice(0, LONGEST_ROUTE)}...`
+function truncateRoute(text: string | null): string | null {
+  return text === null || text.length <= MAX_ROUTE_LENGTH ? text : `${text.slice(0, MAX_ROUTE_LENGTH)}...`
 }
 
 /** A count that is no count is a gap; it must not cost the whole row. */
-function count(value: number | null): number | null {
+function countOrNull(value: number | null): number | null {
   return Number.isSafeInteger(value) ? value : null
 }
 
 /** What SQLite holds: some nine million USD, which is no cost but a price gone wrong. */
-function amount(pico: bigint | null): bigint | null {
+function costOrNull(pico: bigint | null): bigint | null {
   return pico === null || BigInt.asIntN(64, pico) !== pico ? null : pico
 }
 
-function decimal(value: number | null): number | null {
+function roundedOrNull(value: number | null): number | null {
   return value === null || !Number.isFinite(value) ? null : Math.round(value * 1000) / 1000
 }
 
@@ -88,59 +88,59 @@ function decimal(value: number | null): number | null {
  *   names cut at 256 characters, counts that are not whole numbers null, and so
  *   costs that SQLite cannot hold
  */
-export function encode(row: LedgerRow): Values {
+export function encode(row: LedgerRow): RowValues {
   const { usage, price, attempts } = row
   return [
-    name(row.requestId),
-    count(row.startedAt),
-    decimal(row.firstByteMs),
-    decimal(row.durationMs),
-    name(row.key),
+    truncateName(row.requestId),
+    countOrNull(row.startedAt),
+    roundedOrNull(row.firstByteMs),
+    roundedOrNull(row.durationMs),
+    truncateName(row.key),
     row.protocol,
     row.endpoint,
-    name(row.model),
-    name(row.upstream),
-    name(row.upstreamModel),
-    count(row.status),
+    truncateName(row.model),
+    truncateName(row.upstream),
+    truncateName(row.upstreamModel),
+    countOrNull(row.status),
     row.end,
-    name(row.error),
+    truncateName(row.error),
     row.source,
-    count(usage.inputTokens),
-    count(usage.cachedInputTokens),
-    count(usage.cacheWrite5mTokens),
-    count(usage.cacheWrite1hTokens),
-    count(usage.outputTokens),
-    count(usage.reasoningTokens),
-    count(usage.inputAudioTokens),
-    count(usage.outputAudioTokens),
-    count(usage.inputImageTokens),
-    count(usage.outputImageTokens),
-    decimal(usage.seconds),
-    count(usage.characters),
-    count(usage.images),
-    amount(row.costPico),
+    countOrNull(usage.inputTokens),
+    countOrNull(usage.cachedInputTokens),
+    countOrNull(usage.cacheWrite5mTokens),
+    countOrNull(usage.cacheWrite1hTokens),
+    countOrNull(usage.outputTokens),
+    countOrNull(usage.reasoningTokens),
+    countOrNull(usage.inputAudioTokens),
+    countOrNull(usage.outputAudioTokens),
+    countOrNull(usage.inputImageTokens),
+    countOrNull(usage.outputImageTokens),
+    roundedOrNull(usage.seconds),
+    countOrNull(usage.characters),
+    countOrNull(usage.images),
+    costOrNull(row.costPico),
     price === null ? null : JSON.stringify(price),
-    name(row.priceVersion),
-    attempts.length === 0 ? null : JSON.stringify(attempts.slice(0, MOST_ATTEMPTS)),
-    count(row.bytesIn),
-    count(row.bytesOut),
-    routeText(row.route),
+    truncateName(row.priceVersion),
+    attempts.length === 0 ? null : JSON.stringify(attempts.slice(0, MAX_ATTEMPTS)),
+    countOrNull(row.bytesIn),
+    countOrNull(row.bytesOut),
+    truncateRoute(row.route),
   ]
 }
 
-type Stored = Readonly<Record<string, SQLOutputValue>>
+type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
-function text(stored: Stored, column: (typeof COLUMNS)[number]): string | null {
+function text(stored: StoredRow, column: (typeof COLUMNS)[number]): string | null {
   const value = stored[column]
   return typeof value === 'string' ? value : null
 }
 
-function number(stored: Stored, column: (typeof COLUMNS)[number]): number | null {
+function number(stored: StoredRow, column: (typeof COLUMNS)[number]): number | null {
   const value = stored[column]
   return typeof value === 'number' ? value : null
 }
 
-function json(stored: Stored, column: 'attempts' | 'price'): unknown {
+function json(stored: StoredRow, column: 'attempts' | 'price'): unknown {
   return JSON.parse(text(stored, column) ?? 'null')
 }
 
@@ -148,7 +148,7 @@ function json(stored: Stored, column: 'attempts' | 'price'): unknown {
  * The inverse of encode.
  * @param stored one record, selected with READ_LIST
  */
-export function decode(stored: Stored): LedgerRow {
+export function decode(stored: StoredRow): LedgerRow {
   const cost = text(stored, 'cost_pico_usd')
   return {
     requestId: text(stored, 'request_id') ?? '',
@@ -163,9 +163,9 @@ export function decode(stored: Stored): LedgerRow {
     upstreamModel: text(stored, 'upstream_model'),
     attempts: json(stored, 'attempts') as AttemptRecord[] | null ?? [],
     status: number(stored, 'status'),
-    end: text(stored, 'end') as End,
+    end: text(stored, 'end') as EndReason,
     error: text(stored, 'error'),
-    source: text(stored, 'source') as Source,
+    source: text(stored, 'source') as UsageSource,
     usage: {
       inputTokens: number(stored, 'input_tokens'),
       cachedInputTokens: number(stored, 'cached_input_tokens'),

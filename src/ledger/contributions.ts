@@ -1,8 +1,8 @@
-import { bucketOf, countIn } from './first-byte.ts'
+import { bucketOf, addToBucket } from './first-byte.ts'
 import type { Histogram } from './first-byte.ts'
 
 /** What a row adds to the sums. */
-export interface Counted {
+export interface CountedRow {
   readonly startedAt: number
   readonly key: string | null
   readonly model: string | null
@@ -22,7 +22,7 @@ export interface Counted {
 }
 
 /** The columns that Counted is read from, but for the cost, which comes in parts. */
-export const COUNTED = [
+export const COUNTED_COLUMNS = [
   'started_at', 'key', 'model', 'upstream', 'end', 'source', 'first_byte_ms',
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens',
   'output_tokens', 'reasoning_tokens',
@@ -32,10 +32,10 @@ export const COUNTED = [
  * @param values of a row
  * @param at where in them each column stands
  */
-export function countedOf(
-  values: readonly unknown[], at: Readonly<Record<(typeof COUNTED)[number], number>>,
+export function toCountedRow(
+  values: readonly unknown[], at: Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>,
   costHigh: number | null, costLow: number | null,
-): Counted {
+): CountedRow {
   const numbers = values as readonly (number | null)[]
   const texts = values as readonly (string | null)[]
   return {
@@ -62,7 +62,7 @@ export function countedOf(
  * and counts would overflow, so each stands in two columns: thousands of millions,
  * and the rest. Each is a plain sum of its own: nothing is carried over.
  */
-export const FIGURES = [
+export const SUM_COLUMNS = [
   'requests',
   'errors',
   'unpriced',
@@ -84,7 +84,7 @@ export const FIGURES = [
 ] as const
 
 /** Where the two parts of a sum are divided. */
-export const PART = 1_000_000_000
+export const PART_SIZE = 1_000_000_000
 
 export const HOUR = 3_600_000
 const HOURS_OF_DAY = 24
@@ -113,9 +113,9 @@ export interface DimensionSums extends Pick<Sums, 'slot' | 'figures' | 'lastAt'>
 }
 
 /** Whose times to the first byte are counted apart. */
-export const SCOPE = { all: 0, upstream: 1, key: 2 } as const
+export const FIRST_BYTE_SCOPE = { all: 0, upstream: 1, key: 2 } as const
 
-export interface FirstBytes {
+export interface FirstByteHistogram {
   /** Hours since 1970. */
   readonly hour: number
   readonly scope: number
@@ -133,7 +133,7 @@ export class Contributions {
   readonly #hours = new Map<string, HourSums>()
 
   /** @param sign 1 for a row that is entered, -1 for one that is taken back */
-  add(row: Counted, sign: 1 | -1): void {
+  add(row: CountedRow, sign: 1 | -1): void {
     const hour = Math.floor(row.startedAt / HOUR)
     const { figures, firstBytes } = this.#sumsOf(hour, row)
     const isEstimated = row.source === 'estimated' || row.source === 'mixed'
@@ -153,7 +153,7 @@ export class Contributions {
       figures[16]! += sign * (row.costHigh ?? 0)
       figures[17]! += sign * (row.costLow ?? 0)
     }
-    if (row.firstByteMs !== null) countIn(firstBytes, bucketOf(row.firstByteMs), sign)
+    if (row.firstByteMs !== null) addToBucket(firstBytes, bucketOf(row.firstByteMs), sign)
   }
 
   /** How many sums of an hour. */
@@ -169,7 +169,7 @@ export class Contributions {
     const days = new Map<string, Sums>()
     for (const hour of this.#hours.values()) {
       const slot = Math.floor(hour.slot / HOURS_OF_DAY)
-      merge(days, identity(slot, hour), hour, () => ({ ...hour, slot }))
+      merge(days, sumKey(slot, hour), hour, () => ({ ...hour, slot }))
     }
     return days.values()
   }
@@ -181,37 +181,37 @@ export class Contributions {
       const slot = Math.floor(hour.slot / HOURS_OF_DAY)
       for (const dimension of DIMENSIONS) {
         const name = hour[dimension]
-        const id = `${slot} ${dimension} ${measured(name)}`
+        const id = `${slot} ${dimension} ${lengthPrefixed(name)}`
         merge(sums, id, hour, () => ({ ...hour, slot, dimension, name }))
       }
     }
     return sums.values()
   }
 
-  firstBytes(): Iterable<FirstBytes> {
-    const all = new Map<string, FirstBytes>()
+  firstBytes(): Iterable<FirstByteHistogram> {
+    const all = new Map<string, FirstByteHistogram>()
     for (const { slot: hour, upstream, key, firstBytes } of this.#hours.values()) {
       if (firstBytes.size === 0) continue
-      for (const [scope, name] of [[SCOPE.all, ''], [SCOPE.upstream, upstream], [SCOPE.key, key]] as const) {
+      for (const [scope, name] of [[FIRST_BYTE_SCOPE.all, ''], [FIRST_BYTE_SCOPE.upstream, upstream], [FIRST_BYTE_SCOPE.key, key]] as const) {
         if (name === null) continue
         const id = `${hour} ${scope} ${name}`
         let known = all.get(id)
         if (known === undefined) all.set(id, known = { hour, scope, name, counts: new Map() })
-        for (const [bucket, times] of firstBytes) countIn(known.counts, bucket, times)
+        for (const [bucket, times] of firstBytes) addToBucket(known.counts, bucket, times)
       }
     }
     return all.values()
   }
 
-  #sumsOf(slot: number, row: Counted): HourSums {
-    const id = identity(slot, row)
+  #sumsOf(slot: number, row: CountedRow): HourSums {
+    const id = sumKey(slot, row)
     const known = this.#hours.get(id)
     if (known !== undefined) {
       if (row.startedAt > known.lastAt) known.lastAt = row.startedAt
       return known
     }
     const { key, model, upstream, startedAt } = row
-    const figures = FIGURES.map(() => 0)
+    const figures = SUM_COLUMNS.map(() => 0)
     const sums: HourSums = { slot, key, model, upstream, figures, lastAt: startedAt, firstBytes: new Map() }
     this.#hours.set(id, sums)
     return sums
@@ -229,25 +229,25 @@ function merge<T extends Pick<Sums, 'figures' | 'lastAt'>>(
     into.set(id, { ...begin(), figures: [...hour.figures] })
     return
   }
-  for (let n = 0; n < FIGURES.length; n += 1) known.figures[n]! += hour.figures[n]!
+  for (let n = 0; n < SUM_COLUMNS.length; n += 1) known.figures[n]! += hour.figures[n]!
   known.lastAt = Math.max(known.lastAt, hour.lastAt)
 }
 
 function addTokens(figures: number[], at: number, tokens: number | null, sign: 1 | -1): void {
   if (tokens === null) return
-  if (tokens < PART && tokens > -PART) {
+  if (tokens < PART_SIZE && tokens > -PART_SIZE) {
     figures[at + 1]! += sign * tokens
     return
   }
-  figures[at]! += sign * Math.trunc(tokens / PART)
-  figures[at + 1]! += sign * (tokens % PART)
+  figures[at]! += sign * Math.trunc(tokens / PART_SIZE)
+  figures[at + 1]! += sign * (tokens % PART_SIZE)
 }
 
 /** Names can be any text: each stands behind its length. */
-function identity(slot: number, { key, model, upstream }: Pick<Sums, 'key' | 'model' | 'upstream'>): string {
-  return `${slot} ${measured(key)}${measured(model)}${measured(upstream)}`
+function sumKey(slot: number, { key, model, upstream }: Pick<Sums, 'key' | 'model' | 'upstream'>): string {
+  return `${slot} ${lengthPrefixed(key)}${lengthPrefixed(model)}${lengthPrefixed(upstream)}`
 }
 
-function measured(name: string | null): string {
+function lengthPrefixed(name: string | null): string {
   return name === null ? '-' : `${name.length}:${name}`
 }

@@ -7,7 +7,7 @@ export class LedgerEntry {
   /** How it is billed; null while it runs. */
   row: LedgerRow | null = null
   /** It waits to be written. */
-  waits = false
+  isQueued = false
   /** Its draft is in the file, or on its way there. */
   isDrafted = false
 

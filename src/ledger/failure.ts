@@ -1,7 +1,7 @@
 import { messageOf } from '../base/message-of.ts'
 
 /** Why rows are not being written. */
-export type TroubleCode =
+export type LedgerFailureCode =
   /** The directory or the file cannot be made, opened or written. */
   | 'unwritable'
   | 'full'
@@ -27,16 +27,16 @@ export type TroubleCode =
   | 'missing'
 
 /** What the operator is told. */
-export interface Trouble {
-  readonly code: TroubleCode
+export interface LedgerFailure {
+  readonly code: LedgerFailureCode
   readonly message: string
 }
 
 /** A failure of the ledger whose kind is known where it is raised. */
 export class LedgerError extends Error {
-  readonly code: TroubleCode
+  readonly code: LedgerFailureCode
 
-  constructor(code: TroubleCode, message: string) {
+  constructor(code: LedgerFailureCode, message: string) {
     super(message)
     this.name = 'LedgerError'
     this.code = code
@@ -44,7 +44,7 @@ export class LedgerError extends Error {
 }
 
 // Primary result codes: https://www.sqlite.org/rescode.html
-const SQLITE: Readonly<Record<number, TroubleCode>> = {
+const SQLITE: Readonly<Record<number, LedgerFailureCode>> = {
   5: 'locked',
   6: 'locked',
   11: 'corrupt',
@@ -60,7 +60,7 @@ const SQLITE: Readonly<Record<number, TroubleCode>> = {
  * Sorts what node:sqlite or node:fs threw.
  * @returns a code and one line for the log
  */
-export function troubleOf(error: unknown): Trouble {
+export function toLedgerFailure(error: unknown): LedgerFailure {
   const message = messageOf(error)
   if (error instanceof LedgerError) return { code: error.code, message }
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }

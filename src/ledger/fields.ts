@@ -1,6 +1,6 @@
 import type { Usage } from '../protocols/shared/usage.ts'
 import type { LedgerRow } from './row.ts'
-import type { Group, Sum } from './query.ts'
+import type { GroupBy, UsageSum } from './query.ts'
 import { usd } from './usd.ts'
 
 /** A number whose digits are not to pass through a float. */
@@ -62,7 +62,7 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = [
 ]
 
 /** The fields of a sum by `group`; the first bears the group's name. */
-export function sumFields(group: Group): readonly Field<Sum>[] {
+export function sumFields(group: GroupBy): readonly Field<UsageSum>[] {
   return [
     { name: group, value: sum => sum.group },
     { name: 'requests', value: sum => sum.requests },

@@ -2,13 +2,13 @@ import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../base/directory.ts'
-import { standsForFile } from '../base/file-exists.ts'
-import { hold } from './lock.ts'
+import { nonFileKind } from '../base/file-exists.ts'
+import { acquireLock } from './lock.ts'
 import { ledgerSchema } from './schema.ts'
-import { LedgerError, troubleOf } from './failure.ts'
+import { LedgerError, toLedgerFailure } from './failure.ts'
 
 /** How long a statement waits for another process's transaction, in ms. */
-const BUSY = 2000
+const BUSY_TIMEOUT_MS = 2000
 /** The checkpoint thread keeps the log far below; this is for when it cannot. */
 const WRITER_CHECKPOINT_PAGES = 16_384
 const LOG_LIMIT = 32 * 1024 * 1024
@@ -23,7 +23,7 @@ export interface LedgerFile {
 }
 
 /** @returns device and inode of a file; null when there is none */
-export function identityOf(file: string): string | null {
+export function fileIdentity(file: string): string | null {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
   return stat === undefined ? null : `${stat.dev}:${stat.ino}`
 }
@@ -38,15 +38,15 @@ export function identityOf(file: string): string | null {
 export function openFile(file: string): LedgerFile {
   makeDirectory(dirname(file))
   // One process at a time: what follows decides by what it finds.
-  const release = hold(`${file}-opening`, BUSY)
+  const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)
   try {
     // The memory map of a file that was deleted would be taken for the new one's.
     if (!existsSync(file)) rmSync(`${file}-shm`, { force: true })
     try {
       return { ...connect(file), setAside: null }
     } catch (error) {
-      if (troubleOf(error).code !== 'corrupt') throw error
-      const kept = rename(file)
+      if (toLedgerFailure(error).code !== 'corrupt') throw error
+      const kept = moveAside(file)
       return { ...connect(file), setAside: kept }
     }
   } finally {
@@ -55,11 +55,11 @@ export function openFile(file: string): LedgerFile {
 }
 
 function connect(file: string): Omit<LedgerFile, 'setAside'> {
-  const other = standsForFile(file)
+  const other = nonFileKind(file)
   // SQLite would wait for who writes to a pipe, and say of a directory only that it cannot be opened.
   if (other !== null) throw new LedgerError('unwritable', `this is ${other}, not a file`)
   const schema = ledgerSchema()
-  const db = new DatabaseSync(file, { timeout: BUSY })
+  const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     // First, because the next line would change a file that is not ours.
     schema.versionOf(db)
@@ -68,7 +68,7 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       PRAGMA wal_autocheckpoint = ${WRITER_CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_LIMIT}`)
     schema.migrate(db)
-    const identity = identityOf(file)
+    const identity = fileIdentity(file)
     if (identity === null) throw new LedgerError('moved', 'the file was deleted while it was opened')
     return { db, identity }
   } catch (error) {
@@ -83,16 +83,16 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
  * @param identity of the file as it was opened
  * @returns the new path; null when the path leads to another file by now
  */
-export function setAside(file: string, identity: string): string | null {
-  const release = hold(`${file}-opening`, BUSY)
+export function quarantineFile(file: string, identity: string): string | null {
+  const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)
   try {
-    return identityOf(file) === identity ? rename(file) : null
+    return fileIdentity(file) === identity ? moveAside(file) : null
   } finally {
     release()
   }
 }
 
-function rename(file: string): string {
+function moveAside(file: string): string {
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
   let kept = `${file}.corrupt-${stamp}`
   for (let n = 2; existsSync(kept); n += 1) kept = `${file}.corrupt-${stamp}-${n}`

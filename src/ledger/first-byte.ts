@@ -4,30 +4,30 @@
  * half an hour in 176 buckets.
  */
 
-const FINEST = 0.1
-const RATIO = 1.1
+const MIN_BUCKET_MS = 0.1
+const BUCKET_RATIO = 1.1
 
 /** How many times fell into which bucket. In a table it is JSON: `{"85":3,"86":1}`. */
 export type Histogram = Map<number, number>
 
 /** @param ms time to the first byte */
 export function bucketOf(ms: number): number {
-  return ms <= FINEST ? 0 : Math.ceil(Math.log(ms / FINEST) / Math.log(RATIO))
+  return ms <= MIN_BUCKET_MS ? 0 : Math.ceil(Math.log(ms / MIN_BUCKET_MS) / Math.log(BUCKET_RATIO))
 }
 
 /** Adds as many times to a bucket; fewer when negative. */
-export function countIn(histogram: Histogram, bucket: number, times: number): void {
+export function addToBucket(histogram: Histogram, bucket: number, times: number): void {
   histogram.set(bucket, (histogram.get(bucket) ?? 0) + times)
 }
 
 /** Adds what is stored in a table. */
-export function addStored(histogram: Histogram, stored: string): void {
+export function addHistogramJson(histogram: Histogram, stored: string): void {
   const counts = JSON.parse(stored) as Record<string, number>
-  for (const bucket in counts) countIn(histogram, Number(bucket), counts[bucket] ?? 0)
+  for (const bucket in counts) addToBucket(histogram, Number(bucket), counts[bucket] ?? 0)
 }
 
 /** @returns text for a table; empty buckets are left out */
-export function stored(histogram: Histogram): string {
+export function toHistogramJson(histogram: Histogram): string {
   return JSON.stringify(Object.fromEntries([...histogram].filter(([, times]) => times !== 0)))
 }
 
@@ -41,11 +41,11 @@ export function quantiles(histogram: Histogram, shares: readonly number[]): (num
   return shares.map(share => {
     let left = Math.max(1, Math.ceil(share * all))
     const found = buckets.find(([, times]) => (left -= times) <= 0)
-    return found === undefined ? null : middle(found[0])
+    return found === undefined ? null : bucketMidpoint(found[0])
   })
 }
 
 /** Half-way between the bucket's bounds, with three digits. */
-function middle(bucket: number): number {
-  return Number((FINEST * RATIO ** (bucket - 0.5)).toPrecision(3))
+function bucketMidpoint(bucket: number): number {
+  return Number((MIN_BUCKET_MS * BUCKET_RATIO ** (bucket - 0.5)).toPrecision(3))
 }

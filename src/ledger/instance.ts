@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { hold, isHeld } from './lock.ts'
-import { troubleOf } from './failure.ts'
+import { acquireLock, isLocked } from './lock.ts'
+import { toLedgerFailure } from './failure.ts'
 
 /*
  * A process that writes to a ledger holds a lock beside it, and is alive exactly
@@ -9,11 +9,11 @@ import { troubleOf } from './failure.ts'
  * ids), nor would a heartbeat (a process that was stopped for a while is not dead).
  */
 
-const MARK = '-live-'
-const PATIENCE = 1000
+const LOCK_INFIX = '-live-'
+const LOCK_TIMEOUT_MS = 1000
 
 function lockFile(ledger: string, instance: string): string {
-  return ledger + MARK + instance
+  return ledger + LOCK_INFIX + instance
 }
 
 /**
@@ -22,30 +22,30 @@ function lockFile(ledger: string, instance: string): string {
  * @param instance a name that no other process has, fit for a file's name
  * @returns ends the mark
  */
-export function markAlive(ledger: string, instance: string): () => void {
-  return hold(lockFile(ledger, instance), PATIENCE)
+export function lockInstance(ledger: string, instance: string): () => void {
+  return acquireLock(lockFile(ledger, instance), LOCK_TIMEOUT_MS)
 }
 
 /** @returns false when the instance's process has surely ended. Needs no right to write. */
 export function isAlive(ledger: string, instance: string): boolean {
-  return isHeld(lockFile(ledger, instance))
+  return isLocked(lockFile(ledger, instance))
 }
 
 /**
  * Removes the marks that killed processes left.
  * @param ledger path of the ledger's file
  */
-export function sweepMarks(ledger: string): void {
-  const prefix = basename(ledger) + MARK
+export function removeStaleLocks(ledger: string): void {
+  const prefix = basename(ledger) + LOCK_INFIX
   for (const name of readdirSync(dirname(ledger))) {
     if (!name.startsWith(prefix)) continue
     const instance = name.slice(prefix.length)
     if (isAlive(ledger, instance)) continue
     try {
-      hold(lockFile(ledger, instance), 0)()
+      acquireLock(lockFile(ledger, instance), 0)()
     } catch (error) {
       // Another process is sweeping too.
-      if (troubleOf(error).code !== 'locked') throw error
+      if (toLedgerFailure(error).code !== 'locked') throw error
     }
   }
 }

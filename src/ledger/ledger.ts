@@ -2,12 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { Alarm } from './alarm.ts'
 import { encode } from './columns.ts'
-import type { Values } from './columns.ts'
+import type { RowValues } from './columns.ts'
 import { LedgerEntry } from './entry.ts'
 import type { LedgerRow } from './row.ts'
 import type { Batch } from './store.ts'
-import { troubleOf } from './failure.ts'
-import type { Trouble, TroubleCode } from './failure.ts'
+import { toLedgerFailure } from './failure.ts'
+import type { LedgerFailure, LedgerFailureCode } from './failure.ts'
 import { WriterLink } from './writer-link.ts'
 
 /** What the ledger knows of its own state. */
@@ -23,7 +23,7 @@ export interface LedgerStats {
   /** False while rows cannot be written. */
   readonly healthy: boolean
   /** The last trouble, with its time (ms since 1970); it may be over. */
-  readonly lastError: (Trouble & { readonly at: number }) | null
+  readonly lastError: (LedgerFailure & { readonly at: number }) | null
 }
 
 /**
@@ -49,7 +49,7 @@ export interface Ledger {
    * answers, now and then, about once a second, while a stream runs, and when it
    * has ended and is still to be counted.
    */
-  progress(entry: LedgerEntry): void
+  updateDraft(entry: LedgerEntry): void
   /**
    * The request ended. Its row is not to be changed afterwards.
    *
@@ -61,7 +61,7 @@ export interface Ledger {
    * Rows, ended or in flight, that may not be in the file yet, for whoever reads that
    * and is to miss none. Of one request the last counts.
    */
-  unwritten(): Values[]
+  unwritten(): RowValues[]
   /** Resolves when the file is open, or when the first try has failed. */
   ready(): Promise<void>
   /** Resolves when nothing waits: all is written, or counted as lost. */
@@ -70,9 +70,9 @@ export interface Ledger {
    * Writes what waits and closes the file. What cannot be written in time is lost
    * and counted; so is what is closed afterwards. A file that could not be written
    * before is tried once more, and not waited for.
-   * @param patience ms, 5000 unless told
+   * @param timeoutMs ms, 5000 unless told
    */
-  shutdown(patience?: number): Promise<void>
+  shutdown(timeoutMs?: number): Promise<void>
 }
 
 export interface LedgerOptions {
@@ -83,7 +83,7 @@ export interface LedgerOptions {
   /** The most rows that wait in memory, 100,000 unless told: some 1 kB each. */
   readonly maxWaiting?: number
   /** Called when rows cannot be kept or written, at each change of the cause, and again each minute. */
-  readonly onTrouble: (trouble: Trouble, stats: LedgerStats) => void
+  readonly onFailure: (trouble: LedgerFailure, stats: LedgerStats) => void
   /** Called when rows are written again. */
   readonly onRecovered: (stats: LedgerStats) => void
 }
@@ -92,12 +92,12 @@ export interface LedgerOptions {
  * ms between batches while rows keep coming; the first goes at once. Longer would
  * save CPU (a batch rewrites each index page once), and make more rows unsafe.
  */
-const INTERVAL = 25
-const BATCH = 1000
+const BATCH_INTERVAL_MS = 25
+const MAX_BATCH_ROWS = 1000
 /** Batches that wait in the thread; the others wait here, where drafts give way to their rows. */
-const WINDOW = 4
+const MAX_BATCHES_IN_FLIGHT = 4
 const MAX_WAITING = 100_000
-const PATIENCE = 5000
+const SHUTDOWN_TIMEOUT_MS = 5000
 
 /**
  * Opens the ledger and begins to write to it in a thread. Returns at once: an
@@ -116,14 +116,14 @@ class ThreadedLedger implements Ledger {
   readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
   readonly #alarm: Alarm
   /** A batch is many requests' affair, and in the course of none of them. */
-  readonly #outside = AsyncLocalStorage.snapshot()
-  #awaiting = 0
+  readonly #runOutsideRequest = AsyncLocalStorage.snapshot()
+  #waiters = 0
   #sentRows = 0
   #seq = 0
   #sentAt = -Infinity
   #scheduled = false
   readonly #ready = Promise.withResolvers<void>()
-  #ending: Promise<void> | null = null
+  #shutdownPromise: Promise<void> | null = null
   #healthy = true
   #written = 0
   #lost = 0
@@ -132,18 +132,18 @@ class ThreadedLedger implements Ledger {
   constructor(options: LedgerOptions) {
     this.#options = options
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING
-    this.#alarm = new Alarm(trouble => options.onTrouble(trouble, this.stats()))
+    this.#alarm = new Alarm(trouble => options.onFailure(trouble, this.stats()))
     this.#link = new WriterLink({ file: options.file, instance: randomUUID(), keep: options.keep }, {
       written: (batch, lost, refused) => this.#acknowledge(batch, lost, refused),
       interrupted: requests => {
         this.#interrupted += requests
       },
-      trouble: trouble => {
+      failed: trouble => {
         this.#healthy = false
         this.#ready.resolve()
         this.#alarm.raise(trouble)
       },
-      well: () => this.#recover(),
+      recovered: () => this.#recover(),
     })
   }
 
@@ -153,7 +153,7 @@ class ThreadedLedger implements Ledger {
     return entry
   }
 
-  progress(entry: LedgerEntry): void {
+  updateDraft(entry: LedgerEntry): void {
     // After the row it would be late, and of no use.
     if (entry.row === null) this.#add(entry)
   }
@@ -176,7 +176,7 @@ class ThreadedLedger implements Ledger {
     }
   }
 
-  unwritten(): Values[] {
+  unwritten(): RowValues[] {
     const sent = this.#link.unwritten.flatMap(({ drafts, closed }) => [...drafts, ...closed])
     const waiting = this.#waiting.flatMap(({ row, draft }) => {
       try {
@@ -191,63 +191,63 @@ class ThreadedLedger implements Ledger {
   }
 
   ready(): Promise<void> {
-    return this.#awaited(this.#ready.promise)
+    return this.#keepAliveUntil(this.#ready.promise)
   }
 
   flush(): Promise<void> {
-    const seq = this.#seq + Math.ceil(this.#waiting.length / BATCH)
+    const seq = this.#seq + Math.ceil(this.#waiting.length / MAX_BATCH_ROWS)
     if (this.#waiting.length === 0 && this.#link.unwritten.length === 0) return Promise.resolve()
     this.#send()
-    return this.#awaited(new Promise(resolve => this.#flushes.push({ seq, resolve })))
+    return this.#keepAliveUntil(new Promise(resolve => this.#flushes.push({ seq, resolve })))
   }
 
-  shutdown(patience = PATIENCE): Promise<void> {
-    return this.#ending ??= this.#end(patience)
+  shutdown(timeoutMs = SHUTDOWN_TIMEOUT_MS): Promise<void> {
+    return this.#shutdownPromise ??= this.#runShutdown(timeoutMs)
   }
 
   #add(entry: LedgerEntry): void {
-    if (entry.waits) return
+    if (entry.isQueued) return
     const isClosed = entry.row !== null
-    if (this.#ending !== null) {
-      if (isClosed) this.#lose(1, 'shutdown', 'a request ended after the ledger was closed')
+    if (this.#shutdownPromise !== null) {
+      if (isClosed) this.#recordLost(1, 'shutdown', 'a request ended after the ledger was closed')
       return
     }
     if (this.#waiting.length + this.#sentRows >= this.#maxWaiting) {
-      if (isClosed) this.#lose(1, 'overflow', `${this.#maxWaiting} rows wait: more are not kept`)
+      if (isClosed) this.#recordLost(1, 'overflow', `${this.#maxWaiting} rows wait: more are not kept`)
       return
     }
-    entry.waits = true
+    entry.isQueued = true
     this.#waiting.push(entry)
     this.#schedule()
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#link.unwritten.length >= WINDOW) return
+    if (this.#scheduled || this.#link.unwritten.length >= MAX_BATCHES_IN_FLIGHT) return
     this.#scheduled = true
     const run = () => {
       this.#scheduled = false
       this.#send()
     }
-    const wait = this.#sentAt + INTERVAL - performance.now()
-    if (wait <= 0) this.#outside(setImmediate, run)
-    else this.#outside(setTimeout, run, wait).unref()
+    const wait = this.#sentAt + BATCH_INTERVAL_MS - performance.now()
+    if (wait <= 0) this.#runOutsideRequest(setImmediate, run)
+    else this.#runOutsideRequest(setTimeout, run, wait).unref()
   }
 
   #send(): void {
-    while (this.#waiting.length > 0 && this.#link.unwritten.length < WINDOW) {
-      const batch = this.#cut()
+    while (this.#waiting.length > 0 && this.#link.unwritten.length < MAX_BATCHES_IN_FLIGHT) {
+      const batch = this.#takeBatch()
       this.#sentRows += batch.drafts.length + batch.closed.length
       this.#sentAt = performance.now()
       this.#link.send(batch)
     }
   }
 
-  #cut(): Batch {
-    const drafts: Values[] = []
-    const closed: Values[] = []
+  #takeBatch(): Batch {
+    const drafts: RowValues[] = []
+    const closed: RowValues[] = []
     const hadDraft: boolean[] = []
-    for (const entry of this.#waiting.splice(0, BATCH)) {
-      entry.waits = false
+    for (const entry of this.#waiting.splice(0, MAX_BATCH_ROWS)) {
+      entry.isQueued = false
       const { row, draft } = entry
       try {
         if (row !== null) {
@@ -258,17 +258,17 @@ class ThreadedLedger implements Ledger {
           entry.isDrafted = true
         }
       } catch (error) {
-        this.#lose(row === null ? 0 : 1, 'row', troubleOf(error).message)
+        this.#recordLost(row === null ? 0 : 1, 'row', toLedgerFailure(error).message)
       }
     }
     this.#seq += 1
     return { seq: this.#seq, drafts, closed, hadDraft }
   }
 
-  #acknowledge(batch: Batch, lost: number, refused: Trouble | null): void {
+  #acknowledge(batch: Batch, lost: number, refused: LedgerFailure | null): void {
     this.#sentRows -= batch.drafts.length + batch.closed.length
     this.#written += batch.closed.length - lost
-    if (refused !== null) this.#lose(lost, refused.code, refused.message)
+    if (refused !== null) this.#recordLost(lost, refused.code, refused.message)
     for (let next = this.#flushes[0]; next !== undefined && next.seq <= batch.seq; next = this.#flushes[0]) {
       this.#flushes.shift()
       next.resolve()
@@ -286,36 +286,36 @@ class ThreadedLedger implements Ledger {
     this.#options.onRecovered(this.stats())
   }
 
-  #lose(rows: number, code: TroubleCode, message: string): void {
+  #recordLost(rows: number, code: LedgerFailureCode, message: string): void {
     this.#lost += rows
     this.#alarm.raise({ code, message })
   }
 
   /** Somebody waits for it: the process is not to end before. */
-  async #awaited(promise: Promise<void>): Promise<void> {
-    this.#awaiting += 1
+  async #keepAliveUntil(promise: Promise<void>): Promise<void> {
+    this.#waiters += 1
     this.#link.keepAlive(true)
     await promise
-    this.#awaiting -= 1
-    this.#link.keepAlive(this.#awaiting > 0)
+    this.#waiters -= 1
+    this.#link.keepAlive(this.#waiters > 0)
   }
 
-  async #end(patience: number): Promise<void> {
+  async #runShutdown(patience: number): Promise<void> {
     const started = performance.now()
     // Locks pass. What else keeps the file from being written is tried once more by the thread as it ends.
     if (this.#healthy || this.#alarm.last?.code === 'locked') await within(patience, this.flush())
     else this.#send()
     await this.#link.close(Math.max(0, started + patience - performance.now()))
-    this.#giveUp()
+    this.#dropUnwritten()
   }
 
-  #giveUp(): void {
+  #dropUnwritten(): void {
     let rows = 0
     for (const { row } of this.#waiting) rows += row === null ? 0 : 1
     for (const batch of this.#link.unwritten) rows += batch.closed.length
     this.#waiting = []
     this.#sentRows = 0
-    if (rows > 0) this.#lose(rows, 'shutdown', `${rows} rows could not be written before the end`)
+    if (rows > 0) this.#recordLost(rows, 'shutdown', `${rows} rows could not be written before the end`)
     for (const { resolve } of this.#flushes.splice(0)) resolve()
     this.#ready.resolve()
   }

@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite'
  * @throws node:sqlite's error `database is locked` when another holds it, or what
  *   the file system says
  */
-export function hold(path: string, patience: number): () => void {
+export function acquireLock(path: string, patience: number): () => void {
   for (;;) {
     const db = new DatabaseSync(path, { timeout: patience })
     try {
@@ -34,7 +34,7 @@ export function hold(path: string, patience: number): () => void {
 }
 
 /** @returns whether somebody holds the lock. Needs no right to write; doubt counts as held. */
-export function isHeld(path: string): boolean {
+export function isLocked(path: string): boolean {
   if (!existsSync(path)) return false
   let db
   try {

@@ -1,5 +1,5 @@
 import type { Batch } from './store.ts'
-import type { Trouble } from './failure.ts'
+import type { LedgerFailure } from './failure.ts'
 
 /** What the writing thread is started with. */
 export interface WriterOptions {
@@ -18,11 +18,11 @@ export type FromWriter =
       readonly kind: 'written'
       readonly seq: number
       readonly lost: number
-      readonly refused: Trouble | null
+      readonly refused: LedgerFailure | null
     }
   /** So many requests of processes that died are in the ledger, as their drafts tell them. */
   | { readonly kind: 'interrupted'; readonly requests: number }
   /** Nothing is written for now; the thread keeps trying. */
-  | { readonly kind: 'trouble'; readonly trouble: Trouble }
+  | { readonly kind: 'trouble'; readonly trouble: LedgerFailure }
   /** The file can be written: after the start, and when trouble is over. */
   | { readonly kind: 'well' }

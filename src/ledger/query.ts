@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import { isThere } from '../base/file-exists.ts'
+import { fileExists } from '../base/file-exists.ts'
 import { decode, READ_LIST } from './columns.ts'
 import { isAlive } from './instance.ts'
 import { openReadOnly } from './read-only.ts'
@@ -22,10 +22,10 @@ export interface Filter {
 }
 
 /** Days are UTC. */
-export type Group = 'key' | 'model' | 'upstream' | 'day'
+export type GroupBy = 'key' | 'model' | 'upstream' | 'day'
 
 /** What a group of requests used. */
-export interface Sum {
+export interface UsageSum {
   /** Key, model, upstream or day (2026-11-21); null for requests without one, and for the sum of all. */
   readonly group: string | null
   readonly requests: number
@@ -41,7 +41,7 @@ export interface Sum {
 }
 
 /** A request, and whether it still runs: then the row is only a draft. */
-export interface Found {
+export interface FoundRequest {
   readonly row: LedgerRow
   readonly running: boolean
 }
@@ -56,15 +56,15 @@ export interface LedgerReader {
   /** The last ones of rows(filter), oldest first. */
   latest(filter: Filter, count: number): LedgerRow[]
   /** One sum for each group, in the order of their names; one in all without `by`. */
-  sums(filter: Filter, by: Group | null): Sum[]
+  sums(filter: Filter, by: GroupBy | null): UsageSum[]
   /** All that is known of a request id: one request, unless a trusted proxy used the id again. */
-  find(requestId: string): Found[]
+  find(requestId: string): FoundRequest[]
   [Symbol.dispose](): void
 }
 
 function isReachable(file: string): boolean {
   try {
-    return isThere(file)
+    return fileExists(file)
   } catch (error) {
     throw new LedgerError('unwritable', (error as Error).message)
   }
@@ -86,7 +86,7 @@ export function openReader(file: string): LedgerReader {
       throw new LedgerError('missing', 'the file is empty or of an older version: ' +
         'the gateway brings it up to date when it starts')
     }
-    return new FileReader(file, db)
+    return new FileLedgerReader(file, db)
   } catch (error) {
     db.close()
     throw error
@@ -95,8 +95,8 @@ export function openReader(file: string): LedgerReader {
 
 const PAGE = 1000
 /** What rows can be told apart by. */
-const NAMES = ['key', 'model', 'upstream'] as const
-const GROUPS: Readonly<Record<Group, string>> = {
+const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
+const GROUPS: Readonly<Record<GroupBy, string>> = {
   key: 'key',
   model: 'model',
   upstream: 'upstream',
@@ -114,14 +114,14 @@ const SUMMED = {
 const SUMS = Object.entries(SUMMED).map(([name, column]) =>
   `sum((${column}) / 1000000) AS ${name}High, sum((${column}) % 1000000) AS ${name}Low`).join(', ')
 
-type Stored = Readonly<Record<string, SQLOutputValue>>
+type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
 interface Condition {
   readonly sql: string
   readonly values: readonly SQLInputValue[]
 }
 
-class FileReader implements LedgerReader {
+class FileLedgerReader implements LedgerReader {
   readonly #file: string
   readonly #db: DatabaseSync
 
@@ -137,7 +137,7 @@ class FileReader implements LedgerReader {
       WHERE (started_at, id) > (?, ?) AND ${sql} ORDER BY started_at, id LIMIT ${PAGE}`)
     let last: [number, number] | null = [filter.since ?? 0, -1]
     while (last !== null) {
-      const stored: Stored[] = page.all(...last, ...values)
+      const stored: StoredRow[] = page.all(...last, ...values)
       const end = stored.at(-1)
       last = stored.length < PAGE || end === undefined ? null : [Number(end['started_at']), Number(end['id'])]
       const found = stored.map(decode)
@@ -159,7 +159,7 @@ class FileReader implements LedgerReader {
     })
   }
 
-  sums(filter: Filter, by: Group | null): Sum[] {
+  sums(filter: Filter, by: GroupBy | null): UsageSum[] {
     const { sql, values } = condition(filter)
     const select = (table: string, where: string) => this.#db.prepare(`
       SELECT ${by === null ? 'NULL' : GROUPS[by]} AS "group", count(*) AS requests,
@@ -172,7 +172,7 @@ class FileReader implements LedgerReader {
       for (const statement of [ended, orphans]) statement.setReadBigInts(true)
       return [...ended.all(...values), ...orphans.all(...values, ...dead)].map(toSum)
     })
-    const sums = new Map<string | null, Sum>()
+    const sums = new Map<string | null, UsageSum>()
     for (const sum of found) {
       const known = sums.get(sum.group)
       sums.set(sum.group, known === undefined ? sum : add(known, sum))
@@ -180,7 +180,7 @@ class FileReader implements LedgerReader {
     return [...sums.values()].sort((a, b) => (a.group ?? '') < (b.group ?? '') ? -1 : 1)
   }
 
-  find(requestId: string): Found[] {
+  find(requestId: string): FoundRequest[] {
     return this.#snapshot(() => {
       const ended = this.#db.prepare(`SELECT ${READ_LIST} FROM requests WHERE request_id = ?`).all(requestId)
       const drafts = this.#db.prepare(`SELECT instance, ${READ_LIST} FROM in_flight WHERE request_id = ?`)
@@ -238,7 +238,7 @@ function condition({ since, until, ...names }: Filter): Condition {
     values.push(value)
   }
   // The index on time has the names too: by it, only the rows that are wanted are read.
-  const wanted = NAMES.filter(column => names[column] !== undefined)
+  const wanted = NAME_COLUMNS.filter(column => names[column] !== undefined)
   if (since !== undefined || wanted.length > 0) add('started_at >= ?', since ?? 0)
   if (until !== undefined) add('started_at < ?', until)
   for (const column of wanted) {
@@ -265,30 +265,30 @@ function byStart(a: LedgerRow, b: LedgerRow): number {
   return a.startedAt - b.startedAt
 }
 
-function total(stored: Stored, name: string): bigint {
-  return whole(stored, `${name}High`) * 1_000_000n + whole(stored, `${name}Low`)
+function bigintFromParts(stored: StoredRow, name: string): bigint {
+  return bigintOf(stored, `${name}High`) * 1_000_000n + bigintOf(stored, `${name}Low`)
 }
 
-function whole(stored: Stored, name: string): bigint {
+function bigintOf(stored: StoredRow, name: string): bigint {
   const value = stored[name]
   return typeof value === 'bigint' ? value : 0n
 }
 
-function toSum(stored: Stored): Sum {
+function toSum(stored: StoredRow): UsageSum {
   return {
     group: typeof stored['group'] === 'string' ? stored['group'] : null,
-    requests: Number(whole(stored, 'requests')),
-    inputTokens: total(stored, 'inputTokens'),
-    cachedInputTokens: total(stored, 'cachedInputTokens'),
-    cacheWriteTokens: total(stored, 'cacheWriteTokens'),
-    outputTokens: total(stored, 'outputTokens'),
-    reasoningTokens: total(stored, 'reasoningTokens'),
-    costPico: stored['costPicoHigh'] === null ? null : total(stored, 'costPico'),
-    unpriced: Number(whole(stored, 'unpriced')),
+    requests: Number(bigintOf(stored, 'requests')),
+    inputTokens: bigintFromParts(stored, 'inputTokens'),
+    cachedInputTokens: bigintFromParts(stored, 'cachedInputTokens'),
+    cacheWriteTokens: bigintFromParts(stored, 'cacheWriteTokens'),
+    outputTokens: bigintFromParts(stored, 'outputTokens'),
+    reasoningTokens: bigintFromParts(stored, 'reasoningTokens'),
+    costPico: stored['costPicoHigh'] === null ? null : bigintFromParts(stored, 'costPico'),
+    unpriced: Number(bigintOf(stored, 'unpriced')),
   }
 }
 
-function add(a: Sum, b: Sum): Sum {
+function add(a: UsageSum, b: UsageSum): UsageSum {
   return {
     group: a.group,
     requests: a.requests + b.requests,

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { LedgerError } from './failure.ts'
 
 /** Milliseconds. */
-const PATIENCE = 5000
+const BUSY_TIMEOUT_MS = 5000
 /** SQLITE_READONLY and SQLITE_CANTOPEN, which of the two depends on whether there is a log. */
 const NOT_WRITABLE = new Set([8, 14])
 
@@ -16,7 +16,7 @@ const NOT_WRITABLE = new Set([8, 14])
  * @throws {LedgerError} `unwritable`; else node:sqlite's error
  */
 export function openReadOnly(file: string): DatabaseSync {
-  const db = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE })
+  const db = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
   try {
     db.exec('PRAGMA schema_version')
     return db

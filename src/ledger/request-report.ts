@@ -1,9 +1,9 @@
-import type { AttemptRecord, End, LedgerRow, Source } from './row.ts'
-import { figure, visible } from './table.ts'
+import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
+import { formatNumber, escapeControlCharacters } from './table.ts'
 import { usd } from './usd.ts'
 
 /** What ended a request, for people. */
-export const ENDS: Readonly<Record<End, string>> = {
+export const END_DESCRIPTIONS: Readonly<Record<EndReason, string>> = {
   complete: 'the whole answer was sent',
   client_gone: 'the client closed its connection before the answer was complete',
   upstream_cut: 'the upstream broke off before the answer was complete',
@@ -14,7 +14,7 @@ export const ENDS: Readonly<Record<End, string>> = {
 }
 
 /** Where the counts are from, for people. */
-export const SOURCES: Readonly<Record<Source, string>> = {
+export const SOURCE_DESCRIPTIONS: Readonly<Record<UsageSource, string>> = {
   reported: 'as the upstream reported it',
   estimated: 'estimated by the gateway: the upstream did not say',
   mixed: 'partly reported by the upstream, partly estimated by the gateway',
@@ -22,10 +22,10 @@ export const SOURCES: Readonly<Record<Source, string>> = {
 }
 
 /** Of a cost where there is a price. */
-const WHY_UNKNOWN = 'not all that was used is known, or has a price'
+const COST_UNKNOWN_REASON = 'not all that was used is known, or has a price'
 
 /** One line of the bill: quantity x price / per = cost. */
-export interface BillLine {
+export interface CostLine {
   readonly item: string
   readonly quantity: number
   /** USD for `per` of them. */
@@ -43,7 +43,7 @@ export interface BillLine {
  * @param bill the lines of the cost; empty where it is not known
  * @returns lines of text
  */
-export function story(row: LedgerRow, running: boolean, bill: readonly BillLine[]): string {
+export function requestReport(row: LedgerRow, running: boolean, bill: readonly CostLine[]): string {
   return [
     section(`Request ${row.requestId}`, [
       ['started', new Date(row.startedAt).toISOString()],
@@ -52,14 +52,14 @@ export function story(row: LedgerRow, running: boolean, bill: readonly BillLine[
       ['protocol', row.protocol ?? 'unknown'],
       ['model', row.model ?? 'none'],
       ['route', row.route ?? 'none took it'],
-      ['answered by', answerer(row)],
+      ['answered by', respondingUpstream(row)],
       ['status', row.status === null ? 'none sent' : String(row.status)],
       ...row.error === null ? [] : [['error', row.error] as const],
-      ['end', running ? 'it is still running: what follows is provisional' : `${row.end}: ${ENDS[row.end]}`],
-      ['bytes', `${figure(row.bytesIn)} in, ${figure(row.bytesOut)} out`],
+      ['end', running ? 'it is still running: what follows is provisional' : `${row.end}: ${END_DESCRIPTIONS[row.end]}`],
+      ['bytes', `${formatNumber(row.bytesIn)} in, ${formatNumber(row.bytesOut)} out`],
     ]),
     timeline(row, running),
-    section(`Usage (${SOURCES[row.source]})`, countLines(row)),
+    section(`Usage (${SOURCE_DESCRIPTIONS[row.source]})`, countLines(row)),
     costs(row, bill),
   ].join('\n')
 }
@@ -68,11 +68,11 @@ type Line = readonly [label: string, text: string]
 
 function section(title: string, lines: readonly Line[]): string {
   const width = Math.max(...lines.map(([label]) => label.length))
-  const text = lines.map(([label, value]) => `  ${label.padEnd(width)}  ${visible(value)}\n`)
-  return `${visible(title)}\n${text.join('')}`
+  const text = lines.map(([label, value]) => `  ${label.padEnd(width)}  ${escapeControlCharacters(value)}\n`)
+  return `${escapeControlCharacters(title)}\n${text.join('')}`
 }
 
-function answerer({ upstream, upstreamModel }: LedgerRow): string {
+function respondingUpstream({ upstream, upstreamModel }: LedgerRow): string {
   if (upstream === null) return 'nobody'
   return upstreamModel === null ? upstream : `${upstream}, as ${upstreamModel}`
 }
@@ -84,10 +84,10 @@ function timeline(row: LedgerRow, running: boolean): string {
   if (row.durationMs !== null && !running) events.push([row.durationMs, `the end: ${row.end}`])
   // What has no time stays behind what it came after.
   let last = 0
-  const ordered = events.map(([ms, what], n) => ({ time: figure(ms), what, n, at: last = ms ?? last }))
+  const ordered = events.map(([ms, what], n) => ({ time: formatNumber(ms), what, n, at: last = ms ?? last }))
     .sort((a, b) => a.at - b.at || a.n - b.n)
   const width = Math.max(...ordered.map(({ time }) => time.length))
-  const lines = ordered.map(({ time, what }) => `  ${time.padStart(width)}  ${visible(what)}\n`)
+  const lines = ordered.map(({ time, what }) => `  ${time.padStart(width)}  ${escapeControlCharacters(what)}\n`)
   return `Timeline (ms from the start of the request)\n${lines.join('')}`
 }
 
@@ -95,21 +95,21 @@ function attemptText(attempt: AttemptRecord, n: number): string {
   const { upstream, model, outcome, ms, status, said: word } = attempt
   const what = model === null ? upstream : `${upstream}, model ${model}`
   const said = `${status === undefined ? '' : `, status ${status}`}${word === undefined ? '' : ` ${word}`}`
-  return `attempt ${n}: ${what}: ${outcome}${said}, after ${figure(ms)} ms${share(attempt)}`
+  return `attempt ${n}: ${what}: ${outcome}${said}, after ${formatNumber(ms)} ms${attemptShare(attempt)}`
 }
 
 /** What one of several attempts contributed to the answer. */
-function share({ inputTokens, outputTokens, costUsd }: AttemptRecord): string {
+function attemptShare({ inputTokens, outputTokens, costUsd }: AttemptRecord): string {
   const parts = [
-    ...inputTokens === undefined ? [] : [`${figure(inputTokens)} tokens in`],
-    ...outputTokens === undefined ? [] : [`${figure(outputTokens)} out`],
+    ...inputTokens === undefined ? [] : [`${formatNumber(inputTokens)} tokens in`],
+    ...outputTokens === undefined ? [] : [`${formatNumber(outputTokens)} out`],
     ...costUsd === undefined ? [] : [`${costUsd} USD`],
   ]
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
 /** Everything that was counted, with its label; what belongs to the line above is indented. */
-export function counts({ usage }: LedgerRow): (readonly [label: string, value: number | null])[] {
+export function usageCounts({ usage }: LedgerRow): (readonly [label: string, value: number | null])[] {
   return [
     ['input tokens', usage.inputTokens],
     ['  read from cache', usage.cachedInputTokens],
@@ -128,35 +128,35 @@ export function counts({ usage }: LedgerRow): (readonly [label: string, value: n
 }
 
 function countLines(row: LedgerRow): Line[] {
-  return counts(row)
+  return usageCounts(row)
     .filter(([label, value]) => value !== null || /^(in|out)put/.test(label))
-    .map(([label, value]) => [label, value === null ? 'unknown' : figure(value)])
+    .map(([label, value]) => [label, value === null ? 'unknown' : formatNumber(value)])
 }
 
-function costs(row: LedgerRow, bill: readonly BillLine[]): string {
+function costs(row: LedgerRow, bill: readonly CostLine[]): string {
   const { costPico, price, priceVersion } = row
-  const title = `Cost (price: ${visible(priceVersion ?? 'none known')})\n`
+  const title = `Cost (price: ${escapeControlCharacters(priceVersion ?? 'none known')})\n`
   if (costPico === null) {
-    return `${title}  unknown: ${price === null ? 'there is no price for this' : WHY_UNKNOWN}\n`
+    return `${title}  unknown: ${price === null ? 'there is no price for this' : COST_UNKNOWN_REASON}\n`
   }
   if (costPico === 0n) return `${title}  0 USD: nothing is billed\n`
-  const lines = billOf(row, bill)
-  return title + aligned([...lines, ['total', '', `${usd(costPico)} USD`]])
+  const lines = costLines(row, bill)
+  return title + alignColumns([...lines, ['total', '', `${usd(costPico)} USD`]])
 }
 
 /** An answer that several upstreams made up is billed by each at its own price. */
-function billOf({ attempts }: LedgerRow, bill: readonly BillLine[]) {
+function costLines({ attempts }: LedgerRow, bill: readonly CostLine[]) {
   const shares = attempts.flatMap(({ costUsd }, n) =>
     (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))
   if (shares.length > 0) return shares
   return bill.map(({ item, quantity, price, per, cost }) => [
     item,
-    `${figure(quantity)} x ${price}${per === 1 ? '' : ` / ${figure(per)}`} =`,
+    `${formatNumber(quantity)} x ${price}${per === 1 ? '' : ` / ${formatNumber(per)}`} =`,
     cost,
   ] as const)
 }
 
-function aligned(lines: readonly (readonly [item: string, sum: string, cost: string])[]): string {
+function alignColumns(lines: readonly (readonly [item: string, sum: string, cost: string])[]): string {
   const [items, sums] = [0, 1].map(at => Math.max(...lines.map(line => line[at]?.length ?? 0)))
   const text = lines.map(([item, sum, cost]) =>
     `  ${item.padEnd(items ?? 0)}  ${sum.padStart(sums ?? 0)} ${cost}\n`)

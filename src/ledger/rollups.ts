@@ -1,9 +1,9 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
-import type { Values } from './columns.ts'
-import { COUNTED, Contributions, DIMENSION, FIGURES, HOUR, PART, countedOf } from './contributions.ts'
-import type { Counted, FirstBytes, Sums } from './contributions.ts'
-import { addStored, stored } from './first-byte.ts'
-import { Fresh } from './unsummed-rows.ts'
+import type { RowValues } from './columns.ts'
+import { COUNTED_COLUMNS, Contributions, DIMENSION, SUM_COLUMNS, HOUR, PART_SIZE, toCountedRow } from './contributions.ts'
+import type { CountedRow, FirstByteHistogram, Sums } from './contributions.ts'
+import { addHistogramJson, toHistogramJson } from './first-byte.ts'
+import { UnsummedRows } from './unsummed-rows.ts'
 
 /*
  * The sums that are kept beside the rows, so that nobody has to read ten million
@@ -18,16 +18,16 @@ import { Fresh } from './unsummed-rows.ts'
  * whoever wrote the rows, be it an older version.
  */
 
-const SUMS = `${FIGURES.map(name => `${name} INTEGER NOT NULL`).join(', ')}, last_at INTEGER NOT NULL`
-const NAMES = 'key ANY NOT NULL, model ANY NOT NULL, upstream ANY NOT NULL'
+const SUMS = `${SUM_COLUMNS.map(name => `${name} INTEGER NOT NULL`).join(', ')}, last_at INTEGER NOT NULL`
+const NAME_COLUMNS = 'key ANY NOT NULL, model ANY NOT NULL, upstream ANY NOT NULL'
 
 /** A name that is null is the number 0 in these tables: part of a primary key cannot be null. */
 export const ROLLUP_SCHEMA = `
   CREATE TABLE summed (up_to INTEGER NOT NULL) STRICT;
   INSERT INTO summed VALUES (0);
-  CREATE TABLE hours (hour INTEGER NOT NULL, ${NAMES}, ${SUMS},
+  CREATE TABLE hours (hour INTEGER NOT NULL, ${NAME_COLUMNS}, ${SUMS},
     PRIMARY KEY (hour, key, model, upstream)) STRICT, WITHOUT ROWID;
-  CREATE TABLE days (day INTEGER NOT NULL, ${NAMES}, ${SUMS},
+  CREATE TABLE days (day INTEGER NOT NULL, ${NAME_COLUMNS}, ${SUMS},
     PRIMARY KEY (day, key, model, upstream)) STRICT, WITHOUT ROWID;
   CREATE INDEX days_by_key ON days (key, day);
   CREATE TABLE dimension_days (dimension INTEGER NOT NULL, day INTEGER NOT NULL, name ANY NOT NULL, ${SUMS},
@@ -42,30 +42,30 @@ export const ROLLUP_SCHEMA = `
 export const HOURS_KEPT = 92 * 24
 
 /** Rows that are entered in one transaction: some 15 ms, for which a row that ends may have to wait. */
-const MANY = 2500
+const ROWS_PER_TRANSACTION = 2500
 
 /** What `counted` reads of a row, in its order. */
-const COUNTED_LIST = `${COUNTED.map(name => `"${name}"`).join(', ')},
-  cost_pico_usd / ${PART}, cost_pico_usd % ${PART}`
+const COUNTED_LIST = `${COUNTED_COLUMNS.map(name => `"${name}"`).join(', ')},
+  cost_pico_usd / ${PART_SIZE}, cost_pico_usd % ${PART_SIZE}`
 /** Where it stands behind the id. */
-const AT = Object.fromEntries(COUNTED.map((name, at) => [name, at + 1])) as
-  Readonly<Record<(typeof COUNTED)[number], number>>
+const COLUMN_INDEX = Object.fromEntries(COUNTED_COLUMNS.map((name, at) => [name, at + 1])) as
+  Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>
 
 /** @param read one row as an array: its id, then COUNTED_LIST */
-function counted(read: readonly SQLOutputValue[]): Counted {
-  const [costHigh, costLow] = read.slice(COUNTED.length + 1) as [number | null, number | null]
-  return countedOf(read, AT, costHigh, costLow)
+function readCountedRow(read: readonly SQLOutputValue[]): CountedRow {
+  const [costHigh, costLow] = read.slice(COUNTED_COLUMNS.length + 1) as [number | null, number | null]
+  return toCountedRow(read, COLUMN_INDEX, costHigh, costLow)
 }
 
 /** The tables of sums, for the writer. All calls block, and those that write are to be in its transaction. */
 export class Rollups {
-  readonly #fresh = new Fresh()
-  readonly #rest: StatementSync
+  readonly #unsummed = new UnsummedRows()
+  readonly #hasUnsummed: StatementSync
   readonly #newest: StatementSync
-  readonly #next: StatementSync
-  readonly #known: StatementSync
+  readonly #unsummedRows: StatementSync
+  readonly #summedRow: StatementSync
   readonly #advance: StatementSync
-  readonly #retreat: StatementSync
+  readonly #rewind: StatementSync
   readonly #hour: StatementSync
   readonly #day: StatementSync
   readonly #dimension: StatementSync
@@ -80,16 +80,16 @@ export class Rollups {
   readonly #dropFirstBytes: StatementSync
 
   constructor(db: DatabaseSync) {
-    this.#rest = db.prepare('SELECT max(id) > (SELECT up_to FROM summed) AS rest FROM requests')
+    this.#hasUnsummed = db.prepare('SELECT max(id) > (SELECT up_to FROM summed) AS rest FROM requests')
     this.#newest = db.prepare(
       'SELECT up_to, id, request_id, started_at FROM summed, requests ORDER BY id DESC LIMIT 1')
-    this.#next = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
-      WHERE id > (SELECT up_to FROM summed) ORDER BY id LIMIT ${MANY}`)
-    this.#known = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
+    this.#unsummedRows = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
+      WHERE id > (SELECT up_to FROM summed) ORDER BY id LIMIT ${ROWS_PER_TRANSACTION}`)
+    this.#summedRow = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
       WHERE request_id = ? AND started_at = ? AND id <= (SELECT up_to FROM summed)`)
-    for (const read of [this.#next, this.#known]) read.setReturnArrays(true)
+    for (const read of [this.#unsummedRows, this.#summedRow]) read.setReturnArrays(true)
     this.#advance = db.prepare('UPDATE summed SET up_to = ?')
-    this.#retreat = db.prepare(
+    this.#rewind = db.prepare(
       'UPDATE summed SET up_to = min(up_to, (SELECT coalesce(max(id), 0) FROM requests))')
     this.#hour = db.prepare(upsert('hours', ['hour', 'key', 'model', 'upstream']))
     this.#day = db.prepare(upsert('days', ['day', 'key', 'model', 'upstream']))
@@ -110,7 +110,7 @@ export class Rollups {
 
   /** Whether there are rows that are not in the sums. */
   get isBehind(): boolean {
-    return this.#rest.get()?.['rest'] === 1
+    return this.#hasUnsummed.get()?.['rest'] === 1
   }
 
   /**
@@ -119,20 +119,20 @@ export class Rollups {
    */
   sum(): boolean {
     const { up_to: upTo, id, request_id: requestId, started_at: startedAt } = this.#newest.get() ?? {}
-    const fresh = this.#fresh.take(upTo, { id, requestId, startedAt })
+    const fresh = this.#unsummed.take(upTo, { id, requestId, startedAt })
     if (fresh !== null) {
       this.#write(fresh)
       this.#advance.run(id ?? null)
       return false
     }
-    const rows = arrays(this.#next.all())
+    const rows = arrays(this.#unsummedRows.all())
     const last = rows.at(-1)?.[0]
     if (last === undefined) return false
     const contributions = new Contributions()
-    for (const row of rows) contributions.add(counted(row), 1)
+    for (const row of rows) contributions.add(readCountedRow(row), 1)
     this.#write(contributions)
     this.#advance.run(last)
-    return rows.length === MANY
+    return rows.length === ROWS_PER_TRANSACTION
   }
 
   /**
@@ -140,20 +140,20 @@ export class Rollups {
    * @param rows in the order of their ids, which have no gaps
    * @param last the id of the last
    */
-  entered(rows: readonly Values[], last: number): void {
-    this.#fresh.add(rows, last)
+  rowsWritten(rows: readonly RowValues[], last: number): void {
+    this.#unsummed.add(rows, last)
   }
 
   /** A row is about to be replaced: if it is in the sums, it is taken out. */
-  takeOut(requestId: SQLInputValue, startedAt: SQLInputValue): void {
+  subtractRow(requestId: SQLInputValue, startedAt: SQLInputValue): void {
     const contributions = new Contributions()
-    for (const row of arrays(this.#known.all(requestId, startedAt))) contributions.add(counted(row), -1)
+    for (const row of arrays(this.#summedRow.all(requestId, startedAt))) contributions.add(readCountedRow(row), -1)
     this.#write(contributions)
   }
 
   /** Rows were deleted: ids that are given once more must not be taken for summed. */
   rowsDeleted(): void {
-    this.#retreat.run()
+    this.#rewind.run()
   }
 
   /**
@@ -187,7 +187,7 @@ export class Rollups {
 
   #foldDay(day: number): void {
     const hours = [day * 24, (day + 1) * 24] as const
-    const folded = new Map<string, Times>()
+    const folded = new Map<string, SlotHistogram>()
     for (const { scope, name, counts } of this.#firstBytesOfDay.all(...hours)) {
       const id = `${String(scope)} ${String(name)}`
       let known = folded.get(id)
@@ -195,21 +195,21 @@ export class Rollups {
         known = { scope: Number(scope), name: String(name), slot: day, counts: new Map() }
         folded.set(id, known)
       }
-      addStored(known.counts, String(counts))
+      addHistogramJson(known.counts, String(counts))
     }
     for (const each of folded.values()) this.#add(this.#firstByteDay, this.#setFirstByteDay, each)
     this.#dropFirstBytes.run(...hours)
   }
 
-  #add(get: StatementSync, set: StatementSync, { scope, name, slot, counts }: Times): void {
+  #add(get: StatementSync, set: StatementSync, { scope, name, slot, counts }: SlotHistogram): void {
     const before = get.get(scope, name, slot)?.['counts']
-    if (typeof before === 'string') addStored(counts, before)
-    set.run(scope, name, slot, stored(counts))
+    if (typeof before === 'string') addHistogramJson(counts, before)
+    set.run(scope, name, slot, toHistogramJson(counts))
   }
 }
 
 /** Times to the first byte of an hour or a day. */
-interface Times extends Omit<FirstBytes, 'hour'> {
+interface SlotHistogram extends Omit<FirstByteHistogram, 'hour'> {
   readonly slot: number
 }
 
@@ -223,9 +223,9 @@ function arrays(rows: unknown): readonly (readonly SQLOutputValue[])[] {
 }
 
 function upsert(table: string, identity: readonly string[]): string {
-  const columns = [...identity, ...FIGURES, 'last_at']
+  const columns = [...identity, ...SUM_COLUMNS, 'last_at']
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-    ON CONFLICT DO UPDATE SET ${FIGURES.map(name => `${name} = ${name} + excluded.${name}`).join(', ')},
+    ON CONFLICT DO UPDATE SET ${SUM_COLUMNS.map(name => `${name} = ${name} + excluded.${name}`).join(', ')},
       last_at = max(last_at, excluded.last_at)`
 }
 

@@ -5,7 +5,7 @@ import type { EndpointName, ProtocolName } from '../protocols/shared/names.ts'
 /**
  * How an exchange ended. `interrupted` is what was in flight in a process that ended.
  */
-export type End =
+export type EndReason =
   | 'complete'
   | 'client_gone'
   | 'upstream_cut'
@@ -15,7 +15,7 @@ export type End =
   | 'interrupted'
 
 /** Who counted: the upstream, the gateway's tokenizer, both, or nobody. */
-export type Source = 'reported' | 'estimated' | 'mixed' | 'none'
+export type UsageSource = 'reported' | 'estimated' | 'mixed' | 'none'
 
 /** One try at one upstream. */
 export interface AttemptRecord {
@@ -62,11 +62,11 @@ export interface LedgerRow {
   readonly attempts: readonly AttemptRecord[]
   /** The HTTP status that was sent to the client; null when none was. */
   readonly status: number | null
-  readonly end: End
+  readonly end: EndReason
   /** The code in the gateway's error table, when an error of that table ended it. */
   readonly error: string | null
   readonly usage: Usage
-  readonly source: Source
+  readonly source: UsageSource
   /** Millionths of a millionth of a USD, so that a price with six decimals is exact for one token. */
   readonly costPico: bigint | null
   /** The price that was used. */

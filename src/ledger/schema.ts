@@ -78,5 +78,5 @@ export const MIGRATIONS: readonly string[] = [
 
 /** @param scripts of all versions; an older or a later gateway has others */
 export function ledgerSchema(scripts: readonly string[] = MIGRATIONS): Schema {
-  return new Schema({ id: APPLICATION_ID, scripts, refuse: (why, message) => new LedgerError(why, message) })
+  return new Schema({ id: APPLICATION_ID, scripts, createError: (why, message) => new LedgerError(why, message) })
 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { COLUMNS } from './columns.ts'
-import type { Values } from './columns.ts'
-import { PART as COST_PART } from './contributions.ts'
+import type { RowValues } from './columns.ts'
+import { PART_SIZE as COST_PART } from './contributions.ts'
 
 /** What requests of one key for one model cost that began on one UTC day. */
 export interface DaySpend {
@@ -41,7 +41,7 @@ const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
  * @throws node:sqlite's error for a file that cannot be read
  */
 export function spentSince(
-  file: string, since: number, unwritten: readonly Values[] = [], keys: readonly string[] | null = null,
+  file: string, since: number, unwritten: readonly RowValues[] = [], keys: readonly string[] | null = null,
 ): DaySpend[] {
   if (keys === null) return sumsOf(file, since, unwritten, { rows: 'key IS NOT NULL', days: 'key <> 0' })
   const isAsked = 'key IN (SELECT value FROM json_each(:keys))'
@@ -49,13 +49,13 @@ export function spentSince(
 }
 
 /** As spentSince: what was spent by requests that had no key. */
-export function spentWithoutKey(file: string, since: number, unwritten: readonly Values[] = []): DaySpend[] {
+export function spentWithoutKey(file: string, since: number, unwritten: readonly RowValues[] = []): DaySpend[] {
   return sumsOf(file, since, unwritten, { rows: 'key IS NULL', days: 'key = 0' })
 }
 
 /** @param isAsked which of them, in SQL: a key that is null is 0 in the table of days */
 function sumsOf(
-  file: string, since: number, unwritten: readonly Values[],
+  file: string, since: number, unwritten: readonly RowValues[],
   isAsked: { readonly rows: string; readonly days: string }, keys: readonly string[] | null = null,
 ): DaySpend[] {
   if (!existsSync(file)) return []
@@ -94,7 +94,7 @@ function sumsOf(
 }
 
 /** As UNWRITTEN_LIST reads them: one row of each request. */
-function unwrittenText(rows: readonly Values[]): string {
+function unwrittenText(rows: readonly RowValues[]): string {
   const latest = new Map(rows.map(values => [`${values[STARTED_AT]} ${values[REQUEST_ID]}`, values]))
   return JSON.stringify(Array.from(latest.values(), values => UNWRITTEN.map(({ at }) => {
     const value = values[at]

@@ -1,54 +1,54 @@
 import type { StatementSync } from 'node:sqlite'
 import { COLUMN_LIST, COLUMNS } from './columns.ts'
-import type { Values } from './columns.ts'
-import { identityOf, openFile, setAside } from './file.ts'
+import type { RowValues } from './columns.ts'
+import { fileIdentity, openFile, quarantineFile } from './file.ts'
 import type { LedgerFile } from './file.ts'
-import { isAlive, markAlive, sweepMarks } from './instance.ts'
+import { isAlive, lockInstance, removeStaleLocks } from './instance.ts'
 import { Rollups } from './rollups.ts'
-import { LedgerError, troubleOf } from './failure.ts'
+import { LedgerError, toLedgerFailure } from './failure.ts'
 
 /** What is written in one transaction. */
 export interface Batch {
   /** Ascending. */
   readonly seq: number
   /** How running requests would be billed if the process died now. */
-  readonly drafts: readonly Values[]
-  readonly closed: readonly Values[]
+  readonly drafts: readonly RowValues[]
+  readonly closed: readonly RowValues[]
   /** Of each that is closed: may there be a draft of it? Unless told, of all. */
   readonly hadDraft?: readonly boolean[]
 }
 
 /** Rows of a batch that SQLite will never take. */
-export interface Rejected {
+export interface RejectedRows {
   readonly closed: number
   /** Of the first. */
   readonly error: unknown
 }
 
-const MARKS = COLUMNS.map(() => '?').join(', ')
+const PLACEHOLDERS = COLUMNS.map(() => '?').join(', ')
 const RETENTION_BATCH = 500
 /** Rows that one statement enters, which costs each of them some 7 % less than a statement of its own. */
-const GROUP = 8
-const GROUP_MARKS = Array.from({ length: GROUP }, () => `(${MARKS})`).join(', ')
+const ROWS_PER_INSERT = 8
+const GROUP_PLACEHOLDERS = Array.from({ length: ROWS_PER_INSERT }, () => `(${PLACEHOLDERS})`).join(', ')
 
 /** The writing side of an open ledger; all calls block. */
-export class Store {
+export class LedgerStore {
   readonly file: string
   /** Where a broken file was kept, when opening found one. */
-  readonly setAside: string | null
+  readonly quarantinedAs: string | null
   readonly #instance: string
-  readonly #open: LedgerFile
-  readonly #endMark: () => void
-  readonly #draft: StatementSync
-  readonly #undraft: StatementSync
+  readonly #openFile: LedgerFile
+  readonly #releaseInstanceLock: () => void
+  readonly #insertDraft: StatementSync
+  readonly #deleteDraft: StatementSync
   readonly #rollups: Rollups
-  readonly #close: StatementSync
-  readonly #closeGroup: StatementSync
-  readonly #replace: StatementSync
+  readonly #insertRow: StatementSync
+  readonly #insertRows: StatementSync
+  readonly #replaceRow: StatementSync
   readonly #instances: StatementSync
-  readonly #interrupt: StatementSync
-  readonly #forget: StatementSync
-  readonly #expire: StatementSync
+  readonly #insertInterrupted: StatementSync
+  readonly #deleteInstanceDrafts: StatementSync
+  readonly #deleteExpired: StatementSync
 
   /**
    * @param file path of the ledger
@@ -58,30 +58,30 @@ export class Store {
   constructor(file: string, instance: string) {
     this.file = file
     this.#instance = instance
-    this.#open = openFile(file)
-    this.setAside = this.#open.setAside
-    const { db } = this.#open
+    this.#openFile = openFile(file)
+    this.quarantinedAs = this.#openFile.setAside
+    const { db } = this.#openFile
     try {
-      this.#draft = db.prepare(
-        `INSERT OR REPLACE INTO in_flight (instance, ${COLUMN_LIST}) VALUES (?, ${MARKS})`)
-      this.#undraft = db.prepare('DELETE FROM in_flight WHERE request_id = ? AND started_at = ?')
+      this.#insertDraft = db.prepare(
+        `INSERT OR REPLACE INTO in_flight (instance, ${COLUMN_LIST}) VALUES (?, ${PLACEHOLDERS})`)
+      this.#deleteDraft = db.prepare('DELETE FROM in_flight WHERE request_id = ? AND started_at = ?')
       this.#rollups = new Rollups(db)
-      this.#close = db.prepare(`INSERT INTO requests (${COLUMN_LIST}) VALUES (${MARKS})
+      this.#insertRow = db.prepare(`INSERT INTO requests (${COLUMN_LIST}) VALUES (${PLACEHOLDERS})
         ON CONFLICT (request_id, started_at) DO NOTHING`)
       // FAIL, because ABORT keeps a copy of each page to go back to.
-      this.#closeGroup = db.prepare(`INSERT OR FAIL INTO requests (${COLUMN_LIST}) VALUES ${GROUP_MARKS}
+      this.#insertRows = db.prepare(`INSERT OR FAIL INTO requests (${COLUMN_LIST}) VALUES ${GROUP_PLACEHOLDERS}
         ON CONFLICT (request_id, started_at) DO NOTHING`)
       // Under a new id: who follows the ledger by ids hears of it.
-      this.#replace = db.prepare(`INSERT OR REPLACE INTO requests (id, ${COLUMN_LIST})
-        VALUES ((SELECT max(id) + 1 FROM requests), ${MARKS})`)
+      this.#replaceRow = db.prepare(`INSERT OR REPLACE INTO requests (id, ${COLUMN_LIST})
+        VALUES ((SELECT max(id) + 1 FROM requests), ${PLACEHOLDERS})`)
       this.#instances = db.prepare('SELECT DISTINCT instance FROM in_flight WHERE instance <> ?')
-      this.#interrupt = db.prepare(`INSERT OR IGNORE INTO requests (${COLUMN_LIST})
+      this.#insertInterrupted = db.prepare(`INSERT OR IGNORE INTO requests (${COLUMN_LIST})
         SELECT ${COLUMN_LIST} FROM in_flight WHERE instance = ?`)
-      this.#forget = db.prepare('DELETE FROM in_flight WHERE instance = ?')
-      this.#expire = db.prepare(`DELETE FROM requests WHERE id IN
+      this.#deleteInstanceDrafts = db.prepare('DELETE FROM in_flight WHERE instance = ?')
+      this.#deleteExpired = db.prepare(`DELETE FROM requests WHERE id IN
         (SELECT id FROM requests WHERE started_at < ? ORDER BY started_at LIMIT ${RETENTION_BATCH})
         AND id <= (SELECT up_to FROM summed)`)
-      this.#endMark = markAlive(file, instance)
+      this.#releaseInstanceLock = lockInstance(file, instance)
     } catch (error) {
       db.close()
       throw error
@@ -93,7 +93,7 @@ export class Store {
    * @returns whether that was all
    */
   checkpoint(): boolean {
-    const { busy, log, checkpointed } = this.#open.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {}
+    const { busy, log, checkpointed } = this.#openFile.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {}
     return busy === 0 && log === checkpointed
   }
 
@@ -103,10 +103,10 @@ export class Store {
    * @returns the refused rows; null when there is none
    * @throws {LedgerError} `moved`; else node:sqlite's error
    */
-  write(batch: Batch): Rejected | null {
-    if (identityOf(this.file) !== this.#open.identity) {
+  write(batch: Batch): RejectedRows | null {
+    if (fileIdentity(this.file) !== this.#openFile.identity) {
       // Its log stays behind: what is in there belongs to the file that was moved.
-      this.#open.db.exec('PRAGMA wal_checkpoint(FULL)')
+      this.#openFile.db.exec('PRAGMA wal_checkpoint(FULL)')
       throw new LedgerError('moved', 'the file was moved or deleted')
     }
     let closed = 0
@@ -116,7 +116,7 @@ export class Store {
     this.#transaction(() => {
       for (const values of batch.drafts) {
         try {
-          this.#draft.run(this.#instance, ...values)
+          this.#insertDraft.run(this.#instance, ...values)
         } catch (error) {
           first ??= rowError(error)
         }
@@ -124,17 +124,17 @@ export class Store {
       let group: number | null = null
       for (const [at, values] of batch.closed.entries()) {
         try {
-          if (at % GROUP === 0) group = this.#enterGroup(batch.closed.slice(at, at + GROUP))
-          const id = group ?? this.#enter(values)
+          if (at % ROWS_PER_INSERT === 0) group = this.#insertGroup(batch.closed.slice(at, at + ROWS_PER_INSERT))
+          const id = group ?? this.#insertOrReplace(values)
           last = last === null ? null : id
-          if (batch.hadDraft?.[at] !== false) this.#undraft.run(values[0] ?? null, values[1] ?? null)
+          if (batch.hadDraft?.[at] !== false) this.#deleteDraft.run(values[0] ?? null, values[1] ?? null)
         } catch (error) {
           first ??= rowError(error)
           closed += 1
         }
       }
     })
-    if (first === null && last !== null) this.#rollups.entered(batch.closed, last)
+    if (first === null && last !== null) this.#rollups.rowsWritten(batch.closed, last)
     return first === null ? null : { closed, error: first }
   }
 
@@ -146,9 +146,9 @@ export class Store {
     let interrupted = 0
     for (const { instance } of this.#instances.all(this.#instance)) {
       if (typeof instance !== 'string' || isAlive(this.file, instance)) continue
-      interrupted += this.#settle(instance)
+      interrupted += this.#settleInstance(instance)
     }
-    sweepMarks(this.file)
+    removeStaleLocks(this.file)
     return interrupted
   }
 
@@ -168,7 +168,7 @@ export class Store {
    */
   expire(before: number | null, now: number): boolean {
     return this.#transaction(() => {
-      const rows = before === null ? 0 : this.#expire.run(before).changes
+      const rows = before === null ? 0 : this.#deleteExpired.run(before).changes
       if (rows > 0) this.#rollups.rowsDeleted()
       return this.#rollups.expire(now) || rows === RETENTION_BATCH
     })
@@ -176,18 +176,18 @@ export class Store {
 
   /** Closes a file that cannot be relied on any more. */
   abandon(): void {
-    this.#endMark()
-    this.#open.db.close()
+    this.#releaseInstanceLock()
+    this.#openFile.db.close()
   }
 
   /**
    * Closes a broken file and keeps it under another name.
    * @returns the name; null when another process was faster
    */
-  abandonBroken(): string | null {
+  quarantine(): string | null {
     try {
       // Before closing: SQLite leaves a file alone that is not at its place.
-      return setAside(this.file, this.#open.identity)
+      return quarantineFile(this.file, this.#openFile.identity)
     } finally {
       this.abandon()
     }
@@ -195,7 +195,7 @@ export class Store {
 
   /** Closes the file in good order. What is still in flight is interrupted. */
   close(): void {
-    this.#settle(this.#instance)
+    this.#settleInstance(this.#instance)
     this.abandon()
   }
 
@@ -204,11 +204,11 @@ export class Store {
    * process that was taken for dead still has the last word on its requests.
    * @returns its id; null when it was there
    */
-  #enter(values: Values): number | null {
-    const { changes, lastInsertRowid } = this.#close.run(...values)
+  #insertOrReplace(values: RowValues): number | null {
+    const { changes, lastInsertRowid } = this.#insertRow.run(...values)
     if (changes !== 0) return Number(lastInsertRowid)
-    this.#rollups.takeOut(values[0] ?? null, values[1] ?? null)
-    this.#replace.run(...values)
+    this.#rollups.subtractRow(values[0] ?? null, values[1] ?? null)
+    this.#replaceRow.run(...values)
     return null
   }
 
@@ -216,27 +216,27 @@ export class Store {
    * Enters rows that are new, as almost all are.
    * @returns the id of the last; null when each is still to be entered alone, be some in the table or not
    */
-  #enterGroup(rows: readonly Values[]): number | null {
-    if (rows.length < GROUP) return null
+  #insertGroup(rows: readonly RowValues[]): number | null {
+    if (rows.length < ROWS_PER_INSERT) return null
     try {
-      const { changes, lastInsertRowid } = this.#closeGroup.run(...([] as Values).concat(...rows))
-      return changes === GROUP ? Number(lastInsertRowid) : null
+      const { changes, lastInsertRowid } = this.#insertRows.run(...([] as RowValues).concat(...rows))
+      return changes === ROWS_PER_INSERT ? Number(lastInsertRowid) : null
     } catch (error) {
       rowError(error)
       return null
     }
   }
 
-  #settle(instance: string): number {
+  #settleInstance(instance: string): number {
     return this.#transaction(() => {
-      const interrupted = Number(this.#interrupt.run(instance).changes)
-      this.#forget.run(instance)
+      const interrupted = Number(this.#insertInterrupted.run(instance).changes)
+      this.#deleteInstanceDrafts.run(instance)
       return interrupted
     })
   }
 
   #transaction<T>(work: () => T): T {
-    const { db } = this.#open
+    const { db } = this.#openFile
     db.exec('BEGIN IMMEDIATE')
     try {
       const result = work()
@@ -255,6 +255,6 @@ export class Store {
  * @throws the error, when it is not
  */
 function rowError(error: unknown): unknown {
-  if (troubleOf(error).code === 'row') return error
+  if (toLedgerFailure(error).code === 'row') return error
   throw error
 }

@@ -11,34 +11,34 @@ export interface Column<T> {
  *   take for a command is made visible
  */
 export function table<T>(columns: readonly Column<T>[], items: readonly T[]): string {
-  const cells = columns.map(({ title, text }) => [title, ...items.map(item => visible(text(item)))])
-  const widths = cells.map(column => column.reduce((widest, cell) => Math.max(widest, width(cell)), 0))
+  const cells = columns.map(({ title, text }) => [title, ...items.map(item => escapeControlCharacters(text(item)))])
+  const widths = cells.map(column => column.reduce((widest, cell) => Math.max(widest, displayWidth(cell)), 0))
   const line = (at: number) => cells.map((column, n) => {
     const cell = column[at] ?? ''
-    const space = ' '.repeat((widths[n] ?? 0) - width(cell))
+    const space = ' '.repeat((widths[n] ?? 0) - displayWidth(cell))
     return columns[n]?.right === true ? space + cell : cell + space
   }).join('  ').trimEnd()
   return Array.from({ length: items.length + 1 }, (_, at) => `${line(at)}\n`).join('')
 }
 
 /** What terminals draw over the character before, and what they give two columns (Unicode, UAX 11). */
-const NO_COLUMN = /\p{M}/gu
-const TWO_COLUMNS =
+const COMBINING_CHARACTERS = /\p{M}/gu
+const WIDE_CHARACTERS =
   /[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}/gu
 
 /** Columns of a terminal that a text takes. */
-function width(text: string): number {
+function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
-  return [...text.replace(NO_COLUMN, '').replace(TWO_COLUMNS, '  ')].length
+  return [...text.replace(COMBINING_CHARACTERS, '').replace(WIDE_CHARACTERS, '  ')].length
 }
 
 /** Names come from clients, and must not steer the terminal or forge lines: `\u{1b}` for ESC. */
-export function visible(text: string): string {
+export function escapeControlCharacters(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character =>
     `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
 /** 1234567 -> 1,234,567; null is a dash. */
-export function figure(value: number | bigint | null): string {
+export function formatNumber(value: number | bigint | null): string {
   return value === null ? '-' : value.toLocaleString('en-US', { maximumFractionDigits: 3 })
 }

@@ -1,18 +1,18 @@
 import { COLUMNS } from './columns.ts'
-import type { Values } from './columns.ts'
-import { Contributions, PART, countedOf } from './contributions.ts'
-import type { Counted } from './contributions.ts'
+import type { RowValues } from './columns.ts'
+import { Contributions, PART_SIZE, toCountedRow } from './contributions.ts'
+import type { CountedRow } from './contributions.ts'
 
-type Place = (typeof COLUMNS)[number]
+type ColumnName = (typeof COLUMNS)[number]
 
-const AT = Object.fromEntries(COLUMNS.map((name, at) => [name, at])) as Readonly<Record<Place, number>>
-const COST_PART = BigInt(PART)
+const COLUMN_INDEX = Object.fromEntries(COLUMNS.map((name, at) => [name, at])) as Readonly<Record<ColumnName, number>>
+const COST_PART = BigInt(PART_SIZE)
 
 /** Sums that are entered in one transaction: as many as the rows that are read for one can have. */
-const MOST = 2500
+const MAX_SUMS = 2500
 
 /** The row with the highest id in the table. */
-export interface Newest {
+export interface NewestRow {
   readonly id: unknown
   readonly requestId: unknown
   readonly startedAt: unknown
@@ -23,13 +23,13 @@ export interface Newest {
  * need not be read again, which is most of what summing costs. That holds only
  * while nobody else writes; where somebody did, they are read.
  */
-export class Fresh {
+export class UnsummedRows {
   #rows: {
     /** The id before the first. */
     readonly after: number
     /** The last, and its id. */
     last: number
-    row: Values
+    row: RowValues
     readonly contributions: Contributions
   } | null = null
 
@@ -38,17 +38,17 @@ export class Fresh {
    * @param rows in the order of their ids, which have no gaps
    * @param last the id of the last
    */
-  add(rows: readonly Values[], last: number): void {
+  add(rows: readonly RowValues[], last: number): void {
     const row = rows.at(-1)
     if (row === undefined) return
     const after = last - rows.length
     if (this.#rows?.last !== after) this.#rows = { after, last, row, contributions: new Contributions() }
     const { contributions } = this.#rows
-    for (const values of rows) contributions.add(counted(values), 1)
+    for (const values of rows) contributions.add(countedRow(values), 1)
     this.#rows.last = last
     this.#rows.row = row
     // In pieces, then, which are read.
-    if (contributions.size > MOST) this.#rows = null
+    if (contributions.size > MAX_SUMS) this.#rows = null
   }
 
   /**
@@ -59,21 +59,21 @@ export class Fresh {
    * @param upTo the id up to which rows are in the sums
    * @returns null where they are not all that is beyond
    */
-  take(upTo: unknown, newest: Newest): Contributions | null {
+  take(upTo: unknown, newest: NewestRow): Contributions | null {
     const rows = this.#rows
     this.#rows = null
     if (rows === null) return null
     const { after, last, row, contributions } = rows
-    const isSame = row[AT.request_id] === newest.requestId && row[AT.started_at] === newest.startedAt
+    const isSame = row[COLUMN_INDEX.request_id] === newest.requestId && row[COLUMN_INDEX.started_at] === newest.startedAt
     return isSame && after === upTo && last === newest.id ? contributions : null
   }
 }
 
 /** @param values of a row that was written */
-function counted(values: Values): Counted {
-  const cost = values[AT.cost_pico_usd] as bigint | null
-  return countedOf(
-    values, AT,
+function countedRow(values: RowValues): CountedRow {
+  const cost = values[COLUMN_INDEX.cost_pico_usd] as bigint | null
+  return toCountedRow(
+    values, COLUMN_INDEX,
     cost === null ? null : Number(cost / COST_PART), cost === null ? null : Number(cost % COST_PART),
   )
 }

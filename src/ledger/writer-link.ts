@@ -3,18 +3,18 @@ import { messageOf } from '../base/message-of.ts'
 import { threadUrl } from '../base/thread-url.ts'
 import type { FromWriter, ToWriter, WriterOptions } from './messages.ts'
 import type { Batch } from './store.ts'
-import type { Trouble } from './failure.ts'
+import type { LedgerFailure } from './failure.ts'
 
-const FIRST_RESTART = 50
-const LAST_RESTART = 5000
+const MIN_RESTART_DELAY_MS = 50
+const MAX_RESTART_DELAY_MS = 5000
 
 /** What the other end of the link tells. */
 export interface WriterEvents {
   /** A batch is dealt with; `lost` of its ended requests were refused. */
-  written(batch: Batch, lost: number, refused: Trouble | null): void
+  written(batch: Batch, lost: number, refused: LedgerFailure | null): void
   interrupted(requests: number): void
-  trouble(trouble: Trouble): void
-  well(): void
+  failed(trouble: LedgerFailure): void
+  recovered(): void
 }
 
 /**
@@ -28,8 +28,8 @@ export class WriterLink {
   readonly #sent: Batch[] = []
   #worker: Worker | null = null
   #restart: NodeJS.Timeout | null = null
-  #delay = FIRST_RESTART
-  #wanted = false
+  #restartDelay = MIN_RESTART_DELAY_MS
+  #isKeptAlive = false
   #closed: (() => void) | null = null
 
   constructor(options: WriterOptions, events: WriterEvents) {
@@ -50,22 +50,22 @@ export class WriterLink {
 
   /** @param wanted whether somebody waits, so that the process must not end */
   keepAlive(wanted: boolean): void {
-    this.#wanted = wanted
+    this.#isKeptAlive = wanted
     if (wanted) this.#worker?.ref()
     else this.#worker?.unref()
   }
 
   /**
    * Ends the thread. What is unwritten stays so, except for what it writes meanwhile.
-   * @param patience ms until it is ended by force
+   * @param timeoutMs ms until it is ended by force
    */
-  async close(patience: number): Promise<void> {
+  async close(timeoutMs: number): Promise<void> {
     if (this.#restart !== null) clearTimeout(this.#restart)
     const worker = this.#worker
     if (worker === null) return
     worker.ref()
     await new Promise<void>(resolve => {
-      const force = setTimeout(() => void worker.terminate(), patience)
+      const force = setTimeout(() => void worker.terminate(), timeoutMs)
       this.#closed = () => {
         clearTimeout(force)
         resolve()
@@ -87,40 +87,40 @@ export class WriterLink {
       execArgv: [],
     })
     let cause = 'it ended by itself'
-    worker.on('message', (message: FromWriter) => this.#hear(message))
+    worker.on('message', (message: FromWriter) => this.#handleMessage(message))
     worker.on('error', error => {
       cause = messageOf(error)
     })
-    worker.on('exit', () => this.#ended(cause))
+    worker.on('exit', () => this.#threadExited(cause))
     this.#worker = worker
-    this.keepAlive(this.#wanted)
+    this.keepAlive(this.#isKeptAlive)
     for (const batch of this.#sent) this.#post(batch)
   }
 
-  #hear(message: FromWriter): void {
+  #handleMessage(message: FromWriter): void {
     switch (message.kind) {
       case 'written': {
         const batch = this.#sent[0]
         // An answer to the same batch, sent twice.
         if (batch?.seq !== message.seq) return
         this.#sent.shift()
-        this.#delay = FIRST_RESTART
+        this.#restartDelay = MIN_RESTART_DELAY_MS
         return this.#events.written(batch, message.lost, message.refused)
       }
       case 'interrupted':
         return this.#events.interrupted(message.requests)
       case 'trouble':
-        return this.#events.trouble(message.trouble)
+        return this.#events.failed(message.trouble)
       case 'well':
-        return this.#events.well()
+        return this.#events.recovered()
     }
   }
 
-  #ended(cause: string): void {
+  #threadExited(cause: string): void {
     this.#worker = null
     if (this.#closed !== null) return this.#closed()
-    this.#events.trouble({ code: 'crash', message: `the writing thread died: ${cause}` })
-    this.#restart = setTimeout(() => this.#start(), this.#delay)
-    this.#delay = Math.min(this.#delay * 2, LAST_RESTART)
+    this.#events.failed({ code: 'crash', message: `the writing thread died: ${cause}` })
+    this.#restart = setTimeout(() => this.#start(), this.#restartDelay)
+    this.#restartDelay = Math.min(this.#restartDelay * 2, MAX_RESTART_DELAY_MS)
   }
 }

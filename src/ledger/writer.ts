@@ -1,12 +1,12 @@
 import { Checkpoints } from './checkpoints.ts'
 import type { FromWriter, WriterOptions } from './messages.ts'
-import { Store } from './store.ts'
+import { LedgerStore } from './store.ts'
 import type { Batch } from './store.ts'
-import { troubleOf } from './failure.ts'
-import type { Trouble } from './failure.ts'
+import { toLedgerFailure } from './failure.ts'
+import type { LedgerFailure } from './failure.ts'
 
-const FIRST_RETRY = 50
-const LAST_RETRY = 5000
+const MIN_RETRY_DELAY_MS = 50
+const MAX_RETRY_DELAY_MS = 5000
 
 /**
  * Writes batches in the order in which they come, and keeps trying when it
@@ -16,12 +16,12 @@ export class Writer {
   readonly #options: WriterOptions
   readonly #post: (message: FromWriter) => void
   readonly #batches: Batch[] = []
-  readonly #underWay = new Set<'sum' | 'expire'>()
+  readonly #activeTasks = new Set<'sum' | 'expire'>()
   readonly #checkpoints: Checkpoints
-  #store: Store | null = null
+  #store: LedgerStore | null = null
   #retry: NodeJS.Timeout | null = null
-  #delay = FIRST_RETRY
-  #well = false
+  #retryDelay = MIN_RETRY_DELAY_MS
+  #isHealthy = false
   #closed = false
 
   constructor(options: WriterOptions, post: (message: FromWriter) => void) {
@@ -43,14 +43,14 @@ export class Writer {
 
   /** Enters rows in the sums. */
   sum(): void {
-    this.#inPieces('sum', store => store.sum())
+    this.#runInSteps('sum', store => store.sum())
   }
 
   /** Deletes what is older than it is kept. */
   expire(): void {
     const { keep } = this.#options
     // Only what is in the sums may go.
-    this.#inPieces('expire', store => {
+    this.#runInSteps('expire', store => {
       const now = Date.now()
       return store.sum() || store.expire(keep === null ? null : now - keep, now)
     })
@@ -81,67 +81,67 @@ export class Writer {
    * Does a long work between batches, so that these get their turn.
    * @param piece returns whether there may be more
    */
-  #inPieces(work: 'sum' | 'expire', piece: (store: Store) => boolean): void {
-    if (this.#underWay.has(work)) return
+  #runInSteps(work: 'sum' | 'expire', piece: (store: LedgerStore) => boolean): void {
+    if (this.#activeTasks.has(work)) return
     this.#attempt(store => {
       if (!piece(store)) return
-      this.#underWay.add(work)
+      this.#activeTasks.add(work)
       setImmediate(() => {
-        this.#underWay.delete(work)
-        this.#inPieces(work, piece)
+        this.#activeTasks.delete(work)
+        this.#runInSteps(work, piece)
       })
     })
   }
 
-  #attempt(work: (store: Store) => void): void {
+  #attempt(work: (store: LedgerStore) => void): void {
     if (this.#retry !== null || this.#closed) return
     try {
       work(this.#store ?? this.#open())
-      this.#succeed()
+      this.#markHealthy()
     } catch (error) {
-      this.#report(this.#fail(error))
+      this.#reportFailure(this.#handleFailure(error))
       this.#retry = setTimeout(() => {
         this.#retry = null
         this.#attempt(store => this.#writeAll(store))
-      }, this.#delay)
-      this.#delay = Math.min(this.#delay * 2, LAST_RETRY)
+      }, this.#retryDelay)
+      this.#retryDelay = Math.min(this.#retryDelay * 2, MAX_RETRY_DELAY_MS)
     }
   }
 
-  #writeAll(store: Store): void {
+  #writeAll(store: LedgerStore): void {
     for (let batch = this.#batches[0]; batch !== undefined; batch = this.#batches[0]) {
       const rejected = store.write(batch)
       this.#checkpoints.written()
       this.#batches.shift()
-      this.#succeed()
+      this.#markHealthy()
       this.#post({
         kind: 'written',
         seq: batch.seq,
         lost: rejected?.closed ?? 0,
-        refused: rejected === null ? null : troubleOf(rejected.error),
+        refused: rejected === null ? null : toLedgerFailure(rejected.error),
       })
     }
   }
 
-  #recover(store: Store): void {
+  #recover(store: LedgerStore): void {
     const requests = store.recover()
     if (requests > 0) this.#post({ kind: 'interrupted', requests })
   }
 
-  #open(): Store {
+  #open(): LedgerStore {
     const { file, instance } = this.#options
-    const store = new Store(file, instance)
+    const store = new LedgerStore(file, instance)
     this.#store = store
-    if (store.setAside !== null) {
-      this.#report({ code: 'corrupt', message: `the file was unreadable: it is kept as ${store.setAside}, ` +
+    if (store.quarantinedAs !== null) {
+      this.#reportFailure({ code: 'corrupt', message: `the file was unreadable: it is kept as ${store.quarantinedAs}, ` +
         'and a new one was started' })
     }
     this.#recover(store)
     return store
   }
 
-  #fail(error: unknown): Trouble {
-    const trouble = troubleOf(error)
+  #handleFailure(error: unknown): LedgerFailure {
+    const trouble = toLedgerFailure(error)
     const store = this.#store
     // A file that is full or locked is as good as before when that is over.
     if (store === null || trouble.code === 'locked' || trouble.code === 'full') return trouble
@@ -151,18 +151,18 @@ export class Writer {
       store.abandon()
       return trouble
     }
-    const kept = store.abandonBroken()
+    const kept = store.quarantine()
     return kept === null ? trouble : { ...trouble, message: `${trouble.message}: it is kept as ${kept}` }
   }
 
-  #succeed(): void {
-    if (!this.#well) this.#post({ kind: 'well' })
-    this.#well = true
-    this.#delay = FIRST_RETRY
+  #markHealthy(): void {
+    if (!this.#isHealthy) this.#post({ kind: 'well' })
+    this.#isHealthy = true
+    this.#retryDelay = MIN_RETRY_DELAY_MS
   }
 
-  #report(trouble: Trouble): void {
-    this.#well = false
+  #reportFailure(trouble: LedgerFailure): void {
+    this.#isHealthy = false
     this.#post({ kind: 'trouble', trouble })
   }
 }

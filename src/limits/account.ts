@@ -11,12 +11,12 @@ export interface Period {
 }
 
 /** When to ask again if only running requests are in the way: a guess, as nobody knows their ends. */
-export const HELD_RETRY_MS = 1000
+export const IN_FLIGHT_RETRY_MS = 1000
 
 const DAY_MS = 86_400_000
 
 /** How many periods are remembered, the current one included. */
-const KEPT = 4
+const PERIODS_KEPT = 4
 
 /**
  * A budget over time. Money belongs to the period in which its request began,
@@ -32,7 +32,7 @@ export class Account {
   readonly #periods: Period[]
   #current: Period
   /** Whether it may no longer be told of a past. */
-  #begun = false
+  #isRestoreClosed = false
   /** Whether what it has is not all that was spent: it was out of force. */
   #stale = false
 
@@ -50,30 +50,30 @@ export class Account {
    */
   wait(pico: bigint, now: number): number {
     if (pico === 0n) return 0
-    const { spent, reserved, end } = this.at(now)
+    const { spent, reserved, end } = this.periodAt(now)
     if (spent + reserved + pico <= this.limit) return 0
     if (pico > this.limit) return Infinity
     const renewal = end - now
-    return spent + pico <= this.limit ? Math.min(HELD_RETRY_MS, renewal) : renewal
+    return spent + pico <= this.limit ? Math.min(IN_FLIGHT_RETRY_MS, renewal) : renewal
   }
 
   /** What can be spent at `now` (ms since 1970); below 0 where more has been than may. */
   free(now: number): bigint {
-    const { spent, reserved } = this.at(now)
+    const { spent, reserved } = this.periodAt(now)
     return this.limit - spent - reserved
   }
 
   /** Sets `pico` aside in the period of `now` and returns that period. */
   reserve(pico: bigint, now: number): Period {
-    this.begin()
-    const period = this.at(now)
+    this.closeRestore()
+    const period = this.periodAt(now)
     period.reserved += pico
     return period
   }
 
   /** It is out of force: what is spent from here on it does not count, and has to be told again. */
   suspend(): void {
-    this.#begun = false
+    this.#isRestoreClosed = false
     this.#stale = true
   }
 
@@ -84,7 +84,7 @@ export class Account {
    * @returns false, and adds nothing, if it has begun
    */
   restore(pico: bigint, startedAt: number): boolean {
-    if (this.#begun) return false
+    if (this.#isRestoreClosed) return false
     if (this.#stale) for (const period of this.#periods) period.spent = 0n
     this.#stale = false
     this.#find(startedAt).spent += pico
@@ -93,8 +93,8 @@ export class Account {
   }
 
   /** Ends the telling of the past. */
-  begin(): void {
-    this.#begun = true
+  closeRestore(): void {
+    this.#isRestoreClosed = true
   }
 
   /** Whether nothing was ever spent that is still remembered. */
@@ -103,7 +103,7 @@ export class Account {
   }
 
   /** The period that counts at `now`, ms since 1970. */
-  at(now: number): Period {
+  periodAt(now: number): Period {
     if (!covers(this.#current, now)) {
       const oldest = this.#periods[0]
       this.#current = oldest !== undefined && this.#isBeyondMemory(now, oldest) ? oldest : this.#find(now)
@@ -114,7 +114,7 @@ export class Account {
 
   /** One more that is older would take the place of the latest. */
   #isBeyondMemory(now: number, oldest: Period): boolean {
-    return this.#periods.length === KEPT && now < oldest.start
+    return this.#periods.length === PERIODS_KEPT && now < oldest.start
   }
 
   #find(now: number): Period {
@@ -127,7 +127,7 @@ export class Account {
   }
 
   #trim(): void {
-    while (this.#periods.length > KEPT) {
+    while (this.#periods.length > PERIODS_KEPT) {
       const [oldest] = this.#periods
       if (oldest === this.#current) this.#periods.pop()
       else this.#periods.shift()

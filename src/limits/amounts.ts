@@ -1,9 +1,9 @@
-import { MOST_PER_MINUTE } from './bucket.ts'
-import type { Estimate, Outcome } from './types.ts'
+import { MAX_PER_MINUTE } from './bucket.ts'
+import type { Estimate, ActualUsage } from './types.ts'
 
 /** A count that a bucket can take, from any number; what is no number at all counts as too much. */
-export function whole(count: number): number {
-  return Number.isNaN(count) ? MOST_PER_MINUTE : Math.min(Math.max(0, Math.ceil(count)), MOST_PER_MINUTE)
+export function toCount(count: number): number {
+  return Number.isNaN(count) ? MAX_PER_MINUTE : Math.min(Math.max(0, Math.ceil(count)), MAX_PER_MINUTE)
 }
 
 export function notNegative(pico: bigint): bigint {
@@ -11,14 +11,14 @@ export function notNegative(pico: bigint): bigint {
 }
 
 /** The same in numbers that limits can take; what is no number at all is too much. */
-export function estimated({ tokens, pico }: Estimate): Estimate {
-  return { tokens: whole(tokens), pico: pico === null ? null : notNegative(pico) }
+export function normalizeEstimate({ tokens, pico }: Estimate): Estimate {
+  return { tokens: toCount(tokens), pico: pico === null ? null : notNegative(pico) }
 }
 
 /** The same in numbers that limits can take; what is no number at all is unknown. */
-export function counted({ tokens, pico }: Outcome): Outcome {
+export function normalizeUsage({ tokens, pico }: ActualUsage): ActualUsage {
   return {
-    tokens: tokens === null || Number.isNaN(tokens) ? null : whole(tokens),
+    tokens: tokens === null || Number.isNaN(tokens) ? null : toCount(tokens),
     pico: pico === null ? null : notNegative(pico),
   }
 }

@@ -6,12 +6,12 @@
 const UNITS = 60_000
 
 /** A higher limit than this per minute is held at it: above, a double no longer counts units exactly. */
-export const MOST_PER_MINUTE = 1e11
+export const MAX_PER_MINUTE = 1e11
 
 /** What a reservation holds of a bucket until its true size is known. */
 export interface Hold {
   amount: number
-  readonly tide: Tide
+  readonly lowWaterMark: LowWaterMark
 }
 
 /**
@@ -20,14 +20,14 @@ export interface Hold {
  * its top melts them into one. They are few, however many holds there are, except
  * after a burst.
  */
-interface Tide {
+interface LowWaterMark {
   /** The lowest level since, in units. */
   low: number
   holds: number
-  older: Tide | null
-  newer: Tide | null
+  older: LowWaterMark | null
+  newer: LowWaterMark | null
   /** The tide that this one melted into. */
-  into: Tide | null
+  mergedInto: LowWaterMark | null
 }
 
 /**
@@ -49,18 +49,18 @@ interface Tide {
 export class Bucket {
   #perMinute: number
   #level = 0
-  #at: number
-  #newest: Tide | null = null
+  #drainedAt: number
+  #newest: LowWaterMark | null = null
 
   constructor(perMinute: number, now: number) {
-    this.#perMinute = Math.min(perMinute, MOST_PER_MINUTE)
-    this.#at = now
+    this.#perMinute = Math.min(perMinute, MAX_PER_MINUTE)
+    this.#drainedAt = now
   }
 
   /** Changes the rate; what is in the bucket stays. */
-  retune(perMinute: number, now: number): void {
+  setRate(perMinute: number, now: number): void {
     this.#drain(now)
-    this.#perMinute = Math.min(perMinute, MOST_PER_MINUTE)
+    this.#perMinute = Math.min(perMinute, MAX_PER_MINUTE)
   }
 
   get perMinute(): number {
@@ -76,18 +76,18 @@ export class Bucket {
   }
 
   /** Pours in `amount`, also where it does not fit: a debt, which has to drain first. */
-  pour(amount: number, now: number): void {
+  add(amount: number, now: number): void {
     this.#drain(now)
     this.#level = Math.min(this.#level + amount * UNITS, Number.MAX_SAFE_INTEGER)
   }
 
   /** Pours in `amount` and remembers it until `settle`. */
   hold(amount: number, now: number): Hold {
-    this.pour(amount, now)
-    const tide: Tide = { low: this.#level, holds: 1, older: this.#newest, newer: null, into: null }
+    this.add(amount, now)
+    const tide: LowWaterMark = { low: this.#level, holds: 1, older: this.#newest, newer: null, mergedInto: null }
     if (this.#newest !== null) this.#newest.newer = tide
     this.#newest = tide
-    return { amount, tide }
+    return { amount, lowWaterMark: tide }
   }
 
   /**
@@ -95,19 +95,19 @@ export class Bucket {
    */
   settle(hold: Hold, amount: number, now: number): void {
     this.#drain(now)
-    if (amount < hold.amount) this.#refund(lasting(hold.tide), (hold.amount - amount) * UNITS)
-    const tide = lasting(hold.tide)
+    if (amount < hold.amount) this.#refund(mergedMark(hold.lowWaterMark), (hold.amount - amount) * UNITS)
+    const tide = mergedMark(hold.lowWaterMark)
     if (--tide.holds === 0) this.#unlink(tide)
-    if (amount > hold.amount) this.pour(amount - hold.amount, now)
+    if (amount > hold.amount) this.add(amount - hold.amount, now)
   }
 
   /** Takes `amount`, or what there is, out of a hold. @returns a hold of its own, from the same moment on */
   split(hold: Hold, amount: number): Hold {
-    const tide = lasting(hold.tide)
+    const tide = mergedMark(hold.lowWaterMark)
     tide.holds++
     const part = Math.min(amount, hold.amount)
     hold.amount -= part
-    return { amount: part, tide }
+    return { amount: part, lowWaterMark: tide }
   }
 
   /** What would be admitted now; not below 0. */
@@ -129,37 +129,37 @@ export class Bucket {
   }
 
   #drain(now: number): void {
-    const elapsed = now - this.#at
+    const elapsed = now - this.#drainedAt
     if (elapsed <= 0) return
     this.#level = Math.max(0, this.#level - elapsed * this.#perMinute)
-    this.#at = now
+    this.#drainedAt = now
     if (this.#newest === null || this.#newest.low <= this.#level) return
     this.#newest.low = this.#level
-    this.#melt(this.#newest)
+    this.#merge(this.#newest)
   }
 
-  #refund(tide: Tide, units: number): void {
+  #refund(tide: LowWaterMark, units: number): void {
     const refund = Math.min(units, tide.low)
     if (refund === 0) return
-    for (let at: Tide | null = tide; at !== null; at = at.newer) at.low -= refund
+    for (let at: LowWaterMark | null = tide; at !== null; at = at.newer) at.low -= refund
     this.#level -= refund
-    this.#melt(tide)
+    this.#merge(tide)
   }
 
   /**
    * Melts `tide` into the older ones that are no lower. It is the older that
    * lasts, or else the chain behind a long-lived hold would grow without end.
    */
-  #melt(tide: Tide): void {
-    for (let at = tide; at.older !== null && at.older.low >= at.low; at = at.into) {
-      at.into = at.older
-      at.into.low = at.low
-      at.into.holds += at.holds
+  #merge(tide: LowWaterMark): void {
+    for (let at = tide; at.older !== null && at.older.low >= at.low; at = at.mergedInto) {
+      at.mergedInto = at.older
+      at.mergedInto.low = at.low
+      at.mergedInto.holds += at.holds
       this.#unlink(at)
     }
   }
 
-  #unlink(tide: Tide): void {
+  #unlink(tide: LowWaterMark): void {
     const { older, newer } = tide
     if (older !== null) older.newer = newer
     if (newer !== null) newer.older = older
@@ -169,13 +169,13 @@ export class Bucket {
   }
 }
 
-function lasting(tide: Tide): Tide {
+function mergedMark(tide: LowWaterMark): LowWaterMark {
   let last = tide
-  while (last.into !== null) last = last.into
+  while (last.mergedInto !== null) last = last.mergedInto
   // Shortens the way for the next look-up.
-  for (let at = tide; at.into !== null;) {
-    const next = at.into
-    at.into = last
+  for (let at = tide; at.mergedInto !== null;) {
+    const next = at.mergedInto
+    at.mergedInto = last
     at = next
   }
   return last

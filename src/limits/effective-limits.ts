@@ -2,7 +2,7 @@ import type { Limits } from '../config/types.ts'
 import type { ScopeLimits } from './types.ts'
 
 /** The limits that bear on one key: as a whole, and for globs of models inside it. */
-export interface Plan {
+export interface EffectiveLimits {
   readonly whole: ScopeLimits
   readonly models: ReadonlyMap<string, ScopeLimits>
 }
@@ -11,15 +11,15 @@ export interface Plan {
  * Lays a key's own limits over the defaults, field by field, for the key as a
  * whole and for each glob that either of the two names.
  */
-export function plan(own: Limits | null, defaults: Limits | null): Plan {
+export function effectiveLimits(own: Limits | null, defaults: Limits | null): EffectiveLimits {
   const globs = new Set([...own?.models.keys() ?? [], ...defaults?.models.keys() ?? []])
   return {
-    whole: lay(own, defaults),
-    models: new Map([...globs].map(glob => [glob, lay(own?.models.get(glob), defaults?.models.get(glob))])),
+    whole: mergeLimits(own, defaults),
+    models: new Map([...globs].map(glob => [glob, mergeLimits(own?.models.get(glob), defaults?.models.get(glob))])),
   }
 }
 
-function lay(own?: ScopeLimits | null, defaults?: ScopeLimits | null): ScopeLimits {
+function mergeLimits(own?: ScopeLimits | null, defaults?: ScopeLimits | null): ScopeLimits {
   return {
     requestsPerMinute: own?.requestsPerMinute ?? defaults?.requestsPerMinute ?? null,
     tokensPerMinute: own?.tokensPerMinute ?? defaults?.tokensPerMinute ?? null,

@@ -1,4 +1,4 @@
-import type { Figures, Refusal } from './types.ts'
+import type { RateLimitStates, Refusal } from './types.ts'
 
 /** The last second of the year 9999, the end of what RFC 3339 can write; ms since 1970. */
 const LAST_SECOND = 253_402_300_799_000
@@ -37,7 +37,7 @@ const ANTHROPIC = {
  *
  * Source: OpenAI API documentation, guide "Rate limits", "Rate limits in headers".
  */
-export function openaiRateHeaders(figures: Figures): string[] {
+export function openaiRateHeaders(figures: RateLimitStates): string[] {
   const headers: string[] = []
   for (const rate of RATES) {
     const figure = figures[rate]
@@ -58,7 +58,7 @@ export function openaiRateHeaders(figures: Figures): string[] {
  *
  * @param nowMs - ms since 1970
  */
-export function anthropicRateHeaders(figures: Figures, nowMs: number): string[] {
+export function anthropicRateHeaders(figures: RateLimitStates, nowMs: number): string[] {
   const headers: string[] = []
   for (const rate of RATES) {
     const figure = figures[rate]

@@ -1,32 +1,32 @@
 import type { Limits } from '../config/types.ts'
-import type { Borrowed, Held } from './worker-lease.ts'
-import { LEAST_LOAN } from './quota-lease.ts'
-import type { Estimate, Figures, RateFigures } from './types.ts'
+import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
+import { MIN_LEASE_REQUESTS } from './quota-lease.ts'
+import type { Estimate, RateLimitStates, RateLimitState } from './types.ts'
 
 /** Milliseconds within which a second request makes a third one likely. */
-const SOON_MS = 100
+const BURST_WINDOW_MS = 100
 /** Requests that a loan is asked for, at first and at most. */
-const FIRST_LOAN = 16
-const MOST_LOAN = 256
+const INITIAL_LEASE_REQUESTS = 16
+const MAX_LEASE_REQUESTS = 256
 
 /** What a worker knows of one key with one model: the latest figures, and a loan if it has one. */
-export class Tab<Waiting> {
+export class KeyModelState<Waiting> {
   /** The key's own, under which its loans are lent. */
   readonly limits: Limits | null
-  loan: Borrowed | null = null
-  #figures: Figures
+  lease: WorkerLease | null = null
+  #rateLimitStates: RateLimitStates
   /** The loan that the figures count as used, all of it. */
-  #counted: Borrowed | null = null
-  #askedAt = -Infinity
-  #isLoanAsked = false
+  #countedLease: WorkerLease | null = null
+  #lastRequestAt = -Infinity
+  #isLeaseRequested = false
   /** Whether the last loan that was asked for came. */
-  #isLent = false
+  #wasLeaseGranted = false
   #waiting: Waiting[] = []
-  #next = FIRST_LOAN
+  #nextLeaseRequests = INITIAL_LEASE_REQUESTS
 
-  constructor(limits: Limits | null, figures: Figures) {
+  constructor(limits: Limits | null, figures: RateLimitStates) {
     this.limits = limits
-    this.#figures = figures
+    this.#rateLimitStates = figures
   }
 
   /**
@@ -36,18 +36,18 @@ export class Tab<Waiting> {
    * @param now milliseconds of a monotonic clock
    * @returns null where the limits are to be asked
    */
-  admit(estimate: Estimate, now: number): Held | null {
-    if (this.loan === null || (this.loan.isLow(now) && !this.#isLoanAsked)) return null
-    return this.loan.admit(estimate, now)
+  admit(estimate: Estimate, now: number): WorkerReservation | null {
+    if (this.lease === null || (this.lease.needsRenewal(now) && !this.#isLeaseRequested)) return null
+    return this.lease.admit(estimate, now)
   }
 
   /** The limits are about to be asked. @returns for how many further requests a loan is wanted */
-  ask(now: number): number {
-    const isSoon = now - this.#askedAt < SOON_MS
-    this.#askedAt = now
-    if (!isSoon || this.#isLoanAsked) return 0
-    this.#isLoanAsked = true
-    return this.#next
+  startLimiterRequest(now: number): number {
+    const isSoon = now - this.#lastRequestAt < BURST_WINDOW_MS
+    this.#lastRequestAt = now
+    if (!isSoon || this.#isLeaseRequested) return 0
+    this.#isLeaseRequested = true
+    return this.#nextLeaseRequests
   }
 
   /**
@@ -56,45 +56,45 @@ export class Tab<Waiting> {
    *
    * @returns false where it is to ask: no loan is on its way, or as many wait as that is for
    */
-  wait(waiting: Waiting): boolean {
-    if (!this.#isLoanAsked || !this.#isLent || this.#waiting.length >= this.#next) return false
+  waitForLease(waiting: Waiting): boolean {
+    if (!this.#isLeaseRequested || !this.#wasLeaseGranted || this.#waiting.length >= this.#nextLeaseRequests) return false
     this.#waiting.push(waiting)
     return true
   }
 
-  answered(figures: Figures): void {
-    this.#figures = figures
-    this.#counted = this.loan
+  updateRateLimitStates(figures: RateLimitStates): void {
+    this.#rateLimitStates = figures
+    this.#countedLease = this.lease
   }
 
   /** The loan that was asked for has come, or is none. @returns those who waited for it, in their order */
-  lent(isLent: boolean): readonly Waiting[] {
+  leaseReplied(isLent: boolean): readonly Waiting[] {
     const waiting = this.#waiting
-    this.#isLoanAsked = false
-    this.#isLent = isLent
+    this.#isLeaseRequested = false
+    this.#wasLeaseGranted = isLent
     this.#waiting = []
     return waiting
   }
 
   /** A loan has ended: how much of it was used tells how large the next one should be. */
-  repaid(loan: Borrowed): void {
-    this.#figures = this.#less(loan)
-    this.loan = this.#counted = null
+  leaseEnded(loan: WorkerLease): void {
+    this.#rateLimitStates = this.#subtractLease(loan)
+    this.lease = this.#countedLease = null
     const { admitted, isMostlyUsed } = loan
-    this.#next = isMostlyUsed ? Math.min(MOST_LOAN, admitted * 2) : Math.max(LEAST_LOAN, admitted)
+    this.#nextLeaseRequests = isMostlyUsed ? Math.min(MAX_LEASE_REQUESTS, admitted * 2) : Math.max(MIN_LEASE_REQUESTS, admitted)
   }
 
-  figures(): Figures {
-    return this.loan === null ? this.#figures : this.#less(this.loan)
+  rateLimitStates(): RateLimitStates {
+    return this.lease === null ? this.#rateLimitStates : this.#subtractLease(this.lease)
   }
 
-  #less(loan: Borrowed): Figures {
-    const { requests, tokens } = this.#figures
-    if (loan === this.#counted) return this.#figures
-    return { requests: less(requests, loan.admitted), tokens: less(tokens, loan.takenTokens) }
+  #subtractLease(loan: WorkerLease): RateLimitStates {
+    const { requests, tokens } = this.#rateLimitStates
+    if (loan === this.#countedLease) return this.#rateLimitStates
+    return { requests: subtractTaken(requests, loan.admitted), tokens: subtractTaken(tokens, loan.takenTokens) }
   }
 }
 
-function less(figures: RateFigures | null, taken: number): RateFigures | null {
+function subtractTaken(figures: RateLimitState | null, taken: number): RateLimitState | null {
   return figures === null ? null : { ...figures, remaining: Math.max(0, figures.remaining - taken) }
 }

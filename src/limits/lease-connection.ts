@@ -1,67 +1,67 @@
 import type { Limits } from '../config/types.ts'
 import { Slots } from '../base/slots.ts'
 import type { LocalLimiter } from './limiter.ts'
-import type { Loan } from './quota-lease.ts'
-import type { Answers, LentSize, Reply, Request } from './messages.ts'
-import type { Admission, Ask, LimitedKey, Reservation } from './types.ts'
+import type { QuotaLease } from './quota-lease.ts'
+import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './messages.ts'
+import type { Admission, AdmissionRequest, LimitedKey, Reservation } from './types.ts'
 
 /** What all windows share. */
-export interface Desk {
+export interface LeaseService {
   /** The one object for these limits of this key. */
-  key(name: string, limits: Limits | null): LimitedKey
+  internKey(name: string, limits: Limits | null): LimitedKey
   /** Puts defaults in force. */
-  configure(limits: Limits | null): void
+  setDefaults(limits: Limits | null): void
   /** Asks the limiter; it may take until others have repaid what they borrowed. */
-  admit(ask: Ask, decide: (admission: Admission) => void): void
+  admit(ask: AdmissionRequest, decide: (admission: Admission) => void): void
   /** @returns null while somebody waits for loans of that key, and where too little is free */
-  lend(ask: Ask, most: number, callIn: () => void): OutLoan | null
+  lease(ask: AdmissionRequest, most: number, callIn: () => void): OutstandingLease | null
 }
 
 /** A loan that some worker has. */
-export interface OutLoan {
-  readonly loan: Loan
+export interface OutstandingLease {
+  readonly lease: QuotaLease
   /** Tells who has it to repay it now. */
-  callIn(): void
+  recall(): void
   /** It has been repaid. */
-  returned(): void
+  markReturned(): void
 }
 
 /** What one worker has open at the desk. */
-export class LimitsWindow {
-  readonly #desk: Desk
+export class LeaseConnection {
+  readonly #server: LeaseService
   readonly #limiter: LocalLimiter
-  readonly #send: (answers: Answers) => void
+  readonly #send: (answers: LimiterReplies) => void
   readonly #keys = new Map<number, LimitedKey>()
   /** At the ids that the worker gives them, which are small numbers. */
   readonly #open: (Reservation | null)[] = []
-  readonly #loans = new Slots<OutLoan>()
-  #replies: Reply[] = []
-  #called: number[] = []
+  readonly #leases = new Slots<OutstandingLease>()
+  #replies: AdmissionReply[] = []
+  #recalledLeases: number[] = []
   #isClosed = false
 
-  constructor(desk: Desk, limiter: LocalLimiter, send: (answers: Answers) => void) {
-    this.#desk = desk
+  constructor(desk: LeaseService, limiter: LocalLimiter, send: (answers: LimiterReplies) => void) {
+    this.#server = desk
     this.#limiter = limiter
     this.#send = send
   }
 
   /** Does what was asked. What is answered at once goes out together. */
-  take(requests: readonly Request[]): void {
+  handle(requests: readonly LimiterRequest[]): void {
     // What it said before it went can be read after, when all that it had counts as used.
     if (this.#isClosed) return
     for (const request of requests) {
       switch (request.kind) {
         case 'key':
-          this.#learn(request)
+          this.#registerKey(request)
           break
         case 'admit':
           this.#admit(request)
           break
         case 'repay':
-          this.#repaid(request)
+          this.#leaseReturned(request)
           break
         case 'leave':
-          this.#open[request.id]?.leave()
+          this.#open[request.id]?.releaseConcurrency()
           break
         case 'settle':
           this.#settle(request)
@@ -70,7 +70,7 @@ export class LimitsWindow {
           this.#limiter.restoreSpend(request.rows.map(row => ({ ...row, key: this.#key(row.ref) })))
           break
         case 'defaults':
-          this.#desk.configure(request.limits)
+          this.#server.setDefaults(request.limits)
       }
     }
   }
@@ -83,61 +83,61 @@ export class LimitsWindow {
   close(): void {
     this.#isClosed = true
     for (const reservation of this.#open.splice(0)) reservation?.settle({ tokens: null, pico: null })
-    for (const { loan, returned } of this.#loans) {
+    for (const { lease: loan, markReturned: returned } of this.#leases) {
       const { requests, tokens, pico } = loan.size
-      loan.repay({ requests, tokens: tokens ?? 0, pico: pico ?? 0n, open: [] })
+      loan.settle({ requests, tokens: tokens ?? 0, pico: pico ?? 0n, open: [] })
       returned()
     }
   }
 
-  #learn({ ref, name, limits }: Request & { kind: 'key' }): void {
-    const key = this.#desk.key(name, limits)
+  #registerKey({ ref, name, limits }: LimiterRequest & { kind: 'key' }): void {
+    const key = this.#server.internKey(name, limits)
     this.#keys.set(ref, key)
-    this.#limiter.lapse(key)
+    this.#limiter.limitsRemoved(key)
   }
 
-  #admit({ id, ref, model, tokens, pico, soon }: Request & { kind: 'admit' }): void {
+  #admit({ id, ref, model, tokens, pico, soon }: LimiterRequest & { kind: 'admit' }): void {
     const key = this.#key(ref)
     const ask = { key, model, estimate: { tokens, pico } }
-    this.#desk.admit(ask, admission => {
+    this.#server.admit(ask, admission => {
       if (this.#isClosed) {
         if (admission.ok) admission.reservation.release()
         return
       }
       if (admission.ok) this.#open[id] = admission.reservation
-      const figures = this.#limiter.figures(key, model)
-      const loan = admission.ok && soon > 0 ? this.#lend(ask, soon) : null
-      this.#replies.push({ id, refusal: admission.ok ? null : admission.refusal, figures, loan })
-      this.#answer()
+      const figures = this.#limiter.rateLimitStates(key, model)
+      const loan = admission.ok && soon > 0 ? this.#lease(ask, soon) : null
+      this.#replies.push({ id, refusal: admission.ok ? null : admission.refusal, rateLimitStates: figures, lease: loan })
+      this.#scheduleSend()
     })
   }
 
-  #lend(ask: Ask, most: number): LentSize | null {
+  #lease(ask: AdmissionRequest, most: number): GrantedLease | null {
     let isCalled = false
-    const out = this.#desk.lend(ask, most, () => {
+    const out = this.#server.lease(ask, most, () => {
       if (isCalled) return
       isCalled = true
-      this.#called.push(number)
-      this.#answer()
+      this.#recalledLeases.push(number)
+      this.#scheduleSend()
     })
     if (out === null) return null
-    const number = this.#loans.add(out)
-    return { loan: number, ...out.loan.size, lifetimeMs: out.loan.lifetimeMs }
+    const number = this.#leases.add(out)
+    return { leaseId: number, ...out.lease.size, lifetimeMs: out.lease.lifetimeMs }
   }
 
-  #repaid({ loan: number, open, ...used }: Request & { kind: 'repay' }): void {
-    const out = this.#loans.at(number)
+  #leaseReturned({ loan: number, open, ...used }: LimiterRequest & { kind: 'repay' }): void {
+    const out = this.#leases.at(number)
     if (out === null) return
-    this.#loans.delete(number)
-    out.loan.repay({ ...used, open }).forEach((reservation, n) => {
+    this.#leases.delete(number)
+    out.lease.settle({ ...used, open }).forEach((reservation, n) => {
       const { id, runs } = open[n] as (typeof open)[number]
       this.#open[id] = reservation
-      if (!runs) reservation.leave()
+      if (!runs) reservation.releaseConcurrency()
     })
-    out.returned()
+    out.markReturned()
   }
 
-  #settle({ ids, tokens, picos }: Request & { kind: 'settle' }): void {
+  #settle({ ids, tokens, picos }: LimiterRequest & { kind: 'settle' }): void {
     for (const [n, id] of ids.entries()) {
       this.#open[id]?.settle({ tokens: tokens[n] ?? null, pico: picos[n] ?? null })
       this.#open[id] = null
@@ -145,12 +145,12 @@ export class LimitsWindow {
   }
 
   /** Sends what there is to say when this turn's work is done. */
-  #answer(): void {
-    if (this.#replies.length + this.#called.length > 1) return
+  #scheduleSend(): void {
+    if (this.#replies.length + this.#recalledLeases.length > 1) return
     queueMicrotask(() => {
-      const answers = { replies: this.#replies, called: this.#called }
+      const answers = { replies: this.#replies, called: this.#recalledLeases }
       this.#replies = []
-      this.#called = []
+      this.#recalledLeases = []
       this.#send(answers)
     })
   }

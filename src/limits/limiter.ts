@@ -1,27 +1,27 @@
 import type { Limits } from '../config/types.ts'
 import type { Account } from './account.ts'
-import { estimated } from './amounts.ts'
-import { Claims } from './multi-scope-reservation.ts'
-import { LEAST_LOAN, Loan, LOAN_MS } from './quota-lease.ts'
-import { plan } from './effective-limits.ts'
+import { normalizeEstimate } from './amounts.ts'
+import { MultiScopeReservation } from './multi-scope-reservation.ts'
+import { MIN_LEASE_REQUESTS, QuotaLease, MAX_LEASE_MS } from './quota-lease.ts'
+import { effectiveLimits } from './effective-limits.ts'
 import { refusalOf } from './refusal.ts'
 import { Scope } from './scope.ts'
-import type { Moment, Obstacle } from './scope.ts'
+import type { Moment, BlockingLimit } from './scope.ts'
 import type {
-  Admission, Ask, CompileGlob, Figures, LimitClock, LimitedKey, Limiter, RateFigures, Spend,
+  Admission, AdmissionRequest, CompileGlob, RateLimitStates, LimitClock, LimitedKey, Limiter, RateLimitState, Spend,
 } from './types.ts'
 import { UNLIMITED } from './unlimited.ts'
 
 /** A limiter whose state is in this process, so that it can answer at once. */
 export interface LocalLimiter extends Limiter {
-  admit(ask: Ask): Admission
+  admit(ask: AdmissionRequest): Admission
   /**
    * Lends what up to `most` requests like this one may need, where that is little of
    * what is free; null where it is not, and where nothing limits this key.
    */
-  lend(ask: Ask, most: number): Loan | null
+  lease(ask: AdmissionRequest, most: number): QuotaLease | null
   /** Tells of a key that may have lost its limits: what it spends from here on is not counted. */
-  lapse(key: LimitedKey): void
+  limitsRemoved(key: LimitedKey): void
 }
 
 /**
@@ -51,14 +51,14 @@ interface KeyState {
 }
 
 /** The number of states, about 10 MB of them, at which a first look for idle ones is due. */
-const FIRST_SWEEP = 16_384
+const INITIAL_SWEEP_SIZE = 16_384
 
 class MemoryLimiter implements LocalLimiter {
   #defaults: Limits | null
   readonly #compileGlob: CompileGlob
   readonly #clock: LimitClock
   readonly #keys = new Map<string, KeyState>()
-  #sweepAt = FIRST_SWEEP
+  #sweepAt = INITIAL_SWEEP_SIZE
 
   constructor(defaults: Limits | null, compileGlob: CompileGlob, clock: LimitClock) {
     this.#defaults = defaults
@@ -66,33 +66,33 @@ class MemoryLimiter implements LocalLimiter {
     this.#clock = clock
   }
 
-  admit(ask: Ask): Admission {
-    if (this.#unlimited(ask.key)) {
-      this.lapse(ask.key)
+  admit(ask: AdmissionRequest): Admission {
+    if (this.#isUnlimited(ask.key)) {
+      this.limitsRemoved(ask.key)
       return UNLIMITED
     }
     const now = this.#now()
     const scopes = this.#scopes(ask.key, ask.model, now)
-    const { tokens, pico } = estimated(ask.estimate)
+    const { tokens, pico } = normalizeEstimate(ask.estimate)
 
-    let worst: Obstacle | null = null
+    let worst: BlockingLimit | null = null
     for (const scope of scopes) {
-      const obstacle = scope.obstacle(tokens, pico, now)
+      const obstacle = scope.blockingLimit(tokens, pico, now)
       if (obstacle !== null && obstacle.waitMs > (worst?.waitMs ?? 0)) worst = obstacle
     }
     if (worst !== null) return { ok: false, refusal: refusalOf(worst, ask) }
 
-    const claims = scopes.map(scope => scope.claim(tokens, pico, now))
-    return { ok: true, reservation: new Claims(claims, this.#clock) }
+    const claims = scopes.map(scope => scope.reserve(tokens, pico, now))
+    return { ok: true, reservation: new MultiScopeReservation(claims, this.#clock) }
   }
 
-  lend({ key, model, estimate }: Ask, most: number): Loan | null {
-    if (this.#unlimited(key)) return null
+  lease({ key, model, estimate }: AdmissionRequest, most: number): QuotaLease | null {
+    if (this.#isUnlimited(key)) return null
     const now = this.#now()
     const scopes = this.#scopes(key, model, now)
-    const { tokens, pico } = estimated(estimate)
-    const requests = Math.min(most, ...scopes.map(scope => scope.lendable(tokens, pico, now)))
-    if (requests < LEAST_LOAN) return null
+    const { tokens, pico } = normalizeEstimate(estimate)
+    const requests = Math.min(most, ...scopes.map(scope => scope.leasableRequests(tokens, pico, now)))
+    if (requests < MIN_LEASE_REQUESTS) return null
     const isCounted = scopes.some(({ limits }) => limits.tokensPerMinute !== null)
     const isPaid = scopes.some(({ limits }) => limits.budget !== null)
     const size = {
@@ -100,18 +100,18 @@ class MemoryLimiter implements LocalLimiter {
       tokens: isCounted ? tokens * requests : null,
       pico: isPaid ? (pico ?? 0n) * BigInt(requests) : null,
     }
-    const lifetimeMs = Math.min(LOAN_MS, ...scopes.map(scope => scope.renewalMs(now)))
-    return new Loan(size, lifetimeMs, scopes.map(scope => scope.lend(size, now)), this.#clock)
+    const lifetimeMs = Math.min(MAX_LEASE_MS, ...scopes.map(scope => scope.renewalMs(now)))
+    return new QuotaLease(size, lifetimeMs, scopes.map(scope => scope.lease(size, now)), this.#clock)
   }
 
-  lapse(key: LimitedKey): void {
-    if (!this.#unlimited(key)) return
+  limitsRemoved(key: LimitedKey): void {
+    if (!this.#isUnlimited(key)) return
     const known = this.#keys.get(key.name)
     if (known !== undefined) this.#refresh(known, null, this.#now())
   }
 
-  figures(key: LimitedKey, model: string | null): Figures {
-    if (this.#unlimited(key)) return { requests: null, tokens: null }
+  rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates {
+    if (this.#isUnlimited(key)) return { requests: null, tokens: null }
     const now = this.#now()
     const scopes = this.#scopes(key, model, now)
     return { requests: tightest(scopes, 'requests', now), tokens: tightest(scopes, 'tokens', now) }
@@ -126,7 +126,7 @@ class MemoryLimiter implements LocalLimiter {
         if (account !== null) told.add(account)
       }
     }
-    for (const account of told) account.begin()
+    for (const account of told) account.closeRestore()
   }
 
   reconfigure(defaults: Limits | null): void {
@@ -136,7 +136,7 @@ class MemoryLimiter implements LocalLimiter {
     for (const state of this.#keys.values()) if (state.own === null) this.#refresh(state, null, now)
   }
 
-  #unlimited(key: LimitedKey): boolean {
+  #isUnlimited(key: LimitedKey): boolean {
     return key.limits === null && this.#defaults === null
   }
 
@@ -170,7 +170,7 @@ class MemoryLimiter implements LocalLimiter {
   }
 
   #configure(state: KeyState, own: Limits | null, now: Moment): void {
-    const { whole, models } = plan(own, this.#defaults)
+    const { whole, models } = effectiveLimits(own, this.#defaults)
     state.own = own
     state.defaults = this.#defaults
     state.whole.configure(whole, now)
@@ -188,14 +188,14 @@ class MemoryLimiter implements LocalLimiter {
     for (const [name, { whole, byGlob }] of this.#keys) {
       if (whole.idle(now) && [...byGlob.values()].every(scope => scope.idle(now))) this.#keys.delete(name)
     }
-    this.#sweepAt = Math.max(FIRST_SWEEP, this.#keys.size * 2)
+    this.#sweepAt = Math.max(INITIAL_SWEEP_SIZE, this.#keys.size * 2)
   }
 }
 
-function tightest(scopes: readonly Scope[], kind: 'requests' | 'tokens', now: Moment): RateFigures | null {
-  let found: RateFigures | null = null
+function tightest(scopes: readonly Scope[], kind: 'requests' | 'tokens', now: Moment): RateLimitState | null {
+  let found: RateLimitState | null = null
   for (const scope of scopes) {
-    const figures = scope.figures(kind, now)
+    const figures = scope.rateLimitState(kind, now)
     if (figures !== null && (found === null || figures.remaining < found.remaining)) found = figures
   }
   return found

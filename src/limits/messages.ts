@@ -1,9 +1,9 @@
 import type { Limits } from '../config/types.ts'
-import type { Repayment } from './quota-lease.ts'
-import type { Estimate, Figures, LoanSize, Refusal } from './types.ts'
+import type { LeaseSettlement } from './quota-lease.ts'
+import type { Estimate, RateLimitStates, LeaseSize, Refusal } from './types.ts'
 
 /** What a worker asks of the limiter that all workers share, in the order in which it was asked. */
-export type Request =
+export type LimiterRequest =
   /** Whom `ref` stands for from now on in what this worker says. */
   | { readonly kind: 'key'; readonly ref: number; readonly name: string; readonly limits: Limits | null }
   | {
@@ -17,7 +17,7 @@ export type Request =
     /** So many further requests like this one are likely soon: a loan for them is asked for. */
     readonly soon: number
   }
-  | ({ readonly kind: 'repay', readonly loan: number, readonly open: readonly OpenRequest[] } & Repayment)
+  | ({ readonly kind: 'repay', readonly loan: number, readonly open: readonly OpenRequest[] } & LeaseSettlement)
   | { readonly kind: 'leave'; readonly id: number }
   /** The outcomes of several, in lists of the same length. */
   | {
@@ -43,24 +43,24 @@ export interface SharedSpend {
 }
 
 /** The answer to one `admit`. */
-export interface Reply {
+export interface AdmissionReply {
   readonly id: number
   /** null = admitted. */
   readonly refusal: Refusal | null
-  readonly figures: Figures
+  readonly rateLimitStates: RateLimitStates
   /** For those that come next; the worker's loan of before, if it has one, is to be repaid. */
-  readonly loan: LentSize | null
+  readonly lease: GrantedLease | null
 }
 
 /** What a worker may admit without asking, at its number. */
-export interface LentSize extends LoanSize {
-  readonly loan: number
+export interface GrantedLease extends LeaseSize {
+  readonly leaseId: number
   readonly lifetimeMs: number
 }
 
 /** What a worker is told. */
-export interface Answers {
-  readonly replies: readonly Reply[]
+export interface LimiterReplies {
+  readonly replies: readonly AdmissionReply[]
   /** Loans that are to be repaid at once: others need what nobody uses. */
   readonly called: readonly number[]
 }

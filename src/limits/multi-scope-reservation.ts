@@ -1,29 +1,29 @@
-import { counted } from './amounts.ts'
-import type { Claim } from './scope.ts'
-import type { LimitClock, Outcome, Reservation } from './types.ts'
+import { normalizeUsage } from './amounts.ts'
+import type { ScopeReservation } from './scope.ts'
+import type { LimitClock, ActualUsage, Reservation } from './types.ts'
 
 /** What one request took, from each scope that bears on it. */
-export class Claims implements Reservation {
-  #claims: readonly Claim[]
-  #runs = true
+export class MultiScopeReservation implements Reservation {
+  #reservations: readonly ScopeReservation[]
+  #isRunning = true
   readonly #clock: LimitClock
 
-  constructor(claims: readonly Claim[], clock: LimitClock) {
-    this.#claims = claims
+  constructor(claims: readonly ScopeReservation[], clock: LimitClock) {
+    this.#reservations = claims
     this.#clock = clock
   }
 
-  leave(): void {
-    if (!this.#runs) return
-    this.#runs = false
-    for (const { scope } of this.#claims) scope.leave()
+  releaseConcurrency(): void {
+    if (!this.#isRunning) return
+    this.#isRunning = false
+    for (const { scope } of this.#reservations) scope.releaseConcurrency()
   }
 
-  settle(told: Outcome): void {
-    this.leave()
-    const outcome = counted(told)
-    const claims = this.#claims
-    this.#claims = []
+  settle(reported: ActualUsage): void {
+    this.releaseConcurrency()
+    const outcome = normalizeUsage(reported)
+    const claims = this.#reservations
+    this.#reservations = []
     const mono = Math.floor(this.#clock.monotonic())
     for (const claim of claims) claim.scope.settle(claim, outcome, mono)
   }

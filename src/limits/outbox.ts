@@ -1,5 +1,5 @@
-import type { Request } from './messages.ts'
-import type { Outcome } from './types.ts'
+import type { LimiterRequest } from './messages.ts'
+import type { ActualUsage } from './types.ts'
 
 /**
  * What a worker has to say to where the limits are kept. What comes up in one turn of the event
@@ -7,27 +7,27 @@ import type { Outcome } from './types.ts'
  * follow each other share a message, and that one runs no more goes without saying once it is settled.
  */
 export class Outbox {
-  readonly #send: (requests: readonly Request[]) => void
-  #requests: Request[] = []
-  #isDue = false
+  readonly #send: (requests: readonly LimiterRequest[]) => void
+  #requests: LimiterRequest[] = []
+  #isSendScheduled = false
 
-  constructor(send: (requests: readonly Request[]) => void) {
+  constructor(send: (requests: readonly LimiterRequest[]) => void) {
     this.#send = send
   }
 
-  post(request: Request): void {
+  post(request: LimiterRequest): void {
     this.#requests.push(request)
-    if (this.#isDue) return
-    this.#isDue = true
+    if (this.#isSendScheduled) return
+    this.#isSendScheduled = true
     setImmediate(() => {
       const requests = this.#requests
-      this.#isDue = false
+      this.#isSendScheduled = false
       this.#requests = []
       this.#send(requests)
     })
   }
 
-  settled(id: number, { tokens, pico }: Outcome): void {
+  postSettlement(id: number, { tokens, pico }: ActualUsage): void {
     const left = this.#requests.at(-1)
     if (left?.kind === 'leave' && left.id === id) this.#requests.pop()
     const before = this.#requests.at(-1)

@@ -1,15 +1,15 @@
-import { notNegative, whole } from './amounts.ts'
-import { Claims } from './multi-scope-reservation.ts'
-import type { Lent } from './scope.ts'
-import type { Estimate, LimitClock, LoanSize, Reservation } from './types.ts'
+import { notNegative, toCount } from './amounts.ts'
+import { MultiScopeReservation } from './multi-scope-reservation.ts'
+import type { ScopeLease } from './scope.ts'
+import type { Estimate, LimitClock, LeaseSize, Reservation } from './types.ts'
 
 /** Milliseconds that a loan lasts at most: what is left of it is of use to nobody else. */
-export const LOAN_MS = 100
+export const MAX_LEASE_MS = 100
 /** Fewer requests are not worth a loan. */
-export const LEAST_LOAN = 4
+export const MIN_LEASE_REQUESTS = 4
 
 /** What became of a loan. */
-export interface Repayment {
+export interface LeaseSettlement {
   /** Those that were admitted, all of them. */
   readonly requests: number
   /** What those used that have ended; 1e-12 USD. */
@@ -24,29 +24,29 @@ export interface Repayment {
  * without asking for each. It is taken from the limits as those requests would
  * take it, and what they did not take is given back as if it never had been.
  */
-export class Loan {
-  readonly size: LoanSize
+export class QuotaLease {
+  readonly size: LeaseSize
   /** Milliseconds; what begins later belongs elsewhere. */
   readonly lifetimeMs: number
-  readonly #lent: readonly Lent[]
+  readonly #scopeLeases: readonly ScopeLease[]
   readonly #clock: LimitClock
 
-  constructor(size: LoanSize, lifetimeMs: number, lent: readonly Lent[], clock: LimitClock) {
+  constructor(size: LeaseSize, lifetimeMs: number, lent: readonly ScopeLease[], clock: LimitClock) {
     this.size = size
     this.lifetimeMs = lifetimeMs
-    this.#lent = lent
+    this.#scopeLeases = lent
     this.#clock = clock
   }
 
   /** Ends the loan; once. @returns a reservation for each that is open, in their order */
-  repay({ requests, tokens, pico, open }: Repayment): Reservation[] {
+  settle({ requests, tokens, pico, open }: LeaseSettlement): Reservation[] {
     const mono = Math.floor(this.#clock.monotonic())
     const reservations = open.map(estimate => {
-      const part = { tokens: whole(estimate.tokens), pico: notNegative(estimate.pico ?? 0n) }
-      return new Claims(this.#lent.map(lent => lent.scope.part(lent, part.tokens, part.pico)), this.#clock)
+      const part = { tokens: toCount(estimate.tokens), pico: notNegative(estimate.pico ?? 0n) }
+      return new MultiScopeReservation(this.#scopeLeases.map(lent => lent.scope.splitLease(lent, part.tokens, part.pico)), this.#clock)
     })
-    const used = { requests, tokens: whole(tokens), pico: notNegative(pico) }
-    for (const lent of this.#lent) lent.scope.repay(lent, used, mono)
+    const used = { requests, tokens: toCount(tokens), pico: notNegative(pico) }
+    for (const lent of this.#scopeLeases) lent.scope.settleLease(lent, used, mono)
     return reservations
   }
 }

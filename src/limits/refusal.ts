@@ -1,26 +1,26 @@
-import type { Obstacle } from './scope.ts'
-import type { Ask, Refusal } from './types.ts'
+import type { BlockingLimit } from './scope.ts'
+import type { AdmissionRequest, Refusal } from './types.ts'
 
 /**
  * Up to this long a client may wait by itself. Beyond it the vendors' SDKs do
  * harm: openai 7 ignores a longer retry-after and asks again within seconds,
  * openai 6 and Anthropic's SDKs sleep for as long as they are told.
  */
-const SOON_MS = 60_000
+const MAX_RETRY_WAIT_MS = 60_000
 
 /** What the client learns of the limit that it met. */
-export function refusalOf(obstacle: Obstacle, ask: Ask): Refusal {
+export function refusalOf(obstacle: BlockingLimit, ask: AdmissionRequest): Refusal {
   const { which, waitMs, scope } = obstacle
   return {
     which,
     scope: { key: ask.key.name, model: scope.model },
     retryAfterMs: waitMs === Infinity ? null : waitMs,
-    renewsSoon: waitMs <= SOON_MS,
+    renewsSoon: waitMs <= MAX_RETRY_WAIT_MS,
     message: message(obstacle, ask),
   }
 }
 
-function message({ which, waitMs, scope }: Obstacle, ask: Ask): string {
+function message({ which, waitMs, scope }: BlockingLimit, ask: AdmissionRequest): string {
   const { limits } = scope
   const whose = scope.model === null ? 'this key' : `this key on models ${scope.model}`
   if (which === 'requests') {

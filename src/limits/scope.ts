@@ -1,10 +1,10 @@
 import type { Budget } from '../config/types.ts'
-import { Account, HELD_RETRY_MS } from './account.ts'
+import { Account, IN_FLIGHT_RETRY_MS } from './account.ts'
 import type { Period } from './account.ts'
 import { Bucket } from './bucket.ts'
 import type { Hold } from './bucket.ts'
 import { picoUsd } from './money.ts'
-import type { LoanSize, Outcome, RateFigures, RefusalReason, ScopeLimits } from './types.ts'
+import type { LeaseSize, ActualUsage, RateLimitState, RefusalReason, ScopeLimits } from './types.ts'
 
 /** One moment on both clocks. */
 export interface Moment {
@@ -15,7 +15,7 @@ export interface Moment {
 }
 
 /** The limit that a request has to wait for the longest. */
-export interface Obstacle {
+export interface BlockingLimit {
   readonly which: RefusalReason
   /** Infinity = for ever. */
   readonly waitMs: number
@@ -23,9 +23,9 @@ export interface Obstacle {
 }
 
 /** Of what is free of a rate or a budget one loan may take this part: so little that no figure is far off. */
-const LENT_PART = 32
+const LEASE_SHARE_DIVISOR = 32
 /** That of turns, which no figure shows. */
-const LENT_TURNS = 8
+const CONCURRENCY_SHARE_DIVISOR = 8
 
 const NO_LIMITS: ScopeLimits = {
   requestsPerMinute: null,
@@ -62,8 +62,8 @@ export class Scope {
   configure(limits: ScopeLimits | null, now: Moment): void {
     this.#limits = limits ?? NO_LIMITS
     const { requestsPerMinute, tokensPerMinute, budget } = this.#limits
-    if (requestsPerMinute !== null) this.#requests = tuned(this.#requests, requestsPerMinute, now)
-    if (tokensPerMinute !== null) this.#tokens = tuned(this.#tokens, tokensPerMinute, now)
+    if (requestsPerMinute !== null) this.#requests = withRate(this.#requests, requestsPerMinute, now)
+    if (tokensPerMinute !== null) this.#tokens = withRate(this.#tokens, tokensPerMinute, now)
     const account = budget === null ? null : this.#accountFor(budget, now)
     if (account !== this.#account) this.#account?.suspend()
     this.#account = account
@@ -74,12 +74,12 @@ export class Scope {
    *
    * @param pico - worst case in 1e-12 USD, null = unknown
    */
-  obstacle(tokens: number, pico: bigint | null, now: Moment): Obstacle | null {
+  blockingLimit(tokens: number, pico: bigint | null, now: Moment): BlockingLimit | null {
     let which: RefusalReason = 'requests'
     let waitMs = this.#requestBucket()?.wait(1, now.mono) ?? 0
     const tokenWait = this.#tokenBucket()?.wait(tokens, now.mono) ?? 0
     if (tokenWait > waitMs) [which, waitMs] = ['tokens', tokenWait]
-    const turnWait = this.#turnWait()
+    const turnWait = this.#concurrencyWait()
     if (turnWait > waitMs) [which, waitMs] = ['concurrent', turnWait]
     if (this.#account !== null) {
       const moneyWait = pico === null ? Infinity : this.#account.wait(pico, now.wall)
@@ -89,9 +89,9 @@ export class Scope {
   }
 
   /** Takes what a request may need at most; only where there is no obstacle. */
-  claim(tokens: number, pico: bigint | null, now: Moment): Claim {
+  reserve(tokens: number, pico: bigint | null, now: Moment): ScopeReservation {
     this.#running++
-    this.#requestBucket()?.pour(1, now.mono)
+    this.#requestBucket()?.add(1, now.mono)
     const bucket = this.#tokenBucket()
     const hold = bucket?.hold(tokens, now.mono) ?? null
     const period = this.#account?.reserve(pico ?? 0n, now.wall) ?? null
@@ -99,12 +99,12 @@ export class Scope {
   }
 
   /** A request with a claim runs no more; once for each, before it is settled. */
-  leave(): void {
+  releaseConcurrency(): void {
     this.#running--
   }
 
   /** Ends a claim; once for each. `outcome` as in Reservation.settle, its numbers whole and not negative. */
-  settle({ bucket, hold, period, pico }: Claim, outcome: Outcome, mono: number): void {
+  settle({ bucket, hold, period, pico }: ScopeReservation, outcome: ActualUsage, mono: number): void {
     if (bucket !== null && hold !== null) bucket.settle(hold, outcome.tokens ?? hold.amount, mono)
     if (period !== null) {
       period.reserved -= pico
@@ -113,21 +113,21 @@ export class Scope {
   }
 
   /** How many requests like this one may be lent at once. */
-  lendable(tokens: number, pico: bigint | null, now: Moment): number {
+  leasableRequests(tokens: number, pico: bigint | null, now: Moment): number {
     const { concurrent } = this.#limits
     const requests = this.#requestBucket()?.remaining(now.mono) ?? Infinity
     const counted = tokens === 0 ? Infinity : (this.#tokenBucket()?.remaining(now.mono) ?? Infinity) / tokens
-    const turns = concurrent === null ? Infinity : (concurrent - this.#running) / LENT_TURNS
-    return Math.floor(Math.min(requests / LENT_PART, counted / LENT_PART, turns, this.#payable(pico, now)))
+    const turns = concurrent === null ? Infinity : (concurrent - this.#running) / CONCURRENCY_SHARE_DIVISOR
+    return Math.floor(Math.min(requests / LEASE_SHARE_DIVISOR, counted / LEASE_SHARE_DIVISOR, turns, this.#affordableRequests(pico, now)))
   }
 
   /** Milliseconds until another period of the budget begins. */
   renewalMs(now: Moment): number {
-    return this.#account === null ? Infinity : this.#account.at(now.wall).end - now.wall
+    return this.#account === null ? Infinity : this.#account.periodAt(now.wall).end - now.wall
   }
 
   /** Takes what is lent; only where that much is lendable. */
-  lend(size: LoanSize, now: Moment): Lent {
+  lease(size: LeaseSize, now: Moment): ScopeLease {
     this.#running += size.requests
     const requests = this.#requestBucket()
     const bucket = this.#tokenBucket()
@@ -145,7 +145,7 @@ export class Scope {
   }
 
   /** The part of what was lent that an open request keeps when the rest goes back. */
-  part(lent: Lent, tokens: number, pico: bigint): Claim {
+  splitLease(lent: ScopeLease, tokens: number, pico: bigint): ScopeReservation {
     const { bucket, hold, period } = lent
     const part = pico < lent.pico ? pico : lent.pico
     lent.running--
@@ -155,8 +155,8 @@ export class Scope {
   }
 
   /** Ends what was lent, of which open requests have their parts by now; `used` is whole and not negative. */
-  repay(
-    { running, requests, requestsHold, ...claim }: Lent,
+  settleLease(
+    { running, requests, requestsHold, ...claim }: ScopeLease,
     used: { readonly requests: number, readonly tokens: number, readonly pico: bigint }, mono: number,
   ): void {
     this.#running -= running
@@ -170,7 +170,7 @@ export class Scope {
   }
 
   /** Figures of the limits in force. */
-  figures(kind: 'requests' | 'tokens', { mono }: Moment): RateFigures | null {
+  rateLimitState(kind: 'requests' | 'tokens', { mono }: Moment): RateLimitState | null {
     const bucket = kind === 'requests' ? this.#requestBucket() : this.#tokenBucket()
     if (bucket === null) return null
     return { limit: bucket.perMinute, remaining: bucket.remaining(mono), resetMs: bucket.resetMs(mono) }
@@ -192,15 +192,15 @@ export class Scope {
     return this.#limits.tokensPerMinute === null ? null : this.#tokens
   }
 
-  #payable(pico: bigint | null, now: Moment): number {
+  #affordableRequests(pico: bigint | null, now: Moment): number {
     if (this.#account === null || pico === 0n) return Infinity
-    return pico === null ? 0 : Number(this.#account.free(now.wall) / (pico * BigInt(LENT_PART)))
+    return pico === null ? 0 : Number(this.#account.free(now.wall) / (pico * BigInt(LEASE_SHARE_DIVISOR)))
   }
 
-  #turnWait(): number {
+  #concurrencyWait(): number {
     const { concurrent } = this.#limits
     if (concurrent === null || this.#running < concurrent) return 0
-    return concurrent === 0 ? Infinity : HELD_RETRY_MS
+    return concurrent === 0 ? Infinity : IN_FLIGHT_RETRY_MS
   }
 
   #accountFor(budget: Budget, now: Moment): Account {
@@ -216,7 +216,7 @@ export class Scope {
 }
 
 /** What one admitted request took from one scope. */
-export interface Claim {
+export interface ScopeReservation {
   readonly scope: Scope
   readonly bucket: Bucket | null
   readonly hold: Hold | null
@@ -225,7 +225,7 @@ export interface Claim {
 }
 
 /** What a loan took from one scope; its parts come out of it. */
-export interface Lent {
+export interface ScopeLease {
   readonly scope: Scope
   running: number
   readonly requests: Bucket | null
@@ -236,8 +236,8 @@ export interface Lent {
   pico: bigint
 }
 
-function tuned(bucket: Bucket | null, perMinute: number, now: Moment): Bucket {
+function withRate(bucket: Bucket | null, perMinute: number, now: Moment): Bucket {
   if (bucket === null) return new Bucket(perMinute, now.mono)
-  bucket.retune(perMinute, now.mono)
+  bucket.setRate(perMinute, now.mono)
   return bucket
 }

@@ -1,24 +1,24 @@
 import type { Clock } from '../base/clock.ts'
 import type { Limits } from '../config/types.ts'
 import { Slots } from '../base/slots.ts'
-import { Borrowed, Held } from './worker-lease.ts'
-import type { Holder } from './worker-lease.ts'
-import type { Answers, LentSize, Reply, Request } from './messages.ts'
+import { WorkerLease, WorkerReservation } from './worker-lease.ts'
+import type { ReservationOwner } from './worker-lease.ts'
+import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './messages.ts'
 import { Outbox } from './outbox.ts'
-import { Tab } from './key-model-state.ts'
-import type { Admission, Ask, Estimate, Figures, LimitedKey, Limiter, Outcome, Spend } from './types.ts'
+import { KeyModelState } from './key-model-state.ts'
+import type { Admission, AdmissionRequest, Estimate, RateLimitStates, LimitedKey, Limiter, ActualUsage, Spend } from './types.ts'
 import { UNLIMITED } from './unlimited.ts'
 
 /** Tabs of keys with models; beyond so many all are forgotten. */
-const MOST_TABS = 10_000
+const MAX_KEY_STATES = 10_000
 
-const NO_FIGURES: Figures = Object.freeze({ requests: null, tokens: null })
+const NO_RATE_LIMITS: RateLimitStates = Object.freeze({ requests: null, tokens: null })
 
 export type SharedClock = Pick<Clock, 'monotonic' | 'setTimeout'>
 
 /** A request that is not admitted yet. */
-interface Waiting {
-  readonly tab: KeyTab
+interface WaitingAdmission {
+  readonly tab: WorkerKeyState
   readonly ref: number
   readonly model: string | null
   readonly estimate: Estimate
@@ -26,11 +26,11 @@ interface Waiting {
 }
 
 /** One that the limits were asked about. */
-interface Asked extends Waiting {
-  readonly isLoanAsked: boolean
+interface PendingAdmission extends WaitingAdmission {
+  readonly isLeaseRequested: boolean
 }
 
-type KeyTab = Tab<Waiting>
+type WorkerKeyState = KeyModelState<WaitingAdmission>
 
 /**
  * The limiter of a worker: the limits themselves are kept in one place for all
@@ -38,25 +38,25 @@ type KeyTab = Tab<Waiting>
  * are requests for which there is a loan: where many come and limits are far, few
  * of them ask.
  */
-export class SharedLimiter implements Limiter, Holder {
+export class SharedLimiter implements Limiter, ReservationOwner {
   readonly #outbox: Outbox
   readonly #clock: SharedClock
   #defaults: Limits | null
   #refs = 0
   /** One for each name: a key whose limits change keeps its number. */
   readonly #keys = new Map<string, { limits: Limits | null; ref: number }>()
-  readonly #tabs = new Map<string, KeyTab>()
+  readonly #keyStates = new Map<string, WorkerKeyState>()
   /** What was asked, and what was admitted, each at its id, until it is refused or settled. */
-  readonly #open = new Slots<Asked | Held>()
+  readonly #open = new Slots<PendingAdmission | WorkerReservation>()
   /** The tab of each loan, at the loan's number. */
-  readonly #loans: (KeyTab | null)[] = []
+  readonly #leaseStates: (WorkerKeyState | null)[] = []
 
   /**
    * @param defaults hold for every key, field by field, where it sets none of its own
    * @param send takes requests to where the limits are; what comes back goes to `receive`
    */
   constructor(
-    defaults: Limits | null, clock: SharedClock, send: (requests: readonly Request[]) => void,
+    defaults: Limits | null, clock: SharedClock, send: (requests: readonly LimiterRequest[]) => void,
   ) {
     this.#outbox = new Outbox(send)
     this.#clock = clock
@@ -64,33 +64,33 @@ export class SharedLimiter implements Limiter, Holder {
     this.#outbox.post({ kind: 'defaults', limits: defaults })
   }
 
-  admit({ key, model, estimate }: Ask): Admission | Promise<Admission> {
-    if (this.#unlimited(key)) {
+  admit({ key, model, estimate }: AdmissionRequest): Admission | Promise<Admission> {
+    if (this.#isUnlimited(key)) {
       // Where its budgets are kept they have to hear that it has none now.
       if (this.#keys.get(key.name)?.limits) this.#ref(key)
       return UNLIMITED
     }
     const ref = this.#ref(key)
-    const tab = this.#tab(key, model)
+    const tab = this.#keyState(key, model)
     const held = tab.admit(estimate, this.#clock.monotonic())
     if (held !== null) return { ok: true, reservation: held }
     const { promise, resolve } = Promise.withResolvers<Admission>()
     const waiting = { tab, ref, model, estimate, resolve }
-    if (!tab.wait(waiting)) this.#ask(waiting)
+    if (!tab.waitForLease(waiting)) this.#requestAdmission(waiting)
     return promise
   }
 
-  receive({ replies, called }: Answers): void {
-    for (const reply of replies) this.#decide(reply)
+  receive({ replies, called }: LimiterReplies): void {
+    for (const reply of replies) this.#handleReply(reply)
     for (const loan of called) {
-      const tab = this.#loans[loan] ?? null
-      if (tab !== null) this.#repay(tab)
+      const tab = this.#leaseStates[loan] ?? null
+      if (tab !== null) this.#endLease(tab)
     }
   }
 
   /** As they were when this key last asked, less what was admitted on a loan that they do not count. */
-  figures(key: LimitedKey, model: string | null): Figures {
-    return this.#unlimited(key) ? NO_FIGURES : this.#tabs.get(nameOf(key, model))?.figures() ?? NO_FIGURES
+  rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates {
+    return this.#isUnlimited(key) ? NO_RATE_LIMITS : this.#keyStates.get(nameOf(key, model))?.rateLimitStates() ?? NO_RATE_LIMITS
   }
 
   restoreSpend(spent: Iterable<Spend>): void {
@@ -99,76 +99,76 @@ export class SharedLimiter implements Limiter, Holder {
   }
 
   reconfigure(defaults: Limits | null): void {
-    for (const [name, tab] of this.#tabs) this.#renew(name, tab, tab.limits)
+    for (const [name, tab] of this.#keyStates) this.#resetKeyState(name, tab, tab.limits)
     this.#defaults = defaults
     this.#outbox.post({ kind: 'defaults', limits: defaults })
   }
 
-  left(id: number): void {
+  concurrencyReleased(id: number): void {
     this.#outbox.post({ kind: 'leave', id })
   }
 
-  settled(id: number, outcome: Outcome): void {
+  settled(id: number, outcome: ActualUsage): void {
     this.#open.delete(id)
-    this.#outbox.settled(id, outcome)
+    this.#outbox.postSettlement(id, outcome)
   }
 
-  #ask(waiting: Waiting): void {
+  #requestAdmission(waiting: WaitingAdmission): void {
     const { tab, ref, model, estimate: { tokens, pico } } = waiting
-    const soon = tab.ask(this.#clock.monotonic())
-    const id = this.#open.add({ ...waiting, isLoanAsked: soon > 0 })
+    const soon = tab.startLimiterRequest(this.#clock.monotonic())
+    const id = this.#open.add({ ...waiting, isLeaseRequested: soon > 0 })
     this.#outbox.post({ kind: 'admit', id, ref, model, tokens, pico, soon })
   }
 
-  #decide({ id, refusal, figures, loan }: Reply): void {
+  #handleReply({ id, refusal, rateLimitStates: figures, lease: loan }: AdmissionReply): void {
     const asked = this.#open.at(id)
-    if (asked === null || asked instanceof Held) return
-    const { tab, estimate, isLoanAsked, resolve } = asked
-    tab.answered(figures)
-    if (loan !== null) this.#borrow(tab, loan)
+    if (asked === null || asked instanceof WorkerReservation) return
+    const { tab, estimate, isLeaseRequested: isLoanAsked, resolve } = asked
+    tab.updateRateLimitStates(figures)
+    if (loan !== null) this.#startLease(tab, loan)
     if (refusal === null) {
-      const held = new Held(estimate)
-      held.move(this, id)
+      const held = new WorkerReservation(estimate)
+      held.assignOwner(this, id)
       this.#open.replace(id, held)
       resolve({ ok: true, reservation: held })
     } else {
       this.#open.delete(id)
       resolve({ ok: false, refusal })
     }
-    if (isLoanAsked) for (const waiting of tab.lent(loan !== null)) this.#admitOrAsk(waiting)
+    if (isLoanAsked) for (const waiting of tab.leaseReplied(loan !== null)) this.#admitOrAsk(waiting)
   }
 
-  #admitOrAsk(waiting: Waiting): void {
+  #admitOrAsk(waiting: WaitingAdmission): void {
     const { tab, estimate, resolve } = waiting
     const held = tab.admit(estimate, this.#clock.monotonic())
-    if (held === null) this.#ask(waiting)
+    if (held === null) this.#requestAdmission(waiting)
     else resolve({ ok: true, reservation: held })
   }
 
-  #borrow(tab: KeyTab, lent: LentSize): void {
-    this.#repay(tab)
-    const loan = new Borrowed(lent, this.#clock.monotonic())
-    tab.loan = loan
-    this.#loans[lent.loan] = tab
+  #startLease(tab: WorkerKeyState, lent: GrantedLease): void {
+    this.#endLease(tab)
+    const loan = new WorkerLease(lent, this.#clock.monotonic())
+    tab.lease = loan
+    this.#leaseStates[lent.leaseId] = tab
     this.#clock.setTimeout(() => {
-      if (tab.loan === loan) this.#repay(tab)
+      if (tab.lease === loan) this.#endLease(tab)
     }, lent.lifetimeMs)
   }
 
-  #repay(tab: KeyTab): void {
-    const { loan } = tab
+  #endLease(tab: WorkerKeyState): void {
+    const { lease: loan } = tab
     if (loan === null) return
-    tab.repaid(loan)
-    this.#loans[loan.loan] = null
+    tab.leaseEnded(loan)
+    this.#leaseStates[loan.leaseId] = null
     this.#outbox.post(loan.close(this, held => this.#open.add(held)))
   }
 
-  #forget(): void {
-    for (const tab of this.#tabs.values()) this.#repay(tab)
-    this.#tabs.clear()
+  #clearKeyStates(): void {
+    for (const tab of this.#keyStates.values()) this.#endLease(tab)
+    this.#keyStates.clear()
   }
 
-  #unlimited(key: LimitedKey): boolean {
+  #isUnlimited(key: LimitedKey): boolean {
     return key.limits === null && this.#defaults === null
   }
 
@@ -181,22 +181,22 @@ export class SharedLimiter implements Limiter, Holder {
     return ref
   }
 
-  #tab(key: LimitedKey, model: string | null): KeyTab {
+  #keyState(key: LimitedKey, model: string | null): WorkerKeyState {
     const name = nameOf(key, model)
-    const known = this.#tabs.get(name)
+    const known = this.#keyStates.get(name)
     if (known?.limits === key.limits) return known
-    if (known !== undefined) return this.#renew(name, known, key.limits)
-    if (this.#tabs.size >= MOST_TABS) this.#forget()
-    const tab = new Tab<Waiting>(key.limits, NO_FIGURES)
-    this.#tabs.set(name, tab)
+    if (known !== undefined) return this.#resetKeyState(name, known, key.limits)
+    if (this.#keyStates.size >= MAX_KEY_STATES) this.#clearKeyStates()
+    const tab = new KeyModelState<WaitingAdmission>(key.limits, NO_RATE_LIMITS)
+    this.#keyStates.set(name, tab)
     return tab
   }
 
   /** What was lent under other limits, or is about to be, is nothing for these; the figures stay. */
-  #renew(name: string, tab: KeyTab, limits: Limits | null): KeyTab {
-    this.#repay(tab)
-    const renewed = new Tab<Waiting>(limits, tab.figures())
-    this.#tabs.set(name, renewed)
+  #resetKeyState(name: string, tab: WorkerKeyState, limits: Limits | null): WorkerKeyState {
+    this.#endLease(tab)
+    const renewed = new KeyModelState<WaitingAdmission>(limits, tab.rateLimitStates())
+    this.#keyStates.set(name, renewed)
     return renewed
   }
 }

@@ -17,7 +17,7 @@ export type ScopeLimits = Omit<Limits, 'models'>
 /** Turns a glob over model names into its matcher. */
 export type CompileGlob = (glob: string) => (model: string) => boolean
 
-export interface Ask {
+export interface AdmissionRequest {
   readonly key: LimitedKey
   /** As the client wrote it; null where a request has none: then only the key's own limits count. */
   readonly model: string | null
@@ -33,7 +33,7 @@ export interface Estimate {
 }
 
 /** What a request really used; null = unknown, and then the estimate stands. */
-export interface Outcome {
+export interface ActualUsage {
   readonly tokens: number | null
   readonly pico: bigint | null
 }
@@ -45,18 +45,18 @@ export type Admission =
 /** Ends by the first call of `settle` or `release`; any further call does nothing. */
 export interface Reservation {
   /** The request runs no more; what it used is told later, once it is counted. */
-  leave(): void
+  releaseConcurrency(): void
   /**
    * Replaces the estimate by what was used: gives back the rest, or charges in
    * full what went beyond it.
    */
-  settle(outcome: Outcome): void
+  settle(outcome: ActualUsage): void
   /** For a request that used nothing. It still counts as a request. */
   release(): void
 }
 
 /** What is lent: so many requests, which together may need so much; null where no limit asks. */
-export interface LoanSize {
+export interface LeaseSize {
   readonly requests: number
   readonly tokens: number | null
   /** 1e-12 USD. */
@@ -83,7 +83,7 @@ export interface Refusal {
 export type RefusalReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced'
 
 /** One rate, as the header conventions tell it. */
-export interface RateFigures {
+export interface RateLimitState {
   /** Per minute. */
   readonly limit: number
   readonly remaining: number
@@ -92,9 +92,9 @@ export interface RateFigures {
 }
 
 /** null where no such limit is set. */
-export interface Figures {
-  readonly requests: RateFigures | null
-  readonly tokens: RateFigures | null
+export interface RateLimitStates {
+  readonly requests: RateLimitState | null
+  readonly tokens: RateLimitState | null
 }
 
 /** One sum of past spending. */
@@ -113,9 +113,9 @@ export interface Spend {
  */
 export interface Limiter {
   /** All limits or none: a refusal takes nothing. */
-  admit(ask: Ask): Admission | Promise<Admission>
+  admit(ask: AdmissionRequest): Admission | Promise<Admission>
   /** Of all limits that bear on this key and model, the tightest of each kind. */
-  figures(key: LimitedKey, model: string | null): Figures
+  rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates
   /** Tells budgets what was spent before they began; each listens once. */
   restoreSpend(rows: Iterable<Spend>): void
   /** Puts other defaults in force. Nothing that is counted is lost. */

@@ -1,42 +1,42 @@
 import { Slots } from '../base/slots.ts'
-import { counted, estimated } from './amounts.ts'
-import type { LentSize, Request } from './messages.ts'
-import type { Estimate, Outcome, Reservation } from './types.ts'
+import { normalizeUsage, normalizeEstimate } from './amounts.ts'
+import type { GrantedLease, LimiterRequest } from './messages.ts'
+import type { Estimate, ActualUsage, Reservation } from './types.ts'
 
 /** What an admitted request holds in a worker: as part of a loan, or at a number of its own. */
-export class Held implements Reservation {
+export class WorkerReservation implements Reservation {
   readonly estimate: Estimate
   /** Where its end is told; null once it has been. */
-  #holder: Holder | null = null
+  #owner: ReservationOwner | null = null
   /** Its place there. */
-  #at = 0
-  #runs = true
+  #slot = 0
+  #isRunning = true
 
   constructor(estimate: Estimate) {
     this.estimate = estimate
   }
 
-  get runs(): boolean {
-    return this.#runs
+  get isRunning(): boolean {
+    return this.#isRunning
   }
 
   /** From now on its end is told there. */
-  move(holder: Holder, at: number): void {
-    this.#holder = holder
-    this.#at = at
+  assignOwner(holder: ReservationOwner, at: number): void {
+    this.#owner = holder
+    this.#slot = at
   }
 
-  leave(): void {
-    if (!this.#runs) return
-    this.#runs = false
-    this.#holder?.left(this.#at)
+  releaseConcurrency(): void {
+    if (!this.#isRunning) return
+    this.#isRunning = false
+    this.#owner?.concurrencyReleased(this.#slot)
   }
 
-  settle(outcome: Outcome): void {
-    const holder = this.#holder
-    this.#holder = null
-    this.#runs = false
-    holder?.settled(this.#at, outcome)
+  settle(outcome: ActualUsage): void {
+    const holder = this.#owner
+    this.#owner = null
+    this.#isRunning = false
+    holder?.settled(this.#slot, outcome)
   }
 
   release(): void {
@@ -45,34 +45,34 @@ export class Held implements Reservation {
 }
 
 /** Who is told of the end of a request. */
-export interface Holder {
+export interface ReservationOwner {
   /** It runs no more, and is settled later. */
-  left(at: number): void
-  settled(at: number, outcome: Outcome): void
+  concurrencyReleased(at: number): void
+  settled(at: number, outcome: ActualUsage): void
 }
 
 /** What has been used of a loan, or of its time, when it is time to ask for the next. */
-const LOW = 3 / 4
+const RENEWAL_THRESHOLD = 3 / 4
 
 /** A loan in the hands of the worker that has it: requests are admitted on it, and its use is summed up. */
-export class Borrowed implements Holder {
+export class WorkerLease implements ReservationOwner {
   /** Its number. */
-  readonly loan: number
-  readonly #until: number
-  readonly #lowFrom: number
+  readonly leaseId: number
+  readonly #expiresAt: number
+  readonly #renewFrom: number
   readonly #requests: number
   #tokens: number | null
   #pico: bigint | null
   #admitted = 0
   #takenTokens = 0
   #usedPico = 0n
-  readonly #open = new Slots<Held>()
+  readonly #open = new Slots<WorkerReservation>()
 
   /** @param now milliseconds of a monotonic clock */
-  constructor({ loan, requests, tokens, pico, lifetimeMs }: LentSize, now: number) {
-    this.loan = loan
-    this.#until = now + lifetimeMs
-    this.#lowFrom = now + lifetimeMs * LOW
+  constructor({ leaseId: loan, requests, tokens, pico, lifetimeMs }: GrantedLease, now: number) {
+    this.leaseId = loan
+    this.#expiresAt = now + lifetimeMs
+    this.#renewFrom = now + lifetimeMs * RENEWAL_THRESHOLD
     this.#requests = requests
     this.#tokens = tokens
     this.#pico = pico
@@ -84,11 +84,11 @@ export class Borrowed implements Holder {
   }
 
   get isMostlyUsed(): boolean {
-    return this.#admitted >= this.#requests * LOW
+    return this.#admitted >= this.#requests * RENEWAL_THRESHOLD
   }
 
-  isLow(now: number): boolean {
-    return this.isMostlyUsed || now >= this.#lowFrom
+  needsRenewal(now: number): boolean {
+    return this.isMostlyUsed || now >= this.#renewFrom
   }
 
   /** What those used that have ended, and the worst cases of the others. */
@@ -97,9 +97,9 @@ export class Borrowed implements Holder {
   }
 
   /** Admits a request, if what is left is enough for it. @returns null if it is not */
-  admit(estimate: Estimate, now: number): Held | null {
-    if (this.#admitted === this.#requests || now >= this.#until) return null
-    const worst = estimated(estimate)
+  admit(estimate: Estimate, now: number): WorkerReservation | null {
+    if (this.#admitted === this.#requests || now >= this.#expiresAt) return null
+    const worst = normalizeEstimate(estimate)
     const { tokens, pico } = worst
     if (this.#tokens !== null && tokens > this.#tokens) return null
     if (this.#pico !== null && (pico === null || pico > this.#pico)) return null
@@ -107,34 +107,34 @@ export class Borrowed implements Holder {
     this.#takenTokens += tokens
     if (this.#tokens !== null) this.#tokens -= tokens
     if (this.#pico !== null) this.#pico -= pico ?? 0n
-    const held = new Held(worst)
-    held.move(this, this.#open.add(held))
+    const held = new WorkerReservation(worst)
+    held.assignOwner(this, this.#open.add(held))
     return held
   }
 
   /** Its turn goes back with the loan. */
-  left(): void {}
+  concurrencyReleased(): void {}
 
-  settled(at: number, outcome: Outcome): void {
+  settled(at: number, outcome: ActualUsage): void {
     const held = this.#open.at(at)
     if (held === null) return
     this.#open.delete(at)
-    const { tokens, pico } = counted(outcome)
+    const { tokens, pico } = normalizeUsage(outcome)
     if (tokens !== null) this.#takenTokens += tokens - held.estimate.tokens
     this.#usedPico += pico ?? held.estimate.pico ?? 0n
   }
 
   /** Ends the loan: those still open are told elsewhere from now on, each at the number that it gets. */
-  close(holder: Holder, numberOf: (held: Held) => number): Request & { kind: 'repay' } {
+  close(holder: ReservationOwner, numberOf: (held: WorkerReservation) => number): LimiterRequest & { kind: 'repay' } {
     let usedTokens = this.#takenTokens
     const open = Array.from(this.#open, held => {
       const id = numberOf(held)
-      held.move(holder, id)
+      held.assignOwner(holder, id)
       const { tokens, pico } = held.estimate
       usedTokens -= tokens
-      return { id, tokens, pico, runs: held.runs }
+      return { id, tokens, pico, runs: held.isRunning }
     })
     const used = { requests: this.#admitted, tokens: usedTokens, pico: this.#usedPico }
-    return { kind: 'repay', loan: this.loan, ...used, open }
+    return { kind: 'repay', loan: this.leaseId, ...used, open }
   }
 }

@@ -6,9 +6,9 @@ import type { InspectedBody } from '../protocols/shared/inspect.ts'
 const MODEL = Buffer.from('model')
 const MODELS = Buffer.from('models')
 /** No request means so many; each takes a while, in which nobody else is served. */
-const MOST_NAMES = 1000
+const MAX_NAMES = 1000
 /** Lists inside of lists: LiteLLM's fallbacks have one, and their entries may have fallbacks of their own. */
-const DEEPEST = 8
+const MAX_DEPTH = 8
 
 /** A model that a request names beside its own. */
 interface NamedModel {
@@ -22,13 +22,13 @@ interface NamedModel {
  *
  * @throws GatewayError invalid_json where there are more than anybody means
  */
-export function* modelsBeside({ bytes, json }: InspectedBody): Generator<NamedModel, void, undefined> {
+export function* additionalModels({ bytes, json }: InspectedBody): Generator<NamedModel, void, undefined> {
   let count = 0
   for (const param of MODEL_LISTS) {
     for (const { start, end } of json?.fields.get(param) ?? []) {
       for (const model of namesIn(new JsonCursor(bytes, start, end), param.endsWith('fallbacks'))) {
-        if (++count > MOST_NAMES) {
-          throw new GatewayError('invalid_json', `the body names more than ${MOST_NAMES} models`, { param })
+        if (++count > MAX_NAMES) {
+          throw new GatewayError('invalid_json', `the body names more than ${MAX_NAMES} models`, { param })
         }
         yield { model, param }
       }
@@ -43,8 +43,8 @@ export function* modelsBeside({ bytes, json }: InspectedBody): Generator<NamedMo
  */
 function* namesIn(cursor: JsonCursor, byModel: boolean, depth = 0): Generator<string, void, undefined> {
   if (!cursor.beginArray()) return
-  if (depth > DEEPEST) {
-    throw new GatewayError('invalid_json', `the body names models more than ${DEEPEST} lists deep`)
+  if (depth > MAX_DEPTH) {
+    throw new GatewayError('invalid_json', `the body names models more than ${MAX_DEPTH} lists deep`)
   }
   while (cursor.nextElement()) {
     if (cursor.isString()) yield nameAt(cursor)

@@ -4,10 +4,10 @@ import type { Route, Target } from '../config/types.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Classified, Endpoint } from '../protocols/shared/classified.ts'
 import { classifyPath } from '../protocols/endpoint.ts'
-import { oneModel } from '../protocols/shared/inspect.ts'
+import { singleModel } from '../protocols/shared/inspect.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
-import { besideQuery } from '../protocols/shared/query.ts'
-import { pathThere } from '../proxy/address.ts'
+import { checkQueryModel } from '../protocols/shared/query.ts'
+import { upstreamPath } from '../proxy/address.ts'
 import type { RouteTable } from '../routing/table.ts'
 
 /**
@@ -20,7 +20,7 @@ export function checkModel(identity: Identity, { isBatch }: Endpoint, model: str
     const why = isBatch ? 'a batch may be for any' : 'the request names none'
     throw new GatewayError('model_not_allowed', `the key is limited to some models, and ${why}`)
   }
-  if (model !== null && !identity.allows(model)) throw notAllowed(model, 'model')
+  if (model !== null && !identity.allows(model)) throw modelNotAllowed(model, 'model')
 }
 
 /**
@@ -29,10 +29,10 @@ export function checkModel(identity: Identity, { isBatch }: Endpoint, model: str
  *
  * @throws GatewayError model_not_allowed
  */
-export function checkList({ restricted, allowsEach }: Identity, model: string | null, route: Route): void {
+export function checkModelList({ restricted, allowsEach }: Identity, model: string | null, route: Route): void {
   if (!restricted || model === null || !model.includes(',')) return
   const isTold = everyTarget(route).some(target => target.model === null && !target.upstream.simulator)
-  if (isTold && !allowsEach(model)) throw notAllowed(model, 'model')
+  if (isTold && !allowsEach(model)) throw modelNotAllowed(model, 'model')
 }
 
 /** How Google's API names a model in a body, in front of what its path has. */
@@ -44,19 +44,19 @@ const RESOURCE = /^(?:.*\/)?(?:models|tunedModels|endpoints)\/$/
  *
  * @throws GatewayError model_ambiguous
  */
-export function checkBesidePath(
+export function checkModelMatchesPath(
   { endpoint, pathModel }: Classified, query: string, body: InspectedBody | null,
 ): void {
   if (pathModel === null) return
-  besideQuery(pathModel, query)
+  checkQueryModel(pathModel, query)
   const other = body?.model ?? null
   if (other === null || endpoint.modelIn === 'deployment') return
   const isSame = other.endsWith(pathModel) && RESOURCE.test(other.slice(0, -pathModel.length))
-  if (!isSame) oneModel([pathModel, other])
+  if (!isSame) singleModel([pathModel, other])
 }
 
 /** @param param the request's field that names the model */
-export function notAllowed(model: string, param: string): GatewayError {
+export function modelNotAllowed(model: string, param: string): GatewayError {
   return new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param })
 }
 
@@ -71,7 +71,7 @@ export function routeFor(
   const { name } = classified.endpoint
   const found = routes.match(path, model)
   if (found) {
-    const isMore = name === 'other' && everyTarget(found).some(target => isMoreAt(target, path, classified))
+    const isMore = name === 'other' && everyTarget(found).some(target => isKnownEndpointAtUpstream(target, path, classified))
     if (isMore) throw unknownPath(path)
     return found
   }
@@ -88,9 +88,9 @@ export function routeFor(
  * Is a path that is not known by name one of the API where that upstream has it: with nothing in the place of
  * /v1, what stands under /v1/v1? It would go there unmetered, and for another model than was looked at.
  */
-function isMoreAt({ upstream }: Target, path: string, { endpoint, pathModel }: Classified): boolean {
+function isKnownEndpointAtUpstream({ upstream }: Target, path: string, { endpoint, pathModel }: Classified): boolean {
   if (upstream.v1 === null) return false
-  const there = classifyPath(pathThere(upstream, path))
+  const there = classifyPath(upstreamPath(upstream, path))
   if (there.endpoint.name !== 'other' || (there.endpoint.isBatch && !endpoint.isBatch)) return true
   return there.pathModel !== null && there.pathModel !== pathModel
 }

@@ -8,14 +8,14 @@ import {
 } from '../protocols/shared/inspect.ts'
 import type { BodyFormat, InspectedBody } from '../protocols/shared/inspect.ts'
 import type { JsonScan } from '../protocols/shared/json-scan.ts'
-import { besideQuery, queryModel } from '../protocols/shared/query.ts'
+import { checkQueryModel, queryModel } from '../protocols/shared/query.ts'
 import { decodeBody, hasBody, readBody } from '../proxy/body.ts'
 import { contentCoding } from '../proxy/response-head.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 
 /** How the body of a request is read. */
-interface Intake {
+interface BodyReadPlan {
   readonly format: BodyFormat
   readonly contentType: string | null
   /** null: it comes plain. */
@@ -33,15 +33,15 @@ interface Intake {
 export async function classify(gateway: Gateway, exchange: Exchange): Promise<void> {
   const { endpoint } = exchange.classified
   if (hasBody(exchange.req)) {
-    const intake = intakeOf(exchange)
-    const raw = await receive(gateway, exchange, intake.encoding === null ? intake.scan : null)
-    exchange.proceed()
+    const intake = bodyReadPlan(exchange)
+    const raw = await receiveBody(gateway, exchange, intake.encoding === null ? intake.scan : null)
+    exchange.throwIfStopped()
     exchange.bytesIn = raw.length
     if (raw.length > 0) {
       // What the gateway does not look into, it does not unpack.
       const encoding = intake.format === 'opaque' ? null : intake.encoding
-      const bytes = encoding === null ? raw : await decoded(gateway, exchange, raw, encoding, intake.scan)
-      exchange.proceed()
+      const bytes = encoding === null ? raw : await decompressBody(gateway, exchange, raw, encoding, intake.scan)
+      exchange.throwIfStopped()
       exchange.body = inspect(intake, bytes, encoding === null ? null : raw, endpoint)
     }
   }
@@ -53,14 +53,14 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<vo
   if (endpoint.modelRequired && exchange.model === null) throw modelRequired()
 }
 
-function intakeOf({ req, classified }: Exchange): Intake {
+function bodyReadPlan({ req, classified }: Exchange): BodyReadPlan {
   const contentType = req.headers['content-type'] ?? null
   const encoding = contentCoding(req.headers['content-encoding'] ?? null)
   const format = bodyFormat(classified.endpoint.body, contentType)
   return { format, contentType, encoding, scan: format === 'json' ? jsonInspection() : null }
 }
 
-function receive(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): Promise<Buffer> {
+function receiveBody(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): Promise<Buffer> {
   const { server, timeouts } = gateway.config
   return readBody(exchange.req, {
     limit: server.bodyLimit,
@@ -70,33 +70,33 @@ function receive(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): P
     holder: exchange,
     onWanted: exchange.awaitsContinue ? () => exchange.res.writeContinue() : undefined,
     onChunk: chunk => {
-      holdBytes(gateway, exchange, chunk.length)
+      reserveBodyMemory(gateway, exchange, chunk.length)
       scan?.push(chunk)
     },
   })
 }
 
-function decoded(
+function decompressBody(
   gateway: Gateway, exchange: Exchange, raw: Buffer, encoding: string, scan: JsonScan | null,
 ): Promise<Buffer> {
   return decodeBody(raw, encoding, gateway.config.server.bodyLimit, chunk => {
-    exchange.proceed()
-    holdBytes(gateway, exchange, chunk.length)
+    exchange.throwIfStopped()
+    reserveBodyMemory(gateway, exchange, chunk.length)
     scan?.push(chunk)
   })
 }
 
 /** @param wire the body as it came, where that was compressed */
 function inspect(
-  { format, contentType, scan }: Intake, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
+  { format, contentType, scan }: BodyReadPlan, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
 ): InspectedBody {
   if (scan !== null) return inspectJson(scan, bytes, wire, endpoint)
   return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
 }
 
 /** @throws GatewayError overloaded where all exchanges together would hold more than they may */
-function holdBytes(gateway: Gateway, exchange: Exchange, bytes: number): void {
-  if (!gateway.lasting.bodies.take(bytes, gateway.config.server.bodyMemory)) {
+function reserveBodyMemory(gateway: Gateway, exchange: Exchange, bytes: number): void {
+  if (!gateway.sharedState.bodyMemory.reserve(bytes, gateway.config.server.bodyMemory)) {
     throw overloaded('the request bodies under way are as many bytes as the gateway holds')
   }
   exchange.bytesHeld += bytes
@@ -111,7 +111,7 @@ function modelOf(exchange: Exchange): string | null {
     case 'query':
       return queryModel(target.query)
     case 'body':
-      return body?.model ? besideQuery(body.model, target.query) : null
+      return body?.model ? checkQueryModel(body.model, target.query) : null
     case 'none':
       return null
   }

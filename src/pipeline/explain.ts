@@ -1,20 +1,20 @@
-import { checkList, checkModel, modelRequired, routeFor } from './admission.ts'
+import { checkModelList, checkModel, modelRequired, routeFor } from './admission.ts'
 import { identityOf } from '../auth/keyring.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Config, Key, Route, Target } from '../config/types.ts'
 import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import type { Classified } from '../protocols/shared/classified.ts'
-import { isApiPath, isOwn } from '../protocols/endpoint.ts'
+import { isApiPath, isServedByGateway } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
-import { besideQuery, queryModel, renameQuery } from '../protocols/shared/query.ts'
+import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { renamePath } from '../protocols/rename.ts'
-import { pathThere } from '../proxy/address.ts'
-import { headersUp } from '../proxy/headers.ts'
+import { upstreamPath } from '../proxy/address.ts'
+import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
-import type { Miss } from '../routing/table.ts'
+import type { MismatchReason } from '../routing/table.ts'
 
-export interface Question {
+export interface RouteQuery {
   /** As a client would send it, with or without a query. */
   readonly path: string
   readonly model: string | null
@@ -31,7 +31,7 @@ export interface Explanation {
   /** What would be answered instead of forwarding; null = it is forwarded. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
   /** Every route up to the one that takes it; empty where none is asked. */
-  readonly steps: readonly { readonly route: Route; readonly miss: Miss | null }[]
+  readonly steps: readonly { readonly route: Route; readonly miss: MismatchReason | null }[]
   /** What each target of the route would get, in order. */
   readonly candidates: readonly Destination[]
 }
@@ -45,7 +45,7 @@ export interface Destination {
 }
 
 /** Why a route did not take the request, for people. */
-export const WHY: Readonly<Record<Miss, string>> = {
+export const MISMATCH_TEXT: Readonly<Record<MismatchReason, string>> = {
   path: 'its path does not match',
   model: 'its models do not match',
   'no model': 'it lists models, and the request names none',
@@ -56,15 +56,15 @@ export const WHY: Readonly<Record<Miss, string>> = {
  *
  * @throws GatewayError bad_request_target, model_ambiguous
  */
-export function explain(config: Config, question: Question): Explanation {
+export function explain(config: Config, question: RouteQuery): Explanation {
   const routes = new RouteTable(config.routes, compileGlobs)
   const { target, classified } = locate(question.path, path => routes.namesPath(path))
   const { modelIn } = classified.endpoint
   const asked = modelIn === 'query' ? queryModel(target.query) : null
   const named = classified.pathModel ?? (asked || question.model || null)
   const isBesideQuery = named !== null && (modelIn === 'body' || modelIn === 'deployment')
-  const model = isBesideQuery ? besideQuery(named, target.query) : named
-  if (isOwn(classified.endpoint)) {
+  const model = isBesideQuery ? checkQueryModel(named, target.query) : named
+  if (isServedByGateway(classified.endpoint)) {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
@@ -91,7 +91,7 @@ function refusalOf(
     const identity = key && identityOf(key, compileGlobs)
     if (identity) checkModel(identity, endpoint, model)
     const route = routeFor(routes, path, classified, model)
-    if (identity) checkList(identity, model, route)
+    if (identity) checkModelList(identity, model, route)
     const { targets } = route
     const isOpen = endpoint.name !== 'realtime' || targets.some(({ upstream }) => upstream.websocket)
     return isOpen ? null : upgradeRequired('no upstream of the route takes WebSockets')
@@ -112,15 +112,15 @@ function destination(
     [name, CREDENTIAL_NAME.test(name) ? mask(value) : value] as const))
   return {
     target,
-    url: base + pathThere(upstream, renamed === null ? path : renamePath(classified, path, renamed))
+    url: base + upstreamPath(upstream, renamed === null ? path : renamePath(classified, path, renamed))
       + (renamed !== null && model !== null ? renameQuery(query, renamed) : query),
     model: renamed ?? model,
-    headers: headersUp([], {
+    headers: upstreamHeaders([], {
       upstream: { ...upstream, auth, headers: added },
       requestId: '<new for each request>',
       httpVersion: '1.1',
       trustedPeer: null,
-      identity: false,
+      uncompressed: false,
       dropContentEncoding: false,
       contentLength: null,
     }),

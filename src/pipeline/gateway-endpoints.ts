@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { answerJson } from './gateway-response.ts'
+import { sendJson } from './gateway-response.ts'
 import { placeOf } from '../config/problem.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Exchange } from '../context/exchange.ts'
@@ -13,34 +13,34 @@ import { candidateOf } from '../routing/candidate.ts'
  * full on the management listener alone, and by its place or its code on the
  * other, since messages tell names of keys, upstreams and files.
  */
-export function answerStatus(gateway: Gateway, exchange: Exchange): void {
-  const { draining, version, lasting } = gateway
+export function sendStatus(gateway: Gateway, exchange: Exchange): void {
+  const { draining, version, sharedState: lasting } = gateway
   const { loadedAt, failure, pending } = lasting.reloads
   const errors = failure?.problems.filter(({ severity }) => severity === 'error').map(problem => {
     const place = placeOf({ ...problem, file: basename(problem.file) })
-    return exchange.managed ? `${place}: ${problem.message}` : place
+    return exchange.isManagement ? `${place}: ${problem.message}` : place
   })
   const body = {
     success: !draining,
     version,
     status: draining ? 'draining' : lasting.handingOver ? 'handing_over' : 'ok',
     ...lasting.worker !== undefined && { worker: lasting.worker },
-    running: lasting.running.size - 1,
-    body_bytes: lasting.bodies.held,
+    running: lasting.activeExchanges.size - 1,
+    body_bytes: lasting.bodyMemory.reservedBytes,
     config: {
       loaded_at: new Date(loadedAt).toISOString(),
       error: errors?.join('\n') ?? null,
       failed_at: failure ? new Date(failure.at).toISOString() : null,
       restart_needed: pending,
     },
-    ledger: stateOfLedger(gateway, exchange.managed),
-    ...exchange.managed ? { upstreams: conditions(gateway) } : {},
+    ledger: ledgerStatus(gateway, exchange.isManagement),
+    ...exchange.isManagement ? { upstreams: upstreamHealth(gateway) } : {},
   }
-  answerJson(gateway, exchange, draining ? 503 : 200, JSON.stringify(body), { 'cache-control': 'no-store' })
+  sendJson(gateway, exchange, draining ? 503 : 200, JSON.stringify(body), { 'cache-control': 'no-store' })
 }
 
 /** Are rows written? Traffic goes on where they are not. null = no ledger is configured. */
-function stateOfLedger({ accounts: { ledger } }: Gateway, inFull: boolean) {
+function ledgerStatus({ accounts: { ledger } }: Gateway, inFull: boolean) {
   if (ledger === null) return null
   const { healthy, waiting, lost, lastError } = ledger.stats()
   const trouble = healthy ? null : lastError
@@ -49,7 +49,7 @@ function stateOfLedger({ accounts: { ledger } }: Gateway, inFull: boolean) {
 }
 
 /** How well each model at each upstream does, as far as it was asked for; times in milliseconds. */
-function conditions({ health }: Gateway) {
+function upstreamHealth({ health }: Gateway) {
   return health.conditions().map(([id, condition]) => {
     const [upstream, model] = candidateOf(id)
     const { circuit, opensIn, inFlight, firstByteMs } = condition
@@ -65,12 +65,12 @@ function conditions({ health }: Gateway) {
 }
 
 /** GET /v1/models and its kin: what the presented key may use, in the shape that the caller reads. */
-export function answerModels(gateway: Gateway, exchange: Exchange): void {
+export function sendModels(gateway: Gateway, exchange: Exchange): void {
   const { classified, identity, req, target } = exchange
   const shape = callerShape(classified.endpoint.protocol, req.headers, target.isGoogles)
   if (classified.endpoint.name === 'models.list') {
     const models = listedModels(gateway).filter(name => identity.allows(name))
-    answerJson(gateway, exchange, 200, modelList(shape, models))
+    sendJson(gateway, exchange, 200, modelList(shape, models))
     return
   }
   const asked = classified.pathModel as string
@@ -80,7 +80,7 @@ export function answerModels(gateway: Gateway, exchange: Exchange): void {
       'model_not_found', `the model '${asked}' does not exist or the key may not use it`, { param: 'model' },
     )
   }
-  answerJson(gateway, exchange, 200, modelCard(shape, asked))
+  sendJson(gateway, exchange, 200, modelCard(shape, asked))
 }
 
 /** The plain names in the routes' model lists, and those under `models` that some route serves. */

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Upstream } from '../config/types.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { Exchange } from '../context/exchange.ts'
-import { servedBy } from './attempt/gateway-headers.ts'
+import { gatewayHeadersFor } from './attempt/gateway-headers.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
 import { callerShape } from '../protocols/model-list.ts'
@@ -11,24 +11,24 @@ import type { ProtocolName } from '../protocols/shared/names.ts'
 import { hasBody } from '../proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from '../proxy/client.ts'
 import type { ClientRequest } from '../proxy/client.ts'
-import { appendVia, headersDown, ownHeaders } from '../proxy/headers.ts'
+import { appendVia, clientHeaders, gatewayHeaders } from '../proxy/headers.ts'
 import type { RawHeaders } from '../proxy/headers.ts'
 
 /**
  * Milliseconds in which a client has to take an answer of the gateway's own: of whom there is no telling who
  * they are, each keeps the head of its request in memory for so long. nginx's figure.
  */
-const MOST_PATIENCE = 60_000
+const CLIENT_READ_TIMEOUT = 60_000
 /** The same where so many wait that their heads come to tens of megabytes. */
-const MANY = 1_000
-const LITTLE_PATIENCE = 1_000
+const MANY_UNREAD_RESPONSES = 1_000
+const SHORT_CLIENT_READ_TIMEOUT = 1_000
 /** Milliseconds that a refused client may go on sending, so that it gets to read why; nginx's figures. */
-const LINGER = 30_000
+const LINGER_TIMEOUT = 30_000
 /** Milliseconds that it may pause meanwhile. */
-const LINGER_IDLE = 5_000
+const LINGER_IDLE_TIMEOUT = 5_000
 
 /** An answer of the gateway's own, in JSON. */
-export function answerJson(
+export function sendJson(
   gateway: Gateway, exchange: Exchange, status: number, body: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
@@ -41,7 +41,7 @@ export function answerJson(
     'content-type', 'application/json',
     'content-length', String(bytes.length),
     ...Object.entries(headers).flat(),
-    ...ownHeaders(servedBy(gateway, exchange, null)),
+    ...gatewayHeaders(gatewayHeadersFor(gateway, exchange, null)),
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
@@ -49,7 +49,7 @@ export function answerJson(
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   writeHead(res, status, head)
   if (unread) linger(exchange)
-  waitUntilTaken(gateway, exchange)
+  enforceReadTimeout(gateway, exchange)
   if (req.method === 'HEAD') {
     res.end()
     return
@@ -64,26 +64,26 @@ export function answerJson(
 }
 
 /** An upstream's answer to a WebSocket's handshake, as it came. @param upstream who gave it */
-export function answerRefusal(
+export function sendHandshakeRefusal(
   gateway: Gateway, exchange: Exchange, upstream: Upstream,
   { status, headers, body }: { status: number; headers: RawHeaders; body: Buffer },
 ): void {
   const { req, res } = exchange
   exchange.status = status
   exchange.bytesOut = body.length
-  const own = servedBy(gateway, exchange, upstream)
-  const head = headersDown(headers, { own, httpVersion: req.httpVersion, filtered: true })
+  const own = gatewayHeadersFor(gateway, exchange, upstream)
+  const head = clientHeaders(headers, { own, httpVersion: req.httpVersion, dropContentLength: true })
   writeHead(res, status, [...head, 'content-length', String(body.length)])
-  waitUntilTaken(gateway, exchange)
+  enforceReadTimeout(gateway, exchange)
   res.end(body)
 }
 
-function waitUntilTaken({ clock, config, lasting }: Gateway, { res }: Exchange): void {
-  const most = ++lasting.untaken > MANY ? LITTLE_PATIENCE : MOST_PATIENCE
+function enforceReadTimeout({ clock, config, sharedState: lasting }: Gateway, { res }: Exchange): void {
+  const most = ++lasting.unreadResponses > MANY_UNREAD_RESPONSES ? SHORT_CLIENT_READ_TIMEOUT : CLIENT_READ_TIMEOUT
   let isOver = false
   const over = (): void => {
     force.cancel()
-    if (!isOver) lasting.untaken--
+    if (!isOver) lasting.unreadResponses--
     isOver = true
   }
   const force = clock.setTimeout(() => {
@@ -99,13 +99,13 @@ function waitUntilTaken({ clock, config, lasting }: Gateway, { res }: Exchange):
  * Tells the client of an error, in its protocol's shape; the
  * exchange takes the error's status. It never throws.
  */
-export function answerError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
+export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
   const { res } = exchange
   exchange.status = error.status
   if (error.code === 'client_gone' || res.headersSent || res.destroyed) return
-  const body = PROTOCOLS[errorShape(exchange)].errorBody(error, exchange.id)
+  const body = PROTOCOLS[errorProtocol(exchange)].errorBody(error, exchange.id)
   try {
-    answerJson(gateway, exchange, error.status, body, error.headers)
+    sendJson(gateway, exchange, error.status, body, error.headers)
   } catch {
     // The connection may go at any moment, and what cannot be told is not worth more than it.
     destroyNow(res)
@@ -113,7 +113,7 @@ export function answerError(gateway: Gateway, exchange: Exchange, error: Gateway
 }
 
 /** The path tells the family, except where all of them ask for the same one. */
-function errorShape(exchange: Exchange): ProtocolName {
+function errorProtocol(exchange: Exchange): ProtocolName {
   const { name, protocol } = exchange.classified.endpoint
   if (name !== 'other' && name !== 'models.list' && name !== 'models.get') return protocol
   return callerShape(protocol, exchange.req.headers, exchange.target.isGoogles)
@@ -131,7 +131,7 @@ function linger({ req, res }: Exchange): void {
     req.resume()
     // With the answer out, half a request is not needed any more (RFC 9113 section 8.1). Closed before, the
     // stream would wait for that, and nothing else could end it.
-    const drop = () => dropRest(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
+    const drop = () => discardRequestBody(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
     // To HEAD all is out with the head.
     if (stream.writableFinished) drop()
     else stream.once('finish', drop)
@@ -142,15 +142,15 @@ function linger({ req, res }: Exchange): void {
     socket.end()
     const cut = () => socket.destroy()
     socket.once('end', cut)
-    dropRest(req, socket, cut)
+    discardRequestBody(req, socket, cut)
     socket.resume()
   }
 }
 
 /** @param cut called when `connection` has not closed by itself in time */
-function dropRest(req: ClientRequest, connection: Duplex, cut: () => void): void {
-  const total = setTimeout(cut, LINGER)
-  const idle = setTimeout(cut, LINGER_IDLE)
+function discardRequestBody(req: ClientRequest, connection: Duplex, cut: () => void): void {
+  const total = setTimeout(cut, LINGER_TIMEOUT)
+  const idle = setTimeout(cut, LINGER_IDLE_TIMEOUT)
   connection.once('close', () => {
     clearTimeout(total)
     clearTimeout(idle)

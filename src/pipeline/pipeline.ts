@@ -1,24 +1,24 @@
-import { checkBesidePath, checkList, checkModel, notAllowed, routeFor, unknownPath } from './admission.ts'
-import { answerError } from './gateway-response.ts'
+import { checkModelMatchesPath, checkModelList, checkModel, modelNotAllowed, routeFor, unknownPath } from './admission.ts'
+import { sendError } from './gateway-response.ts'
 import { presentedKeys } from '../auth/credentials.ts'
-import { isForeignPage } from '../auth/cross-site.ts'
+import { isCrossSiteRequest } from '../auth/cross-site.ts'
 import { ANONYMOUS } from '../auth/keyring.ts'
 import { classify } from './classify.ts'
 import type { Route, Target } from '../config/types.ts'
 import { GatewayError, asGatewayError, overloaded, upgradeRequired } from '../base/errors.ts'
 import type { Exchange } from '../context/exchange.ts'
-import { candidates, reachable } from './attempt/candidates.ts'
+import { candidates, reachableCandidates } from './attempt/candidates.ts'
 import { forward } from './attempt/forward.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { modelsBeside } from './additional-models.ts'
-import { answerModels, answerStatus } from './gateway-endpoints.ts'
+import { additionalModels } from './additional-models.ts'
+import { sendModels, sendStatus } from './gateway-endpoints.ts'
 import { isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
 import { isNamed } from '../proxy/headers.ts'
-import { draftRow } from './settle/ledger-row.ts'
+import { checkpointRow } from './settle/ledger-row.ts'
 import { reserve } from './settle/reserve.ts'
 import { settle } from './settle/settle.ts'
-import { record } from './settle/record-bodies.ts'
+import { startRecording } from './settle/record-bodies.ts'
 
 /**
  * The path of a request, from its first byte to its settlement. Each phase
@@ -36,7 +36,7 @@ import { record } from './settle/record-bodies.ts'
  * It never throws.
  */
 export async function handle(gateway: Gateway, exchange: Exchange): Promise<void> {
-  const ticket = gateway.running.begin(exchange)
+  const ticket = gateway.activeExchanges.begin(exchange)
   const { res } = exchange
   const gone = () => {
     // A response that was delivered closes too; an error costs a stack, which is not for the usual case.
@@ -49,14 +49,14 @@ export async function handle(gateway: Gateway, exchange: Exchange): Promise<void
     failure = await serve(gateway, exchange)
   } catch (thrown) {
     failure = asGatewayError(thrown)
-    answerError(gateway, exchange, failure)
+    sendError(gateway, exchange, failure)
   } finally {
     res.off('close', gone)
     await settle(gateway, exchange, failure)
-    gateway.lasting.bodies.give(exchange.bytesHeld)
-    gateway.lasting.bodies.giveForAnswer(exchange.answerHeld)
-    exchange.letGo()
-    gateway.running.end(ticket)
+    gateway.sharedState.bodyMemory.release(exchange.bytesHeld)
+    gateway.sharedState.bodyMemory.releaseForResponse(exchange.responseBytesHeld)
+    exchange.releaseBody()
+    gateway.activeExchanges.end(ticket)
   }
 }
 
@@ -65,13 +65,13 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   const { endpoint } = exchange.classified
   if (endpoint.name === 'status') {
     checkMethod(exchange)
-    answerStatus(gateway, exchange)
+    sendStatus(gateway, exchange)
     return null
   }
   identify(gateway, exchange)
   checkMethod(exchange)
   if (endpoint.name === 'models.list' || endpoint.name === 'models.get') {
-    answerModels(gateway, exchange)
+    sendModels(gateway, exchange)
     return null
   }
   await classify(gateway, exchange)
@@ -79,10 +79,10 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   exchange.route = route(gateway, exchange)
   const order = candidates(gateway, exchange, exchange.route)
   exchange.candidate = order[0] as Target
-  const reserving = reserve(gateway, exchange, reachable(exchange.route, order))
+  const reserving = reserve(gateway, exchange, reachableCandidates(exchange.route, order))
   if (reserving) await reserving
-  exchange.entry = gateway.accounts.ledger?.open(() => draftRow(exchange)) ?? null
-  record(gateway, exchange)
+  exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
+  startRecording(gateway, exchange)
   return forward(gateway, exchange, order)
 }
 
@@ -113,7 +113,7 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   }
   // There is no queue: who would have to wait is told so at once.
   const { maxInFlight } = gateway.config.server
-  if (gateway.lasting.running.size > maxInFlight) {
+  if (gateway.sharedState.activeExchanges.size > maxInFlight) {
     throw overloaded(`${maxInFlight} requests are under way, as many as the gateway takes`)
   }
 }
@@ -127,13 +127,13 @@ function hostLines(rawHeaders: readonly string[]): number {
 }
 
 /** Tried again, it would be refused again: the SDKs are told so. */
-const FOR_GOOD = { headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' } }
+const NOT_RETRYABLE = { headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' } }
 
 /** @throws GatewayError missing_key, invalid_key; unknown_path where there is nothing to protect */
 export function identify(gateway: Gateway, exchange: Exchange): void {
   const { path, queryKey } = exchange.target
-  if (exchange.vouched !== null) {
-    exchange.identity = exchange.vouched
+  if (exchange.preAuthenticated !== null) {
+    exchange.identity = exchange.preAuthenticated
     return
   }
   if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(path)
@@ -146,16 +146,16 @@ export function identify(gateway: Gateway, exchange: Exchange): void {
     }
   }
   if (gateway.config.auth === 'open') {
-    if (isForeignPage(exchange.req.headers)) {
+    if (isCrossSiteRequest(exchange.req.headers)) {
       const why = 'the gateway is open, but not to pages of other sites: they have to send a key'
-      throw new GatewayError('missing_key', why, FOR_GOOD)
+      throw new GatewayError('missing_key', why, NOT_RETRYABLE)
     }
     exchange.identity = ANONYMOUS
     return
   }
-  if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', FOR_GOOD)
+  if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', NOT_RETRYABLE)
   const places = 'Authorization: Bearer, x-api-key, x-goog-api-key or api-key'
-  throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, FOR_GOOD)
+  throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, NOT_RETRYABLE)
 }
 
 /** @throws GatewayError method_not_allowed, upgrade_required */
@@ -179,16 +179,16 @@ function checkMethod(exchange: Exchange): void {
 /** @throws GatewayError model_not_allowed, model_ambiguous */
 export function admit({ identity, model, classified, target, body }: Exchange): void {
   checkModel(identity, classified.endpoint, model)
-  checkBesidePath(classified, target.query, body)
+  checkModelMatchesPath(classified, target.query, body)
   if (!identity.restricted || body === null) return
-  for (const { model, param } of modelsBeside(body)) {
-    if (!identity.allowsEach(model)) throw notAllowed(model, param)
+  for (const { model, param } of additionalModels(body)) {
+    if (!identity.allowsEach(model)) throw modelNotAllowed(model, param)
   }
 }
 
 /** @throws GatewayError model_not_found, unknown_path, model_not_allowed */
 export function route({ routes }: Gateway, { target, classified, model, identity }: Exchange): Route {
   const found = routeFor(routes, target.path, classified, model)
-  checkList(identity, model, found)
+  checkModelList(identity, model, found)
   return found
 }

@@ -2,37 +2,37 @@ import { ServerResponse } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { answerError, answerRefusal } from './gateway-response.ts'
+import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
 import { withoutSubprotocolKey } from '../auth/credentials.ts'
 import type { Target } from '../config/types.ts'
 import { GatewayError, asGatewayError, upgradeRequired } from '../base/errors.ts'
 import type { AttemptRecord, Exchange } from '../context/exchange.ts'
 import { candidates } from './attempt/candidates.ts'
-import { alarm } from './attempt/forward-log.ts'
-import { judgeHandshake } from './attempt/refused-handshake.ts'
-import { servedBy } from './attempt/gateway-headers.ts'
+import { reportCredentialRejected } from './attempt/forward-log.ts'
+import { classifyHandshakeRefusal } from './attempt/refused-handshake.ts'
+import { gatewayHeadersFor } from './attempt/gateway-headers.ts'
 import type { Gateway, LiveUpstream } from '../gateway/gateway.ts'
 import { admit, identify, open, route } from './pipeline.ts'
 import { isSession } from '../protocols/endpoint.ts'
-import { namesModelInside } from '../protocols/generate/paths.ts'
+import { namesModelInMessage } from '../protocols/generate/paths.ts'
 import { modelName } from '../protocols/shared/inspect.ts'
 import { queryModel, renameQuery } from '../protocols/shared/query.ts'
-import { errorWord } from '../protocols/refusal.ts'
+import { errorIdentifier } from '../protocols/refusal.ts'
 import { renamePath } from '../protocols/rename.ts'
-import { pathThere } from '../proxy/address.ts'
-import { headersUp } from '../proxy/headers.ts'
-import { isOperatorsFault } from '../proxy/retry.ts'
+import { upstreamPath } from '../proxy/address.ts'
+import { upstreamHeaders } from '../proxy/headers.ts'
+import { isOperatorError } from '../proxy/retry.ts'
 import { Tunnel } from '../proxy/websocket.ts'
-import type { Refusal } from '../proxy/websocket.ts'
+import type { HandshakeRefusal } from '../proxy/websocket.ts'
 import { candidateId } from '../routing/candidate.ts'
-import { draftRow } from './settle/ledger-row.ts'
+import { checkpointRow } from './settle/ledger-row.ts'
 import { quote, reserve } from './settle/reserve.ts'
 import { MeteredSession } from './respond/session.ts'
 import { settle } from './settle/settle.ts'
 
 const NOTHING = Buffer.alloc(0)
 /** What a handshake needs to cross; RFC 6455 section 4.1. */
-const HANDSHAKE = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions'] as const
+const HANDSHAKE_HEADERS = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions'] as const
 
 /** A response that is written to a connection which node has given out of its hands. */
 export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
@@ -52,27 +52,27 @@ export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse
 export async function handleUpgrade(
   gateway: Gateway, exchange: Exchange, socket: Duplex, head: Buffer,
 ): Promise<void> {
-  const ticket = gateway.running.begin(exchange)
+  const ticket = gateway.activeExchanges.begin(exchange)
   let failure: GatewayError | null = null
   try {
     open(gateway, exchange)
     const before = (socket as Socket).bytesRead - head.length
-    failure = await tunnel(gateway, exchange, socket, head)
+    failure = await runTunnel(gateway, exchange, socket, head)
     if (exchange.status === 101) exchange.bytesIn = (socket as Socket).bytesRead - before
     if (failure && exchange.status !== 101) throw failure
   } catch (thrown) {
     failure = asGatewayError(thrown)
-    answerError(gateway, exchange, failure)
+    sendError(gateway, exchange, failure)
     // Half of its connection may still be open, and nothing will come of it.
     if (failure.code === 'client_gone') socket.destroy()
   } finally {
     await settle(gateway, exchange, failure)
-    gateway.lasting.bodies.giveForAnswer(exchange.answerHeld)
-    gateway.running.end(ticket)
+    gateway.sharedState.bodyMemory.releaseForResponse(exchange.responseBytesHeld)
+    gateway.activeExchanges.end(ticket)
   }
 }
 
-async function tunnel(
+async function runTunnel(
   gateway: Gateway, exchange: Exchange, socket: Duplex, head: Buffer,
 ): Promise<GatewayError | null> {
   if (exchange.req.method !== 'GET') {
@@ -84,8 +84,8 @@ async function tunnel(
   const { path, query } = exchange.target
   const { pathModel } = exchange.classified
   const named = () => pathModel === null ? queryModel(query) : modelName(pathModel)
-  exchange.model = namesModelInside(path) ? null : named()
-  if (isAheadOfItsModel(gateway, exchange)) throw upgradeRequired()
+  exchange.model = namesModelInMessage(path) ? null : named()
+  if (needsHttpForModel(gateway, exchange)) throw upgradeRequired()
   admit(exchange)
   const chosen = route(gateway, exchange)
   exchange.route = chosen
@@ -95,11 +95,11 @@ async function tunnel(
   exchange.candidate = order[0] as Target
   const reserving = reserve(gateway, exchange, order)
   if (reserving) await reserving
-  exchange.entry = gateway.accounts.ledger?.open(() => draftRow(exchange)) ?? null
+  exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
   let failure: GatewayError | null = null
-  let denied: Denied | null = null
+  let denied: DeniedHandshake | null = null
   for (const candidate of order) {
-    exchange.proceed()
+    exchange.throwIfStopped()
     // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
     const opened = await openTunnel(gateway, exchange, candidate, socket, failure ? NOTHING : head)
     failure = opened.failure
@@ -107,17 +107,17 @@ async function tunnel(
     if (exchange.status === 101 || failure?.source !== 'upstream') return failure
   }
   if (denied === null) return failure
-  exchange.proceed()
+  exchange.throwIfStopped()
   exchange.candidate = denied.candidate
   exchange.quoted = quote(gateway, exchange, denied.candidate)
-  answerRefusal(gateway, exchange, denied.candidate.upstream, denied.answer)
+  sendHandshakeRefusal(gateway, exchange, denied.candidate.upstream, denied.response)
   return null
 }
 
 /** An upstream's answer that refuses what the handshake asks for. */
-interface Denied {
+interface DeniedHandshake {
   readonly candidate: Target
-  readonly answer: Refusal & { readonly body: Buffer }
+  readonly response: HandshakeRefusal & { readonly body: Buffer }
 }
 
 /**
@@ -126,7 +126,7 @@ interface Denied {
  * and no refusal either: the same request over plain HTTP names one. Only 426 has Codex
  * go on with that at once.
  */
-function isAheadOfItsModel({ routes }: Gateway, { classified, model, identity, target }: Exchange): boolean {
+function needsHttpForModel({ routes }: Gateway, { classified, model, identity, target }: Exchange): boolean {
   const { path } = target
   if (classified.endpoint.name !== 'responses' || !routes.servesPath(path)) return false
   return identity.restricted || (model === null && routes.match(path, null) === null)
@@ -135,7 +135,7 @@ function isAheadOfItsModel({ routes }: Gateway, { classified, model, identity, t
 /** One attempt: as long as the handshake is not answered, another can follow. */
 async function openTunnel(
   gateway: Gateway, exchange: Exchange, candidate: Target, socket: Duplex, head: Buffer,
-): Promise<{ readonly failure: GatewayError | null, readonly denied: Denied | null }> {
+): Promise<{ readonly failure: GatewayError | null, readonly denied: DeniedHandshake | null }> {
   exchange.candidate = candidate
   if (exchange.attempts.length > 0) exchange.quoted = quote(gateway, exchange, candidate)
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
@@ -156,68 +156,68 @@ async function openTunnel(
   const running = new Tunnel({
     socket,
     head,
-    path: upstream.prefix + pathThere(upstream.config, path) + query,
-    headers: headersUp(req.rawHeaders, {
+    path: upstream.prefix + upstreamPath(upstream.config, path) + query,
+    headers: upstreamHeaders(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
       httpVersion: req.httpVersion,
       trustedPeer: exchange.trustedPeer,
-      identity: false,
+      uncompressed: false,
       dropContentEncoding: false,
       contentLength: null,
     }),
     handshake: handshakeHeaders(req as IncomingMessage),
     upstream: { url: upstream.url, dial: upstream.transport.dial },
-    own: servedBy(gateway, exchange, upstream.config),
+    gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
     clock: gateway.clock,
     timeouts: exchange.route?.timeouts ?? gateway.config.timeouts,
     startedAt: exchange.startedAt,
     onOpen: extensions => {
       exchange.status = 101
       record.status = 101
-      trial.answered(gateway.clock.monotonic() - beganAt)
+      trial.responseStarted(gateway.clock.monotonic() - beganAt)
       if (isSession(exchange.classified.endpoint)) {
         exchange.session = new MeteredSession(gateway, exchange, extensions)
       } else {
         // What is said inside is not read: it was used, and nobody knows how much.
-        exchange.answer = { kind: 'none', delivered: true }
+        exchange.response = { kind: 'none', delivered: true }
       }
-      if (exchange.entry) gateway.accounts.ledger?.progress(exchange.entry)
+      if (exchange.ledgerEntry) gateway.accounts.ledger?.updateDraft(exchange.ledgerEntry)
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
-    onData: chunk => {
+    onUpstreamData: chunk => {
       exchange.bytesOut += chunk.length
-      exchange.session?.heard(chunk)
+      exchange.session?.receiveFromUpstream(chunk)
     },
-    onSaid: chunk => exchange.session?.said(chunk),
+    onClientData: chunk => exchange.session?.receiveFromClient(chunk),
   })
   exchange.underWay = { stop: reason => running.abort(reason) }
   const ended = await running.run(gateway.proxy)
   exchange.underWay = null
-  const { refusedWith } = running
-  const refused = refusedWith && judgeHandshake(refusedWith, gateway.clock.wall())
-  const failure = ended ?? refused?.error ?? await exchange.session?.broken(running.endedBy) ?? null
+  const { refusal: refusedWith } = running
+  const refused = refusedWith && classifyHandshakeRefusal(refusedWith, gateway.clock.wall())
+  const failure = ended ?? refused?.error ?? await exchange.session?.connectionClosed(running.endedBy) ?? null
   record.ms = gateway.clock.monotonic() - beganAt
-  record.outcome = refused?.isDenial ? 'error_answer' : failure?.code ?? 'ok'
+  record.outcome = refused?.isRequestRefused ? 'error_answer' : failure?.code ?? 'ok'
   if (refusedWith) {
     const { status } = refusedWith
     record.status = status
-    const word = refused?.said && errorWord(refused.said)
+    const word = refused?.body && errorIdentifier(refused.body)
     if (word) record.said = word
-    if (isOperatorsFault(status) && !refused?.isDenial) alarm(gateway, exchange, candidate, status)
+    if (isOperatorError(status) && !refused?.isRequestRefused) reportCredentialRejected(gateway, exchange, candidate, status)
   }
-  if (failure?.code === 'upstream_cut' && exchange.session?.blamesClient) trial.abandoned()
+  if (failure?.code === 'upstream_cut' && exchange.session?.isClientFault) trial.abandoned()
   else if (failure?.code === 'upstream_cut') trial.failed(null)
   else if (exchange.status === 101) trial.succeeded()
-  else if (failure?.source === 'upstream' && !refused?.isDenial) trial.failed(refused?.pause ?? null)
+  else if (failure?.source === 'upstream' && !refused?.isRequestRefused) trial.failed(refused?.retryAfterMs ?? null)
   else trial.abandoned()
-  const body = refused?.isDenial && refusedWith?.body
-  return { failure, denied: body ? { candidate, answer: { ...refusedWith, body } } : null }
+  const body = refused?.isRequestRefused && refusedWith?.body
+  return { failure, denied: body ? { candidate, response: { ...refusedWith, body } } : null }
 }
 
 function handshakeHeaders(req: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = { connection: 'Upgrade', upgrade: 'websocket' }
-  for (const name of HANDSHAKE) {
+  for (const name of HANDSHAKE_HEADERS) {
     const value = req.headers[name]
     if (typeof value === 'string') headers[name] = value
   }

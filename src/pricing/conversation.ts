@@ -6,7 +6,7 @@ import type { Usage } from '../protocols/shared/usage.ts'
 /** Source: OpenAI's guide "Managing costs": 1 token for 100 ms of what the user says. */
 const MS_PER_TOKEN = 100
 /** Bytes of a message that is parsed; an item that is longer is a picture. */
-const MOST_PARSED = 256 * 1024
+const MAX_PARSED_BYTES = 256 * 1024
 
 const ITEMS = new Set(['conversation.item.created', 'conversation.item.added'])
 
@@ -23,38 +23,38 @@ export type InputEstimate = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'i
  */
 export class Conversation {
   /** Tokens of instructions and tools, until a response has told what it read. */
-  #settings = 0
-  #earlier = 0
-  #text = 0
-  #audio = 0
+  #settingsTokens = 0
+  #cachedTokens = 0
+  #textTokens = 0
+  #audioTokens = 0
   /** Milliseconds of the session's sound at which the client began to speak; null = it does not. */
-  #speaksSince: number | null = null
+  #speechStartMs: number | null = null
   /** Under its two names an item may be told twice. */
-  #lastItem: unknown = null
+  #lastItemId: unknown = null
 
   /** null = the upstream has told of nothing. */
-  get input(): InputEstimate | null {
-    const inputTokens = (this.#earlier || this.#settings) + this.#text + this.#audio
+  get inputEstimate(): InputEstimate | null {
+    const inputTokens = (this.#cachedTokens || this.#settingsTokens) + this.#textTokens + this.#audioTokens
     if (inputTokens === 0) return null
-    return { inputTokens, cachedInputTokens: this.#earlier || null, inputAudioTokens: this.#audio || null }
+    return { inputTokens, cachedInputTokens: this.#cachedTokens || null, inputAudioTokens: this.#audioTokens || null }
   }
 
   /** The session has these settings from now on. */
-  set({ instructions, tools }: JsonObject): void {
+  applySettings({ instructions, tools }: JsonObject): void {
     const listed = Array.isArray(tools) && tools.length > 0 ? JSON.stringify(tools) : null
-    this.#settings = tokensOf(instructions) + tokensOf(listed)
+    this.#settingsTokens = tokensOf(instructions) + tokensOf(listed)
   }
 
   /** Takes the next of the upstream's messages, other than its settings. */
-  read(type: string, message: Buffer): void {
-    if (message.length > MOST_PARSED) {
-      if (ITEMS.has(type)) this.#text += MEDIA_TOKENS
+  onEvent(type: string, message: Buffer): void {
+    if (message.length > MAX_PARSED_BYTES) {
+      if (ITEMS.has(type)) this.#textTokens += MEDIA_TOKENS
       return
     }
     if (ITEMS.has(type)) this.#addItem(objectIn(eventIn(message), 'item'))
     switch (type) {
       case 'input_audio_buffer.speech_started':
-        this.#speaksSince = countIn(eventIn(message), 'audio_start_ms')
+        this.#speechStartMs = countIn(eventIn(message), 'audio_start_ms')
         break
       case 'input_audio_buffer.speech_stopped':
         this.#addSpeech(countIn(eventIn(message), 'audio_end_ms'))
@@ -67,20 +67,20 @@ export class Conversation {
   #addItem(item: JsonObject): void {
     const { id = null, role, type, content, output } = item
     // What the model says is in the figures of its response.
-    if (role === 'assistant' || type === 'function_call' || (id !== null && id === this.#lastItem)) return
-    this.#lastItem = id
-    this.#text += tokensOf(output)
+    if (role === 'assistant' || type === 'function_call' || (id !== null && id === this.#lastItemId)) return
+    this.#lastItemId = id
+    this.#textTokens += tokensOf(output)
     for (const part of Array.isArray(content) ? content : []) {
       const { type, text } = objectOf(part)
-      this.#text += type === 'input_image' ? MEDIA_TOKENS : tokensOf(text)
+      this.#textTokens += type === 'input_image' ? MEDIA_TOKENS : tokensOf(text)
     }
   }
 
   #addSpeech(end: number | null): void {
-    if (this.#speaksSince !== null && end !== null) {
-      this.#audio += Math.ceil(Math.max(0, end - this.#speaksSince) / MS_PER_TOKEN)
+    if (this.#speechStartMs !== null && end !== null) {
+      this.#audioTokens += Math.ceil(Math.max(0, end - this.#speechStartMs) / MS_PER_TOKEN)
     }
-    this.#speaksSince = null
+    this.#speechStartMs = null
   }
 
   #addResponse(response: JsonObject): void {
@@ -88,8 +88,8 @@ export class Conversation {
     const [read, said] = [countIn(usage, 'input_tokens'), countIn(usage, 'output_tokens')]
     // One that was made beside the conversation has no part in it.
     if (read === null || said === null || response['conversation_id'] === null) return
-    this.#earlier = read + said
-    this.#text = this.#audio = 0
+    this.#cachedTokens = read + said
+    this.#textTokens = this.#audioTokens = 0
   }
 }
 

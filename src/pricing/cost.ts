@@ -30,15 +30,15 @@ const MILLIONTH = -6
  *   direction in which tokens were used, or nothing known that it applies to
  */
 export function cost(usage: Usage, price: Price | null): bigint | null {
-  return total(price && billOf(usage, price, 'ratesFor'))
+  return totalCost(price && priceQuantities(usage, price, 'ratesFor'))
 }
 
 /** What it costs at most where only the sums of output and of media are known; otherwise as `cost`. */
-export function ceiling(usage: Usage, price: Price | null): bigint | null {
-  return total(price && billOf(usage, price, 'ceilingFor'))
+export function maxCost(usage: Usage, price: Price | null): bigint | null {
+  return totalCost(price && priceQuantities(usage, price, 'ceilingFor'))
 }
 
-function total(bill: Bill | null): bigint | null {
+function totalCost(bill: PricedQuantities | null): bigint | null {
   if (!bill) return null
   const { perMillion, scale } = bill.rates
   // Nearly all quantities are whole; seconds need not be.
@@ -56,7 +56,7 @@ function total(bill: Bill | null): bigint | null {
 
 /** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */
 export function explainCost(usage: Usage, price: Price | null): CostLine[] {
-  const bill = price && billOf(usage, price, 'ratesFor')
+  const bill = price && priceQuantities(usage, price, 'ratesFor')
   if (!bill) return []
   const { perMillion, scale } = bill.rates
   return ITEMS.flatMap(({ item, per }, i) => {
@@ -76,13 +76,13 @@ export function formatUsd(pico: bigint): string {
 }
 
 /** What was used beside what it is billed at, item by item. */
-interface Bill {
+interface PricedQuantities {
   readonly quantities: readonly (number | null)[]
   readonly rates: Rates
 }
 
 /** null when the price does not cover what is known to be used. */
-function billOf(usage: Usage, price: Price, which: 'ratesFor' | 'ceilingFor'): Bill | null {
+function priceQuantities(usage: Usage, price: Price, which: 'ratesFor' | 'ceilingFor'): PricedQuantities | null {
   const tariff = tariffOf(price)
   const rates = tariff[which](usage.inputTokens)
   const used = quantities(usage)

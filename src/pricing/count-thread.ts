@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { parseJson } from '../protocols/shared/cursor.ts'
-import type { CountAnswer, CountRequest } from './token-counter.ts'
-import { answerTokens, promptTokens } from './prompt.ts'
+import type { CountResponse, CountRequest } from './token-counter.ts'
+import { responseTokens, promptTokens } from './prompt.ts'
 import { tokenCount } from './tokens.ts'
 
 /** The thread behind estimate.ts: it answers each CountRequest with a CountAnswer, in order. */
@@ -12,16 +12,16 @@ if (port === null) throw new Error('to be started as a thread')
 const count = tokenCount()
 
 port.on('message', (request: CountRequest) => {
-  const answer: CountAnswer = { id: request.id, counts: answerTo(request) }
+  const answer: CountResponse = { id: request.id, counts: countTokens(request) }
   port.postMessage(answer)
 })
 
-function answerTo(request: CountRequest): readonly (number | null)[] {
+function countTokens(request: CountRequest): readonly (number | null)[] {
   if (request.what === 'texts') {
     return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
   }
   const body = parseJson(bufferOf(request.body), 0, request.body.length)
-  const tokens = request.what === 'prompt' ? promptTokens : answerTokens
+  const tokens = request.what === 'prompt' ? promptTokens : responseTokens
   return [tokens(request.endpoint, body, count)]
 }
 

@@ -13,7 +13,7 @@ function powerOfTen(exponent: number): bigint {
   return POWERS[exponent] ?? 10n ** BigInt(exponent)
 }
 
-const FORM = /^(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?$/i
+const DECIMAL = /^(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?$/i
 
 /**
  * Reads a decimal as people and JSON write it: `2.50`, `.5`, `1e-7`; not below 0.
@@ -21,7 +21,7 @@ const FORM = /^(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?$/i
  * @throws RangeError for anything else
  */
 export function parseDecimal(text: string): Decimal {
-  const [match, whole = '', fraction = '', exponent = '0'] = FORM.exec(text) ?? []
+  const [match, whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []
   if (match === undefined || whole + fraction === '') throw new RangeError(`not a decimal: '${text}'`)
   const scale = fraction.length - Number(exponent)
   const units = BigInt(whole + fraction)
@@ -31,7 +31,7 @@ export function parseDecimal(text: string): Decimal {
 /** The sum, exact. */
 export function add(a: Decimal, b: Decimal): Decimal {
   const scale = Math.max(a.scale, b.scale)
-  return { units: at(a, scale) + at(b, scale), scale }
+  return { units: unitsAt(a, scale) + unitsAt(b, scale), scale }
 }
 
 /** The product, exact. */
@@ -54,7 +54,7 @@ export function divide(a: Decimal, divisor: bigint, scale: number): Decimal {
 
 /** The value as a whole number of 10^-`scale`, halves rounded up. */
 export function toUnits(a: Decimal, scale: number): bigint {
-  return scale >= a.scale ? at(a, scale) : roundedQuotient(a.units, powerOfTen(a.scale - scale))
+  return scale >= a.scale ? unitsAt(a, scale) : roundedQuotient(a.units, powerOfTen(a.scale - scale))
 }
 
 /** Writes it out without an exponent and without trailing zeros: `0.0125`, `3`, `-0.5`. */
@@ -65,7 +65,7 @@ export function formatDecimal({ units, scale }: Decimal): string {
   return `${units < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-function at(a: Decimal, scale: number): bigint {
+function unitsAt(a: Decimal, scale: number): bigint {
   return scale === a.scale ? a.units : a.units * powerOfTen(scale - a.scale)
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../protocols/shared/usage-figures.ts'
 import { readUsage } from '../protocols/shared/readers.ts'
-import type { Reading } from '../protocols/shared/readers.ts'
+import type { ReportedUsage } from '../protocols/shared/readers.ts'
 import { eventIn, objectIn } from '../protocols/media/realtime-event.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 
@@ -17,12 +17,12 @@ export class InputTranscripts {
   model: string | null = null
 
   /** The session has these settings from now on. */
-  set(settings: JsonObject): void {
+  applySettings(settings: JsonObject): void {
     this.model = modelIn(settings) ?? this.model
   }
 
   /** @returns what a transcript used, if the message is one */
-  read(type: string, message: Buffer): Reading | null {
+  read(type: string, message: Buffer): ReportedUsage | null {
     if (type !== TRANSCRIBED) return null
     const { usage } = eventIn(message)
     return readUsage('audio.transcriptions', usage) ?? { usage: blankUsage(), suspect: false }

@@ -1,8 +1,8 @@
 import type { EndpointName } from '../protocols/shared/names.ts'
 import type { TokenCounter } from './token-counter.ts'
 import { provisionalUsage } from './provisional.ts'
-import { free, settleUsage } from './settle-usage.ts'
-import type { Answer, Settled } from './settle-usage.ts'
+import { noCharge, settleUsage } from './settle-usage.ts'
+import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 
 /**
  * What an answer used that broke under way and that another goes on with. The
@@ -10,43 +10,43 @@ import type { Answer, Settled } from './settle-usage.ts'
  * count, unless the client is to be told before that is done, and from then on
  * they are what it was told.
  */
-export class Share {
+export class InterruptedUsage {
   /** The figures for the ledger. */
-  readonly settled: Promise<Settled>
-  readonly #roughly: () => Settled
-  #known: Settled | null = null
+  readonly settled: Promise<SettledUsage>
+  readonly #estimate: () => SettledUsage
+  #known: SettledUsage | null = null
 
   /** @param roughly what is known at this moment, without counting */
-  constructor(counting: Promise<Settled>, roughly: () => Settled) {
-    this.#roughly = roughly
+  constructor(counting: Promise<SettledUsage>, roughly: () => SettledUsage) {
+    this.#estimate = roughly
     this.settled = counting.then(counted => (this.#known ??= counted))
     // Who settles the exchange awaits it; until then a fault is nobody's.
     this.settled.catch(() => {})
   }
 
   /** The figures for the client. */
-  get told(): Settled {
-    return (this.#known ??= this.#roughly())
+  get reported(): SettledUsage {
+    return (this.#known ??= this.#estimate())
   }
 }
 
 /** An answer that broke under way, after its client got some of it. */
-export interface Broken {
+export interface InterruptedResponse {
   readonly endpoint: EndpointName
   /** The request's body; null where there is none to look at. */
   readonly request: Buffer | null
-  readonly answer: Answer
+  readonly answer: MeteredResponse
   /** Tokens of the request, as estimated at admission. */
   readonly estimatedInput: number | null
 }
 
 /** Begins to count what an answer used that broke under way. */
-export function createShare(counter: TokenCounter, { estimatedInput, ...input }: Broken): Share {
+export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse): InterruptedUsage {
   const meter = input.answer.kind === 'stream' ? input.answer.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)
-  return new Share(counting, () => {
+  return new InterruptedUsage(counting, () => {
     // Without anything generated nobody pays.
-    if (!meter?.sawContent) return free()
+    if (!meter?.sawContent) return noCharge()
     const reading = meter.reading()
     return {
       usage: provisionalUsage(meter, estimatedInput),

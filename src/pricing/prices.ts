@@ -66,24 +66,24 @@ export function createPriceBook({ models }: { readonly models: ReadonlyMap<strin
 }
 
 class Book implements PriceBook {
-  readonly #own: ReadonlyMap<string, QuotedPrice>
+  readonly #configured: ReadonlyMap<string, QuotedPrice>
   readonly #version: string
   readonly #providers = new Map<string, string | null>()
-  #read: typeof GenaiPrices | null = null
+  #catalogueModule: typeof GenaiPrices | null = null
   // The catalogue's entries are constants, so each is translated once.
   readonly #translated = new WeakMap<object, QuotedPrice | null>()
 
   constructor(own: ReadonlyMap<string, QuotedPrice>, version: string) {
-    this.#own = own
+    this.#configured = own
     this.#version = version
   }
 
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null {
-    const own = this.#own.get(model) ?? (alias === undefined ? undefined : this.#own.get(alias))
-    return own ?? this.#listed(upstream, model.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
+    const own = this.#configured.get(model) ?? (alias === undefined ? undefined : this.#configured.get(alias))
+    return own ?? this.#cataloguePrice(upstream, model.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
   }
 
-  #listed(upstream: URL | null, name: string, at: Date): QuotedPrice | null {
+  #cataloguePrice(upstream: URL | null, name: string, at: Date): QuotedPrice | null {
     const providerId = upstream && this.#providerOf(upstream)
     if (providerId === null && TAGGED.test(name)) return null
     const model = providerId === 'google' ? name.replace(/^google\//, '') : name
@@ -106,7 +106,7 @@ class Book implements PriceBook {
    * operator has not set: some 50 ms, once in the life of a process.
    */
   get #catalogue(): typeof GenaiPrices {
-    return this.#read ??= createRequire(import.meta.url)('@pydantic/genai-prices') as typeof GenaiPrices
+    return this.#catalogueModule ??= createRequire(import.meta.url)('@pydantic/genai-prices') as typeof GenaiPrices
   }
 
   /** Remembered by origin and path: the upstreams of a configuration are few. */

@@ -7,8 +7,8 @@ type Count = (text: string) => number
 // What a chat template puts round each message, and before the answer (OpenAI's cookbook,
 // "How to count tokens with tiktoken").
 const TOKENS_PER_MESSAGE = 4
-const TOKENS_BEFORE_ANSWER = 3
-const DEEPEST = 64
+const TOKENS_BEFORE_RESPONSE = 3
+const MAX_DEPTH = 64
 
 /** Where the text stands that a model reads, or has written, by endpoint. */
 const PROMPT_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
@@ -28,7 +28,7 @@ const PROMPT_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
   'images.edits': ['prompt'],
   'audio.speech': ['input', 'instructions'],
 }
-const ANSWER_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
+const RESPONSE_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
   'chat.completions': ['choices'],
   'completions': ['choices'],
   'responses': ['output'],
@@ -40,7 +40,7 @@ const ANSWER_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
 const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']
 
 // Members that say how, not what: no text of the conversation.
-const MARKS = new Set([
+const METADATA_MEMBERS = new Set([
   'type', 'role', 'id', 'index', 'object', 'status', 'model', 'detail', 'finish_reason', 'finishReason',
   'stop_reason', 'tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'cache_control', 'signature', 'phase',
   'thoughtSignature', 'thought_signature', 'encrypted_content', 'media_type', 'mimeType', 'mime_type',
@@ -48,7 +48,7 @@ const MARKS = new Set([
   'taskType', 'outputDimensionality', 'logprobs', 'annotations', 'citations', 'citationMetadata',
   'safetyRatings', 'reasoning_details',
 ])
-const ANSWER_MARKS = new Set([...MARKS, 'name'])
+const RESPONSE_METADATA_MEMBERS = new Set([...METADATA_MEMBERS, 'name'])
 // Objects written by or for a tool: the model sees them as JSON.
 const JSON_MEMBERS = new Set(['args', 'response', 'input', 'input_schema'])
 const MEDIA_TYPES = new Set([
@@ -64,7 +64,7 @@ interface Walk {
   /** Tokens that each message costs beside its text. */
   readonly perMessage: number
   /** Members to pass over. */
-  readonly marks: ReadonlySet<string>
+  readonly skippedMembers: ReadonlySet<string>
 }
 
 /**
@@ -78,8 +78,8 @@ interface Walk {
 export function promptTokens(endpoint: EndpointName, body: unknown, count: Count): number | null {
   const members = PROMPT_MEMBERS[endpoint]
   if (!members || !isObject(body)) return null
-  let tokens = body.messages || body.contents || endpoint === 'responses' ? TOKENS_BEFORE_ANSWER : 0
-  const walk: Walk = { count, perMessage: TOKENS_PER_MESSAGE, marks: MARKS }
+  let tokens = body.messages || body.contents || endpoint === 'responses' ? TOKENS_BEFORE_RESPONSE : 0
+  const walk: Walk = { count, perMessage: TOKENS_PER_MESSAGE, skippedMembers: METADATA_MEMBERS }
   for (const name of members) tokens += textTokens(body[name], walk, 0)
   for (const name of SCHEMA_MEMBERS) {
     const schema = body[name]
@@ -92,17 +92,17 @@ export function promptTokens(endpoint: EndpointName, body: unknown, count: Count
  * Counts the tokens of a whole answer: text, reasoning as far as it shows, tool
  * calls; null where it is not text.
  */
-export function answerTokens(endpoint: EndpointName, body: unknown, count: Count): number | null {
-  const members = ANSWER_MEMBERS[endpoint]
+export function responseTokens(endpoint: EndpointName, body: unknown, count: Count): number | null {
+  const members = RESPONSE_MEMBERS[endpoint]
   if (!members || !isObject(body)) return null
-  const walk: Walk = { count, perMessage: 0, marks: ANSWER_MARKS }
+  const walk: Walk = { count, perMessage: 0, skippedMembers: RESPONSE_METADATA_MEMBERS }
   return members.reduce((sum, name) => sum + textTokens(body[name], walk, 0), 0)
 }
 
 function textTokens(value: unknown, walk: Walk, depth: number): number {
-  const { count, perMessage, marks } = walk
+  const { count, perMessage, skippedMembers: marks } = walk
   if (typeof value === 'string') return count(value)
-  if (depth > DEEPEST) return 0
+  if (depth > MAX_DEPTH) return 0
   if (Array.isArray(value)) {
     // A prompt may come as token numbers.
     if (typeof value[0] === 'number') return value.length

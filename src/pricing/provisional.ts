@@ -1,17 +1,17 @@
 import type { EndpointName } from '../protocols/shared/names.ts'
-import { isReceipt } from '../protocols/response-body.ts'
-import { readCharacters, roughTokens, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
-import { isMadeInBackground, shapeOf, toldBy } from './settle-usage.ts'
-import type { Answer, Settled } from './settle-usage.ts'
+import { isQueuedResponse } from '../protocols/response-body.ts'
+import { readCharacters, estimateTokens, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
+import { supportsBackground, shapeOf, reportedBy } from './settle-usage.ts'
+import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import type { StreamMeter } from '../protocols/stream-meter.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 
 /** What of an exchange that is under way there is to tell by. */
-export interface Underway {
+export interface ResponseProgress {
   readonly endpoint: EndpointName
   /** null: none came yet. */
-  readonly answer: Answer | null
+  readonly response: MeteredResponse | null
   /** Of the request, as estimated at admission. */
   readonly inputTokens: number | null
   /** Its body; null where there is none to look at. */
@@ -19,7 +19,7 @@ export interface Underway {
   /** Whoever waits for it, it is made to its end. */
   readonly inBackground: boolean
   /** A whole answer's body is compressed. */
-  readonly isPacked: boolean
+  readonly isCompressed: boolean
 }
 
 /**
@@ -27,8 +27,8 @@ export interface Underway {
  * the process dies. What nobody could tell if it was broken off now nobody can tell then, either.
  */
 export function provisional(
-  { endpoint, answer, inputTokens, request, inBackground, isPacked }: Underway,
-): Pick<Settled, 'usage' | 'unread'> {
+  { endpoint, response: answer, inputTokens, request, inBackground, isCompressed: isPacked }: ResponseProgress,
+): Pick<SettledUsage, 'usage' | 'unread'> {
   const shape = shapeOf(endpoint)
   const meter = answer?.kind === 'stream' ? answer.meter : null
   const body = answer?.kind === 'body' ? answer.body : null
@@ -37,7 +37,7 @@ export function provisional(
   const hasCome = meter?.sawContent ?? (answer?.kind === 'none' ? answer.delivered : (body?.length ?? 0) > 0)
   switch (shape) {
     case 'text':
-      if (inBackground && isMadeInBackground(endpoint) && goesOn(answer)) return untold
+      if (inBackground && supportsBackground(endpoint) && isUnfinished(answer)) return untold
       return hasCome && body === null && !isCountable(meter) ? untold : { usage, unread: false }
     case 'images':
       return hasCome && (meter?.reading()?.usage.outputTokens ?? null) === null ? untold : { usage, unread: false }
@@ -54,9 +54,9 @@ export function provisional(
 }
 
 /** Of what is made in the background: has its end not come? */
-function goesOn(answer: Answer | null): boolean {
+function isUnfinished(answer: MeteredResponse | null): boolean {
   if (answer?.kind === 'stream') return answer.meter.terminated !== true && !answer.meter.sawError
-  return answer?.kind !== 'body' || isReceipt(answer.body)
+  return answer?.kind !== 'body' || isQueuedResponse(answer.body)
 }
 
 /** Can what came of a text be counted, as far as it was not reported? null = it passed unread. */
@@ -76,13 +76,13 @@ export function provisionalUsage(
 ): Usage {
   // Nothing is known, which is not that nothing was used.
   if (meter === null && inputTokens === null) return blankUsage()
-  const reported = meter ? toldBy(meter, meter.reading()) : blankUsage()
-  const { content, reasoning, tool } = meter?.came ?? { content: 0, reasoning: 0, tool: 0 }
-  const counted = text ? roughTokens(text) : tokensOfBytes(content + reasoning + tool)
+  const reported = meter ? reportedBy(meter, meter.reading()) : blankUsage()
+  const { content, reasoning, tool } = meter?.generatedBytes ?? { content: 0, reasoning: 0, tool: 0 }
+  const counted = text ? estimateTokens(text) : tokensOfBytes(content + reasoning + tool)
   return {
     ...reported,
     inputTokens: reported.inputTokens ?? inputTokens,
-    outputTokens: meter?.covered && reported.outputTokens !== null
+    outputTokens: meter?.isOutputReported && reported.outputTokens !== null
       ? reported.outputTokens
       : Math.max(reported.outputTokens ?? 0, counted),
   }

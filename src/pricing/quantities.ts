@@ -1,4 +1,4 @@
-import { rest, within } from '../protocols/shared/usage-figures.ts'
+import { remainder, clampTo } from '../protocols/shared/usage-figures.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 
 /** A price is for so many of an item. */
@@ -59,8 +59,8 @@ class Remainder {
   }
 
   take(part: number | null): number | null {
-    const taken = within(part, this.left)
-    if (taken !== null) this.left = rest(this.left, taken)
+    const taken = clampTo(part, this.left)
+    if (taken !== null) this.left = remainder(this.left, taken)
     return taken
   }
 }

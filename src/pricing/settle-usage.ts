@@ -1,16 +1,16 @@
 import type { EndpointName } from '../protocols/shared/names.ts'
-import { asksForBackground, isErrorBody, isReceipt, readBodyUsage } from '../protocols/response-body.ts'
+import { requestsBackground, isErrorBody, isQueuedResponse, readBodyUsage } from '../protocols/response-body.ts'
 import type { InputEstimate } from './conversation.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { StreamMeter } from '../protocols/shared/meter.ts'
-import type { Makers } from '../protocols/shared/readers-messages.ts'
-import type { Reading } from '../protocols/shared/readers.ts'
-import { readCharacters, roughTextTokens } from '../protocols/shared/request-estimate.ts'
-import { blankUsage, knownInput, knownOutput } from '../protocols/shared/usage.ts'
+import type { ServingModels } from '../protocols/shared/readers-messages.ts'
+import type { ReportedUsage } from '../protocols/shared/readers.ts'
+import { readCharacters, estimateTextTokens } from '../protocols/shared/request-estimate.ts'
+import { blankUsage, minInputTokens, minOutputTokens } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 
 /** What of an upstream's successful answer there is to settle by. */
-export type Answer =
+export type MeteredResponse =
   | { readonly kind: 'stream'; readonly meter: StreamMeter }
   /** Of a cut answer, what came of it. */
   | { readonly kind: 'body'; readonly body: Buffer }
@@ -22,7 +22,7 @@ export interface SettleInput {
   /** Whole: to its proper end. Otherwise whose doing it was that it ended before. */
   readonly end: 'complete' | 'client_gone' | 'other'
   /** null: no upstream took the request, or each refused it. */
-  readonly answer: Answer | null
+  readonly answer: MeteredResponse | null
   /** The request's body as it went upstream; null where there is none to look at. */
   readonly request: Buffer | null
   /** Of what it reads, where no request tells that. */
@@ -31,7 +31,7 @@ export interface SettleInput {
   readonly abandoned: 'prompt' | 'none'
 }
 
-export interface Settled {
+export interface SettledUsage {
   readonly usage: Usage
   /** Who counted: the upstream, the gateway, both, or nobody. */
   readonly source: 'reported' | 'estimated' | 'mixed' | 'none'
@@ -42,11 +42,11 @@ export interface Settled {
   /** Something was made that passed unread, or nobody told of all of it: nobody knows how much. */
   readonly unread: boolean
   /** Absent: all of it is of the model that was asked. */
-  readonly makers?: Makers
+  readonly servingModels?: ServingModels
 }
 
 /** What an exchange used, and what that costs. */
-export interface Bill extends Settled {
+export interface SettledCost extends SettledUsage {
   /** Millionths of a millionth of a USD; null = nobody knows. */
   readonly costPico: bigint | null
 }
@@ -93,7 +93,7 @@ export function isText(endpoint: EndpointName): boolean {
 }
 
 /** Is what it answers a picture, or a transcript of sound, whose tokens only the end tells? */
-export function isToldAtItsEnd(endpoint: EndpointName): boolean {
+export function reportsTokensAtEnd(endpoint: EndpointName): boolean {
   const shape = SHAPES[endpoint]
   return shape === 'images' || shape === 'transcript'
 }
@@ -109,17 +109,17 @@ export function isUnmetered(endpoint: EndpointName): boolean {
  * counted, which has to be waited for. Without anything generated nobody pays,
  * except for a prompt that the client abandoned, by the operator's policy.
  */
-export function settleUsage(input: SettleInput, counter: TokenCounter): Settled | Promise<Settled> {
+export function settleUsage(input: SettleInput, counter: TokenCounter): SettledUsage | Promise<SettledUsage> {
   const shape = SHAPES[input.endpoint]
-  if (!shape || input.answer === null) return free()
-  return new Settlement(input, shape, counter).settle()
+  if (!shape || input.answer === null) return noCharge()
+  return new UsageSettler(input, shape, counter).settle()
 }
 
 /**
  * What a stream's upstream has told. Some begin with zeros, and give figures at the end: no
  * prompt has none, and no text that came.
  */
-export function toldBy(meter: StreamMeter, reading: Reading | null): Usage {
+export function reportedBy(meter: StreamMeter, reading: ReportedUsage | null): Usage {
   if (reading === null) return blankUsage()
   const { usage } = reading
   if (meter.terminated === true) return usage
@@ -128,20 +128,20 @@ export function toldBy(meter: StreamMeter, reading: Reading | null): Usage {
   return { ...usage, inputTokens, outputTokens }
 }
 
-class Settlement {
+class UsageSettler {
   readonly #input: SettleInput
   readonly #shape: Shape
   readonly #counter: TokenCounter
-  readonly #reading: Reading | null
+  readonly #reading: ReportedUsage | null
   readonly #reported: Usage
   /** With an error of the protocol's own. */
   readonly #failed: boolean
   /** To its proper end, without such an error. */
-  readonly #whole: boolean
+  readonly #isComplete: boolean
   readonly #generated: boolean
   /** Who counted what is billed. */
-  #reports = false
-  #estimates = false
+  #usesReported = false
+  #usesEstimate = false
 
   constructor(input: SettleInput, shape: Shape, counter: TokenCounter) {
     this.#input = input
@@ -151,13 +151,13 @@ class Settlement {
     const meter = answer?.kind === 'stream' ? answer.meter : null
     const body = answer?.kind === 'body' ? answer.body : null
     this.#reading = body ? readBodyUsage(endpoint, body) : (meter?.reading() ?? null)
-    this.#reported = meter ? toldBy(meter, this.#reading) : (this.#reading?.usage ?? blankUsage())
+    this.#reported = meter ? reportedBy(meter, this.#reading) : (this.#reading?.usage ?? blankUsage())
     const { inputTokens, outputTokens } = this.#reported
     const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
     this.#failed = meter?.sawError === true || onlyError
-    this.#whole = end === 'complete' && !this.#failed
+    this.#isComplete = end === 'complete' && !this.#failed
     // Half of a list tells how many came, not how many were made.
-    if (body && !this.#whole) this.#reported.images = null
+    if (body && !this.#isComplete) this.#reported.images = null
     if (answer?.kind === 'none') this.#generated = answer.delivered
     else this.#generated = body ? body.length > 0 && !onlyError : meter !== null && this.#didGenerate(meter)
   }
@@ -167,66 +167,66 @@ class Settlement {
     return meter.sawContent || (meter.terminated === true && (this.#reported.outputTokens ?? 0) > 0)
   }
 
-  settle(): Settled | Promise<Settled> {
-    if (this.#goesOn) return this.#withInput().then(usage => this.#settled({ ...usage, outputTokens: null }))
-    if (!this.#whole && !this.#generated) {
-      if (this.#input.end !== 'client_gone') return free()
+  settle(): SettledUsage | Promise<SettledUsage> {
+    if (this.#runsInBackground) return this.#withInput().then(usage => this.#settled({ ...usage, outputTokens: null }))
+    if (!this.#isComplete && !this.#generated) {
+      if (this.#input.end !== 'client_gone') return noCharge()
       // Figures of the upstream's own are no estimate: it has begun, and will send its bill.
       const { inputTokens, outputTokens } = this.#reported
       if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
     }
-    if (!this.#toldAll) return this.#usage().then(usage => this.#settled(usage))
-    this.#reports = true
+    if (!this.#isFullyReported) return this.#usage().then(usage => this.#settled(usage))
+    this.#usesReported = true
     return this.#settled(this.#reported)
   }
 
   /** It was asked for in the background, and not to its end: its upstream goes on, nobody knows how far. */
-  get #goesOn(): boolean {
+  get #runsInBackground(): boolean {
     const { endpoint, answer, request } = this.#input
-    if (this.#whole || this.#failed || !isMadeInBackground(endpoint)) return false
+    if (this.#isComplete || this.#failed || !supportsBackground(endpoint)) return false
     if (answer?.kind === 'stream' && answer.meter.terminated === true) return false
-    return request !== null && asksForBackground(request)
+    return request !== null && requestsBackground(request)
   }
 
   /** Is there nothing to count? That is the usual case. */
-  get #toldAll(): boolean {
+  get #isFullyReported(): boolean {
     const { inputTokens, outputTokens } = this.#reported
     return this.#shape === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
   }
 
-  async #abandoned(): Promise<Settled> {
-    if (this.#input.abandoned === 'none') return free()
+  async #abandoned(): Promise<SettledUsage> {
+    if (this.#input.abandoned === 'none') return noCharge()
     const inputTokens = await this.#prompt()
-    if (inputTokens === null) return free()
+    if (inputTokens === null) return noCharge()
     const { estimate } = this.#input
     return this.#settled({
       ...blankUsage(), ...estimate, inputTokens, outputTokens: 0, characters: this.#characters,
     })
   }
 
-  #settled(usage: Usage): Settled {
-    const makers = this.#reading?.makers
+  #settled(usage: Usage): SettledUsage {
+    const makers = this.#reading?.servingModels
     return {
       usage,
       source: this.#source,
       billed: true,
       suspect: this.#reading?.suspect ?? false,
-      unread: this.#isUnread(usage),
-      ...makers && { makers },
+      unread: this.#isIncomplete(usage),
+      ...makers && { servingModels: makers },
     }
   }
 
   /** Of what a picture, or sound that was heard, comes to in tokens only the proper end tells. */
-  #isUnread({ inputTokens, outputTokens, seconds }: Usage): boolean {
+  #isIncomplete({ inputTokens, outputTokens, seconds }: Usage): boolean {
     if (this.#shape === 'text') return outputTokens === null
-    if (this.#whole) return false
+    if (this.#isComplete) return false
     if (this.#shape === 'transcript') return (inputTokens ?? seconds) === null
     return this.#shape === 'images' && outputTokens === null
   }
 
-  get #source(): Settled['source'] {
-    if (this.#reports) return this.#estimates ? 'mixed' : 'reported'
-    return this.#estimates ? 'estimated' : 'none'
+  get #source(): SettledUsage['source'] {
+    if (this.#usesReported) return this.#usesEstimate ? 'mixed' : 'reported'
+    return this.#usesEstimate ? 'estimated' : 'none'
   }
 
   async #usage(): Promise<Usage> {
@@ -238,10 +238,10 @@ class Settlement {
       case 'speech':
         return this.#withCharacters()
       case 'images':
-        return this.#whole ? this.#asTold() : { ...this.#reported, inputTokens: await this.#inputTokens() }
+        return this.#isComplete ? this.#asReported() : { ...this.#reported, inputTokens: await this.#inputTokens() }
       case 'transcript':
         // Of one that was cut there is the text that came.
-        return this.#whole ? this.#asTold() : this.#withOutput(this.#asTold())
+        return this.#isComplete ? this.#asReported() : this.#withOutput(this.#asReported())
       case 'unmetered':
         return blankUsage()
     }
@@ -252,9 +252,9 @@ class Settlement {
     return { ...this.#reported, ...estimate, inputTokens: await this.#inputTokens() }
   }
 
-  #asTold(): Usage {
+  #asReported(): Usage {
     const { inputTokens, seconds, images } = this.#reported
-    if (inputTokens !== null || seconds !== null || images !== null) this.#reports = true
+    if (inputTokens !== null || seconds !== null || images !== null) this.#usesReported = true
     return this.#reported
   }
 
@@ -266,32 +266,32 @@ class Settlement {
 
   #withCharacters(): Usage {
     const characters = this.#characters
-    if (characters !== null || this.#reported.inputTokens !== null) this.#reports = true
+    if (characters !== null || this.#reported.inputTokens !== null) this.#usesReported = true
     return { ...this.#reported, characters }
   }
 
   async #inputTokens(): Promise<number | null> {
     const { inputTokens } = this.#reported
     if (inputTokens !== null) {
-      this.#reports = true
+      this.#usesReported = true
       return inputTokens
     }
     const counted = await this.#prompt()
-    return counted === null ? null : Math.max(counted, knownInput(this.#reported))
+    return counted === null ? null : Math.max(counted, minInputTokens(this.#reported))
   }
 
   async #prompt(): Promise<number | null> {
     const { endpoint, request, estimate } = this.#input
     const prompt = () => request && this.#counter.prompt(endpoint, request)
     const tokens = estimate ? estimate.inputTokens : await prompt()
-    if (tokens !== null) this.#estimates = true
+    if (tokens !== null) this.#usesEstimate = true
     return tokens
   }
 
   /** Does what the upstream reported cover all the output that came? */
   get #coversOutput(): boolean {
     const { answer } = this.#input
-    return this.#whole || answer?.kind !== 'stream' || answer.meter.covered
+    return this.#isComplete || answer?.kind !== 'stream' || answer.meter.isOutputReported
   }
 
   /** Is there output that was not reported, and cannot be counted? */
@@ -307,9 +307,9 @@ class Settlement {
     if (this.#isUncountable) return { ...usage, outputTokens: null }
     const counted = reported !== null && this.#coversOutput ? null : await this.#count()
     if (counted && (reported === null || reported < counted.outputTokens)) {
-      return { ...usage, ...counted, outputTokens: Math.max(counted.outputTokens, knownOutput(usage)) }
+      return { ...usage, ...counted, outputTokens: Math.max(counted.outputTokens, minOutputTokens(usage)) }
     }
-    if (reported !== null) this.#reports = true
+    if (reported !== null) this.#usesReported = true
     return usage
   }
 
@@ -322,16 +322,16 @@ class Settlement {
     if (answer?.kind !== 'body') return null
     // Of a body that was cut no JSON is left to find the text in.
     const { body } = answer
-    if (isMadeInBackground(endpoint) && isReceipt(body)) return null
-    const outputTokens = this.#whole ? await this.#counter.answer(endpoint, body) : roughTextTokens(body)
+    if (supportsBackground(endpoint) && isQueuedResponse(body)) return null
+    const outputTokens = this.#isComplete ? await this.#counter.response(endpoint, body) : estimateTextTokens(body)
     if (outputTokens === null) return null
-    this.#estimates = true
+    this.#usesEstimate = true
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
   }
 
   async #countStream(meter: StreamMeter): Promise<CountedOutput> {
     const { content, reasoning, tool } = await this.#counter.generated(meter.partial())
-    if (meter.sawContent) this.#estimates = true
+    if (meter.sawContent) this.#usesEstimate = true
     const known = this.#reported.reasoningTokens
     return {
       outputTokens: content + tool + (known ?? reasoning),
@@ -343,11 +343,11 @@ class Settlement {
 type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
 
 /** Can it be asked of the endpoint that its answer is made whoever waits for it? */
-export function isMadeInBackground(endpoint: EndpointName): boolean {
+export function supportsBackground(endpoint: EndpointName): boolean {
   return endpoint === 'responses' || endpoint === 'interactions'
 }
 
 /** Nothing is to be paid. */
-export function free(): Settled {
+export function noCharge(): SettledUsage {
   return { usage: blankUsage(), source: 'none', billed: false, suspect: false, unread: false }
 }

@@ -27,12 +27,12 @@ export interface Tariff {
 }
 
 /** Prices are constants: each is made ready once, and forgotten with its price. */
-const known = new WeakMap<Price, Tariff>()
+const tariffs = new WeakMap<Price, Tariff>()
 
 /** @throws RangeError when a rate is not a decimal */
 export function tariffOf(price: Price): Tariff {
-  let tariff = known.get(price)
-  if (tariff === undefined) known.set(price, (tariff = prepare(price)))
+  let tariff = tariffs.get(price)
+  if (tariff === undefined) tariffs.set(price, (tariff = prepare(price)))
   return tariff
 }
 
@@ -53,7 +53,7 @@ function prepare(price: Price): Tariff {
 
 function tierOf(price: Omit<Price, 'tiers'>): { readonly rates: Rates; readonly ceiling: Rates } {
   const rates = ratesOf(price)
-  const ceiling = [OUTPUTS, MEDIA].reduce(withDearest, rates)
+  const ceiling = [OUTPUTS, MEDIA].reduce(withHighestRate, rates)
   return { rates, ceiling }
 }
 
@@ -61,7 +61,7 @@ function tierOf(price: Omit<Price, 'tiers'>): { readonly rates: Rates; readonly 
 const OUTPUTS: readonly Item[] = ['output', 'reasoning', 'output_audio', 'output_image']
 const MEDIA: readonly Item[] = ['input_image', 'input_audio', 'input']
 
-function withDearest({ perMillion, scale }: Rates, items: readonly Item[]): Rates {
+function withHighestRate({ perMillion, scale }: Rates, items: readonly Item[]): Rates {
   const rates = perMillion.filter((rate, i) => rate !== null && items.includes(ITEMS[i]!.item)) as bigint[]
   if (rates.length === 0) return { perMillion, scale }
   const first = ITEMS.findIndex(({ item }) => item === items[0])

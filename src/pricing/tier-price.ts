@@ -1,24 +1,24 @@
 import type { Price } from '../config/types.ts'
 import { readBodyTier } from '../protocols/response-body.ts'
-import { ceiling } from './cost.ts'
+import { maxCost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
-import type { Answer } from './settle-usage.ts'
+import type { MeteredResponse } from './settle-usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 
 /** The price of an answer: that of the tier which its upstream says it was served in, if one is set. */
-export function priceFor(quoted: QuotedPrice | null, answer: Answer | null): QuotedPrice | null {
+export function priceFor(quoted: QuotedPrice | null, answer: MeteredResponse | null): QuotedPrice | null {
   if (!quoted?.serviceTiers || answer === null) return quoted
-  const tier = toldTier(answer)
+  const tier = reportedTier(answer)
   return (tier === null ? undefined : quoted.serviceTiers.get(tier)) ?? quoted
 }
 
-function toldTier(answer: Answer): string | null {
+function reportedTier(answer: MeteredResponse): string | null {
   if (answer.kind === 'stream') return answer.meter.serviceTier
   return answer.kind === 'body' ? readBodyTier(answer.body) : null
 }
 
 /** Has what is written to the cache a rate of its own, in whichever tier? */
-export function pricesWrites(quoted: QuotedPrice | null): boolean {
+export function hasCacheWriteRate(quoted: QuotedPrice | null): boolean {
   return pricesOf(quoted).some(price => price !== null
     && (hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false)))
 }
@@ -38,12 +38,12 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
  * What it costs at most, in picodollars, whichever of these it is going to use, in whichever
  * tier and at whichever of these prices it is going to be served; null = nobody knows.
  */
-export function dearest(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
+export function highestCost(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
   let most = 0n
   for (const quoted of quotes) {
     for (const price of pricesOf(quoted)) {
       for (const usage of usages) {
-        const cost = ceiling(usage, price)
+        const cost = maxCost(usage, price)
         if (cost === null) return null
         if (cost > most) most = cost
       }

@@ -1,11 +1,11 @@
 import type { EndpointName } from './shared/names.ts'
-import { STREAMS } from './stream-protocols.ts'
-import { Resumption } from './shared/resumable-stream.ts'
-import { wishesIn } from './shared/request-options.ts'
+import { SUPPORTED_STREAMS } from './stream-protocols.ts'
+import { ResumableStream } from './shared/resumable-stream.ts'
+import { readRequestOptions } from './shared/request-options.ts'
 
-export { endingOf } from './missing-end.ts'
-export type { Before, Joiner, Standing } from './shared/resumable-stream.ts'
-export { Resumption } from './shared/resumable-stream.ts'
+export { missingEndOf } from './missing-end.ts'
+export type { PriorUsage, EventTranslator, Recovery } from './shared/resumable-stream.ts'
+export { ResumableStream } from './shared/resumable-stream.ts'
 
 /**
  * Prepares for the case that a stream breaks after some of it was sent, so that
@@ -21,10 +21,10 @@ export { Resumption } from './shared/resumable-stream.ts'
  * @param body the request's, decompressed JSON
  * @returns the reason where the request cannot be continued, whatever comes
  */
-export function resumption(endpoint: EndpointName, body: Buffer): Resumption | string {
-  const wishes = wishesIn(body)
+export function createResumableStream(endpoint: EndpointName, body: Buffer): ResumableStream | string {
+  const wishes = readRequestOptions(body)
   if (typeof wishes === 'string') return wishes
-  const known = STREAMS[endpoint]
+  const known = SUPPORTED_STREAMS[endpoint]
   if (known === undefined) return 'answers of this endpoint cannot be continued'
-  return known.obstacle(wishes) ?? new Resumption(known.dialect(wishes), known.text)
+  return known.obstacle(wishes) ?? new ResumableStream(known.createProtocol(wishes), known.text)
 }

@@ -1,10 +1,10 @@
 import { GatewayError } from '../base/errors.ts'
-import { deployedPath, usualPath } from './chat/azure-paths.ts'
-import { MODEL_CARD, OTHER, bareOf, cardPath, inPath, other } from './shared/classified.ts'
+import { deploymentPath, canonicalPath } from './chat/azure-paths.ts'
+import { MODEL_CARD, OTHER, trimPath, modelCardPath, withoutPathModel, otherEndpoint } from './shared/classified.ts'
 import type { Classified, Endpoint } from './shared/classified.ts'
 import {
-  CHAT_AT_GOOGLE, GENERATE_PREFIX, INTERACTIONS, MEDIA, MEDIA_PATH, PUBLISHED, VERBS, VERSION, generatePath,
-  publishedPath,
+  CHAT_AT_GOOGLE, GENERATE_PREFIX, INTERACTIONS, MEDIA, MEDIA_PATH, PUBLISHER_PATH, VERBS, VERSION, generatePath,
+  publisherPath,
 } from './generate/paths.ts'
 import { BATCH_PATH, KNOWN_PATHS } from './shared/known-paths.ts'
 
@@ -12,8 +12,8 @@ import { BATCH_PATH, KNOWN_PATHS } from './shared/known-paths.ts'
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
 
 const BATCH: Record<'chat' | 'messages', Classified> = {
-  chat: inPath({ ...other('chat'), isBatch: true }),
-  messages: inPath({ ...other('messages'), isBatch: true }),
+  chat: withoutPathModel({ ...otherEndpoint('chat'), isBatch: true }),
+  messages: withoutPathModel({ ...otherEndpoint('messages'), isBatch: true }),
 }
 
 /**
@@ -29,23 +29,23 @@ export function classifyPath(path: string): Classified {
   if (fixed) return fixed
   const plain = path.toLowerCase()
   const prefix = GENERATE_PREFIX.exec(plain)?.[0]
-  const bare = prefix === undefined ? bareOf(plain) : `/v1beta/${bareOf(plain).slice(prefix.length)}`
+  const bare = prefix === undefined ? trimPath(plain) : `/v1beta/${trimPath(plain).slice(prefix.length)}`
   const interactions = INTERACTIONS.exec(bare)
   const known = KNOWN_PATHS.get(interactions?.[1] === '' ? '/v1beta/interactions' : bare)
   if (known) return known
   if (interactions) return OTHER.generate
   const chat = CHAT_AT_GOOGLE.exec(plain)
-  if (chat) return chatPath(path, plain, chat[0])
-  const deployed = deployedPath(path, plain)
+  if (chat) return googleChatPath(path, plain, chat[0])
+  const deployed = deploymentPath(path, plain)
   if (deployed) return deployed
-  const usual = usualPath(plain)
+  const usual = canonicalPath(plain)
   if (usual !== null) return azurePath(usual)
-  const published = PUBLISHED.exec(plain)
-  if (published) return publishedPath(path, plain, published) ?? OTHER[prefix ? 'generate' : 'chat']
+  const published = PUBLISHER_PATH.exec(plain)
+  if (published) return publisherPath(path, plain, published) ?? OTHER[prefix ? 'generate' : 'chat']
   if (prefix) return generatePath(path, plain, prefix) ?? OTHER.generate
   if (plain.startsWith('/v1/tunedmodels/')) return generatePath(path, plain, '/v1/') ?? OTHER.generate
   if (plain.startsWith('/v1/models/')) {
-    return generatePath(path, plain, '/v1/') ?? cardPath(path, '/v1/models/', MODEL_CARD.chat)
+    return generatePath(path, plain, '/v1/') ?? modelCardPath(path, '/v1/models/', MODEL_CARD.chat)
   }
   if (MEDIA_PATH.test(plain)) return MEDIA
   const protocol = plain.startsWith('/v1/messages') ? 'messages' : 'chat'
@@ -76,7 +76,7 @@ export function knownEndpoints(): { readonly path: string; readonly endpoint: En
  *
  * @throws GatewayError bad_request_target
  */
-export function checkSpelling(path: string, classified: Classified): void {
+export function checkPathEncoding(path: string, classified: Classified): void {
   if (!path.includes('%') && !path.includes(';')) return
   const { endpoint: { modelIn }, pathModelStart: start, pathModelEnd: end } = classified
   const others = path.slice(0, start) + path.slice(end)
@@ -92,7 +92,7 @@ export function checkSpelling(path: string, classified: Classified): void {
 }
 
 /** Does the gateway answer it itself? */
-export function isOwn({ name }: Endpoint): boolean {
+export function isServedByGateway({ name }: Endpoint): boolean {
   return name === 'status' || name === 'models.list' || name === 'models.get'
 }
 
@@ -107,9 +107,9 @@ export function isApiPath(path: string): boolean {
 }
 
 /** The chat family's paths, behind another prefix than its own. */
-function chatPath(path: string, plain: string, prefix: string): Classified {
+function googleChatPath(path: string, plain: string, prefix: string): Classified {
   const cards = `${prefix}models/`
-  if (plain.startsWith(cards) && plain.length > cards.length) return cardPath(path, cards, MODEL_CARD.chat)
+  if (plain.startsWith(cards) && plain.length > cards.length) return modelCardPath(path, cards, MODEL_CARD.chat)
   const rest = `/v1/${plain.slice(prefix.length)}`
   // One inside the other is nobody's path, and each would be looked through to its end.
   if (CHAT_AT_GOOGLE.test(rest)) return OTHER.chat
@@ -122,5 +122,5 @@ function chatPath(path: string, plain: string, prefix: string): Classified {
 function azurePath(path: string): Classified {
   const usual = classifyPath(path)
   const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
-  return isOfItself && !isOwn(usual.endpoint) ? usual : OTHER.chat
+  return isOfItself && !isServedByGateway(usual.endpoint) ? usual : OTHER.chat
 }

@@ -1,12 +1,12 @@
-import { usualPath } from './chat/azure-paths.ts'
+import { canonicalPath } from './chat/azure-paths.ts'
 import type { Classified } from './shared/classified.ts'
-import { checkSpelling, classifyPath } from './endpoint.ts'
-import { usualQuery } from './shared/query.ts'
+import { checkPathEncoding, classifyPath } from './endpoint.ts'
+import { canonicalQuery } from './shared/query.ts'
 import { parseTarget } from './shared/target.ts'
 import type { RequestTarget } from './shared/target.ts'
 
 /** What a request asks for. */
-export interface Located {
+export interface LocatedRequest {
   readonly target: RequestTarget
   readonly classified: Classified
 }
@@ -19,13 +19,13 @@ export interface Located {
  * @param isNamed does a route name this path?
  * @throws GatewayError bad_request_target
  */
-export function locate(raw: string, isNamed: (path: string) => boolean): Located {
+export function locate(raw: string, isNamed: (path: string) => boolean): LocatedRequest {
   const target = parseTarget(raw)
   const { path } = target
-  const usual = usualPath(path)
-  if (usual === null || isNamed(path)) return { target, classified: checked(path) }
-  const query = usualQuery(target.query)
-  const classified = checked(usual)
+  const usual = canonicalPath(path)
+  if (usual === null || isNamed(path)) return { target, classified: classifyChecked(path) }
+  const query = canonicalQuery(target.query)
+  const classified = classifyChecked(usual)
   const { endpoint: { modelIn, name }, pathModelEnd } = classified
   if (modelIn !== 'deployment' || name === 'other') {
     return { target: { ...target, path: usual, query }, classified }
@@ -37,8 +37,8 @@ export function locate(raw: string, isNamed: (path: string) => boolean): Located
   }
 }
 
-function checked(path: string): Classified {
+function classifyChecked(path: string): Classified {
   const classified = classifyPath(path)
-  checkSpelling(path, classified)
+  checkPathEncoding(path, classified)
   return classified
 }

@@ -1,9 +1,9 @@
-import { SseReader, dataOf, missingLineEnds } from './shared/sse.ts'
+import { SseReader, eventData, missingLineEnds } from './shared/sse.ts'
 import type { EndpointName } from './shared/names.ts'
-import type { Ending } from '../proxy/response-gate.ts'
-import { STREAMS } from './stream-protocols.ts'
+import type { MissingEnd } from '../proxy/response-gate.ts'
+import { SUPPORTED_STREAMS } from './stream-protocols.ts'
 import { jsonObject } from './shared/resumable-stream.ts'
-import { wishesIn } from './shared/request-options.ts'
+import { readRequestOptions } from './shared/request-options.ts'
 
 /**
  * What a stream lacks that broke before its client has seen any of it.
@@ -12,16 +12,16 @@ import { wishesIn } from './shared/request-options.ts'
  * @param stream all that came of the events, none of them an error
  * @returns null where more is missing than the protocol's end, or where that is not certain
  */
-export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer): Ending | null {
-  const asked = wishesIn(request)
-  const known = STREAMS[endpoint]
+export function missingEndOf(endpoint: EndpointName, request: Buffer, stream: Buffer): MissingEnd | null {
+  const asked = readRequestOptions(request)
+  const known = SUPPORTED_STREAMS[endpoint]
   // One of several may be all there, and the others not.
   if (known === undefined || typeof asked === 'string' || known.asksForSeveral(asked)) return null
-  const dialect = known.dialect(asked)
+  const dialect = known.createProtocol(asked)
   let isClear = true
   let isLast = false
   const reader = new SseReader(event => {
-    const data = dataOf(event)
+    const data = eventData(event)
     const value = jsonObject(data)
     isLast = value !== null && dialect.completes(value)
     if (value !== null) dialect.read(value)
@@ -32,11 +32,11 @@ export function endingOf(endpoint: EndpointName, request: Buffer, stream: Buffer
   // What the stream ended in may only be a piece of what is missing.
   const piece = stream.toString('latin1', whole).replaceAll('\r\n', '\n').trim()
   const isAll = () => isClear && dialect.finished && dialect.missing === null
-  if (isAll() && dialect.ending.startsWith(piece)) return { whole, rest: Buffer.from(dialect.ending) }
+  if (isAll() && dialect.endMarker.startsWith(piece)) return { completeBytes: whole, suffix: Buffer.from(dialect.endMarker) }
   // Or the last event that is needed, which lacks the ends of its lines.
   isLast = false
   reader.end()
   if (!isLast || !isAll()) return null
-  const rest = Buffer.concat([missingLineEnds(stream.subarray(whole)), Buffer.from(dialect.ending)])
-  return { whole: stream.length, rest }
+  const rest = Buffer.concat([missingLineEnds(stream.subarray(whole)), Buffer.from(dialect.endMarker)])
+  return { completeBytes: stream.length, suffix: rest }
 }

@@ -6,13 +6,13 @@ import type { ProtocolName } from './shared/names.ts'
  * decide: all of them ask for /v1/models, and only their headers tell them apart.
  *
  * @param byPath the family of the path; /v1beta is the generate family's alone
- * @param isGoogles the key came as `?key=`
+ * @param hasGoogleKey the key came as `?key=`
  */
 export function callerShape(
-  byPath: ProtocolName, headers: IncomingHttpHeaders, isGoogles: boolean,
+  byPath: ProtocolName, headers: IncomingHttpHeaders, hasGoogleKey: boolean,
 ): ProtocolName {
   if (byPath === 'messages') return byPath
-  if (byPath === 'generate' || isGoogles || headers['x-goog-api-key'] !== undefined) return 'generate'
+  if (byPath === 'generate' || hasGoogleKey || headers['x-goog-api-key'] !== undefined) return 'generate'
   const versioned = headers['anthropic-version'] !== undefined || headers['vendorb-version'] !== undefined
   return versioned ? 'messages' : 'chat'
 }

@@ -23,7 +23,7 @@ const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
  * is not the vendor's own). The third and fourth are those of xAI and Moonshot,
  * of Qwen, text-generation-inference and Vertex; the last of xAI and DeepSeek.
  */
-const WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
+const MESSAGE_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(prompt|input) is too long|context (window|length|limit|size)/i, 'context_length'],
   [/exceeds? the maximum number of (input )?tokens|too many (input )?tokens/i, 'context_length'],
   [/maximum prompt length|exceeded model token limit|range of input length/i, 'context_length'],
@@ -57,7 +57,7 @@ function reasonIn(error: Record<string, unknown>): RefusalReason | null {
   const { message } = error
   if (typeof message !== 'string') return null
   if (ABOUT_THE_ACCOUNT.test(message)) return null
-  return WORDINGS.find(([pattern]) => pattern.test(message))?.[1] ?? null
+  return MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message))?.[1] ?? null
 }
 
 /**
@@ -78,7 +78,7 @@ const DENIALS: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
  * to use the model `m`" (OpenAI), "You don't have access to the model with the specified model ID."
  * (Bedrock), "This model is not available in your region." (OpenRouter).
  */
-const DENIAL_WORDINGS: readonly (readonly [RegExp, RefusalReason])[] = [
+const DENIAL_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(does not|doesn't|don't) have access to (the |this )?model\b|^no access to model\b/i, 'model_access'],
   [/organi[sz]ation must be verified to/i, 'model_access'],
   [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
@@ -104,11 +104,11 @@ export function denialReason(body: Buffer): RefusalReason | null {
   const message = typeof error['message'] === 'string' ? error['message'] : ''
   const { code } = error
   const coded = typeof code === 'string' ? DENIALS.get(code.toLowerCase()) : undefined
-  return coded ?? DENIAL_WORDINGS.find(([pattern]) => pattern.test(message))?.[1] ?? null
+  return coded ?? DENIAL_PATTERNS.find(([pattern]) => pattern.test(message))?.[1] ?? null
 }
 
 /** A word, not a text: what a provider says in sentences may quote the prompt. */
-const WORD = /^[A-Za-z][\w.-]{0,63}$/
+const IDENTIFIER = /^[A-Za-z][\w.-]{0,63}$/
 
 /**
  * The word with which an error answer names itself: `rate_limit_exceeded`,
@@ -117,11 +117,11 @@ const WORD = /^[A-Za-z][\w.-]{0,63}$/
  * @param body the whole answer, decompressed
  * @returns null when it has none, or is not JSON
  */
-export function errorWord(body: Buffer): string | null {
+export function errorIdentifier(body: Buffer): string | null {
   const error = errorOf(parse(body))
   if (error === null) return null
   const words = [error['code'], error['type'], error['status']]
-  return words.find((word): word is string => typeof word === 'string' && WORD.test(word)) ?? null
+  return words.find((word): word is string => typeof word === 'string' && IDENTIFIER.test(word)) ?? null
 }
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'

@@ -34,13 +34,13 @@ export function renameEdits(
   if (modelIn === 'path') return renameNested(body, classified.pathModel as string, to)
   if (modelIn === 'deployment' && body.modelFields.length === 0) {
     // Where the path has it, it is named.
-    return pathModelEnd === 0 ? namingEdits(body, to) : []
+    return pathModelEnd === 0 ? addModelEdits(body, to) : []
   }
   return replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(to) : to))
 }
 
 /** The edits that name a model in a body that names none. */
-function namingEdits({ bytes, json, delimiter }: InspectedBody, model: string): Edit[] {
+function addModelEdits({ bytes, json, delimiter }: InspectedBody, model: string): Edit[] {
   if (json?.members) return [insertion(json.members, Buffer.from(`"model":${JSON.stringify(model)}`))]
   if (delimiter === null) return []
   const { start, end } = delimiter
@@ -78,7 +78,7 @@ function renameNested(body: InspectedBody, from: string, to: string): Edit[] {
 }
 
 /** Requests of one batch: some hundred times what the vendor takes. */
-const MOST_REQUESTS = 10_000
+const MAX_BATCH_REQUESTS = 10_000
 
 /**
  * Where the elements of a valid JSON array of objects stand.
@@ -99,8 +99,8 @@ function arrayElements(bytes: Buffer, from: number, to: number): { start: number
       if (depth++ === 0) start = i
     } else if (byte === 0x7d || byte === 0x5d) {
       if (--depth === 0 && bytes[start] === 0x7b) elements.push({ start, end: i + 1 })
-      if (elements.length > MOST_REQUESTS) {
-        throw new GatewayError('invalid_json', `the batch has more than ${MOST_REQUESTS} requests`)
+      if (elements.length > MAX_BATCH_REQUESTS) {
+        throw new GatewayError('invalid_json', `the batch has more than ${MAX_BATCH_REQUESTS} requests`)
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { EndpointName } from './shared/names.ts'
 
-const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
+const JSON_ENDPOINTS: ReadonlySet<EndpointName> = new Set<EndpointName>([
   'chat.completions', 'completions', 'responses', 'responses.compact', 'responses.input_tokens',
   'decisions',
   'embeddings', 'images.generations', 'images.edits',
@@ -10,6 +10,6 @@ const SPEAKS_JSON: ReadonlySet<EndpointName> = new Set<EndpointName>([
 ])
 
 /** Are the endpoint's answers JSON, or streams of JSON? Anything else is no answer of its. */
-export function speaksJson(endpoint: EndpointName): boolean {
-  return SPEAKS_JSON.has(endpoint)
+export function respondsWithJson(endpoint: EndpointName): boolean {
+  return JSON_ENDPOINTS.has(endpoint)
 }

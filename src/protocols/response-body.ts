@@ -1,10 +1,10 @@
-import { withoutMark } from './shared/json-text.ts'
+import { withoutByteOrderMark } from './shared/json-text.ts'
 import type { EndpointName } from './shared/names.ts'
 import { JsonCursor } from './shared/cursor.ts'
 import { Figures, isObject } from './shared/usage-figures.ts'
 import { readUsage } from './shared/readers.ts'
-import type { Reading } from './shared/readers.ts'
-import { tierIn, tierNamed } from './shared/service-tier.ts'
+import type { ReportedUsage } from './shared/readers.ts'
+import { tierIn, normaliseTier } from './shared/service-tier.ts'
 import { blankUsage } from './shared/usage.ts'
 
 const USAGE = Buffer.from('usage')
@@ -26,8 +26,8 @@ const DURATION = Buffer.from('duration')
  * @param body decompressed; a generate stream as one JSON array will do too
  * @returns null when the answer tells nothing, such as one that is not JSON
  */
-export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | null {
-  const cursor = new JsonCursor(withoutMark(body))
+export function readBodyUsage(endpoint: EndpointName, body: Buffer): ReportedUsage | null {
+  const cursor = new JsonCursor(withoutByteOrderMark(body))
   switch (endpoint) {
     case 'generate.content':
     case 'generate.stream':
@@ -47,12 +47,12 @@ export function readBodyUsage(endpoint: EndpointName, body: Buffer): Reading | n
 
 /** The tier that a whole answer says it was served in, in lower case: beside the usage, or inside. */
 export function readBodyTier(body: Buffer): string | null {
-  const cursor = new JsonCursor(withoutMark(body))
+  const cursor = new JsonCursor(withoutByteOrderMark(body))
   if (cursor.isArray()) return tierIn(lastMetadata(cursor))
   const [tier, usage, metadata] = members(
-    cursor, [SERVICE_TIER, asItIs], [USAGE, asItIs], [USAGE_METADATA, asItIs],
+    cursor, [SERVICE_TIER, parsedValue], [USAGE, parsedValue], [USAGE_METADATA, parsedValue],
   )
-  return tierNamed(tier) ?? tierIn(usage) ?? tierIn(metadata)
+  return normaliseTier(tier) ?? tierIn(usage) ?? tierIn(metadata)
 }
 
 /**
@@ -62,13 +62,13 @@ export function readBodyTier(body: Buffer): string | null {
  */
 export function isErrorBody(body: Buffer): boolean {
   const [error, base, isChosen] = members(
-    new JsonCursor(withoutMark(body)), [ERROR, asItIs], [BASE_RESP, asItIs], [CHOICES, firstTellsError],
+    new JsonCursor(withoutByteOrderMark(body)), [ERROR, parsedValue], [BASE_RESP, parsedValue], [CHOICES, firstChoiceHasError],
   )
   if (isChosen === true || (error ?? null) !== null) return true
   return isObject(base) && typeof base.status_code === 'number' && base.status_code !== 0
 }
 
-function firstTellsError(cursor: JsonCursor): boolean {
+function firstChoiceHasError(cursor: JsonCursor): boolean {
   if (!cursor.beginArray()) {
     cursor.skip()
     return false
@@ -84,28 +84,28 @@ function firstTellsError(cursor: JsonCursor): boolean {
 }
 
 /** Is a whole answer only a receipt for one that is made in the background (responses, interactions)? */
-export function isReceipt(body: Buffer): boolean {
-  const status = member(new JsonCursor(withoutMark(body)), STATUS)
+export function isQueuedResponse(body: Buffer): boolean {
+  const status = member(new JsonCursor(withoutByteOrderMark(body)), STATUS)
   return status === 'queued' || status === 'in_progress'
 }
 
 /** Does a request ask for one that is made in the background, whoever waits for it? */
-export function asksForBackground(request: Buffer): boolean {
-  return member(new JsonCursor(withoutMark(request)), BACKGROUND) === true
+export function requestsBackground(request: Buffer): boolean {
+  return member(new JsonCursor(withoutByteOrderMark(request)), BACKGROUND) === true
 }
 
 /** What is made of the value that the cursor is at, which is passed; undefined = nothing. */
-type Take = (cursor: JsonCursor) => unknown
+type ValueReader = (cursor: JsonCursor) => unknown
 
-const asItIs: Take = cursor => (cursor.skip() ? cursor.parsed() : undefined)
+const parsedValue: ValueReader = cursor => (cursor.skip() ? cursor.parsed() : undefined)
 
 /** The value of a top-level member, the last of that name; undefined when there is none. */
 function member(cursor: JsonCursor, name: Buffer): unknown {
-  return members(cursor, [name, asItIs])[0]
+  return members(cursor, [name, parsedValue])[0]
 }
 
 /** The same of several members, or what is made of them, in the order of their names. */
-function members(cursor: JsonCursor, ...wanted: readonly (readonly [name: Buffer, take: Take])[]): unknown[] {
+function members(cursor: JsonCursor, ...wanted: readonly (readonly [name: Buffer, take: ValueReader])[]): unknown[] {
   const values: unknown[] = wanted.map(() => undefined)
   if (!cursor.beginObject()) return values
   while (cursor.nextMember()) {
@@ -132,8 +132,8 @@ function lastMetadata(cursor: JsonCursor): unknown {
 }
 
 /** The pictures are counted, whether or not their tokens are reported. */
-function readImageBody(endpoint: EndpointName, cursor: JsonCursor): Reading | null {
-  const [usage, images] = members(cursor, [USAGE, asItIs], [DATA, countElements])
+function readImageBody(endpoint: EndpointName, cursor: JsonCursor): ReportedUsage | null {
+  const [usage, images] = members(cursor, [USAGE, parsedValue], [DATA, countElements])
   const reading = readUsage(endpoint, usage)
   if (typeof images !== 'number') return reading
   return { usage: { ...(reading?.usage ?? blankUsage()), images }, suspect: reading?.suspect ?? false }
@@ -152,8 +152,8 @@ function countElements(cursor: JsonCursor): number | undefined {
 }
 
 /** verbose_json of models that report no usage has the duration in seconds. */
-function readTranscriptBody(endpoint: EndpointName, cursor: JsonCursor): Reading | null {
-  const [usage, duration] = members(cursor, [USAGE, asItIs], [DURATION, asItIs])
+function readTranscriptBody(endpoint: EndpointName, cursor: JsonCursor): ReportedUsage | null {
+  const [usage, duration] = members(cursor, [USAGE, parsedValue], [DURATION, parsedValue])
   const reading = readUsage(endpoint, usage)
   if (reading || duration === undefined) return reading
   const figures = new Figures()

@@ -8,7 +8,7 @@ import { OpaqueMeter } from './media/meter-opaque.ts'
 import { TranscriptMeter } from './media/meter-transcript.ts'
 import { IMAGE_EVENTS, REALTIME_EVENTS, RESPONSE_EVENTS, SPEECH_EVENTS, TypedMeter } from './responses/meter.ts'
 import type { MeterLimits, StreamMeter } from './shared/meter.ts'
-import type { TakeRoom } from '../base/memory-reservation.ts'
+import type { ReserveMemory } from '../base/memory-reservation.ts'
 import { MAX_EVENT } from './shared/sse.ts'
 
 export type { StreamMeter } from './shared/meter.ts'
@@ -20,22 +20,22 @@ export interface StreamMeterOptions {
    */
   readonly contentType?: string
   /** Bytes of generated text kept for counting after an early end; 256 kB. */
-  readonly keep?: number
+  readonly textLimit?: number
   /** Bytes of the longest event that is read; 16 MB, and 64 MB where it can hold pictures. */
   readonly maxEvent?: number
   /** Memory for events that are not whole yet; without it there always is some. */
-  readonly room?: TakeRoom
+  readonly reserveMemory?: ReserveMemory
 }
 
-const KEEP = 256 * 1024
+const DEFAULT_TEXT_LIMIT = 256 * 1024
 // A picture of 16 megapixels as base64, and some.
-const MAX_PICTURE = 64 * 1024 * 1024
+const MAX_IMAGE_EVENT = 64 * 1024 * 1024
 
 /** Makes the meter for one streamed answer of an endpoint. */
 export function createStreamMeter(endpoint: EndpointName, options: StreamMeterOptions = {}): StreamMeter {
-  const { keep = KEEP, maxEvent, room, contentType = '' } = options
-  const limits: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_EVENT, room }
-  const large: MeterLimits = { keep, maxEvent: maxEvent ?? MAX_PICTURE, room }
+  const { textLimit: keep = DEFAULT_TEXT_LIMIT, maxEvent, reserveMemory: room, contentType = '' } = options
+  const limits: MeterLimits = { textLimit: keep, maxEvent: maxEvent ?? MAX_EVENT, reserveMemory: room }
+  const large: MeterLimits = { textLimit: keep, maxEvent: maxEvent ?? MAX_IMAGE_EVENT, reserveMemory: room }
   const type = mediaType(contentType)
   const isEvents = type === '' || type === 'text/event-stream'
   switch (isEvents || endpoint === 'generate.stream' ? endpoint : 'other') {

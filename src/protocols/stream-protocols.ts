@@ -1,13 +1,13 @@
 import type { EndpointName } from './shared/names.ts'
-import { ChatDialect, asksForSeveralChats, chatObstacle, chatText } from './chat/continuation.ts'
-import { GenerateDialect, asksForSeveralCandidates, generateObstacle, generateText } from './generate/continuation.ts'
-import { MessagesDialect, messagesObstacle, messagesText } from './messages/continuation.ts'
-import type { Dialect, Json } from './shared/resumable-stream.ts'
+import { ChatStreamProtocol, asksForSeveralChats, chatObstacle, chatText } from './chat/continuation.ts'
+import { GenerateStreamProtocol, asksForSeveralCandidates, generateObstacle, generateText } from './generate/continuation.ts'
+import { MessagesStreamProtocol, messagesObstacle, messagesText } from './messages/continuation.ts'
+import type { StreamProtocol, Json } from './shared/resumable-stream.ts'
 
 /** What is known of an endpoint's streams. */
-export interface KnownStream {
+export interface StreamSupport {
   /** Makes what follows one answer to the request. */
-  dialect(request: Json): Dialect
+  createProtocol(request: Json): StreamProtocol
   /** What one event adds to the text of the answer. */
   text(event: Json): string
   /** Why the request asks for something that cannot be continued; null = it does not. */
@@ -17,21 +17,21 @@ export interface KnownStream {
 }
 
 /** The endpoints whose streams can be continued, or given the end that they lack. */
-export const STREAMS: Readonly<Partial<Record<EndpointName, KnownStream>>> = {
+export const SUPPORTED_STREAMS: Readonly<Partial<Record<EndpointName, StreamSupport>>> = {
   'chat.completions': {
-    dialect: request => new ChatDialect(request),
+    createProtocol: request => new ChatStreamProtocol(request),
     text: chatText,
     obstacle: chatObstacle,
     asksForSeveral: asksForSeveralChats,
   },
   'messages': {
-    dialect: () => new MessagesDialect(),
+    createProtocol: () => new MessagesStreamProtocol(),
     text: messagesText,
     obstacle: messagesObstacle,
     asksForSeveral: () => false,
   },
   'generate.stream': {
-    dialect: () => new GenerateDialect(),
+    createProtocol: () => new GenerateStreamProtocol(),
     text: generateText,
     obstacle: generateObstacle,
     asksForSeveral: asksForSeveralCandidates,

@@ -1,5 +1,5 @@
 import type { Upstream } from '../config/types.ts'
-import { takeKey } from '../protocols/shared/query.ts'
+import { extractKey } from '../protocols/shared/query.ts'
 
 /** What goes in front of a path behind that url of an upstream: its own path, without a slash at the end. */
 export function prefixOf(url: URL): string {
@@ -7,8 +7,8 @@ export function prefixOf(url: URL): string {
 }
 
 /** The client's path as an upstream has it behind its url: in the place of `/v1` stands its own `v1`. */
-export function pathThere({ v1 }: Upstream, path: string): string {
-  if (v1 === null || !isBehind(path, '/v1')) return path
+export function upstreamPath({ v1 }: Upstream, path: string): string {
+  if (v1 === null || !hasPathPrefix(path, '/v1')) return path
   return v1 + path.slice('/v1'.length) || '/'
 }
 
@@ -20,13 +20,13 @@ const ROOTED = /^(?:https?:|[/\\])/i
  * at the gateway: who follows it needs the upstream's credential, and would show the gateway's key there.
  * All others are the upstream's to know.
  */
-export function addressHere(address: string, upstream: Upstream): string {
+export function gatewayAddress(address: string, upstream: Upstream): string {
   const { url } = upstream
   if (url === null) return address
   const there = URL.parse(address, url)
   if (there?.host !== url.host) return address
-  if (!ROOTED.test(address)) return withoutKey(address)
-  return withoutKey(pathHere(upstream, url, there.pathname) + there.search + there.hash)
+  if (!ROOTED.test(address)) return withoutCredential(address)
+  return withoutCredential(gatewayPath(upstream, url, there.pathname) + there.search + there.hash)
 }
 
 /**
@@ -45,19 +45,19 @@ export function sameAddress(address: string, { url }: Upstream, path: string): s
 }
 
 /** The operator's credential is not told. */
-export function withoutKey(address: string): string {
-  return address.replace(/\?[^#]*/, query => takeKey(query).query)
+export function withoutCredential(address: string): string {
+  return address.replace(/\?[^#]*/, query => extractKey(query).query)
 }
 
 /** What `pathThere` makes that path of, where there is such a one. */
-function pathHere({ v1 }: Upstream, url: URL, there: string): string {
+function gatewayPath({ v1 }: Upstream, url: URL, there: string): string {
   // Two slashes would be another host.
   const path = there.replace(/\/{2,}/g, '/')
   const prefix = prefixOf(url)
-  const behind = isBehind(path, prefix) ? path.slice(prefix.length) || '/' : path
-  return v1 !== null && isBehind(behind, v1) ? `/v1${behind.slice(v1.length)}` : behind
+  const behind = hasPathPrefix(path, prefix) ? path.slice(prefix.length) || '/' : path
+  return v1 !== null && hasPathPrefix(behind, v1) ? `/v1${behind.slice(v1.length)}` : behind
 }
 
-function isBehind(path: string, beginning: string): boolean {
+function hasPathPrefix(path: string, beginning: string): boolean {
   return path.startsWith(beginning) && (path.length === beginning.length || path[beginning.length] === '/')
 }

@@ -1,18 +1,18 @@
 import { GatewayError, asGatewayError } from '../base/errors.ts'
 import type { Deadlines } from './deadlines.ts'
-import { answerHead } from './response-head.ts'
+import { responseHead } from './response-head.ts'
 import type { RawHeaders } from './headers.ts'
 import { forward } from './http-proxy.ts'
 import type { ProxyServer } from './http-proxy.ts'
-import { received } from './response-headers.ts'
+import { readResponseHeaders } from './response-headers.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
-import { unanswered } from './connection-error.ts'
-import { Unpacker, codingOf, unpackedHeaders } from './decompressor.ts'
-import type { UnpackerHost } from './decompressor.ts'
+import { connectionError } from './connection-error.ts'
+import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
+import type { DecompressorHost } from './decompressor.ts'
 
 /** Where an answer goes as it comes: the relay to the client. */
-export interface AnswerSink {
+export interface ResponseSink {
   /**
    * The head of the answer.
    *
@@ -43,27 +43,27 @@ export interface AttemptOptions {
   readonly request: OutgoingRequest
   readonly deadlines: Deadlines
   /** An answer that comes compressed all the same is unpacked on its way. */
-  readonly unpacks: boolean
+  readonly decompresses: boolean
   /** Chooses where an answer with that status goes, until it is handed over to another. */
-  sinkFor(status: number): AnswerSink
+  sinkFor(status: number): ResponseSink
 }
 
 /**
  * One try at one upstream: a request that was sanitised before, sent once over a pooled
  * connection, or once more where that was stale, and its answer, which goes to a sink as it comes.
  */
-export class Attempt implements ResponseHandler, UnpackerHost {
+export class Attempt implements ResponseHandler, DecompressorHost {
   readonly #options: AttemptOptions
   /** There is one as soon as there is a head. */
-  #sink!: AnswerSink
+  #sink!: ResponseSink
   /** null: the answer goes to the sink as it comes. */
-  #unpacker: Unpacker | null = null
+  #decompressor: Decompressor | null = null
   #controller: Controller | null = null
   /** It is the first request on its connection. */
   #fresh = false
   /** Some byte of an answer came; it need not have been a whole head. */
-  #heard = false
-  #answering = false
+  #receivedBytes = false
+  #responseStarted = false
   #over: GatewayError | null | undefined
   #retriedStale = false
   #settle: (error: GatewayError | null) => void = noop
@@ -95,19 +95,19 @@ export class Attempt implements ResponseHandler, UnpackerHost {
     if (this.#over !== undefined) return
     this.#over = reason
     this.#controller?.abort(ABORTED)
-    this.#unpacker?.destroy()
+    this.#decompressor?.destroy()
     this.#settle(reason)
   }
 
   /** From now on the answer goes there. */
-  handOver(sink: AnswerSink): void {
+  handOver(sink: ResponseSink): void {
     this.#sink = sink
   }
 
   /** Lets the upstream go on after `data` had said false. */
   resume(): void {
     if (this.#over !== undefined) return
-    if (this.#unpacker) this.#unpacker.resume()
+    if (this.#decompressor) this.#decompressor.resume()
     else this.#controller?.resume()
   }
 
@@ -123,11 +123,11 @@ export class Attempt implements ResponseHandler, UnpackerHost {
   }
 
   onResponseStarted(): void {
-    this.#heard = true
+    this.#receivedBytes = true
   }
 
   onResponseStart(controller: Controller, status: number): void {
-    this.#heard = true
+    this.#receivedBytes = true
     // Interim answers (103 and its kin) are between the upstream and us.
     if (status < 200 || this.#over !== undefined) return
     const refused = this.#head(controller, status)
@@ -135,14 +135,14 @@ export class Attempt implements ResponseHandler, UnpackerHost {
       this.abort(refused)
       return
     }
-    this.#answering = true
+    this.#responseStarted = true
     this.#settle(null)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#over !== undefined) return
     try {
-      const goesOn = this.#unpacker ? this.#unpacker.push(chunk) : this.#sink.data(chunk)
+      const goesOn = this.#decompressor ? this.#decompressor.push(chunk) : this.#sink.data(chunk)
       if (!goesOn) controller.pause()
     } catch (thrown) {
       // A fault of our own is not the upstream's: it goes the way of its errors, under its own name.
@@ -153,19 +153,19 @@ export class Attempt implements ResponseHandler, UnpackerHost {
   #head(controller: Controller, status: number): GatewayError | null {
     try {
       this.#sink = this.#options.sinkFor(status)
-      const { headers, httpVersion } = received(controller.rawHeaders)
-      return this.#sink.head(status, this.#plain(status, headers), httpVersion)
+      const { headers, httpVersion } = readResponseHeaders(controller.rawHeaders)
+      return this.#sink.head(status, this.#decompressedHeaders(status, headers), httpVersion)
     } catch (thrown) {
       return asGatewayError(thrown)
     }
   }
 
   /** The headers as the sink is to have them: without the coding, where that is undone here. */
-  #plain(status: number, headers: RawHeaders): RawHeaders {
-    const coding = this.#options.unpacks ? codingOf(answerHead(status, headers)) : null
+  #decompressedHeaders(status: number, headers: RawHeaders): RawHeaders {
+    const coding = this.#options.decompresses ? codingOf(responseHead(status, headers)) : null
     if (coding === null) return headers
-    this.#unpacker = new Unpacker(coding, this)
-    return unpackedHeaders(headers)
+    this.#decompressor = new Decompressor(coding, this)
+    return decompressedHeaders(headers)
   }
 
   onPiece(piece: Buffer): boolean {
@@ -176,7 +176,7 @@ export class Attempt implements ResponseHandler, UnpackerHost {
     if (this.#over === undefined) this.#controller?.resume()
   }
 
-  onOver(error: GatewayError | null): void {
+  onEnd(error: GatewayError | null): void {
     if (error === null) this.#end()
     else this.#break(error)
     // Behind what was compressed the upstream may go on: nobody reads that.
@@ -187,8 +187,8 @@ export class Attempt implements ResponseHandler, UnpackerHost {
     if (this.#over !== undefined) return
     if (this.#options.transport.breaking) {
       this.#fail(new GatewayError('upstream_cut', 'the upstream dropped the connection in mid-answer'))
-    } else if (this.#unpacker) {
-      this.#unpacker.end(null)
+    } else if (this.#decompressor) {
+      this.#decompressor.end(null)
     } else {
       this.#end()
     }
@@ -222,21 +222,21 @@ export class Attempt implements ResponseHandler, UnpackerHost {
    * have begun with it: that is not tried again.
    */
   #wasStale(error: Error): boolean {
-    if (this.#controller === null || this.#fresh || this.#heard || this.#retriedStale) return false
+    if (this.#controller === null || this.#fresh || this.#receivedBytes || this.#retriedStale) return false
     if (!isBrokenConnection(error)) return false
-    return this.#options.deadlines.quietFor < STALE_WITHIN
+    return this.#options.deadlines.idleMs < STALE_WITHIN
   }
 
   #fail(error: GatewayError): void {
     if (this.#over !== undefined) return
     // What came before goes first.
-    if (this.#answering && this.#unpacker) this.#unpacker.end(error)
+    if (this.#responseStarted && this.#decompressor) this.#decompressor.end(error)
     else this.#break(error)
   }
 
   #break(error: GatewayError): void {
     this.#over = error
-    if (this.#answering) this.#sink.broken(error)
+    if (this.#responseStarted) this.#sink.broken(error)
     else this.#settle(error)
   }
 
@@ -244,7 +244,7 @@ export class Attempt implements ResponseHandler, UnpackerHost {
   #translate(error: Error & { code?: string }): GatewayError {
     if (error instanceof GatewayError) return error
     const code = error.code ?? ''
-    if (this.#answering) {
+    if (this.#responseStarted) {
       return new GatewayError('upstream_cut', 'the upstream ended the answer before it was complete', {
         cause: error,
       })
@@ -255,7 +255,7 @@ export class Attempt implements ResponseHandler, UnpackerHost {
     if (code === 'UND_ERR_CONNECT_TIMEOUT') {
       return new GatewayError('connect_timeout', 'no connection to the upstream in time', { cause: error })
     }
-    return unanswered(error, this.#controller !== null)
+    return connectionError(error, this.#controller !== null)
   }
 }
 

@@ -2,7 +2,7 @@ import { constants } from 'node:http2'
 import type { Clock, Timer } from '../base/clock.ts'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
 import { CODINGS } from '../protocols/shared/content-codings.ts'
-import { BodyBytes } from './body-buffer.ts'
+import { BodyBuffer } from './body-buffer.ts'
 import type { ClientRequest } from './client.ts'
 import { totalTimeout } from './deadlines.ts'
 
@@ -41,7 +41,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   const declared = Number(req.headers['content-length'] ?? 0)
   if (declared > limit) return Promise.reject(tooLarge(limit))
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const pieces = new BodyBytes(Number.isFinite(declared) ? declared : 0)
+  const pieces = new BodyBuffer(Number.isFinite(declared) ? declared : 0)
   let lastAt = clock.monotonic()
   const endsAt = options.total?.endsAt ?? Infinity
   let timer: Timer | null = null

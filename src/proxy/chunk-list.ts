@@ -1,13 +1,13 @@
 /** Pieces after which it is looked how large they are. */
-const MANY = 1_024
+const JOIN_AFTER = 1_024
 /** Bytes of a piece, on average, below which the object is more than what it holds. */
-const SMALL = 1_024
+const SMALL_CHUNK = 1_024
 
 /**
  * Bytes that come in pieces and are wanted whole. Whoever sends them one by one
  * must not cost an object for each: small pieces are joined as they come.
  */
-export class Pieces {
+export class ChunkList {
   #pieces: Buffer[] = []
   /** Pieces and bytes since they were last joined, or found large. */
   #loose = 0
@@ -28,13 +28,13 @@ export class Pieces {
     this.#pieces.push(piece)
     this.#size += piece.length
     this.#looseBytes += piece.length
-    if (++this.#loose < MANY) return
-    if (this.#looseBytes < MANY * SMALL) this.#pieces.push(Buffer.concat(this.#pieces.splice(-MANY)))
+    if (++this.#loose < JOIN_AFTER) return
+    if (this.#looseBytes < JOIN_AFTER * SMALL_CHUNK) this.#pieces.push(Buffer.concat(this.#pieces.splice(-JOIN_AFTER)))
     this.#loose = this.#looseBytes = 0
   }
 
   /** All of it in one; a single piece as it came. */
-  whole(): Buffer {
+  concat(): Buffer {
     return this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces, this.#size)
   }
 

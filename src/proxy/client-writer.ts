@@ -9,22 +9,22 @@ const SLICE = 64 * 1024
  * time than it takes: so a client that reads a large answer slowly can be told
  * from one that does not read, however much of the answer was there at once.
  */
-export class Outflow {
+export class ClientWriter {
   readonly #res: ClientResponse
-  readonly #onMoved: () => void
+  readonly #onDrain: () => void
   /** What the connection was not given yet, from `next` on. */
   #queue: Buffer[] = []
   #next = 0
   #blocked = false
   /** Bytes that it was not given when it was stopped. */
-  #lost = 0
+  #unsentAtStop = 0
   /** The end was written, and waits behind the rest. */
   #ending = false
 
   /** @param onMoved called when the client has taken what its connection had */
   constructor(res: ClientResponse, onMoved: () => void) {
     this.#res = res
-    this.#onMoved = onMoved
+    this.#onDrain = onMoved
   }
 
   /** The client has to read before more is wanted. */
@@ -34,7 +34,7 @@ export class Outflow {
 
   /** Bytes that the connection was not given: not yet, or, once all is stopped, never. */
   get unsent(): number {
-    let bytes = this.#lost
+    let bytes = this.#unsentAtStop
     for (let n = this.#next; n < this.#queue.length; n++) bytes += (this.#queue[n] as Buffer).length
     return bytes
   }
@@ -61,7 +61,7 @@ export class Outflow {
   /** Nothing more is sent. */
   stop(): void {
     this.#res.off('drain', this.#drained)
-    this.#lost = this.unsent
+    this.#unsentAtStop = this.unsent
     this.#queue = []
     this.#next = 0
   }
@@ -90,6 +90,6 @@ export class Outflow {
     this.#blocked = false
     const isSent = this.#send()
     if (isSent && this.#ending) end(this.#res)
-    this.#onMoved()
+    this.#onDrain()
   }
 }

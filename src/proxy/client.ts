@@ -4,7 +4,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
-import { grouped, isNamed } from './headers.ts'
+import { groupHeaders, isNamed } from './headers.ts'
 
 /** A request and its response, over HTTP/1.1 or HTTP/2. */
 export type ClientRequest = IncomingMessage | Http2ServerRequest
@@ -33,10 +33,10 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] as string).toLowerCase()
     if (HTTP1_ONLY.has(name) || (name === 'content-length' && EMPTY.has(status))) continue
-    fit.push(name, withoutEndingSpace(headers[i + 1] as string))
+    fit.push(name, trimTrailingSpace(headers[i + 1] as string))
   }
   // The HTTP/2 API takes each name once.
-  res.writeHead(status, grouped(fit))
+  res.writeHead(status, groupHeaders(fit))
 }
 
 /**
@@ -59,7 +59,7 @@ export function flushHead(res: ServerResponse): void {
 }
 
 /** Over HTTP/2 a value that ends in white space is malformed, and dropped (RFC 9113 section 8.2.1). */
-export function withoutEndingSpace(value: string): string {
+export function trimTrailingSpace(value: string): string {
   let end = value.length
   while (end > 0 && (value.charCodeAt(end - 1) === 0x20 || value.charCodeAt(end - 1) === 0x09)) end--
   return end === value.length ? value : value.slice(0, end)
@@ -80,9 +80,9 @@ export function end(res: ClientResponse): void {
 
 export interface AbortOptions {
   /** Sent before the end; null = nothing. */
-  readonly lastWords: string | null
+  readonly finalBytes: string | null
   /** The head told the length of the body. */
-  readonly sized: boolean
+  readonly hasContentLength: boolean
 }
 
 /**
@@ -90,7 +90,7 @@ export interface AbortOptions {
  * chunk, no END_STREAM. The client cannot take it for complete. What was written
  * before goes out first, as far as the client takes it.
  */
-export function abort(res: ClientResponse, clock: Clock, { lastWords, sized }: AbortOptions): void {
+export function abort(res: ClientResponse, clock: Clock, { finalBytes: lastWords, hasContentLength: sized }: AbortOptions): void {
   // A client that does not read must not keep the connection for ever.
   const force = clock.setTimeout(() => destroyNow(res), ABORT_FLUSH)
   res.once('close', () => force.cancel())
@@ -122,12 +122,12 @@ function breakOff(res: ClientResponse, sized: boolean): void {
     socket.destroySoon()
   } else {
     // Where the end of the connection is the end of the body, only a reset tells.
-    tcpBelow(socket).resetAndDestroy()
+    underlyingSocket(socket).resetAndDestroy()
   }
 }
 
 /** Node throws where TLS is to be reset, and has no public name for what is below it. */
-function tcpBelow(socket: Socket): Socket {
+function underlyingSocket(socket: Socket): Socket {
   return (socket as { _parent?: Socket })._parent ?? socket
 }
 

@@ -3,7 +3,7 @@ import { GatewayError, overloaded } from '../base/errors.ts'
 const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
 
 /** The process, or the machine, has no descriptor left for a connection. */
-const SHORTAGES = new Set(['EMFILE', 'ENFILE'])
+const NO_DESCRIPTOR_CODES = new Set(['EMFILE', 'ENFILE'])
 
 /** OpenSSL's words for a certificate whose root is not known here. Node's advice with them is for its own users. */
 const UNKNOWN_ROOT = new Set([
@@ -12,8 +12,8 @@ const UNKNOWN_ROOT = new Set([
 ])
 
 /** Why no answer began: the error of a connection, of undici or of node, as a row of the table. */
-export function unanswered(cause: Error & { code?: string }, connected: boolean): GatewayError {
-  if (SHORTAGES.has(cause.code ?? '')) {
+export function connectionError(cause: Error & { code?: string }, connected: boolean): GatewayError {
+  if (NO_DESCRIPTOR_CODES.has(cause.code ?? '')) {
     return overloaded('the gateway has no file descriptor left for a connection (ulimit -n)', cause)
   }
   if (UNKNOWN_ROOT.has(cause.code ?? '')) {

@@ -7,7 +7,7 @@ import { buildConnector } from 'undici'
 export type Connector = buildConnector.connector
 
 /** How connections to an upstream are made. */
-export interface Dialling {
+export interface ConnectorOptions {
   /** Unix socket or named pipe to connect to instead of the host; null = none. */
   readonly socketPath: string | null
   /** Milliseconds in which a connection has to stand, its TLS handshake done. */
@@ -22,7 +22,7 @@ export interface Dialling {
  * Trust in the usual roots, and in those of a PEM file. To be made once: it takes ten milliseconds.
  * @throws the system's error for a file that cannot be read
  */
-export function trustIn(ca: string): tls.SecureContext {
+export function secureContextFor(ca: string): tls.SecureContext {
   return tls.createSecureContext({ ca: [...tls.rootCertificates, readFileSync(ca, 'utf8')] })
 }
 
@@ -32,7 +32,7 @@ export function trustIn(ca: string): tls.SecureContext {
  * is from most containers, one lost packet at the others was the end of it. The first that ran out of its
  * half second is asked again then, alone.
  */
-export function patientConnector({ socketPath, connectTimeout, trust, http2 }: Dialling): Connector {
+export function createConnector({ socketPath, connectTimeout, trust, http2 }: ConnectorOptions): Connector {
   const options = {
     timeout: connectTimeout,
     allowH2: http2,
@@ -46,7 +46,7 @@ export function patientConnector({ socketPath, connectTimeout, trust, http2 }: D
     connect(target, (...args) => {
       const address = slowAddress(args[0])
       if (address === null) callback(...args)
-      else buildConnector({ ...options, ...alone(address) })(target, callback)
+      else buildConnector({ ...options, ...singleAddressOptions(address) })(target, callback)
     })
   }
 }
@@ -58,12 +58,12 @@ function slowAddress(error: Error | null): string | null {
   return attempts.find(({ code }) => code === 'ETIMEDOUT')?.address ?? null
 }
 
-type Found = (err: null, address: string, family: number) => void
+type LookupCallback = (err: null, address: string, family: number) => void
 
 /** The name is looked up to this address: TLS goes by the name. */
-function alone(address: string) {
+function singleAddressOptions(address: string) {
   return {
     autoSelectFamily: false,
-    lookup: (_name: string, _options: unknown, found: Found) => found(null, address, isIP(address)),
+    lookup: (_name: string, _options: unknown, found: LookupCallback) => found(null, address, isIP(address)),
   }
 }

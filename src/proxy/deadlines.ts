@@ -38,12 +38,12 @@ export class Deadlines {
   }
 
   /** Milliseconds since something last happened that a deadline counts from. */
-  get quietFor(): number {
+  get idleMs(): number {
     return this.#clock.monotonic() - this.#since
   }
 
   /** Milliseconds that are left of the total. */
-  get left(): number {
+  get remaining(): number {
     return Math.max(0, this.#endsAt - this.#clock.monotonic())
   }
 
@@ -53,7 +53,7 @@ export class Deadlines {
   }
 
   /** Nothing is waited for between two attempts; only the total goes on. */
-  rest(): void {
+  betweenAttempts(): void {
     this.#phase = null
     this.#watch(this.#clock.monotonic())
   }
@@ -65,17 +65,17 @@ export class Deadlines {
 
   /** A byte came from the upstream. */
   upstreamActive(): void {
-    this.#turn('idle')
+    this.#enterIdle('idle')
   }
 
   /** The client does not take what is ready for it. */
   clientBlocked(): void {
-    this.#turn('client')
+    this.#enterIdle('client')
   }
 
   /** The client reads again. */
   clientActive(): void {
-    this.#turn('idle')
+    this.#enterIdle('idle')
   }
 
   stop(): void {
@@ -95,7 +95,7 @@ export class Deadlines {
   }
 
   /** From one side's idleness to the other's: both have the same limit. */
-  #turn(phase: 'idle' | 'client'): void {
+  #enterIdle(phase: 'idle' | 'client'): void {
     if (this.#phase !== 'idle' && this.#phase !== 'client') {
       this.#enter(phase, this.#timeouts.idle)
       return

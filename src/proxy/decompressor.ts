@@ -2,31 +2,31 @@ import type { Transform } from 'node:stream'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
 import { CODINGS } from '../protocols/shared/content-codings.ts'
 import type { Coding } from '../protocols/shared/content-codings.ts'
-import type { AnswerHead } from './response-head.ts'
+import type { ResponseHead } from './response-head.ts'
 import type { RawHeaders } from './headers.ts'
 import { isNamed } from './headers.ts'
 
 /** Who gets what is unpacked. */
-export interface UnpackerHost {
+export interface DecompressorHost {
   /** @returns false when no more should come until the flow is resumed */
   onPiece(piece: Buffer): boolean
   /** All that could be unpacked came. @param error what broke the answer; null = it ended as it should */
-  onOver(error: GatewayError | null): void
+  onEnd(error: GatewayError | null): void
   /** More can be taken in after `push` had said false. */
   onDrain(): void
 }
 
 /** Undoes the content coding of an answer while it comes, off the event loop. */
-export class Unpacker {
-  readonly #host: UnpackerHost
+export class Decompressor {
+  readonly #host: DecompressorHost
   readonly #decoder: Transform
   #cause: GatewayError | null = null
   #isOver = false
 
-  constructor(coding: Coding, host: UnpackerHost) {
+  constructor(coding: Coding, host: DecompressorHost) {
     this.#host = host
     // What was cut is read as far as it goes: the protocol's own end tells whether all came.
-    this.#decoder = coding.stream({ finishFlush: coding.ofCut })
+    this.#decoder = coding.stream({ finishFlush: coding.truncatedFlush })
       .on('data', (piece: Buffer) => this.#pass(piece))
       .on('drain', () => host.onDrain())
       .on('end', () => this.#finish(this.#cause))
@@ -70,24 +70,24 @@ export class Unpacker {
   #finish(error: GatewayError | null): void {
     if (this.#isOver) return
     this.destroy()
-    this.#host.onOver(error)
+    this.#host.onEnd(error)
   }
 }
 
 /** How an answer is unpacked; null = it cannot be, or need not. */
-export function codingOf({ status, coding }: AnswerHead): Coding | null {
+export function codingOf({ status, coding }: ResponseHead): Coding | null {
   return status === 200 && coding !== null ? CODINGS.get(coding) ?? null : null
 }
 
 /** The headers of an answer that was unpacked. */
-export function unpackedHeaders(headers: RawHeaders): string[] {
+export function decompressedHeaders(headers: RawHeaders): string[] {
   const out: string[] = []
   for (let n = 0; n < headers.length; n += 2) {
     const name = headers[n] as string
-    if (!PACKED.some(lower => isNamed(name, lower))) out.push(name, headers[n + 1] as string)
+    if (!CODING_HEADERS.some(lower => isNamed(name, lower))) out.push(name, headers[n + 1] as string)
   }
   return out
 }
 
 /** They tell of the bytes that came. */
-const PACKED = ['content-encoding', 'content-length']
+const CODING_HEADERS = ['content-encoding', 'content-length']

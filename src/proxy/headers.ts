@@ -1,6 +1,6 @@
 import type { Upstream } from '../config/types.ts'
 import { CREDENTIAL_HEADERS } from '../protocols/shared/key-headers.ts'
-import { addressHere, withoutKey } from './address.ts'
+import { gatewayAddress, withoutCredential } from './address.ts'
 
 /**
  * The one header policy. Headers are handled as node hands them over raw: a
@@ -20,11 +20,11 @@ const HOP_BY_HOP = [
 ]
 
 /** Whoever is no trusted proxy can write anything in these. */
-const FORWARDING = new Set([
+const FORWARDING_HEADERS = new Set([
   'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
 ])
 
-const NEVER_UP = new Set<string>([
+const NOT_SENT_UPSTREAM = new Set<string>([
   ...HOP_BY_HOP,
   // Set anew for the upstream.
   'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
@@ -34,10 +34,10 @@ const NEVER_UP = new Set<string>([
   'sec-websocket-protocol',
   // The messages protocol's version header, under either of its names: goes up under the upstream's.
   'anthropic-version', 'vendorb-version',
-  ...FORWARDING,
+  ...FORWARDING_HEADERS,
 ])
 
-const NEVER_DOWN = new Set([
+const NOT_SENT_TO_CLIENT = new Set([
   ...HOP_BY_HOP,
   // It would send the client to the upstream's own ports.
   'alt-svc',
@@ -52,21 +52,21 @@ const ADDRESSES = new Set(['location', 'content-location', 'operation-location']
 const UPLOAD_ADDRESSES = new Set(['x-goog-upload-url', 'x-goog-upload-control-url'])
 
 /** What a browser would keep, or act on, for the console's own origin, when an answer comes from there. */
-const FOR_BROWSERS = new Set([
+const BROWSER_HEADERS = new Set([
   'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
   'nel', 'report-to', 'reporting-endpoints',
   'content-security-policy', 'content-security-policy-report-only', 'x-content-type-options',
 ])
 
 /** An answer that is opened as a page is none of the console's: its scripts do not run. */
-const NO_PAGE = [
+const NO_SCRIPT_HEADERS = [
   'content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff',
 ] as const
 
 /** The name under which the gateway stands in Via headers. */
 const PSEUDONYM = 'model-gateway'
 
-export interface UpHeaders {
+export interface UpstreamHeaderOptions {
   readonly upstream: Upstream
   readonly requestId: string
   /** As the client's connection speaks it: `1.1`, `2.0`. */
@@ -74,7 +74,7 @@ export interface UpHeaders {
   /** The peer is a trusted proxy: its x-forwarded-* are passed on, with its own address added. */
   readonly trustedPeer: string | null
   /** The gateway reads the answer as it passes: it must come uncompressed. */
-  readonly identity: boolean
+  readonly uncompressed: boolean
   /** The body is sent decoded, because it was changed. */
   readonly dropContentEncoding: boolean
   /** Bytes of the request body; null = the request has none. */
@@ -88,7 +88,7 @@ export interface UpHeaders {
  * @param raw the client's headers; pseudo-headers of HTTP/2 are passed over
  * @returns a flat list of names and values, without Host
  */
-export function headersUp(raw: RawHeaders, options: UpHeaders): string[] {
+export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions): string[] {
   const { upstream } = options
   const named = connectionNamed(raw)
   const authHeader = upstream.auth?.header
@@ -100,16 +100,16 @@ export function headersUp(raw: RawHeaders, options: UpHeaders): string[] {
     const name = raw[i] as string
     const value = raw[i + 1] as string
     const lower = name.toLowerCase()
-    if (NEVER_UP.has(lower)) {
+    if (NOT_SENT_UPSTREAM.has(lower)) {
       if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
       else if (lower === 'anthropic-version' || lower === 'vendorb-version') version ??= value
-      else if (options.trustedPeer !== null && FORWARDING.has(lower)) {
+      else if (options.trustedPeer !== null && FORWARDING_HEADERS.has(lower)) {
         out.push(name, lower === 'x-forwarded-for' ? `${value}, ${options.trustedPeer}` : value)
       }
       continue
     }
     if (lower.charCodeAt(0) === 0x3a || lower === authHeader || named?.has(lower)) continue
-    if (lower === 'accept-encoding' && options.identity) continue
+    if (lower === 'accept-encoding' && options.uncompressed) continue
     // The gateway read the body by the first: an upstream must not read it by another.
     if (lower === 'content-type' && seen.has(lower)) continue
     if (lower === 'content-encoding' && options.dropContentEncoding) continue
@@ -124,7 +124,7 @@ export function headersUp(raw: RawHeaders, options: UpHeaders): string[] {
   for (const name of Object.keys(upstream.headers)) {
     if (!seen.has(name)) out.push(name, upstream.headers[name] as string)
   }
-  if (options.identity) out.push('accept-encoding', 'identity')
+  if (options.uncompressed) out.push('accept-encoding', 'identity')
   if (options.contentLength !== null) out.push('content-length', String(options.contentLength))
   out.push('x-gateway-request-id', options.requestId)
   out.push('via', appendVia(via, options.httpVersion))
@@ -136,7 +136,7 @@ export function headersUp(raw: RawHeaders, options: UpHeaders): string[] {
  *
  * @param raw the upstream's headers
  */
-export function headersDown(raw: RawHeaders, { own, httpVersion, filtered }: DownHeaders): string[] {
+export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLength: filtered }: ClientHeaderOptions): string[] {
   const named = connectionNamed(raw)
   const out: string[] = []
   let via = ''
@@ -144,33 +144,33 @@ export function headersDown(raw: RawHeaders, { own, httpVersion, filtered }: Dow
     const name = raw[i] as string
     const value = raw[i + 1] as string
     const lower = name.toLowerCase()
-    if (NEVER_DOWN.has(lower)) {
+    if (NOT_SENT_TO_CLIENT.has(lower)) {
       if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
       continue
     }
     if (filtered && lower === 'content-length') continue
-    if (own.inConsole && FOR_BROWSERS.has(lower)) continue
+    if (own.inConsole && BROWSER_HEADERS.has(lower)) continue
     if (own.limits.length > 0 && RATE_HEADER.test(lower)) continue
     // HTTP/2's :status, and whatever the upstream's Connection header names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
-    if (UPLOAD_ADDRESSES.has(lower)) out.push(name, withoutKey(value))
-    else if (own.served && ADDRESSES.has(lower)) out.push(name, addressHere(value, own.served.upstream))
+    if (UPLOAD_ADDRESSES.has(lower)) out.push(name, withoutCredential(value))
+    else if (own.served && ADDRESSES.has(lower)) out.push(name, gatewayAddress(value, own.served.upstream))
     else out.push(name, value)
   }
-  ownHeaders(own, out)
+  gatewayHeaders(own, out)
   out.push('via', appendVia(via, httpVersion))
   return out
 }
 
-export interface DownHeaders {
-  readonly own: OwnHeaders
+export interface ClientHeaderOptions {
+  readonly own: GatewayHeaders
   /** As the upstream's connection speaks it: `1.1`, `2.0`. */
   readonly httpVersion: string
   /** The length is not told: events are taken out, or only the protocol's own end may tell that all came. */
-  readonly filtered: boolean
+  readonly dropContentLength: boolean
 }
 
-export interface OwnHeaders {
+export interface GatewayHeaders {
   readonly version: string
   readonly requestId: string
   /** The limits of the key, flat; where there are any, the upstream's own do not concern the client. */
@@ -184,20 +184,20 @@ export interface OwnHeaders {
 const RATE_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/
 
 /** What every response of the gateway carries, errors included; behind others where these are given. */
-export function ownHeaders(own: OwnHeaders, headers: string[] = []): string[] {
+export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): string[] {
   const { version, requestId, limits, served, inConsole } = own
   headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
   for (const part of limits) headers.push(part)
-  if (inConsole) headers.push(...NO_PAGE)
+  if (inConsole) headers.push(...NO_SCRIPT_HEADERS)
   if (served) {
     const { upstream, attempts } = served
-    headers.push('x-gateway-upstream', visible(upstream.name), 'x-gateway-attempts', String(attempts))
+    headers.push('x-gateway-upstream', percentEncoded(upstream.name), 'x-gateway-attempts', String(attempts))
   }
   return headers
 }
 
 /** What a header cannot carry is percent-encoded: upstreams may be named in any script. */
-function visible(text: string): string {
+function percentEncoded(text: string): string {
   return /^[\x21-\x7e]*$/.test(text) ? text : encodeURIComponent(text.toWellFormed())
 }
 
@@ -223,7 +223,7 @@ export function isNamed(name: string, lower: string): boolean {
 }
 
 /** The headers by name, lower-case, with an array where one has several values: as node takes them. */
-export function grouped(flat: RawHeaders): Record<string, string | string[]> {
+export function groupHeaders(flat: RawHeaders): Record<string, string | string[]> {
   // Without a prototype: a header may be named as one of its members.
   const headers = Object.create(null) as Record<string, string | string[]>
   for (let i = 0; i < flat.length; i += 2) {

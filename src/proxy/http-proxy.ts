@@ -20,7 +20,7 @@ export interface HandshakeOwner {
 }
 
 /** A request that http-proxy-3 is to forward. */
-export interface Forwarded {
+export interface ForwardOptions {
   readonly request: OutgoingRequest
   readonly upstreamUrl: URL
   /** Sends it; the answer is no concern of http-proxy-3's. */
@@ -35,12 +35,12 @@ export interface Forwarded {
  * @param onError told of what kept the request from being sent
  */
 export function forward(
-  proxy: ProxyServer, { request, upstreamUrl, send }: Forwarded, onError: (error: unknown) => void,
+  proxy: ProxyServer, { request, upstreamUrl, send }: ForwardOptions, onError: (error: unknown) => void,
 ): void {
   try {
     proxy.web(
       new SanitisedRequest(request) as unknown as IncomingMessage,
-      RESPONSE_OF_OUR_OWN as unknown as ServerResponse,
+      PLACEHOLDER_RESPONSE as unknown as ServerResponse,
       {
         target: upstreamUrl,
         fetch: () => {
@@ -79,7 +79,7 @@ class SanitisedRequest extends EventEmitter {
 }
 
 /** With `selfHandleResponse` only these are looked at. */
-const RESPONSE_OF_OUR_OWN = Object.freeze({ headersSent: true, writableEnded: true })
+const PLACEHOLDER_RESPONSE = Object.freeze({ headersSent: true, writableEnded: true })
 /** What it takes for fetch's answer: for Headers, node would load its own undici, 50 ms of the start and 3 MB. */
 const NO_RESPONSE = Object.freeze({
   status: 200, statusText: '', headers: new Map(), body: null,

@@ -3,22 +3,22 @@ import http2, { constants } from 'node:http2'
 import type {
   ClientHttp2Session, ClientHttp2Stream, ClientSessionRequestOptions, Http2Session, OutgoingHttpHeaders,
 } from 'node:http2'
-import { withoutEndingSpace } from './client.ts'
+import { trimTrailingSpace } from './client.ts'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
 /** Codes of resets that node tells as if the answer had ended. */
-const TAKEN_FOR_ENDS = new Set<number>([NGHTTP2_NO_ERROR, NGHTTP2_CANCEL])
+const RESETS_REPORTED_AS_END = new Set<number>([NGHTTP2_NO_ERROR, NGHTTP2_CANCEL])
 /** Node tells of each HTTP/2 stream that it makes as a client (from 24.2 on). */
 const CREATED = 'http2.client.stream.created'
 const { connect } = http2
-const TOLERANT = {
+const SESSION_OPTIONS = {
   /** Megabytes: more than there ever are, as server.body_memory bounds what goes up. */
   maxSessionMemory: 1_000_000,
   /** What the client sent twice goes up twice: whether it may is the upstream's to say. */
   strictSingleValueFields: false,
 }
 /** Milliseconds in which a peer that is there answers a PING, behind all that is on its way to it. */
-const PATIENCE = 30_000
+const PING_TIMEOUT = 30_000
 /** Where a session has the timer of the PING that is under way. */
 const PROBE = Symbol('probe')
 
@@ -43,30 +43,30 @@ const PROBE = Symbol('probe')
  *   - A connection that died without a word takes one request after the other for minutes. undici asks for
  *     signs of life when its own timeouts fire, which are off here.
  */
-export function mendHttp2Streams(): void {
-  Object.assign(http2, { connect: connectTolerant })
-  unsubscribe(CREATED, mend)
-  subscribe(CREATED, mend)
+export function fixHttp2Streams(): void {
+  Object.assign(http2, { connect: connectFixed })
+  unsubscribe(CREATED, fixStream)
+  subscribe(CREATED, fixStream)
 }
 
-function connectTolerant(...[authority, options, listener]: Parameters<typeof connect>) {
-  const session = connect(authority, { ...TOLERANT, ...options }, listener)
-  session.request = requestTolerant as typeof session.request
+function connectFixed(...[authority, options, listener]: Parameters<typeof connect>) {
+  const session = connect(authority, { ...SESSION_OPTIONS, ...options }, listener)
+  session.request = requestFixed as typeof session.request
   return session
 }
 
 /** @param headers undici's own, made for this request */
-function requestTolerant(
+function requestFixed(
   this: ClientHttp2Session, headers: OutgoingHttpHeaders, options?: ClientSessionRequestOptions,
 ): ClientHttp2Stream {
   const { request } = Object.getPrototypeOf(this) as ClientHttp2Session
   for (const [name, value] of Object.entries(headers)) {
-    if (typeof value === 'string') headers[name] = withoutEndingSpace(value)
+    if (typeof value === 'string') headers[name] = trimTrailingSpace(value)
   }
-  return request.call(this, headers, options).once('end', giveUpRest)
+  return request.call(this, headers, options).once('end', closeUnfinished)
 }
 
-function mend(message: unknown): void {
+function fixStream(message: unknown): void {
   const { stream } = message as { stream: ClientHttp2Stream }
   stream.close = cancel
   stream.push = pushUpToEnd
@@ -85,7 +85,7 @@ function probe(session: (Http2Session & { [PROBE]?: NodeJS.Timeout }) | undefine
   const timer = setTimeout(() => {
     // With this code undici leaves alone what it has not sent yet.
     session.destroy(Object.assign(new Error('the peer does not answer any more'), { code: 'UND_ERR_SOCKET' }))
-  }, PATIENCE).unref()
+  }, PING_TIMEOUT).unref()
   session[PROBE] = timer
   session.ping(() => {
     clearTimeout(timer)
@@ -99,7 +99,7 @@ function ignoreTrailers(this: ClientHttp2Stream): void {
 }
 
 /** RFC 9113 section 8.1 lets the peer say that it wants no more of the request; not all do. */
-function giveUpRest(this: ClientHttp2Stream): void {
+function closeUnfinished(this: ClientHttp2Stream): void {
   if (this.writableFinished) return
   // That a stream is closed is told behind its end.
   setImmediate(() => {
@@ -114,12 +114,12 @@ function pushUpToEnd(this: ClientHttp2Stream, chunk: unknown, encoding?: BufferE
     // A proper end is told once more when the stream closes.
     this.push = push
     // Before anybody else hears of the end.
-    if (this.closed && TAKEN_FOR_ENDS.has(this.rstCode)) this.prependListener('end', tellIfHeard)
+    if (this.closed && RESETS_REPORTED_AS_END.has(this.rstCode)) this.prependListener('end', emitResetError)
   }
   return push.call(this, chunk, encoding)
 }
 
-function tellIfHeard(this: ClientHttp2Stream): void {
+function emitResetError(this: ClientHttp2Stream): void {
   // Who ended it himself may not listen any more.
   if (this.listenerCount('error') === 0) return
   const error = new Error('the stream was reset in mid-answer')

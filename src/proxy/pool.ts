@@ -6,19 +6,19 @@ import { Slots } from '../base/slots.ts'
 type Request = readonly [options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler]
 
 /** undici itself hands out none for a request that did not begin. */
-const NOT_BEGUN = null as unknown as Dispatcher.DispatchController
+const NO_CONTROLLER = null as unknown as Dispatcher.DispatchController
 
 /** Milliseconds that others wait for a first connection to be made: a handshake, and no more. */
-const PROBE_PATIENCE = 1_000
+const PROBE_TIMEOUT = 1_000
 
 interface Connection {
   readonly client: Client
   /** null until it is connected. */
   socket: Socket | null
   /** Its place in `#roomy`; -1 = it is not there. */
-  place: number
+  availableIndex: number
   /** Its socket is gone, or never came: it finishes what it has. */
-  isGone: boolean
+  isDisconnected: boolean
 }
 
 /**
@@ -35,7 +35,7 @@ export class Pool {
   readonly #options: Client.Options
   readonly #all = new Slots<Connection>()
   /** Those that take a request now. The last is asked first, so that those in front get old and close. */
-  readonly #roomy: Connection[] = []
+  readonly #available: Connection[] = []
   /** What waits to be told by `#probe` whether it can share its connection. */
   readonly #waiting: Request[] = []
   #probe: Connection | null = null
@@ -43,7 +43,7 @@ export class Pool {
   /** Why nothing is taken any more. */
   #ended: Error | null = null
   #closed: Promise<void> | null = null
-  #served: (() => void) | null = null
+  #onQueueEmpty: (() => void) | null = null
 
   /** @param connect makes a socket, TLS included */
   constructor(origin: string, connect: buildConnector.connector, options: Client.Options) {
@@ -56,7 +56,7 @@ export class Pool {
   /** As undici's `dispatch`; what goes wrong is told to the handler alone. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     if (this.#ended) {
-      handler.onResponseError?.(NOT_BEGUN, this.#ended)
+      handler.onResponseError?.(NO_CONTROLLER, this.#ended)
       return
     }
     const request: Request = [options, handler]
@@ -65,9 +65,9 @@ export class Pool {
       this.#waiting.push(request)
       return
     }
-    this.#give(connection, request)
+    this.#dispatchOn(connection, request)
     // A handler that was told at once that its request cannot begin may have asked for another.
-    if (this.#waiting.length > 0 && connection.place !== -1) this.#decided(connection)
+    if (this.#waiting.length > 0 && connection.availableIndex !== -1) this.#dispatchWaiting(connection)
   }
 
   /** Finishes what runs and what waits, then closes the connections. */
@@ -80,7 +80,7 @@ export class Pool {
   async #finish(): Promise<void> {
     if (this.#waiting.length > 0) {
       await new Promise<void>(resolve => {
-        this.#served = resolve
+        this.#onQueueEmpty = resolve
       })
     }
     // To close one that is about to be gone is an error.
@@ -94,30 +94,30 @@ export class Pool {
     this.#ended = reason
     const left = this.#waiting.splice(0)
     const destroyed = Array.from(this.#all, ({ client }) => client.destroy(reason))
-    for (const [, handler] of left) handler.onResponseError?.(NOT_BEGUN, reason)
-    this.#served?.()
+    for (const [, handler] of left) handler.onResponseError?.(NO_CONTROLLER, reason)
+    this.#onQueueEmpty?.()
     await Promise.all(destroyed)
   }
 
   /** A connection with room, which is not among those any more; null = to wait for one is better. */
   #take(): Connection | null {
-    const connection = this.#roomy.pop()
+    const connection = this.#available.pop()
     if (!connection) return this.#probe ? null : this.#open()
-    connection.place = -1
+    connection.availableIndex = -1
     return connection
   }
 
-  #give(connection: Connection, [options, handler]: Request): void {
+  #dispatchOn(connection: Connection, [options, handler]: Request): void {
     const { client } = connection
     const { size } = client.stats
     const hasRoom = client.dispatch(options, handler)
     // One that could not even begin has made nobody busy, and nobody will tell that there is room again.
-    if (hasRoom || client.stats.size === size) this.#putBack(connection)
+    if (hasRoom || client.stats.size === size) this.#addAvailable(connection)
   }
 
-  #putBack(connection: Connection): void {
-    if (connection.isGone || connection.place !== -1) return
-    connection.place = this.#roomy.push(connection) - 1
+  #addAvailable(connection: Connection): void {
+    if (connection.isDisconnected || connection.availableIndex !== -1) return
+    connection.availableIndex = this.#available.push(connection) - 1
   }
 
   #open(): Connection {
@@ -132,28 +132,28 @@ export class Pool {
       })
     }
     const client = new Client(this.#origin, { ...this.#options, connect })
-    const connection: Connection = { client, socket: null, place: -1, isGone: false }
+    const connection: Connection = { client, socket: null, availableIndex: -1, isDisconnected: false }
     const slot = this.#all.add(connection)
     if (this.#mayBeShared) {
       this.#probe = connection
-      setTimeout(() => this.#giveUpOn(connection), PROBE_PATIENCE).unref()
+      setTimeout(() => this.#giveUpOn(connection), PROBE_TIMEOUT).unref()
     }
     client.on('connect', () => {
       // Over HTTP/2 it tells that it has room; over HTTP/1.1 each needs its own.
-      if (!this.#mayBeShared) this.#decided(connection)
+      if (!this.#mayBeShared) this.#dispatchWaiting(connection)
     })
     client.on('drain', () => {
       if (isStillSending(connection)) void client.destroy()
-      else this.#putBack(connection)
-      this.#decided(connection)
+      else this.#addAvailable(connection)
+      this.#dispatchWaiting(connection)
     })
     const forget = () => this.#all.delete(slot)
     const leave = () => {
-      if (connection.isGone) return
-      connection.isGone = true
-      this.#takeOut(connection)
+      if (connection.isDisconnected) return
+      connection.isDisconnected = true
+      this.#removeAvailable(connection)
       client.close().then(forget, forget)
-      this.#decided(connection)
+      this.#dispatchWaiting(connection)
     }
     client.on('disconnect', leave).on('connectionError', () => {
       this.#giveUpOn(connection)
@@ -166,28 +166,28 @@ export class Pool {
   #giveUpOn(connection: Connection): void {
     if (this.#probe !== connection) return
     this.#mayBeShared = false
-    this.#decided(connection)
+    this.#dispatchWaiting(connection)
   }
 
-  #takeOut(connection: Connection): void {
-    if (connection.place === -1) return
-    const last = this.#roomy.pop() as Connection
+  #removeAvailable(connection: Connection): void {
+    if (connection.availableIndex === -1) return
+    const last = this.#available.pop() as Connection
     if (last !== connection) {
-      this.#roomy[connection.place] = last
-      last.place = connection.place
+      this.#available[connection.availableIndex] = last
+      last.availableIndex = connection.availableIndex
     }
-    connection.place = -1
+    connection.availableIndex = -1
   }
 
   /** Whether it can be shared is known, or that it has room: those that wait can go on. */
-  #decided(connection: Connection): void {
+  #dispatchWaiting(connection: Connection): void {
     if (this.#probe === connection) this.#probe = null
     while (this.#waiting.length > 0) {
       const next = this.#take()
       if (!next) return
-      this.#give(next, this.#waiting.shift() as Request)
+      this.#dispatchOn(next, this.#waiting.shift() as Request)
     }
-    this.#served?.()
+    this.#onQueueEmpty?.()
   }
 }
 

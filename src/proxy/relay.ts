@@ -1,15 +1,15 @@
 import type { Clock } from '../base/clock.ts'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
-import type { AnswerSink } from './attempt.ts'
+import type { ResponseSink } from './attempt.ts'
 import { frameChunks } from './chunks.ts'
 import { abort, destroyNow, flushHead, isHttp2, writeHead } from './client.ts'
 import type { ClientResponse } from './client.ts'
 import type { Deadlines } from './deadlines.ts'
-import { answerHead, isEventStream } from './response-head.ts'
-import type { AnswerHead } from './response-head.ts'
-import { appendVia, headerValue, headersDown, ownHeaders } from './headers.ts'
-import type { OwnHeaders, RawHeaders } from './headers.ts'
-import { Outflow } from './client-writer.ts'
+import { responseHead, isEventStream } from './response-head.ts'
+import type { ResponseHead } from './response-head.ts'
+import { appendVia, headerValue, clientHeaders, gatewayHeaders } from './headers.ts'
+import type { GatewayHeaders, RawHeaders } from './headers.ts'
+import { ClientWriter } from './client-writer.ts'
 
 /** What looks on while an answer passes. All of it is synchronous and cheap. */
 export interface Observer {
@@ -32,15 +32,15 @@ export interface Observer {
 export interface RelayHost {
   readonly res: ClientResponse
   /** Asked for when the head goes out. */
-  own(): OwnHeaders
+  gatewayHeaders(): GatewayHeaders
   readonly clock: Clock
   readonly deadlines: Deadlines
   /** Looks at the head: an error refuses it; otherwise the observer of the body, or null. */
-  inspect(head: AnswerHead): GatewayError | Observer | null
+  inspect(head: ResponseHead): GatewayError | Observer | null
   /** The first byte of the body came. */
   onFirstByte(): void
   /** The bytes that tell the client of an error in mid-stream. */
-  lastWords(error: GatewayError): string
+  errorEvent(error: GatewayError): string
   /** Sees each piece of the body that the client is sent. */
   readonly onSent?: ((bytes: Buffer) => void) | undefined
   /** Lets the upstream go on. */
@@ -51,11 +51,11 @@ export interface RelayHost {
    * @returns true when another answer will follow, of which the client is to see
    *   the rest; bytes when nothing was missing but these; false when it is lost
    */
-  rescue(error: GatewayError): boolean | Buffer
+  recover(error: GatewayError): boolean | Buffer
 }
 
 /** Milliseconds that a whole answer has for its last bytes when the time of the exchange is up. */
-const LAST_BYTES = 5_000
+const FLUSH_TIMEOUT = 5_000
 
 /** How an answer ended: null is a proper end. */
 export type RelayEnd = GatewayError | null
@@ -64,7 +64,7 @@ export type RelayEnd = GatewayError | null
  * Passes one answer to the client as it comes: each chunk at once, no more than
  * the client takes, and never a proper end that the upstream did not make.
  */
-export class Relay implements AnswerSink {
+export class Relay implements ResponseSink {
   /** Settles when nothing more will be sent. */
   readonly done: Promise<RelayEnd>
   /** HTTP status of the answer; 0 before its head. */
@@ -75,15 +75,15 @@ export class Relay implements AnswerSink {
   delivered = false
   readonly #host: RelayHost
   readonly #finish: (end: RelayEnd) => void
-  readonly #out: Outflow
+  readonly #writer: ClientWriter
   #observer: Observer | null = null
   /** Bytes of the body that were written to the client, whether or not they left. */
   #written = 0
-  #stream = false
+  #isEventStream = false
   /** The head told the length of the body. */
-  #sized = false
+  #hasContentLength = false
   /** The head is out, and the stream stands where another answer can go on. */
-  #open = false
+  #awaitsResponse = false
   #over = false
 
   constructor(host: RelayHost) {
@@ -91,30 +91,30 @@ export class Relay implements AnswerSink {
     const { promise, resolve } = Promise.withResolvers<RelayEnd>()
     this.done = promise
     this.#finish = resolve
-    this.#out = new Outflow(host.res, () => this.#moved())
+    this.#writer = new ClientWriter(host.res, () => this.#onDrain())
   }
 
   /** Bytes of the body that the client's connection was given, without those that wait for a slow one. */
   get bytes(): number {
-    return this.#written - this.#out.unsent
+    return this.#written - this.#writer.unsent
   }
 
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
     const { res } = this.#host
-    if (this.#open) return this.#follow(status, headers)
+    if (this.#awaitsResponse) return this.#continueWith(status, headers)
     if (status > 599) {
       return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
     }
-    const answer = answerHead(status, headers)
+    const answer = responseHead(status, headers)
     const verdict = this.#host.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
     this.#observer = verdict
-    this.#stream = isEventStream(answer)
+    this.#isEventStream = isEventStream(answer)
     // A stream that ends too soon has to be seen to: with its length told, it would look whole.
     const unsized = verdict !== null && (verdict.filter !== null || verdict.terminated !== null)
-    this.#sized = !unsized && headerValue(headers, 'content-length') !== null
+    this.#hasContentLength = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
-    writeHead(res, status, headersDown(headers, { own: this.#host.own(), httpVersion, filtered: unsized }))
+    writeHead(res, status, clientHeaders(headers, { own: this.#host.gatewayHeaders(), httpVersion, dropContentLength: unsized }))
     if (!isHttp2(res)) frameChunks(res)
     // The head waits for what came in the same packet, and no longer.
     process.nextTick(() => {
@@ -127,37 +127,37 @@ export class Relay implements AnswerSink {
    * Sends the head of a stream of events before there is one, so that the client's
    * connection does not look dead. Only such a stream can follow.
    */
-  open(): void {
+  openEventStream(): void {
     const { res } = this.#host
     if (this.status !== 0 || this.#over) return
     this.status = 200
-    this.#stream = true
-    this.#open = true
+    this.#isEventStream = true
+    this.#awaitsResponse = true
     const type = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
-    writeHead(res, 200, [...type, ...ownHeaders(this.#host.own()), 'via', appendVia('', '1.1')])
+    writeHead(res, 200, [...type, ...gatewayHeaders(this.#host.gatewayHeaders()), 'via', appendVia('', '1.1')])
     if (!isHttp2(res)) frameChunks(res)
   }
 
   /** Is the head out, and no answer on its way? */
-  get waits(): boolean {
-    return this.#open && !this.#over
+  get isWaiting(): boolean {
+    return this.#awaitsResponse && !this.#over
   }
 
   /** Sends events of the gateway's own while no answer is on its way. */
-  say(events: string): void {
-    if (this.waits && !this.#out.blocked) this.#write(Buffer.from(events))
+  sendEvents(events: string): void {
+    if (this.isWaiting && !this.#writer.blocked) this.#write(Buffer.from(events))
   }
 
   /** Another answer goes on where the client's stream stands. */
-  #follow(status: number, headers: RawHeaders): GatewayError | null {
-    const answer = answerHead(status, headers)
+  #continueWith(status: number, headers: RawHeaders): GatewayError | null {
+    const answer = responseHead(status, headers)
     // The head that the client has tells of no coding.
     if (status !== 200 || !isEventStream(answer) || answer.coding !== null) {
       return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
     }
     const verdict = this.#host.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
-    this.#open = false
+    this.#awaitsResponse = false
     this.#observer = verdict
     return null
   }
@@ -165,7 +165,7 @@ export class Relay implements AnswerSink {
   data(chunk: Buffer): boolean {
     if (this.#over) return true
     const { deadlines } = this.#host
-    if (this.#out.blocked) deadlines.clientBlocked()
+    if (this.#writer.blocked) deadlines.clientBlocked()
     else deadlines.upstreamActive()
     if (this.firstByteAt === 0) this.#begin()
     this.#observer?.push(chunk)
@@ -181,21 +181,21 @@ export class Relay implements AnswerSink {
     if (bytes.length === 0) return true
     this.#written += bytes.length
     this.#host.onSent?.(bytes)
-    const wasBlocked = this.#out.blocked
-    if (this.#out.write(bytes)) return true
+    const wasBlocked = this.#writer.blocked
+    if (this.#writer.write(bytes)) return true
     // While another answer is waited for, that wait is the one that counts.
-    if (!wasBlocked && !this.#open) this.#host.deadlines.clientBlocked()
+    if (!wasBlocked && !this.#awaitsResponse) this.#host.deadlines.clientBlocked()
     return false
   }
 
   /** The client has read: all that was written, or a part of it. */
-  #moved(): void {
+  #onDrain(): void {
     const { deadlines } = this.#host
-    if (this.#over || this.#out.blocked) {
-      if (!this.#open) deadlines.clientBlocked()
+    if (this.#over || this.#writer.blocked) {
+      if (!this.#awaitsResponse) deadlines.clientBlocked()
       return
     }
-    if (!this.#open) deadlines.clientActive()
+    if (!this.#awaitsResponse) deadlines.clientActive()
     this.#host.resume()
   }
 
@@ -226,8 +226,8 @@ export class Relay implements AnswerSink {
     })
     // All of a body whose length was told is out by now; what remains is bookkeeping, which has
     // time until everybody else got what came for them in this turn.
-    if (this.#sized && this.#written > 0 && !isHttp2(res)) setImmediate(() => this.#out.end())
-    else this.#out.end()
+    if (this.#hasContentLength && this.#written > 0 && !isHttp2(res)) setImmediate(() => this.#writer.end())
+    else this.#writer.end()
   }
 
   broken(error: GatewayError): void {
@@ -236,7 +236,7 @@ export class Relay implements AnswerSink {
 
   /** Asked before the observer is told of the end: what it then takes for a last event is half of one. */
   get #atBoundary(): boolean {
-    return this.#observer?.atBoundary ?? this.#open
+    return this.#observer?.atBoundary ?? this.#awaitsResponse
   }
 
   /** @param atBoundary everything so far ended with a whole event */
@@ -245,16 +245,16 @@ export class Relay implements AnswerSink {
     const fault = this.#endObserver()
     const gone = error.code === 'client_gone' || error.code === 'client_stalled'
     // The protocol's own end has passed: nothing is missing, whatever became of the connection.
-    if (!gone && !fault && atBoundary && !this.#sized && this.#observer?.terminated === true) {
+    if (!gone && !fault && atBoundary && !this.#hasContentLength && this.#observer?.terminated === true) {
       this.#conclude()
-      if (error.source !== 'upstream') this.#hurry(error)
+      if (error.source !== 'upstream') this.#limitDelivery(error)
       return
     }
-    const rescue = !fault && this.#stream && this.#host.rescue(error)
+    const rescue = !fault && this.#isEventStream && this.#host.recover(error)
     if (rescue !== false) {
       this.#observer = null
       if (rescue === true) {
-        this.#open = true
+        this.#awaitsResponse = true
       } else {
         this.#write(rescue)
         this.#conclude()
@@ -265,21 +265,21 @@ export class Relay implements AnswerSink {
     if (gone) {
       destroyNow(res)
     } else {
-      const speak = this.#stream && !this.#sized && atBoundary
-      const lastWords = speak ? this.#host.lastWords(error) : null
+      const speak = this.#isEventStream && !this.#hasContentLength && atBoundary
+      const lastWords = speak ? this.#host.errorEvent(error) : null
       if (lastWords !== null) this.#host.onSent?.(Buffer.from(lastWords))
       // All came in one packet, or what came was held back, and the head waits still: without it the client
       // had no answer at all.
       if (this.#written === 0 && !isHttp2(res)) flushHead(res)
-      this.#out.flush()
-      abort(res, clock, { lastWords, sized: this.#sized })
+      this.#writer.flush()
+      abort(res, clock, { finalBytes: lastWords, hasContentLength: this.#hasContentLength })
     }
     this.#close(fault ?? error)
   }
 
   /** It should have ended by now: the client gets a moment for what was written. */
-  #hurry(error: GatewayError): void {
-    const force = this.#host.clock.setTimeout(() => this.stop(error), LAST_BYTES)
+  #limitDelivery(error: GatewayError): void {
+    const force = this.#host.clock.setTimeout(() => this.stop(error), FLUSH_TIMEOUT)
     this.#host.res.once('finish', () => force.cancel()).once('close', () => force.cancel())
   }
 
@@ -306,7 +306,7 @@ export class Relay implements AnswerSink {
   }
 
   #close(end: RelayEnd): void {
-    this.#out.stop()
+    this.#writer.stop()
     this.#finish(end)
   }
 }

@@ -2,7 +2,7 @@ import { headerValue } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 
 /** The head of an answer. */
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number
   /** Media type with its parameters, lower-case; empty = none was told. */
   readonly contentType: string
@@ -13,7 +13,7 @@ export interface AnswerHead {
 }
 
 /** Reads what is looked at of a head. */
-export function answerHead(status: number, headers: RawHeaders): AnswerHead {
+export function responseHead(status: number, headers: RawHeaders): ResponseHead {
   return {
     status,
     contentType: headerValue(headers, 'content-type')?.trim().toLowerCase() ?? '',
@@ -29,6 +29,6 @@ export function contentCoding(header: string | null): string | null {
 }
 
 /** Is it a stream of Server-Sent Events? */
-export function isEventStream({ contentType }: AnswerHead): boolean {
+export function isEventStream({ contentType }: ResponseHead): boolean {
   return contentType.startsWith('text/event-stream')
 }

@@ -4,7 +4,7 @@ import type { RawHeaders } from './headers.ts'
 import type { Controller } from './transport.ts'
 
 /** The headers of an answer, flat, and what the connection speaks that brought them: `1.1`, `2.0`. */
-export interface Received {
+export interface ResponseHeaders {
   readonly headers: RawHeaders
   readonly httpVersion: string
 }
@@ -14,15 +14,15 @@ export interface Received {
  *
  * @throws GatewayError upstream_invalid where they tell of a transfer coding that nobody has asked for
  */
-export function received(raw: Controller['rawHeaders']): Received {
+export function readResponseHeaders(raw: Controller['rawHeaders']): ResponseHeaders {
   if (raw && !Array.isArray(raw)) return { headers: flatten(raw), httpVersion: '2.0' }
   const headers = decode(raw ?? [])
-  refuseUnaskedCoding(headers)
+  refuseTransferCoding(headers)
   return { headers, httpVersion: '1.1' }
 }
 
 /** Requests have no TE: what is compressed below its chunks would reach the client as if it were plain. */
-function refuseUnaskedCoding(headers: RawHeaders): void {
+function refuseTransferCoding(headers: RawHeaders): void {
   const coding = headerValue(headers, 'transfer-encoding')
   if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return
   throw new GatewayError('upstream_invalid', `the upstream used the transfer coding '${coding}', unasked`)

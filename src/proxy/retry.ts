@@ -5,9 +5,9 @@ import type { RawHeaders } from './headers.ts'
 /** Statuses below 500 after which another attempt may fare better; 498 is Groq's for no capacity. */
 const RETRYABLE = new Set([401, 402, 403, 408, 429, 498])
 /** Those that the same upstream would only repeat: its credential or its account is at fault. */
-const HOPELESS_HERE = new Set([401, 402, 403])
+const OPERATOR_ERROR_STATUSES = new Set([401, 402, 403])
 /** An upstream that was silent is not asked twice. */
-const SILENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const TIMEOUT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'first_byte_timeout', 'idle_timeout', 'connect_timeout',
 ])
 
@@ -22,8 +22,8 @@ export function isFailure(status: number): boolean {
 }
 
 /** Does the status tell of the operator's credential or account, whose owner has to hear of it? */
-export function isOperatorsFault(status: number): boolean {
-  return HOPELESS_HERE.has(status)
+export function isOperatorError(status: number): boolean {
+  return OPERATOR_ERROR_STATUSES.has(status)
 }
 
 /** Did the upstream refuse the credential that it was given? */
@@ -38,12 +38,12 @@ export function isCredentialRefused(status: number): boolean {
  * @param status the upstream's HTTP status, or null where none came
  * @returns whether another attempt may fare better, and whether one at the same candidate may
  */
-export function afterFailure(
+export function retryability(
   error: GatewayError | null, status: number | null,
 ): { retryable: boolean; again: boolean } {
-  const hopeless = status !== null && isOperatorsFault(status)
+  const hopeless = status !== null && isOperatorError(status)
   if (error === null || hopeless) return { retryable: status !== null && isFailure(status), again: !hopeless }
-  return { retryable: error.source === 'upstream' && error.retryable, again: !SILENT.has(error.code) }
+  return { retryable: error.source === 'upstream' && error.retryable, again: !TIMEOUT_CODES.has(error.code) }
 }
 
 /**

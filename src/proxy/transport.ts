@@ -1,10 +1,10 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import type { Dispatcher } from 'undici'
-import { mendHttp2Streams } from './http2-streams.ts'
-import { patientConnector, trustIn } from './connector.ts'
-import type { Connector, Dialling } from './connector.ts'
+import { fixHttp2Streams } from './http2-streams.ts'
+import { createConnector, secureContextFor } from './connector.ts'
+import type { Connector, ConnectorOptions } from './connector.ts'
 import { Pool } from './pool.ts'
-import { takeUnaskedContinue } from './unsolicited-continue.ts'
+import { acceptUnsolicitedContinue } from './unsolicited-continue.ts'
 
 /** One request, ready for the wire. */
 export interface OutgoingRequest {
@@ -40,7 +40,7 @@ export interface Transport {
 }
 
 /** The connect timeout is the longest of the routes that use it. */
-export interface TransportOptions extends Pick<Dialling, 'socketPath' | 'connectTimeout'> {
+export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 'connectTimeout'> {
   readonly origin: string
   /** A PEM file whose roots are trusted besides the usual ones. */
   readonly ca: string | null
@@ -57,10 +57,10 @@ export interface TransportOptions extends Pick<Dialling, 'socketPath' | 'connect
  * @throws the system's error for a CA file that cannot be read
  */
 export function createTransport(options: TransportOptions): Transport {
-  mendHttp2Streams()
+  fixHttp2Streams()
   const state: ConnectionState = { breaking: false, fresh: false }
-  const dialling = { ...options, trust: options.ca === null ? null : trustIn(options.ca) }
-  const pool = new Pool(options.origin, connector(patientConnector({ ...dialling, http2: true }), state), {
+  const dialling = { ...options, trust: options.ca === null ? null : secureContextFor(options.ca) }
+  const pool = new Pool(options.origin, trackConnections(createConnector({ ...dialling, http2: true }), state), {
     pipelining: 1,
     headersTimeout: options.connectTimeout,
     bodyTimeout: 0,
@@ -70,24 +70,24 @@ export function createTransport(options: TransportOptions): Transport {
     useMilo: false,
   })
   return {
-    send: (request, handler) => new InCourse(pool, state, request, handler).send(),
+    send: (request, handler) => new ContextHandler(pool, state, request, handler).send(),
     get breaking() {
       return state.breaking
     },
     get fresh() {
       return state.fresh
     },
-    dial: patientConnector({ ...dialling, http2: false }),
+    dial: createConnector({ ...dialling, http2: false }),
     close: () => pool.close(),
     destroy: () => pool.destroy(new Error('the gateway is closing')),
   }
 }
 
-const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+const BROKEN_CONNECTION_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
 /** Did the connection break below the request? */
 export function isBrokenConnection(error: Error & { code?: string }): boolean {
-  return BROKEN.has(error.code ?? '')
+  return BROKEN_CONNECTION_CODES.has(error.code ?? '')
 }
 
 /** What happens to some connection at this moment. */
@@ -97,7 +97,7 @@ interface ConnectionState {
 }
 
 /** Tells of what happens to its connections. */
-function connector(connect: Connector, state: ConnectionState): Connector {
+function trackConnections(connect: Connector, state: ConnectionState): Connector {
   // Connections are for all exchanges: what happens on one is not in the course of that which opened it.
   const outside = AsyncLocalStorage.snapshot()
   return (target, callback) => {
@@ -111,7 +111,7 @@ function connector(connect: Connector, state: ConnectionState): Connector {
       state.fresh = true
       callback(...args)
       state.fresh = false
-      if (socket) takeUnaskedContinue(socket)
+      if (socket) acceptUnsolicitedContinue(socket)
       // undici has its listeners by now: it hears of an error between these two.
       socket?.on('error', () => {
         state.breaking = false
@@ -126,13 +126,13 @@ function connector(connect: Connector, state: ConnectionState): Connector {
  * them is in the course of one. Nothing follows later from a start or from a piece
  * of a body: to enter the context for each costs more than to pass the piece on.
  */
-class InCourse extends AsyncResource implements ResponseHandler {
+class ContextHandler extends AsyncResource implements ResponseHandler {
   readonly #pool: Pool
   readonly #state: ConnectionState
   readonly #request: Dispatcher.DispatchOptions
   readonly #handler: ResponseHandler
   /** It went out on a connection, or was about to. */
-  #begun = false
+  #started = false
 
   constructor(pool: Pool, state: ConnectionState, request: OutgoingRequest, handler: ResponseHandler) {
     // Nobody asks to hear of its end, which would be watched for otherwise.
@@ -148,7 +148,7 @@ class InCourse extends AsyncResource implements ResponseHandler {
   }
 
   onRequestStart(controller: Controller, context: unknown): void {
-    this.#begun = true
+    this.#started = true
     this.#handler.onRequestStart?.(controller, context)
   }
 
@@ -170,7 +170,7 @@ class InCourse extends AsyncResource implements ResponseHandler {
 
   onResponseError(controller: Controller, error: Error): void {
     // A kept connection that breaks takes along what waits to go out on it: nothing of that was sent.
-    const wasHeldUp = !this.#begun && this.#state.breaking && isBrokenConnection(error)
+    const wasHeldUp = !this.#started && this.#state.breaking && isBrokenConnection(error)
     // Not now: undici is failing what the connection had, and cannot bear to be given more of it meanwhile.
     queueMicrotask(() => {
       if (wasHeldUp) this.send()

@@ -16,7 +16,7 @@ interface Parser {
  *
  * @param socket a connection that undici has taken over; one over HTTP/2 stays as it is
  */
-export function takeUnaskedContinue(socket: Socket): void {
+export function acceptUnsolicitedContinue(socket: Socket): void {
   const symbol = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser')
   if (symbol === undefined) return
   const parser = (socket as unknown as Record<symbol, Parser | null>)[symbol]

@@ -7,12 +7,12 @@ import type { Timeouts } from '../config/types.ts'
 import { GatewayError } from '../base/errors.ts'
 import { Deadlines } from './deadlines.ts'
 import { DiallingAgent } from './dialling-agent.ts'
-import { grouped, headersDown } from './headers.ts'
-import type { OwnHeaders, RawHeaders } from './headers.ts'
+import { groupHeaders, clientHeaders } from './headers.ts'
+import type { GatewayHeaders, RawHeaders } from './headers.ts'
 import type { HandshakeOwner, ProxyServer } from './http-proxy.ts'
 import type { Connector } from './connector.ts'
-import { Pieces } from './chunk-list.ts'
-import { unanswered } from './connection-error.ts'
+import { ChunkList } from './chunk-list.ts'
+import { connectionError } from './connection-error.ts'
 
 export interface TunnelOptions {
   /** The client's connection, after its handshake was read. */
@@ -26,7 +26,7 @@ export interface TunnelOptions {
   /** The handshake's headers of the client, lower-case. */
   readonly handshake: Readonly<Record<string, string>>
   readonly upstream: { readonly url: URL; readonly dial: Connector }
-  readonly own: OwnHeaders
+  readonly gatewayHeaders: GatewayHeaders
   readonly clock: Clock
   readonly timeouts: Timeouts
   readonly startedAt: number
@@ -37,19 +37,19 @@ export interface TunnelOptions {
    */
   onOpen(extensions: string | null): void
   /** Looks on at what the upstream says from then on. */
-  onData(chunk: Buffer): void
+  onUpstreamData(chunk: Buffer): void
   /** Looks on at what the client says from then on. */
-  onSaid(chunk: Buffer): void
+  onClientData(chunk: Buffer): void
 }
 
 /** Milliseconds in which a client may take what the upstream has said before it ended. */
-const LAST_BYTES = 5_000
+const FLUSH_TIMEOUT = 5_000
 /** Bytes of a refusal that are read, and milliseconds that it may take to come. */
-const MOST_REFUSAL = 64 * 1024
-const REFUSAL_PATIENCE = 2_000
+const MAX_REFUSAL_BYTES = 64 * 1024
+const REFUSAL_TIMEOUT = 2_000
 
 /** An answer to a handshake that is no upgrade. */
-export interface Refusal {
+export interface HandshakeRefusal {
   readonly status: number
   readonly headers: RawHeaders
   /** null = it is longer than what is read, or takes longer. */
@@ -66,7 +66,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly url: string
   readonly headers: Record<string, string | string[]>
   /** The answer with which the upstream refused the handshake; null = it did not. */
-  refusedWith: Refusal | null = null
+  refusal: HandshakeRefusal | null = null
   /** Whose connection was the first to end; null = none has. */
   endedBy: 'client' | 'upstream' | null = null
   readonly httpVersion = '1.1'
@@ -76,7 +76,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly #done = Promise.withResolvers<GatewayError | null>()
   #handshake: ClientRequest | null = null
   #connected = false
-  #patience: Timer | null = null
+  #refusalTimer: Timer | null = null
   #upstream: Duplex | null = null
   #over = false
 
@@ -84,7 +84,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     super()
     this.#options = options
     this.url = options.path
-    this.headers = { ...grouped(options.headers), ...options.handshake }
+    this.headers = { ...groupHeaders(options.headers), ...options.handshake }
     const { clock, timeouts, startedAt } = options
     this.#deadlines = new Deadlines(clock, timeouts, startedAt, error => this.abort(error))
   }
@@ -100,11 +100,11 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       port: Number(url.port || (protocol === 'https:' ? 443 : 80)),
     }
     if (socket.destroyed) {
-      this.#left()
+      this.#clientDisconnected()
       return this.#done.promise
     }
     this.#deadlines.connecting()
-    socket.once('close', this.#left).on('readable', this.#mayHaveLeft)
+    socket.once('close', this.#clientDisconnected).on('readable', this.#checkClientDisconnected)
     proxy.ws(
       this as unknown as IncomingMessage, socket, head,
       {
@@ -120,24 +120,24 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     return this.#done.promise
   }
 
-  readonly #left = (): void => {
-    this.#endsFirst('client')
+  readonly #clientDisconnected = (): void => {
+    this.#recordFirstEnd('client')
     this.abort(new GatewayError('client_gone', 'the client closed the connection'))
   }
 
   /** Nobody reads before the tunnel stands: what is readable then and holds nothing is the end. */
-  readonly #mayHaveLeft = (): void => {
-    if (this.#options.socket.readableLength === 0) this.#left()
+  readonly #checkClientDisconnected = (): void => {
+    if (this.#options.socket.readableLength === 0) this.#clientDisconnected()
   }
 
   /** After this callback http-proxy-3 closes the client's connection, which is still to be told why. */
   #failed(error: Error): void {
     const socket = this.#options.socket as Duplex & { destroySoon?: () => void }
     socket.destroySoon = noop
-    this.#endsFirst('upstream')
+    this.#recordFirstEnd('upstream')
     queueMicrotask(() => {
       delete socket.destroySoon
-      this.#end(this.#upstream === null ? unanswered(error, this.#connected) : null)
+      this.#end(this.#upstream === null ? connectionError(error, this.#connected) : null)
     })
   }
 
@@ -168,50 +168,50 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   /** Reads why, as far as that takes neither long nor much. */
   #refused(answer: IncomingMessage): void {
-    const pieces = new Pieces()
+    const pieces = new ChunkList()
     const over = () => {
       if (this.#over) return
-      const body = answer.complete && pieces.size <= MOST_REFUSAL ? pieces.whole() : null
-      this.refusedWith = { status: answer.statusCode ?? 0, headers: answer.rawHeaders, body }
+      const body = answer.complete && pieces.size <= MAX_REFUSAL_BYTES ? pieces.concat() : null
+      this.refusal = { status: answer.statusCode ?? 0, headers: answer.rawHeaders, body }
       this.#end(null)
     }
     this.#deadlines.upstreamActive()
-    this.#patience = this.#options.clock.setTimeout(over, REFUSAL_PATIENCE)
+    this.#refusalTimer = this.#options.clock.setTimeout(over, REFUSAL_TIMEOUT)
     answer.on('data', (chunk: Buffer) => {
       pieces.push(chunk)
-      if (pieces.size > MOST_REFUSAL) over()
+      if (pieces.size > MAX_REFUSAL_BYTES) over()
     }).once('end', over).once('close', over)
   }
 
   #open(answer: IncomingMessage, upstream: Duplex): void {
-    const { own } = this.#options
+    const { gatewayHeaders: own } = this.#options
     this.#upstream = upstream
     // As long as somebody waits for it to be readable, nothing flows.
-    this.#options.socket.off('readable', this.#mayHaveLeft)
+    this.#options.socket.off('readable', this.#checkClientDisconnected)
     // http-proxy-3 writes the head as a string: one byte for each character, as they were read.
     this.#options.socket.setDefaultEncoding('latin1')
     const { upgrade, 'sec-websocket-extensions': extensions = null } = answer.headers
     for (const name of Object.keys(answer.headers)) delete answer.headers[name]
     // These two open the tunnel; otherwise what is hop-by-hop stays behind.
-    Object.assign(answer.headers, { connection: 'Upgrade', upgrade }, grouped(
-      headersDown(answer.rawHeaders, { own, httpVersion: '1.1', filtered: false }),
+    Object.assign(answer.headers, { connection: 'Upgrade', upgrade }, groupHeaders(
+      clientHeaders(answer.rawHeaders, { own, httpVersion: '1.1', dropContentLength: false }),
     ))
     upstream.once('close', () => {
-      this.#endsFirst('upstream')
+      this.#recordFirstEnd('upstream')
       this.#end(null)
     })
     this.#options.onOpen(extensions)
   }
 
   #watch(upstream: Duplex): void {
-    const { socket, onData, onSaid } = this.#options
+    const { socket, onUpstreamData: onData, onClientData: onSaid } = this.#options
     const active = () => this.#deadlines.upstreamActive()
     active()
-    upstream.on('data', active).on('data', onData).once('end', () => this.#endsFirst('upstream'))
-    socket.on('data', active).on('data', onSaid).once('end', () => this.#endsFirst('client'))
+    upstream.on('data', active).on('data', onData).once('end', () => this.#recordFirstEnd('upstream'))
+    socket.on('data', active).on('data', onSaid).once('end', () => this.#recordFirstEnd('client'))
   }
 
-  #endsFirst(side: 'client' | 'upstream'): void {
+  #recordFirstEnd(side: 'client' | 'upstream'): void {
     this.endedBy ??= side
   }
 
@@ -219,22 +219,22 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     if (this.#over) return
     this.#over = true
     this.#deadlines.stop()
-    this.#patience?.cancel()
-    this.#options.socket.off('close', this.#left).off('readable', this.#mayHaveLeft)
+    this.#refusalTimer?.cancel()
+    this.#options.socket.off('close', this.#clientDisconnected).off('readable', this.#checkClientDisconnected)
     this.#handshake?.destroy()
     this.#upstream?.destroy()
-    if (this.#upstream) this.#leave(outcome === null)
+    if (this.#upstream) this.#closeClient(outcome === null)
     this.#done.resolve(outcome)
   }
 
   /** @param inOrder what waits for the client goes out first */
-  #leave(inOrder: boolean): void {
+  #closeClient(inOrder: boolean): void {
     const socket = this.#options.socket as Socket
     if (!inOrder) {
       socket.destroy()
       return
     }
-    const force = this.#options.clock.setTimeout(() => socket.destroy(), LAST_BYTES)
+    const force = this.#options.clock.setTimeout(() => socket.destroy(), FLUSH_TIMEOUT)
     socket.once('close', () => force.cancel())
     socket.destroySoon()
   }

@@ -1,7 +1,7 @@
 import type { Target } from '../config/types.ts'
 
 /** How an attempt failed, as far as it bears on where to go next. */
-export interface Setback {
+export interface RetryInput {
   /** Another attempt may fare better. */
   readonly retryable: boolean
   /** So may one at the same candidate: it was not silent, and nothing is wrong with its credential. */
@@ -12,13 +12,13 @@ export interface Setback {
   readonly retryAfterMs: number | null
 }
 
-export interface Step {
+export interface RetryStep {
   readonly target: Target
   /** Milliseconds to wait before. */
   readonly delayMs: number
 }
 
-export interface Moment {
+export interface RetryContext {
   /** On the monotonic clock, milliseconds. */
   readonly now: number
   /** Milliseconds of the total timeout that are left. */
@@ -28,19 +28,19 @@ export interface Moment {
 }
 
 /** Milliseconds that are waited for a candidate which asks for it, when there is no other. */
-const SHORT_WAIT = 5_000
+const MAX_WAIT = 5_000
 /** The same when there are others. */
-const SHORTER_WAIT = 3_000
+const MAX_WAIT_WITH_OTHERS = 3_000
 const FIRST_BACKOFF = 100
-const LONGEST_BACKOFF = 2_000
+const MAX_BACKOFF = 2_000
 
-interface Stop {
+interface CandidateEntry {
   readonly target: Target
-  tries: number
+  attempts: number
   /** On the monotonic clock: not to be asked before. */
   notBefore: number
   /** It was not well before this request: it is not asked twice. */
-  readonly isIll: boolean
+  readonly wasUnhealthy: boolean
   excluded: boolean
 }
 
@@ -50,9 +50,9 @@ interface Stop {
  * that may be asked soonest first. Where there are more attempts than candidates,
  * one that failed by accident is asked once more before the next.
  */
-export class Course {
-  #stops: Stop[]
-  #current: Stop
+export class CandidateState {
+  #candidates: CandidateEntry[]
+  #current: CandidateEntry
   #attemptsLeft: number
 
   /**
@@ -64,9 +64,9 @@ export class Course {
   constructor(order: readonly Target[], retries: number, isIll: (target: Target) => boolean = noTarget) {
     // Where none can be asked twice, nobody has to know.
     const isSpare = retries >= order.length
-    this.#stops = order.map(target => stop(target, isSpare && isIll(target)))
-    this.#current = this.#stops[0] as Stop
-    this.#current.tries = 1
+    this.#candidates = order.map(target => createEntry(target, isSpare && isIll(target)))
+    this.#current = this.#candidates[0] as CandidateEntry
+    this.#current.attempts = 1
     this.#attemptsLeft = retries
   }
 
@@ -86,45 +86,45 @@ export class Course {
    * @returns where to go next; null = nowhere
    */
   next(
-    setback: Setback, moment: Moment, suits: (target: Target) => boolean = anyTarget,
-  ): Step | null {
+    setback: RetryInput, moment: RetryContext, suits: (target: Target) => boolean = anyTarget,
+  ): RetryStep | null {
     const { timeLeft, random } = moment
     // Of parts of milliseconds a sum less one of its terms may be a hair more than the other.
     const now = Math.floor(moment.now)
     const failed = this.#current
-    if (!setback.again || failed.isIll) failed.excluded = true
+    if (!setback.again || failed.wasUnhealthy) failed.excluded = true
     // Who says "at once" is not taken at the word.
-    failed.notBefore = now + (setback.retryAfterMs || backoff(failed.tries, random))
+    failed.notBefore = now + (setback.retryAfterMs || backoff(failed.attempts, random))
     if (!setback.retryable || this.#attemptsLeft <= 0) return null
-    const left = this.#stops.filter(({ target, excluded }) => !excluded && suits(target))
-    const fresh = left.filter(({ tries }) => tries === 0)
+    const left = this.#candidates.filter(({ target, excluded }) => !excluded && suits(target))
+    const fresh = left.filter(({ attempts: tries }) => tries === 0)
     const wait = failed.notBefore - now
-    const isSpare = this.#attemptsLeft > fresh.length && failed.tries === 1 && left.includes(failed)
-    if (setback.soon && isSpare && wait <= SHORTER_WAIT && wait < timeLeft) return this.#go(failed, wait)
-    if (fresh[0]) return this.#go(fresh[0], 0)
+    const isSpare = this.#attemptsLeft > fresh.length && failed.attempts === 1 && left.includes(failed)
+    if (setback.soon && isSpare && wait <= MAX_WAIT_WITH_OTHERS && wait < timeLeft) return this.#moveTo(failed, wait)
+    if (fresh[0]) return this.#moveTo(fresh[0], 0)
     const [soonest] = left.sort((a, b) => a.notBefore - b.notBefore)
     if (!soonest) return null
     const delayMs = Math.max(0, soonest.notBefore - now)
-    return delayMs > SHORT_WAIT || delayMs >= timeLeft ? null : this.#go(soonest, delayMs)
+    return delayMs > MAX_WAIT || delayMs >= timeLeft ? null : this.#moveTo(soonest, delayMs)
   }
 
   /** From now on there is no other candidate than this one; going there is no retry. */
-  redirect(target: Target): Step {
-    this.#stops = [stop(target, false)]
+  redirect(target: Target): RetryStep {
+    this.#candidates = [createEntry(target, false)]
     this.#attemptsLeft++
-    return this.#go(this.#stops[0] as Stop, 0)
+    return this.#moveTo(this.#candidates[0] as CandidateEntry, 0)
   }
 
-  #go(to: Stop, delayMs: number): Step {
+  #moveTo(to: CandidateEntry, delayMs: number): RetryStep {
     this.#current = to
     this.#attemptsLeft--
-    to.tries++
+    to.attempts++
     return { target: to.target, delayMs }
   }
 }
 
-function stop(target: Target, isIll: boolean): Stop {
-  return { target, tries: 0, notBefore: 0, isIll, excluded: false }
+function createEntry(target: Target, wasUnhealthy: boolean): CandidateEntry {
+  return { target, attempts: 0, notBefore: 0, wasUnhealthy, excluded: false }
 }
 
 function anyTarget(): boolean {
@@ -137,5 +137,5 @@ function noTarget(): boolean {
 
 /** Exponential, between half and all of it. */
 function backoff(tries: number, random: number): number {
-  return Math.min(FIRST_BACKOFF * 2 ** (tries - 1), LONGEST_BACKOFF) * (0.5 + random / 2)
+  return Math.min(FIRST_BACKOFF * 2 ** (tries - 1), MAX_BACKOFF) * (0.5 + random / 2)
 }

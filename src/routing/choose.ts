@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Route, Target } from '../config/types.ts'
 import { candidateId } from './candidate.ts'
-import type { Condition, Health } from './health.ts'
+import type { CandidateHealth, Health } from './health.ts'
 
 export interface ChoiceOptions {
   readonly health: Health
@@ -69,7 +69,7 @@ function shuffled(targets: readonly Target[], random: () => number): Target[] {
  * choices in randomized load balancing", 2001.
  */
 function fastest(
-  targets: readonly Target[], condition: (target: Target) => Condition, random: () => number,
+  targets: readonly Target[], condition: (target: Target) => CandidateHealth, random: () => number,
 ): Target[] {
   const score = (target: Target) => {
     const { expectedMs, inFlight } = condition(target)

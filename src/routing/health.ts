@@ -9,7 +9,7 @@ export interface HealthOptions {
 }
 
 /** What is known of one candidate, for the status page and the choosing. */
-export interface Condition {
+export interface CandidateHealth {
   readonly circuit: 'closed' | 'open' | 'probing'
   /** Milliseconds until an open circuit lets a probe through; Infinity = a check decides; 0 otherwise. */
   readonly opensIn: number
@@ -25,50 +25,50 @@ export interface Condition {
  * One attempt that is under way at a candidate. It ends by `succeeded`, `failed`
  * or `abandoned`; what comes later does nothing.
  */
-export interface Trial {
+export interface HealthReporter {
   /** The answer has begun, and it is a good one: an open circuit closes. */
-  answered(firstByteMs: number): void
+  responseStarted(firstByteMs: number): void
   /** The answer came to its end. */
   succeeded(): void
   /**
    * It failed by the candidate's fault, before an answer or in the middle of it.
    *
-   * @param coolMs how long it asked to be left alone, or null
+   * @param retryAfterMs how long it asked to be left alone, or null
    */
-  failed(coolMs: number | null): void
+  failed(retryAfterMs: number | null): void
   /** It ended through nobody's fault at the candidate: the client left, or its request was wrong. */
   abandoned(): void
 }
 
 /** Failures in a row that open a circuit. */
-const CONSECUTIVE = 3
+const FAILURES_TO_OPEN = 3
 /** Checks in a row that an upstream has to fail. */
-const CHECKS = 2
+const CHECK_FAILURES_TO_OPEN = 2
 /** Or: this share of failures among the latest outcomes, once there are enough of them. */
-const RATE = 0.5
+const FAILURE_RATE_TO_OPEN = 0.5
 const WINDOW = 20
 /**
  * Milliseconds that a circuit stays open the first time, and at
  * most: a recovered primary is back within seconds.
  */
-const FIRST_PAUSE = 1_000
-const LONGEST_PAUSE = 5_000
+const FIRST_OPEN_MS = 1_000
+const MAX_OPEN_MS = 5_000
 /**
  * Milliseconds that a probe keeps the next one waiting: an answer in one piece may
  * take minutes to begin, of a candidate that is well.
  */
-const PROBE_PATIENCE = 10_000
+const PROBE_TIMEOUT = 10_000
 /** What a candidate may ask for at most with Retry-After. */
-const LONGEST_COOL = 60_000
+const MAX_RETRY_AFTER = 60_000
 /** Weight of the newest first-byte time in its average. */
-const NEWEST = 0.2
+const NEWEST_WEIGHT = 0.2
 /** Milliseconds in which an average that nobody renews loses half of its weight. */
 const HALF_LIFE = 30_000
 /**
  * Candidates that are remembered though they are well; clients
  * choose the names of models, and there is no end of names.
  */
-const REMEMBERED = 4_096
+const MAX_HEALTHY_RECORDS = 4_096
 
 /**
  * Passive health: a circuit for each candidate, closed while it answers, open for
@@ -82,13 +82,13 @@ export class Health {
   /** Upstreams that fail their checks, and how often in a row. */
   readonly #failing = new Map<string, number>()
   /** The number of records at which those are forgotten that say nothing any more. */
-  #sweepAt = REMEMBERED
+  #sweepAt = MAX_HEALTHY_RECORDS
 
   constructor(options: HealthOptions) {
     this.#options = options
   }
 
-  condition(id: CandidateId): Condition {
+  condition(id: CandidateId): CandidateHealth {
     const record = this.#records.get(id)
     const isDown = this.#isDown(id)
     if (!record) return isDown ? { ...UNKNOWN, circuit: 'open', opensIn: Infinity } : UNKNOWN
@@ -108,7 +108,7 @@ export class Health {
   }
 
   /** For the status: every candidate that was asked, and upstreams that fail their checks before any was. */
-  conditions(): [id: CandidateId, condition: Condition][] {
+  conditions(): [id: CandidateId, condition: CandidateHealth][] {
     const ids = [...this.#records.keys()]
     const asked = new Set(ids.map(id => candidateOf(id)[0]))
     const unasked = [...this.#failing.keys()].filter(name => !asked.has(name)).map(withoutModel)
@@ -125,10 +125,10 @@ export class Health {
   }
 
   /** An attempt at the candidate begins. */
-  begin(id: CandidateId): Trial {
-    const record = this.#records.get(id) ?? this.#remember(id)
+  begin(id: CandidateId): HealthReporter {
+    const record = this.#records.get(id) ?? this.#createRecord(id)
     record.inFlight++
-    return new RunningTrial(record, this.#options)
+    return new AttemptHealthReporter(record, this.#options)
   }
 
   /**
@@ -137,8 +137,8 @@ export class Health {
    *
    * @returns whether it is taken to be well
    */
-  checked(upstream: string, isWell: boolean): boolean {
-    if (!isWell) {
+  recordCheck(upstream: string, isHealthy: boolean): boolean {
+    if (!isHealthy) {
       this.#failing.set(upstream, (this.#failing.get(upstream) ?? 0) + 1)
       return !this.failsChecks(upstream)
     }
@@ -153,11 +153,11 @@ export class Health {
 
   /** Is it taken not to be well, by its checks? */
   failsChecks(upstream: string): boolean {
-    return (this.#failing.get(upstream) ?? 0) >= CHECKS
+    return (this.#failing.get(upstream) ?? 0) >= CHECK_FAILURES_TO_OPEN
   }
 
   /** The upstream is checked no more: what its last checks said is forgotten. */
-  unchecked(upstream: string): void {
+  clearChecks(upstream: string): void {
     this.#failing.delete(upstream)
   }
 
@@ -171,14 +171,14 @@ export class Health {
     return this.#failing.size > 0 && this.failsChecks(candidateOf(id)[0])
   }
 
-  #remember(id: CandidateId): CandidateRecord {
+  #createRecord(id: CandidateId): CandidateRecord {
     if (this.#records.size >= this.#sweepAt) {
       const now = this.#options.clock.monotonic()
       for (const [known, { inFlight, openUntil }] of this.#records) {
         if (inFlight === 0 && openUntil <= now) this.#records.delete(known)
       }
       // Where little could be forgotten, looking again at each new name would cost more than the names.
-      this.#sweepAt = Math.max(REMEMBERED, this.#records.size * 2)
+      this.#sweepAt = Math.max(MAX_HEALTHY_RECORDS, this.#records.size * 2)
     }
     const record = new CandidateRecord()
     this.#records.set(id, record)
@@ -186,7 +186,7 @@ export class Health {
   }
 }
 
-class RunningTrial implements Trial {
+class AttemptHealthReporter implements HealthReporter {
   readonly #record: CandidateRecord
   readonly #options: HealthOptions
   /** On the monotonic clock. */
@@ -202,12 +202,12 @@ class RunningTrial implements Trial {
     if (this.#isProbe) record.beginProbe(this.#beganAt)
   }
 
-  answered(firstByteMs: number): void {
+  responseStarted(firstByteMs: number): void {
     if (this.#over) return
     this.#endProbe()
     const now = this.#options.clock.monotonic()
     this.#record.close(this.#beganAt, now)
-    this.#record.average(firstByteMs, now)
+    this.#record.recordFirstByte(firstByteMs, now)
   }
 
   succeeded(): void {
@@ -238,7 +238,7 @@ class RunningTrial implements Trial {
   }
 }
 
-const NEVER_ASKED = { since: -Infinity, until: 0 }
+const NO_RETRY_AFTER = { since: -Infinity, until: 0 }
 
 class CandidateRecord {
   inFlight = 0
@@ -257,14 +257,14 @@ class CandidateRecord {
    */
   consecutive = 0
   /** On the monotonic clock: when it asked to be left alone, and until when. */
-  #cool = NEVER_ASKED
+  #retryAfter = NO_RETRY_AFTER
   #openings = 0
   /** The latest outcomes, oldest first; true = failed. */
   readonly #latest: boolean[] = []
 
   /** Does no probe keep the next one waiting? */
   mayBeProbed(now: number): boolean {
-    return this.probes === 0 || now - this.#probedAt >= PROBE_PATIENCE
+    return this.probes === 0 || now - this.#probedAt >= PROBE_TIMEOUT
   }
 
   beginProbe(now: number): void {
@@ -277,9 +277,9 @@ class CandidateRecord {
    * says nothing of how long it wants to be left alone.
    */
   close(since: number, now: number): void {
-    const { since: askedAt, until } = this.#cool
+    const { since: askedAt, until } = this.#retryAfter
     const isOlder = since < askedAt
-    if (!isOlder) this.#cool = NEVER_ASKED
+    if (!isOlder) this.#retryAfter = NO_RETRY_AFTER
     this.openUntil = isOlder && until > now ? until : 0
   }
 
@@ -289,9 +289,9 @@ class CandidateRecord {
     this.#note(false)
   }
 
-  average(ms: number, now: number): void {
+  recordFirstByte(ms: number, now: number): void {
     this.measuredAt = now
-    this.firstByteMs = this.firstByteMs === null ? ms : this.firstByteMs + NEWEST * (ms - this.firstByteMs)
+    this.firstByteMs = this.firstByteMs === null ? ms : this.firstByteMs + NEWEST_WEIGHT * (ms - this.firstByteMs)
   }
 
   failure(coolMs: number | null, { clock, random }: HealthOptions): void {
@@ -301,12 +301,12 @@ class CandidateRecord {
     // What was under way when the circuit opened says nothing new of it.
     const wasOpen = this.openUntil > now
     if (coolMs !== null) {
-      this.#cool = { since: now, until: Math.max(this.#cool.until, now + Math.min(coolMs, LONGEST_COOL)) }
-      this.openUntil = Math.max(this.openUntil, this.#cool.until)
+      this.#retryAfter = { since: now, until: Math.max(this.#retryAfter.until, now + Math.min(coolMs, MAX_RETRY_AFTER)) }
+      this.openUntil = Math.max(this.openUntil, this.#retryAfter.until)
     }
     if (wasOpen || (this.openUntil === 0 && !this.#tripped())) return
     if (coolMs !== null && !this.#tripped()) return
-    const pause = Math.min(FIRST_PAUSE * 2 ** this.#openings, LONGEST_PAUSE)
+    const pause = Math.min(FIRST_OPEN_MS * 2 ** this.#openings, MAX_OPEN_MS)
     this.#openings++
     this.#latest.length = 0
     // Between half and all of it, so that many gateways do not come back at the same moment.
@@ -314,8 +314,8 @@ class CandidateRecord {
   }
 
   #tripped(): boolean {
-    if (this.consecutive >= CONSECUTIVE) return true
-    return this.#latest.length >= WINDOW && this.#latest.filter(Boolean).length >= WINDOW * RATE
+    if (this.consecutive >= FAILURES_TO_OPEN) return true
+    return this.#latest.length >= WINDOW && this.#latest.filter(Boolean).length >= WINDOW * FAILURE_RATE_TO_OPEN
   }
 
   #note(failed: boolean): void {
@@ -324,6 +324,6 @@ class CandidateRecord {
   }
 }
 
-const UNKNOWN: Condition = {
+const UNKNOWN: CandidateHealth = {
   circuit: 'closed', opensIn: 0, inFlight: 0, firstByteMs: null, expectedMs: null, consecutiveFailures: 0,
 }

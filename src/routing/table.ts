@@ -2,7 +2,7 @@ import type { Route } from '../config/types.ts'
 
 type Match = (text: string) => boolean
 
-interface Row {
+interface CompiledRoute {
   readonly route: Route
   readonly path: Match | null
   readonly model: Match | null
@@ -11,21 +11,21 @@ interface Row {
 }
 
 /** Why a route did not take a request; `gateway explain` prints it. */
-export type Miss = 'path' | 'model' | 'no model'
+export type MismatchReason = 'path' | 'model' | 'no model'
 
 /** Distinct (path, model) pairs whose route is remembered; far above what one gateway serves. */
-const REMEMBERED = 4096
+const MAX_CACHED_ROUTES = 4096
 /** Characters of a pair that is remembered. */
-const LONGEST = 1024
+const MAX_CACHED_KEY_CHARS = 1024
 
 /**
  * The route table, compiled. The first route whose path and model match wins.
  * A route that lists models takes only requests that name one.
  */
 export class RouteTable {
-  readonly #rows: readonly Row[]
-  readonly #remembered = new Map<string, Route | null>()
-  readonly #served = new Map<string, boolean>()
+  readonly #rows: readonly CompiledRoute[]
+  readonly #routeCache = new Map<string, Route | null>()
+  readonly #servedModels = new Map<string, boolean>()
 
   /** @param compile turns a list of globs into a test */
   constructor(routes: readonly Route[], compile: (globs: readonly string[]) => Match) {
@@ -43,12 +43,12 @@ export class RouteTable {
    */
   match(path: string, model: string | null): Route | null {
     const pair = model === null ? path : `${path}\n${model}`
-    const known = this.#remembered.get(pair)
+    const known = this.#routeCache.get(pair)
     if (known !== undefined) return known
-    const route = this.#rows.find(row => miss(row, path, model) === null)?.route ?? null
+    const route = this.#rows.find(row => mismatch(row, path, model) === null)?.route ?? null
     // Clients choose the pairs: forget them all rather than grow without bound.
-    if (this.#remembered.size >= REMEMBERED) this.#remembered.clear()
-    if (pair.length <= LONGEST) this.#remembered.set(pair, route)
+    if (this.#routeCache.size >= MAX_CACHED_ROUTES) this.#routeCache.clear()
+    if (pair.length <= MAX_CACHED_KEY_CHARS) this.#routeCache.set(pair, route)
     return route
   }
 
@@ -68,10 +68,10 @@ export class RouteTable {
    * @param model of the configuration, not a client's
    */
   servesModel(model: string): boolean {
-    let isServed = this.#served.get(model)
+    let isServed = this.#servedModels.get(model)
     if (isServed === undefined) {
       isServed = this.#rows.some(row => row.model === null || row.model(model))
-      this.#served.set(model, isServed)
+      this.#servedModels.set(model, isServed)
     }
     return isServed
   }
@@ -82,10 +82,10 @@ export class RouteTable {
   }
 
   /** Every route up to the one that takes the request, with the reason why it did or did not. */
-  trace(path: string, model: string | null): { route: Route; miss: Miss | null }[] {
-    const steps: { route: Route; miss: Miss | null }[] = []
+  trace(path: string, model: string | null): { route: Route; miss: MismatchReason | null }[] {
+    const steps: { route: Route; miss: MismatchReason | null }[] = []
     for (const row of this.#rows) {
-      const why = miss(row, path, model)
+      const why = mismatch(row, path, model)
       steps.push({ route: row.route, miss: why })
       if (why === null) break
     }
@@ -93,7 +93,7 @@ export class RouteTable {
   }
 }
 
-function miss(row: Row, path: string, model: string | null): Miss | null {
+function mismatch(row: CompiledRoute, path: string, model: string | null): MismatchReason | null {
   if (row.path !== null && !row.path(path)) return 'path'
   if (row.model === null) return null
   if (model === null) return 'no model'

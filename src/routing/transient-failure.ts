@@ -1,5 +1,5 @@
 /** Statuses that tell of something which went wrong this once, rather than of a lack of room. */
-const ACCIDENTS = new Set([500, 502])
+const TRANSIENT_STATUSES = new Set([500, 502])
 
 /**
  * Is the candidate that failed worth another attempt before anybody else is asked?
@@ -10,9 +10,9 @@ const ACCIDENTS = new Set([500, 502])
  * @param retryAfterMs how long it asked to be left alone, or null
  * @param failuresInARow of the candidate, this one included
  */
-export function isAccident(
+export function isTransientFailure(
   status: number | null, retryAfterMs: number | null, failuresInARow: number,
 ): boolean {
   if (failuresInARow > 1) return false
-  return retryAfterMs !== null || (status !== null && ACCIDENTS.has(status))
+  return retryAfterMs !== null || (status !== null && TRANSIENT_STATUSES.has(status))
 }

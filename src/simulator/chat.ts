@@ -1,9 +1,9 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type Answer } from './simulated-response.ts'
+import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
-import { planAnswer, reasoningOf, textOf, thoughts, words, type Plan } from './plan.ts'
+import { planOutput, reasoningOf, textOf, reasoningWords, words, type Plan } from './plan.ts'
 import { endsInToolResult, prefillOf, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from './tool.ts'
@@ -13,10 +13,10 @@ import { countUsage, figure, type Counts } from './usage.ts'
 const MAX_CHOICES = 128
 
 /** POST /v1/chat/completions */
-export function chatCompletion(request: SimulatedRequest): Answer {
+export function chatCompletion(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const call = chooseTool(body, behaviour)
-  const plan = planAnswer(behaviour, {
+  const plan = planOutput(behaviour, {
     limit: count(body['max_completion_tokens'], null) ?? count(body['max_tokens'], null),
     reasons: asksForReasoning(body['reasoning_effort']),
     prefill: prefillOf(body['messages'], 'assistant'),
@@ -26,11 +26,11 @@ export function chatCompletion(request: SimulatedRequest): Answer {
   const text = (call?.tokens ?? plan.tokens) * choices
   const counts = countUsage(behaviour, input, text, plan.reasoning * choices)
   const finish = call ? 'tool_calls' : plan.clipped ? 'length' : 'stop'
-  const spoken: Spoken = { plan, call, choices, finish, usage: chatUsage(counts, behaviour) }
+  const spoken: PlannedOutput = { plan, call, choices, finish, usage: chatUsage(counts, behaviour) }
   return body['stream'] === true ? streamed(request, spoken) : complete(request, spoken)
 }
 
-interface Spoken {
+interface PlannedOutput {
   readonly plan: Plan
   readonly call: ToolCall | null
   readonly choices: number
@@ -74,7 +74,7 @@ function chooseTool(body: Json, behaviour: Behaviour): ToolCall | null {
   return callTool(readTools(body['tools']), string(record(choice['function'])['name']))
 }
 
-function complete(request: SimulatedRequest, spoken: Spoken): Answer {
+function complete(request: SimulatedRequest, spoken: PlannedOutput): SimulatedResponse {
   const { plan, call } = spoken
   const message = {
     role: 'assistant',
@@ -93,7 +93,7 @@ function complete(request: SimulatedRequest, spoken: Spoken): Answer {
   })
 }
 
-function streamed(request: SimulatedRequest, spoken: Spoken): Answer {
+function streamed(request: SimulatedRequest, spoken: PlannedOutput): SimulatedResponse {
   const withUsage = record(request.json['stream_options'])['include_usage'] === true
   const start = head(request, 'chat.completion.chunk')
   const chunk = (index: number, delta: Json, finish: string | null = null) => event({
@@ -107,7 +107,7 @@ function streamed(request: SimulatedRequest, spoken: Spoken): Answer {
     const each = Array.from({ length: choices }, (_, index) => index)
     for (const i of each) yield chunk(i, { role: 'assistant', content: call ? null : '', refusal: null })
     const thought = each.map(i => template(chunk(i, { content: null, reasoning_content: TEXT })))
-    for (const piece of thoughts(plan)) for (const fill of thought) yield fill(piece)
+    for (const piece of reasoningWords(plan)) for (const fill of thought) yield fill(piece)
     if (call) for (const i of each) yield* toolChunks(request, call, delta => chunk(i, delta))
     else {
       const text = each.map(i => template(chunk(i, { content: TEXT })))

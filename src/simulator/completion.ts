@@ -1,9 +1,9 @@
-import { json, sse, type Answer } from './simulated-response.ts'
+import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { chatUsage } from './chat.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
-import { planAnswer, textOf, words, type Plan } from './plan.ts'
+import { planOutput, textOf, words, type Plan } from './plan.ts'
 import { inputTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { countUsage } from './usage.ts'
@@ -16,13 +16,13 @@ const MAX_CHOICES = 128
  * POST /v1/completions: continues each prompt, `n` times. A model of this kind
  * does not reason and calls no tools.
  */
-export function completion(request: SimulatedRequest): Answer {
+export function completion(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const prompts = promptsOf(body['prompt'])
   const copies = Math.max(count(body['n'], 1), 1)
   const limit = count(body['max_tokens'], null) ?? Math.max(DEFAULT_LIMIT, behaviour.tokens ?? 0)
   const plans = prompts.flatMap(prompt => {
-    const plan = planAnswer({ ...behaviour, reasoning: 0 }, { limit, reasons: false, prefill: prompt })
+    const plan = planOutput({ ...behaviour, reasoning: 0 }, { limit, reasons: false, prefill: prompt })
     return Array<Plan>(Math.min(copies, MAX_CHOICES)).fill(plan)
   }).slice(0, MAX_CHOICES)
   const tokens = plans.reduce((sum, plan) => sum + plan.tokens, 0)

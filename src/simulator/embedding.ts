@@ -1,4 +1,4 @@
-import { json, type Answer } from './simulated-response.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 import { count, list, member, record } from './json.ts'
 import { inputTokens, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
@@ -9,7 +9,7 @@ const GENERATE_DIMENSIONS = 768
 const MAX_DIMENSIONS = 8192
 
 /** POST /v1/embeddings, in floats or, as its clients ask by default, in base64 of little-endian float32. */
-export function embeddings(request: SimulatedRequest): Answer {
+export function embeddings(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const inputs = inputsOf(body['input'])
   const dimensions = dimensionsOf(body['dimensions'], CHAT_DIMENSIONS)
@@ -24,14 +24,14 @@ export function embeddings(request: SimulatedRequest): Answer {
 }
 
 /** POST /v1beta/models/{model}:embedContent */
-export function embedContent(request: SimulatedRequest): Answer {
+export function embedContent(request: SimulatedRequest): SimulatedResponse {
   const { json: body } = request
   const tokens = promptTokens(body['content'])
   return json({ embedding: embedOne(body), usageMetadata: embedUsage(request, tokens) })
 }
 
 /** POST /v1beta/models/{model}:batchEmbedContents */
-export function batchEmbedContents(request: SimulatedRequest): Answer {
+export function batchEmbedContents(request: SimulatedRequest): SimulatedResponse {
   const requests = list(request.json['requests']).map(record)
   const tokens = requests.reduce((sum, one) => sum + promptTokens(one['content']), 0)
   return json({ embeddings: requests.map(embedOne), usageMetadata: embedUsage(request, tokens) })

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Answer } from './simulated-response.ts'
+import type { SimulatedResponse } from './simulated-response.ts'
 import { chatCompletion } from './chat.ts'
 import { completion } from './completion.ts'
 import { batchEmbedContents, embedContent, embeddings } from './embedding.ts'
@@ -20,11 +20,11 @@ export interface Endpoint {
   /** null = any. */
   readonly methods: readonly string[] | null
   /** What the body has to be. */
-  readonly wants: 'json' | 'form' | 'any'
-  readonly answer: (request: SimulatedRequest) => Answer
+  readonly bodyKind: 'json' | 'form' | 'any'
+  readonly respond: (request: SimulatedRequest) => SimulatedResponse
 }
 
-export interface Located {
+export interface EndpointMatch {
   readonly endpoint: Endpoint
   /** The model that the path names, decoded; '' when it names none. */
   readonly model: string
@@ -34,37 +34,37 @@ const POST = ['POST'] as const
 const READ = ['GET', 'HEAD'] as const
 
 const FIXED: ReadonlyMap<string, Endpoint> = new Map(Object.entries({
-  '/v1/chat/completions': { methods: POST, wants: 'json', answer: chatCompletion },
-  '/v1/completions': { methods: POST, wants: 'json', answer: completion },
-  '/v1/responses': { methods: POST, wants: 'json', answer: createResponse },
-  '/v1/responses/input_tokens': { methods: POST, wants: 'json', answer: countInputTokens },
-  '/v1/embeddings': { methods: POST, wants: 'json', answer: embeddings },
-  '/v1/images/generations': { methods: POST, wants: 'json', answer: generateImage },
-  '/v1/images/edits': { methods: POST, wants: 'form', answer: editImage },
-  '/v1/audio/transcriptions': { methods: POST, wants: 'form', answer: transcribe },
-  '/v1/audio/translations': { methods: POST, wants: 'form', answer: translate },
-  '/v1/audio/speech': { methods: POST, wants: 'json', answer: speak },
-  '/v1/moderations': { methods: POST, wants: 'json', answer: moderate },
-  '/v1/files': { methods: null, wants: 'any', answer: files },
-  '/v1/messages': { methods: POST, wants: 'json', answer: message },
-  '/v1/messages/count_tokens': { methods: POST, wants: 'json', answer: countMessageTokens },
-  '/v1/models': { methods: READ, wants: 'any', answer: listModels },
-  '/v1beta/models': { methods: READ, wants: 'any', answer: listModels },
-  '/v1alpha/models': { methods: READ, wants: 'any', answer: listModels },
-  '/v1beta1/models': { methods: READ, wants: 'any', answer: listModels },
+  '/v1/chat/completions': { methods: POST, bodyKind: 'json', respond: chatCompletion },
+  '/v1/completions': { methods: POST, bodyKind: 'json', respond: completion },
+  '/v1/responses': { methods: POST, bodyKind: 'json', respond: createResponse },
+  '/v1/responses/input_tokens': { methods: POST, bodyKind: 'json', respond: countInputTokens },
+  '/v1/embeddings': { methods: POST, bodyKind: 'json', respond: embeddings },
+  '/v1/images/generations': { methods: POST, bodyKind: 'json', respond: generateImage },
+  '/v1/images/edits': { methods: POST, bodyKind: 'form', respond: editImage },
+  '/v1/audio/transcriptions': { methods: POST, bodyKind: 'form', respond: transcribe },
+  '/v1/audio/translations': { methods: POST, bodyKind: 'form', respond: translate },
+  '/v1/audio/speech': { methods: POST, bodyKind: 'json', respond: speak },
+  '/v1/moderations': { methods: POST, bodyKind: 'json', respond: moderate },
+  '/v1/files': { methods: null, bodyKind: 'any', respond: files },
+  '/v1/messages': { methods: POST, bodyKind: 'json', respond: message },
+  '/v1/messages/count_tokens': { methods: POST, bodyKind: 'json', respond: countMessageTokens },
+  '/v1/models': { methods: READ, bodyKind: 'any', respond: listModels },
+  '/v1beta/models': { methods: READ, bodyKind: 'any', respond: listModels },
+  '/v1alpha/models': { methods: READ, bodyKind: 'any', respond: listModels },
+  '/v1beta1/models': { methods: READ, bodyKind: 'any', respond: listModels },
 } satisfies Record<string, Endpoint>))
 
 const VERBS: ReadonlyMap<string, Endpoint> = new Map(Object.entries({
-  generateContent: { methods: POST, wants: 'json', answer: generateContent },
-  streamGenerateContent: { methods: POST, wants: 'json', answer: streamGenerateContent },
-  countTokens: { methods: POST, wants: 'json', answer: countTokens },
-  embedContent: { methods: POST, wants: 'json', answer: embedContent },
-  batchEmbedContents: { methods: POST, wants: 'json', answer: batchEmbedContents },
+  generateContent: { methods: POST, bodyKind: 'json', respond: generateContent },
+  streamGenerateContent: { methods: POST, bodyKind: 'json', respond: streamGenerateContent },
+  countTokens: { methods: POST, bodyKind: 'json', respond: countTokens },
+  embedContent: { methods: POST, bodyKind: 'json', respond: embedContent },
+  batchEmbedContents: { methods: POST, bodyKind: 'json', respond: batchEmbedContents },
 } satisfies Record<string, Endpoint>))
 
-const FILE: Endpoint = { methods: null, wants: 'any', answer: files }
-const MODEL: Endpoint = { methods: READ, wants: 'any', answer: getModel }
-const OTHER: Endpoint = { methods: null, wants: 'any', answer: otherPath }
+const FILE: Endpoint = { methods: null, bodyKind: 'any', respond: files }
+const MODEL: Endpoint = { methods: READ, bodyKind: 'any', respond: getModel }
+const OTHER: Endpoint = { methods: null, bodyKind: 'any', respond: otherPath }
 
 /**
  * The endpoint of a path.
@@ -73,7 +73,7 @@ const OTHER: Endpoint = { methods: null, wants: 'any', answer: otherPath }
  * @throws Refusal 400 for a path that cannot be decoded, 404 outside /v1,
  *   /v1beta, /v1alpha and /v1beta1, 405 with `allow`
  */
-export function locate(method: string, path: string): Located {
+export function locate(method: string, path: string): EndpointMatch {
   const located = find(method, path)
   if (located === null) throw new Refusal(404, `Nothing is served at ${path}.`)
   const { methods } = located.endpoint
@@ -93,7 +93,7 @@ export function familyOf(path: string, query: URLSearchParams, headers: Incoming
   return 'chat'
 }
 
-function find(method: string, path: string): Located | null {
+function find(method: string, path: string): EndpointMatch | null {
   const fixed = FIXED.get(path)
   if (fixed) return { endpoint: fixed, model: '' }
   const verb = method === 'POST' ? verbOf(path) : null

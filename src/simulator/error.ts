@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, type Whole } from './simulated-response.ts'
+import { json, type CompleteResponse } from './simulated-response.ts'
 import { event } from './event.ts'
 
 /** Whose shape an answer has. */
@@ -55,7 +55,7 @@ export function errorBody(family: Family, status: number, message: string, id: s
 }
 
 /** A request refused, in the family's shape. */
-export function refuse(family: Family, refusal: Refusal, id: string): Whole {
+export function refusalResponse(family: Family, refusal: Refusal, id: string): CompleteResponse {
   return json(errorBody(family, refusal.status, refusal.message, id), refusal.status, refusal.headers)
 }
 
@@ -65,7 +65,7 @@ export function refuse(family: Family, refusal: Refusal, id: string): Whole {
  *
  * @param now seconds since 1970
  */
-export function faultyAnswer(family: Family, behaviour: Behaviour, now: number, id: string): Whole {
+export function faultyResponse(family: Family, behaviour: Behaviour, now: number, id: string): CompleteResponse {
   const { retry_after: seconds, retry_after_ms: ms, retry_after_date: date } = behaviour
   const status = behaviour.status ?? 500
   const headers: Record<string, string> = {}

@@ -4,7 +4,7 @@ import { constants, createGzip } from 'node:zlib'
 import type { Behaviour } from './behaviour.ts'
 
 /** Where a script is played: a response or a WebSocket. */
-export interface Stage {
+export interface EventSink {
   /** Events may be sent several at once; where each is a message of its own, they may not. */
   readonly batches: boolean
   /**
@@ -35,9 +35,9 @@ type Write = (bytes: string | Buffer, resume: () => void) => boolean
  * @param sse server-sent events: `crlf` and `comments` apply
  * @param deliberate called before the connection is ended otherwise than it should
  */
-export function responseStage(
+export function responseSink(
   res: ServerResponse, behaviour: Behaviour, sse: boolean, deliberate: () => void,
-): Stage {
+): EventSink {
   const plain: Write = (bytes, resume) => {
     if (res.write(bytes)) return true
     res.once('drain', resume)

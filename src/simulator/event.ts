@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto'
 export const TEXT: string = randomUUID()
 export const NUMBER: string = randomUUID()
 
-const HOLE = new RegExp(`${TEXT}|"${NUMBER}"`)
+const PLACEHOLDER = new RegExp(`${TEXT}|"${NUMBER}"`)
 
 /** A server-sent event with JSON data, and with an `event:` line when it has a name. */
 export function event(data: unknown, name?: string): string {
@@ -22,7 +22,7 @@ export function event(data: unknown, name?: string): string {
  * not.
  */
 export function template(text: string): (...values: (string | number)[]) => string {
-  const [head = '', ...tails] = text.split(HOLE)
+  const [head = '', ...tails] = text.split(PLACEHOLDER)
   return (...values) => {
     let filled = head
     for (let i = 0; i < tails.length; i++) filled += String(values[i]) + tails[i]!

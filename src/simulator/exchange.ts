@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { json, type Answer } from './simulated-response.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 import { BehaviourError, parseBehaviour, type Behaviour } from './behaviour.ts'
-import { familyOf, locate, type Located } from './endpoint.ts'
-import { faultyAnswer, refuse, Refusal, type Family } from './error.ts'
+import { familyOf, locate, type EndpointMatch } from './endpoint.ts'
+import { faultyResponse, refusalResponse, Refusal, type Family } from './error.ts'
 import { echo } from './other.ts'
 import { prefillOf } from './prompt.ts'
-import { parseBody, readBody, UNREAD, type ReadBody, type SimulatedRequest } from './request.ts'
+import { parseBody, readBody, EMPTY_BODY, type ParsedBody, type SimulatedRequest } from './request.ts'
 import { send, sendAtOnce } from './send.ts'
 import { resetSocket } from './event-sink.ts'
-import { behaviourOf, headerList, splitTarget, type Surroundings } from './simulator-context.ts'
+import { behaviourOf, behaviourHeader, splitTarget, type SimulatorContext } from './simulator-context.ts'
 
 /** One request on its way. */
-interface Ongoing {
+interface ExchangeState {
   readonly incoming: IncomingMessage
   readonly res: ServerResponse
   readonly path: string
@@ -21,65 +21,65 @@ interface Ongoing {
   /** '' until it is known. */
   model: string
   /** The connection was ended on purpose: that is no abort. */
-  deliberate: boolean
-  gone: boolean
+  closedDeliberately: boolean
+  clientDisconnected: boolean
   /** Ends whatever is waited for or still being said. */
   stop: () => void
 }
 
 /** Answers one request, from its first byte to the end that its behaviours give it. */
-export function serveExchange(around: Surroundings, incoming: IncomingMessage, res: ServerResponse): void {
+export function serveExchange(context: SimulatorContext, incoming: IncomingMessage, res: ServerResponse): void {
   const [path, query] = splitTarget(incoming.url ?? '/')
-  if (path === '/_simulator/stats') return sendAtOnce(res, json(around.counter.stats))
-  const end = around.counter.begin()
+  if (path === '/_simulator/stats') return sendAtOnce(res, json(context.counter.stats))
+  const end = context.counter.begin()
   const params = new URLSearchParams(query)
-  const ongoing: Ongoing = {
+  const ongoing: ExchangeState = {
     incoming, res, path, query: params,
     family: familyOf(path, params, incoming.headers),
-    id: around.id('req_'),
-    model: '', deliberate: false, gone: false, stop: () => {},
+    id: context.id('req_'),
+    model: '', closedDeliberately: false, clientDisconnected: false, stop: () => {},
   }
   res.on('close', () => {
-    ongoing.gone = true
+    ongoing.clientDisconnected = true
     ongoing.stop()
-    const complete = ongoing.deliberate || res.writableFinished
+    const complete = ongoing.closedDeliberately || res.writableFinished
     const line = { method: incoming.method ?? '', path, model: ongoing.model }
     end(line, complete ? 'completed' : 'aborted', res.statusCode)
   })
-  respond(around, ongoing).catch((thrown: unknown) => fail(ongoing, thrown))
+  respond(context, ongoing).catch((thrown: unknown) => fail(ongoing, thrown))
 }
 
-async function respond(around: Surroundings, ongoing: Ongoing): Promise<void> {
+async function respond(context: SimulatorContext, ongoing: ExchangeState): Promise<void> {
   const { incoming, res } = ongoing
-  const list = headerList(incoming)
+  const list = behaviourHeader(incoming)
   const early = parseBehaviour(list).early === true
   const located = locate(incoming.method ?? '', ongoing.path)
-  const read = early ? UNREAD : await arrive(incoming, located)
+  const read = early ? EMPTY_BODY : await receiveBody(incoming, located)
   if (read === null) return
   ongoing.model = located.model || read.model
-  const behaviour = behaviourOf(around, ongoing.model, list)
+  const behaviour = behaviourOf(context, ongoing.model, list)
   if (behaviour.headers_delay) await pause(behaviour.headers_delay, ongoing)
-  if (ongoing.gone) return
+  if (ongoing.clientDisconnected) return
   if (behaviour.reset || behaviour.close) {
-    ongoing.deliberate = true
+    ongoing.closedDeliberately = true
     return behaviour.reset ? resetSocket(incoming.socket) : void incoming.socket.destroy()
   }
-  const request = requestOf(around, ongoing, read, behaviour)
-  const answer = withRequestId(ongoing, answerTo(request, located))
+  const request = requestOf(context, ongoing, read, behaviour)
+  const answer = withRequestId(ongoing, responseTo(request, located))
   ongoing.stop = send(res, answer, behaviour, () => {
-    ongoing.deliberate = true
+    ongoing.closedDeliberately = true
   })
 }
 
 /** The body, when it is there and well-formed; null when the client left before. */
-async function arrive(incoming: IncomingMessage, located: Located): Promise<ReadBody | null> {
+async function receiveBody(incoming: IncomingMessage, located: EndpointMatch): Promise<ParsedBody | null> {
   const body = await readBody(incoming)
   if (body === null) return null
-  return parseBody(body, incoming.headers['content-type'] ?? '', located.endpoint.wants)
+  return parseBody(body, incoming.headers['content-type'] ?? '', located.endpoint.bodyKind)
 }
 
 function requestOf(
-  around: Surroundings, ongoing: Ongoing, read: ReadBody, behaviour: Behaviour,
+  context: SimulatorContext, ongoing: ExchangeState, read: ParsedBody, behaviour: Behaviour,
 ): SimulatedRequest {
   const { incoming, path, query, family, model, id } = ongoing
   return {
@@ -91,28 +91,28 @@ function requestOf(
     body: read.body,
     json: read.json,
     form: read.form,
-    now: Math.floor(around.now() / 1000),
+    now: Math.floor(context.now() / 1000),
     requestId: id,
-    id: around.id,
+    id: context.id,
   }
 }
 
 /** What is answered: what the behaviours ask for in its place, or else what the endpoint says. */
-function answerTo(request: SimulatedRequest, located: Located): Answer {
+function responseTo(request: SimulatedRequest, located: EndpointMatch): SimulatedResponse {
   const { behaviour, family, json: body } = request
   if (behaviour.status !== undefined || behaviour.error_200) {
-    return faultyAnswer(family, behaviour, request.now, request.requestId)
+    return faultyResponse(family, behaviour, request.now, request.requestId)
   }
   if (behaviour.echo) return echo(request)
   if (behaviour.reject_prefill) {
     const prefill = prefillOf(body['messages'], 'assistant') ?? prefillOf(body['contents'], 'model')
     if (prefill !== null) throw new Refusal(400, 'This model does not support assistant message prefill.')
   }
-  return located.endpoint.answer(request)
+  return located.endpoint.respond(request)
 }
 
 /** Each provider names its request id differently; the generate family has none. */
-function withRequestId<T extends Answer>(ongoing: Ongoing, answer: T): T {
+function withRequestId<T extends SimulatedResponse>(ongoing: ExchangeState, answer: T): T {
   if (ongoing.family === 'generate') return answer
   const name = ongoing.family === 'messages' ? 'request-id' : 'x-request-id'
   ongoing.res.setHeader(name, ongoing.id)
@@ -120,16 +120,16 @@ function withRequestId<T extends Answer>(ongoing: Ongoing, answer: T): T {
 }
 
 /** Anything but a refusal is a fault of the simulator itself, and is said to be one. */
-function fail(ongoing: Ongoing, thrown: unknown): void {
+function fail(ongoing: ExchangeState, thrown: unknown): void {
   const { res, family, id } = ongoing
   if (res.headersSent) return void res.destroy()
   const refusal = thrown instanceof Refusal ? thrown
     : thrown instanceof BehaviourError ? new Refusal(400, thrown.message)
     : new Refusal(500, `The simulator failed: ${String(thrown)}`)
-  sendAtOnce(res, withRequestId(ongoing, refuse(family, refusal, id)))
+  sendAtOnce(res, withRequestId(ongoing, refusalResponse(family, refusal, id)))
 }
 
-function pause(ms: number, ongoing: Ongoing): Promise<void> {
+function pause(ms: number, ongoing: ExchangeState): Promise<void> {
   return new Promise(resolve => {
     const timer = setTimeout(resolve, ms)
     ongoing.stop = () => {

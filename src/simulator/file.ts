@@ -1,4 +1,4 @@
-import { json, whole, type Answer } from './simulated-response.ts'
+import { json, responseOf, type SimulatedResponse } from './simulated-response.ts'
 import { string, type Json } from './json.ts'
 import type { SimulatedRequest } from './request.ts'
 
@@ -6,10 +6,10 @@ import type { SimulatedRequest } from './request.ts'
  * /v1/files and below. Nothing is kept: a file that is uploaded is described,
  * and any file that is asked for exists.
  */
-export function files(request: SimulatedRequest): Answer {
+export function files(request: SimulatedRequest): SimulatedResponse {
   const [id, part] = request.path.slice('/v1/files'.length).split('/').slice(1)
   if (!id) return request.method === 'POST' ? json(uploaded(request)) : json(listOf(request))
-  if (part === 'content') return whole('application/octet-stream', `simulated content of ${id}\n`)
+  if (part === 'content') return responseOf('application/octet-stream', `simulated content of ${id}\n`)
   if (request.method === 'DELETE') return json({ id, object: 'file', deleted: true })
   return json(describe(request, id, 'simulated.jsonl', 0, 'user_data'))
 }

@@ -1,9 +1,9 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type Answer } from './simulated-response.ts'
+import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { errorBody } from './error.ts'
 import { NUMBER, template, TEXT } from './event.ts'
 import { count, list, member, record, string, type Json } from './json.ts'
-import { planAnswer, reasoningOf, textOf, thoughts, words, type Plan } from './plan.ts'
+import { planOutput, reasoningOf, textOf, reasoningWords, words, type Plan } from './plan.ts'
 import { endsInToolResult, prefillOf, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { callTool, readTool, type ToolCall } from './tool.ts'
@@ -15,20 +15,20 @@ const ARRAY_HEADERS = { 'content-type': 'application/json; charset=UTF-8' }
 const SIGNATURE = Buffer.from('simulated signature of a thought').toString('base64')
 
 /** POST /v1beta/models/{model}:generateContent */
-export function generateContent(request: SimulatedRequest): Answer {
-  const spoken = speak(request)
+export function generateContent(request: SimulatedRequest): SimulatedResponse {
+  const spoken = planResponse(request)
   const { plan, call } = spoken
   const parts: Json[] = []
-  if (plan.reasoning > 0 && spoken.shown) parts.push({ text: reasoningOf(plan), thought: true })
+  if (plan.reasoning > 0 && spoken.showThoughts) parts.push({ text: reasoningOf(plan), thought: true })
   if (call) parts.push(functionCall(request, call))
   else parts.push({ text: textOf(plan), ...signature(plan) })
   return json(finalResponse(spoken, parts, request.behaviour))
 }
 
 /** POST /v1beta/models/{model}:streamGenerateContent, as events with `?alt=sse`, else as one JSON array. */
-export function streamGenerateContent(request: SimulatedRequest): Answer {
-  const spoken = speak(request)
-  const lines = request.query.get('alt') === 'sse' ? SSE_LINES : arrayLines()
+export function streamGenerateContent(request: SimulatedRequest): SimulatedResponse {
+  const spoken = planResponse(request)
+  const lines = request.query.get('alt') === 'sse' ? SSE_FRAMING : arrayFraming()
   const events = function* () {
     for (const chunk of chunks(request, spoken)) yield lines.wrap(chunk)
   }
@@ -38,12 +38,12 @@ export function streamGenerateContent(request: SimulatedRequest): Answer {
   }
   const error = () =>
     lines.wrap(JSON.stringify(errorBody('generate', 503, 'The simulated model is overloaded.', '')), true)
-  if (lines === SSE_LINES) return sse(events(), last, error)
+  if (lines === SSE_FRAMING) return sse(events(), last, error)
   return { headers: ARRAY_HEADERS, sse: false, events: events(), last, error }
 }
 
 /** POST /v1beta/models/{model}:countTokens */
-export function countTokens(request: SimulatedRequest): Answer {
+export function countTokens(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const inner = record(member(body, 'generateContentRequest'))
   const tokens = behaviour.input
@@ -51,24 +51,24 @@ export function countTokens(request: SimulatedRequest): Answer {
   return json({ totalTokens: tokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: tokens }] })
 }
 
-interface Spoken {
+interface PlannedOutput {
   readonly plan: Plan
   readonly call: ToolCall | null
   readonly counts: Counts
   readonly candidates: number
   readonly finish: string
   /** Thoughts are part of the answer. */
-  readonly shown: boolean
+  readonly showThoughts: boolean
   readonly version: string
   readonly id: string
 }
 
-function speak(request: SimulatedRequest): Spoken {
+function planResponse(request: SimulatedRequest): PlannedOutput {
   const { json: body, behaviour } = request
   const config = record(member(body, 'generationConfig'))
   const thinking = record(member(config, 'thinkingConfig'))
   const call = chooseTool(body, behaviour)
-  const plan = planAnswer(behaviour, {
+  const plan = planOutput(behaviour, {
     limit: count(member(config, 'maxOutputTokens'), null),
     reasons: Object.keys(thinking).length > 0 && member(thinking, 'thinkingBudget') !== 0,
     prefill: prefillOf(body['contents'], 'model'),
@@ -80,7 +80,7 @@ function speak(request: SimulatedRequest): Spoken {
     plan, call, candidates,
     counts: countUsage(behaviour, input, text, plan.reasoning),
     finish: plan.clipped && !call ? 'MAX_TOKENS' : 'STOP',
-    shown: member(thinking, 'includeThoughts') === true,
+    showThoughts: member(thinking, 'includeThoughts') === true,
     version: request.model,
     id: request.id('sim'),
   }
@@ -96,7 +96,7 @@ function chooseTool(body: Json, behaviour: Behaviour): ToolCall | null {
 }
 
 /** All chunks but the last, as JSON. Each counts what was said up to it. */
-function* chunks(request: SimulatedRequest, spoken: Spoken): Generator<string, void, undefined> {
+function* chunks(request: SimulatedRequest, spoken: PlannedOutput): Generator<string, void, undefined> {
   const { plan, call, counts } = spoken
   const reported = request.behaviour.usage === undefined
   const fill = (index: number, part: Json) => template(JSON.stringify(response(
@@ -107,9 +107,9 @@ function* chunks(request: SimulatedRequest, spoken: Spoken): Generator<string, v
   const each = Array.from({ length: spoken.candidates }, (_, index) => index)
   const before = counts.input + counts.reasoning
   let said = 0
-  if (spoken.shown) {
+  if (spoken.showThoughts) {
     const thought = each.map(i => fill(i, { text: TEXT, thought: true }))
-    for (const piece of thoughts(plan)) for (const one of thought) yield one(piece, 0, before)
+    for (const piece of reasoningWords(plan)) for (const one of thought) yield one(piece, 0, before)
   }
   if (call) {
     for (const i of each) yield fill(i, functionCall(request, call))(call.tokens, before + call.tokens)
@@ -124,14 +124,14 @@ function* chunks(request: SimulatedRequest, spoken: Spoken): Generator<string, v
   }
 }
 
-interface Lines {
+interface ChunkFraming {
   /** Puts a chunk into the stream; the last one closes what the first opened. */
   wrap(chunk: string, last?: boolean): string
 }
 
-const SSE_LINES: Lines = { wrap: chunk => `data: ${chunk}\n\n` }
+const SSE_FRAMING: ChunkFraming = { wrap: chunk => `data: ${chunk}\n\n` }
 
-function arrayLines(): Lines {
+function arrayFraming(): ChunkFraming {
   let before = '['
   return {
     wrap: (chunk, last) => {
@@ -143,13 +143,13 @@ function arrayLines(): Lines {
 }
 
 /** The whole answer, or the last chunk of a stream: what says how it ended and what it cost. */
-function finalResponse(spoken: Spoken, parts: readonly Json[], behaviour: Behaviour): Json {
+function finalResponse(spoken: PlannedOutput, parts: readonly Json[], behaviour: Behaviour): Json {
   const { candidates, finish, counts } = spoken
   const all = Array.from({ length: candidates }, (_, index) => candidate(index, parts, finish))
   return response(spoken, all, finalUsage(counts, behaviour))
 }
 
-function response(spoken: Spoken, candidates: readonly Json[], usage: Json | undefined): Json {
+function response(spoken: PlannedOutput, candidates: readonly Json[], usage: Json | undefined): Json {
   return { candidates, usageMetadata: usage, modelVersion: spoken.version, responseId: spoken.id }
 }
 

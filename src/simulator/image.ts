@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type Answer } from './simulated-response.ts'
+import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event } from './event.ts'
 import { count, list, string, type Json } from './json.ts'
@@ -18,12 +18,12 @@ const MAX_IMAGES = 10
 const MAX_PARTIAL = 3
 
 /** POST /v1/images/generations */
-export function generateImage(request: SimulatedRequest): Answer {
+export function generateImage(request: SimulatedRequest): SimulatedResponse {
   return draw(request, 'image_generation', 0)
 }
 
 /** POST /v1/images/edits: each picture sent counts as many tokens as one that is made. */
-export function editImage(request: SimulatedRequest): Answer {
+export function editImage(request: SimulatedRequest): SimulatedResponse {
   const { form, json: body } = request
   const sent = form
     ? form.getAll('image').length + form.getAll('image[]').length
@@ -31,7 +31,7 @@ export function editImage(request: SimulatedRequest): Answer {
   return draw(request, 'image_edit', sent)
 }
 
-function draw(request: SimulatedRequest, kind: string, sent: number): Answer {
+function draw(request: SimulatedRequest, kind: string, sent: number): SimulatedResponse {
   const { behaviour } = request
   const field = (name: string): unknown => request.form?.get(name) ?? request.json[name]
   const images = Math.min(Math.max(count(field('n'), 1), 1), MAX_IMAGES)

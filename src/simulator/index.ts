@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { serveExchange } from './exchange.ts'
 import { identifiers } from './identifiers.ts'
 import { countExchanges, type Stats } from './stats.ts'
-import type { Surroundings } from './simulator-context.ts'
+import type { SimulatorContext } from './simulator-context.ts'
 import { upgrader } from './upgrade.ts'
 
 export interface SimulatorOptions {
@@ -36,7 +36,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
     shouldUpgradeCallback: incoming => isWebSocket(incoming),
   })
   const counter = countExchanges(request => server.emit('aborted', request), options.log)
-  const surroundings: Surroundings = {
+  const surroundings: SimulatorContext = {
     now: options.now ?? Date.now,
     id: identifiers(),
     turns: new Map(),

@@ -1,9 +1,9 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type Answer } from './simulated-response.ts'
+import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
-import { planAnswer, reasoningOf, textOf, thoughts, words, type Plan } from './plan.ts'
+import { planOutput, reasoningOf, textOf, reasoningWords, words, type Plan } from './plan.ts'
 import { endsInToolResult, prefillOf, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from './tool.ts'
@@ -13,41 +13,41 @@ import { countUsage, figure, type Counts } from './usage.ts'
 const SIGNATURE = Buffer.from('simulated signature of a thinking block').toString('base64')
 
 /** POST /v1/messages, with and without `?beta=true`. */
-export function message(request: SimulatedRequest): Answer {
+export function message(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const call = chooseTool(body, behaviour)
-  const plan = planAnswer(behaviour, {
+  const plan = planOutput(behaviour, {
     limit: count(body['max_tokens'], null),
-    reasons: thinks(record(body['thinking'])),
+    reasons: asksForThinking(record(body['thinking'])),
     prefill: prefillOf(body['messages'], 'assistant'),
   })
   const counts = countUsage(
     behaviour, promptTokens(body['system'], body['messages']), call?.tokens ?? plan.tokens, plan.reasoning,
   )
-  const spoken: Spoken = {
+  const spoken: PlannedOutput = {
     plan, call, counts,
     stop: call ? 'tool_use' : plan.clipped ? 'max_tokens' : 'end_turn',
-    silent: record(body['thinking'])['display'] === 'omitted',
+    hideThinking: record(body['thinking'])['display'] === 'omitted',
   }
   return body['stream'] === true ? streamed(request, spoken) : complete(request, spoken)
 }
 
 /** POST /v1/messages/count_tokens */
-export function countMessageTokens(request: SimulatedRequest): Answer {
+export function countMessageTokens(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   return json({ input_tokens: behaviour.input ?? promptTokens(body['system'], body['messages']) })
 }
 
-interface Spoken {
+interface PlannedOutput {
   readonly plan: Plan
   readonly call: ToolCall | null
   readonly counts: Counts
   readonly stop: string
   /** Thinking is signed but not shown. */
-  readonly silent: boolean
+  readonly hideThinking: boolean
 }
 
-function thinks(thinking: Json): boolean {
+function asksForThinking(thinking: Json): boolean {
   return thinking['type'] === 'enabled' || thinking['type'] === 'adaptive'
 }
 
@@ -59,11 +59,11 @@ function chooseTool(body: Json, behaviour: Behaviour): ToolCall | null {
   return callTool(readTools(body['tools']), string(choice['name']))
 }
 
-function complete(request: SimulatedRequest, spoken: Spoken): Answer {
+function complete(request: SimulatedRequest, spoken: PlannedOutput): SimulatedResponse {
   const { plan, call, counts } = spoken
   const content: Json[] = []
   if (plan.reasoning > 0) {
-    const thinking = spoken.silent ? '' : reasoningOf(plan)
+    const thinking = spoken.hideThinking ? '' : reasoningOf(plan)
     content.push({ type: 'thinking', thinking, signature: SIGNATURE })
   }
   if (call) content.push(toolUse(request, call, JSON.parse(call.arguments)))
@@ -74,7 +74,7 @@ function complete(request: SimulatedRequest, spoken: Spoken): Answer {
   })
 }
 
-function streamed(request: SimulatedRequest, spoken: Spoken): Answer {
+function streamed(request: SimulatedRequest, spoken: PlannedOutput): SimulatedResponse {
   const { plan, call, counts } = spoken
   const { behaviour } = request
   const events = function* () {
@@ -85,7 +85,7 @@ function streamed(request: SimulatedRequest, spoken: Spoken): Answer {
       yield start(index, { type: 'thinking', thinking: '', signature: '' })
       yield PING
       const fill = template(delta(index, { type: 'thinking_delta', thinking: TEXT }))
-      if (!spoken.silent) for (const piece of thoughts(plan)) yield fill(piece)
+      if (!spoken.hideThinking) for (const piece of reasoningWords(plan)) yield fill(piece)
       yield delta(index, { type: 'signature_delta', signature: SIGNATURE })
       yield stop(index++)
     }

@@ -1,4 +1,4 @@
-import { json, type Answer } from './simulated-response.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 import type { Json } from './json.ts'
 import type { SimulatedRequest } from './request.ts'
 
@@ -6,8 +6,8 @@ import type { SimulatedRequest } from './request.ts'
 const MODELS = ['sim', 'sim-embedding', 'sim-image', 'sim-speech', 'sim-transcription'] as const
 
 /** GET /v1/models and /v1beta/models, in the family's shape. */
-export function listModels(request: SimulatedRequest): Answer {
-  const data = MODELS.map(id => card(request, id))
+export function listModels(request: SimulatedRequest): SimulatedResponse {
+  const data = MODELS.map(id => modelObject(request, id))
   switch (request.family) {
     case 'chat': return json({ object: 'list', data })
     case 'messages': return json({ data, has_more: false, first_id: MODELS[0], last_id: MODELS.at(-1) })
@@ -16,11 +16,11 @@ export function listModels(request: SimulatedRequest): Answer {
 }
 
 /** GET /v1/models/{id} and /v1beta/models/{id}: there is no model that does not exist. */
-export function getModel(request: SimulatedRequest): Answer {
-  return json(card(request, request.model))
+export function getModel(request: SimulatedRequest): SimulatedResponse {
+  return json(modelObject(request, request.model))
 }
 
-function card(request: SimulatedRequest, id: string): Json {
+function modelObject(request: SimulatedRequest, id: string): Json {
   switch (request.family) {
     case 'chat':
       return { id, object: 'model', created: request.now, owned_by: 'simulator' }

@@ -1,4 +1,4 @@
-import { json, type Answer } from './simulated-response.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 import type { SimulatedRequest } from './request.ts'
 
 const CATEGORIES = [
@@ -8,7 +8,7 @@ const CATEGORIES = [
 ] as const
 
 /** POST /v1/moderations: nothing is ever flagged. Several texts get a result each. */
-export function moderate(request: SimulatedRequest): Answer {
+export function moderate(request: SimulatedRequest): SimulatedResponse {
   const { json: body } = request
   const { input } = body
   const texts = Array.isArray(input) && input.every(item => typeof item === 'string') ? input.length : 1

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { json, type Answer } from './simulated-response.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 import type { SimulatedRequest } from './request.ts'
 
 /** Any path that the simulator does not know by name: it says what it was sent. */
-export function otherPath(request: SimulatedRequest): Answer {
+export function otherPath(request: SimulatedRequest): SimulatedResponse {
   return json({
     id: request.id('sim-'),
     object: 'simulated',
@@ -22,7 +22,7 @@ const ECHO_LIMIT = 1024 * 1024
  * The answer to `echo`: everything that arrived, credentials included. Names and
  * values take turns in `raw_headers`.
  */
-export function echo(request: SimulatedRequest): Answer {
+export function echo(request: SimulatedRequest): SimulatedResponse {
   return json({
     object: 'echo',
     method: request.method,

@@ -38,7 +38,7 @@ export interface PlanInput {
  * behaviours: the whole answer is w1 to w`tokens`, a prefilled answer goes on
  * after its last word, and the limit takes reasoning first, words after it.
  */
-export function planAnswer(behaviour: Behaviour, input: PlanInput): Plan {
+export function planOutput(behaviour: Behaviour, input: PlanInput): Plan {
   const limit = input.limit ?? Infinity
   const reasoning = Math.min(behaviour.reasoning ?? (input.reasons ? DEFAULT_REASONING : 0), limit)
   const start = continuation(input.prefill ?? '')
@@ -61,7 +61,7 @@ export function* words(plan: Plan): Generator<string, void, undefined> {
 }
 
 /** The words of the reasoning, one by one, each with the space before it. */
-export function* thoughts(plan: Plan): Generator<string, void, undefined> {
+export function* reasoningWords(plan: Plan): Generator<string, void, undefined> {
   for (let i = 1; i <= plan.reasoning; i++) yield i === 1 ? 'r1' : ` r${i}`
 }
 

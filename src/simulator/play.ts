@@ -1,6 +1,6 @@
-import type { Script } from './simulated-response.ts'
+import type { EventStream } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
-import type { Stage } from './event-sink.ts'
+import type { EventSink } from './event-sink.ts'
 
 /** Events are sent together up to so many characters where nothing has to happen between them. */
 const BATCH = 16 * 1024
@@ -14,7 +14,7 @@ type Ending = 'stall' | 'error' | 'cut' | 'close' | 'reset'
  *
  * @returns stops it at once; nothing is made or sent after that
  */
-export function play(script: Script, behaviour: Behaviour, stage: Stage): () => void {
+export function play(script: EventStream, behaviour: Behaviour, stage: EventSink): () => void {
   const events = script.events[Symbol.iterator]()
   const ending = endingOf(behaviour, script.error !== null)
   const pace = behaviour.pace ?? 0
@@ -30,7 +30,7 @@ export function play(script: Script, behaviour: Behaviour, stage: Stage): () => 
     last = null
     return closing
   }
-  const single = !stage.batches || pace > 0 || ending !== null || isWatched(behaviour)
+  const single = !stage.batches || pace > 0 || ending !== null || needsSingleEvents(behaviour)
   const next = single ? pull : () => batch(pull)
   const advance = () => {
     timer = undefined
@@ -76,7 +76,7 @@ export function play(script: Script, behaviour: Behaviour, stage: Stage): () => 
 }
 
 /** Does something count the events, or change one of them? */
-function isWatched(behaviour: Behaviour): boolean {
+function needsSingleEvents(behaviour: Behaviour): boolean {
   const { malformed_after, split, comments, gzip } = behaviour
   return malformed_after !== undefined || split !== undefined || comments === true || gzip === true
 }

@@ -1,7 +1,7 @@
 import { list, member, record, string, type Json } from './json.ts'
 
 /** The fields that hold what a person or a tool said, in all three protocols. */
-const SPEAKING = ['text', 'content', 'parts', 'output'] as const
+const TEXT_FIELDS = ['text', 'content', 'parts', 'output'] as const
 
 /**
  * Tokens of a prompt: a quarter of the UTF-8 bytes of its text, rounded up. Text
@@ -50,7 +50,7 @@ function textBytes(value: unknown): number {
     if (typeof next === 'string') bytes += Buffer.byteLength(next)
     else if (Array.isArray(next)) for (const item of next) stack.push(item)
     else if (typeof next === 'object' && next !== null) {
-      for (const key of SPEAKING) stack.push((next as Json)[key])
+      for (const key of TEXT_FIELDS) stack.push((next as Json)[key])
     }
   }
   return bytes

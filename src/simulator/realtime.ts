@@ -1,11 +1,11 @@
-import { sse, type Script } from './simulated-response.ts'
+import { sse, type EventStream } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
-import type { Dialogue, Reply } from './websocket-session.ts'
+import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, record, string, type Json } from './json.ts'
-import { planAnswer, textOf, words } from './plan.ts'
+import { planOutput, textOf, words } from './plan.ts'
 import { promptTokens } from './prompt.ts'
-import type { Surroundings } from './simulator-context.ts'
+import type { SimulatorContext } from './simulator-context.ts'
 import { countUsage, figure } from './usage.ts'
 
 /**
@@ -14,8 +14,8 @@ import { countUsage, figure } from './usage.ts'
  *
  * @param model as the query names it
  */
-export function realtimeDialogue(around: Surroundings, model: string): Dialogue {
-  const id = (prefix: string) => around.id(prefix)
+export function realtimeProtocol(context: SimulatorContext, model: string): WebSocketProtocol {
+  const id = (prefix: string) => context.id(prefix)
   const named = (data: Json): Json => ({ event_id: id('event_'), ...data })
   const say = (...events: Json[]): Reply => ({ kind: 'say', events: events.map(named) })
   const error = (status: number, message: string) => named(errorData(status, message))
@@ -49,7 +49,7 @@ export function realtimeDialogue(around: Surroundings, model: string): Dialogue 
     return { kind: 'play', model: '', script: behaviour => scriptOf(behaviour, ids, input, limit) }
   }
   return {
-    opening: () => [{ event_id: id('event_'), type: 'session.created', session }],
+    initialEvents: () => [{ event_id: id('event_'), type: 'session.created', session }],
     error,
     reply: message => {
       switch (message['type']) {
@@ -82,8 +82,8 @@ interface Ids {
   readonly event: () => string
 }
 
-function scriptOf(behaviour: Behaviour, ids: Ids, input: number, limit: number | null): Script {
-  const plan = planAnswer(behaviour, { limit, reasons: false, prefill: null })
+function scriptOf(behaviour: Behaviour, ids: Ids, input: number, limit: number | null): EventStream {
+  const plan = planOutput(behaviour, { limit, reasons: false, prefill: null })
   const text = textOf(plan)
   const emit = (type: string, data: Json) => event({ type, event_id: ids.event(), ...data })
   const item = (status: string, content: readonly Json[]) =>

@@ -32,7 +32,7 @@ export interface SimulatedRequest {
 }
 
 /** The body and what it says. */
-export interface ReadBody {
+export interface ParsedBody {
   readonly body: Buffer
   readonly json: Json
   readonly form: FormData | null
@@ -43,7 +43,7 @@ const BODY_LIMIT = 256 * 1024 * 1024
 const NO_BODY: Buffer = Buffer.alloc(0)
 
 /** A request without a body, or one whose body is left unread. */
-export const UNREAD: ReadBody = Object.freeze({ body: NO_BODY, json: {}, form: null, model: '' })
+export const EMPTY_BODY: ParsedBody = Object.freeze({ body: NO_BODY, json: {}, form: null, model: '' })
 
 /**
  * Reads the body to its end.
@@ -73,22 +73,22 @@ export function readBody(incoming: IncomingMessage): Promise<Buffer | null> {
 /**
  * Reads what the body says.
  *
- * @param wants whether the endpoint takes JSON alone, a form as well, or anything
+ * @param bodyKind whether the endpoint takes JSON alone, a form as well, or anything
  * @throws Refusal 400 when the body is not what the endpoint takes
  */
 export async function parseBody(
   body: Buffer,
   contentType: string,
-  wants: 'json' | 'form' | 'any',
-): Promise<ReadBody> {
-  if (wants !== 'json' && contentType.startsWith('multipart/')) {
+  bodyKind: 'json' | 'form' | 'any',
+): Promise<ParsedBody> {
+  if (bodyKind !== 'json' && contentType.startsWith('multipart/')) {
     const form = await parseForm(body, contentType)
-    return { body, json: UNREAD.json, form, model: string(form.get('model')) }
+    return { body, json: EMPTY_BODY.json, form, model: string(form.get('model')) }
   }
-  if (wants === 'form' && !contentType.startsWith('application/json')) {
+  if (bodyKind === 'form' && !contentType.startsWith('application/json')) {
     throw new Refusal(400, 'The request body is not a multipart form.')
   }
-  const json = parseJson(body, wants !== 'any')
+  const json = parseJson(body, bodyKind !== 'any')
   return { body, json, form: null, model: string(json['model']) }
 }
 
@@ -97,7 +97,7 @@ function parseJson(body: Buffer, required: boolean): Json {
   try {
     value = JSON.parse(body.toString('utf8'))
   } catch {
-    if (!required) return UNREAD.json
+    if (!required) return EMPTY_BODY.json
     throw new Refusal(400, 'We could not parse the JSON body of your request.')
   }
   if (required && (typeof value !== 'object' || value === null || Array.isArray(value))) {

@@ -1,34 +1,34 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type Answer, type Script } from './simulated-response.ts'
+import { json, sse, type SimulatedResponse, type EventStream } from './simulated-response.ts'
 import { asksForReasoning } from './chat.ts'
 import { event, NUMBER, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
-import { planAnswer, reasoningOf, textOf, thoughts, words, type Plan } from './plan.ts'
+import { planOutput, reasoningOf, textOf, reasoningWords, words, type Plan } from './plan.ts'
 import { endsInToolResult, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from './tool.ts'
 import { countUsage, figure, type Counts } from './usage.ts'
 
 /** POST /v1/responses */
-export function createResponse(request: SimulatedRequest): Answer {
+export function createResponse(request: SimulatedRequest): SimulatedResponse {
   return request.json['stream'] === true ? streamResponse(request) : completeResponse(request)
 }
 
 /** POST /v1/responses/input_tokens */
-export function countInputTokens(request: SimulatedRequest): Answer {
+export function countInputTokens(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const tokens = behaviour.input ?? promptTokens(body['instructions'], body['input'])
   return json({ object: 'response.input_tokens', input_tokens: tokens })
 }
 
-function completeResponse(request: SimulatedRequest): Answer {
-  const spoken = speak(request)
-  return json(finished(spoken, spoken.items.map(item => item.done)))
+function completeResponse(request: SimulatedRequest): SimulatedResponse {
+  const spoken = planResponse(request)
+  return json(finishedResponse(spoken, spoken.items.map(item => item.done)))
 }
 
 /** The whole sequence of events, from `response.created` to `response.completed`. */
-export function streamResponse(request: SimulatedRequest): Script {
-  const spoken = speak(request)
+export function streamResponse(request: SimulatedRequest): EventStream {
+  const spoken = planResponse(request)
   // In this protocol events are numbered from 0 through the whole response.
   let sequence = 0
   const output: Json[] = []
@@ -49,7 +49,7 @@ export function streamResponse(request: SimulatedRequest): Script {
   }
   const last = () => {
     const type = spoken.plan.clipped && !spoken.call ? 'response.incomplete' : 'response.completed'
-    return emit(type, { response: finished(spoken, output) })
+    return emit(type, { response: finishedResponse(spoken, output) })
   }
   const error = () =>
     emit('error', { code: 'server_error', message: 'The simulated model is overloaded.', param: null })
@@ -69,7 +69,7 @@ interface Item {
   readonly pieces: () => Iterable<string>
 }
 
-interface Spoken {
+interface PlannedOutput {
   readonly plan: Plan
   readonly call: ToolCall | null
   readonly items: readonly Item[]
@@ -106,10 +106,10 @@ function* itemEvents(item: Item, at: Json, emit: Emit, repeat: Repeat): Iterable
   }
 }
 
-function speak(request: SimulatedRequest): Spoken {
+function planResponse(request: SimulatedRequest): PlannedOutput {
   const { json: body, behaviour } = request
   const call = chooseTool(body, behaviour)
-  const plan = planAnswer(behaviour, {
+  const plan = planOutput(behaviour, {
     limit: count(body['max_output_tokens'], null),
     reasons: asksForReasoning(record(body['reasoning'])['effort']),
     prefill: null,
@@ -143,7 +143,7 @@ function reasoningItem(request: SimulatedRequest, plan: Plan): Item {
     kind: 'reasoning', id, text,
     added: { id, type: 'reasoning', summary: [], ...encrypted },
     done: { id, type: 'reasoning', summary: [{ type: 'summary_text', text }], ...encrypted },
-    pieces: () => thoughts(plan),
+    pieces: () => reasoningWords(plan),
   }
 }
 
@@ -176,7 +176,7 @@ function outputText(text: string): Json {
 }
 
 /** The response as it ends. */
-function finished(spoken: Spoken, output: readonly Json[]): Json {
+function finishedResponse(spoken: PlannedOutput, output: readonly Json[]): Json {
   const clipped = spoken.plan.clipped && !spoken.call
   return {
     ...spoken.start,

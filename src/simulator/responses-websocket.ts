@@ -1,28 +1,28 @@
 import type { IncomingMessage } from 'node:http'
 import type { Behaviour } from './behaviour.ts'
-import type { Dialogue, Reply } from './websocket-session.ts'
+import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 import { string, type Json } from './json.ts'
-import { UNREAD, type SimulatedRequest } from './request.ts'
+import { EMPTY_BODY, type SimulatedRequest } from './request.ts'
 import { streamResponse } from './response.ts'
-import type { Surroundings } from './simulator-context.ts'
+import type { SimulatorContext } from './simulator-context.ts'
 
 /**
  * The responses protocol over a WebSocket: `response.create` carries the body
  * that POST /v1/responses takes, and its answer is the same sequence of events.
  */
-export function responsesDialogue(around: Surroundings, incoming: IncomingMessage): Dialogue {
+export function responsesProtocol(context: SimulatorContext, incoming: IncomingMessage): WebSocketProtocol {
   const error = (status: number, message: string): Json => ({
     type: 'error', status, error: { type: 'invalid_request_error', code: null, message, param: null },
   })
   return {
-    opening: () => [],
+    initialEvents: () => [],
     reply: (message): Reply => {
       if (message['type'] !== 'response.create') {
         return { kind: 'say', events: [error(400, 'Only response.create is understood.')] }
       }
       const model = string(message['model'])
       const script = (behaviour: Behaviour) =>
-        streamResponse(requestOf(around, incoming, message, model, behaviour))
+        streamResponse(requestOf(context, incoming, message, model, behaviour))
       return { kind: 'play', model, script }
     },
     error,
@@ -30,10 +30,10 @@ export function responsesDialogue(around: Surroundings, incoming: IncomingMessag
 }
 
 function requestOf(
-  around: Surroundings, incoming: IncomingMessage, message: Json, model: string, behaviour: Behaviour,
+  context: SimulatorContext, incoming: IncomingMessage, message: Json, model: string, behaviour: Behaviour,
 ): SimulatedRequest {
   return {
-    ...UNREAD,
+    ...EMPTY_BODY,
     method: 'GET',
     target: incoming.url ?? '',
     path: '/v1/responses',
@@ -44,8 +44,8 @@ function requestOf(
     json: message,
     model,
     behaviour,
-    now: Math.floor(around.now() / 1000),
-    requestId: around.id('req_'),
-    id: around.id,
+    now: Math.floor(context.now() / 1000),
+    requestId: context.id('req_'),
+    id: context.id,
   }
 }

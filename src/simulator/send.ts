@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
-import type { Answer, Script, Whole } from './simulated-response.ts'
+import type { SimulatedResponse, EventStream, CompleteResponse } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
 import { play } from './play.ts'
-import { responseStage } from './event-sink.ts'
+import { responseSink } from './event-sink.ts'
 
 /** Pieces of a whole body where something has to happen between them. */
 const PIECES = 8
 /** By how much `wrong_length` exceeds the body. */
-const EXCESS = 64
+const EXCESS_LENGTH = 64
 /** What `wrong_length` says of a stream, whose length nobody knows. */
 const STREAM_LENGTH = 1_000_000_000
 
@@ -18,9 +18,9 @@ const STREAM_LENGTH = 1_000_000_000
  * @returns stops the sending at once
  */
 export function send(
-  res: ServerResponse, answer: Answer, behaviour: Behaviour, deliberate: () => void,
+  res: ServerResponse, answer: SimulatedResponse, behaviour: Behaviour, deliberate: () => void,
 ): () => void {
-  const disturbed = isDisturbed(behaviour)
+  const disturbed = needsStreaming(behaviour)
   if ('body' in answer && (!disturbed || isEmpty(answer.status))) {
     sendAtOnce(res, answer)
     return () => {}
@@ -30,16 +30,16 @@ export function send(
     : [200, answer, null]
   const headers: Record<string, string | number> = { ...script.headers }
   if (behaviour.gzip) headers['content-encoding'] = 'gzip'
-  if (behaviour.wrong_length) headers['content-length'] = length === null ? STREAM_LENGTH : length + EXCESS
+  if (behaviour.wrong_length) headers['content-length'] = length === null ? STREAM_LENGTH : length + EXCESS_LENGTH
   else if (length !== null) headers['content-length'] = length
   res.writeHead(status, headers)
   // A delay or an end may come before the first byte that would carry the head along.
   if (disturbed) res.flushHeaders()
-  return play(script, behaviour, responseStage(res, behaviour, script.sse, deliberate))
+  return play(script, behaviour, responseSink(res, behaviour, script.sse, deliberate))
 }
 
 /** Sends a body as it should be sent. */
-export function sendAtOnce(res: ServerResponse, { status, headers, body }: Whole): void {
+export function sendAtOnce(res: ServerResponse, { status, headers, body }: CompleteResponse): void {
   if (isEmpty(status)) res.writeHead(status).end()
   else res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
 }
@@ -50,14 +50,14 @@ function isEmpty(status: number): boolean {
 }
 
 /** Does a behaviour concern how the bytes are sent? */
-function isDisturbed(b: Behaviour): boolean {
+function needsStreaming(b: Behaviour): boolean {
   return b.first_delay !== undefined || b.pace !== undefined || b.split !== undefined || b.gzip === true
     || b.wrong_length === true || b.malformed_after !== undefined || b.stall_after !== undefined
     || b.cut_after !== undefined || b.close_after !== undefined || b.reset_after !== undefined
 }
 
 /** A whole body as a script, so that it can be paced, stalled and cut like one. */
-function inPieces(answer: Whole): Script {
+function inPieces(answer: CompleteResponse): EventStream {
   const bytes = Buffer.from(answer.body)
   const size = Math.max(Math.ceil(bytes.length / PIECES), 1)
   const events: Buffer[] = []
@@ -66,7 +66,7 @@ function inPieces(answer: Whole): Script {
 }
 
 /** The length to announce: none where the body's end would contradict it, so that HTTP sees a good end. */
-function lengthOf(answer: Whole, behaviour: Behaviour): number | null {
+function lengthOf(answer: CompleteResponse, behaviour: Behaviour): number | null {
   const { gzip, cut_after: cut, malformed_after: malformed } = behaviour
   if (behaviour.wrong_length) return Buffer.byteLength(answer.body)
   return gzip || cut !== undefined || malformed !== undefined ? null : Buffer.byteLength(answer.body)

@@ -1,15 +1,15 @@
 /** What an endpoint answers, before it misbehaves. */
-export type Answer = Whole | Script
+export type SimulatedResponse = CompleteResponse | EventStream
 
 /** A body that is known at once. */
-export interface Whole {
+export interface CompleteResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Buffer
 }
 
 /** An answer that comes in events, which are made as they are sent: nobody pays for what is not read. */
-export interface Script {
+export interface EventStream {
   readonly headers: Readonly<Record<string, string>>
   /** The events are server-sent ones: line ends and comments can be played with. */
   readonly sse: boolean
@@ -28,7 +28,7 @@ const SSE_HEADERS = Object.freeze({
 })
 
 /** A JSON answer with status 200 unless said otherwise. */
-export function json(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): Whole {
+export function json(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): CompleteResponse {
   return {
     status,
     headers: headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...headers },
@@ -37,7 +37,7 @@ export function json(value: unknown, status = 200, headers?: Readonly<Record<str
 }
 
 /** An answer in any other content type, with status 200. */
-export function whole(contentType: string, body: string | Buffer): Whole {
+export function responseOf(contentType: string, body: string | Buffer): CompleteResponse {
   return { status: 200, headers: { 'content-type': contentType }, body }
 }
 
@@ -46,6 +46,6 @@ export function sse(
   events: Iterable<string>,
   last: (() => string) | null,
   error: () => string,
-): Script {
+): EventStream {
   return { headers: SSE_HEADERS, sse: true, events, last, error }
 }

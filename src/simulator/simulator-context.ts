@@ -3,7 +3,7 @@ import { behaviourOfModel, onTurn, parseBehaviour, type Behaviour } from './beha
 import type { ExchangeCounter } from './stats.ts'
 
 /** What the exchanges of one simulator share. */
-export interface Surroundings {
+export interface SimulatorContext {
   /** Milliseconds since 1970. */
   readonly now: () => number
   /** A fresh identifier with the prefix. */
@@ -17,7 +17,7 @@ export interface Surroundings {
 const MAX_TURNS = 10_000
 
 /** The list of the header; '' when there is none. */
-export function headerList(incoming: IncomingMessage): string {
+export function behaviourHeader(incoming: IncomingMessage): string {
   const header = incoming.headers['x-simulate']
   return typeof header === 'string' ? header : ''
 }
@@ -29,15 +29,15 @@ export function headerList(incoming: IncomingMessage): string {
  * @param list that of the header
  * @throws BehaviourError
  */
-export function behaviourOf(around: Surroundings, model: string, list: string): Behaviour {
+export function behaviourOf(context: SimulatorContext, model: string, list: string): Behaviour {
   const ofModel = behaviourOfModel(model)
   const text = ofModel === '' || list === '' ? ofModel + list : `${ofModel},${list}`
   const behaviour = parseBehaviour(text)
   if (behaviour.first === undefined && behaviour.every === undefined) return behaviour
-  const turn = around.turns.get(text) ?? 0
-  around.turns.delete(text)
-  around.turns.set(text, turn + 1)
-  if (around.turns.size > MAX_TURNS) around.turns.delete(around.turns.keys().next().value!)
+  const turn = context.turns.get(text) ?? 0
+  context.turns.delete(text)
+  context.turns.set(text, turn + 1)
+  if (context.turns.size > MAX_TURNS) context.turns.delete(context.turns.keys().next().value!)
   return onTurn(behaviour, turn)
 }
 

@@ -1,4 +1,4 @@
-import { sse, type Answer, type Script } from './simulated-response.ts'
+import { sse, type SimulatedResponse, type EventStream } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event } from './event.ts'
 import { string } from './json.ts'
@@ -21,7 +21,7 @@ const PCM_FRAME = frame([], 960)
  * POST /v1/audio/speech: as many frames of silence as the answer has tokens. MP3,
  * WAV and PCM can be played; the other formats carry their content type alone.
  */
-export function speak(request: SimulatedRequest): Answer {
+export function speak(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const format = string(body['response_format'], 'mp3')
   const frames = framesOf(request, format)
@@ -35,7 +35,7 @@ export function speak(request: SimulatedRequest): Answer {
   }
 }
 
-function asEvents(request: SimulatedRequest, frames: Iterable<Buffer>): Script {
+function asEvents(request: SimulatedRequest, frames: Iterable<Buffer>): EventStream {
   const { behaviour } = request
   const { input, output } = countUsage(behaviour, promptTokens(request.json['input']), tokensOf(request), 0)
   const usage = behaviour.usage === 'none' ? undefined : {

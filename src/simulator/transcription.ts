@@ -1,9 +1,9 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, whole, type Answer } from './simulated-response.ts'
+import { json, sse, responseOf, type SimulatedResponse } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { string, type Json } from './json.ts'
-import { planAnswer, textOf, words } from './plan.ts'
+import { planOutput, textOf, words } from './plan.ts'
 import { promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
 import { countUsage, figure } from './usage.ts'
@@ -15,18 +15,18 @@ const TOKENS_PER_SECOND = 10
 const PLAIN_TEXT = 'text/plain; charset=utf-8'
 
 /** POST /v1/audio/transcriptions */
-export function transcribe(request: SimulatedRequest): Answer {
-  const heard = hear(request)
+export function transcribe(request: SimulatedRequest): SimulatedResponse {
+  const heard = planTranscript(request)
   if (request.form?.get('stream') === 'true' && !heard.byDuration) return streamed(heard)
   return render(request, heard, 'transcribe')
 }
 
 /** POST /v1/audio/translations */
-export function translate(request: SimulatedRequest): Answer {
-  return render(request, hear(request), 'translate')
+export function translate(request: SimulatedRequest): SimulatedResponse {
+  return render(request, planTranscript(request), 'translate')
 }
 
-interface Heard {
+interface Transcript {
   readonly pieces: () => Iterable<string>
   readonly text: string
   readonly seconds: number
@@ -35,12 +35,12 @@ interface Heard {
   readonly usage: Json | undefined
 }
 
-function hear(request: SimulatedRequest): Heard {
+function planTranscript(request: SimulatedRequest): Transcript {
   const { behaviour, form } = request
   const file = form?.get('file')
   const bytes = file instanceof Blob ? file.size : 0
   const seconds = behaviour.seconds ?? Math.ceil(bytes / BYTES_PER_SECOND)
-  const plan = planAnswer(behaviour, { limit: null, reasons: false, prefill: null })
+  const plan = planOutput(behaviour, { limit: null, reasons: false, prefill: null })
   const prompt = promptTokens(form?.get('prompt'))
   const byDuration = request.model.startsWith('whisper')
   const usage = byDuration
@@ -49,13 +49,13 @@ function hear(request: SimulatedRequest): Heard {
   return { pieces: () => words(plan), text: textOf(plan), seconds, byDuration, usage }
 }
 
-function render(request: SimulatedRequest, heard: Heard, task: string): Answer {
+function render(request: SimulatedRequest, heard: Transcript, task: string): SimulatedResponse {
   const { text, seconds, usage } = heard
   const end = clockTime(seconds)
   switch (string(request.form?.get('response_format'), 'json')) {
-    case 'text': return whole(PLAIN_TEXT, `${text}\n`)
-    case 'srt': return whole(PLAIN_TEXT, `1\n00:00:00,000 --> ${end},000\n${text}\n\n`)
-    case 'vtt': return whole(PLAIN_TEXT, `WEBVTT\n\n00:00:00.000 --> ${end}.000\n${text}\n\n`)
+    case 'text': return responseOf(PLAIN_TEXT, `${text}\n`)
+    case 'srt': return responseOf(PLAIN_TEXT, `1\n00:00:00,000 --> ${end},000\n${text}\n\n`)
+    case 'vtt': return responseOf(PLAIN_TEXT, `WEBVTT\n\n00:00:00.000 --> ${end}.000\n${text}\n\n`)
     case 'verbose_json': return json(verbose(request, heard, task))
     case 'diarized_json': {
       const at = { id: 'seg_0', start: 0, end: seconds }
@@ -73,7 +73,7 @@ function clockTime(seconds: number): string {
     .join(':')
 }
 
-function verbose(request: SimulatedRequest, heard: Heard, task: string): Json {
+function verbose(request: SimulatedRequest, heard: Transcript, task: string): Json {
   const { text, seconds } = heard
   const segment = {
     id: 0, seek: 0, start: 0, end: seconds, text, tokens: [],
@@ -94,7 +94,7 @@ function verbose(request: SimulatedRequest, heard: Heard, task: string): Json {
   }
 }
 
-function streamed(heard: Heard): Answer {
+function streamed(heard: Transcript): SimulatedResponse {
   const fill = template(event({ type: 'transcript.text.delta', delta: TEXT }, 'transcript.text.delta'))
   const events = function* () {
     for (const piece of heard.pieces()) yield fill(piece)

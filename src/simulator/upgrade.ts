@@ -2,14 +2,14 @@ import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import type { Whole } from './simulated-response.ts'
+import type { CompleteResponse } from './simulated-response.ts'
 import { BehaviourError, type Behaviour } from './behaviour.ts'
-import { converse, type Dialogue } from './websocket-session.ts'
-import { faultyAnswer, refuse, Refusal } from './error.ts'
-import { realtimeDialogue } from './realtime.ts'
-import { responsesDialogue } from './responses-websocket.ts'
+import { runSession, type WebSocketProtocol } from './websocket-session.ts'
+import { faultyResponse, refusalResponse, Refusal } from './error.ts'
+import { realtimeProtocol } from './realtime.ts'
+import { responsesProtocol } from './responses-websocket.ts'
 import { resetSocket } from './event-sink.ts'
-import { behaviourOf, headerList, splitTarget, type Surroundings } from './simulator-context.ts'
+import { behaviourOf, behaviourHeader, splitTarget, type SimulatorContext } from './simulator-context.ts'
 
 /** The WebSockets of one simulator. */
 export interface Upgrader {
@@ -23,23 +23,23 @@ export interface Upgrader {
  * `x-simulate` header, and of the `model` in the query, concern the handshake
  * and each answer after it. A connection counts as one request.
  */
-export function upgrader(around: Surroundings): Upgrader {
+export function upgrader(context: SimulatorContext): Upgrader {
   const server = new WebSocketServer({ noServer: true })
   return {
     // node:http names the wider type; what it hands over is the connection.
-    upgrade: (incoming, socket, head) => shakeHands(around, server, incoming, socket as Socket, head),
+    upgrade: (incoming, socket, head) => handleHandshake(context, server, incoming, socket as Socket, head),
     closeAll: () => {
       for (const client of server.clients) client.terminate()
     },
   }
 }
 
-function shakeHands(
-  around: Surroundings, server: WebSocketServer, incoming: IncomingMessage, socket: Socket, head: Buffer,
+function handleHandshake(
+  context: SimulatorContext, server: WebSocketServer, incoming: IncomingMessage, socket: Socket, head: Buffer,
 ): void {
   const [path, query] = splitTarget(incoming.url ?? '/')
   const model = new URLSearchParams(query).get('model') ?? ''
-  const count = around.counter.begin()
+  const count = context.counter.begin()
   // Until the handshake is over, a connection that closes was left by its client.
   let outcome: 'completed' | 'aborted' = 'aborted'
   let status = 0
@@ -52,10 +52,10 @@ function shakeHands(
     count({ method: 'GET', path, model }, outcome, status)
   })
 
-  const answer = (instead: Whole) => {
+  const answer = (instead: CompleteResponse) => {
     outcome = 'completed'
     status = instead.status
-    socket.end(rawAnswer(instead))
+    socket.end(serializeResponse(instead))
   }
   const go = (behaviour: Behaviour, early: Buffer) => {
     if (behaviour.reset || behaviour.close) {
@@ -63,24 +63,24 @@ function shakeHands(
       return behaviour.reset ? resetSocket(socket) : void socket.destroy()
     }
     if (behaviour.status !== undefined || behaviour.error_200) {
-      return answer(faultyAnswer('chat', behaviour, Math.floor(around.now() / 1000), ''))
+      return answer(faultyResponse('chat', behaviour, Math.floor(context.now() / 1000), ''))
     }
-    const dialogue = dialogueOf(around, path, model, incoming)
+    const dialogue = protocolOf(context, path, model, incoming)
     server.handleUpgrade(incoming, socket, early, client => {
       status = 101
       outcome = 'completed'
-      converse(around, { client, socket, dialogue, behaviour }, left => {
+      runSession(context, { client, socket, protocol: dialogue, behaviour }, left => {
         outcome = left
       })
     })
   }
   try {
-    const behaviour = behaviourOf(around, model, headerList(incoming))
+    const behaviour = behaviourOf(context, model, behaviourHeader(incoming))
     if (behaviour.headers_delay === undefined) return go(behaviour, head)
-    stop = readFor(behaviour.headers_delay, socket, early => go(behaviour, Buffer.concat([head, ...early])))
+    stop = delayHandshake(behaviour.headers_delay, socket, early => go(behaviour, Buffer.concat([head, ...early])))
   } catch (thrown) {
     if (!(thrown instanceof BehaviourError)) throw thrown
-    answer(refuse('chat', new Refusal(400, thrown.message), ''))
+    answer(refusalResponse('chat', new Refusal(400, thrown.message), ''))
   }
 }
 
@@ -90,7 +90,7 @@ function shakeHands(
  *
  * @returns gives up the waiting
  */
-function readFor(ms: number, socket: Socket, done: (early: Buffer[]) => void): () => void {
+function delayHandshake(ms: number, socket: Socket, done: (early: Buffer[]) => void): () => void {
   const early: Buffer[] = []
   const keep = (bytes: Buffer) => early.push(bytes)
   const timer = setTimeout(() => {
@@ -101,12 +101,12 @@ function readFor(ms: number, socket: Socket, done: (early: Buffer[]) => void): (
   return () => clearTimeout(timer)
 }
 
-function dialogueOf(around: Surroundings, path: string, model: string, incoming: IncomingMessage): Dialogue {
-  return path === '/v1/realtime' ? realtimeDialogue(around, model) : responsesDialogue(around, incoming)
+function protocolOf(context: SimulatorContext, path: string, model: string, incoming: IncomingMessage): WebSocketProtocol {
+  return path === '/v1/realtime' ? realtimeProtocol(context, model) : responsesProtocol(context, incoming)
 }
 
 /** An answer in place of the upgrade, where there is no response object to write it. */
-function rawAnswer({ status, headers, body }: Whole): string {
+function serializeResponse({ status, headers, body }: CompleteResponse): string {
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   const first = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Simulated'}\r\n`

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { Script } from './simulated-response.ts'
+import type { EventStream } from './simulated-response.ts'
 import { BehaviourError, type Behaviour } from './behaviour.ts'
 import { record, type Json } from './json.ts'
 import { play } from './play.ts'
-import { resetSocket, type Stage } from './event-sink.ts'
-import { behaviourOf, type Surroundings } from './simulator-context.ts'
+import { resetSocket, type EventSink } from './event-sink.ts'
+import { behaviourOf, type SimulatorContext } from './simulator-context.ts'
 
 /** A protocol over a WebSocket: what it says on its own, and in reply. */
-export interface Dialogue {
+export interface WebSocketProtocol {
   /** Events that are sent when the connection opens. */
-  readonly opening: () => readonly Json[]
+  readonly initialEvents: () => readonly Json[]
   /** The reply to one message. */
   readonly reply: (message: Json) => Reply
   /** The event that says that something is wrong. */
@@ -20,14 +20,14 @@ export interface Dialogue {
 /** Events to send at once; an answer to play; or what is said when the one that plays is cancelled. */
 export type Reply =
   | { readonly kind: 'say'; readonly events: readonly Json[] }
-  | { readonly kind: 'play'; readonly model: string; readonly script: (behaviour: Behaviour) => Script }
+  | { readonly kind: 'play'; readonly model: string; readonly script: (behaviour: Behaviour) => EventStream }
   | { readonly kind: 'cancel'; readonly event: () => Json }
 
-export interface Parties {
+export interface SessionOptions {
   readonly client: WebSocket
   /** The connection below the WebSocket. */
   readonly socket: Socket
-  readonly dialogue: Dialogue
+  readonly protocol: WebSocketProtocol
   /** What the handshake asked for. */
   readonly behaviour: Behaviour
 }
@@ -37,27 +37,27 @@ export interface Parties {
  * time, each with the behaviours of its own model and, above them, those of the
  * handshake.
  *
- * @param left told, before the connection closes, whether an answer is cut off by it
+ * @param onOutcome told, before the connection closes, whether an answer is cut off by it
  */
-export function converse(
-  around: Surroundings, parties: Parties, left: (outcome: 'completed' | 'aborted') => void,
+export function runSession(
+  context: SimulatorContext, parties: SessionOptions, onOutcome: (outcome: 'completed' | 'aborted') => void,
 ): void {
-  const { client, dialogue } = parties
+  const { client, protocol: dialogue } = parties
   let stop: (() => void) | null = null
   const say = (event: Json) => client.send(JSON.stringify(event))
   const idle = () => {
     stop = null
-    left('completed')
+    onOutcome('completed')
   }
-  const stage = socketStage(parties, idle)
+  const stage = webSocketSink(parties, idle)
   const begin = (reply: Reply & { kind: 'play' }) => {
-    const behaviour = { ...behaviourOf(around, reply.model, ''), ...parties.behaviour }
+    const behaviour = { ...behaviourOf(context, reply.model, ''), ...parties.behaviour }
     if (stop) return say(dialogue.error(400, 'An answer is already on its way.'))
     if (behaviour.reset) return stage.reset()
     if (behaviour.close) return stage.close()
     const { status } = behaviour
     if (status !== undefined) return say(dialogue.error(status, `Simulated error ${status}.`))
-    left('aborted')
+    onOutcome('aborted')
     stop = () => {}
     const playing = play(reply.script(behaviour), behaviour, stage)
     // An answer of no events is over by now.
@@ -84,14 +84,14 @@ export function converse(
   // The close that follows says all there is to say.
   client.on('error', () => {})
   client.on('close', () => stop?.())
-  dialogue.opening().forEach(say)
+  dialogue.initialEvents().forEach(say)
 }
 
 /**
  * A WebSocket as a stage. An event is a message: the data of the server-sent
  * event that it would be over HTTP. A complete answer leaves the connection open.
  */
-function socketStage({ client, socket }: Parties, idle: () => void): Stage {
+function webSocketSink({ client, socket }: SessionOptions, idle: () => void): EventSink {
   return {
     batches: false,
     send: (event, resume) => {

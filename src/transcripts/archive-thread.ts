@@ -3,7 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { messageOf } from '../base/message-of.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
 import { TranscriptStore } from './store.ts'
-import { unpack } from './decompress.ts'
+import { decompressBody } from './decompress.ts'
 
 /** The thread behind archive.ts; workerData is the file's path. */
 
@@ -27,10 +27,10 @@ const timer = setInterval(sweep, SWEEP_EVERY)
 // One after the other: what is asked for has been kept by then.
 let done = Promise.resolve()
 port.on('message', (message: ToArchive) => {
-  done = done.then(() => take(port, message))
+  done = done.then(() => handleMessage(port, message))
 })
 
-async function take(port: MessagePort, message: ToArchive): Promise<void> {
+async function handleMessage(port: MessagePort, message: ToArchive): Promise<void> {
   if (message.kind === 'close') {
     clearInterval(timer)
     store.close()
@@ -44,8 +44,8 @@ async function keep(
   { transcript, packed, size }: Extract<ToArchive, { kind: 'keep' }>,
 ): Promise<FromArchive> {
   try {
-    const answer = packed === null ? transcript.answer : await unpack(transcript.answer, packed)
-    store.add({ ...transcript, answer })
+    const answer = packed === null ? transcript.response : await decompressBody(transcript.response, packed)
+    store.add({ ...transcript, response: answer })
     return { kind: 'kept', size, error: null }
   } catch (error) {
     return { kind: 'kept', size, error: messageOf(error) }

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import { threadUrl } from '../base/thread-url.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
-import type { Packed, Transcript } from './transcript.ts'
+import type { Compression, Transcript } from './transcript.ts'
 
 export interface ArchiveOptions {
   readonly file: string
@@ -12,20 +12,20 @@ export interface ArchiveOptions {
   /** Bytes that may wait for the thread; more are not kept. 64 MiB unless told. */
   readonly maxWaiting?: number
   /** Something could not be kept; told once in a while. */
-  readonly onTrouble: (trouble: { readonly message: string; readonly lost: number }) => void
+  readonly onFailure: (trouble: { readonly message: string; readonly lost: number }) => void
 }
 
 const MAX_WAITING = 64 * 1024 * 1024
 /** Milliseconds between two reports of trouble. */
-const REMINDER = 60_000
+const REPORT_INTERVAL_MS = 60_000
 /** Milliseconds until another thread is started where one could not begin: each takes a tenth of a second. */
-const REST = 5_000
+const RESTART_DELAY_MS = 5_000
 /** What a transcript takes beside its bodies, roughly. */
 const OVERHEAD = 512
 /** Milliseconds until a closing thread is ended by force. */
-const PATIENCE = 5_000
+const CLOSE_TIMEOUT_MS = 5_000
 
-interface Question {
+interface PendingFind {
   resolve(transcripts: readonly Transcript[]): void
   reject(error: Error): void
 }
@@ -37,14 +37,14 @@ interface Question {
  */
 export class Archive {
   readonly #options: ArchiveOptions
-  readonly #questions = new Map<number, Question>()
+  readonly #pendingFinds = new Map<number, PendingFind>()
   #worker: Worker | null = null
-  #asked = 0
+  #nextId = 0
   #waiting = 0
   #lost = 0
-  #toldAt = -Infinity
+  #reportedAt = -Infinity
   /** Why the last thread could not begin, and until when none is started. */
-  #resting: { readonly why: string; readonly until: number } | null = null
+  #startBackoff: { readonly why: string; readonly until: number } | null = null
   #closed = false
 
   constructor(options: ArchiveOptions) {
@@ -53,16 +53,16 @@ export class Archive {
   }
 
   /** @param packed how its answer is compressed; it is kept unpacked */
-  keep(transcript: Transcript, packed: Packed | null): void {
+  keep(transcript: Transcript, packed: Compression | null): void {
     if (this.#closed) return
-    const size = transcript.request.bytes.length + transcript.answer.bytes.length + OVERHEAD
+    const size = transcript.request.bytes.length + transcript.response.bytes.length + OVERHEAD
     if (this.#waiting + size > (this.#options.maxWaiting ?? MAX_WAITING)) {
-      this.#lose('more bodies come than can be written: some are not kept')
+      this.#recordLost('more bodies come than can be written: some are not kept')
       return
     }
-    const why = this.#restsFor()
+    const why = this.#backoffReason()
     if (why !== null) {
-      this.#lose(why)
+      this.#recordLost(why)
       return
     }
     this.#waiting += size
@@ -75,11 +75,11 @@ export class Archive {
    */
   find(requestId: string): Promise<readonly Transcript[]> {
     if (this.#closed || !existsSync(this.#options.file)) return Promise.resolve([])
-    const why = this.#restsFor()
+    const why = this.#backoffReason()
     if (why !== null) return Promise.reject(new Error(why))
     const { promise, resolve, reject } = Promise.withResolvers<readonly Transcript[]>()
-    const id = this.#asked++
-    this.#questions.set(id, { resolve, reject })
+    const id = this.#nextId++
+    this.#pendingFinds.set(id, { resolve, reject })
     this.#post({ kind: 'find', id, requestId })
     return promise
   }
@@ -90,7 +90,7 @@ export class Archive {
     const worker = this.#worker
     if (worker === null) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    const force = setTimeout(() => void worker.terminate(), PATIENCE)
+    const force = setTimeout(() => void worker.terminate(), CLOSE_TIMEOUT_MS)
     worker.once('exit', () => resolve())
     worker.ref()
     this.#post({ kind: 'close' })
@@ -99,9 +99,9 @@ export class Archive {
   }
 
   /** null: there is a thread, or one may be started. */
-  #restsFor(): string | null {
+  #backoffReason(): string | null {
     const { clock } = this.#options
-    return this.#resting !== null && clock.monotonic() < this.#resting.until ? this.#resting.why : null
+    return this.#startBackoff !== null && clock.monotonic() < this.#startBackoff.until ? this.#startBackoff.why : null
   }
 
   #post(message: ToArchive): void {
@@ -117,7 +117,7 @@ export class Archive {
     let hasBegun = false
     worker.on('message', (message: FromArchive) => {
       hasBegun = true
-      this.#hear(message)
+      this.#handleMessage(message)
     })
     worker.on('error', error => {
       cause = messageOf(error)
@@ -125,32 +125,32 @@ export class Archive {
     worker.once('exit', () => {
       this.#worker = null
       this.#waiting = 0
-      for (const { reject } of this.#questions.values()) reject(new Error(cause))
-      this.#questions.clear()
+      for (const { reject } of this.#pendingFinds.values()) reject(new Error(cause))
+      this.#pendingFinds.clear()
       // The next transcript starts another, unless that would end as this one has.
-      if (!hasBegun) this.#resting = { why: cause, until: this.#options.clock.monotonic() + REST }
-      if (!this.#closed) this.#lose(cause)
+      if (!hasBegun) this.#startBackoff = { why: cause, until: this.#options.clock.monotonic() + RESTART_DELAY_MS }
+      if (!this.#closed) this.#recordLost(cause)
     })
     return worker
   }
 
-  #hear(message: FromArchive): void {
+  #handleMessage(message: FromArchive): void {
     if (message.kind === 'kept') {
       this.#waiting -= message.size
-      if (message.error !== null) this.#lose(message.error)
+      if (message.error !== null) this.#recordLost(message.error)
       return
     }
-    const question = this.#questions.get(message.id)
-    this.#questions.delete(message.id)
+    const question = this.#pendingFinds.get(message.id)
+    this.#pendingFinds.delete(message.id)
     if (message.kind === 'found') question?.resolve(message.transcripts)
     else question?.reject(new Error(message.error))
   }
 
-  #lose(message: string): void {
+  #recordLost(message: string): void {
     this.#lost++
     const now = this.#options.clock.monotonic()
-    if (now - this.#toldAt < REMINDER) return
-    this.#toldAt = now
-    this.#options.onTrouble({ message, lost: this.#lost })
+    if (now - this.#reportedAt < REPORT_INTERVAL_MS) return
+    this.#reportedAt = now
+    this.#options.onFailure({ message, lost: this.#lost })
   }
 }

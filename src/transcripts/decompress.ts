@@ -1,8 +1,8 @@
 import { CODINGS } from '../protocols/shared/content-codings.ts'
-import type { Packed, Text } from './transcript.ts'
+import type { Compression, CapturedBody } from './transcript.ts'
 
 /** Bytes after which nobody counts how much more a body unpacks to. */
-const MOST = 64 * 1024 * 1024
+const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
 
 /**
  * A compressed body as what it unpacks to; as it is where it is not what it says,
@@ -10,11 +10,11 @@ const MOST = 64 * 1024 * 1024
  *
  * @returns with a `total` that is exact where all of it could be unpacked, and else more than `bytes` has
  */
-export async function unpack(text: Text, { encoding, limit }: Packed): Promise<Text> {
+export async function decompressBody(text: CapturedBody, { encoding, limit }: Compression): Promise<CapturedBody> {
   const coding = CODINGS.get(encoding.trim().toLowerCase())
   if (coding === undefined) return text
   // What was cut is read as far as it goes.
-  const decoder = coding.stream({ finishFlush: coding.ofCut })
+  const decoder = coding.stream({ finishFlush: coding.truncatedFlush })
   const { contentType, bytes, total } = text
   const pieces: Buffer[] = []
   let size = 0
@@ -25,7 +25,7 @@ export async function unpack(text: Text, { encoding, limit }: Packed): Promise<T
       const room = limit - size
       if (room > 0) pieces.push((piece as Buffer).subarray(0, room))
       size += (piece as Buffer).length
-      if (size <= MOST) continue
+      if (size <= MAX_DECOMPRESSED_BYTES) continue
       isWhole = false
       break
     }

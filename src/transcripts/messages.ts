@@ -1,11 +1,11 @@
-import type { Packed, Transcript } from './transcript.ts'
+import type { Compression, Transcript } from './transcript.ts'
 
 /** To the thread of the archive. */
 export type ToArchive =
   | {
     readonly kind: 'keep'
     readonly transcript: Transcript
-    readonly packed: Packed | null
+    readonly packed: Compression | null
     readonly size: number
   }
   | { readonly kind: 'find'; readonly id: number; readonly requestId: string }

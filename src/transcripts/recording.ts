@@ -1,7 +1,7 @@
-import type { Packed, Text } from './transcript.ts'
+import type { Compression, CapturedBody } from './transcript.ts'
 
 /** Collects the beginning of an answer as it passes. */
-export class Recording {
+export class ResponseRecorder {
   /** Bytes of each body that are kept. */
   readonly limit: number
   /** The answer's; null until there is one. */
@@ -27,16 +27,16 @@ export class Recording {
   }
 
   /** What has passed so far. */
-  text(): Text {
+  responseBody(): CapturedBody {
     return { contentType: this.contentType, bytes: Buffer.concat(this.#chunks), total: this.#total }
   }
 
-  get packed(): Packed | null {
+  get compression(): Compression | null {
     return this.encoding === null ? null : { encoding: this.encoding, limit: this.limit }
   }
 
   /** The beginning of the request's body, in memory of its own. */
-  request(body: Uint8Array, contentType: string | null): Text {
+  requestBody(body: Uint8Array, contentType: string | null): CapturedBody {
     return { contentType, bytes: Uint8Array.from(body.subarray(0, this.limit)), total: body.length }
   }
 }

@@ -2,16 +2,16 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLOutputValue, StatementSync } from 'node:sqlite'
 import { makeDirectory } from '../base/directory.ts'
-import { makePrivate } from '../base/private-file.ts'
+import { createPrivateFile } from '../base/private-file.ts'
 import { Schema } from '../base/sqlite-schema.ts'
-import type { Text, Transcript } from './transcript.ts'
+import type { CapturedBody, Transcript } from './transcript.ts'
 
 /** Marks a SQLite file as one of transcripts (PRAGMA application_id): the letters GWTR. */
 const APPLICATION_ID = 0x47575452
 /** How long a statement waits for another process, in ms. */
-const BUSY = 2_000
+const BUSY_TIMEOUT_MS = 2_000
 /** Deleted in one transaction. */
-const SWEEP = 500
+const SWEEP_BATCH = 500
 
 const SCHEMA = new Schema({
   id: APPLICATION_ID,
@@ -23,10 +23,10 @@ const SCHEMA = new Schema({
       PRIMARY KEY (request_id, started_at)
     ) STRICT;
     CREATE INDEX transcripts_by_end ON transcripts (expires_at)`],
-  refuse: (_why, message) => new Error(message),
+  createError: (_why, message) => new Error(message),
 })
 
-type Stored = Readonly<Record<string, SQLOutputValue>>
+type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
 /**
  * The file of transcripts; all calls block. It is readable by its owner alone, and
@@ -45,15 +45,15 @@ export class TranscriptStore {
    */
   constructor(file: string) {
     makeDirectory(dirname(file))
-    makePrivate(file)
-    this.#db = new DatabaseSync(file, { timeout: BUSY })
+    createPrivateFile(file)
+    this.#db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
     try {
       this.#open()
       this.#insert = this.#db.prepare(`INSERT OR REPLACE INTO transcripts VALUES (${'?, '.repeat(9)}?)`)
       this.#find = this.#db.prepare(
         'SELECT * FROM transcripts WHERE request_id = ? AND expires_at > ? ORDER BY started_at')
       this.#expire = this.#db.prepare(`DELETE FROM transcripts WHERE rowid IN
-        (SELECT rowid FROM transcripts WHERE expires_at <= ? LIMIT ${SWEEP})`)
+        (SELECT rowid FROM transcripts WHERE expires_at <= ? LIMIT ${SWEEP_BATCH})`)
       this.#count = this.#db.prepare('SELECT count(*) AS n FROM transcripts')
     } catch (error) {
       this.#db.close()
@@ -62,8 +62,8 @@ export class TranscriptStore {
   }
 
   /** Keeps it; one of the same request is replaced. */
-  add({ requestId, startedAt, key, expiresAt, request, answer }: Transcript): void {
-    this.#insert.run(requestId, startedAt, key, expiresAt, ...values(request), ...values(answer))
+  add({ requestId, startedAt, key, expiresAt, request, response: answer }: Transcript): void {
+    this.#insert.run(requestId, startedAt, key, expiresAt, ...bodyValues(request), ...bodyValues(answer))
   }
 
   /** @param now ms since 1970 */
@@ -73,8 +73,8 @@ export class TranscriptStore {
       startedAt: Number(stored['started_at']),
       key: String(stored['key']),
       expiresAt: Number(stored['expires_at']),
-      request: text(stored, 'request'),
-      answer: text(stored, 'answer'),
+      request: readBody(stored, 'request'),
+      response: readBody(stored, 'answer'),
     }))
   }
 
@@ -84,7 +84,7 @@ export class TranscriptStore {
    * @returns whether there may be more
    */
   expire(now: number): boolean {
-    const more = Number(this.#expire.run(now).changes) === SWEEP
+    const more = Number(this.#expire.run(now).changes) === SWEEP_BATCH
     if (!more) this.#db.exec('PRAGMA incremental_vacuum')
     return more
   }
@@ -107,11 +107,11 @@ export class TranscriptStore {
   }
 }
 
-function values({ contentType, bytes, total }: Text) {
+function bodyValues({ contentType, bytes, total }: CapturedBody) {
   return [contentType, bytes, total] as const
 }
 
-function text(stored: Stored, name: 'request' | 'answer'): Text {
+function readBody(stored: StoredRow, name: 'request' | 'answer'): CapturedBody {
   const type = stored[`${name}_type`]
   return {
     contentType: typeof type === 'string' ? type : null,

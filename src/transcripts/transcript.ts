@@ -8,13 +8,13 @@ export interface Transcript {
   /** Milliseconds since 1970: from then on nobody is shown it, and it is deleted soon. */
   readonly expiresAt: number
   /** As the client sent it, decompressed. */
-  readonly request: Text
+  readonly request: CapturedBody
   /** As the client was sent it, decompressed. */
-  readonly answer: Text
+  readonly response: CapturedBody
 }
 
 /** The beginning of a body, or all of it. */
-export interface Text {
+export interface CapturedBody {
   readonly contentType: string | null
   readonly bytes: Uint8Array
   /** Bytes of the whole body: more than there are in `bytes` where it was too long to keep. */
@@ -22,7 +22,7 @@ export interface Text {
 }
 
 /** How an answer is compressed, and how many bytes are kept of what it unpacks to. */
-export interface Packed {
+export interface Compression {
   readonly encoding: string
   readonly limit: number
 }

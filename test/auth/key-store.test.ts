@@ -43,11 +43,11 @@ function open(t: Test, file: string) {
   const store = new KeyStore({
     file,
     clock,
-    onTrouble: why => troubles.push(why),
+    onFailure: why => troubles.push(why),
     onRecovered: () => recoveries++,
   })
   t.teardown(() => store.close())
-  store.follow(change => changes.push(change))
+  store.subscribe(change => changes.push(change))
   const names = () => store.keys().map(({ name }) => name).sort().join(' ')
   return {
     store, names, clock, troubles, changes, recoveries: () => recoveries, look: () => clock.advance(1_000),
@@ -145,17 +145,17 @@ t.test('a writer waits for those who have not taken its change up, and for nobod
   const second = open(t, file)
   using other = new KeyFile(file)
   other.create(key('a'), 1, BY)
-  t.equal(other.published(0), false)
+  t.equal(other.waitUntilPublished(0), false)
   first.look()
-  t.equal(other.published(0), false, 'the second has not looked')
+  t.equal(other.waitUntilPublished(0), false, 'the second has not looked')
   second.look()
-  t.equal(other.published(0), true)
+  t.equal(other.waitUntilPublished(0), true)
   t.equal(second.names(), 'a')
   revoke(other, 1, 2)
   first.look()
-  t.equal(other.published(0), false)
+  t.equal(other.waitUntilPublished(0), false)
   second.store.close()
-  t.equal(other.published(0), true)
+  t.equal(other.waitUntilPublished(0), true)
   t.equal(first.names(), '')
 })
 
@@ -343,7 +343,7 @@ t.test('blocks are taken up like other changes, and each is told once', async t 
     changes.at(-1), { added: [{ name: 'three' }], blocked: { length: 0 }, unblocked: { length: 0 } },
     'numbers of changes are one row',
   )
-  t.equal(other.published(0), true)
+  t.equal(other.waitUntilPublished(0), true)
   t.same(readBlocks(file).map(({ name, blockedAt }) => [name, blockedAt]), [['two', 5]])
   t.equal(clock.pending > 0, true)
   // A store that begins now knows of it at once.
@@ -391,7 +391,7 @@ t.test('of each action the last ten thousand are kept; there is a look for older
   db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10098)
     INSERT INTO audit (at, actor, action) SELECT i, 'console: unknown', 'login.refused' FROM n`)
   // The 10,100th entry: the key's own was the first.
-  store.note({
+  store.recordAuditEvent({
     at: 20_000, actor: 'console: unknown', address: null,
     action: 'login.refused', subject: null, detail: null,
   })

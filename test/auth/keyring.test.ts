@@ -77,7 +77,7 @@ t.test('a key that is shut out is nobody, wherever it comes from, until it is le
 
 t.test('a digest finds what its key finds', async t => {
   const ring = new Keyring([key('a', 'sk-a')], compileGlobs)
-  t.equal(ring.holder(hash('sha256', 'sk-a', 'buffer')), ring.find('sk-a'))
-  t.equal(ring.holder(hash('sha256', 'sk-b', 'buffer')), null)
-  t.equal(ring.holder(Buffer.alloc(0)), null)
+  t.equal(ring.findByDigest(hash('sha256', 'sk-a', 'buffer')), ring.find('sk-a'))
+  t.equal(ring.findByDigest(hash('sha256', 'sk-b', 'buffer')), null)
+  t.equal(ring.findByDigest(Buffer.alloc(0)), null)
 })

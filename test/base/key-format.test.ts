@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { generate, isWellFormed } from '../../src/base/key-format.ts'
+import { generateKey, isWellFormed } from '../../src/base/key-format.ts'
 
 t.test('a key has the prefix, 32 random digits and the checksum', async t => {
-  const key = generate(size => Buffer.alloc(size))
+  const key = generateKey(size => Buffer.alloc(size))
   // The CRC-32 is 0xbf4f74dc by the zlib of Python.
   t.equal(key, `mgw_${'0'.repeat(32)}3VDO1M`)
-  t.match(generate(randomBytes), /^mgw_[0-9A-Za-z]{38}$/)
-  t.not(generate(randomBytes), generate(randomBytes))
+  t.match(generateKey(randomBytes), /^mgw_[0-9A-Za-z]{38}$/)
+  t.not(generateKey(randomBytes), generateKey(randomBytes))
 })
 
 t.test('no digit is favoured: bytes that would are thrown away', async t => {
   const bytes = [255, 248, 247, 0, 61, 62]
-  const key = generate(size => Buffer.from(Array.from({ length: size }, (_, i) => bytes[i % bytes.length]!)))
+  const key = generateKey(size => Buffer.from(Array.from({ length: size }, (_, i) => bytes[i % bytes.length]!)))
   t.match(key, /^mgw_z0z0z0z0/)
 })
 
@@ -21,13 +21,13 @@ t.test('what is made is well formed', async t => {
   t.doesNotThrow(() => fc.assert(fc.property(fc.uint8Array({ minLength: 64, maxLength: 64 }), bytes => {
     let at = 0
     return isWellFormed(
-      generate(size => Buffer.from(Array.from({ length: size }, () => (bytes[at++ % 64]! + at) % 256))),
+      generateKey(size => Buffer.from(Array.from({ length: size }, () => (bytes[at++ % 64]! + at) % 256))),
     )
   })))
 })
 
 t.test('one wrong character, one too few or one too many is noticed', async t => {
-  const key = generate(randomBytes)
+  const key = generateKey(randomBytes)
   for (let at = 0; at < key.length; at++) {
     const other = key[at] === 'x' ? 'y' : 'x'
     t.notOk(isWellFormed(key.slice(0, at) + other + key.slice(at + 1)), `at ${at}`)

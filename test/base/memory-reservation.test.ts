@@ -1,7 +1,7 @@
 import t from 'tap'
 import { JsonArrayReader } from '../../src/protocols/shared/json-array.ts'
-import { Room } from '../../src/base/memory-reservation.ts'
-import type { TakeRoom } from '../../src/base/memory-reservation.ts'
+import { MemoryReservation } from '../../src/base/memory-reservation.ts'
+import type { ReserveMemory } from '../../src/base/memory-reservation.ts'
 import { SseReader } from '../../src/protocols/shared/sse.ts'
 import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
 import { WholeEvents } from '../../src/pipeline/respond/whole-events.ts'
@@ -10,7 +10,7 @@ const KB = 1024
 const PIECE = Buffer.alloc(32 * KB, 'x')
 
 /** Memory of so many bytes. */
-function memory(most: number): { taken: number; take: TakeRoom } {
+function memory(most: number): { taken: number; take: ReserveMemory } {
   const state = {
     taken: 0,
     take: (bytes: number) => {
@@ -24,16 +24,16 @@ function memory(most: number): { taken: number; take: TakeRoom } {
 
 t.test('a little is not counted; of more all of it is, until it is let go', async t => {
   const state = memory(200 * KB)
-  const room = new Room(state.take)
-  t.ok(room.hold(64 * KB))
+  const room = new MemoryReservation(state.take)
+  t.ok(room.resize(64 * KB))
   t.equal(state.taken, 0)
-  t.ok(room.hold(100 * KB))
+  t.ok(room.resize(100 * KB))
   t.equal(state.taken, 100 * KB)
-  t.notOk(room.hold(201 * KB))
+  t.notOk(room.resize(201 * KB))
   t.equal(state.taken, 100 * KB)
-  t.ok(room.hold(10))
+  t.ok(room.resize(10))
   t.equal(state.taken, 0)
-  t.ok(new Room().hold(1e12), 'nobody counts')
+  t.ok(new MemoryReservation().resize(1e12), 'nobody counts')
 })
 
 t.test('an event for which there is no room passes unread, and those behind it are read', async t => {
@@ -41,7 +41,7 @@ t.test('an event for which there is no room passes unread, and those behind it a
   const seen: [boolean, string][] = []
   const reader = new SseReader(({ buf, dataStart, dataEnd, oversize }) => {
     seen.push([oversize, buf.toString('latin1', dataStart, Math.min(dataEnd, dataStart + 3))])
-  }, { room: state.take })
+  }, { reserveMemory: state.take })
   const push = (data: string, pieces: number): void => {
     reader.push(Buffer.from(`data: ${data}`))
     for (let n = 0; n < pieces; n++) reader.push(PIECE)
@@ -59,7 +59,7 @@ t.test('an event for which there is no room passes unread, and those behind it a
 t.test('so does an element of an array', async t => {
   const state = memory(200 * KB)
   const seen: boolean[] = []
-  const reader = new JsonArrayReader(({ oversize }) => seen.push(oversize), { room: state.take })
+  const reader = new JsonArrayReader(({ oversize }) => seen.push(oversize), { reserveMemory: state.take })
   const push = (pieces: number): void => {
     reader.push(Buffer.from('{"a":"'))
     for (let n = 0; n < pieces; n++) reader.push(PIECE)
@@ -92,7 +92,7 @@ t.test('a last event that passed unread may have been the end of the stream', as
   const none = () => false
   const large = 'x'.repeat(100 * KB)
   const meterOf = (endpoint: 'responses' | 'chat.completions' | 'generate.stream', ...texts: string[]) => {
-    const meter = createStreamMeter(endpoint, { room: none })
+    const meter = createStreamMeter(endpoint, { reserveMemory: none })
     for (const text of texts) meter.push(Buffer.from(text))
     return meter
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
-import { leaveUndecided } from '../support/disconnect-during-admission.ts'
+import { disconnectDuringAdmission } from '../support/disconnect-during-admission.ts'
 import { startRawUpstream } from '../support/upstream.ts'
 import { connect } from '../support/wire.ts'
 
@@ -71,7 +71,7 @@ t.test('what was said inside is counted, and not what the connection was used fo
 
 t.test('a client that has left before its limits are known never gets as far as the upstream', async t => {
   const { url } = await startRawUpstream(t, () => {})
-  const line = await leaveUndecided(t, websocketTo(url), HANDSHAKE)
+  const line = await disconnectDuringAdmission(t, websocketTo(url), HANDSHAKE)
   t.match(line, { end: 'client_gone', status: 499 })
 })
 

@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander'
 import t from 'tap'
 import { parseLimit, parseModels } from '../../src/cli/key-options.ts'
-import type { GivenLimits } from '../../src/cli/key-options.ts'
+import type { ParsedLimits } from '../../src/cli/key-options.ts'
 
 function limits(...texts: string[]) {
-  return texts.reduce<GivenLimits | undefined>((before, text) => parseLimit(text, before), undefined)
+  return texts.reduce<ParsedLimits | undefined>((before, text) => parseLimit(text, before), undefined)
 }
 
 t.test('limits add up, and those of models are theirs alone', async t => {

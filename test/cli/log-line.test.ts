@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import pino from 'pino'
 import type { Logger } from 'pino'
 import t from 'tap'
-import { quiet, writeLinesWhole } from '../../src/cli/log-line.ts'
+import { escapeTerminalControl, useFastLineWriter } from '../../src/cli/log-line.ts'
 
 /** Two loggers that differ in how they write their lines, and what each wrote. */
 function pair() {
@@ -11,7 +11,7 @@ function pair() {
   const shaped = { ...options, formatters: { level: (label: string) => ({ level: label }) } }
   const [ours, theirs] = lines.map(to =>
     pino(shaped, { write: (line: string) => void to.push(line) })) as [Logger, Logger]
-  writeLinesWhole(ours)
+  useFastLineWriter(ours)
   return { loggers: [ours, theirs] as const, lines }
 }
 
@@ -60,6 +60,6 @@ t.test('nothing in a line steers a terminal, and it says the same', async t => {
     t.match(line, /größe 模型/)
     t.equal((JSON.parse(line) as { model: string }).model, model)
   }
-  const shown = JSON.parse(quiet(`${JSON.stringify({ model: 'a\u009bb' })}\n`, '\\\\u')) as { model: string }
+  const shown = JSON.parse(escapeTerminalControl(`${JSON.stringify({ model: 'a\u009bb' })}\n`, '\\\\u')) as { model: string }
   t.equal(shown.model, 'a\\u009bb')
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { open } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { isPassword, parsePasswordHash } from '../../src/base/password.ts'
+import { verifyPassword, parsePasswordHash } from '../../src/base/password.ts'
 import { GATEWAY, gateway } from './command.ts'
 
 /** Runs the command with something on its standard input. */
@@ -28,9 +28,9 @@ t.test('the hash is alone on standard output, and is that of the first line', as
     t.equal(stderr, '')
     t.match(stdout, /^scrypt:N=\d+:r=\d+:p=\d+:[\w-]+:[\w-]+\n$/)
     const hash = parsePasswordHash(stdout.trim())
-    t.ok(await isPassword(meant, hash))
-    t.notOk(await isPassword(`${meant}x`, hash))
-    t.notOk(await isPassword('', hash))
+    t.ok(await verifyPassword(meant, hash))
+    t.notOk(await verifyPassword(`${meant}x`, hash))
+    t.notOk(await verifyPassword('', hash))
     t.notMatch(stdout, meant)
   }
 })

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import type { Process } from '../../src/cli/spare-memory.ts'
-import { giveBackMemory, thisProcess } from '../../src/cli/spare-memory.ts'
+import type { MeasuredProcess } from '../../src/cli/spare-memory.ts'
+import { collectGarbageWhenIdle, thisProcess } from '../../src/cli/spare-memory.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { gateway } from './command.ts'
 
@@ -14,15 +14,15 @@ const MINUTE = 60_000
 function started() {
   const clock = new FakeClock()
   const state = { worked: 400, heap: 30 * MB, collections: 0 }
-  const process: Process = {
-    worked: () => state.worked,
-    heap: () => state.heap,
+  const process: MeasuredProcess = {
+    activeTime: () => state.worked,
+    usedHeap: () => state.heap,
     collect: () => {
       state.collections++
       state.worked += 50
     },
   }
-  giveBackMemory(clock, process)
+  collectGarbageWhenIdle(clock, process)
   return { clock, state }
 }
 
@@ -121,13 +121,13 @@ t.test('a large heap is not looked through', async t => {
 /** @returns bytes of the heap, with some megabytes that nobody needs any more */
 function litter(): number {
   const garbage = Array.from({ length: 200_000 }, () => ({ of: [] }))
-  return garbage.length === 0 ? 0 : thisProcess.heap()
+  return garbage.length === 0 ? 0 : thisProcess.usedHeap()
 }
 
 t.test('garbage goes, and the process goes on', async t => {
   const before = litter()
   thisProcess.collect()
-  while (thisProcess.heap() > before - 3 * MB) await setTimeout(1)
+  while (thisProcess.usedHeap() > before - 3 * MB) await setTimeout(1)
   await setTimeout(1)
-  t.ok(thisProcess.worked() > 0)
+  t.ok(thisProcess.activeTime() > 0)
 })

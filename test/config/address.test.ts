@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { clash, formatAddress, isAddressOrBlock, parseAddress } from '../../src/config/address.ts'
+import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from '../../src/config/address.ts'
 
 t.test('reads every form of an address', async t => {
   for (const [text, host, port] of [
@@ -44,16 +44,16 @@ t.test('an address survives being written and read again', async () => {
 
 t.test('two listeners clash on one port of one interface, or of every', async t => {
   const at = parseAddress
-  t.ok(clash(at('127.0.0.1:80'), at('127.0.0.1:80')))
-  t.ok(clash(at(':80'), at('127.0.0.1:80')))
-  t.ok(clash(at('127.0.0.1:80'), at('0.0.0.0:80')))
-  t.ok(clash(at('[::]:80'), at('[::1]:80')))
-  t.notOk(clash(at('127.0.0.1:80'), at('127.0.0.2:80')))
-  t.notOk(clash(at('127.0.0.1:80'), at('127.0.0.1:81')))
-  t.notOk(clash(at(':0'), at(':0')), 'each gets a free port of its own')
-  t.ok(clash(at('fd:3'), at('fd:3')))
-  t.notOk(clash(at('fd:3'), at('fd:4')))
-  t.notOk(clash(at('fd:3'), at(':80')))
+  t.ok(addressesConflict(at('127.0.0.1:80'), at('127.0.0.1:80')))
+  t.ok(addressesConflict(at(':80'), at('127.0.0.1:80')))
+  t.ok(addressesConflict(at('127.0.0.1:80'), at('0.0.0.0:80')))
+  t.ok(addressesConflict(at('[::]:80'), at('[::1]:80')))
+  t.notOk(addressesConflict(at('127.0.0.1:80'), at('127.0.0.2:80')))
+  t.notOk(addressesConflict(at('127.0.0.1:80'), at('127.0.0.1:81')))
+  t.notOk(addressesConflict(at(':0'), at(':0')), 'each gets a free port of its own')
+  t.ok(addressesConflict(at('fd:3'), at('fd:3')))
+  t.notOk(addressesConflict(at('fd:3'), at('fd:4')))
+  t.notOk(addressesConflict(at('fd:3'), at(':80')))
 })
 
 t.test('trusted proxies are addresses or blocks', async t => {

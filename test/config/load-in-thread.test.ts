@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { loadApart } from '../../src/config/load-in-thread.ts'
+import { loadConfigInThread } from '../../src/config/load-in-thread.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
 
@@ -29,7 +29,7 @@ t.beforeEach(() => {
 
 t.test('what the thread reads is what would be read here', async t => {
   const file = join(t.testdir({ 'gateway.yaml': FULL }), 'gateway.yaml')
-  const apart = await loadApart(file)
+  const apart = await loadConfigInThread(file)
   t.strictSame(apart, loadConfig(file, process.env))
   const { upstreams, routes, keys } = apart.config
   t.equal(routes[0]?.targets[1]?.upstream, upstreams.get('two'), 'a route has the very upstream')
@@ -42,7 +42,7 @@ t.test('what the thread reads is what would be read here', async t => {
 t.test('everybody else has their turn meanwhile', async t => {
   const file = join(t.testdir({ 'gateway.yaml': FULL }), 'gateway.yaml')
   let isRead = false
-  const reading = loadApart(file).then(() => {
+  const reading = loadConfigInThread(file).then(() => {
     isRead = true
   })
   await new Promise(resolve => setImmediate(resolve))
@@ -54,7 +54,7 @@ t.test('its errors and warnings are those of the file', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `${FULL}server: { listn: 1, tls: { cert: a, key: b } }` }),
     'gateway.yaml')
   const expected = t.throws(() => loadConfig(file, process.env), ConfigError) as ConfigError
-  const found = await t.rejects(loadApart(file)) as ConfigError
+  const found = await t.rejects(loadConfigInThread(file)) as ConfigError
   t.type(found, ConfigError)
   t.equal(found.message, expected.message)
   t.strictSame(found.problems, expected.problems)
@@ -62,5 +62,5 @@ t.test('its errors and warnings are those of the file', async t => {
 })
 
 t.test('a file that is not there', async t => {
-  await t.rejects(loadApart(join(t.testdir({}), 'gateway.yaml')), { message: /no such file/ })
+  await t.rejects(loadConfigInThread(join(t.testdir({}), 'gateway.yaml')), { message: /no such file/ })
 })

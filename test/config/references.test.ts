@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { cutReferences, expandReferences } from '../../src/config/references.ts'
+import { splitReferences, expandReferences } from '../../src/config/references.ts'
 
 const ENV = { NAME: 'value', EMPTY: '', NESTED: '${NAME}', BRACE: 'a}b' }
 
@@ -48,7 +48,7 @@ t.test('what cannot be filled in is a fault', async t => {
 t.test('the pieces together are the value', async () => {
   const part = fc.constantFrom('$', '{', '}', 'A', ':-', ' ', '${A}', '${A:-b}', '$${')
   const value = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
-  fc.assert(fc.property(value, value => cutReferences(value).map(({ raw }) => raw).join('') === value))
+  fc.assert(fc.property(value, value => splitReferences(value).map(({ raw }) => raw).join('') === value))
 })
 
 t.test('an escaped value comes back as it was', async () => {

@@ -48,7 +48,7 @@ t.test('what a value has to be is told once, with examples behind it', async t =
 })
 
 t.test('the example loads without a warning', async t => {
-  const { warnings, publicKey, config } = loadConfig(EXAMPLE.pathname, {})
+  const { warnings, exampleKey: publicKey, config } = loadConfig(EXAMPLE.pathname, {})
   t.strictSame(warnings, [])
   t.type(publicKey, 'string', 'it has a key to try it with')
   t.ok(config.console, 'and a console')

@@ -168,7 +168,7 @@ t.test('somebody who looks at the console does not keep the gateway from ending'
 })
 
 t.test('a body that does not come is not waited for, over HTTP/1.1 and HTTP/2', async t => {
-  const gateway = await startConsole(t, YAML, {}, { bodyTime: 50 })
+  const gateway = await startConsole(t, YAML, {}, { bodyTimeout: 50 })
   const wire = await connect(t, gateway.console)
   wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\n' +
     'content-type: application/json\r\ncontent-length: 10\r\n\r\n')

@@ -165,7 +165,7 @@ t.test('a stream that is tried out has as long as any other when the gateway is 
   })
   const yaml = YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}" }`)
     .replace('listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, drain: 10m }')
-  const gateway = await startConsole(t, yaml, {}, { leave: 10 })
+  const gateway = await startConsole(t, yaml, {}, { drainTimeout: 10 })
   const admin = await gateway.login(OPS)
   const asked = admin.ask(CHAT, { method: 'POST', body: { ...body, stream: true } })
   await begun

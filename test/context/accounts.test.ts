@@ -43,7 +43,7 @@ t.test('a budget that is new knows what was spent to this moment, in the file or
   ledger?.close(row('a', { ...now, costPico: 2n * USD }), entry)
   ledger?.open(() => draft('b', { ...now, costPico: 3n * USD }))
   const key = { name: 'team', limits: limits({ budget: { usd: '6', per: 'total' } }) }
-  accounts.recall([key], null)
+  accounts.restoreBudgets([key], null)
   const ask = async (pico: bigint) => (await limiter.admit({ key, model: 'm', estimate: { tokens: 1, pico } })).ok
   t.equal(await ask(USD + 1n), false)
   t.equal(await ask(USD), true)

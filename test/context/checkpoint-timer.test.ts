@@ -1,10 +1,10 @@
 import t from 'tap'
-import { Drafts } from '../../src/context/checkpoint-timer.ts'
+import { CheckpointTimer } from '../../src/context/checkpoint-timer.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 function setUp() {
   const clock = new FakeClock()
-  const drafts = new Drafts(clock)
+  const drafts = new CheckpointTimer(clock)
   const written: string[] = []
   const add = (name: string) => drafts.add(() => written.push(`${name} ${clock.monotonic()}`))
   return { clock, drafts, written, add }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
 import t from 'tap'
-import { Checks } from '../../src/context/health-checks.ts'
+import { HealthChecks } from '../../src/context/health-checks.ts'
 import type { LiveUpstream } from '../../src/gateway/gateway.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import type { ResponseHandler } from '../../src/proxy/transport.ts'
@@ -126,7 +126,7 @@ function checksOf(send: (handler: ResponseHandler) => void, every = 1_000) {
   const transport = { send: (_request: unknown, handler: ResponseHandler) => send(handler) }
   const config = { name: 'a', headers: {}, auth: null, health: { path: '/', every } }
   const upstream = { config, url: new URL('http://a'), prefix: '', transport } as unknown as LiveUpstream
-  const checks = new Checks([upstream], {
+  const checks = new HealthChecks([upstream], {
     clock, log: pino({ level: 'silent' }), proxy: createProxy(), health, newId: () => 'id',
   })
   return { clock, health, checks }

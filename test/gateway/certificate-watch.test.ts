@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { pino } from 'pino'
 import t from 'tap'
-import { watchCertificate } from '../../src/gateway/certificate-watch.ts'
+import { watchCertificateValidity } from '../../src/gateway/certificate-watch.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -13,7 +13,7 @@ t.test('while the gateway runs, a certificate that should be renewed is told of 
   const log = pino({}, { write: line => void told.push((JSON.parse(line) as { msg: string }).msg) })
   const known = (to: string) => new X509Certificate(selfSigned('P-256', '200101000000Z', to).cert)
   const shown = { chain: [known('491231235959Z'), known('260120120000Z')] }
-  const stop = watchCertificate({ clock, log, shown })
+  const stop = watchCertificateValidity({ clock, log, shown })
   clock.advance(5 * DAY)
   t.strictSame(told, [], 'two weeks and a half before')
   clock.advance(2 * DAY)

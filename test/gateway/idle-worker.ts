@@ -1,7 +1,7 @@
 /** A worker that says it listens, and does nothing. */
-import { lineToSupervisor } from '../../src/gateway/worker.ts'
+import { connectToSupervisor } from '../../src/gateway/worker.ts'
 
 const end = () => process.exit()
-const line = lineToSupervisor()
-line?.follow({ drain: end, close: end, reload: () => {} })
+const line = connectToSupervisor()
+line?.handleCommands({ drain: end, close: end, reload: () => {} })
 line?.listening({ addresses: { base: 'http://127.0.0.1:1', console: null }, docs: null })

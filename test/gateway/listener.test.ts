@@ -19,8 +19,8 @@ async function start(t: Test, options: Partial<ListenerOptions> = {}) {
     listen: { host: '127.0.0.1', port: 0 },
     tls: null,
     maxConnections: () => Infinity,
-    onNoHandshake: () => {},
-    onFull: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
+    onHandshakeFailure: () => {},
+    onTooManyConnections: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
     onRequest: (req, res) => void (res as ServerResponse).end(`${req.httpVersion} ${req.url}`),
     onUpgrade: (_req, socket) => void socket.end('upgraded'),
     onMalformed: (error, socket) => {
@@ -276,7 +276,7 @@ t.test('leave: silent connections end after a while, those that went ' +
   'over to something else do not', async t => {
   const upgraded = Promise.withResolvers<Duplex>()
   const listener = await start(t, {
-    leaveIdle: 100,
+    drainIdle: 100,
     onUpgrade: (_req, socket) => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')
       upgraded.resolve(socket)
@@ -290,7 +290,7 @@ t.test('leave: silent connections end after a while, those that went ' +
   const tunnel = await connect(t, listener.url)
   tunnel.send('GET /x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
   await tunnel.until(/101/)
-  const left = listener.leave()
+  const left = listener.drain()
   await t.rejects(connect(t, listener.url), 'nobody listens')
   t.equal(await silent.ended, 'end')
   await closed
@@ -306,7 +306,7 @@ t.test('leave: a connection that had said nothing, and one whose answer had begu
   const begun = Promise.withResolvers<ServerResponse>()
   const listener = await start(t, {
     keepAlive: 3_600_000,
-    leaveIdle: 100,
+    drainIdle: 100,
     onRequest: (_req, res) => {
       const answer = res as ServerResponse
       answer.writeHead(200, { 'content-length': '5' }).write('be')
@@ -318,7 +318,7 @@ t.test('leave: a connection that had said nothing, and one whose answer had begu
   asking.send(GET)
   // Who came before has been accepted by then.
   await asking.until(/\r\n\r\nbe$/)
-  const left = listener.leave()
+  const left = listener.drain()
   mute.socket.write(opening())
   ;(await begun.promise).end('gun')
   await mute.ended

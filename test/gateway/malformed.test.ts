@@ -6,7 +6,7 @@ import pino from 'pino'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { Gateway } from '../../src/gateway/gateway.ts'
-import { answerMalformed } from '../../src/gateway/malformed.ts'
+import { respondToMalformed } from '../../src/gateway/malformed.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -124,7 +124,7 @@ t.test('a head that is late is told so', async t => {
     newId: () => 'an-id', version: '0', log: pino({ level: 'silent' }),
   } as unknown as Gateway
   const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
-  const server = net.createServer(socket => answerMalformed(gateway, late, socket)).listen(0, '127.0.0.1')
+  const server = net.createServer(socket => respondToMalformed(gateway, late, socket)).listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')
   const client = await connect(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList } from 'node:net'
 import t from 'tap'
 import type { Gateway } from '../../src/gateway/gateway.ts'
-import { GivenIds, requestIds } from '../../src/base/request-id.ts'
+import { ClientRequestIds, requestIds } from '../../src/base/request-id.ts'
 import { newExchange } from '../../src/gateway/new-exchange.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -15,15 +15,15 @@ function begin(
   peer: string | undefined,
   headers: Record<string, string> = {},
   trusted: readonly [string, number][] = [['10.0.0.0', 8]],
-  { clock = new FakeClock(), givenIds = new GivenIds() } = {},
+  { clock = new FakeClock(), givenIds = new ClientRequestIds() } = {},
 ) {
   const list = new BlockList()
   for (const [net, bits] of trusted) list.addSubnet(net, bits, net.includes(':') ? 'ipv6' : 'ipv4')
   const gateway = {
     clock,
     newId,
-    lasting: { givenIds },
-    trusts: (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4'),
+    sharedState: { clientRequestIds: givenIds },
+    isTrustedProxy: (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4'),
   } as unknown as Gateway
   const req = { socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage
   return newExchange(gateway, req, {} as ServerResponse, false)
@@ -53,7 +53,7 @@ t.test('the id is taken from a trusted proxy alone, and only where it is one', a
 })
 
 t.test('an id that is given twice in a millisecond is taken once: the ledger tells requests by both', async t => {
-  const lasting = { clock: new FakeClock(), givenIds: new GivenIds() }
+  const lasting = { clock: new FakeClock(), givenIds: new ClientRequestIds() }
   const id = () => begin('10.1.1.1', { 'x-gateway-request-id': 'edge-0001' }, undefined, lasting).id
   t.equal(id(), 'edge-0001')
   t.match(id(), UUID_V7)

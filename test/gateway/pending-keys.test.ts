@@ -1,5 +1,5 @@
 import t from 'tap'
-import { loadText } from '../../src/config/load.ts'
+import { loadConfigText } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/types.ts'
 import { pendingKeys } from '../../src/gateway/pending-keys.ts'
 
@@ -14,7 +14,7 @@ ledger: { file: a.db, keep: 10d }
 `
 
 function config(text: string): Config {
-  return loadText('gateway.yaml', text + LEAST, {}).config
+  return loadConfigText('gateway.yaml', text + LEAST, {}).config
 }
 
 t.test('each key that only a start can decide waits for one, whether it changed, came or went', async t => {

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import t from 'tap'
-import type { Beginning } from '../../src/gateway/worker-messages.ts'
+import type { WorkerStart } from '../../src/gateway/worker-messages.ts'
 import { supervise } from '../../src/gateway/supervisor.ts'
 
 const { execPath } = process
@@ -26,7 +26,7 @@ function start() {
   const said = on(lines, 'line')
   const log = pino({}, sink)
   return {
-    supervisor: supervise(1, 0, { text: '' } as Beginning, log),
+    supervisor: supervise(1, 0, { text: '' } as WorkerStart, log),
     /** Resolves with the next line that says this. */
     async said(msg: string): Promise<Record<string, unknown>> {
       for (;;) {

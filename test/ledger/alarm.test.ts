@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Alarm } from '../../src/ledger/alarm.ts'
-import type { TroubleCode } from '../../src/ledger/failure.ts'
+import type { LedgerFailureCode } from '../../src/ledger/failure.ts'
 
 const MINUTE = 60_000
 
@@ -9,7 +9,7 @@ t.test('trouble is told at each change, and again each minute, whatever the date
   let date = Date.UTC(2026, 10, 21)
   const told: string[] = []
   const alarm = new Alarm(({ code }) => told.push(code), { monotonic: () => now, wall: () => date })
-  const raise = (code: TroubleCode, after: number): string[] => {
+  const raise = (code: LedgerFailureCode, after: number): string[] => {
     now += after
     alarm.raise({ code, message: '' })
     return told.splice(0)

@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { openReader } from '../../src/ledger/query.ts'
-import { LedgerError, troubleOf } from '../../src/ledger/failure.ts'
+import { LedgerError, toLedgerFailure } from '../../src/ledger/failure.ts'
 import { draft, MIDNIGHT, UNBINDABLE, row } from './rows.ts'
 import { watch } from './watched.ts'
 
@@ -312,15 +312,15 @@ t.test('what node and SQLite throw is sorted by what the operator can do', async
     }
     throw new Error('nothing was thrown')
   }
-  t.equal(troubleOf(thrown(() => new DatabaseSync(join(dir, 'directory')))).code, 'unwritable')
-  t.equal(troubleOf(thrown(() => mkdirSync(join(dir, 'directory')))).code, 'unwritable')
-  t.strictSame(troubleOf(new LedgerError('newer', 'of tomorrow')), { code: 'newer', message: 'of tomorrow' })
-  t.strictSame(troubleOf('a string'), { code: 'unwritable', message: 'a string' })
-  t.equal(troubleOf(Object.assign(new Error('no space'), { code: 'ENOSPC' })).code, 'full')
+  t.equal(toLedgerFailure(thrown(() => new DatabaseSync(join(dir, 'directory')))).code, 'unwritable')
+  t.equal(toLedgerFailure(thrown(() => mkdirSync(join(dir, 'directory')))).code, 'unwritable')
+  t.strictSame(toLedgerFailure(new LedgerError('newer', 'of tomorrow')), { code: 'newer', message: 'of tomorrow' })
+  t.strictSame(toLedgerFailure('a string'), { code: 'unwritable', message: 'a string' })
+  t.equal(toLedgerFailure(Object.assign(new Error('no space'), { code: 'ENOSPC' })).code, 'full')
   const db = new DatabaseSync(':memory:')
   db.exec('CREATE TABLE strict (n INTEGER NOT NULL) STRICT')
   const insert = db.prepare('INSERT INTO strict VALUES (?)')
-  t.equal(troubleOf(thrown(() => insert.run('x'))).code, 'row')
-  t.equal(troubleOf(thrown(() => insert.run(null))).code, 'row')
-  t.equal(troubleOf(thrown(() => insert.run(2n ** 64n))).code, 'row')
+  t.equal(toLedgerFailure(thrown(() => insert.run('x'))).code, 'row')
+  t.equal(toLedgerFailure(thrown(() => insert.run(null))).code, 'row')
+  t.equal(toLedgerFailure(thrown(() => insert.run(2n ** 64n))).code, 'row')
 })

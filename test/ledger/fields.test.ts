@@ -1,6 +1,6 @@
 import t from 'tap'
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../../src/ledger/fields.ts'
-import type { Sum } from '../../src/ledger/query.ts'
+import type { UsageSum } from '../../src/ledger/query.ts'
 import { NOTHING_USED, row } from './rows.ts'
 
 /** Programs outside read these; see the issue "Usage, ledger and limits". */
@@ -8,7 +8,7 @@ const CONTRACT = ['request_id', 'started_at', 'first_byte_ms', 'duration_ms', 'k
   'model', 'upstream', 'upstream_model', 'status', 'end', 'source', 'input_tokens', 'cached_input_tokens',
   'cache_write_tokens', 'output_tokens', 'reasoning_tokens', 'cost_usd']
 
-const SUM: Sum = {
+const SUM: UsageSum = {
   group: 'team-a',
   requests: 3,
   inputTokens: 2n ** 60n,

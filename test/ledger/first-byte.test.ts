@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { addStored, bucketOf, countIn, quantiles, stored } from '../../src/ledger/first-byte.ts'
+import { addHistogramJson, bucketOf, addToBucket, quantiles, toHistogramJson } from '../../src/ledger/first-byte.ts'
 import type { Histogram } from '../../src/ledger/first-byte.ts'
 
 t.test('a percentile is right to 5 %, from a tenth of a millisecond to hours', async t => {
@@ -8,7 +8,7 @@ t.test('a percentile is right to 5 %, from a tenth of a millisecond to hours', a
   const times = fc.array(time, { minLength: 1, maxLength: 200 })
   const property = fc.property(times, fc.constantFrom(0, 0.01, 0.5, 0.95, 1), (all, share) => {
     const histogram: Histogram = new Map()
-    for (const ms of all) countIn(histogram, bucketOf(ms), 1)
+    for (const ms of all) addToBucket(histogram, bucketOf(ms), 1)
     const exact = all.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(share * all.length) - 1)] ?? NaN
     const [told = NaN] = quantiles(histogram, [share])
     return told !== null && Math.abs(told / exact - 1) < 0.055
@@ -20,12 +20,12 @@ t.test('nothing has no percentiles; what is at once counts too', async t => {
   t.strictSame(quantiles(new Map(), [0.5, 0.95]), [null, null])
   t.strictSame(quantiles(new Map([[3, 0]]), [0.5]), [null])
   const histogram: Histogram = new Map()
-  countIn(histogram, bucketOf(0), 1)
+  addToBucket(histogram, bucketOf(0), 1)
   t.match(quantiles(histogram, [0.5]), [Number])
 })
 
 t.test('what is stored is added to what there is; what was taken back is left out', async t => {
   const histogram: Histogram = new Map([[5, 2], [7, 1]])
-  addStored(histogram, '{"7":-1,"9":4}')
-  t.equal(stored(histogram), '{"5":2,"9":4}')
+  addHistogramJson(histogram, '{"7":-1,"9":4}')
+  t.equal(toHistogramJson(histogram), '{"5":2,"9":4}')
 })

@@ -4,23 +4,23 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { isAlive, markAlive, sweepMarks } from '../../src/ledger/instance.ts'
-import { hold, isHeld } from '../../src/ledger/lock.ts'
+import { isAlive, lockInstance, removeStaleLocks } from '../../src/ledger/instance.ts'
+import { acquireLock, isLocked } from '../../src/ledger/lock.ts'
 
 const LOCK = JSON.stringify(import.meta.resolve('../../src/ledger/lock.ts'))
 
 t.test('a lock has one holder, and leaves no file behind', async t => {
   const dir = t.testdir()
   const path = join(dir, 'lock')
-  t.notOk(isHeld(path))
-  const release = hold(path, 0)
-  t.ok(isHeld(path))
-  t.throws(() => hold(path, 0), /locked/)
+  t.notOk(isLocked(path))
+  const release = acquireLock(path, 0)
+  t.ok(isLocked(path))
+  t.throws(() => acquireLock(path, 0), /locked/)
   t.strictSame(readdirSync(dir), ['lock'])
   release()
-  t.notOk(isHeld(path))
+  t.notOk(isLocked(path))
   t.strictSame(readdirSync(dir), [])
-  hold(path, 0)()
+  acquireLock(path, 0)()
 })
 
 t.test('the lock of a process that is killed is free, though its file is there', async t => {
@@ -34,12 +34,12 @@ t.test('the lock of a process that is killed is free, though its file is there',
     setInterval(() => undefined, 1000)`)
   const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
-  t.ok(isHeld(path))
+  t.ok(isLocked(path))
   child.kill('SIGKILL')
   await once(child, 'exit')
   t.ok(existsSync(path))
-  t.notOk(isHeld(path))
-  hold(path, 0)()
+  t.notOk(isLocked(path))
+  acquireLock(path, 0)()
 })
 
 t.test('the lock of a thread that is ended is free', async t => {
@@ -52,15 +52,15 @@ t.test('the lock of a thread that is ended is free', async t => {
       setInterval(() => undefined, 1000)
     })`, { eval: true, execArgv: [] })
   await once(thread, 'message')
-  t.ok(isHeld(path))
+  t.ok(isLocked(path))
   await thread.terminate()
-  t.notOk(isHeld(path))
+  t.notOk(isLocked(path))
 })
 
 t.test('who waits for a lock gets it under the name that others see', async t => {
   const dir = t.testdir()
   const path = join(dir, 'lock')
-  const release = hold(path, 0)
+  const release = acquireLock(path, 0)
   const script = join(dir, 'waiter.mjs')
   writeFileSync(script, `
     import { hold } from ${LOCK}
@@ -73,19 +73,19 @@ t.test('who waits for a lock gets it under the name that others see', async t =>
   await once(child.stdout, 'data')
   release()
   await once(child.stdout, 'data')
-  t.ok(isHeld(path))
+  t.ok(isLocked(path))
 })
 
 t.test('the marks of the dead are swept, those of the living stay', async t => {
   const dir = t.testdir()
   const ledger = join(dir, 'gateway.db')
-  const end = markAlive(ledger, 'living')
+  const end = lockInstance(ledger, 'living')
   writeFileSync(`${ledger}-live-dead`, '')
   writeFileSync(join(dir, 'other.db-live-dead'), '')
   t.ok(isAlive(ledger, 'living'))
   t.notOk(isAlive(ledger, 'dead'))
   t.notOk(isAlive(ledger, 'never heard of'))
-  sweepMarks(ledger)
+  removeStaleLocks(ledger)
   t.strictSame(readdirSync(dir).sort(), ['gateway.db-live-living', 'other.db-live-dead'])
   end()
   t.notOk(isAlive(ledger, 'living'))

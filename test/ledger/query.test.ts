@@ -5,7 +5,7 @@ import { encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/query.ts'
 import type { Filter } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
-import { Store } from '../../src/ledger/store.ts'
+import { LedgerStore } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, NOTHING_USED, row } from './rows.ts'
 import { VERSION_1 } from './version-1.ts'
 import { watch } from './watched.ts'
@@ -24,7 +24,7 @@ type Tap = Pick<typeof t, 'testdir'>
 
 /** Leaves a file as a gateway does that is killed. */
 function killed(file: string, closed: readonly LedgerRow[], drafts: readonly LedgerRow[]): void {
-  const store = new Store(file, 'killed')
+  const store = new LedgerStore(file, 'killed')
   store.write({ seq: 1, drafts: drafts.map(encode), closed: closed.map(encode) })
   store.abandon()
 }
@@ -199,7 +199,7 @@ t.test('a gateway that starts while rows are read makes none of them come twice,
   using reader = openReader(file)
   const rows = reader.rows({})
   const read = [rows.next().value]
-  const starting = new Store(file, 'starting')
+  const starting = new LedgerStore(file, 'starting')
   t.equal(starting.recover(), left.length)
   starting.close()
   read.push(...rows)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { story } from '../../src/ledger/request-report.ts'
+import { requestReport } from '../../src/ledger/request-report.ts'
 import { draft, NOTHING_USED, row } from './rows.ts'
 
 const BILL = [
@@ -9,7 +9,7 @@ const BILL = [
 ] as const
 
 t.test('it tells what was asked, what happened when, what was counted and what it cost', async t => {
-  const text = story(row('01J', {
+  const text = requestReport(row('01J', {
     attempts: [
       { upstream: 'azure', model: 'gpt-4.1-mini', outcome: 'first_byte_timeout', ms: 200, atMs: 2 },
       { upstream: 'openai', model: 'gpt-4.1-mini', outcome: 'ok', ms: 1000.25, atMs: 202.5, status: 200 },
@@ -49,7 +49,7 @@ Cost (price: config)
 })
 
 t.test('attempts without a time of their own stay in their order', async t => {
-  const text = story(row('a', {
+  const text = requestReport(row('a', {
     attempts: [1, 2, 3].map(n => ({ upstream: `u${n}`, model: null, outcome: 'reset', ms: n })),
   }), false, [])
   const attempt = (n: number) => ` +- {2}attempt ${n}: u${n}: reset.*\\n`
@@ -57,20 +57,20 @@ t.test('attempts without a time of their own stay in their order', async t => {
 })
 
 t.test('what is uncertain is said to be', async t => {
-  t.match(story(draft('a'), true, []), 'still running')
-  t.notMatch(story(draft('a', { durationMs: 10 }), true, []), 'the end:')
-  t.match(story(draft('a'), false, []), 'interrupted: the gateway process ended')
-  t.match(story(draft('a'), false, []), 'estimated by the gateway')
-  t.match(story(row('a', { source: 'mixed' }), false, []), 'partly')
+  t.match(requestReport(draft('a'), true, []), 'still running')
+  t.notMatch(requestReport(draft('a', { durationMs: 10 }), true, []), 'the end:')
+  t.match(requestReport(draft('a'), false, []), 'interrupted: the gateway process ended')
+  t.match(requestReport(draft('a'), false, []), 'estimated by the gateway')
+  t.match(requestReport(row('a', { source: 'mixed' }), false, []), 'partly')
   const unpriced = row('a', { costPico: null, priceVersion: null })
-  t.match(story(unpriced, false, []), /price: none known\)\n {2}unknown/)
-  t.match(story(row('a', { costPico: 0n, end: 'refused' }), false, BILL), /0 USD: nothing is billed\n$/)
+  t.match(requestReport(unpriced, false, []), /price: none known\)\n {2}unknown/)
+  t.match(requestReport(row('a', { costPico: 0n, end: 'refused' }), false, BILL), /0 USD: nothing is billed\n$/)
   const unused = row('a', { usage: NOTHING_USED })
-  t.match(story(unused, false, []), /input tokens +unknown\n +output tokens +unknown/)
+  t.match(requestReport(unused, false, []), /input tokens +unknown\n +output tokens +unknown/)
 })
 
 t.test('what a client named cannot forge a line', async t => {
-  const text = story(row('a', { model: 'm\n  status       200\x1b[2J', error: 'model_not_found' }), false, [])
+  const text = requestReport(row('a', { model: 'm\n  status       200\x1b[2J', error: 'model_not_found' }), false, [])
   t.match(text, 'model        m\\u{a}  status       200\\u{1b}[2J\n')
   t.match(text, 'error        model_not_found')
 })

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { openReader } from '../../src/ledger/query.ts'
 import { MIGRATIONS, ledgerSchema } from '../../src/ledger/schema.ts'
-import { Store } from '../../src/ledger/store.ts'
+import { LedgerStore } from '../../src/ledger/store.ts'
 import { row } from './rows.ts'
 import { VERSION_1 } from './version-1.ts'
 import { watch } from './watched.ts'
@@ -37,7 +37,7 @@ t.test('a file of version 1 gets its sums, and so do rows that an older process 
   const insert = old.prepare(`
     INSERT OR REPLACE INTO requests (request_id, started_at, "end", source, cost_pico_usd)
     VALUES (?, 1700000000000, 'error', 'none', 3)`)
-  const store = new Store(file, 'new')
+  const store = new LedgerStore(file, 'new')
   const sums = () => old.prepare(
     'SELECT sum(requests) AS n, sum(cost_high) AS high, sum(cost_low) AS low FROM days').get()
   store.sum()

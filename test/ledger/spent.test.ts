@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { encode } from '../../src/ledger/columns.ts'
 import { spentSince, spentWithoutKey } from '../../src/ledger/spent.ts'
-import { Store } from '../../src/ledger/store.ts'
+import { LedgerStore } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, row } from './rows.ts'
 import { VERSION_1 } from './version-1.ts'
 import { watch } from './watched.ts'
@@ -41,7 +41,7 @@ t.test('what was spent is summed by key, model and UTC day, what is in flight in
 
 t.test('a budget that starts today has the same spent whether its requests are in the sums or not', t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const round = 10n ** 12n
   store.write({
     seq: 1,
@@ -77,7 +77,7 @@ t.test('a file that is not there, or empty, has no sums', async t => {
 
 t.test('what was spent in rows that are gone is spent, and in rows that are in no sum yet', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   store.write({ seq: 1, drafts: [], closed: [encode(row('old', { startedAt: MIDNIGHT, costPico: 5n }))] })
   store.sum()
   store.expire(MIDNIGHT + DAY, MIDNIGHT + DAY)
@@ -99,7 +99,7 @@ t.test('what was spent in rows that are gone is spent, and in rows that are in n
 
 t.test('rows on their way into the file are spent once, be they in it by now or not', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const dear = 2n ** 62n + 1n
   store.write({
     seq: 1,

@@ -6,13 +6,13 @@ import { COLUMNS, encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import { spentSince } from '../../src/ledger/spent.ts'
-import { Store } from '../../src/ledger/store.ts'
+import { LedgerStore } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, UNBINDABLE, row } from './rows.ts'
 import { watch } from './watched.ts'
 
 t.test('a batch that is sent twice is written once', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const first = { seq: 1, drafts: [encode(draft('a')), encode(draft('b'))], closed: [] }
   const second = { seq: 2, drafts: [], closed: [encode(row('a'))] }
   for (const batch of [first, second, first, second]) t.equal(store.write(batch), null)
@@ -28,7 +28,7 @@ t.test('after a checkpoint the database needs no log', async t => {
   const dir = t.testdir()
   const file = join(dir, 'gateway.db')
   const alone = join(dir, 'alone.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   store.write({ seq: 1, drafts: [], closed: [encode(row('a'))] })
   const other = new DatabaseSync(file)
   other.exec('BEGIN; SELECT count(*) FROM requests')
@@ -45,7 +45,7 @@ t.test('after a checkpoint the database needs no log', async t => {
 
 t.test('a batch is written whole or not at all', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   store.write({ seq: 1, drafts: [], closed: [encode(row('before'))] })
   const other = new DatabaseSync(file)
   // What each row needs last of all.
@@ -64,7 +64,7 @@ t.test('a batch is written whole or not at all', async t => {
 
 t.test('a row that is refused leaves its draft', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const odd = encode(row('a', UNBINDABLE))
   t.match(store.write({ seq: 1, drafts: [encode(draft('a'))], closed: [odd] }), { closed: 1, error: Error })
   store.close()
@@ -74,7 +74,7 @@ t.test('a row that is refused leaves its draft', async t => {
 
 t.test('a row that is refused, or there already, is not the affair of those around it', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const names = Array.from({ length: 30 }, (_, n) => `r${n}`)
   const drafts = names.map(name => encode(draft(name)))
   store.write({ seq: 1, drafts, closed: [encode(row('r3', { bytesIn: 1 }))] })
@@ -95,9 +95,9 @@ t.test('a row that is refused, or there already, is not the affair of those arou
 
 t.test('only what a dead process had in flight is interrupted', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const living = new Store(file, 'living')
+  const living = new LedgerStore(file, 'living')
   living.write({ seq: 1, drafts: [encode(draft('running'))], closed: [] })
-  const other = new Store(file, 'other')
+  const other = new LedgerStore(file, 'other')
   other.write({ seq: 1, drafts: [encode(draft('mine'))], closed: [] })
   t.equal(other.recover(), 0)
   // Without its file the mark is not seen: as if the process were dead.
@@ -114,14 +114,14 @@ t.test('only what a dead process had in flight is interrupted', async t => {
 
 t.test('what a killed process had in flight stands as its last draft told it, of each request once', t => {
   const file = join(t.testdir(), 'gateway.db')
-  const killed = new Store(file, 'killed')
+  const killed = new LedgerStore(file, 'killed')
   const later = { startedAt: MIDNIGHT + 1 }
   const better = draft('a', { ...later, costPico: 9n, usage: { ...draft('a').usage, outputTokens: 40 } })
   killed.write({ seq: 1, drafts: [draft('a'), draft('a', later), draft('b')].map(encode), closed: [] })
   // A proxy may give an id twice: the end of the one is not that of the other.
   killed.write({ seq: 2, drafts: [encode(better)], closed: [encode(row('a')), encode(row('b'))] })
   killed.abandon()
-  const next = new Store(file, 'next')
+  const next = new LedgerStore(file, 'next')
   t.equal(next.recover(), 1)
   t.equal(next.recover(), 0)
   next.close()
@@ -134,7 +134,7 @@ t.test('what a killed process had in flight stands as its last draft told it, of
 
 t.test('old rows are deleted in pieces', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const rows = Array.from({ length: 700 }, (_, n) => encode(row(`r${n}`, { startedAt: MIDNIGHT + n })))
   store.write({ seq: 1, drafts: [], closed: rows })
   t.equal(store.expire(MIDNIGHT + 600, MIDNIGHT), false, 'none before it is in the sums')

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { figure, table, visible } from '../../src/ledger/table.ts'
+import { formatNumber, table, escapeControlCharacters } from '../../src/ledger/table.ts'
 
 t.test('columns are as wide as what is in them, numbers on the right', async t => {
   const columns = [
     { title: 'KEY', text: ({ key }: Item) => key },
-    { title: 'TOKENS', text: ({ tokens }: Item) => figure(tokens), right: true },
+    { title: 'TOKENS', text: ({ tokens }: Item) => formatNumber(tokens), right: true },
     { title: 'NOTE', text: ({ note }: Item) => note },
   ]
   type Item = { key: string; tokens: number; note: string }
@@ -36,17 +36,17 @@ t.test('columns stand below each other for names in any script', async t => {
 })
 
 t.test('a name cannot steer the terminal or forge a line', async t => {
-  t.equal(visible('red \x1b[31m'), 'red \\u{1b}[31m')
-  t.equal(visible('two\r\nlines\u2028'), 'two\\u{d}\\u{a}lines\\u{2028}')
-  t.equal(visible('\x9b2J\u202egnp.exe'), '\\u{9b}2J\\u{202e}gnp.exe')
-  t.equal(visible('modèle-日本-🙂'), 'modèle-日本-🙂')
+  t.equal(escapeControlCharacters('red \x1b[31m'), 'red \\u{1b}[31m')
+  t.equal(escapeControlCharacters('two\r\nlines\u2028'), 'two\\u{d}\\u{a}lines\\u{2028}')
+  t.equal(escapeControlCharacters('\x9b2J\u202egnp.exe'), '\\u{9b}2J\\u{202e}gnp.exe')
+  t.equal(escapeControlCharacters('modèle-日本-🙂'), 'modèle-日本-🙂')
   const columns = [{ title: 'A', text: (text: string) => text }]
   t.equal(table(columns, ['\x1b[2J\nfake']), 'A\n\\u{1b}[2J\\u{a}fake\n')
 })
 
 t.test('figures are grouped, and unknown is a dash', async t => {
-  t.equal(figure(0), '0')
-  t.equal(figure(12_345.678_9), '12,345.679')
-  t.equal(figure(2n ** 64n), '18,446,744,073,709,551,616')
-  t.equal(figure(null), '-')
+  t.equal(formatNumber(0), '0')
+  t.equal(formatNumber(12_345.678_9), '12,345.679')
+  t.equal(formatNumber(2n ** 64n), '18,446,744,073,709,551,616')
+  t.equal(formatNumber(null), '-')
 })

@@ -1,20 +1,20 @@
 import { openLedger } from '../../src/ledger/ledger.ts'
 import type { Ledger, LedgerOptions } from '../../src/ledger/ledger.ts'
-import type { Trouble, TroubleCode } from '../../src/ledger/failure.ts'
+import type { LedgerFailure, LedgerFailureCode } from '../../src/ledger/failure.ts'
 
 export interface Watched extends AsyncDisposable {
   readonly ledger: Ledger
   /** All that was told, in order. */
-  readonly told: readonly (Trouble | 'recovered')[]
+  readonly told: readonly (LedgerFailure | 'recovered')[]
   /** Resolves once this is told, or at once if it was. */
-  heard(what: TroubleCode | 'recovered'): Promise<void>
+  heard(what: LedgerFailureCode | 'recovered'): Promise<void>
 }
 
 /** A ledger on a real file, and what it tells. */
 export function watch(file: string, options: Partial<LedgerOptions> = {}): Watched {
-  const told: (Trouble | 'recovered')[] = []
+  const told: (LedgerFailure | 'recovered')[] = []
   const waiting = new Map<string, (() => void)[]>()
-  const tell = (what: Trouble | 'recovered') => {
+  const tell = (what: LedgerFailure | 'recovered') => {
     told.push(what)
     const name = what === 'recovered' ? what : what.code
     for (const resolve of waiting.get(name) ?? []) resolve()
@@ -23,7 +23,7 @@ export function watch(file: string, options: Partial<LedgerOptions> = {}): Watch
     file,
     keep: null,
     ...options,
-    onTrouble: tell,
+    onFailure: tell,
     onRecovered: () => tell('recovered'),
   })
   return {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Account, HELD_RETRY_MS } from '../../src/limits/account.ts'
+import { Account, IN_FLIGHT_RETRY_MS } from '../../src/limits/account.ts'
 
 const date = (text: string) => Date.parse(text)
 
@@ -13,7 +13,7 @@ function spend(account: Account, pico: bigint, now: number): void {
 
 t.test('periods are UTC days and months', async t => {
   const bounds = (per: 'day' | 'month', now: string) => {
-    const { start, end } = new Account(per, 1n, date(now)).at(date(now))
+    const { start, end } = new Account(per, 1n, date(now)).periodAt(date(now))
     return [start, end].map(ms => new Date(ms).toISOString().replace('T00:00:00.000Z', ''))
   }
   t.strictSame(bounds('day', '2026-11-21T23:59:59.999Z'), ['2026-11-21', '2026-11-22'])
@@ -46,9 +46,9 @@ t.test('a request above the whole budget never fits', async t => {
 t.test('where only running requests are in the way the wait is short', async t => {
   const account = new Account('month', 100n, 0)
   account.reserve(60n, 0)
-  t.equal(account.wait(50n, 0), HELD_RETRY_MS)
-  t.equal(account.wait(100n, 0), HELD_RETRY_MS, 'all of it, once it is given back')
-  const end = account.at(0).end
+  t.equal(account.wait(50n, 0), IN_FLIGHT_RETRY_MS)
+  t.equal(account.wait(100n, 0), IN_FLIGHT_RETRY_MS, 'all of it, once it is given back')
+  const end = account.periodAt(0).end
   t.equal(account.wait(50n, end - 5), 5)
 })
 
@@ -98,10 +98,10 @@ t.test('a past is told once, and before the first request', async t => {
   t.ok(account.restore(30n, date('2026-11-01')))
   t.ok(account.restore(30n, date('2026-11-21')))
   t.ok(account.restore(99n, date('2026-10-31')), 'of another month')
-  t.equal(account.at(now).spent, 60n)
-  account.begin()
+  t.equal(account.periodAt(now).spent, 60n)
+  account.closeRestore()
   t.notOk(account.restore(30n, now))
-  t.equal(account.at(now).spent, 60n)
+  t.equal(account.periodAt(now).spent, 60n)
 
   const busy = new Account('month', 100n, now)
   busy.reserve(1n, now)
@@ -115,7 +115,7 @@ t.test('a long past in any order leaves the current period right and little else
     const account = new Account('day', 100n, now)
     for (const [day, pico] of rows) account.restore(pico, now + day * 86_400_000)
     const today = rows.filter(([day]) => day === 0).reduce((sum, [, pico]) => sum + pico, 0n)
-    return account.at(now).spent === today
+    return account.periodAt(now).spent === today
   }))
 })
 

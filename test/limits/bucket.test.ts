@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Bucket, MOST_PER_MINUTE } from '../../src/limits/bucket.ts'
+import { Bucket, MAX_PER_MINUTE } from '../../src/limits/bucket.ts'
 import type { Hold } from '../../src/limits/bucket.ts'
 
 const MINUTE = 60_000
@@ -9,7 +9,7 @@ t.test('a full minute is admitted at once, then the rest evenly', async t => {
   const bucket = new Bucket(7, 0)
   for (let i = 0; i < 7; i++) {
     t.equal(bucket.wait(1, 0), 0)
-    bucket.pour(1, 0)
+    bucket.add(1, 0)
   }
   t.equal(bucket.wait(1, 0), 8572, 'a seventh of a minute, rounded up')
   t.equal(bucket.wait(1, 8571), 1)
@@ -26,7 +26,7 @@ t.test('an awkward rate does not drift', async t => {
   let now = 0
   for (let i = 0; i < 7 + 7 * 1_000; i++) {
     now += bucket.wait(1, now)
-    bucket.pour(1, now)
+    bucket.add(1, now)
   }
   t.equal(now, 1_000 * MINUTE)
 })
@@ -35,7 +35,7 @@ t.test('more than a minute holds never fits, nothing always fits', async t => {
   const bucket = new Bucket(100, 0)
   t.equal(bucket.wait(101, 0), Infinity)
   t.equal(bucket.wait(100, 0), 0)
-  bucket.pour(500, 0)
+  bucket.add(500, 0)
   t.equal(bucket.wait(0, 0), 0)
   t.equal(bucket.wait(1, 0), 4 * MINUTE + MINUTE / 100)
 })
@@ -44,7 +44,7 @@ t.test('a limit of 0 admits nothing', async t => {
   const bucket = new Bucket(0, 0)
   t.equal(bucket.wait(1, 0), Infinity)
   t.equal(bucket.wait(1, 1e9), Infinity)
-  bucket.pour(5, 0)
+  bucket.add(5, 0)
   t.equal(bucket.remaining(0), 0)
   t.equal(bucket.resetMs(0), 0)
 })
@@ -60,7 +60,7 @@ t.test('a debt drains at the rate of the limit', async t => {
 
 t.test('an absurd debt stays a number that drains', async t => {
   const bucket = new Bucket(1, 0)
-  for (let i = 0; i < 10; i++) bucket.pour(MOST_PER_MINUTE, 0)
+  for (let i = 0; i < 10; i++) bucket.add(MAX_PER_MINUTE, 0)
   const reset = bucket.resetMs(0)
   t.ok(Number.isSafeInteger(reset))
   t.equal(bucket.resetMs(MINUTE), reset - MINUTE)
@@ -68,7 +68,7 @@ t.test('an absurd debt stays a number that drains', async t => {
 
 t.test('a clock that goes back gives nothing and takes nothing', async t => {
   const bucket = new Bucket(10, 1_000_000)
-  bucket.pour(10, 1_000_000)
+  bucket.add(10, 1_000_000)
   t.equal(bucket.wait(1, 0), 6000)
   t.equal(bucket.wait(1, 1_000_000), 6000)
   t.equal(bucket.wait(1, 1_006_000), 0)
@@ -76,14 +76,14 @@ t.test('a clock that goes back gives nothing and takes nothing', async t => {
 
 t.test('another rate keeps what was used', async t => {
   const bucket = new Bucket(60, 0)
-  bucket.pour(60, 0)
-  bucket.retune(90, 0)
+  bucket.add(60, 0)
+  bucket.setRate(90, 0)
   t.equal(bucket.perMinute, 90)
   t.equal(bucket.remaining(0), 30)
-  bucket.retune(30, 0)
+  bucket.setRate(30, 0)
   t.equal(bucket.remaining(0), 0)
   t.equal(bucket.wait(1, 0), 31 * 2000)
-  bucket.retune(600, 30_000)
+  bucket.setRate(600, 30_000)
   t.equal(bucket.remaining(30_000), 555, 'what drained before drained at the old rate')
 })
 
@@ -240,7 +240,7 @@ t.test('the wait that it tells is exact', async () => {
     fc.nat(100_000),
     (perMinute, before, amount, now) => {
       const bucket = new Bucket(perMinute, 0)
-      for (const poured of before) bucket.pour(poured, 0)
+      for (const poured of before) bucket.add(poured, 0)
       const wait = bucket.wait(amount, now)
       if (amount > perMinute) return wait === Infinity
       if (wait === 0) return true

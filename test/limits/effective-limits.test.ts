@@ -1,11 +1,11 @@
 import t from 'tap'
-import { plan } from '../../src/limits/effective-limits.ts'
+import { effectiveLimits } from '../../src/limits/effective-limits.ts'
 import { limits } from '../behaviour/limits/limits-of.ts'
 
 t.test('a key takes each field that it does not set from the defaults', async t => {
   const own = limits({ requestsPerMinute: 5, budget: { usd: '1', per: 'day' } })
   const defaults = limits({ requestsPerMinute: 9, tokensPerMinute: 900, budget: { usd: '7', per: 'month' } })
-  t.strictSame(plan(own, defaults).whole, {
+  t.strictSame(effectiveLimits(own, defaults).whole, {
     requestsPerMinute: 5,
     tokensPerMinute: 900,
     concurrent: null,
@@ -14,14 +14,14 @@ t.test('a key takes each field that it does not set from the defaults', async t 
 })
 
 t.test('a limit of 0 is set', async t => {
-  t.equal(plan(limits({ concurrent: 0 }), limits({ concurrent: 3 })).whole.concurrent, 0)
+  t.equal(effectiveLimits(limits({ concurrent: 0 }), limits({ concurrent: 3 })).whole.concurrent, 0)
 })
 
 t.test('globs of both sides count, field by field where both have them', async t => {
   const own = limits({ models: { 'gpt-*': { concurrent: 2 }, 'o*': { requestsPerMinute: 1 } } })
   const ofAll = { 'gpt-*': { concurrent: 8, tokensPerMinute: 50 }, '*': { concurrent: 1 } }
   const defaults = limits({ models: ofAll })
-  const { models } = plan(own, defaults)
+  const { models } = effectiveLimits(own, defaults)
   const none = { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null }
   t.strictSame([...models], [
     ['gpt-*', { ...none, concurrent: 2, tokensPerMinute: 50 }],
@@ -31,7 +31,7 @@ t.test('globs of both sides count, field by field where both have them', async t
 })
 
 t.test('either side may be missing', async t => {
-  t.equal(plan(null, limits({ concurrent: 3 })).whole.concurrent, 3)
-  t.equal(plan(limits({ concurrent: 3 }), null).whole.concurrent, 3)
-  t.equal(plan(null, null).whole.concurrent, null)
+  t.equal(effectiveLimits(null, limits({ concurrent: 3 })).whole.concurrent, 3)
+  t.equal(effectiveLimits(limits({ concurrent: 3 }), null).whole.concurrent, 3)
+  t.equal(effectiveLimits(null, null).whole.concurrent, null)
 })

@@ -6,7 +6,7 @@ t.test('a key without limits is never refused and has no figures', async t => {
   const { limiter } = setUp()
   const free = key(null)
   for (let i = 0; i < 1000; i++) admitted(limiter, free, { tokens: 1e9, pico: null })
-  t.strictSame(limiter.figures(free, 'gpt-4.1'), { requests: null, tokens: null })
+  t.strictSame(limiter.rateLimitStates(free, 'gpt-4.1'), { requests: null, tokens: null })
 })
 
 t.test('requests per minute', async t => {
@@ -24,7 +24,7 @@ t.test('requests per minute', async t => {
   t.equal(refused(limiter, team).retryAfterMs, 1)
   clock.pass(1)
   admitted(limiter, team)
-  t.strictSame(limiter.figures(team, null).requests, { limit: 3, remaining: 0, resetMs: 60_000 })
+  t.strictSame(limiter.rateLimitStates(team, null).requests, { limit: 3, remaining: 0, resetMs: 60_000 })
 })
 
 t.test('a refusal is not a request', async () => {
@@ -42,7 +42,7 @@ t.test('tokens per minute: the estimate is reserved, the rest comes back', async
   const first = admitted(limiter, team, { tokens: 900 })
   t.match(refused(limiter, team, { tokens: 200 }), { which: 'tokens', retryAfterMs: 6000, renewsSoon: true })
   first.settle({ tokens: 100, pico: null })
-  t.strictSame(limiter.figures(team, null).tokens, { limit: 1000, remaining: 900, resetMs: 6000 })
+  t.strictSame(limiter.rateLimitStates(team, null).tokens, { limit: 1000, remaining: 900, resetMs: 6000 })
   admitted(limiter, team, { tokens: 900 })
 })
 
@@ -51,7 +51,7 @@ t.test('tokens beyond the estimate are a debt', async t => {
   const team = key(limits({ tokensPerMinute: 1000 }))
   admitted(limiter, team, { tokens: 1 }).settle({ tokens: 3000, pico: null })
   t.match(refused(limiter, team, { tokens: 1 }), { retryAfterMs: 120_060, renewsSoon: false })
-  t.strictSame(limiter.figures(team, null).tokens, { limit: 1000, remaining: 0, resetMs: 180_000 })
+  t.strictSame(limiter.rateLimitStates(team, null).tokens, { limit: 1000, remaining: 0, resetMs: 180_000 })
   admitted(limiter, team, { tokens: 0 })
 })
 
@@ -70,11 +70,11 @@ t.test('estimates below zero and between whole numbers', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 10, budget: { usd: '1', per: 'day' } }))
   admitted(limiter, team, { tokens: -1e6, pico: -USD })
-  t.equal(limiter.figures(team, null).tokens?.remaining, 10)
+  t.equal(limiter.rateLimitStates(team, null).tokens?.remaining, 10)
   admitted(limiter, team, { tokens: 0.1 }).settle({ tokens: -5, pico: -USD })
-  t.equal(limiter.figures(team, null).tokens?.remaining, 10)
+  t.equal(limiter.rateLimitStates(team, null).tokens?.remaining, 10)
   admitted(limiter, team, { tokens: 9.5, pico: USD })
-  t.equal(limiter.figures(team, null).tokens?.remaining, 0)
+  t.equal(limiter.rateLimitStates(team, null).tokens?.remaining, 0)
   t.equal(refused(limiter, team, { pico: 1n }).which, 'budget')
 })
 
@@ -83,8 +83,8 @@ t.test('one that has ended gives its place back before it is known what it used'
   const team = key(limits({ concurrent: 1, tokensPerMinute: 100 }))
   const first = admitted(limiter, team, { tokens: 80 })
   t.equal(refused(limiter, team).which, 'concurrent')
-  first.leave()
-  first.leave()
+  first.releaseConcurrency()
+  first.releaseConcurrency()
   t.equal(refused(limiter, team, { tokens: 80 }).which, 'tokens', 'what it may have used stays set aside')
   const second = admitted(limiter, team, { tokens: 10 })
   t.equal(refused(limiter, team).which, 'concurrent')
@@ -118,7 +118,7 @@ t.test('a reservation ends once', async t => {
   first.settle({ tokens: 0, pico: 0n })
   first.release()
   first.settle({ tokens: 9999, pico: 100n * USD })
-  t.equal(limiter.figures(team, null).tokens?.remaining, 100)
+  t.equal(limiter.rateLimitStates(team, null).tokens?.remaining, 100)
   t.equal(refused(limiter, team, { pico: USD / 4n + 1n }).which, 'budget')
   admitted(limiter, team, { pico: USD / 4n })
   t.equal(refused(limiter, team).which, 'concurrent')
@@ -129,7 +129,7 @@ t.test('where the outcome is unknown the estimate stands', async t => {
   const team = key(limits({ tokensPerMinute: 1000, budget: { usd: '1', per: 'total' } }))
   admitted(limiter, team, { tokens: 400, pico: USD / 2n }).settle({ tokens: null, pico: null })
   admitted(limiter, team, { tokens: 300, pico: USD / 4n }).settle({ tokens: NaN, pico: null })
-  t.equal(limiter.figures(team, null).tokens?.remaining, 300)
+  t.equal(limiter.rateLimitStates(team, null).tokens?.remaining, 300)
   t.match(refused(limiter, team, { pico: USD / 4n + 1n }), { retryAfterMs: null, renewsSoon: false })
   admitted(limiter, team, { pico: USD / 4n })
 })
@@ -218,7 +218,7 @@ t.test('a refusal takes nothing, whichever limit refuses', async t => {
     t.equal(refused(limiter, team, { tokens: 10, pico: USD + 1n }).which, 'budget')
     t.equal(refused(limiter, team, { tokens: 6, pico: USD, model: 'small' }).scope.model, 'small')
   }
-  t.strictSame(limiter.figures(team, 'small'), {
+  t.strictSame(limiter.rateLimitStates(team, 'small'), {
     requests: { limit: 2, remaining: 2, resetMs: 0 },
     tokens: { limit: 5, remaining: 5, resetMs: 0 },
   })
@@ -245,10 +245,10 @@ t.test('limits of models inside a key', async t => {
       models: { 'gpt-*': { tokensPerMinute: 1000 }, '*-mini': { tokensPerMinute: 50, requestsPerMinute: 9 } },
     }))
     admitted(limiter, team, { model: 'gpt-5-mini', tokens: 20 })
-    t.match(limiter.figures(team, 'gpt-5-mini'), {
+    t.match(limiter.rateLimitStates(team, 'gpt-5-mini'), {
       requests: { limit: 9, remaining: 8 }, tokens: { limit: 50, remaining: 30 },
     })
-    t.match(limiter.figures(team, 'gpt-5'), { requests: null, tokens: { limit: 100, remaining: 80 } })
+    t.match(limiter.rateLimitStates(team, 'gpt-5'), { requests: null, tokens: { limit: 100, remaining: 80 } })
     t.equal(refused(limiter, team, { model: 'gpt-5-mini', tokens: 40 }).scope.model, '*-mini')
   })
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Limits } from '../../src/config/types.ts'
-import type { Admission, Ask, LimitedKey } from '../../src/limits/types.ts'
+import type { Admission, AdmissionRequest, LimitedKey } from '../../src/limits/types.ts'
 import { office } from '../behaviour/limits/office.ts'
 
 const NONE: Limits = {
@@ -8,7 +8,7 @@ const NONE: Limits = {
 }
 const PICO = 1_000_000_000_000n
 
-function ask(limits: Limits | null, pico = 0n, name = 'team'): Ask {
+function ask(limits: Limits | null, pico = 0n, name = 'team'): AdmissionRequest {
   return { key: { name, limits } satisfies LimitedKey, model: 'm', estimate: { tokens: 1, pico } }
 }
 
@@ -17,7 +17,7 @@ const counts = (admissions: Admission[]) => admissions.filter(({ ok }) => ok).le
 t.test('a key without limits is admitted at once', async t => {
   const { workers: [one] } = office(1)
   t.notOk(one?.limiter.admit(ask(null)) instanceof Promise)
-  t.same(one?.limiter.figures({ name: 'team', limits: null }, 'm'), { requests: null, tokens: null })
+  t.same(one?.limiter.rateLimitStates({ name: 'team', limits: null }, 'm'), { requests: null, tokens: null })
 })
 
 t.test('defaults limit every key, in whichever worker', async t => {
@@ -39,7 +39,7 @@ t.test('equal limits that are told by several workers are one, and what is ' +
   const refused = admissions.find(admission => !admission.ok)
   t.match(refused, { ok: false, refusal: { which: 'requests' } })
   t.match(
-    workers[2]?.limiter.figures({ name: 'team', limits: NONE }, 'm'),
+    workers[2]?.limiter.rateLimitStates({ name: 'team', limits: NONE }, 'm'),
     { requests: { limit: 5, remaining: 0 } },
   )
 })
@@ -85,10 +85,10 @@ t.test('those that end together are told of in one word, and a number that is gi
   }
   const [first, second, third] = [await admit(), await admit(), await admit()]
   const before = worker.said.length
-  first.leave()
+  first.releaseConcurrency()
   first.settle({ tokens: 3, pico: 1n })
-  second.leave()
-  third.leave()
+  second.releaseConcurrency()
+  third.releaseConcurrency()
   second.settle({ tokens: null, pico: null })
   third.settle({ tokens: 5, pico: 2n })
   const fourth = admit()
@@ -102,7 +102,7 @@ t.test('those that end together are told of in one word, and a number that is gi
     { kind: 'admit', id: 2 },
     { kind: 'settle', ids: [2], tokens: [7], picos: [0n] },
   ])
-  const figures = worker.limiter.figures({ name: 'team', limits }, 'm')
+  const figures = worker.limiter.rateLimitStates({ name: 'team', limits }, 'm')
   t.match(figures, { tokens: { remaining: 100 - 3 - 1 - 5 - 1 } })
   t.equal(counts(await Promise.all([1, 2, 3, 4, 5].map(() => worker.limiter.admit(ask(limits))))), 4)
 })
@@ -112,11 +112,11 @@ t.test('one that has ended leaves its place to another worker, and is settled la
   const { workers: [one, two] } = office(2)
   const first = await (one as NonNullable<typeof one>).limiter.admit(ask(limits))
   if (!first.ok) throw new Error('refused')
-  first.reservation.leave()
+  first.reservation.releaseConcurrency()
   await new Promise(setImmediate)
   t.equal((await two?.limiter.admit(ask(limits)))?.ok, true)
   first.reservation.settle({ tokens: 1, pico: 0n })
-  first.reservation.leave()
+  first.reservation.releaseConcurrency()
   await new Promise(setImmediate)
   t.equal((await one?.limiter.admit(ask(limits)))?.ok, false)
 })

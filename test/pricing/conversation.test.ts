@@ -8,10 +8,10 @@ function inputAfter(...events: readonly { readonly type: string }[]) {
   for (const event of events) {
     const message = Buffer.from(JSON.stringify(event))
     const settings = settingsIn(event.type, message)
-    if (settings !== null) conversation.set(settings)
-    else conversation.read(event.type, message)
+    if (settings !== null) conversation.applySettings(settings)
+    else conversation.onEvent(event.type, message)
   }
-  return conversation.input
+  return conversation.inputEstimate
 }
 
 const item = (item: object) => ({ type: 'conversation.item.created', item })

@@ -1,35 +1,35 @@
 import t from 'tap'
-import type { Settled } from '../../src/pricing/settle-usage.ts'
+import type { SettledUsage } from '../../src/pricing/settle-usage.ts'
 import { blankUsage } from '../../src/protocols/shared/usage.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
-import { Share, createShare } from '../../src/pricing/interrupted-usage.ts'
+import { InterruptedUsage, createInterruptedUsage } from '../../src/pricing/interrupted-usage.ts'
 import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
 
-function figures(outputTokens: number): Settled {
+function figures(outputTokens: number): SettledUsage {
   const usage = { ...blankUsage(), outputTokens }
   return { usage, source: 'estimated', billed: true, suspect: false, unread: false }
 }
 
 t.test('counted before the client is told: it is told what was counted', async t => {
-  const share = new Share(Promise.resolve(figures(7)), () => figures(9))
+  const share = new InterruptedUsage(Promise.resolve(figures(7)), () => figures(9))
   t.strictSame(await share.settled, figures(7))
-  t.strictSame(share.told, figures(7))
+  t.strictSame(share.reported, figures(7))
 })
 
 t.test('told before the count is done: that is what the ledger has, and it does not change', async t => {
-  const { promise, resolve } = Promise.withResolvers<Settled>()
+  const { promise, resolve } = Promise.withResolvers<SettledUsage>()
   let known = 9
-  const share = new Share(promise, () => figures(known++))
-  t.strictSame(share.told, figures(9))
+  const share = new InterruptedUsage(promise, () => figures(known++))
+  t.strictSame(share.reported, figures(9))
   resolve(figures(7))
   t.strictSame(await share.settled, figures(9))
-  t.strictSame(share.told, figures(9))
+  t.strictSame(share.reported, figures(9))
 })
 
 t.test('a count that fails is told to whoever settles, and to nobody before', async t => {
-  const share = new Share(Promise.reject(new Error('no count')), () => figures(9))
+  const share = new InterruptedUsage(Promise.reject(new Error('no count')), () => figures(9))
   await new Promise(resolve => setImmediate(resolve))
-  t.strictSame(share.told, figures(9))
+  t.strictSame(share.reported, figures(9))
   await t.rejects(share.settled, { message: 'no count' })
 })
 
@@ -39,9 +39,9 @@ t.test('roughly: nothing where nothing was generated, else what is known of both
   const told = (...chunks: object[]) => {
     const meter = createStreamMeter('chat.completions')
     for (const chunk of chunks) meter.push(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))
-    return createShare(counter, {
+    return createInterruptedUsage(counter, {
       endpoint: 'chat.completions', request: null, answer: { kind: 'stream', meter }, estimatedInput: 9,
-    }).told
+    }).reported
   }
   const role = { choices: [{ delta: { role: 'assistant', content: '' } }] }
   t.match(told(role), { billed: false, usage: { inputTokens: null, outputTokens: null } })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { answerTokens, promptTokens } from '../../src/pricing/prompt.ts'
+import { responseTokens, promptTokens } from '../../src/pricing/prompt.ts'
 import { MEDIA_TOKENS } from '../../src/protocols/shared/request-estimate.ts'
 import { tokenCount } from '../../src/pricing/tokens.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
@@ -181,7 +181,7 @@ t.test('pictures, recordings and files count flat, wherever they are', async t =
 
 t.test('data is text or a recording, as it turns out', async t => {
   const audio = { audio: { id: 'a', data: 'AAAA'.repeat(1000), transcript: 'two words' } }
-  t.equal(answerTokens('chat.completions', { choices: [{ message: audio }] }, words), MEDIA_TOKENS + 2)
+  t.equal(responseTokens('chat.completions', { choices: [{ message: audio }] }, words), MEDIA_TOKENS + 2)
   const source = { type: 'text', media_type: 'text/plain', data: 'three more words' }
   t.equal(promptTokens('messages', { messages: [{ content: [{ type: 'document', source }] }] }, words), 3 + 3)
 })
@@ -249,9 +249,9 @@ t.test('answers: text, reasoning as it shows, tool calls; no overhead', async t 
     ],
   ]
   for (const [endpoint, body, expected] of cases) {
-    t.equal(answerTokens(endpoint, body, words), expected, `${endpoint} ${JSON.stringify(body)}`)
+    t.equal(responseTokens(endpoint, body, words), expected, `${endpoint} ${JSON.stringify(body)}`)
   }
-  t.equal(answerTokens('embeddings', { data: [] }, words), null)
+  t.equal(responseTokens('embeddings', { data: [] }, words), null)
 })
 
 t.test('what is not as it should be', async t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { TokenCounter } from '../../src/pricing/token-counter.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
-import type { Answer, SettleInput, Settled } from '../../src/pricing/settle-usage.ts'
+import type { MeteredResponse, SettleInput, SettledUsage } from '../../src/pricing/settle-usage.ts'
 import { provisionalUsage } from '../../src/pricing/provisional.ts'
 import { isMetered, settleUsage } from '../../src/pricing/settle-usage.ts'
 import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
@@ -29,7 +29,7 @@ const REQUEST = Buffer.from(
 )
 const PROMPT_TOKENS = 3 + 4 + count('Hello world, how are you?')
 
-function streamed(endpoint: EndpointName, events: readonly string[]): Answer {
+function streamed(endpoint: EndpointName, events: readonly string[]): MeteredResponse {
   const meter = createStreamMeter(endpoint)
   for (const event of events) meter.push(Buffer.from(event))
   meter.end()
@@ -40,21 +40,21 @@ function named(type: string, data: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 }
 
-function body(value: unknown): Answer {
+function body(value: unknown): MeteredResponse {
   return { kind: 'body', body: Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)) }
 }
 
 function settle(
   endpoint: EndpointName,
   end: SettleInput['end'],
-  answer: Answer | null,
+  answer: MeteredResponse | null,
   more: Partial<SettleInput> = {},
-): Settled | Promise<Settled> {
+): SettledUsage | Promise<SettledUsage> {
   return settleUsage({ endpoint, end, answer, request: REQUEST, abandoned: 'prompt', ...more }, counter)
 }
 
 /** The known figures, with the source. */
-function facts({ usage, source, billed }: Settled): Record<string, unknown> {
+function facts({ usage, source, billed }: SettledUsage): Record<string, unknown> {
   const known = Object.entries(usage).filter(([, value]) => value !== null)
   return { ...Object.fromEntries(known), source, billed }
 }
@@ -230,7 +230,7 @@ t.test('thoughts that were reported are output beside the text that is counted',
 t.test('nobody pays for what the upstream failed to deliver', async t => {
   const error =
     'data: {"error":{"message":"The server had an error while processing your request. Sorry!"}}\n\n'
-  const nothing: [EndpointName, SettleInput['end'], Answer | null][] = [
+  const nothing: [EndpointName, SettleInput['end'], MeteredResponse | null][] = [
     ['chat.completions', 'other', null],
     ['chat.completions', 'client_gone', null],
     ['chat.completions', 'other', streamed('chat.completions', [])],
@@ -283,7 +283,7 @@ t.test('an error in mid-stream: what came before it, and not a word of its own',
 })
 
 t.test('a client that leaves before any answer: the prompt, or nothing, as the operator says', async t => {
-  const before: Answer[] = [
+  const before: MeteredResponse[] = [
     { kind: 'none', delivered: false },
     body(''),
     streamed('chat.completions', []),
@@ -437,7 +437,7 @@ t.test('images, transcripts, speech: as the answer and the request tell', async 
     'text tells nothing: its cost is unknown, not 0',
   )
   const request = Buffer.from('{"model":"tts-1","input":"Hello \\u00fc","voice":"alloy"}')
-  const sound: Answer = { kind: 'none', delivered: true }
+  const sound: MeteredResponse = { kind: 'none', delivered: true }
   for (const end of ['complete', 'client_gone'] as const) {
     t.strictSame(facts(await settle('audio.speech', end, sound, { request })), {
       characters: 7,
@@ -445,7 +445,7 @@ t.test('images, transcripts, speech: as the answer and the request tell', async 
       billed: true,
     })
   }
-  const left: Answer = { kind: 'none', delivered: false }
+  const left: MeteredResponse = { kind: 'none', delivered: false }
   t.strictSame(facts(await settle('audio.speech', 'client_gone', left, { request })), {
     inputTokens: count('Hello ü'), outputTokens: 0, characters: 7, source: 'estimated', billed: true,
   }, 'the prompt of who left are its characters, too')

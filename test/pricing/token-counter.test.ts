@@ -6,8 +6,8 @@ import { systemClock } from '../../src/base/clock.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
 import type { TokenCounterOptions } from '../../src/pricing/token-counter.ts'
-import type { Generated, KeptRun } from '../../src/protocols/shared/generated-text.ts'
-import { roughTokens } from '../../src/protocols/shared/request-estimate.ts'
+import type { TextSample, GeneratedRun } from '../../src/protocols/shared/generated-text.ts'
+import { estimateTokens } from '../../src/protocols/shared/request-estimate.ts'
 import { tokenCount } from '../../src/pricing/tokens.ts'
 
 const count = tokenCount()
@@ -22,14 +22,14 @@ function counterFor(t: Test, options?: TokenCounterOptions) {
   return counter
 }
 
-function run(kind: KeptRun['kind'], text: string, escaped = true): KeptRun {
+function run(kind: GeneratedRun['kind'], text: string, escaped = true): GeneratedRun {
   return { kind, escaped, bytes: Buffer.from(text) }
 }
 
-function generated(runs: KeptRun[], came?: Partial<Generated['came']>): Generated {
+function generated(runs: GeneratedRun[], came?: Partial<TextSample['generatedBytes']>): TextSample {
   const kept = { ...NONE }
   for (const { kind, bytes } of runs) kept[kind] += bytes.length
-  return { runs, kept, came: { ...kept, ...came } }
+  return { runs, keptBytes: kept, generatedBytes: { ...kept, ...came } }
 }
 
 /** A clock whose timers fire when the test says so. */
@@ -94,7 +94,7 @@ t.test('counts prompts and answers', async t => {
   const counter = counterFor(t)
   t.equal(await counter.prompt('chat.completions', PROMPT), 3 + 4 + count('Hello world, how are you?'))
   const answer = Buffer.from('{"choices":[{"message":{"role":"assistant","content":"Fine."}}]}')
-  t.equal(await counter.answer('chat.completions', answer), count('Fine.'))
+  t.equal(await counter.response('chat.completions', answer), count('Fine.'))
   t.equal(await counter.prompt('audio.transcriptions', Buffer.from('--form')), null)
   t.equal(await counter.prompt('audio.transcriptions', Buffer.from('{"model":"whisper-1"}')), null)
   t.equal(await counter.prompt('chat.completions', Buffer.from('{"messages":')), null)
@@ -137,14 +137,14 @@ t.test('a thousand at once: all are answered, beyond the queue by their bytes', 
   )
   const exact = 3 + 4 + count('Hello world, how are you?')
   t.equal(counts.filter(tokens => tokens === exact).length, 100)
-  t.equal(counts.filter(tokens => tokens === roughTokens(PROMPT)).length, 900)
+  t.equal(counts.filter(tokens => tokens === estimateTokens(PROMPT)).length, 900)
 })
 
 t.test('a thread that dies: by their bytes; after three deaths it rests for a minute', async t => {
   const clock = new HandClock()
   const counter = counterFor(t, { script: DYING, clock })
   for (let death = 0; death < 3; death++) {
-    t.equal(await counter.prompt('chat.completions', PROMPT), roughTokens(PROMPT))
+    t.equal(await counter.prompt('chat.completions', PROMPT), estimateTokens(PROMPT))
   }
   /** Without a thread the answer is there before anything else happens. */
   const atOnce = async () => {
@@ -165,21 +165,21 @@ t.test('a thread that dies: by their bytes; after three deaths it rests for a mi
 
 t.test('a thread that makes no progress is given up', async t => {
   const clock = new HandClock()
-  const counter = counterFor(t, { script: SILENT, clock, patience: 1000 })
+  const counter = counterFor(t, { script: SILENT, clock, timeout: 1000 })
   const waiting = Promise.all([1, 2, 3].map(() => counter.prompt('chat.completions', PROMPT)))
   clock.advance(1000)
   t.strictSame(
     await waiting,
-    [1, 2, 3].map(() => roughTokens(PROMPT)),
+    [1, 2, 3].map(() => estimateTokens(PROMPT)),
   )
 })
 
 t.test('a thread that died is started again', async t => {
   const clock = new HandClock()
-  const counter = counterFor(t, { clock, patience: 5 })
+  const counter = counterFor(t, { clock, timeout: 5 })
   const first = counter.prompt('chat.completions', PROMPT)
   clock.advance(5)
-  t.equal(await first, roughTokens(PROMPT))
+  t.equal(await first, estimateTokens(PROMPT))
   t.equal(await counter.prompt('chat.completions', PROMPT), 3 + 4 + count('Hello world, how are you?'))
 })
 
@@ -208,6 +208,6 @@ t.test('closing waits for what is being counted', async t => {
   const last = counter.prompt('chat.completions', PROMPT)
   await counter.close()
   t.equal(await last, 3 + 4 + count('Hello world, how are you?'))
-  t.equal(await counter.prompt('chat.completions', PROMPT), roughTokens(PROMPT), 'and none is started after')
+  t.equal(await counter.prompt('chat.completions', PROMPT), estimateTokens(PROMPT), 'and none is started after')
   await counter.close()
 })

@@ -13,7 +13,7 @@ import type { Test } from 'tap'
 import { blankUsage } from '../../src/protocols/shared/usage.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
 import { spliceBytes } from '../../src/protocols/shared/splice.ts'
-import { Resumption, resumption } from '../../src/protocols/continuation.ts'
+import { ResumableStream, createResumableStream } from '../../src/protocols/continuation.ts'
 
 const WORDS = ['The ', 'sky ', 'is ', 'blue', '.\n\n', '„Schön“ ', '😀']
 const TEXT = WORDS.join('')
@@ -166,9 +166,9 @@ const GENERATE: Protocol = {
 
 const PROTOCOLS = [CHAT, MESSAGES, GENERATE]
 
-function prepare(endpoint: EndpointName, body: Json): Resumption {
-  const prepared = resumption(endpoint, Buffer.from(JSON.stringify(body)))
-  if (!(prepared instanceof Resumption)) throw new Error(prepared)
+function prepare(endpoint: EndpointName, body: Json): ResumableStream {
+  const prepared = createResumableStream(endpoint, Buffer.from(JSON.stringify(body)))
+  if (!(prepared instanceof ResumableStream)) throw new Error(prepared)
   return prepared
 }
 
@@ -177,8 +177,8 @@ function joined(protocol: Protocol, cut: number): string {
   const first = protocol.events(WORDS, 'first').slice(0, cut)
   const said = Math.min(WORDS.length, Math.max(0, cut - protocol.head))
   const prepared = prepare(protocol.endpoint, protocol.body)
-  prepared.sent(Buffer.from(first.join('')))
-  const joiner = prepared.join(BEFORE)
+  prepared.recordSent(Buffer.from(first.join('')))
+  const joiner = prepared.createTranslator(BEFORE)
   const rest = protocol.events(WORDS.slice(said), 'second').join('')
   return first.join('') + joiner.push(Buffer.from(rest)).toString()
 }
@@ -211,8 +211,8 @@ for (const protocol of PROTOCOLS) {
   t.test(`${endpoint}: the request for the rest`, async t => {
     for (let cut = 0; cut <= all - tail; cut++) {
       const prepared = prepare(endpoint, body)
-      prepared.sent(Buffer.from(events(WORDS, 'first').slice(0, cut).join('')))
-      t.strictSame(prepared.standing, { can: 'continue' })
+      prepared.recordSent(Buffer.from(events(WORDS, 'first').slice(0, cut).join('')))
+      t.strictSame(prepared.recovery, { can: 'continue' })
       const bytes = Buffer.from(JSON.stringify(body))
       const asked = JSON.parse(spliceBytes(bytes, prepared.edits(bytes)).toString()) as Json
       const said = WORDS.slice(0, Math.max(0, cut - head)).join('').trimEnd()
@@ -232,15 +232,15 @@ for (const protocol of PROTOCOLS) {
   t.test(`${endpoint}: lines may end in CR, as far as the client has got them`, async t => {
     const withCR = (part: readonly string[]) => Buffer.from(part.join('').replaceAll(/\r?\n/g, '\r'))
     const prepared = prepare(endpoint, body)
-    prepared.sent(withCR(events(WORDS, 'first').slice(0, head + 2)))
+    prepared.recordSent(withCR(events(WORDS, 'first').slice(0, head + 2)))
     const bytes = Buffer.from(JSON.stringify(body))
     const asked = spliceBytes(bytes, prepared.edits(bytes)).toString()
     t.match(asked, '"The sky"')
-    const joiner = prepared.join(BEFORE)
+    const joiner = prepared.createTranslator(BEFORE)
     const rest = events(WORDS.slice(2), 'second')
     t.match(joiner.push(withCR(rest.slice(0, head + 1))).toString(), '"is ')
     joiner.push(withCR(rest.slice(head + 1)))
-    t.strictSame(prepared.standing, { can: 'finish', rest: Buffer.alloc(0) })
+    t.strictSame(prepared.recovery, { can: 'finish', rest: Buffer.alloc(0) })
   })
 
   t.test(`${endpoint}: once all is said, nobody is asked`, async t => {
@@ -248,8 +248,8 @@ for (const protocol of PROTOCOLS) {
       // The reason of the stop comes with the last but one, and so does the usage that was asked for.
       const first = events(WORDS, 'first').slice(0, endpoint === 'generate.stream' ? cut : Math.max(cut, all - 1))
       const prepared = prepare(endpoint, body)
-      prepared.sent(Buffer.from(first.join('')))
-      const { standing } = prepared
+      prepared.recordSent(Buffer.from(first.join('')))
+      const { recovery: standing } = prepared
       if (standing.can !== 'finish') throw new Error(`behind event ${cut}: ${JSON.stringify(standing)}`)
       const base = await play(t, first.join('') + standing.rest.toString())
       for (const ask of Object.values(sdks)) {
@@ -271,8 +271,8 @@ for (const protocol of PROTOCOLS) {
           const all = events(WORDS.slice(at), `answer${round}`)
           const isLast = at + words >= WORDS.length
           const bytes = Buffer.from(all.slice(0, isLast ? all.length : head + words).join(''))
-          if (round === 0) prepared.sent(bytes)
-          const joiner = round === 0 ? { push: (piece: Buffer) => piece } : prepared.join(BEFORE)
+          if (round === 0) prepared.recordSent(bytes)
+          const joiner = round === 0 ? { push: (piece: Buffer) => piece } : prepared.createTranslator(BEFORE)
           for (let i = 0, from = 0; from < bytes.length; i++) {
             const to = from + (sizes[i % sizes.length] as number)
             sent += joiner.push(bytes.subarray(from, to)).toString('latin1')
@@ -297,18 +297,18 @@ function textOf(stream: string): string {
 
 t.test('white space at the end is not sent, and not said twice', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
-  prepared.sent(Buffer.from(CHAT.events(['Hello', ' \n'], 'a').slice(0, 3).join('')))
+  prepared.recordSent(Buffer.from(CHAT.events(['Hello', ' \n'], 'a').slice(0, 3).join('')))
   const bytes = Buffer.from(JSON.stringify(CHAT.body))
   t.match(spliceBytes(bytes, prepared.edits(bytes)).toString(), '{"role":"assistant","content":"Hello"}')
-  const joiner = prepared.join(BEFORE)
+  const joiner = prepared.createTranslator(BEFORE)
   const out = joiner.push(Buffer.from(CHAT.events([' ', '\n', '\nworld'], 'b').join(''))).toString()
   t.equal(textOf(out), '\nworld')
 })
 
 t.test('white space behind other words is new, though the client has the like', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
-  prepared.sent(Buffer.from(CHAT.events(['Hello', ' \n'], 'a').slice(0, 3).join('')))
-  const joiner = prepared.join(BEFORE)
+  prepared.recordSent(Buffer.from(CHAT.events(['Hello', ' \n'], 'a').slice(0, 3).join('')))
+  const joiner = prepared.createTranslator(BEFORE)
   const out = joiner.push(Buffer.from(CHAT.events([' you', '\n', 'all'], 'b').join(''))).toString()
   t.equal(textOf(out), 'you\nall')
 })
@@ -334,8 +334,8 @@ t.test('what is under way and cannot be continued is not', async t => {
     [GENERATE, 'data: {"candidates":[{"index":0},{"index":1}]}\n\n', /several answers/],
   ] as const) {
     const prepared = prepare(endpoint, body)
-    prepared.sent(Buffer.from(event))
-    t.match(prepared.standing, { can: 'nothing', reason })
+    prepared.recordSent(Buffer.from(event))
+    t.match(prepared.recovery, { can: 'nothing', reason })
   }
   for (const [endpoint, body, reason] of [
     ['chat.completions', { ...chatBody, n: 2 }, /several/],
@@ -364,7 +364,7 @@ t.test('what is under way and cannot be continued is not', async t => {
     ],
     ['responses', { input: 'x' }, /endpoint/],
   ] as const) {
-    t.match(resumption(endpoint, Buffer.from(JSON.stringify(body))), reason)
+    t.match(createResumableStream(endpoint, Buffer.from(JSON.stringify(body))), reason)
   }
   for (const [endpoint, body] of [
     ['chat.completions', { ...chatBody, n: 1, logprobs: false, audio: null }],
@@ -374,16 +374,16 @@ t.test('what is under way and cannot be continued is not', async t => {
       { contents: [], generationConfig: { candidateCount: 1, responseModalities: ['text'] } },
     ],
   ] as const) {
-    t.ok(resumption(endpoint, Buffer.from(JSON.stringify(body))) instanceof Resumption)
+    t.ok(createResumableStream(endpoint, Buffer.from(JSON.stringify(body))) instanceof ResumableStream)
   }
 })
 
 t.test('a message whose next upstream begins with something other than text', async t => {
   const prepared = prepare('messages', MESSAGES.body)
-  prepared.sent(Buffer.from(MESSAGES.events(['One'], 'first').slice(0, 3).join('')))
+  prepared.recordSent(Buffer.from(MESSAGES.events(['One'], 'first').slice(0, 3).join('')))
   const event = (type: string, more: Json = {}) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
-  const out = prepared.join(BEFORE).push(Buffer.from([
+  const out = prepared.createTranslator(BEFORE).push(Buffer.from([
     event('message_start', { message: { usage: { input_tokens: 1 } } }),
     event('content_block_start', {
       index: 0, content_block: { type: 'tool_use', id: 't', name: 'f', input: {} },
@@ -395,7 +395,7 @@ t.test('a message whose next upstream begins with something other than text', as
   ), [
     ['content_block_stop', '0'], ['content_block_start', '1'], ['content_block_stop', '1'],
   ])
-  t.match(prepared.standing, { can: 'nothing' })
+  t.match(prepared.recovery, { can: 'nothing' })
 })
 
 const chunkOf = (delta: Json, more: Json = {}, top: Json = {}) =>
@@ -409,28 +409,28 @@ const words = (index: number, text: string) =>
 
 t.test('chat content that is a list of parts cannot be continued', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
-  prepared.sent(Buffer.from(chunkOf({ content: [{ type: 'text', text: 'Hello' }] })))
-  t.match(prepared.standing, { can: 'nothing', reason: /no plain text/ })
+  prepared.recordSent(Buffer.from(chunkOf({ content: [{ type: 'text', text: 'Hello' }] })))
+  t.match(prepared.recovery, { can: 'nothing', reason: /no plain text/ })
 })
 
 t.test('an obstacle does not hide that all was said, and several answers are never all', async t => {
   const tool = prepare('chat.completions', chatBody)
-  tool.sent(
+  tool.recordSent(
     Buffer.from(chunkOf({ tool_calls: [{ index: 0 }] }) + chunkOf({}, { finish_reason: 'tool_calls' })),
   )
-  t.match(tool.standing, { can: 'finish', rest: Buffer.from('data: [DONE]\n\n') })
+  t.match(tool.recovery, { can: 'finish', rest: Buffer.from('data: [DONE]\n\n') })
   const several = prepare('chat.completions', chatBody)
-  several.sent(Buffer.from(chunkOf({}, { finish_reason: 'stop' }) + chunkOf({ content: 'x' }, { index: 1 })))
-  t.match(several.standing, { can: 'nothing' })
-  several.sent(Buffer.from(chunkOf({}, { finish_reason: 'stop' })))
-  t.match(several.standing, { can: 'nothing' }, 'the first of them has ended once more')
+  several.recordSent(Buffer.from(chunkOf({}, { finish_reason: 'stop' }) + chunkOf({ content: 'x' }, { index: 1 })))
+  t.match(several.recovery, { can: 'nothing' })
+  several.recordSent(Buffer.from(chunkOf({}, { finish_reason: 'stop' })))
+  t.match(several.recovery, { can: 'nothing' }, 'the first of them has ended once more')
 })
 
 t.test('the client hears once who speaks, and every count, though the second upstream says more', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
-  prepared.sent(Buffer.from(chunkOf({ role: 'assistant', content: 'One' })))
+  prepared.recordSent(Buffer.from(chunkOf({ role: 'assistant', content: 'One' })))
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
-  const out = prepared.join(BEFORE).push(Buffer.from(
+  const out = prepared.createTranslator(BEFORE).push(Buffer.from(
     chunkOf({ role: 'assistant', content: ' two' }) + chunkOf({}) + chunkOf({ content: '' }, {}, { usage }),
   )).toString()
   t.notMatch(out, 'role')
@@ -440,9 +440,9 @@ t.test('the client hears once who speaks, and every count, though the second ups
 
 t.test('a first chunk with empty names names nothing', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
-  prepared.sent(Buffer.from(chunkOf({}, {}, { id: '', model: '', created: 0 })))
-  prepared.sent(Buffer.from(chunkOf({ content: 'One' }, {}, { id: 'real', model: 'm', created: 5 })))
-  const out = prepared.join(BEFORE).push(
+  prepared.recordSent(Buffer.from(chunkOf({}, {}, { id: '', model: '', created: 0 })))
+  prepared.recordSent(Buffer.from(chunkOf({ content: 'One' }, {}, { id: 'real', model: 'm', created: 5 })))
+  const out = prepared.createTranslator(BEFORE).push(
     Buffer.from(chunkOf({ content: ' two' }, {}, { id: 'b', model: 'n', created: 6 })),
   )
   t.match(JSON.parse(out.toString().slice(6)), { id: 'real', model: 'm', created: 5 })
@@ -450,10 +450,10 @@ t.test('a first chunk with empty names names nothing', async t => {
 
 t.test('one finish and one end, however often the second upstream says them', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
-  prepared.sent(Buffer.from(chunkOf({ content: 'One' })))
+  prepared.recordSent(Buffer.from(chunkOf({ content: 'One' })))
   const stop = chunkOf({}, { finish_reason: 'stop' })
   const out =
-    prepared.join(BEFORE).push(Buffer.from(`${stop}${stop}data: [DONE]\n\ndata: [DONE]\n\n`)).toString()
+    prepared.createTranslator(BEFORE).push(Buffer.from(`${stop}${stop}data: [DONE]\n\ndata: [DONE]\n\n`)).toString()
   t.equal(out.match(/"finish_reason":"stop"/g)?.length, 1)
   t.equal(out.match(/\[DONE\]/g)?.length, 1)
 })
@@ -462,10 +462,10 @@ t.test('generate: generation_config is read like generationConfig', async t => {
   const json = Buffer.from(JSON.stringify({
     contents: [], generation_config: { response_mime_type: 'application/json' },
   }))
-  t.match(resumption('generate.stream', json), /structured/)
+  t.match(createResumableStream('generate.stream', json), /structured/)
   const body = { contents: [], generation_config: { max_output_tokens: 100 } }
   const prepared = prepare('generate.stream', body)
-  prepared.sent(Buffer.from(GENERATE.events(['12345678'], 'a').slice(0, 1).join('')))
+  prepared.recordSent(Buffer.from(GENERATE.events(['12345678'], 'a').slice(0, 1).join('')))
   const bytes = Buffer.from(JSON.stringify(body))
   t.match(JSON.parse(spliceBytes(bytes, prepared.edits(bytes)).toString()), {
     generation_config: { max_output_tokens: 98 },
@@ -474,10 +474,10 @@ t.test('generate: generation_config is read like generationConfig', async t => {
 
 t.test('messages: a second answer that has nothing to say closes the block that is open', async t => {
   const prepared = prepare('messages', MESSAGES.body)
-  prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'All.')))
+  prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'All.')))
   const end = eventOf('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 0 } })
   const out =
-    prepared.join(BEFORE).push(Buffer.from(eventOf('message_start', { message: {} }) + end)).toString()
+    prepared.createTranslator(BEFORE).push(Buffer.from(eventOf('message_start', { message: {} }) + end)).toString()
   t.strictSame(
     [...out.matchAll(/^event: (\w+)/gm)].map(([, type]) => type), ['content_block_stop', 'message_delta'],
   )
@@ -489,11 +489,11 @@ t.test('messages: behind a closed block an empty one is left out, ' +
     + eventOf('content_block_stop', { index: 0 })
   for (const [text, blocks] of [['', []], ['Two.', ['1', '1', '1']]] as const) {
     const prepared = prepare('messages', MESSAGES.body)
-    prepared.sent(Buffer.from(first))
+    prepared.recordSent(Buffer.from(first))
     const second = textBlock(0) + (text === '' ? '' : words(0, text)) + eventOf(
       'content_block_stop', { index: 0 },
     )
-    const out = prepared.join(BEFORE).push(Buffer.from(second)).toString()
+    const out = prepared.createTranslator(BEFORE).push(Buffer.from(second)).toString()
     t.strictSame([...out.matchAll(/"index":(\d)/g)].map(([, index]) => index), blocks)
   }
 })
@@ -504,10 +504,10 @@ const dataIn = (events: Buffer) =>
 
 t.test('messages: white space said again, what a block begins with, and thoughts', async t => {
   const prepared = prepare('messages', MESSAGES.body)
-  prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One \n')))
+  prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One \n')))
   const stop = (index: number) => eventOf('content_block_stop', { index })
   const thought = { index: 2, delta: { type: 'thinking_delta', thinking: 'hm' } }
-  const out = prepared.join(BEFORE).push(Buffer.from(
+  const out = prepared.createTranslator(BEFORE).push(Buffer.from(
     textBlock(0, ' ') + words(0, '\n') + words(0, 'two') + stop(0) + textBlock(1, ' three') + stop(1)
     + eventOf('content_block_start', { index: 2, content_block: { type: 'thinking', thinking: '' } })
     + eventOf('content_block_delta', thought) + stop(2),
@@ -525,9 +525,9 @@ t.test('messages: white space said again, what a block begins with, and thoughts
 
 t.test('messages: what a block begins with goes on where another was open', async t => {
   const prepared = prepare('messages', MESSAGES.body)
-  prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
+  prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
   const stop = eventOf('content_block_stop', { index: 1 })
-  const out = prepared.join(BEFORE).push(Buffer.from(textBlock(1, ' two') + words(1, ' three') + stop))
+  const out = prepared.createTranslator(BEFORE).push(Buffer.from(textBlock(1, ' two') + words(1, ' three') + stop))
   t.strictSame(dataIn(out), [
     { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: ' two' } },
     { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: ' three' } },
@@ -537,11 +537,11 @@ t.test('messages: what a block begins with goes on where another was open', asyn
 
 t.test('messages: both inputs are told by the kinds of the protocol, of which none counts twice', async t => {
   const prepared = prepare('messages', MESSAGES.body)
-  prepared.sent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
+  prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
   const before = () => ({
     ...BEFORE(), inputTokens: 100, cachedInputTokens: 40, cacheWrite5mTokens: 8, cacheWrite1hTokens: 2,
   })
-  const out = prepared.join(before).push(Buffer.from(
+  const out = prepared.createTranslator(before).push(Buffer.from(
     eventOf('message_start', { message: { usage: { input_tokens: 7, cache_read_input_tokens: 1 } } })
     + eventOf('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } }),
   ))
@@ -554,10 +554,10 @@ t.test('generate: both answers have one name and one usage, and thoughts stay as
   const prepared = prepare('generate.stream', GENERATE.body)
   const chunk = (parts: Json[], more: Json = {}) =>
     Buffer.from(`data: ${JSON.stringify({ candidates: [{ content: { parts } }], ...more })}\n\n`)
-  prepared.sent(chunk([{ text: 'One \n' }], { responseId: 'first', modelVersion: 'a' }))
-  prepared.sent(chunk([{ text: ' \n' }]))
+  prepared.recordSent(chunk([{ text: 'One \n' }], { responseId: 'first', modelVersion: 'a' }))
+  prepared.recordSent(chunk([{ text: ' \n' }]))
   const before = () => ({ ...BEFORE(), cachedInputTokens: 4 })
-  const joiner = prepared.join(before)
+  const joiner = prepared.createTranslator(before)
   const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 3, totalTokenCount: 13 }
   const later = { responseId: 'second', modelVersion: 'b', usageMetadata }
   const out = joiner.push(Buffer.concat([
@@ -574,14 +574,14 @@ t.test('generate: both answers have one name and one usage, and thoughts stay as
     { candidates: candidates([{ text: 'two' }, { functionCall: {} }]), ...names, usageMetadata: told },
     { usageMetadata: told, ...names },
   ])
-  const nameless = prepare('generate.stream', GENERATE.body).join(BEFORE).push(chunk([{ text: 'x' }]))
+  const nameless = prepare('generate.stream', GENERATE.body).createTranslator(BEFORE).push(chunk([{ text: 'x' }]))
   t.notMatch(nameless.toString(), 'responseId')
 })
 
 t.test('what a joined stream ended in, whole but for its blank line, comes at its end', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
-  prepared.sent(Buffer.from(chunkOf({ content: 'One' })))
-  const joiner = prepared.join(BEFORE)
+  prepared.recordSent(Buffer.from(chunkOf({ content: 'One' })))
+  const joiner = prepared.createTranslator(BEFORE)
   t.equal(joiner.push(Buffer.from(chunkOf({ content: ' two' }).trimEnd())).length, 0)
   t.equal(textOf(joiner.end().toString()), ' two')
 })
@@ -596,8 +596,8 @@ const LIMITS: readonly [EndpointName, (limit: string) => string][] = [
 t.test('a limit that is no count of tokens stays as the client wrote it, and what is asked is JSON', async t => {
   const rest = (endpoint: EndpointName, text: string) => {
     const body = Buffer.from(text)
-    const prepared = resumption(endpoint, body) as Resumption
-    prepared.sent(Buffer.from({
+    const prepared = createResumableStream(endpoint, body) as ResumableStream
+    prepared.recordSent(Buffer.from({
       'chat.completions': chunkOf({ content: 'x'.repeat(40) }),
       'messages': textBlock(0) + words(0, 'x'.repeat(40)),
     }[endpoint as string] ?? `data: {"candidates":[{"content":{"parts":[{"text":"${'x'.repeat(40)}"}]}}]}\n\n`))

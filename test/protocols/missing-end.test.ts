@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
-import { endingOf } from '../../src/protocols/continuation.ts'
+import { missingEndOf } from '../../src/protocols/continuation.ts'
 
 type Json = Record<string, unknown>
 
@@ -47,8 +47,8 @@ const GENERATE = {
 } as const
 
 function ended(endpoint: EndpointName, body: Json, stream: Buffer): Buffer | null {
-  const ending = endingOf(endpoint, Buffer.from(JSON.stringify(body)), stream)
-  return ending && Buffer.concat([stream.subarray(0, ending.whole), ending.rest])
+  const ending = missingEndOf(endpoint, Buffer.from(JSON.stringify(body)), stream)
+  return ending && Buffer.concat([stream.subarray(0, ending.completeBytes), ending.suffix])
 }
 
 for (const crlf of [false, true]) {

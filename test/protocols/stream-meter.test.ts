@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Generated } from '../../src/protocols/shared/generated-text.ts'
+import type { TextSample } from '../../src/protocols/shared/generated-text.ts'
 import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
 import type { StreamMeter, StreamMeterOptions } from '../../src/protocols/stream-meter.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
@@ -44,7 +44,7 @@ function figures(meter: StreamMeter): Record<string, number> | null {
 }
 
 /** All text of one kind, unescaped; JSON without its white space. */
-function texts({ runs }: Generated): [string, string, string] {
+function texts({ runs }: TextSample): [string, string, string] {
   const of = (kind: string) =>
     runs
       .filter(run => run.kind === kind)
@@ -77,7 +77,7 @@ for (const recording of RECORDINGS) {
       t.equal(meter.terminated, true)
       t.equal(meter.sawContent, true)
       t.equal(meter.sawError, false)
-      t.equal(meter.covered, true)
+      t.equal(meter.isOutputReported, true)
       t.strictSame(figures(meter), usage)
       t.equal(meter.reading()?.suspect, false)
       t.strictSame(texts(meter.partial()), textsAfter(recording, events.length))
@@ -139,7 +139,7 @@ t.test('what was reported before a cut: chat, nothing until the usage chunk', as
   }
   const meter = ended(meterOf('chat.completions', chat.events.slice(0, usageAt + 1)))
   t.strictSame(figures(meter), chat.usage)
-  t.equal(meter.covered, true)
+  t.equal(meter.isOutputReported, true)
 })
 
 t.test('what was reported before a cut: messages, the input at once and the output at last', async t => {
@@ -153,11 +153,11 @@ t.test('what was reported before a cut: messages, the input at once and the outp
     const meter = ended(meterOf('messages', messages.events.slice(0, cut)))
     t.strictSame(figures(meter), input, `after ${cut}`)
     t.equal(meter.reading()?.suspect, false)
-    t.equal(meter.covered, !meter.sawContent || textsAfter(messages, cut).join('') === '')
+    t.equal(meter.isOutputReported, !meter.sawContent || textsAfter(messages, cut).join('') === '')
   }
   const meter = ended(meterOf('messages', messages.events.slice(0, -1)))
   t.strictSame(figures(meter), messages.usage)
-  t.equal(meter.covered, true)
+  t.equal(meter.isOutputReported, true)
 })
 
 t.test('what was reported before a cut: generate, the last metadata', async t => {
@@ -169,11 +169,11 @@ t.test('what was reported before a cut: generate, the last metadata', async t =>
     )
     const meter = ended(meterOf(endpoint, events.slice(0, 4)))
     t.strictSame(figures(meter), { inputTokens: 12, outputTokens: 35, reasoningTokens: 20 })
-    t.equal(meter.covered, true)
+    t.equal(meter.isOutputReported, true)
   }
   const without = 'data: {"candidates":[{"content":{"parts":[{"text":"more"}]}}]}\r\n\r\n'
   const meter = ended(meterOf('generate.stream', [...generate.events.slice(0, 4), without]))
-  t.equal(meter.covered, false, 'text after the last figures')
+  t.equal(meter.isOutputReported, false, 'text after the last figures')
   t.strictSame(figures(meter), { inputTokens: 12, outputTokens: 35, reasoningTokens: 20 })
 })
 
@@ -184,9 +184,9 @@ t.test('usage on every chunk: the last one counts, and covers what came before i
   }
   const meter = meterOf('chat.completions', [chunk('a', 1), chunk('b', 2)])
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 2 })
-  t.equal(meter.covered, true)
+  t.equal(meter.isOutputReported, true)
   meter.push(Buffer.from(chunk('c', null)))
-  t.equal(meter.covered, false)
+  t.equal(meter.isOutputReported, false)
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 2 })
 })
 
@@ -196,14 +196,14 @@ t.test('usage: null after the usage takes nothing back', async t => {
     'data: {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":null}\n\n',
   ])
   t.match(figures(meter), { inputTokens: 5, outputTokens: 1 })
-  t.equal(meter.covered, true)
+  t.equal(meter.isOutputReported, true)
   meter.push(Buffer.from('data: {"choices":[{"delta":{"content":"more"}}],"usage":null}\n\n'))
-  t.equal(meter.covered, false, 'nor does it count what comes with it')
+  t.equal(meter.isOutputReported, false, 'nor does it count what comes with it')
   const message = meterOf('messages', [
     'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}\n\n',
     'data: {"type":"message_delta","delta":{},"usage":{"input_tokens":5,"output_tokens":null}}\n\n',
   ])
-  t.equal(message.covered, false)
+  t.equal(message.isOutputReported, false)
 })
 
 t.test('usage together with the finish_reason', async t => {
@@ -304,7 +304,7 @@ t.test('content is seen with the first token, and not before', async t => {
   for (const [endpoint, event] of Object.entries(events)) {
     const meter = meterOf(endpoint as EndpointName, [`data: ${JSON.stringify(event)}\n\n`])
     t.equal(meter.sawContent, true, event.type)
-    t.strictSame(meter.came, { content: 0, reasoning: 0, tool: 0 }, 'of which nothing is text')
+    t.strictSame(meter.generatedBytes, { content: 0, reasoning: 0, tool: 0 }, 'of which nothing is text')
   }
 })
 
@@ -478,10 +478,10 @@ t.test('malformed events harm nobody', async t => {
 })
 
 t.test('the text kept is bounded, and what came is counted on', async t => {
-  const meter = createStreamMeter('chat.completions', { keep: 1000 })
+  const meter = createStreamMeter('chat.completions', { textLimit: 1000 })
   const chunk = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"some words "}}]}\n\n')
   for (let i = 0; i < 1000; i++) meter.push(chunk)
-  const { runs, kept, came } = meter.partial()
+  const { runs, keptBytes: kept, generatedBytes: came } = meter.partial()
   t.equal(came.content, 11_000)
   t.ok(kept.content > 900 && kept.content <= 1000)
   t.equal(runs[0]?.bytes.length, kept.content)
@@ -503,7 +503,7 @@ t.test('an event beyond the limit is content that is not read', async t => {
   const meter = ended(meterOf('chat.completions', [event, 'data: [DONE]\n\n'], { maxEvent: 1000 }))
   t.equal(meter.sawContent, true)
   t.equal(meter.terminated, true)
-  t.equal(meter.partial().came.content, 0)
+  t.equal(meter.partial().generatedBytes.content, 0)
   const cut = ended(meterOf('responses', [`data: {"x":"${'x'.repeat(5000)}`], { maxEvent: 1000 }))
   t.equal(cut.terminated, false, 'one that is cut was not the last')
   const generated = (end: string) =>

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { withoutKey } from '../../src/proxy/address.ts'
+import { withoutCredential } from '../../src/proxy/address.ts'
 
 t.test('a key in an address is what it is in a request', async t => {
   const rows = [
@@ -12,5 +12,5 @@ t.test('a key in an address is what it is in a request', async t => {
     // Others' parameters are theirs.
     ['https://up.example/key=s?monkey=a&keys=b', 'https://up.example/key=s?monkey=a&keys=b'],
   ] as const
-  for (const [address, told] of rows) t.equal(withoutKey(address), told, address)
+  for (const [address, told] of rows) t.equal(withoutCredential(address), told, address)
 })

@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { GatewayError } from '../../src/base/errors.ts'
 import { Attempt } from '../../src/proxy/attempt.ts'
-import type { AnswerSink } from '../../src/proxy/attempt.ts'
+import type { ResponseSink } from '../../src/proxy/attempt.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import { createTransport } from '../../src/proxy/transport.ts'
@@ -18,12 +18,12 @@ import { chunk, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
 
 /** A sink that notes what it is told, and does what the test wants instead where that says so. */
-class NotingSink implements AnswerSink {
+class NotingSink implements ResponseSink {
   readonly told: string[] = []
   readonly over = Promise.withResolvers<GatewayError | null>()
-  readonly instead: Partial<AnswerSink>
+  readonly instead: Partial<ResponseSink>
 
-  constructor(instead: Partial<AnswerSink> = {}) {
+  constructor(instead: Partial<ResponseSink> = {}) {
     this.instead = instead
   }
 
@@ -71,7 +71,7 @@ async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void | Pro
     upstreamUrl: new URL(upstream.url),
     request: { method: 'GET', path: '/x', headers: ['x-a', '1'], body: null },
     deadlines,
-    unpacks,
+    decompresses: unpacks,
     sinkFor: () => sink,
   })
   return { attempt, torn: torn.promise, requests: () => requests }
@@ -262,7 +262,7 @@ t.test('an attempt that is aborted before it has a connection asks nothing', asy
 })
 
 /** An attempt over a transport that only notes to whom it is to tell what; nothing was sent yet. */
-async function begun(sink: AnswerSink, { unpacks = false, breaking = false } = {}) {
+async function begun(sink: ResponseSink, { unpacks = false, breaking = false } = {}) {
   const sent = Promise.withResolvers<ResponseHandler>()
   const aborts: Error[] = []
   const controller = { abort: (reason: Error) => aborts.push(reason), pause: () => {}, rawHeaders: [] as string[] }
@@ -272,7 +272,7 @@ async function begun(sink: AnswerSink, { unpacks = false, breaking = false } = {
     transport: { send: (_: unknown, handler: ResponseHandler) => sent.resolve(handler), breaking } as never,
     upstreamUrl: new URL('http://a'), deadlines: new Deadlines(clock, limits, clock.monotonic(), () => {}),
     request: { method: 'GET', path: '/x', headers: [], body: null },
-    unpacks, sinkFor: () => sink,
+    decompresses: unpacks, sinkFor: () => sink,
   })
   const run = attempt.run(createProxy())
   return { attempt, run, aborts, controller: controller as never, raw: controller, handler: await sent.promise }
@@ -329,7 +329,7 @@ t.test('a connection in the place of a stale one has timeouts.connect to be made
   const attempt = new Attempt({
     transport: transport as unknown as Transport, upstreamUrl: new URL('http://a'), deadlines,
     request: { method: 'GET', path: '/x', headers: [], body: null },
-    unpacks: false, sinkFor: () => new NotingSink(),
+    decompresses: false, sinkFor: () => new NotingSink(),
   })
   const run = attempt.run(createProxy())
   while (sent < 2) await setImmediate()
@@ -351,7 +351,7 @@ t.test('a request that cannot be put on the wire is refused, and the process liv
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
     const attempt = new Attempt({
       transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines,
-      unpacks: false, sinkFor: () => new NotingSink(),
+      decompresses: false, sinkFor: () => new NotingSink(),
       request: { method: 'GET', path: '/x', headers: [], body: null, ...bad },
     })
     t.match(await attempt.run(createProxy()), { code: 'bad_header', status: 400 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { BodyBytes } from '../../src/proxy/body-buffer.ts'
+import { BodyBuffer } from '../../src/proxy/body-buffer.ts'
 
 const MB = 1024 * 1024
 
@@ -13,7 +13,7 @@ t.test('whatever was declared and however it comes, it is all there', async () =
   const source = bytes(3 * MB)
   const sizes = fc.array(fc.integer({ min: 0, max: 700_000 }), { maxLength: 8 })
   fc.assert(fc.property(fc.integer({ min: 0, max: 3 * MB }), sizes, (declared, sizes) => {
-    const body = new BodyBytes(declared)
+    const body = new BodyBuffer(declared)
     let at = 0
     for (const size of sizes) {
       const end = Math.min(source.length, at + size)
@@ -26,7 +26,7 @@ t.test('whatever was declared and however it comes, it is all there', async () =
 
 t.test('a large body that was declared is in memory once, and nothing is copied at its end', async t => {
   const source = bytes(64 * 1024)
-  const body = new BodyBytes(4 * MB)
+  const body = new BodyBuffer(4 * MB)
   for (let i = 0; i < 64; i++) body.push(source)
   const whole = body.whole()
   t.equal(whole.length, 4 * MB)
@@ -37,7 +37,7 @@ t.test('a large body that was declared is in memory once, and nothing is copied 
 t.test('who declares much and sends little gets memory for what was sent', async t => {
   const before = process.memoryUsage().arrayBuffers
   const bodies = Array.from({ length: 20 }, () => {
-    const body = new BodyBytes(64 * MB)
+    const body = new BodyBuffer(64 * MB)
     body.push(bytes(1024))
     return body
   })

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Pieces } from '../../src/proxy/chunk-list.ts'
+import { ChunkList } from '../../src/proxy/chunk-list.ts'
 
 t.test('what went in comes out, in its order, however it was cut', async t => {
   fc.assert(fc.property(fc.array(
     fc.uint8Array({ maxLength: 5 }), { maxLength: 5_000, size: 'max' },
   ), parts => {
-    const pieces = new Pieces()
+    const pieces = new ChunkList()
     for (const part of parts) pieces.push(Buffer.from(part))
     const all = Buffer.concat(parts)
-    return pieces.whole().equals(all) && Buffer.concat([...pieces.list]).equals(all)
+    return pieces.concat().equals(all) && Buffer.concat([...pieces.list]).equals(all)
       && pieces.size === all.length
   }), { numRuns: 50 })
   t.pass()
 })
 
 t.test('single bytes are joined; large pieces stay as they came', async t => {
-  const pieces = new Pieces()
+  const pieces = new ChunkList()
   for (let n = 0; n < 100_000; n++) pieces.push(Buffer.from('x'))
   t.ok(pieces.list.length < 2_000)
   const large = Buffer.alloc(64 * 1024)
@@ -26,11 +26,11 @@ t.test('single bytes are joined; large pieces stay as they came', async t => {
 })
 
 t.test('what was let go is gone', async t => {
-  const pieces = new Pieces()
+  const pieces = new ChunkList()
   pieces.push(Buffer.from('before'))
   pieces.clear()
   t.equal(pieces.size, 0)
   const only = Buffer.from('after')
   pieces.push(only)
-  t.equal(pieces.whole(), only, 'a single piece is not copied')
+  t.equal(pieces.concat(), only, 'a single piece is not copied')
 })

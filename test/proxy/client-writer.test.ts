@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import { frameChunks } from '../../src/proxy/chunks.ts'
 import { end, writeHead } from '../../src/proxy/client.ts'
 import type { ClientResponse } from '../../src/proxy/client.ts'
-import { Outflow } from '../../src/proxy/client-writer.ts'
+import { ClientWriter } from '../../src/proxy/client-writer.ts'
 
 /** A response that was begun, and the client's side of it, which does not read yet. */
 async function begun(t: Test, version: 'h1' | 'h2'): Promise<{ res: ClientResponse; body: Readable }> {
@@ -49,7 +49,7 @@ for (const version of ['h1', 'h2'] as const) {
   t.test(`${version}: whatever a client takes and when, it gets all bytes in order, and one end`, async t => {
     const { res, body } = await begun(t, version)
     let moves = 0
-    const out = new Outflow(res, () => moves++)
+    const out = new ClientWriter(res, () => moves++)
     let taken = true
     for (const piece of PIECES) taken = out.write(piece)
     t.notOk(taken)
@@ -63,7 +63,7 @@ for (const version of ['h1', 'h2'] as const) {
     const { res, body } = await begun(t, version)
     const faults: unknown[] = []
     res.on('error', error => faults.push(error))
-    const out = new Outflow(res, () => {})
+    const out = new ClientWriter(res, () => {})
     const piece = Buffer.alloc(65_536, 'x')
     let count = 1
     while (out.write(piece)) count++
@@ -75,7 +75,7 @@ for (const version of ['h1', 'h2'] as const) {
 
   t.test(`${version}: what its connection was not given is told, and stays told`, async t => {
     const { res, body } = await begun(t, version)
-    const out = new Outflow(res, () => {})
+    const out = new ClientWriter(res, () => {})
     const total = Buffer.concat(PIECES).length
     for (const piece of PIECES) out.write(piece)
     const before = out.unsent
@@ -96,7 +96,7 @@ for (const version of ['h1', 'h2'] as const) {
 
   t.test(`${version}: what is flushed does not wait, and what is stopped is not sent`, async t => {
     const { res, body } = await begun(t, version)
-    const out = new Outflow(res, () => t.fail('nobody is told any more'))
+    const out = new ClientWriter(res, () => t.fail('nobody is told any more'))
     for (const piece of PIECES) out.write(piece)
     out.flush()
     out.stop()

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { unanswered } from '../../src/proxy/connection-error.ts'
+import { connectionError } from '../../src/proxy/connection-error.ts'
 
 t.test('a process without descriptors is overloaded, and its upstream not unreachable', async t => {
   // As many connections as there are descriptors for: what the last of them says.
@@ -16,7 +16,7 @@ t.test('a process without descriptors is overloaded, and its upstream not unreac
   const args = ['-c', 'ulimit -n 64; exec "$0" --input-type=module --eval "$1"', process.execPath, script]
   const said = JSON.parse(execFileSync('sh', args, { encoding: 'utf8' })) as { code: string, message: string }
   t.equal(said.code, 'EMFILE')
-  const error = unanswered(Object.assign(new Error(said.message), said), false)
+  const error = connectionError(Object.assign(new Error(said.message), said), false)
   t.match(error, { code: 'overloaded', source: 'gateway', cause: { code: 'EMFILE' } })
-  t.equal(unanswered(Object.assign(new Error(), { code: 'ECONNREFUSED' }), false).code, 'upstream_unreachable')
+  t.equal(connectionError(Object.assign(new Error(), { code: 'ECONNREFUSED' }), false).code, 'upstream_unreachable')
 })

@@ -6,7 +6,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { createTransport } from '../../src/proxy/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
-import { answerTo } from '../support/response-text.ts'
+import { responseText } from '../support/response-text.ts'
 import { startSlowName } from './slow-name.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
@@ -20,7 +20,7 @@ async function ask(t: Test, server: net.Server, ca: string | null): Promise<stri
   const transport = createTransport({ origin, socketPath: null, connectTimeout: 10_000, ca })
   t.teardown(() => transport.destroy())
   const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') }
-  return answerTo(handler => transport.send(request, handler), () => {})
+  return responseText(handler => transport.send(request, handler), () => {})
 }
 
 function answering(socket: net.Socket): void {

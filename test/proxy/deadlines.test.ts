@@ -30,7 +30,7 @@ t.test('the defaults: thirty minutes for the first byte, between bytes and for '
     [(deadlines: Deadlines) => deadlines.waiting(), 30 * MINUTE, 'first_byte_timeout'],
     [(deadlines: Deadlines) => deadlines.upstreamActive(), 30 * MINUTE, 'idle_timeout'],
     [(deadlines: Deadlines) => deadlines.clientBlocked(), 30 * MINUTE, 'client_stalled'],
-    [(deadlines: Deadlines) => deadlines.rest(), 30 * MINUTE, 'total_timeout'],
+    [(deadlines: Deadlines) => deadlines.betweenAttempts(), 30 * MINUTE, 'total_timeout'],
   ] as const) {
     const total = code === 'total_timeout' ? timeouts.total : timeouts.total * 2
     const { clock, deadlines, codes } = setUp({ ...timeouts, total })
@@ -174,9 +174,9 @@ t.test('quietFor tells how long nothing has happened', async t => {
   const { clock, deadlines } = setUp()
   deadlines.waiting()
   clock.advance(700)
-  t.equal(deadlines.quietFor, 700)
+  t.equal(deadlines.idleMs, 700)
   deadlines.upstreamActive()
-  t.equal(deadlines.quietFor, 0)
+  t.equal(deadlines.idleMs, 0)
 })
 
 t.test('what goes on after a deadline has its own: the last bytes are not waited for without an end', t => {

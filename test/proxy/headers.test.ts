@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Upstream } from '../../src/config/types.ts'
-import { appendVia, grouped, headerValue, headersDown, headersUp } from '../../src/proxy/headers.ts'
-import type { UpHeaders } from '../../src/proxy/headers.ts'
+import { appendVia, groupHeaders, headerValue, clientHeaders, upstreamHeaders } from '../../src/proxy/headers.ts'
+import type { UpstreamHeaderOptions } from '../../src/proxy/headers.ts'
 
 const UPSTREAM: Upstream = {
   name: 'up', url: null, simulator: false, auth: { header: 'x-up-key', value: 'secret' },
   headers: { 'x-default': 'd' },
   websocket: false, versionHeader: 'anthropic-version', usage: 'ask', ca: null, health: null, v1: null,
 }
-const OPTIONS: UpHeaders = {
-  upstream: UPSTREAM, requestId: 'id-1', httpVersion: '1.1', trustedPeer: null, identity: false,
+const OPTIONS: UpstreamHeaderOptions = {
+  upstream: UPSTREAM, requestId: 'id-1', httpVersion: '1.1', trustedPeer: null, uncompressed: false,
   dropContentEncoding: false, contentLength: null,
 }
 const OWN = { version: '1.2.3', requestId: 'id-1', limits: [] }
@@ -18,8 +18,8 @@ const FIXED = [
   'x-up-key', 'secret', 'x-default', 'd', 'x-gateway-request-id', 'id-1', 'via', '1.1 model-gateway',
 ]
 
-function up(raw: readonly string[], options: Partial<UpHeaders> = {}): string[] {
-  return headersUp(raw, { ...OPTIONS, ...options })
+function up(raw: readonly string[], options: Partial<UpstreamHeaderOptions> = {}): string[] {
+  return upstreamHeaders(raw, { ...OPTIONS, ...options })
 }
 
 t.test('up: order, spelling and repetition are kept', async t => {
@@ -39,7 +39,7 @@ t.test('what tells how to read a body is nobody\'s to name hop-by-hop', async t 
     'Content-Encoding', 'br', 'X-One', '1',
   ]
   t.strictSame(up(raw), ['Content-Type', 'application/json', 'Content-Encoding', 'br', ...FIXED])
-  const down = headersDown(raw, { own: OWN, httpVersion: '1.1', filtered: false })
+  const down = clientHeaders(raw, { own: OWN, httpVersion: '1.1', dropContentLength: false })
   t.equal(headerValue(down, 'content-type'), 'application/json')
   t.equal(headerValue(down, 'content-encoding'), 'br')
   t.equal(headerValue(down, 'x-one'), null)
@@ -54,7 +54,7 @@ t.test('up: of two content types only the one that was read', async t => {
 
 t.test('up: the length is the gateway\'s own, and so is what it accepts when it reads along', async t => {
   const out = up(['Content-Length', '999', 'Accept-Encoding', 'br', 'Content-Encoding', 'gzip'], {
-    contentLength: 5, identity: true, dropContentEncoding: true,
+    contentLength: 5, uncompressed: true, dropContentEncoding: true,
   })
   t.equal(headerValue(out, 'content-length'), '5')
   t.equal(headerValue(out, 'accept-encoding'), 'identity')
@@ -133,7 +133,7 @@ t.test('down: hop-by-hop and Connection-named headers stay here, the identity is
     'X-Gateway-Version', 'forged',
     ':status', '200', 'X-Kept', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b', 'Content-Length', '2',
   ]
-  const out = headersDown(raw, { own: OWN, httpVersion: '1.1', filtered: false })
+  const out = clientHeaders(raw, { own: OWN, httpVersion: '1.1', dropContentLength: false })
   t.strictSame(out.slice(0, 8), ['X-Kept', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b', 'Content-Length', '2'])
   t.equal(headerValue(out, 'x-gateway-version'), '1.2.3')
   t.equal(headerValue(out, 'x-gateway-request-id'), 'id-1')
@@ -142,18 +142,18 @@ t.test('down: hop-by-hop and Connection-named headers stay here, the identity is
 })
 
 t.test('down: a body of which events are taken has no length', async t => {
-  const out = headersDown(['Content-Length', '2'], { own: OWN, httpVersion: '1.1', filtered: true })
+  const out = clientHeaders(['Content-Length', '2'], { own: OWN, httpVersion: '1.1', dropContentLength: true })
   t.equal(headerValue(out, 'content-length'), null)
 })
 
 t.test('down: which upstream answered is the gateway\'s to say', async t => {
   const raw = ['X-Gateway-Upstream', 'forged', 'X-Gateway-Attempts', '9', 'X-Gateway-Request-Id', 'forged']
   const served = { upstream: { ...UPSTREAM, name: 'h\u00f6her' }, attempts: 2 }
-  const out = headersDown(raw, { own: { ...OWN, served }, httpVersion: '1.1', filtered: false })
+  const out = clientHeaders(raw, { own: { ...OWN, served }, httpVersion: '1.1', dropContentLength: false })
   t.equal(headerValue(out, 'x-gateway-upstream'), 'h%C3%B6her')
   t.equal(headerValue(out, 'x-gateway-attempts'), '2')
   t.equal(headerValue(out, 'x-gateway-request-id'), 'id-1')
-  const unserved = headersDown(raw, { own: OWN, httpVersion: '1.1', filtered: false })
+  const unserved = clientHeaders(raw, { own: OWN, httpVersion: '1.1', dropContentLength: false })
   t.equal(headerValue(unserved, 'x-gateway-upstream'), null)
   t.equal(headerValue(unserved, 'x-gateway-attempts'), null)
 })
@@ -161,7 +161,7 @@ t.test('down: which upstream answered is the gateway\'s to say', async t => {
 t.test('down: the upstream\'s rate limits are told where the key has none of its own', async t => {
   const raw = ['X-RateLimit-Remaining', '1', 'Anthropic-RateLimit-Requests-Limit', '2', 'Retry-After', '3']
   const names = (limits: string[]) =>
-    headersDown(raw, { own: { ...OWN, limits }, httpVersion: '1.1', filtered: false })
+    clientHeaders(raw, { own: { ...OWN, limits }, httpVersion: '1.1', dropContentLength: false })
       .filter((_each, i) => i % 2 === 0).slice(0, 3)
   t.strictSame(names([]), ['X-RateLimit-Remaining', 'Anthropic-RateLimit-Requests-Limit', 'Retry-After'])
   t.equal(names(['x-ratelimit-limit-requests', '5'])[0], 'Retry-After')
@@ -174,7 +174,7 @@ t.test('down, in the console: what a browser would keep for its origin stays her
   ]
   const raw = ['X-Kept', '1', ...kept.flatMap(name => [name, 'x']), 'Content-Security-Policy', "default-src *"]
   const own = { ...OWN, inConsole: true }
-  const down = headersDown(raw, { own, httpVersion: '1.1', filtered: false })
+  const down = clientHeaders(raw, { own, httpVersion: '1.1', dropContentLength: false })
   t.equal(headerValue(down, 'x-kept'), '1')
   for (const name of kept) t.equal(headerValue(down, name.toLowerCase()), null, name)
   t.equal(headerValue(down, 'content-security-policy'), "default-src 'none'; sandbox")
@@ -183,7 +183,7 @@ t.test('down, in the console: what a browser would keep for its origin stays her
 
 t.test('grouped: several values are a list, and no name is special', async t => {
   const flat = ['A', '1', '__proto__', '2', 'a', '3', 'constructor', '4', 'A', '5']
-  t.strictSame(Object.entries(grouped(flat)), [['a', ['1', '3', '5']], ['__proto__', '2'], ['constructor', '4']])
+  t.strictSame(Object.entries(groupHeaders(flat)), [['a', ['1', '3', '5']], ['__proto__', '2'], ['constructor', '4']])
 })
 
 t.test('appendVia, headerValue', async t => {

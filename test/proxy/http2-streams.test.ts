@@ -18,7 +18,7 @@ import {
 } from '../support/frames.ts'
 import type { Frame } from '../support/frames.ts'
 import { startTestGateway } from '../support/gateway.ts'
-import { answerTo } from '../support/response-text.ts'
+import { responseText } from '../support/response-text.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { connect, post } from '../support/wire.ts'
 
@@ -186,7 +186,7 @@ t.test('an answer over HTTP/2 that ends before its request does not keep the str
   const body = Buffer.alloc(100_000, 'more than the window of a stream')
   for (let n = 0; n < 3; n++) {
     const request = { method: 'POST', path: '/', headers: [], body }
-    t.equal(await answerTo(handler => upstream.transport.send(request, handler)), 'too much')
+    t.equal(await responseText(handler => upstream.transport.send(request, handler)), 'too much')
   }
   t.equal(upstream.connections(), 1)
 })
@@ -195,7 +195,7 @@ t.test('a request over HTTP/2 that went out whole is not reset behind its answer
   const upstream = await startOneByOne(t, ({ flags, type }) => type === DATA && (flags & END_STREAM) !== 0)
   for (let n = 0; n < 20; n++) {
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.alloc(1_000) }
-    t.equal(await answerTo(handler => upstream.transport.send(request, handler)), 'too much')
+    t.equal(await responseText(handler => upstream.transport.send(request, handler)), 'too much')
   }
   t.same(upstream.resets(), [])
   t.equal(upstream.connections(), 1)
@@ -253,7 +253,7 @@ t.test('what a client gave twice goes up over HTTP/2 as it may stand there', asy
   const transport = await startTelling(t, ['user-agent', 'x-list'])
   const headers = ['user-agent', 'a', 'User-Agent', 'b', 'x-list', 'a', 'x-list', '']
   const request = { method: 'GET', path: '/', headers, body: null }
-  const answer = JSON.parse(await answerTo(handler => transport.send(request, handler))) as string[]
+  const answer = JSON.parse(await responseText(handler => transport.send(request, handler))) as string[]
   t.match(answer[0], /^[ab]/)
   t.equal(answer[1], 'a,')
 })
@@ -269,7 +269,7 @@ t.test('bodies that have not gone out over HTTP/2 do not keep answers to others 
   })
   await begun.promise
   const request = { method: 'GET', path: '/', headers: [], body: null }
-  t.equal(await answerTo(handler => transport.send(request, handler)), '[]')
+  t.equal(await responseText(handler => transport.send(request, handler)), '[]')
 })
 
 t.test('a connection on which nobody answers any more is left when a request is given up', async t => {

@@ -11,7 +11,7 @@ import { buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
 import { Pool } from '../../src/proxy/pool.ts'
 import { selfSigned } from '../support/certificate.ts'
-import { answerTo } from '../support/response-text.ts'
+import { responseText } from '../support/response-text.ts'
 
 const certificate = selfSigned()
 const HEADERS: string[] = []
@@ -70,7 +70,7 @@ function ask(
   pool: Pool, options: Partial<Dispatcher.DispatchOptions> = {}, onFailed = () => {},
 ): Promise<string> {
   const request = { method: 'GET', path: '/', headers: HEADERS, ...options } as const
-  return answerTo(handler => pool.dispatch(request, handler), onFailed)
+  return responseText(handler => pool.dispatch(request, handler), onFailed)
 }
 
 /** Those that wait for a first connection are not told to go on by the time that has passed. */

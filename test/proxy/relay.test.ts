@@ -34,15 +34,15 @@ async function startRelay(t: Test, observer: Observer | null = null, goesOn = tr
   const deadlines = new Deadlines(clock, TIMEOUTS, clock.monotonic(), error => expired.push(error))
   const relay = new Relay({
     res,
-    own: () => ({ version: '0', requestId: 'id', limits: [] }),
+    gatewayHeaders: () => ({ version: '0', requestId: 'id', limits: [] }),
     clock,
     deadlines,
     inspect: () => observer,
     onFirstByte: () => {},
-    lastWords: () => LAST_WORDS,
+    errorEvent: () => LAST_WORDS,
     onSent: bytes => sent.push(bytes),
     resume: () => {},
-    rescue: () => goesOn,
+    recover: () => goesOn,
   })
   return { relay, deadlines, clock, expired, client, res, sent }
 }
@@ -54,7 +54,7 @@ t.test('a client that reads again while another answer is waited for does not sh
   relay.head(200, EVENTS, '1.1')
   t.notOk(relay.data(MUCH), 'the client is to read first')
   relay.broken(new GatewayError('upstream_reset', 'gone'))
-  deadlines.rest()
+  deadlines.betweenAttempts()
   deadlines.connecting()
   deadlines.waiting()
   client.resume()
@@ -79,11 +79,11 @@ t.test('a client that does not read when the other answer comes is the one that 
 
 t.test('what is no stream of events, or comes compressed, behind a head that says otherwise, is refused', async t => {
   const { relay } = await startRelay(t)
-  relay.open()
+  relay.openEventStream()
   t.match(relay.head(200, [...EVENTS, 'content-encoding', 'gzip'], '1.1'), { code: 'upstream_invalid' })
   t.match(relay.head(201, EVENTS, '1.1'), { code: 'upstream_invalid' })
   t.match(relay.head(200, ['content-type', 'application/json'], '1.1'), { code: 'upstream_invalid' })
-  t.ok(relay.waits)
+  t.ok(relay.isWaiting)
   t.equal(relay.head(200, [...EVENTS, 'content-encoding', 'identity'], '1.1'), null)
 })
 
@@ -282,14 +282,14 @@ t.test('what is stopped before its head has sent nothing', async t => {
 
 t.test('bytes that the client has not taken are not counted, and nothing is said to it meanwhile', async t => {
   const { relay, sent } = await startRelay(t)
-  relay.open()
-  relay.say(': here\n\n')
+  relay.openEventStream()
+  relay.sendEvents(': here\n\n')
   t.equal(relay.bytes, 8)
   relay.head(200, EVENTS, '1.1')
   relay.data(MUCH)
   t.ok(relay.bytes > 8 && relay.bytes < MUCH.length)
   relay.broken(CUT)
-  t.ok(relay.waits)
-  relay.say(': here\n\n')
+  t.ok(relay.isWaiting)
+  relay.sendEvents(': here\n\n')
   t.equal(sent.length, 2)
 })

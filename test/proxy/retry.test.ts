@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../src/base/errors.ts'
-import { afterFailure, isCredentialRefused, retryAfter } from '../../src/proxy/retry.ts'
+import { retryability, isCredentialRefused, retryAfter } from '../../src/proxy/retry.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0)
 
@@ -43,10 +43,10 @@ t.test('who was silent is not asked again, whatever it was that did not come; ot
     ['upstream_unreachable', true],
     ['upstream_reset', true],
   ] as const) {
-    t.strictSame(afterFailure(new GatewayError(code, 'failed'), null), { retryable: true, again }, code)
+    t.strictSame(retryability(new GatewayError(code, 'failed'), null), { retryable: true, again }, code)
   }
   const cut = new GatewayError('upstream_cut', 'cut')
-  t.strictSame(afterFailure(cut, 401), { retryable: true, again: false }, 'a refused key')
+  t.strictSame(retryability(cut, 401), { retryable: true, again: false }, 'a refused key')
   t.end()
 })
 
@@ -56,10 +56,10 @@ t.test('which statuses another may mend, and which of them only somebody else', 
     [429, true, true], [498, true, true], [499, false, true], [500, true, true], [529, true, true],
     [401, true, false], [402, true, false], [403, true, false],
   ] as const) {
-    t.strictSame(afterFailure(null, status), { retryable, again }, String(status))
+    t.strictSame(retryability(null, status), { retryable, again }, String(status))
     t.equal(isCredentialRefused(status), status === 401 || status === 403)
   }
-  t.strictSame(afterFailure(null, null), { retryable: false, again: true })
-  t.equal(afterFailure(new GatewayError('client_gone', 'gone'), 200).retryable, false)
+  t.strictSame(retryability(null, null), { retryable: false, again: true })
+  t.equal(retryability(new GatewayError('client_gone', 'gone'), 200).retryable, false)
   t.end()
 })

@@ -13,7 +13,7 @@ import { selfSigned } from '../support/certificate.ts'
 import {
   DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, SETTINGS, frame, headerBlock, parseFrames,
 } from '../support/frames.ts'
-import { answerTo } from '../support/response-text.ts'
+import { responseText } from '../support/response-text.ts'
 
 const ACK = 1
 /** undici tells of each connection that it has made. */
@@ -37,7 +37,7 @@ async function transportTo(
 
 function ask(transport: Transport, onFailed = () => {}): Promise<string> {
   const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') }
-  return answerTo(handler => transport.send(request, handler), onFailed)
+  return responseText(handler => transport.send(request, handler), onFailed)
 }
 
 t.test('what has not gone out yet when its kept connections are reset goes out on another', async t => {

@@ -7,7 +7,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { createTransport } from '../../src/proxy/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
-import { answerTo } from '../support/response-text.ts'
+import { responseText } from '../support/response-text.ts'
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\nX-Here: only\r\n\r\n'
 
@@ -25,7 +25,7 @@ async function answers(t: Test, server: net.Server, times: number, ca: string | 
   const request = { method: 'GET', path: '/', headers: [], body: null }
   const all: string[] = []
   for (let n = 0; n < times; n++) {
-    all.push(await answerTo(handler => transport.send(request, handler)))
+    all.push(await responseText(handler => transport.send(request, handler)))
     // A connection is free for the next one turn later.
     await setImmediate()
   }

@@ -6,7 +6,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import type { Timeouts } from '../../src/config/types.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
-import { patientConnector, trustIn } from '../../src/proxy/connector.ts'
+import { createConnector, secureContextFor } from '../../src/proxy/connector.ts'
 import { Tunnel } from '../../src/proxy/websocket.ts'
 import { certificateFiles } from '../support/certificate.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -36,8 +36,8 @@ async function startTunnel(
   t.teardown(() => client.destroy())
   const [socket] = await once(front, 'connection') as [net.Socket]
   if (waiting > 0) socket.write(before)
-  const trust = ca === null ? null : trustIn(ca)
-  const dial = patientConnector({ socketPath: null, connectTimeout: MINUTE, trust, http2: false })
+  const trust = ca === null ? null : secureContextFor(ca)
+  const dial = createConnector({ socketPath: null, connectTimeout: MINUTE, trust, http2: false })
   const tunnel = new Tunnel({
     socket,
     head: Buffer.alloc(0),
@@ -45,13 +45,13 @@ async function startTunnel(
     headers: [],
     handshake: { connection: 'Upgrade', upgrade: 'websocket' },
     upstream: { url: new URL(upstream), dial },
-    own: { version: '0', requestId: 'id', limits: [] },
+    gatewayHeaders: { version: '0', requestId: 'id', limits: [] },
     clock,
     timeouts: { ...TIMEOUTS, ...timeouts },
     startedAt,
     onOpen: () => {},
-    onData: () => {},
-    onSaid: () => {},
+    onUpstreamData: () => {},
+    onClientData: () => {},
   })
   return { client, clock, socket, tunnel, done: tunnel.run(createProxy()) }
 }
@@ -168,7 +168,7 @@ t.test('a refusal that does not end is waited for, but not for long', async t =>
   t.equal(await Promise.race([done, 'reading']), 'reading')
   clock.advance(1)
   t.equal(await done, null)
-  t.match(tunnel.refusedWith, { status: 403, body: null })
+  t.match(tunnel.refusal, { status: 403, body: null })
 })
 
 const ENDS = {
@@ -185,7 +185,7 @@ for (const [what, [end, refusal]] of Object.entries(ENDS)) {
     })
     const { clock, tunnel, done } = await startTunnel(t, url)
     t.equal(await done, null)
-    t.match(tunnel.refusedWith, { status: 403, ...refusal })
+    t.match(tunnel.refusal, { status: 403, ...refusal })
     t.equal(clock.pending, 0)
   })
 }

@@ -97,7 +97,7 @@ t.test('fastest: the better of two, so that the slowest gets nothing and nobody 
   const { health, firsts, id } = setUp([target('a'), target('b'), target('c')], 'fastest')
   for (const [name, ms] of [['a', 10], ['b', 50], ['c', 500]] as const) {
     const trial = health.begin(id(name))
-    trial.answered(ms)
+    trial.responseStarted(ms)
     trial.succeeded()
   }
   const { a = 0, b = 0, c = 0 } = firsts(3_000)
@@ -110,7 +110,7 @@ t.test('fastest: any two are drawn, and behind the better of them stand the othe
   const times = { a: 10, b: 500, c: 50, d: 600 }
   for (const [name, ms] of Object.entries(times)) {
     const trial = health.begin(id(name))
-    trial.answered(ms)
+    trial.responseStarted(ms)
     trial.succeeded()
   }
   const firsts = new Set<string>()
@@ -126,11 +126,11 @@ t.test('fastest: any two are drawn, and behind the better of them stand the othe
 t.test('fastest: what is in flight counts, and one that never answered gets its try', t => {
   const { health, order, id } = setUp([target('a'), target('b')], 'fastest')
   const trial = health.begin(id('a'))
-  trial.answered(10)
+  trial.responseStarted(10)
   trial.succeeded()
   t.strictSame(order(), ['b', 'a'])
   const other = health.begin(id('b'))
-  other.answered(15)
+  other.responseStarted(15)
   other.succeeded()
   t.strictSame(order(), ['a', 'b'])
   health.begin(id('a'))

@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { planAnswer, reasoningOf, textOf, thoughts, words } from '../../src/simulator/plan.ts'
+import { planOutput, reasoningOf, textOf, reasoningWords, words } from '../../src/simulator/plan.ts'
 
 const ASKED = { limit: null, reasons: false, prefill: null }
 
 t.test('an answer is a fixed sequence of words', async t => {
-  t.equal(textOf(planAnswer({ tokens: 4 }, ASKED)), 'w1 w2 w3 w4')
-  t.equal(planAnswer({}, ASKED).words, 16)
+  t.equal(textOf(planOutput({ tokens: 4 }, ASKED)), 'w1 w2 w3 w4')
+  t.equal(planOutput({}, ASKED).words, 16)
 })
 
 t.test('a prefilled answer goes on after its last word', async t => {
-  const say = (prefill: string) => textOf(planAnswer({ tokens: 5 }, { ...ASKED, prefill }))
+  const say = (prefill: string) => textOf(planOutput({ tokens: 5 }, { ...ASKED, prefill }))
   t.equal(say('w1 w2 w3'), ' w4 w5')
   t.equal(say('w1 w2 w3 '), 'w4 w5')
   t.equal(say('w1 w2\n\n'), 'w3 w4 w5')
@@ -24,34 +24,34 @@ t.test('a text is what its words say, however many there are', async t => {
   fc.assert(fc.property(
     fc.nat(2_500), fc.nat(3_000), fc.boolean(), fc.constantFrom(0, 0, 7), (from, count, spaced, chunk) => {
       const prefill = from === 0 ? '' : `w${from}${spaced ? ' ' : ''}`
-      const plan = planAnswer({ tokens: from + count, chunk }, { ...ASKED, prefill })
+      const plan = planOutput({ tokens: from + count, chunk }, { ...ASKED, prefill })
       return textOf(plan) === [...words(plan)].join('')
     },
   ))
-  const plan = planAnswer({ reasoning: 2_001 }, ASKED)
-  t.equal(reasoningOf(plan), [...thoughts(plan)].join(''))
+  const plan = planOutput({ reasoning: 2_001 }, ASKED)
+  t.equal(reasoningOf(plan), [...reasoningWords(plan)].join(''))
 })
 
 t.test('a text that is too long for a string takes no memory before that is known', async t => {
-  const plan = planAnswer({ tokens: 10_000_000, chunk: 64 * 1024 * 1024 }, ASKED)
+  const plan = planOutput({ tokens: 10_000_000, chunk: 64 * 1024 * 1024 }, ASKED)
   t.throws(() => textOf(plan), RangeError)
 })
 
 t.test('the limit takes reasoning first, words after it', async t => {
-  t.match(planAnswer({ reasoning: 4 }, { ...ASKED, limit: 6 }), { reasoning: 4, words: 2, clipped: true })
-  t.match(planAnswer({ reasoning: 9 }, { ...ASKED, limit: 6 }), { reasoning: 6, words: 0, clipped: true })
-  t.match(planAnswer({}, { ...ASKED, limit: 16 }), { words: 16, clipped: false })
+  t.match(planOutput({ reasoning: 4 }, { ...ASKED, limit: 6 }), { reasoning: 4, words: 2, clipped: true })
+  t.match(planOutput({ reasoning: 9 }, { ...ASKED, limit: 6 }), { reasoning: 6, words: 0, clipped: true })
+  t.match(planOutput({}, { ...ASKED, limit: 16 }), { words: 16, clipped: false })
 })
 
 t.test('reasoning follows the request unless a behaviour sets it', async t => {
-  t.equal(planAnswer({}, { ...ASKED, reasons: true }).reasoning, 8)
-  t.equal(planAnswer({ reasoning: 0 }, { ...ASKED, reasons: true }).reasoning, 0)
-  t.equal(reasoningOf(planAnswer({ reasoning: 3 }, ASKED)), 'r1 r2 r3')
+  t.equal(planOutput({}, { ...ASKED, reasons: true }).reasoning, 8)
+  t.equal(planOutput({ reasoning: 0 }, { ...ASKED, reasons: true }).reasoning, 0)
+  t.equal(reasoningOf(planOutput({ reasoning: 3 }, ASKED)), 'r1 r2 r3')
 })
 
 t.test('chunk sets the bytes of a word, huge makes one word of them all', async t => {
-  t.same([...words(planAnswer({ tokens: 3, chunk: 6 }, ASKED))], ['w1....', ' w2...', ' w3...'])
-  const huge = planAnswer({ huge: 1000 }, ASKED)
+  t.same([...words(planOutput({ tokens: 3, chunk: 6 }, ASKED))], ['w1....', ' w2...', ' w3...'])
+  const huge = planOutput({ huge: 1000 }, ASKED)
   t.equal(textOf(huge).length, 1000)
   t.equal(huge.tokens, 250)
 })
@@ -60,9 +60,9 @@ t.test('an answer cut after any word and continued is the answer that was not cu
   fc.assert(
     fc.property(fc.nat(40), fc.nat(40), fc.nat(8), (tokens, cut, chunk) => {
       const behaviour = { tokens, chunk }
-      const full = [...words(planAnswer(behaviour, ASKED))]
+      const full = [...words(planOutput(behaviour, ASKED))]
       const head = full.slice(0, cut).join('')
-      const rest = textOf(planAnswer(behaviour, { ...ASKED, prefill: head }))
+      const rest = textOf(planOutput(behaviour, { ...ASKED, prefill: head }))
       return head + rest === full.join('')
     }),
   )

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
-import type { Request } from '../../src/limits/messages.ts'
+import type { LimiterRequest } from '../../src/limits/messages.ts'
 import { SharedLimiter } from '../../src/limits/shared.ts'
 import { KEY, startTestGateway } from './gateway.ts'
 import { connect } from './wire.ts'
@@ -13,10 +13,10 @@ import { connect } from './wire.ts'
  * @param request as it goes over the wire
  * @returns the log line of its exchange
  */
-export async function leaveUndecided(
+export async function disconnectDuringAdmission(
   t: Test, yaml: string, request: string,
 ): Promise<Record<string, unknown>> {
-  const asked = Promise.withResolvers<Request & { kind: 'admit' }>()
+  const asked = Promise.withResolvers<LimiterRequest & { kind: 'admit' }>()
   const limiter = new SharedLimiter(null, systemClock, requests => {
     for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
   })
@@ -29,6 +29,6 @@ export async function leaveUndecided(
   // Another connection's answer comes behind the end of the first.
   await fetch(`${gateway.url}/api/status`)
   const figures = { requests: null, tokens: null }
-  limiter.receive({ replies: [{ id, refusal: null, figures, loan: null }], called: [] })
+  limiter.receive({ replies: [{ id, refusal: null, rateLimitStates: figures, lease: null }], called: [] })
   return gateway.waitForLog(line => line.msg === 'exchange')
 }

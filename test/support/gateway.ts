@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { startGateway } from '../../src/gateway/server.ts'
-import type { Reloaded } from '../../src/gateway/reload.ts'
+import type { ReloadResult } from '../../src/gateway/reload.ts'
 import type { RunningGateway, ServerParts } from '../../src/gateway/server.ts'
 
 export interface TestGateway extends RunningGateway {
@@ -15,9 +15,9 @@ export interface TestGateway extends RunningGateway {
   /** The configuration's file. */
   readonly file: string
   /** Reads the file again, after writing another text to it if one is given. */
-  change(yaml?: string): Promise<Reloaded>
+  change(yaml?: string): Promise<ReloadResult>
   /** Resolves with the first log line, past or future, that the test likes. */
-  waitForLog(like: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>
+  waitForLog(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>
 }
 
 /** The key of every test's configuration. */
@@ -31,7 +31,7 @@ export async function startTestGateway(
   t: Test, yaml: string, env: Record<string, string> = {}, parts: Partial<ServerParts> = {},
 ): Promise<TestGateway> {
   const file = join(t.testdir({}), 'gateway.yaml')
-  writeFileSync(file, completed(yaml))
+  writeFileSync(file, withDefaults(yaml))
   const { config } = loadConfig(file, env)
   const logged: Record<string, unknown>[] = []
   const waiting: {
@@ -59,7 +59,7 @@ export async function startTestGateway(
     logged,
     file,
     change: yaml => {
-      if (yaml !== undefined) writeFileSync(file, completed(yaml))
+      if (yaml !== undefined) writeFileSync(file, withDefaults(yaml))
       return gateway.reload(async () => loadConfig(file, env))
     },
     waitForLog: like => {
@@ -72,7 +72,7 @@ export async function startTestGateway(
   }
 }
 
-function completed(yaml: string): string {
+function withDefaults(yaml: string): string {
   let text = yaml
   if (!/^server:/m.test(text)) text = `server: { listen: 127.0.0.1:0 }\n${text}`
   if (!/^keys:|^auth:/m.test(text)) text += `\nkeys: [{ name: test, key: ${KEY} }]\n`

@@ -5,7 +5,7 @@ import type { ResponseHandler } from '../../src/proxy/transport.ts'
  * @param onFailed is called from within the handler, before the promise rejects
  * @returns the answer's text; rejects with what the handler was told
  */
-export function answerTo(send: (handler: ResponseHandler) => void, onFailed = () => {}): Promise<string> {
+export function responseText(send: (handler: ResponseHandler) => void, onFailed = () => {}): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
     send({

@@ -6,7 +6,7 @@ import type { Transcript } from '../../src/transcripts/transcript.ts'
 
 function transcript(requestId: string, expiresAt: number, words: string): Transcript {
   const text = { contentType: 'application/json', bytes: Buffer.from(words), total: words.length }
-  return { requestId, startedAt: 1, key: 'team-a', expiresAt, request: text, answer: text }
+  return { requestId, startedAt: 1, key: 'team-a', expiresAt, request: text, response: text }
 }
 
 t.test('what has expired is not found, and leaves no trace in the file', async t => {
@@ -18,7 +18,7 @@ t.test('what has expired is not found, and leaves no trace in the file', async t
   t.equal(store.find('one', 100).length, 0, 'from its last moment on')
   t.equal(store.expire(100), false)
   t.equal(store.count(), 1)
-  t.equal(Buffer.from(store.find('two', 100)[0]?.answer.bytes ?? []).toString(), 'another prompt')
+  t.equal(Buffer.from(store.find('two', 100)[0]?.response.bytes ?? []).toString(), 'another prompt')
   store.close()
   t.notOk(readFileSync(file).includes('a secret prompt'))
   t.equal(statSync(file).mode & 0o077, 0, 'readable by its owner alone')

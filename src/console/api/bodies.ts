@@ -1,24 +1,24 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { Closed, Moment, Name, Nullable, Word } from './shapes.ts'
+import { StrictObject, Timestamp, Name, Nullable, StringEnum } from './shapes.ts'
 
 /** A body as far as it was kept. */
-export const Body = Closed({
+export const Body = StrictObject({
   content_type: Nullable(Type.String()),
   bytes: Type.Integer({ minimum: 0, description: 'Of the whole body' }),
   is_cut: Type.Boolean({ description: 'Only its beginning was kept' }),
-  coding: Word(['text', 'base64'], 'base64: what is no text in UTF-8'),
+  coding: StringEnum(['text', 'base64'], 'base64: what is no text in UTF-8'),
   content: Type.String(),
 })
 export type Body = Static<typeof Body>
 
 /** What `log.bodies` has kept of a request. */
-export const Bodies = Closed({
-  transcripts: Type.Array(Closed({
+export const Bodies = StrictObject({
+  transcripts: Type.Array(StrictObject({
     request_id: Type.String(),
-    started_at: Moment,
+    started_at: Timestamp,
     key: Name,
-    expires_at: Moment,
+    expires_at: Timestamp,
     request: Body,
     answer: Body,
   })),

@@ -1,27 +1,27 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { Closed, Count, Figures, Moment, Name, Nullable, Usd, Word } from './shapes.ts'
+import { StrictObject, Count, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
 const Rates = {
   requests_per_minute: Type.Optional(Count),
   tokens_per_minute: Type.Optional(Count),
   concurrent: Type.Optional(Count),
-  budget: Type.Optional(Closed({ usd: Usd, per: Word(['day', 'month', 'total']) })),
+  budget: Type.Optional(StrictObject({ usd: Usd, per: StringEnum(['day', 'month', 'total']) })),
 }
 
 /** As in gateway.yaml; what is not limited is left out. */
-export const Limits = Closed({
+export const Limits = StrictObject({
   ...Rates,
-  models: Type.Optional(Type.Record(Type.String(), Closed(Rates))),
+  models: Type.Optional(Type.Record(Type.String(), StrictObject(Rates))),
 })
 export type Limits = Static<typeof Limits>
 
-const Origin = Word(['config', 'store'])
-const State = Word(
+const Origin = StringEnum(['config', 'store'])
+const State = StringEnum(
   ['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here',
 )
 
-export const KeyState = Closed({
+export const KeyState = StrictObject({
   name: Name,
   /** Where it is from: gateway.yaml, or the store that this page and `gateway keys` change. */
   origin: Origin,
@@ -30,23 +30,23 @@ export const KeyState = Closed({
   state: State,
   models: Nullable(Type.Array(Name)),
   limits: Nullable(Limits),
-  created_at: Nullable(Moment),
-  revoked_at: Nullable(Moment),
-  last_used_at: Nullable(Moment),
+  created_at: Nullable(Timestamp),
+  revoked_at: Nullable(Timestamp),
+  last_used_at: Nullable(Timestamp),
   /** Of the last 30 days. */
   figures: Figures,
 })
 export type KeyState = Static<typeof KeyState>
 
-export const Keys = Closed({
+export const Keys = StrictObject({
   /** Whether keys can be made and changed here, and if not, why. */
-  store: Closed({ writable: Type.Boolean(), reason: Nullable(Type.String()) }),
+  store: StrictObject({ writable: Type.Boolean(), reason: Nullable(Type.String()) }),
   default_limits: Nullable(Limits),
   keys: Type.Array(KeyState),
 })
 export type Keys = Static<typeof Keys>
 
-export const NewKey = Closed({
+export const NewKey = StrictObject({
   name: Name,
   models: Type.Optional(Type.Array(Name, { maxItems: 1000 })),
   limits: Type.Optional(Limits),
@@ -54,32 +54,32 @@ export const NewKey = Closed({
 export type NewKey = Static<typeof NewKey>
 
 /** What is absent stays as it is; null takes it away. */
-export const KeyChange = Closed({
+export const KeyChange = StrictObject({
   models: Type.Optional(Nullable(Type.Array(Name, { maxItems: 1000 }))),
   limits: Type.Optional(Nullable(Limits)),
 })
 export type KeyChange = Static<typeof KeyChange>
 
 /** A key that turned up somewhere. */
-export const FoundKey = Closed({ key: Type.String({ minLength: 1, maxLength: 4096 }) })
+export const KeyLookup = StrictObject({ key: Type.String({ minLength: 1, maxLength: 4096 }) })
 
 /** null: it is no key of this gateway, and never was one that it knows of. */
-export const KeyOwner = Closed({ owner: Nullable(Closed({ name: Name, origin: Origin, state: State })) })
+export const KeyOwner = StrictObject({ owner: Nullable(StrictObject({ name: Name, origin: Origin, state: State })) })
 export type KeyOwner = Static<typeof KeyOwner>
 
 /** The only time that the key itself is told. */
-export const MadeKey = Closed({ name: Name, key: Type.String() })
-export type MadeKey = Static<typeof MadeKey>
+export const CreatedKey = StrictObject({ name: Name, key: Type.String() })
+export type CreatedKey = Static<typeof CreatedKey>
 
-export const Audit = Closed({
+export const Audit = StrictObject({
   /** The newest first. */
-  entries: Type.Array(Closed({
+  entries: Type.Array(StrictObject({
     id: Type.Integer(),
-    at: Moment,
+    at: Timestamp,
     /** Who: a user of the console, or `gateway keys` on the machine. */
     actor: Type.String(),
     address: Nullable(Type.String()),
-    action: Word([
+    action: StringEnum([
       'key.created', 'key.changed', 'key.revoked', 'key.blocked',
       'key.unblocked', 'login', 'login.refused', 'logout',
       'bodies.read',
@@ -92,12 +92,12 @@ export const Audit = Closed({
 export type Audit = Static<typeof Audit>
 
 /** What bears on one's own key. */
-export const Own = Closed({
+export const OwnKey = StrictObject({
   name: Name,
   models: Nullable(Type.Array(Name)),
   limits: Nullable(Limits),
   /** What is left of the rates now; null where there is none. */
-  requests: Nullable(Closed({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
-  tokens: Nullable(Closed({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
+  requests: Nullable(StrictObject({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
+  tokens: Nullable(StrictObject({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
 })
-export type Own = Static<typeof Own>
+export type OwnKey = Static<typeof OwnKey>

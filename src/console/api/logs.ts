@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { Closed, Conditions, Count, Moment, Ms, Name, Nullable, Usd, Word } from './shapes.ts'
+import { StrictObject, Conditions, Count, Timestamp, Ms, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
 export const ENDS = [
   'complete', 'client_gone', 'upstream_cut', 'timeout', 'refused', 'error', 'interrupted',
@@ -8,9 +8,9 @@ export const ENDS = [
 export const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
 
 /** One request. A key's holder is told neither the upstream nor its name for the model: both are null. */
-export const Row = Closed({
+export const Row = StrictObject({
   request_id: Type.String(),
-  started_at: Moment,
+  started_at: Timestamp,
   first_byte_ms: Nullable(Ms),
   duration_ms: Nullable(Ms),
   key: Nullable(Name),
@@ -20,9 +20,9 @@ export const Row = Closed({
   upstream: Nullable(Name),
   upstream_model: Nullable(Name),
   status: Nullable(Type.Integer()),
-  end: Word(ENDS),
+  end: StringEnum(ENDS),
   error: Nullable(Type.String()),
-  source: Word(SOURCES),
+  source: StringEnum(SOURCES),
   input_tokens: Nullable(Count),
   cached_input_tokens: Nullable(Count),
   cache_write_tokens: Nullable(Count),
@@ -39,10 +39,10 @@ export const LogConditions = {
     pattern: '^([1-5]xx|[1-5]\\d\\d|none)$',
     description: '503, a class such as 5xx, or none: nothing was sent',
   })),
-  end: Type.Optional(Word([...ENDS, 'failed'], 'failed: every end but complete and client_gone')),
+  end: Type.Optional(StringEnum([...ENDS, 'failed'], 'failed: every end but complete and client_gone')),
 }
 
-export const LogQuery = Closed({
+export const LogQuery = StrictObject({
   ...LogConditions,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
   /** Where an earlier page ended: its `next`. */
@@ -51,7 +51,7 @@ export const LogQuery = Closed({
   after: Type.Optional(Type.String({ maxLength: 128 })),
 })
 
-export const Logs = Closed({
+export const Logs = StrictObject({
   /** The newest first. */
   rows: Type.Array(Row),
   next: Nullable(Type.String({ description: 'For the page of older ones; null = there are none' })),
@@ -59,7 +59,7 @@ export const Logs = Closed({
 })
 export type Logs = Static<typeof Logs>
 
-const BillLine = Closed({
+const CostLine = StrictObject({
   item: Type.String(),
   quantity: Type.Number(),
   price: Type.String({ description: 'USD for `per` of them' }),
@@ -68,7 +68,7 @@ const BillLine = Closed({
 })
 
 /** One try at one upstream. Key holders are told no names: `upstream` is null. */
-const Attempt = Closed({
+const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),
   outcome: Type.String(),
@@ -82,7 +82,7 @@ const Attempt = Closed({
 })
 
 /** All that is known of one request. */
-export const Story = Closed({
+export const RequestDetails = StrictObject({
   row: Row,
   running: Type.Boolean({ description: 'It has not ended: all of it is provisional' }),
   bytes_in: Count,
@@ -95,15 +95,15 @@ export const Story = Closed({
     description: 'The route that took it, as it read then; null for what none took',
   })),
   attempts: Type.Array(Attempt),
-  counts: Type.Array(Closed({ label: Type.String(), value: Type.Number() })),
+  counts: Type.Array(StrictObject({ label: Type.String(), value: Type.Number() })),
   price_version: Nullable(Type.String()),
-  bill: Type.Array(BillLine),
+  bill: Type.Array(CostLine),
 })
-export type Story = Static<typeof Story>
+export type RequestDetails = Static<typeof RequestDetails>
 
 /** An id names one request, unless a trusted proxy gave it twice. */
-export const Stories = Closed({
-  stories: Type.Array(Story),
+export const RequestDetailsList = StrictObject({
+  stories: Type.Array(RequestDetails),
   has_bodies: Type.Boolean({ description: 'Its bodies are kept, and whoever asks may see them' }),
 })
-export type Stories = Static<typeof Stories>
+export type RequestDetailsList = Static<typeof RequestDetailsList>

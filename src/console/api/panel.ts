@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { Closed, Count, Figures, FirstByte, Moment, Ms, Name, Nullable, Usd, Word } from './shapes.ts'
+import { StrictObject, Count, Figures, FirstByte, Timestamp, Ms, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
 /** How much happened in one slice of the time. */
-export const Slice = Closed({
-  at: Moment,
+export const Slice = StrictObject({
+  at: Timestamp,
   requests: Count,
   errors: Count,
   tokens: Count,
@@ -12,29 +12,29 @@ export const Slice = Closed({
 })
 export type Slice = Static<typeof Slice>
 
-const Period = Closed({ from: Moment, to: Moment, figures: Figures, first_byte: FirstByte })
+const Period = StrictObject({ from: Timestamp, to: Timestamp, figures: Figures, first_byte: FirstByte })
 
-export const Panel = Closed({
+export const Panel = StrictObject({
   now: Period,
   /** As long, and right before. */
   before: Period,
-  slice: Word(['hour', 'day']),
+  slice: StringEnum(['hour', 'day']),
   slices: Type.Array(Slice, { description: 'Oldest first, the empty ones too' }),
   /** The dearest first, ten at most. */
-  top_keys: Type.Array(Closed({ name: Nullable(Name), figures: Figures })),
-  top_models: Type.Array(Closed({ name: Nullable(Name), figures: Figures })),
+  top_keys: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),
+  top_models: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),
 })
 export type Panel = Static<typeof Panel>
 
-export const UpstreamState = Closed({
+export const UpstreamState = StrictObject({
   name: Name,
   /** null: the simulator, which is in the process. */
   url: Nullable(Type.String()),
-  health: Word(['unknown', 'well', 'failing', 'down'], 'down: every circuit is open; failing: some are'),
+  health: StringEnum(['unknown', 'well', 'failing', 'down'], 'down: every circuit is open; failing: some are'),
   in_flight: Count,
-  candidates: Type.Array(Closed({
+  candidates: Type.Array(StrictObject({
     model: Nullable(Name),
-    circuit: Word(['closed', 'open', 'probing']),
+    circuit: StringEnum(['closed', 'open', 'probing']),
     opens_in_ms: Nullable(Ms),
     in_flight: Count,
     first_byte_ms: Nullable(Ms),
@@ -46,41 +46,41 @@ export const UpstreamState = Closed({
 })
 export type UpstreamState = Static<typeof UpstreamState>
 
-export const Upstreams = Closed({ upstreams: Type.Array(UpstreamState) })
+export const Upstreams = StrictObject({ upstreams: Type.Array(UpstreamState) })
 export type Upstreams = Static<typeof Upstreams>
 
 /** Something that somebody should look at. */
-export const Concern = Closed({
-  kind: Word([
+export const Alert = StrictObject({
+  kind: StringEnum([
     'unpriced_model', 'upstream_key_rejected', 'circuit_open',
     'reload_failed', 'restart_needed', 'ledger', 'budget',
     'no_keys', 'key_store', 'certificate',
   ]),
-  severity: Word(['error', 'warning']),
+  severity: StringEnum(['error', 'warning']),
   message: Type.String({ description: 'What is wrong, and what to do' }),
   /** The key, model or upstream that it is about. */
   subject: Nullable(Name),
-  since: Nullable(Moment),
+  since: Nullable(Timestamp),
 })
-export type Concern = Static<typeof Concern>
+export type Alert = Static<typeof Alert>
 
 /** The present moment; asked for every few seconds. */
-export const Live = Closed({
-  at: Moment,
-  status: Word(['ok', 'draining', 'handing_over']),
+export const Live = StrictObject({
+  at: Timestamp,
+  status: StringEnum(['ok', 'draining', 'handing_over']),
   running: Type.Integer({ minimum: 0, description: 'Requests under way; of the own key, for its holder' }),
   running_streams: Count,
   /** The longest-running first, a hundred at most. */
-  exchanges: Type.Array(Closed({
+  exchanges: Type.Array(StrictObject({
     request_id: Type.String(),
-    started_at: Moment,
+    started_at: Timestamp,
     key: Nullable(Name),
     model: Nullable(Name),
     upstream: Nullable(Name),
     stream: Type.Boolean(),
     bytes_out: Count,
   })),
-  concerns: Type.Array(Concern, {
+  concerns: Type.Array(Alert, {
     description: 'The worst first, a hundred at most; for key holders those that concern their key',
   }),
 })

@@ -1,61 +1,61 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { Closed, Count, Moment, Ms, Name, Nullable, Word } from './shapes.ts'
+import { StrictObject, Count, Timestamp, Ms, Name, Nullable, StringEnum } from './shapes.ts'
 
-const RouteTarget = Closed({
+const RouteTarget = StrictObject({
   upstream: Name,
   model: Nullable(Name),
   weight: Type.Number(),
   prefill: Type.Boolean(),
-  circuit: Word(['closed', 'open', 'probing', 'unknown'], 'unknown: of a model that the client names'),
+  circuit: StringEnum(['closed', 'open', 'probing', 'unknown'], 'unknown: of a model that the client names'),
 })
 
-export const RouteRow = Closed({
+export const RouteRow = StrictObject({
   index: Count,
   line: Type.Integer(),
   path: Nullable(Type.String()),
   models: Nullable(Type.Array(Type.String())),
   targets: Type.Array(RouteTarget),
-  strategy: Word(['ordered', 'weighted', 'least_busy', 'fastest']),
+  strategy: StringEnum(['ordered', 'weighted', 'least_busy', 'fastest']),
   affinity: Nullable(Type.String()),
   retries: Count,
-  resume: Word(['off', 'continue', 'hold']),
+  resume: StringEnum(['off', 'continue', 'hold']),
   on_context_length: Nullable(Type.String()),
   on_content_filter: Nullable(Type.String()),
-  timeouts: Closed({ connect_ms: Ms, first_byte_ms: Ms, idle_ms: Ms, total_ms: Ms }),
+  timeouts: StrictObject({ connect_ms: Ms, first_byte_ms: Ms, idle_ms: Ms, total_ms: Ms }),
 })
 export type RouteRow = Static<typeof RouteRow>
 
-export const Routes = Closed({ file: Type.String(), routes: Type.Array(RouteRow) })
+export const Routes = StrictObject({ file: Type.String(), routes: Type.Array(RouteRow) })
 export type Routes = Static<typeof Routes>
 
 /** Those that the playground offers. */
-const Protocols = Type.Array(Word(['chat', 'responses', 'messages', 'generate']))
+const Protocols = Type.Array(StringEnum(['chat', 'responses', 'messages', 'generate']))
 
-const Priced = {
+const PriceFields = {
   price: Nullable(Type.Record(Type.String(), Type.String())),
   price_source: Nullable(Type.String({ description: 'config, or the catalogue with its version' })),
 }
 
 /** Where requests for a model can go, and what they cost there. */
-const ModelTarget = Closed({
+const ModelTarget = StrictObject({
   upstream: Name,
   model: Nullable(Name),
   protocols: Protocols,
   after: Nullable(
-    Word(['context_length', 'content_filter'], 'Asked only when others refused a request for that'),
+    StringEnum(['context_length', 'content_filter'], 'Asked only when others refused a request for that'),
   ),
-  ...Priced,
+  ...PriceFields,
 })
 
 /** A model that some route serves by name, or that has a price. */
-export const Model = Closed({
+export const Model = StrictObject({
   name: Name,
   listed: Type.Boolean({ description: 'In GET /v1/models' }),
   /** Protocols in which a request for it can be sent. */
   protocols: Protocols,
   /** At the first target. */
-  ...Priced,
+  ...PriceFields,
   price_varies: Type.Boolean({
     description: 'Not all targets cost the same: billed is the one that answers',
   }),
@@ -65,56 +65,56 @@ export const Model = Closed({
 })
 export type Model = Static<typeof Model>
 
-export const Models = Closed({
+export const Models = StrictObject({
   /** Where the gateway listens for clients, as far as its configuration tells: `http://0.0.0.0:8080`. */
   base_url: Nullable(Type.String()),
   models: Type.Array(Model),
 })
 export type Models = Static<typeof Models>
 
-export const Question = Closed({
+export const ExplainRequest = StrictObject({
   path: Type.String({ maxLength: 8192, pattern: '^/' }),
   model: Type.Optional(Name),
   key: Type.Optional(Name),
 })
-export type Question = Static<typeof Question>
+export type ExplainRequest = Static<typeof ExplainRequest>
 
 /** What `gateway explain` says. */
-export const Explanation = Closed({
+export const Explanation = StrictObject({
   endpoint: Type.String(),
   protocol: Nullable(Type.String()),
   model: Nullable(Name),
   /** The gateway answers it itself. */
   own: Type.Boolean(),
-  refusal: Nullable(Closed({ code: Type.String(), status: Type.Integer(), message: Type.String() })),
+  refusal: Nullable(StrictObject({ code: Type.String(), status: Type.Integer(), message: Type.String() })),
   /** Every route up to the one that takes it. */
-  steps: Type.Array(Closed({
+  steps: Type.Array(StrictObject({
     index: Count,
     line: Type.Integer(),
     takes: Type.Boolean(),
     why: Type.String({ description: 'For people' }),
   })),
-  candidates: Type.Array(Closed({
+  candidates: Type.Array(StrictObject({
     upstream: Name,
     model: Nullable(Name),
     url: Type.String(),
-    headers: Type.Array(Closed({
+    headers: Type.Array(StrictObject({
       name: Type.String(), value: Type.String({ description: 'Credentials are masked' }),
     })),
   })),
 })
 export type Explanation = Static<typeof Explanation>
 
-export const Configuration = Closed({
+export const Configuration = StrictObject({
   file: Type.String(),
-  loaded_at: Moment,
+  loaded_at: Timestamp,
   /** YAML of what is in force; secrets are masked, `${NAME}` stands as it was written. */
   text: Type.String(),
   /** Of the last attempt to change it; null = it was taken. */
-  failure: Nullable(Closed({
-    at: Moment,
-    problems: Type.Array(Closed({
-      place: Type.String(), severity: Word(['error', 'warning']), message: Type.String(),
+  failure: Nullable(StrictObject({
+    at: Timestamp,
+    problems: Type.Array(StrictObject({
+      place: Type.String(), severity: StringEnum(['error', 'warning']), message: Type.String(),
     })),
   })),
   restart_needed: Type.Array(Type.String(), { description: 'Keys that differ and wait for the next start' }),

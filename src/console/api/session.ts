@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { Closed, Moment, Name, Nullable, ROLES, Word } from './shapes.ts'
+import { StrictObject, Timestamp, Name, Nullable, ROLES, StringEnum } from './shapes.ts'
 
-export const Session = Closed({
+export const Session = StrictObject({
   version: Type.String({ description: "The gateway's" }),
   has_users: Type.Boolean({ description: 'Whether console.users names anybody' }),
-  user: Nullable(Closed({
+  user: Nullable(StrictObject({
     name: Name,
-    role: Word(ROLES),
-    expires_at: Moment,
+    role: StringEnum(ROLES),
+    expires_at: Timestamp,
   })),
   docs_url: Nullable(Type.String({
     description: 'Where the documentation is served, as far as the configuration ' +
@@ -22,7 +22,7 @@ export type Session = Static<typeof Session>
 
 /** By name and password, or by an API key. */
 export const Login = Type.Union([
-  Closed({ name: Name, password: Type.String({ maxLength: 1024 }) }),
-  Closed({ key: Type.String({ maxLength: 1024 }) }),
+  StrictObject({ name: Name, password: Type.String({ maxLength: 1024 }) }),
+  StrictObject({ key: Type.String({ maxLength: 1024 }) }),
 ])
 export type Login = Static<typeof Login>

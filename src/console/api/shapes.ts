@@ -4,7 +4,7 @@ import type { Static, TProperties, TSchema } from 'typebox'
 /** Shapes that several parts of the console's API share. */
 
 /** An object that says nothing beyond its members: what is not declared is not sent. */
-export function Closed<T extends TProperties>(properties: T, description?: string) {
+export function StrictObject<T extends TProperties>(properties: T, description?: string) {
   return Type.Object(properties, {
     additionalProperties: false, ...description !== undefined && { description },
   })
@@ -15,13 +15,13 @@ export function Nullable<T extends TSchema>(schema: T) {
 }
 
 /** One of some words. */
-export function Word<const T extends readonly string[]>(words: T, description?: string) {
+export function StringEnum<const T extends readonly string[]>(words: T, description?: string) {
   return Type.Unsafe<T[number]>({
     type: 'string', enum: [...words], ...description !== undefined && { description },
   })
 }
 
-export const Moment = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' })
+export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' })
 export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'A UTC day: 2026-11-21' })
 export const Usd = Type.String({
   pattern: '^-?\\d+(\\.\\d+)?$', description: 'USD, a decimal with all its digits: no float touches it',
@@ -32,7 +32,7 @@ export const Ms = Type.Number({ minimum: 0, description: 'Milliseconds' })
 export const Name = Type.String({ maxLength: 256 })
 
 /** A stretch of time: from its first moment, up to and without its last. Without them: the last 24 hours. */
-export const Range = { from: Type.Optional(Moment), to: Type.Optional(Moment) }
+export const Range = { from: Type.Optional(Timestamp), to: Type.Optional(Timestamp) }
 
 /** Which requests. Several conditions hold together. */
 export const Conditions = {
@@ -47,7 +47,7 @@ export const Conditions = {
 }
 
 /** What some requests used and cost. Rates can be taken from it; averages of it mean nothing. */
-export const Figures = Closed({
+export const Figures = StrictObject({
   requests: Count,
   errors: Type.Integer({
     minimum: 0, description: 'Requests whose end was none of complete and client_gone',
@@ -69,12 +69,12 @@ export const Figures = Closed({
 export type Figures = Static<typeof Figures>
 
 /** Times to the first byte; null where no request had one. Read from a histogram: right to about 5 %. */
-export const FirstByte = Closed({ p50_ms: Nullable(Ms), p95_ms: Nullable(Ms) })
+export const FirstByte = StrictObject({ p50_ms: Nullable(Ms), p95_ms: Nullable(Ms) })
 export type FirstByte = Static<typeof FirstByte>
 
 /** What was asked for is refused or impossible. */
-export const Problem = Closed({
-  code: Word([
+export const Problem = StrictObject({
+  code: StringEnum([
     'bad_request', 'not_logged_in', 'forbidden', 'not_found',
     'conflict', 'too_many', 'unavailable', 'internal',
   ]),

@@ -2,12 +2,12 @@ import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
 import { Billing, BudgetQuery, Budgets, GROUPS, Statement } from './billing.ts'
 import { Bodies } from './bodies.ts'
-import { Audit, FoundKey, KeyChange, KeyOwner, Keys, MadeKey, NewKey, Own } from './keys.ts'
-import { LogConditions, LogQuery, Logs, Stories } from './logs.ts'
+import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, OwnKey } from './keys.ts'
+import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
 import { Live, Panel, Upstreams } from './panel.ts'
-import { Configuration, Explanation, Models, Question, Routes } from './routes.ts'
+import { Configuration, Explanation, Models, ExplainRequest, Routes } from './routes.ts'
 import { Login, Session } from './session.ts'
-import { Closed, Conditions, Name, Range, Word } from './shapes.ts'
+import { StrictObject, Conditions, Name, Range, StringEnum } from './shapes.ts'
 import type { Role } from './shapes.ts'
 
 /**
@@ -32,8 +32,8 @@ const ALL: readonly Role[] = ['admin', 'viewer', 'key']
 const READERS: readonly Role[] = ['admin', 'viewer']
 const ADMINS: readonly Role[] = ['admin']
 
-const ByGroup = { by: Type.Optional(Word(GROUPS)) }
-const OfKey = Closed({ name: Name })
+const GroupQuery = { by: Type.Optional(StringEnum(GROUPS)) }
+const KeyParams = StrictObject({ name: Name })
 
 export const API = {
   'GET /session': {
@@ -50,19 +50,19 @@ export const API = {
   },
   'GET /panel': {
     summary: 'What happened, with the time before beside it', tag: 'panel', roles: ALL,
-    query: Closed(Range), response: Panel,
+    query: StrictObject(Range), response: Panel,
   },
   'GET /upstreams': {
     summary: 'Health and share of each upstream', tag: 'panel', roles: READERS,
-    query: Closed(Range), response: Upstreams,
+    query: StrictObject(Range), response: Upstreams,
   },
   'GET /billing': {
     summary: 'Spend by day and group; key holders: by model', tag: 'billing', roles: ALL,
-    query: Closed({ ...Conditions, ...ByGroup }), response: Billing,
+    query: StrictObject({ ...Conditions, ...GroupQuery }), response: Billing,
   },
   'GET /billing.csv': {
     summary: 'The groups of GET /billing', tag: 'billing', roles: ALL,
-    query: Closed({ ...Conditions, ...ByGroup }), response: null,
+    query: StrictObject({ ...Conditions, ...GroupQuery }), response: null,
   },
   'GET /budgets': {
     summary: 'Budgets and their course', tag: 'billing', roles: ALL,
@@ -70,7 +70,7 @@ export const API = {
   },
   'GET /statement': {
     summary: "A key's month; key holders need name no key", tag: 'billing', roles: ALL,
-    query: Closed({ key: Type.Optional(Name), month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' }) }),
+    query: StrictObject({ key: Type.Optional(Name), month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' }) }),
     response: Statement,
   },
   'GET /logs': {
@@ -78,49 +78,49 @@ export const API = {
   },
   'GET /logs.csv': {
     summary: 'All requests that the conditions fit', tag: 'logs', roles: ALL,
-    query: Closed(LogConditions), response: null,
+    query: StrictObject(LogConditions), response: null,
   },
   'GET /logs/:id': {
     summary: 'The story of one request', tag: 'logs', roles: ALL,
-    params: Closed({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Stories,
+    params: StrictObject({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: RequestDetailsList,
   },
   'GET /logs/:id/bodies': {
     summary: 'What log.bodies has kept of one request; who looks is in the audit list',
     tag: 'logs', roles: ['admin', 'key'],
-    params: Closed({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Bodies,
+    params: StrictObject({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Bodies,
   },
   'GET /filters': {
     summary: 'Names that occur in the ledger of late, for the choice in filters', tag: 'logs', roles: ALL,
-    response: Closed({ keys: Type.Array(Name), models: Type.Array(Name), upstreams: Type.Array(Name) }),
+    response: StrictObject({ keys: Type.Array(Name), models: Type.Array(Name), upstreams: Type.Array(Name) }),
   },
   'GET /own': {
-    summary: "The own key's models and limits", tag: 'keys', roles: ['key'], response: Own,
+    summary: "The own key's models and limits", tag: 'keys', roles: ['key'], response: OwnKey,
   },
   'GET /keys': {
     summary: 'Every key with its use', tag: 'keys', roles: READERS, response: Keys,
   },
   'POST /keys': {
-    summary: 'Make a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: MadeKey,
+    summary: 'Make a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: CreatedKey,
   },
   'POST /keys/find': {
     summary: 'Whose a key is that turned up somewhere',
-    tag: 'keys', roles: ADMINS, body: FoundKey, response: KeyOwner,
+    tag: 'keys', roles: ADMINS, body: KeyLookup, response: KeyOwner,
   },
   'PATCH /keys/:name': {
     summary: "Change a stored key's models and limits", tag: 'keys', roles: ADMINS,
-    params: OfKey, body: KeyChange, status: 204, response: Type.Null(),
+    params: KeyParams, body: KeyChange, status: 204, response: Type.Null(),
   },
   'DELETE /keys/:name': {
     summary: 'Revoke a stored key, or block one of gateway.yaml', tag: 'keys', roles: ADMINS,
-    params: OfKey, status: 204, response: Type.Null(),
+    params: KeyParams, status: 204, response: Type.Null(),
   },
   'POST /keys/:name/unblock': {
     summary: 'Let a key of gateway.yaml in again', tag: 'keys', roles: ADMINS,
-    params: OfKey, status: 204, response: Type.Null(),
+    params: KeyParams, status: 204, response: Type.Null(),
   },
   'GET /audit': {
     summary: 'Who changed what', tag: 'keys', roles: READERS,
-    query: Closed({ before: Type.Optional(Type.Integer()) }), response: Audit,
+    query: StrictObject({ before: Type.Optional(Type.Integer()) }), response: Audit,
   },
   'GET /routes': {
     summary: 'The route table in force', tag: 'routes', roles: READERS, response: Routes,
@@ -131,7 +131,7 @@ export const API = {
   },
   'POST /explain': {
     summary: 'Where a request would go, and why', tag: 'routes',
-    roles: READERS, body: Question, response: Explanation,
+    roles: READERS, body: ExplainRequest, response: Explanation,
   },
   'GET /configuration': {
     summary: 'What is in force, secrets masked', tag: 'routes', roles: READERS, response: Configuration,

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import type { Text, Transcript } from '../../transcripts/transcript.ts'
+import type { CapturedBody, Transcript } from '../../transcripts/transcript.ts'
 import type { Body, Bodies } from '../api/bodies.ts'
-import { ownKey, sessionIn } from '../context.ts'
+import { ownKey, requireSession } from '../context.ts'
 import type { Context, Operations } from '../context.ts'
 import { ConsoleProblem } from '../problem.ts'
 import { isoTime } from '../texts.ts'
@@ -11,18 +11,18 @@ import { isoTime } from '../texts.ts'
  * who looks at somebody else's is written down.
  */
 export function bodyOperations(
-  { host, reports, desk, clock }: Context,
+  { host, reports, store: desk, clock }: Context,
 ): Pick<Operations, 'GET /logs/:id' | 'GET /logs/:id/bodies'> {
   const kept = async (id: string, own: string | null): Promise<readonly Transcript[]> => {
-    const found = await host.current().lasting.archive?.find(id) ?? []
+    const found = await host.current().sharedState.archive?.find(id) ?? []
     return found.filter(({ key }) => own === null || key === own)
   }
   return {
     'GET /logs/:id': async asked => {
       const own = ownKey(asked)
       const { id } = asked.params
-      const stories = await reports.stories(id, own)
-      const mayLook = sessionIn(asked).role !== 'viewer'
+      const stories = await reports.requestDetails(id, own)
+      const mayLook = requireSession(asked).role !== 'viewer'
       // The story is worth telling where the bodies cannot be read.
       const transcripts = mayLook ? await kept(id, own).catch(() => []) : []
       return { ...stories, has_bodies: transcripts.length > 0 }
@@ -36,34 +36,34 @@ export function bodyOperations(
         throw new ConsoleProblem('not_found', 'no bodies of this request are kept')
       }
       if (own === null) {
-        const { name } = sessionIn(asked)
+        const { name } = requireSession(asked)
         for (const subject of new Set(transcripts.map(({ key }) => key))) {
           const entry = {
             at: clock.wall(), actor: `console: ${name}`, address: asked.caller.address, subject,
           }
-          await desk.ask('note', { ...entry, action: 'bodies.read', detail: id })
+          await desk.call('note', { ...entry, action: 'bodies.read', detail: id })
         }
       }
-      return { transcripts: transcripts.map(told) }
+      return { transcripts: transcripts.map(toTranscript) }
     },
   }
 }
 
-function told(
-  { requestId, startedAt, key, expiresAt, request, answer }: Transcript,
+function toTranscript(
+  { requestId, startedAt, key, expiresAt, request, response: answer }: Transcript,
 ): Bodies['transcripts'][number] {
   return {
     request_id: requestId,
     started_at: isoTime(startedAt),
     key,
     expires_at: isoTime(expiresAt),
-    request: bodyTold(request),
-    answer: bodyTold(answer),
+    request: toBody(request),
+    answer: toBody(answer),
   }
 }
 
 /** A text that was cut in the middle of a character ends before that character. */
-function bodyTold({ contentType, bytes, total }: Text): Body {
+function toBody({ contentType, bytes, total }: CapturedBody): Body {
   const body = { content_type: contentType, bytes: total, is_cut: bytes.length < total }
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   for (let cut = 0; cut < 4 && (cut === 0 || body.is_cut); cut++) {

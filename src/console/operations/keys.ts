@@ -1,19 +1,19 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Actor } from '../../auth/audit.ts'
-import { generate } from '../../base/key-format.ts'
+import { generateKey } from '../../base/key-format.ts'
 import type { Key, Limits } from '../../config/types.ts'
 import { limitsText, modelsText } from '../../gateway/key-texts.ts'
-import { plan } from '../../limits/effective-limits.ts'
+import { effectiveLimits } from '../../limits/effective-limits.ts'
 import { ANONYMOUS_KEY } from '../../context/accounts.ts'
 import type { KeyState, Limits as PlainLimits } from '../api/keys.ts'
-import { sessionIn } from '../context.ts'
-import type { Asked, Context, Operations } from '../context.ts'
-import { checkModels, checkName, limitsOf, plainOf } from '../limits.ts'
+import { requireSession } from '../context.ts'
+import type { OperationRequest, Context, Operations } from '../context.ts'
+import { checkModels, checkName, limitsOf, toPlainLimits } from '../limits.ts'
 import { NO_FIGURES } from '../no-figures.ts'
 import { ConsoleProblem } from '../problem.ts'
 import type { KeyUse } from '../reports/reports.ts'
-import type { Changed } from '../store/console-store.ts'
-import { DeskError } from '../store/console-store-client.ts'
+import type { ChangeResult } from '../store/console-store.ts'
+import { ConsoleStoreError } from '../store/console-store-client.ts'
 import { isoTime, isoTimeOrNull } from '../texts.ts'
 
 type KeyOperations = Pick<
@@ -26,7 +26,7 @@ const NO_LEDGER = 'The configuration names no ledger, beside which keys are kept
 const AUDIT_PAGE = 100
 
 /** Keys: those of gateway.yaml, which can be shut out here, and those that are made here. */
-export function keyOperations({ host, clock, desk, reports }: Context): KeyOperations {
+export function keyOperations({ host, clock, store: desk, reports }: Context): KeyOperations {
   const configured = (name: string): Key | undefined => host.current().config.keys.find(
     key => key.name === name,
   )
@@ -38,17 +38,17 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
 
   return {
     'GET /own': async asked => {
-      const { name, identity } = sessionIn(asked)
+      const { name, identity } = requireSession(asked)
       const { accounts, config } = host.current()
       const key = identity?.key ?? ANONYMOUS_KEY
-      const figures = accounts.limiter.figures(key, null)
+      const figures = accounts.limiter.rateLimitStates(key, null)
       const rate = (rate: typeof figures.requests) =>
         rate
           && { limit: rate.limit, remaining: Math.max(0, Math.floor(rate.remaining)), reset_ms: rate.resetMs }
       return {
         name,
         models: identity?.key?.models ? [...identity.key.models] : null,
-        limits: inForce(identity?.key?.limits ?? null, config.limits),
+        limits: effectivePlainLimits(identity?.key?.limits ?? null, config.limits),
         requests: rate(figures.requests),
         tokens: rate(figures.tokens),
       }
@@ -58,7 +58,7 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
       const { config, keyStore } = host.current()
       const hasLedger = keyStore !== null
       const [{ keys, blocks }, use] = await Promise.all([
-        desk.ask('storedKeys'),
+        desk.call('storedKeys'),
         hasLedger ? reports.keyUse() : new Map<string, KeyUse>(),
       ])
       const blocked = new Set(blocks.map(({ digest }) => Buffer.from(digest).toString('hex')))
@@ -73,7 +73,7 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
           place: key.line === undefined ? null : `${config.file}:${key.line}`,
           state: revokedAt !== null ? 'revoked' : isBlocked ? 'blocked' : 'live',
           models: key.models && [...key.models],
-          limits: plainOf(key.limits),
+          limits: toPlainLimits(key.limits),
           created_at: isoTimeOrNull(createdAt),
           revoked_at: isoTimeOrNull(revokedAt),
           last_used_at: used?.last_used_at ?? null,
@@ -82,7 +82,7 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
       }
       return {
         store: { writable: hasLedger, reason: hasLedger ? null : NO_LEDGER },
-        default_limits: plainOf(config.limits),
+        default_limits: toPlainLimits(config.limits),
         keys: [
           ...config.keys.map(key => stateOf(key, 'config', null, null)),
           ...keys.map(({ key, createdAt, revokedAt }) => stateOf(key, 'store', createdAt, revokedAt)),
@@ -97,7 +97,7 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
       if (configured(name)) {
         throw new ConsoleProblem('conflict', 'gateway.yaml has a key of that name', { field: 'name' })
       }
-      const made = generate(randomBytes)
+      const made = generateKey(randomBytes)
       const key = {
         name,
         digest: hash('sha256', made, 'buffer'),
@@ -105,9 +105,9 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
         limits: limits === undefined ? null : limitsOf(limits),
       }
       try {
-        await desk.ask('createKey', key, clock.wall(), actorOf(asked))
+        await desk.call('createKey', key, clock.wall(), actorOf(asked))
       } catch (error) {
-        if (!(error instanceof DeskError) || error.code !== 'taken') throw error
+        if (!(error instanceof ConsoleStoreError) || error.code !== 'taken') throw error
         throw new ConsoleProblem('conflict', error.message, { field: 'name' })
       }
       return { name, key: made }
@@ -115,7 +115,7 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
 
     'POST /keys/find': async ({ body: { key } }) => {
       const digest = hash('sha256', key, 'buffer')
-      const { keys, blocks } = await desk.ask('storedKeys')
+      const { keys, blocks } = await desk.call('storedKeys')
       const isIt = (other: { readonly digest: Uint8Array }) => digest.equals(other.digest)
       const written = host.current().config.keys.find(isIt)
       if (written) {
@@ -131,9 +131,9 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
     'PATCH /keys/:name': async asked => {
       writable()
       const { params: { name }, body } = asked
-      const { keys } = await desk.ask('storedKeys')
+      const { keys } = await desk.call('storedKeys')
       const isKnown = keys.some(({ key, revokedAt }) => key.name === name && revokedAt === null)
-      if (!isKnown) throw configured(name) ? ofFile(name) : unknown(name)
+      if (!isKnown) throw configured(name) ? configuredKeyError(name) : unknownKeyError(name)
       const to = {
         models: body.models && checkModels(body.models),
         limits: body.limits && limitsOf(body.limits),
@@ -143,21 +143,21 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
         ...to.limits === undefined ? [] : [`limits: ${limitsText(to.limits)}`],
       ].join('; ')
       if (detail === '') return null
-      confirm(await desk.ask('changeKey', name, to, detail, clock.wall(), actorOf(asked)), name)
+      checkChangeResult(await desk.call('changeKey', name, to, detail, clock.wall(), actorOf(asked)), name)
       return null
     },
 
     'DELETE /keys/:name': async asked => {
       writable()
       const { name } = asked.params
-      const revoked = await desk.ask('revokeKey', name, clock.wall(), actorOf(asked))
+      const revoked = await desk.call('revokeKey', name, clock.wall(), actorOf(asked))
       if (revoked !== 'unknown') {
-        confirm(revoked, name)
+        checkChangeResult(revoked, name)
         return null
       }
       const key = configured(name)
-      if (key === undefined) throw unknown(name)
-      confirm(await desk.ask('setBlocked', name, key.digest, true, clock.wall(), actorOf(asked)), name)
+      if (key === undefined) throw unknownKeyError(name)
+      checkChangeResult(await desk.call('setBlocked', name, key.digest, true, clock.wall(), actorOf(asked)), name)
       return null
     },
 
@@ -165,13 +165,13 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
       writable()
       const { name } = asked.params
       const key = configured(name)
-      if (key === undefined) throw unknown(name)
-      confirm(await desk.ask('setBlocked', name, key.digest, false, clock.wall(), actorOf(asked)), name)
+      if (key === undefined) throw unknownKeyError(name)
+      checkChangeResult(await desk.call('setBlocked', name, key.digest, false, clock.wall(), actorOf(asked)), name)
       return null
     },
 
     'GET /audit': async ({ query }) => {
-      const entries = await desk.ask('audit', query.before ?? null, AUDIT_PAGE + 1)
+      const entries = await desk.call('audit', query.before ?? null, AUDIT_PAGE + 1)
       const page = entries.slice(0, AUDIT_PAGE)
       return {
         entries: page.map(({ at, ...entry }) => ({ ...entry, at: isoTime(at) })),
@@ -182,27 +182,27 @@ export function keyOperations({ host, clock, desk, reports }: Context): KeyOpera
 }
 
 /** A key's own limits, laid over those of every key; null = there are none. */
-function inForce(own: Limits | null, defaults: Limits | null): PlainLimits | null {
+function effectivePlainLimits(own: Limits | null, defaults: Limits | null): PlainLimits | null {
   if (own === null && defaults === null) return null
-  const { whole, models } = plan(own, defaults)
-  return plainOf({ ...whole, models })
+  const { whole, models } = effectiveLimits(own, defaults)
+  return toPlainLimits({ ...whole, models })
 }
 
-function actorOf(asked: Pick<Asked<'POST /keys'>, 'session' | 'caller'>): Actor {
-  return { actor: `console: ${sessionIn(asked).name}`, address: asked.caller.address }
+function actorOf(asked: Pick<OperationRequest<'POST /keys'>, 'session' | 'caller'>): Actor {
+  return { actor: `console: ${requireSession(asked).name}`, address: asked.caller.address }
 }
 
 /** @throws ConsoleProblem not_found; unavailable where a running gateway may not go by it yet */
-function confirm(changed: Changed, name: string): void {
-  if (changed === 'unknown') throw unknown(name)
+function checkChangeResult(changed: ChangeResult, name: string): void {
+  if (changed === 'unknown') throw unknownKeyError(name)
   if (changed !== 'unconfirmed') return
   throw new ConsoleProblem('unavailable', 'it is written down, but a running gateway has not confirmed it')
 }
 
-function unknown(name: string): ConsoleProblem {
+function unknownKeyError(name: string): ConsoleProblem {
   return new ConsoleProblem('not_found', `there is no live key named ${JSON.stringify(name)}`)
 }
 
-function ofFile(name: string): ConsoleProblem {
+function configuredKeyError(name: string): ConsoleProblem {
   return new ConsoleProblem('conflict', `${JSON.stringify(name)} is a key of gateway.yaml: change it there`)
 }

@@ -1,31 +1,31 @@
 import type { Live, UpstreamState } from '../api/panel.ts'
 import { addressOf, candidateStates, healthOf } from '../candidates.ts'
-import { inOrder, ownConcerns, spentBudgets, unpriced } from '../alerts.ts'
+import { sortAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts } from '../alerts.ts'
 import { ownKey } from '../context.ts'
 import type { Context, Operations } from '../context.ts'
 import { NO_FIGURES } from '../no-figures.ts'
-import { remembered } from '../cached.ts'
+import { cached } from '../cached.ts'
 import { isoTime } from '../texts.ts'
 import type { Workers } from '../workers.ts'
 
 type LiveOperations = Pick<Operations, 'GET /live' | 'GET /upstreams'>
 
 /** Requests under way, and concerns: more are not told one by one. */
-const MOST = 100
+const MAX_ITEMS = 100
 /** ms for which holds what the ledger says of concerns; the pages ask every few seconds. */
-const REMEMBERED = 30_000
-const NOTHING = { figures: NO_FIGURES, first_byte: { p50_ms: null, p95_ms: null }, share: 0 }
+const CACHE_MS = 30_000
+const NO_TRAFFIC = { figures: NO_FIGURES, first_byte: { p50_ms: null, p95_ms: null }, share: 0 }
 
 /** What the gateway does at this moment, all its workers together. */
 export function liveOperations({ host, clock, reports }: Context, workers: Workers): LiveOperations {
-  const ofLedger = remembered(async () => {
+  const ofLedger = cached(async () => {
     const gateway = host.current()
     if (gateway.accounts.ledger === null) return { unpriced: [], budgets: [] }
     const [models, budgets] = await Promise.all([
-      unpriced(gateway, reports, clock.wall()), spentBudgets(gateway, reports),
+      unpricedAlerts(gateway, reports, clock.wall()), budgetAlerts(gateway, reports),
     ])
     return { unpriced: models, budgets }
-  }, REMEMBERED, () => clock.monotonic())
+  }, CACHE_MS, () => clock.monotonic())
 
   return {
     'GET /live': async asked => {
@@ -39,16 +39,16 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       // The ledger in trouble is a concern of its own: the others are told all the same.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
-        ? [...ownConcerns(gateway, all, now), ...budgets, ...unpriced]
+        ? [...gatewayAlerts(gateway, all, now), ...budgets, ...unpriced]
         : budgets.filter(({ subject }) => subject === own)
-      const { draining, handingOver } = gateway.lasting
+      const { draining, handingOver } = gateway.sharedState
       return {
         at: isoTime(now),
         status: draining ? 'draining' : handingOver ? 'handing_over' : 'ok',
         running: sum(all.map(({ running }) => running)),
         running_streams: sum(all.map(({ streams }) => streams)),
-        exchanges: exchanges.slice(0, MOST),
-        concerns: inOrder(concerns).slice(0, MOST),
+        exchanges: exchanges.slice(0, MAX_ITEMS),
+        concerns: sortAlerts(concerns).slice(0, MAX_ITEMS),
       } satisfies Live
     },
     'GET /upstreams': async ({ query }) => {
@@ -62,7 +62,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       const figures = new Map(used.map(one => [one.name, one]))
       const upstreams = [...config.upstreams.keys()].map((name): UpstreamState => {
         const candidates = states.get(name) ?? []
-        const { figures: sums, first_byte, share } = figures.get(name) ?? NOTHING
+        const { figures: sums, first_byte, share } = figures.get(name) ?? NO_TRAFFIC
         return {
           name,
           url: addressOf(gateway, name),

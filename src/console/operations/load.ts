@@ -1,25 +1,25 @@
 import { createApp } from '../app.ts'
 import type { App } from '../app.ts'
 import type { Context } from '../context.ts'
-import { Logins } from '../login.ts'
+import { LoginVerifier } from '../login.ts'
 import { createOperations } from './index.ts'
 import { openReports } from '../reports/reports.ts'
 import type { Workers } from '../workers.ts'
 
-export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'desk'> {
+export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'store'> {
   readonly workers: Workers
   /** The one with which the process was started; null = there is none. */
   readonly ledgerFile: string | null
   /** ms in which a body has to come. */
-  readonly bodyTime: number
+  readonly bodyTimeout: number
 }
 
 /** Puts the console together. */
-export async function loadApp({ workers, ledgerFile, bodyTime, ...parts }: LoadOptions): Promise<App> {
-  const secret = await parts.desk.ask('secret')
+export async function loadApp({ workers, ledgerFile, bodyTimeout, ...parts }: LoadOptions): Promise<App> {
+  const secret = await parts.store.call('secret')
   const reports = openReports({ file: ledgerFile, now: () => parts.clock.wall(), secret })
-  const context: Context = { ...parts, logins: new Logins(parts.desk), reports }
-  const app = await createApp(context, createOperations(context, workers), bodyTime)
+  const context: Context = { ...parts, loginVerifier: new LoginVerifier(parts.store), reports }
+  const app = await createApp(context, createOperations(context, workers), bodyTimeout)
   return {
     handle: app.handle,
     close: async () => {

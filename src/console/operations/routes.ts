@@ -1,13 +1,13 @@
 import type { Affinity, Config, Key, Route, Target } from '../../config/types.ts'
 import { placeOf } from '../../config/problem.ts'
 import { GatewayError } from '../../base/errors.ts'
-import { WHY, explain } from '../../pipeline/explain.ts'
+import { MISMATCH_TEXT, explain } from '../../pipeline/explain.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { listedModels } from '../../pipeline/gateway-endpoints.ts'
 import type { RouteRow } from '../api/routes.ts'
 import { candidateStates } from '../candidates.ts'
 import type { CandidateState } from '../candidates.ts'
-import { sessionIn } from '../context.ts'
+import { requireSession } from '../context.ts'
 import type { Context, Operations } from '../context.ts'
 import { modelRow, withoutTargets } from '../model-rows.ts'
 import { ConsoleProblem } from '../problem.ts'
@@ -18,7 +18,7 @@ type RouteOperations =
   Pick<Operations, 'GET /routes' | 'GET /models' | 'POST /explain' | 'GET /configuration'>
 
 /** What the gateway goes by: routes, models and prices, and the configuration that says so. */
-export function routeOperations({ host, clock, desk }: Context, workers: Workers): RouteOperations {
+export function routeOperations({ host, clock, store: desk }: Context, workers: Workers): RouteOperations {
   return {
     'GET /routes': async () => {
       const { config } = host.current()
@@ -29,7 +29,7 @@ export function routeOperations({ host, clock, desk }: Context, workers: Workers
     'GET /models': async asked => {
       const gateway = host.current()
       const { models, server } = gateway.config
-      const { role, identity } = sessionIn(asked)
+      const { role, identity } = requireSession(asked)
       const now = new Date(clock.wall())
       const listed = new Set(listedModels(gateway))
       const names = [...new Set([...listed, ...models.keys()])]
@@ -56,11 +56,11 @@ export function routeOperations({ host, clock, desk }: Context, workers: Workers
     },
 
     'GET /configuration': async () => {
-      const { config, lasting: { reloads: { loadedAt, failure, pending } } } = host.current()
+      const { config, sharedState: { reloads: { loadedAt, failure, pending } } } = host.current()
       return {
         file: config.file,
         loaded_at: isoTime(loadedAt),
-        text: await desk.ask('masked', config.text),
+        text: await desk.call('masked', config.text),
         failure: failure && {
           at: isoTime(failure.at),
           problems: failure.problems.map(problem => ({
@@ -93,7 +93,7 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
     own,
     refusal: refusal && { code: refusal.code, status: refusal.status, message: refusal.message },
     steps: steps.map(({ route: { index, line }, miss }) => ({
-      index, line, takes: miss === null, why: miss === null ? 'takes it' : WHY[miss],
+      index, line, takes: miss === null, why: miss === null ? 'takes it' : MISMATCH_TEXT[miss],
     })),
     candidates: candidates.map(({ target, url, model, headers }) => ({
       upstream: target.upstream.name,
@@ -101,14 +101,14 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
       url,
       headers: Array.from({ length: headers.length / 2 }, (_, at) => ({
         name: headers[at * 2] as string,
-        value: shownValue(headers[at * 2] as string, headers[at * 2 + 1] as string, target),
+        value: maskedHeaderValue(headers[at * 2] as string, headers[at * 2 + 1] as string, target),
       })),
     })),
   }
 }
 
 /** Headers of the operator's own may be credentials too. */
-function shownValue(name: string, value: string, { upstream }: Target): string {
+function maskedHeaderValue(name: string, value: string, { upstream }: Target): string {
   return name === upstream.auth?.header || Object.hasOwn(upstream.headers, name) ? '***' : value
 }
 

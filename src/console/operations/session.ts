@@ -1,6 +1,6 @@
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Login, Session as SessionAnswer } from '../api/session.ts'
-import type { Asked, Context, Operations } from '../context.ts'
+import type { OperationRequest, Context, Operations } from '../context.ts'
 import { ConsoleProblem } from '../problem.ts'
 import { digestOf, newToken, recordOf, sessionOf } from '../sessions.ts'
 import type { Session } from '../sessions.ts'
@@ -11,7 +11,7 @@ type SessionOperations = Pick<Operations, 'GET /session' | 'POST /session' | 'DE
 
 /** Logging in and out, and who is logged in. */
 export function sessionOperations(context: Context): SessionOperations {
-  const { host, clock, desk, logins } = context
+  const { host, clock, store: desk, loginVerifier: logins } = context
   const answer = (session: Session | null): SessionAnswer => {
     const { version, config } = host.current()
     return {
@@ -23,26 +23,26 @@ export function sessionOperations(context: Context): SessionOperations {
     }
   }
 
-  const logIn = async ({ body, caller, token, setToken }: Asked<'POST /session'>): Promise<SessionAnswer> => {
+  const logIn = async ({ body, caller, token, setToken }: OperationRequest<'POST /session'>): Promise<SessionAnswer> => {
     const gateway = host.current()
     const now = clock.wall()
     const { address } = caller
-    const proof = await logins.prove(gateway, body, address, now)
+    const proof = await logins.verify(gateway, body, address, now)
     if (proof === null) {
-      const actor = nobody(gateway, body)
+      const actor = refusedActor(gateway, body)
       gateway.log.warn({ client: address, actor }, 'a login to the console was refused')
-      await desk.ask('note', {
+      await desk.call('note', {
         actor, at: now, address, action: 'login.refused', subject: null, detail: null,
       })
       const what = 'key' in body ? 'the key is not known here' : 'the name or the password is wrong'
       throw new ConsoleProblem('not_logged_in', what)
     }
     // Whoever knows the token of before must not be logged in with it.
-    if (token !== null) await desk.ask('closeSession', digestOf(token))
+    if (token !== null) await desk.call('closeSession', digestOf(token))
     const fresh = newToken()
     const record = recordOf(proof)
-    await desk.ask('openSession', digestOf(fresh), record, now)
-    await desk.ask('note', {
+    await desk.call('openSession', digestOf(fresh), record, now)
+    await desk.call('note', {
       actor: actorOf(record), at: now, address, action: 'login', subject: null, detail: null,
     })
     const session = sessionOf(gateway, fresh, { ...record, createdAt: now, seenAt: now })
@@ -54,11 +54,11 @@ export function sessionOperations(context: Context): SessionOperations {
     'GET /session': ({ session }) => Promise.resolve(answer(session)),
     'POST /session': logIn,
     'DELETE /session': async ({ session, token, setToken, caller }) => {
-      if (token !== null) await desk.ask('closeSession', digestOf(token))
+      if (token !== null) await desk.call('closeSession', digestOf(token))
       if (session !== null) {
         const actor = actorOf({ kind: session.role === 'key' ? 'key' : 'user', name: session.name })
         const { address } = caller
-        await desk.ask('note', {
+        await desk.call('note', {
           at: clock.wall(), actor, address, action: 'logout', subject: null, detail: null,
         })
       }
@@ -71,7 +71,7 @@ export function sessionOperations(context: Context): SessionOperations {
 /**
  * null where it is not served, nobody here knows at which port, or another address waits for the next start.
  */
-function docsUrl({ config: { docs }, lasting: { reloads } }: Gateway): string | null {
+function docsUrl({ config: { docs }, sharedState: { reloads } }: Gateway): string | null {
   return docs === null || reloads.pending.includes('docs.listen') ? null : urlOf(docs.listen, false)
 }
 
@@ -82,7 +82,7 @@ function actorOf({ kind, name }: Pick<SessionRecord, 'kind' | 'name'>): string {
 /**
  * Whose login was refused. What stands in the wrong field may be a password: only names of users are told.
  */
-function nobody({ config }: Gateway, body: Login): string {
+function refusedActor({ config }: Gateway, body: Login): string {
   if ('key' in body) return 'key: unknown'
   const isKnown = config.console?.users.some(({ name }) => name === body.name)
   return `console: ${isKnown ? body.name : 'unknown'}`

@@ -1,29 +1,29 @@
 import type { Billing } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
 import { usd } from '../../ledger/usd.ts'
-import { mine } from './permitted-dimensions.ts'
+import { permittedDimensions } from './permitted-dimensions.ts'
 import { DAY, periodOf, wholeDays } from './period.ts'
 import type { Period } from './period.ts'
-import { dearest, figures, nameOf, source, sumsBy, together, totals } from './sums.ts'
+import { sortByCost, figures, nameOf, source, sumsBy, sumTotals, totals } from './sums.ts'
 import type { Dimensions, Totals } from './sums.ts'
 import type { View } from './view.ts'
 
 /** Groups that have a colour of their own in the chart. */
-const CHARTED = 12
+const MAX_CHARTED_GROUPS = 12
 
 type Group = Billing['by']
 
 export function billing(view: View, query: QueryOf<'GET /billing'>, own: string | null): Billing {
-  const dimensions = mine(query, own)
+  const dimensions = permittedDimensions(query, own)
   const by = query.by ?? (own === null ? 'key' : 'model')
   const period = wholeDays(periodOf(query, view.now))
-  const groups = dearest(sumsBy(view, period, dimensions, by) as Map<string | null, Totals>)
-  const charted = groups.slice(0, CHARTED).map(([name]) => name)
+  const groups = sortByCost(sumsBy(view, period, dimensions, by) as Map<string | null, Totals>)
+  const charted = groups.slice(0, MAX_CHARTED_GROUPS).map(([name]) => name)
   return {
     from: new Date(period.from).toISOString(),
     to: new Date(period.to).toISOString(),
     by,
-    total: figures(together(groups.map(([, sums]) => sums))),
+    total: figures(sumTotals(groups.map(([, sums]) => sums))),
     groups: groups.map(([name, sums]) => ({ name, figures: figures(sums) })),
     days: daysOf(view, period, dimensions, by, charted),
   }

@@ -3,10 +3,10 @@ import { compileGlob } from '../../config/glob.ts'
 import { usd } from '../../ledger/usd.ts'
 import { ceil, DAY, floor } from './period.ts'
 import { nameOf, source, totals } from './sums.ts'
-import type { Stored, View } from './view.ts'
+import type { StoredRow, View } from './view.ts'
 
 /** A budget as it is configured. */
-export interface BudgetAsked {
+export interface ConfiguredBudget {
   readonly key: string
   /** null: of the key as a whole; else a glob of models. */
   readonly model: string | null
@@ -15,12 +15,12 @@ export interface BudgetAsked {
 }
 
 /** One that is used to some share of it. */
-export interface NearBudget extends BudgetAsked {
+export interface NearBudget extends ConfiguredBudget {
   readonly used: number
 }
 
 /** Days of the course of a budget that has no period. */
-const LATELY = 30
+const RECENT_DAYS = 30
 
 interface DaySpend {
   /** ms since 1970. */
@@ -31,8 +31,8 @@ interface DaySpend {
 }
 
 /** A budget with what counts in it. */
-interface Spent {
-  readonly asked: BudgetAsked
+interface BudgetSpend {
+  readonly asked: ConfiguredBudget
   /** Oldest first; what is older than any course stands before it as one day. */
   readonly days: readonly DaySpend[]
   /** Picodollars. */
@@ -41,18 +41,18 @@ interface Spent {
 }
 
 /** @param most so many of the fullest; null = all, in their order */
-export function budgets(view: View, asked: readonly BudgetAsked[], most: number | null): Budgets {
+export function budgets(view: View, asked: readonly ConfiguredBudget[], most: number | null): Budgets {
   const all = spentOf(view, asked)
   const shown = most === null ? all : all.toSorted((a, b) => b.used - a.used).slice(0, most)
-  return { budgets: shown.map(spent => told(spent, view.now)), total: all.length }
+  return { budgets: shown.map(spent => toBudget(spent, view.now)), total: all.length }
 }
 
 /** Those of which such a share is used, or more. */
-export function nearBudgets(view: View, asked: readonly BudgetAsked[], share: number): NearBudget[] {
+export function nearBudgets(view: View, asked: readonly ConfiguredBudget[], share: number): NearBudget[] {
   return spentOf(view, asked).filter(({ used }) => used >= share).map(({ asked, used }) => ({ ...asked, used }))
 }
 
-function spentOf(view: View, asked: readonly BudgetAsked[]): Spent[] {
+function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] {
   // A budget of a key as a whole needs none of the models that make most of the sums.
   const whole = spendOfKeys(view, asked.filter(({ model }) => model === null), [])
   const byModel = spendOfKeys(view, asked.filter(({ model }) => model !== null), ['model'])
@@ -70,7 +70,7 @@ function spentOf(view: View, asked: readonly BudgetAsked[]): Spent[] {
 
 /** What each key spent, in one question for all of them: of each model where `names` says so. */
 function spendOfKeys(
-  view: View, asked: readonly BudgetAsked[], names: readonly 'model'[],
+  view: View, asked: readonly ConfiguredBudget[], names: readonly 'model'[],
 ): Map<string, DaySpend[]> {
   const spent = new Map<string, DaySpend[]>(asked.map(({ key }) => [key, []]))
   const [first] = spent.keys()
@@ -84,26 +84,26 @@ function spendOfKeys(
         sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
       FROM (${sql}) WHERE key IN (SELECT value FROM json_each(?))
       GROUP BY ${columns.join(', ')}, day ORDER BY day`,
-    values: [beforeCourses(view.now), ...values, JSON.stringify([...spent.keys()])],
+    values: [dayBeforeHistory(view.now), ...values, JSON.stringify([...spent.keys()])],
   })
   for (const stored of found) spent.get(String(stored['key']))?.push(daySpend(stored))
   return spent
 }
 
 /** The number of a day before the course of any budget begins. */
-function beforeCourses(now: number): number {
+function dayBeforeHistory(now: number): number {
   const month = periodOf('month', now).from ?? 0
-  return Math.min(month, floor(now, DAY) - (LATELY - 1) * DAY) / DAY - 1
+  return Math.min(month, floor(now, DAY) - (RECENT_DAYS - 1) * DAY) / DAY - 1
 }
 
-function daySpend(stored: Stored): DaySpend {
+function daySpend(stored: StoredRow): DaySpend {
   return { day: Number(stored['day']) * DAY, model: nameOf(stored['model']), cost: totals(stored).cost }
 }
 
-function told({ asked: { key, model, per, limit_usd }, days, cost, used }: Spent, now: number): Budget {
+function toBudget({ asked: { key, model, per, limit_usd }, days, cost, used }: BudgetSpend, now: number): Budget {
   const { from, to } = periodOf(per, now)
   const today = floor(now, DAY)
-  const first = from ?? today - (LATELY - 1) * DAY
+  const first = from ?? today - (RECENT_DAYS - 1) * DAY
   const course: Budget['course'] = []
   let sum = 0n
   let at = 0
@@ -130,7 +130,7 @@ function shareOf(pico: bigint, limit: string): number {
   return Number.isFinite(share) ? share : Number(pico > 0n)
 }
 
-function periodOf(per: BudgetAsked['per'], now: number): { from: number | null; to: number | null } {
+function periodOf(per: ConfiguredBudget['per'], now: number): { from: number | null; to: number | null } {
   const date = new Date(now)
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
   switch (per) {

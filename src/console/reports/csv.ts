@@ -6,11 +6,11 @@ import type { LedgerRow } from '../../ledger/row.ts'
 const CHUNK = 65_536
 
 /** What the holder of a key is not told. */
-const HIDDEN: ReadonlySet<string> = new Set(['upstream', 'upstream_model', 'attempts', 'route'])
+const HIDDEN_FROM_KEY_HOLDERS: ReadonlySet<string> = new Set(['upstream', 'upstream_model', 'attempts', 'route'])
 
 /** The columns of `gateway usage --csv`, as far as they may be seen. */
 export function rowFields(own: string | null): readonly Field<LedgerRow>[] {
-  return own === null ? ROW_FIELDS : ROW_FIELDS.filter(({ name }) => !HIDDEN.has(name))
+  return own === null ? ROW_FIELDS : ROW_FIELDS.filter(({ name }) => !HIDDEN_FROM_KEY_HOLDERS.has(name))
 }
 
 export function billingFields(by: Billing['by']): readonly Field<Billing['groups'][number]>[] {

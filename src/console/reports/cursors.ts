@@ -2,10 +2,10 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { ReportError } from './report-error.ts'
 
 const ALGORITHM = 'aes-256-gcm'
-const IV = 12
-const TAG = 16
+const IV_LENGTH = 12
+const TAG_LENGTH = 16
 /** Characters: two numbers of 16 digits, and what stands between them. */
-const LENGTH = 33
+const CURSOR_LENGTH = 33
 
 /**
  * Cursors as they are told. The ids of rows in them are of all keys together: to
@@ -22,9 +22,9 @@ export class Cursors {
 
   /** @param cursor at most 33 characters, without spaces */
   seal(cursor: string): string {
-    const iv = randomBytes(IV)
+    const iv = randomBytes(IV_LENGTH)
     const cipher = createCipheriv(ALGORITHM, this.#secret, iv)
-    const text = cipher.update(cursor.padEnd(LENGTH), 'latin1')
+    const text = cipher.update(cursor.padEnd(CURSOR_LENGTH), 'latin1')
     return Buffer.concat([iv, text, cipher.final(), cipher.getAuthTag()]).toString('base64url')
   }
 
@@ -34,19 +34,19 @@ export class Cursors {
    */
   open(sealed: string, field: 'before' | 'after'): string {
     const bytes = Buffer.from(sealed, 'base64url')
-    if (bytes.length !== IV + LENGTH + TAG) throw unknown(field)
-    const decipher = createDecipheriv(ALGORITHM, this.#secret, bytes.subarray(0, IV), { authTagLength: TAG })
-    decipher.setAuthTag(bytes.subarray(-TAG))
-    const text = decipher.update(bytes.subarray(IV, -TAG), undefined, 'latin1')
+    if (bytes.length !== IV_LENGTH + CURSOR_LENGTH + TAG_LENGTH) throw unknownCursorError(field)
+    const decipher = createDecipheriv(ALGORITHM, this.#secret, bytes.subarray(0, IV_LENGTH), { authTagLength: TAG_LENGTH })
+    decipher.setAuthTag(bytes.subarray(-TAG_LENGTH))
+    const text = decipher.update(bytes.subarray(IV_LENGTH, -TAG_LENGTH), undefined, 'latin1')
     try {
       return (text + decipher.final('latin1')).trimEnd()
     } catch {
       // Another secret made it, or somebody changed it.
-      throw unknown(field)
+      throw unknownCursorError(field)
     }
   }
 }
 
-function unknown(field: string): ReportError {
+function unknownCursorError(field: string): ReportError {
   return new ReportError('bad_request', 'no answer of this gateway ended there: ask again without it', field)
 }

@@ -1,12 +1,12 @@
 import type { FirstByte } from '../api/shapes.ts'
-import { SCOPE } from '../../ledger/contributions.ts'
-import { addStored, bucketOf, countIn, quantiles } from '../../ledger/first-byte.ts'
+import { FIRST_BYTE_SCOPE } from '../../ledger/contributions.ts'
+import { addHistogramJson, bucketOf, addToBucket, quantiles } from '../../ledger/first-byte.ts'
 import type { Histogram } from '../../ledger/first-byte.ts'
-import { DAY, HOUR, piecesOf, within } from './period.ts'
-import type { Period, Piece } from './period.ts'
+import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
+import type { Period, PeriodSegment } from './period.ts'
 import type { Sql, View } from './view.ts'
 
-type Scope = keyof typeof SCOPE
+type Scope = keyof typeof FIRST_BYTE_SCOPE
 
 /**
  * Times to the first byte, by name of the upstream or key; of all under ''.
@@ -22,15 +22,15 @@ export function firstBytes(
     histograms.set(String(name), known)
     return known
   }
-  for (const piece of piecesOf(view, period)) {
+  for (const piece of segmentsOf(view, period)) {
     if (piece.table === 'requests') {
-      for (const { name, ms } of view.all(rows(piece, scope, only))) {
-        countIn(histogram(name), bucketOf(Number(ms)), 1)
+      for (const { name, ms } of view.all(requestsQuery(piece, scope, only))) {
+        addToBucket(histogram(name), bucketOf(Number(ms)), 1)
       }
       continue
     }
-    for (const query of storedIn(piece, scope, only)) {
-      for (const { name, counts } of view.all(query)) addStored(histogram(name), String(counts))
+    for (const query of histogramQueries(piece, scope, only)) {
+      for (const { name, counts } of view.all(query)) addHistogramJson(histogram(name), String(counts))
     }
   }
   return histograms
@@ -42,9 +42,9 @@ export function percentiles(histogram: Histogram | undefined): FirstByte {
   return { p50_ms: p50, p95_ms: p95 }
 }
 
-function rows(piece: Piece, scope: Scope, only: string | null): Sql {
+function requestsQuery(piece: PeriodSegment, scope: Scope, only: string | null): Sql {
   const name = scope === 'all' ? `''` : scope
-  const { sql, values } = within(piece)
+  const { sql, values } = segmentCondition(piece)
   return {
     sql: `SELECT ${name} AS name, first_byte_ms AS ms FROM requests WHERE ${sql}
       AND first_byte_ms IS NOT NULL AND ${name} IS NOT NULL ${only === null ? '' : `AND ${name} = ?`}`,
@@ -53,11 +53,11 @@ function rows(piece: Piece, scope: Scope, only: string | null): Sql {
 }
 
 /** Days are told by their hours as long as these are kept. */
-function storedIn({ table, from, to }: Piece, scope: Scope, only: string | null): Sql[] {
+function histogramQueries({ table, from, to }: PeriodSegment, scope: Scope, only: string | null): Sql[] {
   const query = (stored: string, slot: string, unit: number): Sql => ({
     sql: `SELECT name, counts FROM ${stored} WHERE scope = ? AND ${slot} >= ? AND ${slot} < ?
       ${only === null ? '' : 'AND name = ?'}`,
-    values: [SCOPE[scope], from / unit, to / unit, ...only === null ? [] : [only]],
+    values: [FIRST_BYTE_SCOPE[scope], from / unit, to / unit, ...only === null ? [] : [only]],
   })
   const hours = query('first_byte_hours', 'hour', HOUR)
   return table === 'days' ? [query('first_byte_days', 'day', DAY), hours] : [hours]

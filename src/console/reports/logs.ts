@@ -4,25 +4,25 @@ import { decode, READ_LIST } from '../../ledger/columns.ts'
 import { cacheWrites } from '../../ledger/fields.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
 import { usd } from '../../ledger/usd.ts'
-import { mine } from './permitted-dimensions.ts'
+import { permittedDimensions } from './permitted-dimensions.ts'
 import { periodOf } from './period.ts'
 import { ReportError } from './report-error.ts'
 import { conditionsIn, search } from './search.ts'
-import type { Place, Wanted } from './search.ts'
+import type { RowPosition, RequestFilter } from './search.ts'
 import type { View } from './view.ts'
 
 type LogConditions = QueryOf<'GET /logs.csv'>
 
-const ROWS = 50
+const DEFAULT_PAGE_SIZE = 50
 /** Rows that one look at what ended since goes through; the next look goes on from there. */
-const LOOK = 100_000
+const MAX_ROWS_PER_POLL = 100_000
 
 /** A page of requests, the newest first; with `after`, what was entered since. */
 export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null): Logs {
-  const { before, after, limit = ROWS } = query
-  if (after !== undefined) return since(view, wantedOf(query, own, view.now), idOf(after), limit, own)
+  const { before, after, limit = DEFAULT_PAGE_SIZE } = query
+  if (after !== undefined) return rowsSince(view, requestFilterOf(query, own, view.now), parseRowId(after), limit, own)
   const { rows, next } = logPage(view, query, own, before ?? null, limit)
-  return { rows: rows.map(row => rowTold(row, own)), next, last: String(lastId(view)) }
+  return { rows: rows.map(row => toRow(row, own)), next, last: String(lastId(view)) }
 }
 
 /** A page of rows as the ledger has them, for a table that is written out page by page. */
@@ -36,7 +36,7 @@ export interface LogPage {
 export function logPage(
   view: View, query: LogConditions, own: string | null, before: string | null, limit: number,
 ): LogPage {
-  const places = search(view, wantedOf(query, own, view.now), before === null ? null : placeOf(before), limit)
+  const places = search(view, requestFilterOf(query, own, view.now), before === null ? null : parsePosition(before), limit)
   const last = places.at(-1)
   return {
     rows: rowsOf(view, places.map(({ id }) => id)),
@@ -45,7 +45,7 @@ export function logPage(
 }
 
 /** A row as the console tells it. */
-export function rowTold(row: LedgerRow, own: string | null): Row {
+export function toRow(row: LedgerRow, own: string | null): Row {
   const { usage } = row
   return {
     request_id: row.requestId,
@@ -72,30 +72,30 @@ export function rowTold(row: LedgerRow, own: string | null): Row {
   }
 }
 
-function wantedOf(query: LogConditions, own: string | null, now: number): Wanted {
+function requestFilterOf(query: LogConditions, own: string | null, now: number): RequestFilter {
   const { from, to } = periodOf(query, now)
   return {
     // What began by a clock that is a little ahead is not to be missing.
     period: { from, to: query.to === undefined ? Infinity : to },
-    dimensions: mine(query, own),
+    dimensions: permittedDimensions(query, own),
     status: query.status,
     end: query.end,
   }
 }
 
 /** By their ids, so that a request which began early and ended late is not missed. */
-function since(view: View, wanted: Wanted, after: number, limit: number, own: string | null): Logs {
+function rowsSince(view: View, wanted: RequestFilter, after: number, limit: number, own: string | null): Logs {
   const last = lastId(view)
   // Ids start over in a new ledger, and in one whose rows have all expired.
   const from = after > last ? 0 : after
-  const upTo = Math.min(last, from + LOOK)
+  const upTo = Math.min(last, from + MAX_ROWS_PER_POLL)
   const { sql, values } = conditionsIn(wanted.period, wanted)
   const ids = view.all({
     sql: `SELECT id FROM requests NOT INDEXED WHERE id > ? AND id <= ? AND ${sql} ORDER BY id LIMIT ?`,
     values: [from, upTo, ...values, limit],
   }).map(({ id }) => Number(id))
   return {
-    rows: rowsOf(view, ids).map(row => rowTold(row, own)),
+    rows: rowsOf(view, ids).map(row => toRow(row, own)),
     next: null,
     last: String(ids.length < limit ? upTo : ids.at(-1)),
   }
@@ -113,7 +113,7 @@ function lastId(view: View): number {
   return Number(view.all({ sql: 'SELECT max(id) AS id FROM requests', values: [] })[0]?.['id'] ?? 0)
 }
 
-function placeOf(text: string): Place {
+function parsePosition(text: string): RowPosition {
   const [, at, id] = /^(\d{1,16})-(\d{1,16})$/.exec(text) ?? []
   if (at === undefined || id === undefined) {
     throw new ReportError('bad_request', 'no page ended there', 'before')
@@ -121,7 +121,7 @@ function placeOf(text: string): Place {
   return { at: Number(at), id: Number(id) }
 }
 
-function idOf(text: string): number {
+function parseRowId(text: string): number {
   if (!/^\d{1,16}$/.test(text)) throw new ReportError('bad_request', 'no look ended there', 'after')
   return Number(text)
 }

@@ -2,7 +2,7 @@ import type { Figures } from '../api/shapes.ts'
 import type { ResponseOf } from '../api/table.ts'
 import { DIMENSION } from '../../ledger/contributions.ts'
 import { DAY, floor } from './period.ts'
-import { figures, NOTHING, source, sumsBy } from './sums.ts'
+import { figures, ZERO_TOTALS, source, sumsBy } from './sums.ts'
 import type { Dimensions } from './sums.ts'
 import type { View } from './view.ts'
 
@@ -14,9 +14,9 @@ export interface KeyUse {
   readonly last_used_at: string
 }
 
-const LATELY = 30 * DAY
+const RECENT_MS = 30 * DAY
 /** Clients choose the names of models. */
-const MOST_NAMES = 1000
+const MAX_NAMES = 1000
 
 /** The names of the last 30 days, the busiest where there are too many; in their order. */
 export function filters(view: View, own: string | null): ResponseOf<'GET /filters'> {
@@ -30,11 +30,11 @@ export function filters(view: View, own: string | null): ResponseOf<'GET /filter
 
 function names(view: View, by: 'key' | 'model' | 'upstream', dimensions: Dimensions): string[] {
   const today = floor(view.now, DAY)
-  const { sql, values } = source(view, { from: today - LATELY, to: today + DAY }, dimensions, [by])
+  const { sql, values } = source(view, { from: today - RECENT_MS, to: today + DAY }, dimensions, [by])
   const found = view.all({
     sql: `SELECT ${by} AS name, sum(requests) AS requests FROM (${sql})
       WHERE typeof(${by}) = 'text' GROUP BY 1 HAVING sum(requests) > 0
-      ORDER BY requests DESC LIMIT ${MOST_NAMES}`,
+      ORDER BY requests DESC LIMIT ${MAX_NAMES}`,
     values,
   })
   return found.map(({ name }) => String(name)).sort()
@@ -43,7 +43,7 @@ function names(view: View, by: 'key' | 'model' | 'upstream', dimensions: Dimensi
 /** By name; without keys that never did anything. */
 export function keyUse(view: View): Map<string, KeyUse> {
   const now = floor(view.now, DAY) + DAY
-  const lately = sumsBy(view, { from: now - LATELY, to: now }, {}, 'key')
+  const lately = sumsBy(view, { from: now - RECENT_MS, to: now }, {}, 'key')
   const last = view.all({
     sql: `SELECT key, max(at) AS last_at FROM (
         SELECT name AS key, last_at AS at FROM dimension_days
@@ -53,7 +53,7 @@ export function keyUse(view: View): Map<string, KeyUse> {
     values: [view.summedTo],
   })
   return new Map(last.map(({ key, last_at: at }) => [String(key), {
-    figures: figures(lately.get(String(key)) ?? NOTHING),
+    figures: figures(lately.get(String(key)) ?? ZERO_TOTALS),
     last_used_at: new Date(Number(at)).toISOString(),
   }]))
 }

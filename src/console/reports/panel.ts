@@ -2,9 +2,9 @@ import type { Panel, Slice } from '../api/panel.ts'
 import type { QueryOf } from '../api/table.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'
 import { firstBytes, percentiles } from './first-bytes.ts'
-import { DAY, floor, HOUR, periodOf, told } from './period.ts'
+import { DAY, floor, HOUR, periodOf, alignedPeriod } from './period.ts'
 import type { Period } from './period.ts'
-import { dearest, figures, NOTHING, sumOf, sumsBy, together } from './sums.ts'
+import { sortByCost, figures, ZERO_TOTALS, sumOf, sumsBy, sumTotals } from './sums.ts'
 import type { Totals } from './sums.ts'
 import { usd } from '../../ledger/usd.ts'
 import type { View } from './view.ts'
@@ -20,21 +20,21 @@ export interface UpstreamFigures {
 
 const TOP = 10
 /** A longer time is told by days. */
-const LONGEST_BY_HOURS = 3 * DAY
+const MAX_HOURLY_SPAN = 3 * DAY
 
 export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | null): Panel {
-  const now = told(view, periodOf(query, view.now))
-  const before = told(view, { from: now.from - (now.to - now.from), to: now.from })
+  const now = alignedPeriod(view, periodOf(query, view.now))
+  const before = alignedPeriod(view, { from: now.from - (now.to - now.from), to: now.from })
   const dimensions = own === null ? {} : { key: own }
-  const slice = now.to - now.from > LONGEST_BY_HOURS ? 'day' : 'hour'
+  const slice = now.to - now.from > MAX_HOURLY_SPAN ? 'day' : 'hour'
   const byName = (by: 'key' | 'model') => sumsBy(view, now, dimensions, by) as Map<string | null, Totals>
-  const top = (by: 'key' | 'model') => dearest(byName(by))
+  const top = (by: 'key' | 'model') => sortByCost(byName(by))
     .slice(0, TOP).map(([name, sums]) => ({ name, figures: figures(sums) }))
   const size = slice === 'day' ? DAY : HOUR
   const sums = sumsBy(view, now, dimensions, { slice: size })
   return {
-    now: periodTold(view, now, together(sums.values()), own),
-    before: periodTold(view, before, sumOf(view, before, dimensions), own),
+    now: toPanelPeriod(view, now, sumTotals(sums.values()), own),
+    before: toPanelPeriod(view, before, sumOf(view, before, dimensions), own),
     slice,
     slices: slices(now, sums, size),
     top_keys: top('key'),
@@ -44,7 +44,7 @@ export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | nu
 
 /** Every upstream that occurs in the time, the busiest first. */
 export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): UpstreamFigures[] {
-  const period = told(view, periodOf(query, view.now))
+  const period = alignedPeriod(view, periodOf(query, view.now))
   const sums = sumsBy(view, period, {}, 'upstream')
   const times = firstBytes(view, period, 'upstream', null)
   const served = [...sums].flatMap(([name, totals]) => (typeof name === 'string' ? [{ name, totals }] : []))
@@ -57,7 +57,7 @@ export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): U
   }))
 }
 
-function periodTold(view: View, period: Period, sums: Totals, own: string | null): Panel['now'] {
+function toPanelPeriod(view: View, period: Period, sums: Totals, own: string | null): Panel['now'] {
   const times = firstBytes(view, period, own === null ? 'all' : 'key', own)
   return {
     from: new Date(period.from).toISOString(),
@@ -72,7 +72,7 @@ function slices(period: Period, sums: ReadonlyMap<unknown, Totals>, size: number
   const first = floor(period.from, size)
   return Array.from({ length: Math.ceil((period.to - first) / size) }, (_, n) => {
     const at = first + n * size
-    const { requests, errors, input, output, cost } = sums.get(at / size) ?? NOTHING
+    const { requests, errors, input, output, cost } = sums.get(at / size) ?? ZERO_TOTALS
     return {
       at: new Date(at).toISOString(), requests, errors, tokens: Number(input + output), cost_usd: usd(cost),
     }

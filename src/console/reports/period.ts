@@ -11,9 +11,9 @@ export interface Period {
 export const HOUR = 3_600_000
 export const DAY = 24 * HOUR
 
-const MOST_DAYS = 3700
+const MAX_DAYS = 3700
 /** Rows at the edge of a time that are read one by one, so that the time need not begin at a full hour. */
-const MOST_ROWS = 200_000
+const MAX_SCANNED_ROWS = 200_000
 
 /**
  * The time that a query asks for: the last 24 hours where it does not say; up to
@@ -22,17 +22,17 @@ const MOST_ROWS = 200_000
  * @throws ReportError `bad_request`
  */
 export function periodOf(query: { readonly from?: string; readonly to?: string }, now: number): Period {
-  const to = query.to === undefined ? null : moment(query.to, 'to')
-  const from = query.from === undefined ? (to ?? now) - DAY : moment(query.from, 'from')
+  const to = query.to === undefined ? null : parseTimestamp(query.to, 'to')
+  const from = query.from === undefined ? (to ?? now) - DAY : parseTimestamp(query.from, 'from')
   const period = { from, to: to ?? Math.max(now, from + 1) }
   if (period.from >= period.to) throw new ReportError('bad_request', 'the time ends before it begins', 'to')
-  if (period.to - period.from > MOST_DAYS * DAY) {
-    throw new ReportError('bad_request', `no report is of more than ${MOST_DAYS} days`, 'from')
+  if (period.to - period.from > MAX_DAYS * DAY) {
+    throw new ReportError('bad_request', `no report is of more than ${MAX_DAYS} days`, 'from')
   }
   return period
 }
 
-function moment(text: string, field: string): number {
+function parseTimestamp(text: string, field: string): number {
   const ms = Date.parse(text)
   if (!Number.isFinite(ms)) throw new ReportError('bad_request', 'there is no such moment', field)
   return ms
@@ -56,21 +56,21 @@ export function wholeDays({ from, to }: Period): Period {
  * too many, or gone, is moved out to the full hour; one before the hours that are
  * kept, to the full day.
  */
-export function told(view: View, { from, to }: Period): Period {
-  return { from: edge(view, from, floor), to: to >= view.now ? to : edge(view, to, ceil) }
+export function alignedPeriod(view: View, { from, to }: Period): Period {
+  return { from: alignedBound(view, from, floor), to: to >= view.now ? to : alignedBound(view, to, ceil) }
 }
 
-function edge(view: View, at: number, outwards: typeof floor): number {
+function alignedBound(view: View, at: number, outwards: typeof floor): number {
   if (at < firstHourKept(view.now) * HOUR) return outwards(at, DAY)
-  return at % HOUR === 0 || hasItsRows(view, Math.floor(at / HOUR)) ? at : outwards(at, HOUR)
+  return at % HOUR === 0 || hasAllRows(view, Math.floor(at / HOUR)) ? at : outwards(at, HOUR)
 }
 
-function hasItsRows(view: View, hour: number): boolean {
+function hasAllRows(view: View, hour: number): boolean {
   const [sums] = view.all({
     sql: 'SELECT sum(requests) AS requests FROM hours WHERE hour = ?', values: [hour],
   })
   const requests = Number(sums?.['requests'] ?? 0)
-  if (requests > MOST_ROWS) return false
+  if (requests > MAX_SCANNED_ROWS) return false
   const [rows] = view.all({
     sql: 'SELECT count(*) AS rows FROM requests WHERE started_at >= ? AND started_at < ? AND id <= ?',
     values: [hour * HOUR, (hour + 1) * HOUR, view.summedTo],
@@ -79,7 +79,7 @@ function hasItsRows(view: View, hour: number): boolean {
 }
 
 /** A stretch of time with the table that tells it. */
-export interface Piece extends Period {
+export interface PeriodSegment extends Period {
   readonly table: 'days' | 'hours' | 'requests'
   /** Rows with larger ids only: those that are not in the sums. */
   readonly after?: number
@@ -91,14 +91,14 @@ export interface Piece extends Period {
  *   the rows that are in no sum yet
  * @throws ReportError `not_yet` while an older version's ledger is being summed up
  */
-export function piecesOf(view: View, { from, to }: Period): Piece[] {
+export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
   if (isFarBehind(view)) {
     throw new ReportError('not_yet', `the sums of ${view.unsummed} requests are still being made; ` +
       'after an upgrade that takes a minute or two for ten million')
   }
   // Of what is to come there is nothing: the hour need not be cut.
   const end = to >= view.now ? ceil(to, HOUR) : to
-  const pieces: Piece[] = []
+  const pieces: PeriodSegment[] = []
   for (let at = from; at < end;) {
     const table = tableAt(at, end)
     const next = table === 'days' ? floor(end, DAY)
@@ -117,18 +117,18 @@ export function piecesOf(view: View, { from, to }: Period): Piece[] {
 
 /** Are there so many rows outside the sums that they are not to be read one by one? */
 export function isFarBehind(view: View): boolean {
-  return view.unsummed > MOST_ROWS
+  return view.unsummed > MAX_SCANNED_ROWS
 }
 
 /** The condition on rows of a piece. */
-export function within({ from, to, after }: Piece): Sql {
+export function segmentCondition({ from, to, after }: PeriodSegment): Sql {
   // The plus keeps the index on time from being used: these are the last few by id.
   return after === undefined
     ? { sql: 'started_at >= ? AND started_at < ?', values: [from, to] }
     : { sql: 'id > ? AND +started_at >= ? AND +started_at < ?', values: [after, from, to] }
 }
 
-function tableAt(at: number, end: number): Piece['table'] {
+function tableAt(at: number, end: number): PeriodSegment['table'] {
   if (at % DAY === 0 && at + DAY <= end) return 'days'
   return at % HOUR === 0 && at + HOUR <= end ? 'hours' : 'requests'
 }

@@ -2,7 +2,7 @@ import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
 
 /** Of a query of the API. */
-interface Asked {
+interface ReportQuery {
   readonly key?: string
   readonly model?: string
   readonly upstream?: string
@@ -16,7 +16,7 @@ interface Asked {
  * @param own the holder's key; null for somebody who may see all
  * @throws ReportError `forbidden`; `bad_request` for what contradicts itself
  */
-export function mine(query: Asked, own: string | null): Dimensions {
+export function permittedDimensions(query: ReportQuery, own: string | null): Dimensions {
   const { key, upstream, by } = query
   const without = query.without?.split(',') ?? []
   if (own !== null) {

@@ -1,20 +1,20 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../base/message-of.ts'
 import { threadUrl } from '../../base/thread-url.ts'
-import type { AnswerOf, AskedOf, FromReader, Question, Subject, ToReader } from './report-messages.ts'
+import type { ReportResult, ReportArgs, ReportThreadResponse, ReportRequest, ReportName, ReportThreadRequest } from './report-messages.ts'
 import { ReportError } from './report-error.ts'
 
 /** Questions that wait; what comes beyond is told to come back. */
-const MOST_WAITING = 100
+const MAX_PENDING = 100
 
-interface Waiting {
-  readonly question: Question
+interface PendingReport {
+  readonly question: ReportRequest
   readonly deadline: NodeJS.Timeout
   readonly resolve: (answer: unknown) => void
   readonly reject: (error: Error) => void
 }
 
-export interface LinkOptions {
+export interface ReportClientOptions {
   readonly file: string
   /** ms. */
   readonly deadline: number
@@ -27,37 +27,37 @@ export interface LinkOptions {
  * another. One question is with it at a time, so that those whose asker has gone
  * cost nothing.
  */
-export class ReaderLink {
-  readonly #options: LinkOptions
+export class ReportClient {
+  readonly #options: ReportClientOptions
   /** In the order in which they came; the first is with the thread. */
-  readonly #waiting: Waiting[] = []
+  readonly #pending: PendingReport[] = []
   #worker: Worker | null = null
   /** What the thread is at, also when nobody waits for it any more. */
-  #asked: number | null = null
-  #id = 0
+  #runningId: number | null = null
+  #lastId = 0
   #closed = false
 
-  constructor(options: LinkOptions) {
+  constructor(options: ReportClientOptions) {
     this.#options = options
   }
 
   /** @throws ReportError `unavailable`, `not_yet`; else what the report threw */
-  ask<S extends Subject>(subject: S, ...asked: AskedOf<S>): Promise<AnswerOf<S>> {
-    if (this.#closed) return Promise.reject(notYet('the gateway is shutting down'))
-    if (this.#waiting.length >= MOST_WAITING) {
-      return Promise.reject(notYet('too many reports are asked for at once; try again'))
+  run<S extends ReportName>(subject: S, ...asked: ReportArgs<S>): Promise<ReportResult<S>> {
+    if (this.#closed) return Promise.reject(notReadyError('the gateway is shutting down'))
+    if (this.#pending.length >= MAX_PENDING) {
+      return Promise.reject(notReadyError('too many reports are asked for at once; try again'))
     }
-    const question = { id: this.#id += 1, subject, now: this.#options.now(), asked }
+    const question = { id: this.#lastId += 1, subject, now: this.#options.now(), asked }
     return new Promise<unknown>((resolve, reject) => {
       const { deadline: patience } = this.#options
       const deadline = setTimeout(() => {
-        this.#settle(question.id)?.reject(unavailable(`the ledger did not answer within ${patience} ms; ` +
+        this.#removePending(question.id)?.reject(unavailableError(`the ledger did not answer within ${patience} ms; ` +
           'ask for less time at once'))
       }, patience)
       deadline.unref()
-      this.#waiting.push({ question, deadline, resolve, reject })
-      this.#next()
-    }) as Promise<AnswerOf<S>>
+      this.#pending.push({ question, deadline, resolve, reject })
+      this.#sendNext()
+    }) as Promise<ReportResult<S>>
   }
 
   async close(): Promise<void> {
@@ -72,16 +72,16 @@ export class ReaderLink {
     await promise
   }
 
-  #next(): void {
-    const [first] = this.#waiting
-    if (first === undefined || this.#asked !== null) return
-    this.#asked = first.question.id
+  #sendNext(): void {
+    const [first] = this.#pending
+    if (first === undefined || this.#runningId !== null) return
+    this.#runningId = first.question.id
     this.#worker ??= this.#start()
     this.#worker.ref()
     this.#post(first.question)
   }
 
-  #post(message: ToReader): void {
+  #post(message: ReportThreadRequest): void {
     this.#worker?.postMessage(message)
   }
 
@@ -92,54 +92,54 @@ export class ReaderLink {
       execArgv: [],
     })
     let cause = 'it ended by itself'
-    worker.on('message', (message: FromReader) => this.#hear(message))
+    worker.on('message', (message: ReportThreadResponse) => this.#onMessage(message))
     worker.on('error', error => {
       cause = messageOf(error)
     })
     worker.on('exit', () => {
       this.#worker = null
-      const asked = this.#asked
-      this.#asked = null
-      if (asked !== null) this.#settle(asked)?.reject(unavailable(`the reading thread died: ${cause}`))
-      this.#next()
+      const asked = this.#runningId
+      this.#runningId = null
+      if (asked !== null) this.#removePending(asked)?.reject(unavailableError(`the reading thread died: ${cause}`))
+      this.#sendNext()
     })
     return worker
   }
 
-  #hear(message: FromReader): void {
-    this.#asked = null
-    const waiting = this.#settle(message.id)
+  #onMessage(message: ReportThreadResponse): void {
+    this.#runningId = null
+    const waiting = this.#removePending(message.id)
     if ('answer' in message) {
       waiting?.resolve(message.answer)
     } else {
       const { code, message: text, field } = message.failure
       waiting?.reject(code === 'fault' ? new Error(text) : new ReportError(code, text, field))
     }
-    this.#next()
+    this.#sendNext()
   }
 
-  #settle(id: number): Waiting | null {
-    const at = this.#waiting.findIndex(({ question }) => question.id === id)
-    const [waiting] = at === -1 ? [] : this.#waiting.splice(at, 1)
+  #removePending(id: number): PendingReport | null {
+    const at = this.#pending.findIndex(({ question }) => question.id === id)
+    const [waiting] = at === -1 ? [] : this.#pending.splice(at, 1)
     if (waiting === undefined) return null
     clearTimeout(waiting.deadline)
     // Nobody waits: the process may end.
-    if (this.#waiting.length === 0) this.#worker?.unref()
+    if (this.#pending.length === 0) this.#worker?.unref()
     return waiting
   }
 
   #rejectAll(message: string): void {
-    for (const { deadline, reject } of this.#waiting.splice(0)) {
+    for (const { deadline, reject } of this.#pending.splice(0)) {
       clearTimeout(deadline)
-      reject(notYet(message))
+      reject(notReadyError(message))
     }
   }
 }
 
-function notYet(message: string): ReportError {
+function notReadyError(message: string): ReportError {
   return new ReportError('not_yet', message)
 }
 
-function unavailable(message: string): ReportError {
+function unavailableError(message: string): ReportError {
   return new ReportError('unavailable', message)
 }

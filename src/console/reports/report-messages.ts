@@ -5,37 +5,37 @@ import { filters, keyUse } from './names.ts'
 import { panel, upstreamFigures } from './panel.ts'
 import type { ReportError } from './report-error.ts'
 import { statement } from './statement.ts'
-import { stories } from './request-details.ts'
+import { requestDetails } from './request-details.ts'
 
 /** All that the reading thread can be asked. What goes in and comes out is copied between threads. */
-export const ANSWERS = {
+export const REPORTS = {
   panel, upstreamFigures, billing, unpricedModels, budgets, nearBudgets,
-  statement, logs, logPage, stories, filters, keyUse,
+  statement, logs, logPage, requestDetails, filters, keyUse,
 } as const
 
-export type Subject = keyof typeof ANSWERS
+export type ReportName = keyof typeof REPORTS
 
-export type AskedOf<S extends Subject> =
-  (typeof ANSWERS)[S] extends (view: never, ...asked: infer A) => unknown ? A : never
+export type ReportArgs<S extends ReportName> =
+  (typeof REPORTS)[S] extends (view: never, ...asked: infer A) => unknown ? A : never
 
-export type AnswerOf<S extends Subject> = ReturnType<(typeof ANSWERS)[S]>
+export type ReportResult<S extends ReportName> = ReturnType<(typeof REPORTS)[S]>
 
 /** To the thread: a question, or that no more will come. */
-export type ToReader = Question | 'close'
+export type ReportThreadRequest = ReportRequest | 'close'
 
-export interface Question {
+export interface ReportRequest {
   readonly id: number
-  readonly subject: Subject
+  readonly subject: ReportName
   /** ms since 1970. */
   readonly now: number
   readonly asked: readonly unknown[]
 }
 
-export type FromReader =
+export type ReportThreadResponse =
   | { readonly id: number; readonly answer: unknown }
-  | { readonly id: number; readonly failure: Failure }
+  | { readonly id: number; readonly failure: ReportFailure }
 
-export interface Failure {
+export interface ReportFailure {
   readonly code: ReportError['code'] | 'fault'
   readonly message: string
   readonly field: string | null

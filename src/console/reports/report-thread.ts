@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { LedgerError, troubleOf } from '../../ledger/failure.ts'
-import { ANSWERS } from './report-messages.ts'
-import type { Failure, FromReader, ToReader } from './report-messages.ts'
+import { LedgerError, toLedgerFailure } from '../../ledger/failure.ts'
+import { REPORTS } from './report-messages.ts'
+import type { ReportFailure, ReportThreadResponse, ReportThreadRequest } from './report-messages.ts'
 import { ReportError } from './report-error.ts'
 import { openView } from './view.ts'
 import type { OpenView, View } from './view.ts'
@@ -19,18 +19,18 @@ const SQLITE_ERROR = 1
 
 let open: OpenView | null = null
 
-port.on('message', (message: ToReader) => {
+port.on('message', (message: ReportThreadRequest) => {
   if (message === 'close') {
     open?.close()
     port.close()
     return
   }
   const { id, subject, now, asked } = message
-  const answer = ANSWERS[subject] as (view: View, ...asked: readonly unknown[]) => unknown
+  const answer = REPORTS[subject] as (view: View, ...asked: readonly unknown[]) => unknown
   try {
-    port.postMessage({ id, answer: current().read(now, view => answer(view, ...asked)) } satisfies FromReader)
+    port.postMessage({ id, answer: current().read(now, view => answer(view, ...asked)) } satisfies ReportThreadResponse)
   } catch (error) {
-    port.postMessage({ id, failure: failureOf(error) } satisfies FromReader)
+    port.postMessage({ id, failure: failureOf(error) } satisfies ReportThreadResponse)
   }
 })
 
@@ -42,10 +42,10 @@ function current(): OpenView {
   return open = openView(workerData as string)
 }
 
-function failureOf(error: unknown): Failure {
+function failureOf(error: unknown): ReportFailure {
   if (error instanceof ReportError) return { code: error.code, message: error.message, field: error.field }
-  if (error instanceof LedgerError || isTrouble(error)) {
-    const message = `the ledger cannot be read: ${troubleOf(error).message}`
+  if (error instanceof LedgerError || isDatabaseError(error)) {
+    const message = `the ledger cannot be read: ${toLedgerFailure(error).message}`
     return { code: 'unavailable', message, field: null }
   }
   const message = error instanceof Error ? error.stack ?? error.message : String(error)
@@ -53,7 +53,7 @@ function failureOf(error: unknown): Failure {
 }
 
 /** What SQLite says of the file; the rest is said of our SQL, and is a fault. */
-function isTrouble(error: unknown): boolean {
+function isDatabaseError(error: unknown): boolean {
   if (!(error instanceof Error) || !('errcode' in error)) return false
   return typeof error.errcode === 'number' && error.errcode !== SQLITE_ERROR
 }

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { Billing, Budgets, Statement } from '../api/billing.ts'
-import type { Logs, Stories } from '../api/logs.ts'
+import type { Logs, RequestDetailsList } from '../api/logs.ts'
 import type { Panel } from '../api/panel.ts'
 import type { QueryOf, ResponseOf } from '../api/table.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
 import type { UnpricedModel } from './billing.ts'
-import type { BudgetAsked, NearBudget } from './budgets.ts'
+import type { ConfiguredBudget, NearBudget } from './budgets.ts'
 import { billingFields, csv, rowFields } from './csv.ts'
 import { Cursors } from './cursors.ts'
-import { ReaderLink } from './report-client.ts'
+import { ReportClient } from './report-client.ts'
 import type { LogPage } from './logs.ts'
 import type { KeyUse } from './names.ts'
 import type { UpstreamFigures } from './panel.ts'
@@ -16,7 +16,7 @@ import { DAY } from './period.ts'
 import { ReportError } from './report-error.ts'
 
 export { ReportError }
-export type { BudgetAsked, KeyUse, NearBudget, UpstreamFigures }
+export type { ConfiguredBudget, KeyUse, NearBudget, UpstreamFigures }
 
 /**
  * What the ledger says, in the shapes of the console's API. All of it is read in a
@@ -40,16 +40,16 @@ export interface Reports {
    * Budgets with what the ledger says was spent; what still runs is not in it. All in
    * their order, or with `limit` so many of the fullest.
    */
-  budgets(asked: readonly BudgetAsked[], query: QueryOf<'GET /budgets'>): Promise<Budgets>
+  budgets(asked: readonly ConfiguredBudget[], query: QueryOf<'GET /budgets'>): Promise<Budgets>
   /** Those of which such a share is used, or more. */
-  nearBudgets(asked: readonly BudgetAsked[], share: number): Promise<NearBudget[]>
+  nearBudgets(asked: readonly ConfiguredBudget[], share: number): Promise<NearBudget[]>
   /** Without `own`, the query has to name the key. */
   statement(query: QueryOf<'GET /statement'>, own: string | null): Promise<Statement>
   logs(query: QueryOf<'GET /logs'>, own: string | null): Promise<Logs>
   /** The newest first, in the columns of `gateway usage --csv`. As billingCsv. */
   logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string>
   /** Empty where there is no such request, or none that `own` may see. */
-  stories(requestId: string, own: string | null): Promise<Pick<Stories, 'stories'>>
+  requestDetails(requestId: string, own: string | null): Promise<Pick<RequestDetailsList, 'stories'>>
   filters(own: string | null): Promise<ResponseOf<'GET /filters'>>
   /** By the name of the key; without those that never did anything. */
   keyUse(): Promise<Map<string, KeyUse>>
@@ -70,37 +70,37 @@ export interface ReportsOptions {
   readonly secret?: Uint8Array
 }
 
-const DEADLINE = 10_000
-const PAGE = 1000
+const DEFAULT_DEADLINE = 10_000
+const CSV_PAGE_SIZE = 1000
 
 /** Starts its thread when something is asked. */
 export function openReports(options: ReportsOptions): Reports {
-  const { file, now = () => Date.now(), deadline = DEADLINE, secret = randomBytes(32) } = options
-  if (file === null) return new NoReports()
-  return new ThreadedReports(new ReaderLink({ file, now, deadline }), now, new Cursors(secret))
+  const { file, now = () => Date.now(), deadline = DEFAULT_DEADLINE, secret = randomBytes(32) } = options
+  if (file === null) return new UnavailableReports()
+  return new ThreadedReports(new ReportClient({ file, now, deadline }), now, new Cursors(secret))
 }
 
 class ThreadedReports implements Reports {
-  readonly #link: ReaderLink
+  readonly #client: ReportClient
   readonly #now: () => number
   readonly #cursors: Cursors
 
-  constructor(link: ReaderLink, now: () => number, cursors: Cursors) {
-    this.#link = link
+  constructor(link: ReportClient, now: () => number, cursors: Cursors) {
+    this.#client = link
     this.#now = now
     this.#cursors = cursors
   }
 
   panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel> {
-    return this.#link.ask('panel', query, own)
+    return this.#client.run('panel', query, own)
   }
 
   upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]> {
-    return this.#link.ask('upstreamFigures', query)
+    return this.#client.run('upstreamFigures', query)
   }
 
   billing(query: QueryOf<'GET /billing'>, own: string | null): Promise<Billing> {
-    return this.#link.ask('billing', query, own)
+    return this.#client.run('billing', query, own)
   }
 
   async *billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null): AsyncGenerator<string> {
@@ -109,23 +109,23 @@ class ThreadedReports implements Reports {
   }
 
   unpricedModels(most: number): Promise<UnpricedModel[]> {
-    return this.#link.ask('unpricedModels', most)
+    return this.#client.run('unpricedModels', most)
   }
 
-  budgets(asked: readonly BudgetAsked[], { limit }: QueryOf<'GET /budgets'>): Promise<Budgets> {
-    return this.#link.ask('budgets', asked, limit ?? null)
+  budgets(asked: readonly ConfiguredBudget[], { limit }: QueryOf<'GET /budgets'>): Promise<Budgets> {
+    return this.#client.run('budgets', asked, limit ?? null)
   }
 
-  nearBudgets(asked: readonly BudgetAsked[], share: number): Promise<NearBudget[]> {
-    return this.#link.ask('nearBudgets', asked, share)
+  nearBudgets(asked: readonly ConfiguredBudget[], share: number): Promise<NearBudget[]> {
+    return this.#client.run('nearBudgets', asked, share)
   }
 
   statement(query: QueryOf<'GET /statement'>, own: string | null): Promise<Statement> {
-    return this.#link.ask('statement', query, own)
+    return this.#client.run('statement', query, own)
   }
 
   async logs({ before, after, ...query }: QueryOf<'GET /logs'>, own: string | null): Promise<Logs> {
-    const { rows, next, last } = await this.#link.ask('logs', {
+    const { rows, next, last } = await this.#client.run('logs', {
       ...query,
       ...before !== undefined && { before: this.#cursors.open(before, 'before') },
       ...after !== undefined && { after: this.#cursors.open(after, 'after') },
@@ -137,20 +137,20 @@ class ThreadedReports implements Reports {
     return csv(rowFields(own), this.#rows(query, own))
   }
 
-  stories(requestId: string, own: string | null): Promise<Pick<Stories, 'stories'>> {
-    return this.#link.ask('stories', requestId, own)
+  requestDetails(requestId: string, own: string | null): Promise<Pick<RequestDetailsList, 'stories'>> {
+    return this.#client.run('requestDetails', requestId, own)
   }
 
   filters(own: string | null): Promise<ResponseOf<'GET /filters'>> {
-    return this.#link.ask('filters', own)
+    return this.#client.run('filters', own)
   }
 
   keyUse(): Promise<Map<string, KeyUse>> {
-    return this.#link.ask('keyUse')
+    return this.#client.run('keyUse')
   }
 
   close(): Promise<void> {
-    return this.#link.close()
+    return this.#client.close()
   }
 
   async *#rows(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncGenerator<LedgerRow> {
@@ -160,7 +160,7 @@ class ThreadedReports implements Reports {
       ? { ...query, from: new Date(this.#now() - DAY).toISOString() }
       : query
     do {
-      const page: LogPage = await this.#link.ask('logPage', fixed, own, next, PAGE)
+      const page: LogPage = await this.#client.run('logPage', fixed, own, next, CSV_PAGE_SIZE)
       yield* page.rows
       next = page.next
     } while (next !== null)
@@ -168,32 +168,32 @@ class ThreadedReports implements Reports {
 }
 
 /** The configuration names no ledger. */
-class NoReports implements Reports {
-  panel = refuse
-  upstreamFigures = refuse
-  billing = refuse
-  billingCsv = refuseText
-  unpricedModels = refuse
-  budgets = refuse
-  nearBudgets = refuse
-  statement = refuse
-  logs = refuse
-  logsCsv = refuseText
-  stories = refuse
-  filters = refuse
-  keyUse = refuse
+class UnavailableReports implements Reports {
+  panel = rejectUnavailable
+  upstreamFigures = rejectUnavailable
+  billing = rejectUnavailable
+  billingCsv = rejectUnavailableText
+  unpricedModels = rejectUnavailable
+  budgets = rejectUnavailable
+  nearBudgets = rejectUnavailable
+  statement = rejectUnavailable
+  logs = rejectUnavailable
+  logsCsv = rejectUnavailableText
+  requestDetails = rejectUnavailable
+  filters = rejectUnavailable
+  keyUse = rejectUnavailable
 
   close(): Promise<void> {
     return Promise.resolve()
   }
 }
 
-function refuse(): Promise<never> {
+function rejectUnavailable(): Promise<never> {
   return Promise.reject(new ReportError('unavailable',
     'the configuration names no ledger: add ledger: { file: ... }'))
 }
 
 // oxlint-disable-next-line require-yield
-async function* refuseText(): AsyncGenerator<string> {
-  await refuse()
+async function* rejectUnavailableText(): AsyncGenerator<string> {
+  await rejectUnavailable()
 }

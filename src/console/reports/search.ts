@@ -10,7 +10,7 @@ import type { Sql, View } from './view.ts'
 type LogConditions = QueryOf<'GET /logs.csv'>
 
 /** Which requests. */
-export interface Wanted {
+export interface RequestFilter {
   readonly period: Period
   readonly dimensions: Dimensions
   readonly status: LogConditions['status']
@@ -18,7 +18,7 @@ export interface Wanted {
 }
 
 /** Where a request stands in the ledger's order: by start, then by id. */
-export interface Place {
+export interface RowPosition {
   readonly at: number
   readonly id: number
 }
@@ -31,21 +31,21 @@ export interface Place {
  * @param before only what stands before; null for the newest
  * @returns the newest first, `limit` at most
  */
-export function search(view: View, wanted: Wanted, before: Place | null, limit: number): Place[] {
+export function search(view: View, wanted: RequestFilter, before: RowPosition | null, limit: number): RowPosition[] {
   const bounded = before === null ? wanted.period
     : { from: wanted.period.from, to: Math.min(wanted.period.to, before.at + 1) }
-  const isUnusual = implies(wanted)
-  const stretches = isUnusual ? [bounded] : stretchesOf(view, bounded, wanted.dimensions)
-  const found: Place[] = []
+  const isUnusual = excludesSuccesses(wanted)
+  const stretches = isUnusual ? [bounded] : periodsWithRequests(view, bounded, wanted.dimensions)
+  const found: RowPosition[] = []
   for (const stretch of stretches) {
-    found.push(...placesIn(view, stretch, wanted, before, isUnusual, limit - found.length))
+    found.push(...positionsIn(view, stretch, wanted, before, isUnusual, limit - found.length))
     if (found.length >= limit) break
   }
   return found
 }
 
 /** All conditions in SQL, for rows of `requests`. */
-export function conditionsIn(period: Period, { dimensions, status, end }: Omit<Wanted, 'period'>): Sql {
+export function conditionsIn(period: Period, { dimensions, status, end }: Omit<RequestFilter, 'period'>): Sql {
   const names = conditionsOf(dimensions)
   // A bound of the index even where there is none: a moment that no row can have.
   const to = Math.min(period.to, Number.MAX_SAFE_INTEGER)
@@ -55,9 +55,9 @@ export function conditionsIn(period: Period, { dimensions, status, end }: Omit<W
   }
 }
 
-function placesIn(
-  view: View, stretch: Period, wanted: Wanted, before: Place | null, isUnusual: boolean, limit: number,
-): Place[] {
+function positionsIn(
+  view: View, stretch: Period, wanted: RequestFilter, before: RowPosition | null, isUnusual: boolean, limit: number,
+): RowPosition[] {
   const conditions = conditionsIn(stretch, wanted)
   const found = view.all({
     sql: `SELECT id, started_at
@@ -71,13 +71,13 @@ function placesIn(
 }
 
 /** Is none of what is wanted a plain success? */
-function implies({ status, end }: Wanted): boolean {
+function excludesSuccesses({ status, end }: RequestFilter): boolean {
   if (end !== undefined && end !== 'complete') return true
   return status !== undefined && status !== '200' && status !== '2xx'
 }
 
 /** The hours, or days, in which something of that key, model and upstream began; the newest first. */
-function* stretchesOf(
+function* periodsWithRequests(
   view: View, period: Period, dimensions: Dimensions,
 ): Generator<Period, void, undefined> {
   const names = conditionsOf(dimensions)
@@ -94,17 +94,17 @@ function* stretchesOf(
   const lastDay = Math.min(period.to, Number.MAX_SAFE_INTEGER) / DAY
   for (const day of slots('day', floor(period.from, DAY) / DAY, lastDay)) {
     if (day * 24 < firstHour) {
-      yield within(period, day * DAY, DAY)
+      yield intersection(period, day * DAY, DAY)
       continue
     }
     for (const hour of slots('hour', day * 24, (day + 1) * 24)) {
-      const stretch = within(period, hour * HOUR, HOUR)
+      const stretch = intersection(period, hour * HOUR, HOUR)
       if (stretch.from < stretch.to) yield stretch
     }
   }
 }
 
-function within(period: Period, at: number, length: number): Period {
+function intersection(period: Period, at: number, length: number): Period {
   return { from: Math.max(period.from, at), to: Math.min(period.to, at + length) }
 }
 

@@ -1,21 +1,21 @@
 import type { Statement } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
-import { mine } from './permitted-dimensions.ts'
+import { permittedDimensions } from './permitted-dimensions.ts'
 import { DAY } from './period.ts'
 import type { Period } from './period.ts'
 import { ReportError } from './report-error.ts'
-import { dearest, figures, sumsBy, together } from './sums.ts'
+import { sortByCost, figures, sumsBy, sumTotals } from './sums.ts'
 import type { Totals } from './sums.ts'
 import type { View } from './view.ts'
 
 export function statement(view: View, query: QueryOf<'GET /statement'>, own: string | null): Statement {
-  const { key } = mine(query, own)
+  const { key } = permittedDimensions(query, own)
   if (typeof key !== 'string') {
     throw new ReportError('bad_request', 'a statement is of one key: say which', 'key')
   }
   const month = monthOf(query.month)
   const dimensions = { key }
-  const lines = dearest(sumsBy(view, month, dimensions, 'model') as Map<string | null, Totals>)
+  const lines = sortByCost(sumsBy(view, month, dimensions, 'model') as Map<string | null, Totals>)
   const days = [...sumsBy(view, month, dimensions, { slice: DAY })]
     .toSorted(([a], [b]) => Number(a) - Number(b))
   return {
@@ -23,13 +23,13 @@ export function statement(view: View, query: QueryOf<'GET /statement'>, own: str
     month: query.month,
     from: new Date(month.from).toISOString(),
     to: new Date(month.to).toISOString(),
-    final: month.to <= view.now && !runs(view, key, month),
+    final: month.to <= view.now && !hasRequestsInFlight(view, key, month),
     made_at: new Date(view.now).toISOString(),
     lines: lines.map(([model, sums]) => ({ model, figures: figures(sums) })),
     days: days.map(([day, sums]) => ({
       day: new Date(Number(day) * DAY).toISOString().slice(0, 10), figures: figures(sums),
     })),
-    total: figures(together(lines.map(([, sums]) => sums))),
+    total: figures(sumTotals(lines.map(([, sums]) => sums))),
   }
 }
 
@@ -43,7 +43,7 @@ function monthOf(text: string): Period {
 }
 
 /** Is something of it still under way, or not yet settled after a crash? */
-function runs(view: View, key: string, { from, to }: Period): boolean {
+function hasRequestsInFlight(view: View, key: string, { from, to }: Period): boolean {
   return view.all({
     sql: 'SELECT 1 FROM in_flight WHERE key = ? AND started_at >= ? AND started_at < ? LIMIT 1',
     values: [key, from, to],

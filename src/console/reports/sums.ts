@@ -1,10 +1,10 @@
 import type { Figures } from '../api/shapes.ts'
-import { DIMENSION, FIGURES, PART } from '../../ledger/contributions.ts'
+import { DIMENSION, SUM_COLUMNS, PART_SIZE } from '../../ledger/contributions.ts'
 import { usd } from '../../ledger/usd.ts'
 import type { Dimension } from '../../ledger/contributions.ts'
-import { DAY, HOUR, piecesOf, within } from './period.ts'
-import type { Period, Piece } from './period.ts'
-import type { Sql, Stored, View } from './view.ts'
+import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
+import type { Period, PeriodSegment } from './period.ts'
+import type { Sql, StoredRow, View } from './view.ts'
 
 /** Which requests, by what they are summed by. null: those that have none. */
 export interface Dimensions {
@@ -30,9 +30,9 @@ export interface Totals {
 }
 
 /** What of the sources is grouped by: a name, or the number of the slice that the time lies in. */
-export type By = Dimension | { readonly slice: number }
+export type Grouping = Dimension | { readonly slice: number }
 
-const SUMS = FIGURES.map(name => `sum(${name}) AS ${name}`).join(', ')
+const SUM_EXPRESSIONS = SUM_COLUMNS.map(name => `sum(${name}) AS ${name}`).join(', ')
 
 const TOKENS = {
   input: 'input_tokens',
@@ -44,24 +44,24 @@ const TOKENS = {
 const IS_ESTIMATED = `source IN ('estimated', 'mixed')`
 
 /** One row of `requests` as its own sum. */
-const ROW_FIGURES: Readonly<Record<(typeof FIGURES)[number], string>> = {
+const ROW_FIGURES: Readonly<Record<(typeof SUM_COLUMNS)[number], string>> = {
   requests: '1',
   errors: `"end" NOT IN ('complete', 'client_gone')`,
   unpriced: 'cost_pico_usd IS NULL',
   estimated: IS_ESTIMATED,
-  ...parts('input', TOKENS.input),
-  ...parts('cached', TOKENS.cached),
-  ...parts('cache_write', TOKENS.cache_write),
-  ...parts('output', TOKENS.output),
-  ...parts('reasoning', TOKENS.reasoning),
-  ...parts('cost', 'cost_pico_usd'),
-  ...parts('estimated_cost', `iif(${IS_ESTIMATED}, cost_pico_usd, 0)`),
+  ...highLowColumns('input', TOKENS.input),
+  ...highLowColumns('cached', TOKENS.cached),
+  ...highLowColumns('cache_write', TOKENS.cache_write),
+  ...highLowColumns('output', TOKENS.output),
+  ...highLowColumns('reasoning', TOKENS.reasoning),
+  ...highLowColumns('cost', 'cost_pico_usd'),
+  ...highLowColumns('estimated_cost', `iif(${IS_ESTIMATED}, cost_pico_usd, 0)`),
 }
 
-function parts<N extends string>(name: N, column: string) {
+function highLowColumns<N extends string>(name: N, column: string) {
   return {
-    [`${name}_high`]: `coalesce((${column}) / ${PART}, 0)`,
-    [`${name}_low`]: `coalesce((${column}) % ${PART}, 0)`,
+    [`${name}_high`]: `coalesce((${column}) / ${PART_SIZE}, 0)`,
+    [`${name}_low`]: `coalesce((${column}) % ${PART_SIZE}, 0)`,
   } as Record<`${N}_high` | `${N}_low`, string>
 }
 
@@ -72,11 +72,11 @@ function parts<N extends string>(name: N, column: string) {
  *   what nothing belongs to is not there
  */
 export function sumsBy(
-  view: View, period: Period, dimensions: Dimensions, by: By | null,
+  view: View, period: Period, dimensions: Dimensions, by: Grouping | null,
 ): Map<string | number | null, Totals> {
   const group = by === null ? '0' : typeof by === 'string' ? by : `at / ${by.slice}`
   const { sql, values } = source(view, period, dimensions, typeof by === 'string' ? [by] : [])
-  const found = view.all({ sql: `SELECT ${group} AS "group", ${SUMS} FROM (${sql}) GROUP BY 1`, values })
+  const found = view.all({ sql: `SELECT ${group} AS "group", ${SUM_EXPRESSIONS} FROM (${sql}) GROUP BY 1`, values })
   const isName = typeof by === 'string'
   const sums = found.map(stored => {
     const { group: found } = stored
@@ -87,13 +87,13 @@ export function sumsBy(
 
 /** The sum of all. */
 export function sumOf(view: View, period: Period, dimensions: Dimensions): Totals {
-  return together(sumsBy(view, period, dimensions, null).values())
+  return sumTotals(sumsBy(view, period, dimensions, null).values())
 }
 
 /** The sum of sums. */
-export function together(sums: Iterable<Totals>): Totals {
-  const names = Object.keys(NOTHING) as (keyof Totals)[]
-  const total = { ...NOTHING } as Record<keyof Totals, number | bigint>
+export function sumTotals(sums: Iterable<Totals>): Totals {
+  const names = Object.keys(ZERO_TOTALS) as (keyof Totals)[]
+  const total = { ...ZERO_TOTALS } as Record<keyof Totals, number | bigint>
   for (const sum of sums) {
     // Each is a number in both, or a bigint in both.
     for (const name of names) total[name] = (total[name] as number) + (sum[name] as number)
@@ -108,14 +108,14 @@ export function together(sums: Iterable<Totals>): Totals {
 export function source(
   view: View, period: Period, dimensions: Dimensions, names: readonly Dimension[],
 ): Sql {
-  const pieces = piecesOf(view, period).map(piece => pieceSource(piece, dimensions, names))
+  const pieces = segmentsOf(view, period).map(piece => segmentSource(piece, dimensions, names))
   return {
     sql: pieces.map(({ sql }) => sql).join(' UNION ALL '),
     values: pieces.flatMap(({ values }) => values),
   }
 }
 
-function pieceSource(piece: Piece, dimensions: Dimensions, names: readonly Dimension[]): Sql {
+function segmentSource(piece: PeriodSegment, dimensions: Dimensions, names: readonly Dimension[]): Sql {
   const { table, from, to } = piece
   const { sql, values } = conditionsOf(dimensions)
   const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names])
@@ -124,8 +124,8 @@ function pieceSource(piece: Piece, dimensions: Dimensions, names: readonly Dimen
     return dimensionSource(piece, dimension, dimensions[dimension], names)
   }
   if (table === 'requests') {
-    const figures = FIGURES.map(name => `${ROW_FIGURES[name]} AS ${name}`).join(', ')
-    const rows = within(piece)
+    const figures = SUM_COLUMNS.map(name => `${ROW_FIGURES[name]} AS ${name}`).join(', ')
+    const rows = segmentCondition(piece)
     return {
       sql: `SELECT started_at AS at, ${names.map(name => `coalesce(${name}, 0) AS ${name}, `).join('')}${figures}
         FROM requests WHERE ${rows.sql} AND ${sql}`,
@@ -134,7 +134,7 @@ function pieceSource(piece: Piece, dimensions: Dimensions, names: readonly Dimen
   }
   const [slot, unit] = table === 'days' ? ['day', DAY] as const : ['hour', HOUR] as const
   return {
-    sql: `SELECT ${slot} * ${unit} AS at, ${[...names, ...FIGURES].join(', ')}
+    sql: `SELECT ${slot} * ${unit} AS at, ${[...names, ...SUM_COLUMNS].join(', ')}
       FROM ${table} WHERE ${slot} >= ? AND ${slot} < ? AND ${sql}`,
     values: [from / unit, to / unit, ...values],
   }
@@ -145,7 +145,7 @@ function dimensionSource(
   { from, to }: Period, dimension: Dimension, only: string | null | undefined, names: readonly Dimension[],
 ): Sql {
   return {
-    sql: `SELECT day * ${DAY} AS at, ${names.map(name => `name AS ${name}, `).join('')}${FIGURES.join(', ')}
+    sql: `SELECT day * ${DAY} AS at, ${names.map(name => `name AS ${name}, `).join('')}${SUM_COLUMNS.join(', ')}
       FROM dimension_days WHERE dimension = ${DIMENSION[dimension]} AND day >= ? AND day < ?
       ${only === undefined ? '' : 'AND name = ?'}`,
     // 0 stands for none.
@@ -173,9 +173,9 @@ export function nameOf(stored: unknown): string | null {
 }
 
 /** @param stored one record with all of FIGURES; what is absent is 0 */
-export function totals(stored: Stored): Totals {
+export function totals(stored: StoredRow): Totals {
   const whole = (name: string) => (typeof stored[name] === 'bigint' ? stored[name] : 0n)
-  const exact = (name: string) => whole(`${name}_high`) * BigInt(PART) + whole(`${name}_low`)
+  const exact = (name: string) => whole(`${name}_high`) * BigInt(PART_SIZE) + whole(`${name}_low`)
   return {
     requests: Number(whole('requests')),
     errors: Number(whole('errors')),
@@ -191,7 +191,7 @@ export function totals(stored: Stored): Totals {
   }
 }
 
-export const NOTHING: Totals = totals({})
+export const ZERO_TOTALS: Totals = totals({})
 
 export function figures(sums: Totals): Figures {
   return {
@@ -210,7 +210,7 @@ export function figures(sums: Totals): Figures {
 }
 
 /** The dearest first, then the busiest, then by name. */
-export function dearest<N extends string | number | null>(sums: ReadonlyMap<N, Totals>): [N, Totals][] {
+export function sortByCost<N extends string | number | null>(sums: ReadonlyMap<N, Totals>): [N, Totals][] {
   return [...sums].sort(([nameA, a], [nameB, b]) => {
     if (a.cost !== b.cost) return a.cost < b.cost ? 1 : -1
     return b.requests - a.requests || (String(nameA) < String(nameB) ? -1 : 1)

@@ -1,10 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import { identityOf } from '../../ledger/file.ts'
+import { fileIdentity } from '../../ledger/file.ts'
 import { openReader } from '../../ledger/query.ts'
 import type { LedgerReader } from '../../ledger/query.ts'
 
-export type Stored = Readonly<Record<string, SQLOutputValue>>
+export type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
 /** A piece of SQL with the values of its question marks. */
 export interface Sql {
@@ -22,9 +22,9 @@ export interface View {
   readonly unsummed: number
   readonly reader: LedgerReader
   /** Whole numbers come as bigint. */
-  all(query: Sql): Stored[]
+  all(query: Sql): StoredRow[]
   /** Whole numbers come as number, for columns that hold none too large. */
-  rows(query: Sql): Stored[]
+  rows(query: Sql): StoredRow[]
 }
 
 /** A ledger that is open for reports. */
@@ -36,12 +36,12 @@ export interface OpenView {
   close(): void
 }
 
-const STATE: Sql = {
+const SUMMED_STATE: Sql = {
   sql: 'SELECT up_to AS summed, (SELECT coalesce(max(id), 0) FROM requests) AS last FROM summed', values: [],
 }
-const PATIENCE = 2000
+const BUSY_TIMEOUT = 2000
 /** KiB: the sums of a day of many keys. */
-const CACHE = 16_384
+const CACHE_KIB = 16_384
 
 /**
  * @param file path of the ledger
@@ -49,14 +49,14 @@ const CACHE = 16_384
  */
 export function openView(file: string): OpenView {
   const reader = openReader(file)
-  const identity = identityOf(file)
-  const db = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE })
-  db.exec(`PRAGMA cache_size = -${CACHE}`)
+  const identity = fileIdentity(file)
+  const db = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT })
+  db.exec(`PRAGMA cache_size = -${CACHE_KIB}`)
   return {
     read: (now, work) => {
       db.exec('BEGIN')
       try {
-        const [state] = all(db, STATE, false)
+        const [state] = all(db, SUMMED_STATE, false)
         const summedTo = Number(state?.['summed'] ?? 0)
         return work({
           now,
@@ -70,7 +70,7 @@ export function openView(file: string): OpenView {
         db.exec('COMMIT')
       }
     },
-    isCurrent: () => identityOf(file) === identity,
+    isCurrent: () => fileIdentity(file) === identity,
     close: () => {
       reader[Symbol.dispose]()
       db.close()
@@ -78,7 +78,7 @@ export function openView(file: string): OpenView {
   }
 }
 
-function all(db: DatabaseSync, { sql, values }: Sql, asBigInts: boolean): Stored[] {
+function all(db: DatabaseSync, { sql, values }: Sql, asBigInts: boolean): StoredRow[] {
   const statement = db.prepare(sql)
   statement.setReadBigInts(asBigInts)
   return statement.all(...values)

@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AUDIT_SCHEMA } from '../../auth/audit.ts'
 import { makeDirectory } from '../../base/directory.ts'
-import { makePrivate } from '../../base/private-file.ts'
-import { isForeign, markOf, setMark } from '../../base/sqlite-schema.ts'
+import { createPrivateFile } from '../../base/private-file.ts'
+import { isForeign, readFileId, writeFileId } from '../../base/sqlite-schema.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCN. */
 const APPLICATION_ID = 0x4757434e
@@ -14,7 +14,7 @@ const APPLICATION_ID = 0x4757434e
  */
 const VERSION = 2
 /** ms that a statement may wait for another process */
-const PATIENCE = 5_000
+const BUSY_TIMEOUT = 5_000
 
 const SCHEMA = `
   CREATE TABLE sessions (
@@ -51,9 +51,9 @@ const SCHEMA = `
 export function openConsoleFile(file: string | null): DatabaseSync {
   if (file !== null) {
     makeDirectory(dirname(file))
-    makePrivate(file)
+    createPrivateFile(file)
   }
-  const db = new DatabaseSync(file ?? ':memory:', { timeout: PATIENCE })
+  const db = new DatabaseSync(file ?? ':memory:', { timeout: BUSY_TIMEOUT })
   try {
     // What a power failure takes, its owner logs in again for: no commit waits for the disk.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
@@ -68,7 +68,7 @@ export function openConsoleFile(file: string | null): DatabaseSync {
 function prepare(db: DatabaseSync, file: string | null): void {
   db.exec('BEGIN IMMEDIATE')
   try {
-    const { id, version } = markOf(db)
+    const { id, version } = readFileId(db)
     if (id !== APPLICATION_ID || version !== VERSION) {
       const tables = db
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
@@ -77,7 +77,7 @@ function prepare(db: DatabaseSync, file: string | null): void {
       // Where there is a store of keys, the audit list is there.
       db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
       db.prepare('INSERT INTO secret VALUES (?)').run(randomBytes(32))
-      setMark(db, { id: APPLICATION_ID, version: VERSION })
+      writeFileId(db, { id: APPLICATION_ID, version: VERSION })
     }
     db.exec('COMMIT')
   } catch (error) {

@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../base/message-of.ts'
 import { threadUrl } from '../../base/thread-url.ts'
-import type { Desk, DeskOptions } from './console-store.ts'
-import type { Answer, Question, Remote } from './messages.ts'
+import type { ConsoleStore, ConsoleStoreOptions } from './console-store.ts'
+import type { StoreReply, StoreCall, RemoteStore } from './messages.ts'
 
 /** The desk could not do what it was asked. */
-export class DeskError extends Error {
+export class ConsoleStoreError extends Error {
   override readonly name = 'DeskError'
   /** `taken` and its kin, where the store of keys told so; `down` where the desk could not be asked. */
   readonly code: string | null
@@ -16,44 +16,44 @@ export class DeskError extends Error {
   }
 }
 
-interface Waiting {
+interface PendingCall {
   resolve(value: never): void
-  reject(error: DeskError): void
+  reject(error: ConsoleStoreError): void
 }
 
 /** ms that a question may wait for its answer; a key's change may wait for other processes. */
-const PATIENCE = 15_000
+const CALL_TIMEOUT = 15_000
 /** ms that it may take to close. */
-const CLOSING = 2_000
+const CLOSE_TIMEOUT = 2_000
 
 /**
  * The main thread's end of the desk. The thread begins with the first question;
  * one that dies is followed by another at the next.
  */
-export class DeskLink {
-  readonly #options: DeskOptions
-  readonly #waiting = new Map<number, Waiting>()
+export class ConsoleStoreClient {
+  readonly #options: ConsoleStoreOptions
+  readonly #pending = new Map<number, PendingCall>()
   #worker: Worker | null = null
-  #ids = 0
+  #lastId = 0
   #closed = false
 
-  constructor(options: DeskOptions) {
+  constructor(options: ConsoleStoreOptions) {
     this.#options = options
   }
 
-  /** @throws {DeskError} */
-  ask<M extends keyof Desk>(method: M, ...args: Parameters<Desk[M]>): ReturnType<Remote[M]> {
-    const id = ++this.#ids
+  /** @throws {ConsoleStoreError} */
+  call<M extends keyof ConsoleStore>(method: M, ...args: Parameters<ConsoleStore[M]>): ReturnType<RemoteStore[M]> {
+    const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<never>()
     const timer = setTimeout(() => {
-      this.#waiting.delete(id)
-      reject(new DeskError('down', 'the store does not answer'))
-    }, PATIENCE).unref()
+      this.#pending.delete(id)
+      reject(new ConsoleStoreError('down', 'the store does not answer'))
+    }, CALL_TIMEOUT).unref()
     void promise.then(() => clearTimeout(timer), () => clearTimeout(timer))
-    this.#waiting.set(id, { resolve, reject })
-    if (this.#closed) this.#fail('the gateway is about to end')
+    this.#pending.set(id, { resolve, reject })
+    if (this.#closed) this.#rejectAll('the gateway is about to end')
     else send(this.#thread(), { id, method, args })
-    return promise as ReturnType<Remote[M]>
+    return promise as ReturnType<RemoteStore[M]>
   }
 
   async close(): Promise<void> {
@@ -62,7 +62,7 @@ export class DeskLink {
     if (worker === null) return
     worker.ref()
     send(worker, { id: 0, method: 'close', args: [] })
-    const force = setTimeout(() => void worker.terminate(), CLOSING)
+    const force = setTimeout(() => void worker.terminate(), CLOSE_TIMEOUT)
     await new Promise<void>(resolve => worker.once('exit', () => resolve()))
     clearTimeout(force)
   }
@@ -76,34 +76,34 @@ export class DeskLink {
       execArgv: [],
     })
     let cause = 'it ended by itself'
-    worker.on('message', (answer: Answer) => this.#hear(answer))
+    worker.on('message', (answer: StoreReply) => this.#onMessage(answer))
     worker.on('error', error => {
       cause = messageOf(error)
     })
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = null
-      this.#fail(cause)
+      this.#rejectAll(cause)
     })
     worker.unref()
     return this.#worker = worker
   }
 
-  #hear(answer: Answer): void {
-    const waiting = this.#waiting.get(answer.id)
-    this.#waiting.delete(answer.id)
-    if ('fault' in answer) waiting?.reject(new DeskError(answer.fault.code, answer.fault.message))
+  #onMessage(answer: StoreReply): void {
+    const waiting = this.#pending.get(answer.id)
+    this.#pending.delete(answer.id)
+    if ('fault' in answer) waiting?.reject(new ConsoleStoreError(answer.fault.code, answer.fault.message))
     else waiting?.resolve(answer.value as never)
   }
 
-  #fail(cause: string): void {
+  #rejectAll(cause: string): void {
     const what = this.#options.consoleFile ?? 'the store'
-    for (const { reject } of this.#waiting.values()) {
-      reject(new DeskError('down', `${what} cannot be used: ${cause}`))
+    for (const { reject } of this.#pending.values()) {
+      reject(new ConsoleStoreError('down', `${what} cannot be used: ${cause}`))
     }
-    this.#waiting.clear()
+    this.#pending.clear()
   }
 }
 
-function send(worker: Worker, question: Question): void {
+function send(worker: Worker, question: StoreCall): void {
   worker.postMessage(question, [])
 }

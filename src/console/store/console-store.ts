@@ -1,23 +1,23 @@
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { readAudit, recordAudit } from '../../auth/audit.ts'
-import type { Actor, AuditEntry, KeptEntry } from '../../auth/audit.ts'
+import { readAuditEvents, recordAuditEvent } from '../../auth/audit.ts'
+import type { Actor, AuditEvent, StoredAuditEvent } from '../../auth/audit.ts'
 import { KeyFile } from '../../auth/key-file.ts'
 import type { KeyEdit } from '../../auth/key-file.ts'
 import { readBlocks, readKeys } from '../../auth/key-reader.ts'
-import type { Block } from '../../auth/key-reader.ts'
+import type { BlockRecord } from '../../auth/key-reader.ts'
 import type { KeyRecord } from '../../auth/key-record.ts'
 import { maskedYaml } from '../../config/masked.ts'
 import type { Key } from '../../config/types.ts'
-import { identityOf } from '../../ledger/file.ts'
-import { AttemptTable } from './login-attempts.ts'
-import type { Attempt } from './login-attempts.ts'
+import { fileIdentity } from '../../ledger/file.ts'
+import { LoginAttemptTable } from './login-attempts.ts'
+import type { LoginAttempt } from './login-attempts.ts'
 import { openConsoleFile } from './console-file.ts'
 import { SessionTable } from './sessions.ts'
 import type { SessionRecord } from './sessions.ts'
 
-export interface DeskOptions {
+export interface ConsoleStoreOptions {
   /** null = nothing outlasts the process. */
   readonly consoleFile: string | null
   /** null = there are no stored keys. */
@@ -25,7 +25,7 @@ export interface DeskOptions {
 }
 
 /** What became of a change of a key. */
-export type Changed =
+export type ChangeResult =
   /** Every gateway goes by it. */
   | 'done'
   /** It is written, and a running gateway has not confirmed it. */
@@ -40,26 +40,26 @@ export interface Snapshot {
 }
 
 /** ms that running gateways have to take a change over; they look at the store every second at least. */
-const PUBLISHING = 2_500
+const PUBLISH_TIMEOUT = 2_500
 /** ms between two looks whether they have. */
-const LOOK = 10
+const POLL_INTERVAL = 10
 
 /**
  * All that the console writes down, in one place: it blocks while it works, and so
  * stands in a thread of its own.
  */
-export class Desk {
-  readonly #options: DeskOptions
+export class ConsoleStore {
+  readonly #options: ConsoleStoreOptions
   readonly #db: DatabaseSync
   readonly #sessions: SessionTable
-  readonly #attempts: AttemptTable
+  readonly #attempts: LoginAttemptTable
   #keys: { readonly file: KeyFile; readonly identity: string | null } | null = null
 
-  constructor(options: DeskOptions) {
+  constructor(options: ConsoleStoreOptions) {
     this.#options = options
     this.#db = openConsoleFile(options.consoleFile)
     this.#sessions = new SessionTable(this.#db)
-    this.#attempts = new AttemptTable(this.#db)
+    this.#attempts = new LoginAttemptTable(this.#db)
   }
 
   openSession(
@@ -77,7 +77,7 @@ export class Desk {
   }
 
   /** @returns ms to wait; 0 = it may go on */
-  beginAttempt(attempt: Attempt, now: number): number {
+  beginAttempt(attempt: LoginAttempt, now: number): number {
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       return this.#attempts.begin(attempt, now)
@@ -86,58 +86,58 @@ export class Desk {
     }
   }
 
-  attemptSucceeded(attempt: Attempt, now: number): void {
+  attemptSucceeded(attempt: LoginAttempt, now: number): void {
     this.#attempts.succeeded(attempt, now)
   }
 
-  note(entry: AuditEntry): void {
-    if (this.#options.keyFile === null) recordAudit(this.#db, entry)
-    else this.#keyFile().note(entry)
+  note(entry: AuditEvent): void {
+    if (this.#options.keyFile === null) recordAuditEvent(this.#db, entry)
+    else this.#keyFile().recordAuditEvent(entry)
   }
 
-  audit(before: number | null, count: number): KeptEntry[] {
-    if (this.#options.keyFile === null) return readAudit(this.#db, before, count)
+  audit(before: number | null, count: number): StoredAuditEvent[] {
+    if (this.#options.keyFile === null) return readAuditEvents(this.#db, before, count)
     return this.#keyFile().audit(before, count)
   }
 
-  storedKeys(): { keys: KeyRecord[]; blocks: Block[] } {
+  storedKeys(): { keys: KeyRecord[]; blocks: BlockRecord[] } {
     const { keyFile } = this.#options
     if (keyFile === null || !existsSync(keyFile)) return { keys: [], blocks: [] }
     return { keys: readKeys(keyFile), blocks: readBlocks(keyFile) }
   }
 
   /** @throws {KeyStoreError} `taken` */
-  createKey(key: Key, now: number, by: Actor): Promise<Changed> {
+  createKey(key: Key, now: number, by: Actor): Promise<ChangeResult> {
     const file = this.#keyFile()
     file.create({ ...key, digest: Buffer.from(key.digest) }, now, by)
-    return published(file)
+    return waitUntilPublished(file)
   }
 
-  async changeKey(name: string, to: KeyEdit, detail: string, now: number, by: Actor): Promise<Changed> {
+  async changeKey(name: string, to: KeyEdit, detail: string, now: number, by: Actor): Promise<ChangeResult> {
     const file = this.#keyFile()
     const found = file.find('name', name)
     if (found === null || found.revokedAt !== null) return 'unknown'
     file.change(found, to, detail, now, by)
-    return published(file)
+    return waitUntilPublished(file)
   }
 
-  async revokeKey(name: string, now: number, by: Actor): Promise<Changed> {
+  async revokeKey(name: string, now: number, by: Actor): Promise<ChangeResult> {
     const file = this.#keyFile()
     const found = file.find('name', name)
     if (found === null || found.revokedAt !== null) return 'unknown'
     file.revoke(found, now, by)
-    return published(file)
+    return waitUntilPublished(file)
   }
 
   async setBlocked(
     name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor,
-  ): Promise<Changed> {
+  ): Promise<ChangeResult> {
     const file = this.#keyFile()
     const key = { name, digest: Buffer.from(digest) }
     if (blocked) file.block(key, now, by)
     else file.unblock(key, now, by)
     // Where it was so already, somebody may still have to confirm it.
-    return published(file)
+    return waitUntilPublished(file)
   }
 
   /** A configuration's text for people to read: of a large one it takes a while. */
@@ -178,24 +178,24 @@ export class Desk {
   #keyFile(): KeyFile {
     const { keyFile } = this.#options
     if (keyFile === null) throw new Error('the configuration names no ledger, beside which keys are kept')
-    const identity = identityOf(keyFile)
+    const identity = fileIdentity(keyFile)
     // Where another file has taken the place of the one that is open, what is written to that holds nowhere.
     if (this.#keys === null || (identity !== null && identity !== this.#keys.identity)) {
       this.#keys?.file.close()
       this.#keys = null
       const file = new KeyFile(keyFile)
-      this.#keys = { file, identity: identityOf(keyFile) }
+      this.#keys = { file, identity: fileIdentity(keyFile) }
     }
     return this.#keys.file
   }
 }
 
 /** As KeyFile's own waiting, but that others are served meanwhile. */
-async function published(file: KeyFile): Promise<Changed> {
-  const end = performance.now() + PUBLISHING
-  while (!file.published(0)) {
+async function waitUntilPublished(file: KeyFile): Promise<ChangeResult> {
+  const end = performance.now() + PUBLISH_TIMEOUT
+  while (!file.waitUntilPublished(0)) {
     if (performance.now() > end) return 'unconfirmed'
-    await pause(LOOK)
+    await pause(POLL_INTERVAL)
   }
   return 'done'
 }

@@ -1,29 +1,29 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /** What is guessed: somebody's password, from some address. */
-export interface Attempt {
+export interface LoginAttempt {
   /** null for a login with a key, which names nobody. */
   readonly name: string | null
   readonly address: string
 }
 
 /** Failures that cost nothing: people mistype. */
-const FREE = 4
+const FREE_FAILURES = 4
 /** ms after the first that does; it doubles with each. */
-const FIRST = 1_000
+const FIRST_DELAY = 1_000
 /** ms at most: for an address, and for a name, whose owner must not be locked out by others. */
-const LONGEST = { address: 15 * 60_000, name: 30_000 } as const
+const MAX_DELAY = { address: 15 * 60_000, name: 30_000 } as const
 /** ms after which failures are forgotten. */
-const MEMORY = 24 * 60 * 60_000
+const FAILURE_RETENTION = 24 * 60 * 60_000
 /** ms for which an address is known as one from which a name has logged in. */
-const KNOWN = 30 * 24 * 60 * 60_000
-const MOST = 20_000
+const KNOWN_ADDRESS_RETENTION = 30 * 24 * 60 * 60_000
+const MAX_ROWS = 20_000
 
 /**
  * Makes guessing slow. Each attempt counts as failed from its begin on, so that
  * many at once are no way round; a success takes that back.
  */
-export class AttemptTable {
+export class LoginAttemptTable {
   readonly #db: DatabaseSync
 
   constructor(db: DatabaseSync) {
@@ -31,16 +31,16 @@ export class AttemptTable {
   }
 
   /** @returns ms to wait before another attempt; 0 = it may begin, and is counted */
-  begin(attempt: Attempt, now: number): number {
-    this.#sweep(now)
+  begin(attempt: LoginAttempt, now: number): number {
+    this.#deleteExpired(now)
     const subjects = this.#subjects(attempt, now)
     const wait = Math.max(...subjects.map(({ subject, longest }) => this.#wait(subject, longest, now)))
     if (wait > 0) return wait
-    for (const { subject, longest } of subjects) this.#count(subject, longest, now)
+    for (const { subject, longest } of subjects) this.#countFailure(subject, longest, now)
     return 0
   }
 
-  succeeded({ name, address }: Attempt, now: number): void {
+  succeeded({ name, address }: LoginAttempt, now: number): void {
     const forget = this.#db.prepare('DELETE FROM attempts WHERE subject = ?')
     forget.run(addressSubject(address))
     if (name === null) return
@@ -56,16 +56,16 @@ export class AttemptTable {
    * has been it is counted for itself: others there may be right about a name of
    * their own, which takes back what is counted of the address.
    */
-  #subjects({ name, address }: Attempt, now: number): { subject: string; longest: number }[] {
-    const byAddress = { subject: addressSubject(address), longest: LONGEST.address }
+  #subjects({ name, address }: LoginAttempt, now: number): { subject: string; longest: number }[] {
+    const byAddress = { subject: addressSubject(address), longest: MAX_DELAY.address }
     if (name === null) return [byAddress]
     const subject = this.#isKnown(name, address, now) ? ownerSubject(name, address) : nameSubject(name)
-    return [byAddress, { subject, longest: LONGEST.name }]
+    return [byAddress, { subject, longest: MAX_DELAY.name }]
   }
 
   #isKnown(name: string, address: string, now: number): boolean {
     const row = this.#db.prepare('SELECT at FROM attempts WHERE subject = ?').get(knownSubject(name, address))
-    return row !== undefined && Number(row['at']) > now - KNOWN
+    return row !== undefined && Number(row['at']) > now - KNOWN_ADDRESS_RETENTION
   }
 
   #wait(subject: string, longest: number, now: number): number {
@@ -75,21 +75,21 @@ export class AttemptTable {
     return wait > longest ? 0 : wait
   }
 
-  #count(subject: string, longest: number, now: number): void {
+  #countFailure(subject: string, longest: number, now: number): void {
     const before = this.#db.prepare('SELECT failures FROM attempts WHERE subject = ?')
       .get(subject)?.['failures']
     const failures = Number(before ?? 0) + 1
-    const delay = failures <= FREE ? 0 : Math.min(longest, FIRST * 2 ** (failures - FREE - 1))
+    const delay = failures <= FREE_FAILURES ? 0 : Math.min(longest, FIRST_DELAY * 2 ** (failures - FREE_FAILURES - 1))
     this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?)').run(
       subject, failures, now + delay, now,
     )
   }
 
-  #sweep(now: number): void {
-    this.#db.prepare("DELETE FROM attempts WHERE at < ? AND subject NOT LIKE 'known %'").run(now - MEMORY)
-    this.#db.prepare('DELETE FROM attempts WHERE at < ?').run(now - KNOWN)
+  #deleteExpired(now: number): void {
+    this.#db.prepare("DELETE FROM attempts WHERE at < ? AND subject NOT LIKE 'known %'").run(now - FAILURE_RETENTION)
+    this.#db.prepare('DELETE FROM attempts WHERE at < ?').run(now - KNOWN_ADDRESS_RETENTION)
     this.#db.prepare(`DELETE FROM attempts WHERE subject IN
-      (SELECT subject FROM attempts ORDER BY at DESC LIMIT -1 OFFSET ?)`).run(MOST)
+      (SELECT subject FROM attempts ORDER BY at DESC LIMIT -1 OFFSET ?)`).run(MAX_ROWS)
   }
 }
 

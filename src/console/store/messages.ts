@@ -1,16 +1,16 @@
-import type { Desk } from './console-store.ts'
+import type { ConsoleStore } from './console-store.ts'
 
 /** What the desk does, asked for from another thread. */
-export type Remote = {
-  [Method in keyof Desk]: (...args: Parameters<Desk[Method]>) => Promise<Awaited<ReturnType<Desk[Method]>>>
+export type RemoteStore = {
+  [Method in keyof ConsoleStore]: (...args: Parameters<ConsoleStore[Method]>) => Promise<Awaited<ReturnType<ConsoleStore[Method]>>>
 }
 
-export interface Question {
+export interface StoreCall {
   readonly id: number
-  readonly method: keyof Desk
+  readonly method: keyof ConsoleStore
   readonly args: readonly unknown[]
 }
 
-export type Answer =
+export type StoreReply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly fault: { readonly code: string | null; readonly message: string } }

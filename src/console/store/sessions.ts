@@ -12,15 +12,15 @@ export interface SessionRecord {
 }
 
 /** ms without a request after which a session is over: somebody has left an open screen. */
-export const IDLE = 30 * 60_000
+export const IDLE_TIMEOUT = 30 * 60_000
 /** ms after the login when it is over in any case: a working day, and whoever stole it has no more. */
-export const ABSOLUTE = 12 * 60 * 60_000
+export const MAX_SESSION_AGE = 12 * 60 * 60_000
 /** ms: so seldom is it written down that a session is in use. */
-const GRAIN = 30_000
+const SEEN_AT_INTERVAL = 30_000
 /** Sessions at once; the one that was used least lately goes. */
-const MOST = 10_000
+const MAX_SESSIONS = 10_000
 /** Sessions of one user or key, for the same reason: who logs in without end ends nobody else's. */
-const MOST_OF_ONE = 100
+const MAX_SESSIONS_PER_LOGIN = 100
 
 /** Who is logged in. */
 export class SessionTable {
@@ -36,22 +36,22 @@ export class SessionTable {
 
   open(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): void {
     this.#db.prepare('DELETE FROM sessions WHERE seen_at < ? OR created_at < ? OR seen_at > ?').run(
-      now - IDLE, now - ABSOLUTE, now + GRAIN,
+      now - IDLE_TIMEOUT, now - MAX_SESSION_AGE, now + SEEN_AT_INTERVAL,
     )
     this.#db.prepare(`DELETE FROM sessions WHERE digest IN
       (SELECT digest FROM sessions WHERE kind = ? AND name = ? ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`)
-      .run(session.kind, session.name, MOST_OF_ONE - 1)
+      .run(session.kind, session.name, MAX_SESSIONS_PER_LOGIN - 1)
     this.#db.prepare(`DELETE FROM sessions WHERE digest IN
-      (SELECT digest FROM sessions ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`).run(MOST - 1)
+      (SELECT digest FROM sessions ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`).run(MAX_SESSIONS - 1)
     this.#db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)')
       .run(digest, session.kind, session.name, session.credential, now, now)
   }
 
   /**
-   * @param uses whether somebody is there, so that it goes on
+   * @param extend whether somebody is there, so that it goes on
    * @returns null where there is none, or none any more
    */
-  find(digest: Uint8Array, now: number, uses: boolean): SessionRecord | null {
+  find(digest: Uint8Array, now: number, extend: boolean): SessionRecord | null {
     const row = this.#find.get(digest)
     if (row === undefined) return null
     const session = {
@@ -62,11 +62,11 @@ export class SessionTable {
       seenAt: Number(row['seen_at']),
     }
     // The date has been set back since it was used last: nobody knows how long ago that was.
-    if (now >= endOf(session) || session.seenAt > now + GRAIN) {
+    if (now >= expiryOf(session) || session.seenAt > now + SEEN_AT_INTERVAL) {
       this.close(digest)
       return null
     }
-    if (!uses || now - session.seenAt < GRAIN) return session
+    if (!extend || now - session.seenAt < SEEN_AT_INTERVAL) return session
     this.#db.prepare('UPDATE sessions SET seen_at = ? WHERE digest = ?').run(now, digest)
     return { ...session, seenAt: now }
   }
@@ -77,6 +77,6 @@ export class SessionTable {
 }
 
 /** When it is over if nothing more comes. */
-export function endOf({ seenAt, createdAt }: SessionRecord): number {
-  return Math.min(seenAt + IDLE, createdAt + ABSOLUTE)
+export function expiryOf({ seenAt, createdAt }: SessionRecord): number {
+  return Math.min(seenAt + IDLE_TIMEOUT, createdAt + MAX_SESSION_AGE)
 }

@@ -23,11 +23,11 @@ export function candidates(
 }
 
 /** No other target, whatever an upstream refuses the request for. */
-export const NOWHERE: Map<RefusalReason, Target> = new Map()
+export const NO_REFUSAL_TARGETS: Map<RefusalReason, Target> = new Map()
 
 /** Where the route sends requests that an upstream refuses for what they are. */
-export function elsewhere({ on }: Pick<Route, 'on'>): Map<RefusalReason, Target> {
-  if (on.contextLength === null && on.contentFilter === null) return NOWHERE
+export function refusalTargets({ on }: Pick<Route, 'on'>): Map<RefusalReason, Target> {
+  if (on.contextLength === null && on.contentFilter === null) return NO_REFUSAL_TARGETS
   const targets = new Map<RefusalReason, Target>()
   if (on.contextLength) targets.set('context_length', on.contextLength)
   if (on.contentFilter) targets.set('content_filter', on.contentFilter)
@@ -41,13 +41,13 @@ export function elsewhere({ on }: Pick<Route, 'on'>): Map<RefusalReason, Target>
  * @param order at least one
  * @returns the first of them, and then the others
  */
-export function reachable(
+export function reachableCandidates(
   { retries, resume, on }: Pick<Route, 'retries' | 'resume' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
   // Where an answer is to be continued, those are passed over that cannot.
   const isAnyAsked = order.length <= retries + 1 || (resume === 'continue' && retries > 0)
   const asked = isAnyAsked ? order : order.slice(0, retries + 1)
-  const others = elsewhere({ on })
+  const others = refusalTargets({ on })
   return others.size === 0 ? asked : [...asked, ...others.values()]
 }
 

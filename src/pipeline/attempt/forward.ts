@@ -1,32 +1,32 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Target } from '../../config/types.ts'
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
-import { asksForEvents } from '../../context/exchange.ts'
+import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Stoppable } from '../../context/exchange.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { PROTOCOLS } from '../../protocols/index.ts'
 import type { ClientResponse } from '../../proxy/client.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
-import { answerHead } from '../../proxy/response-head.ts'
-import type { AnswerHead } from '../../proxy/response-head.ts'
+import { responseHead } from '../../proxy/response-head.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
 import { headerValue } from '../../proxy/headers.ts'
-import type { OwnHeaders, RawHeaders } from '../../proxy/headers.ts'
-import type { KeptAnswer } from '../../proxy/response-gate.ts'
+import type { GatewayHeaders, RawHeaders } from '../../proxy/headers.ts'
+import type { HeldResponse } from '../../proxy/response-gate.ts'
 import { Relay } from '../../proxy/relay.ts'
 import type { Observer, RelayEnd, RelayHost } from '../../proxy/relay.ts'
-import { isCredentialRefused, isOperatorsFault } from '../../proxy/retry.ts'
-import type { Step } from '../../routing/candidate-state.ts'
+import { isCredentialRefused, isOperatorError } from '../../proxy/retry.ts'
+import type { RetryStep } from '../../routing/candidate-state.ts'
 import { quote } from '../settle/reserve.ts'
-import { NOWHERE } from './candidates.ts'
-import { alarm, logLost, logStep } from './forward-log.ts'
-import { Itinerary } from './retry-plan.ts'
+import { NO_REFUSAL_TARGETS } from './candidates.ts'
+import { reportCredentialRejected, logNotContinued, logRetry } from './forward-log.ts'
+import { RetryPlan } from './retry-plan.ts'
 import { observe } from '../respond/observe.ts'
-import { Rescue } from '../respond/continuation.ts'
-import { servedBy } from './gateway-headers.ts'
-import { SignsOfLife } from '../respond/keep-alive-timer.ts'
-import { Try } from './candidate-attempt.ts'
-import type { Failure } from './candidate-attempt.ts'
-import { ownWords, untold } from './upstream-errors.ts'
+import { Continuation } from '../respond/continuation.ts'
+import { gatewayHeadersFor } from './gateway-headers.ts'
+import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
+import { CandidateAttempt } from './candidate-attempt.ts'
+import type { AttemptFailure } from './candidate-attempt.ts'
+import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
 
 /**
  * Sends the exchange to its candidates, one after the other, until one answers,
@@ -50,21 +50,21 @@ class Forwarding implements RelayHost, Stoppable {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #relay: Relay
-  readonly #itinerary: Itinerary
+  readonly #retryPlan: RetryPlan
   /** Has other candidates go on with the client's stream where it breaks; null = nobody is to. */
-  readonly #rescue: Rescue | null
-  #current: Try | null = null
+  readonly #continuation: Continuation | null
+  #attempt: CandidateAttempt | null = null
   /** What kept the upstream from the protocol's end, after all had been said; null = nothing did. */
-  #unfinished: GatewayError | null = null
+  #endFault: GatewayError | null = null
   /** The latest answer that an upstream gave of its own, though it was an error. */
-  #kept: { readonly answer: KeptAnswer; readonly candidate: Target } | null = null
+  #lastErrorResponse: { readonly answer: HeldResponse; readonly candidate: Target } | null = null
   /** Of the answer that goes to the client. */
   #headers: RawHeaders = []
   /** Nothing has helped, and what was kept goes to the client. */
   #gaveUp = false
   /** To a client that waits for a stream which is kept back, or is to go on; null = none does. */
-  #signs: SignsOfLife | null = null
-  #wake: (() => void) | null = null
+  #keepAlive: KeepAliveTimer | null = null
+  #cancelWait: (() => void) | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, order: readonly Target[]) {
     const { route } = exchange
@@ -76,39 +76,39 @@ class Forwarding implements RelayHost, Stoppable {
     this.onSent = recordingOf(exchange)
     const expired = (error: GatewayError): void => this.#expired(error)
     this.deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, expired)
-    this.#itinerary = new Itinerary(gateway, exchange, order, this.deadlines)
+    this.#retryPlan = new RetryPlan(gateway, exchange, order, this.deadlines)
     this.#relay = new Relay(this)
-    const continues = route?.resume === 'continue' && asksForEvents(exchange)
-    this.#rescue = continues ? new Rescue(gateway, exchange, error => this.#flawed(error)) : null
+    const continues = route?.resume === 'continue' && wantsEventStream(exchange)
+    this.#continuation = continues ? new Continuation(gateway, exchange, error => this.#onStreamFault(error)) : null
     exchange.relay = this.#relay
     exchange.underWay = this
   }
 
   async run(): Promise<GatewayError | null> {
     const exchange = this.#exchange
-    if (exchange.route?.resume === 'hold' && asksForEvents(exchange)) this.#showLife()
+    if (exchange.route?.resume === 'hold' && wantsEventStream(exchange)) this.#startKeepAlive()
     try {
-      let candidate = this.#itinerary.current
+      let candidate = this.#retryPlan.current
       for (;;) {
         const current = this.#begin(candidate)
         const error = await current.attempt.run(this.#gateway.proxy)
-        const failure = error ? unanswered(error) : await current.verdict
-        let step: Step | null
+        const failure = error ? failureWithoutResponse(error) : await current.failure
+        let step: RetryStep | null
         if (failure !== null) {
           this.#failed(current, failure)
-          exchange.proceed()
-          step = this.#broke ? this.#itinerary.nextToGoOn(failure) : this.#itinerary.next(failure)
+          exchange.throwIfStopped()
+          step = this.#streamError ? this.#retryPlan.nextForContinuation(failure) : this.#retryPlan.next(failure)
           if (step === null) return await this.#giveUp(failure)
         } else {
-          if (this.#broke) current.answered()
+          if (this.#streamError) current.answered()
           const { done } = this.#relay
-          const end = await (this.#rescue?.interrupted(done) ?? done)
+          const end = await (this.#continuation?.awaitEnd(done) ?? done)
           if (end === null || end instanceof GatewayError) return this.#ended(current, end)
           step = end
         }
-        logStep(this.#gateway, exchange, current.record, step)
+        logRetry(this.#gateway, exchange, current.record, step)
         if (step.delayMs > 0) await this.#wait(step.delayMs)
-        exchange.proceed()
+        exchange.throwIfStopped()
         candidate = step.target
       }
     } catch (thrown) {
@@ -119,11 +119,11 @@ class Forwarding implements RelayHost, Stoppable {
       exchange.status = this.#relay.status
       return await this.#relay.done
     } finally {
-      this.#current?.leave()
+      this.#attempt?.abandon()
       // It has the request's body, and the client's connection may refer to all this for longer.
-      this.#current = null
-      exchange.held = null
-      this.#signs?.end()
+      this.#attempt = null
+      exchange.heldResponse = null
+      this.#keepAlive?.stop()
       this.deadlines.stop()
       exchange.underWay = null
       exchange.bytesOut = this.#relay.bytes
@@ -131,119 +131,119 @@ class Forwarding implements RelayHost, Stoppable {
     }
   }
 
-  #begin(candidate: Target): Try {
+  #begin(candidate: Target): CandidateAttempt {
     const exchange = this.#exchange
     const isFirst = exchange.attempts.length === 0
     exchange.candidate = candidate
     if (!isFirst) exchange.quoted = quote(this.#gateway, exchange, candidate)
     const whole = exchange.route?.resume === 'hold'
-    const begun = () => this.#relay.waits
+    const begun = () => this.#relay.isWaiting
     // To a client that was shown signs of life not every answer can go as it is.
-    const isFree = !whole && this.#signs === null && !begun()
-    const isLast = isFree && this.#itinerary.isLast
-    const reasons = this.#broke ? NOWHERE : this.#itinerary.elsewhere
-    const current = new Try(this.#gateway, exchange, {
+    const isFree = !whole && this.#keepAlive === null && !begun()
+    const isLast = isFree && this.#retryPlan.isLast
+    const reasons = this.#streamError ? NO_REFUSAL_TARGETS : this.#retryPlan.refusalTargets
+    const current = new CandidateAttempt(this.#gateway, exchange, {
       candidate,
       deadlines: this.deadlines,
       sink: this.#relay,
-      demands: isLast ? null : { reasons, whole, begun },
-      onAlive: () => this.#showLife(),
-      edits: this.#rescue?.edits ?? null,
+      requirements: isLast ? null : { reasons, whole, begun },
+      onAlive: () => this.#startKeepAlive(),
+      edits: this.#continuation?.edits ?? null,
     })
-    this.#current = current
-    exchange.held = () => current.held
-    this.#rescue?.begin()
+    this.#attempt = current
+    exchange.heldResponse = () => current.heldResponse
+    this.#continuation?.begin()
     // Should the process die, the ledger tells of every attempt that was begun.
-    if (!isFirst && exchange.entry) this.#gateway.accounts.ledger?.progress(exchange.entry)
+    if (!isFirst && exchange.ledgerEntry) this.#gateway.accounts.ledger?.updateDraft(exchange.ledgerEntry)
     return current
   }
 
   /** The answer went to the client, to its end or not. */
-  #ended(current: Try, end: RelayEnd): GatewayError | null {
+  #ended(current: CandidateAttempt, end: RelayEnd): GatewayError | null {
     const { status } = this.#relay
     this.#exchange.status = status
-    current.ended(end, { status, headers: this.#headers }, this.#unfinished)
+    current.ended(end, { status, headers: this.#headers }, this.#endFault)
     return end
   }
 
   /** The client has seen nothing of it. */
-  #failed(current: Try, failure: Failure): void {
+  #failed(current: CandidateAttempt, failure: AttemptFailure): void {
     const exchange = this.#exchange
     const { candidate, attempt } = current
-    const { status, answer, reason } = failure
-    this.deadlines.rest()
+    const { status, response: answer, reason } = failure
+    this.deadlines.betweenAttempts()
     current.failed(failure)
-    exchange.held = null
+    exchange.heldResponse = null
     // It went up and no refusal came back: who left it waiting may have to pay for the prompt.
     const isTaken = attempt.sent && (status === null || status < 400)
-    exchange.answer = exchange.stopped && isTaken ? { kind: 'none', delivered: false } : null
-    if (failure.error?.code === 'client_gone') this.#leftBehind(current, failure)
+    exchange.response = exchange.stopped && isTaken ? { kind: 'none', delivered: false } : null
+    if (failure.error?.code === 'client_gone') this.#recordHeldUsage(current, failure)
     // What is wrong with the request is not what is wrong with the credential, whatever the status.
     const isOurs = reason === null && status !== null
-    if (isOurs && isOperatorsFault(status)) alarm(this.#gateway, exchange, candidate, status)
+    if (isOurs && isOperatorError(status)) reportCredentialRejected(this.#gateway, exchange, candidate, status)
     const isSecret = isOurs && isCredentialRefused(status)
-    if (answer && !isSecret && this.#broke === null) this.#kept = { answer, candidate }
+    if (answer && !isSecret && this.#streamError === null) this.#lastErrorResponse = { answer, candidate }
   }
 
   /** Who leaves while an answer is kept back has let it be generated, and pays for what came of it. */
-  #leftBehind({ kept }: Try, { status, headers }: Failure): void {
+  #recordHeldUsage({ heldBody: kept }: CandidateAttempt, { status, headers }: AttemptFailure): void {
     if (status === null || kept === null || kept.length === 0) return
-    const observer = observe(this.#gateway, this.#exchange, answerHead(status, headers))
+    const observer = observe(this.#gateway, this.#exchange, responseHead(status, headers))
     observer?.push(kept)
     observer?.end()
   }
 
   /** What broke the stream that another candidate is to go on with; null = nothing did. */
-  get #broke(): GatewayError | null {
-    return this.#rescue?.broke ?? null
+  get #streamError(): GatewayError | null {
+    return this.#continuation?.streamError ?? null
   }
 
   /**
    * The client's stream broke.
    * @returns whether somebody goes on with it, or the end if that is all it lacks
    */
-  rescue(error: GatewayError): boolean | Buffer {
-    const current = this.#current
+  recover(error: GatewayError): boolean | Buffer {
+    const current = this.#attempt
     if (current === null || this.#gaveUp || error.source !== 'upstream') return false
-    if (current.rest !== null) {
-      this.#unfinished = error
-      return current.rest
+    if (current.missingEnd !== null) {
+      this.#endFault = error
+      return current.missingEnd
     }
-    const rescue = this.#rescue
+    const rescue = this.#continuation
     if (rescue === null) return false
-    const standing = rescue.stand()
+    const standing = rescue.recovery()
     if (standing.can === 'finish') {
-      this.#unfinished = error
-      this.#exchange.madeWhole = true
+      this.#endFault = error
+      this.#exchange.completedByGateway = true
       return standing.rest
     }
     if (standing.can === 'nothing') {
-      logLost(this.#gateway, this.#exchange, standing.reason)
+      logNotContinued(this.#gateway, this.#exchange, standing.reason)
       return false
     }
-    const step = this.#itinerary.nextToGoOn(unanswered(error))
+    const step = this.#retryPlan.nextForContinuation(failureWithoutResponse(error))
     if (step === null) return false
     current.attempt.abort(error)
-    current.broke(error, this.#relay.status)
-    this.deadlines.rest()
-    rescue.goOn(error, current.record, step)
-    this.#showLife()
+    current.interrupted(error, this.#relay.status)
+    this.deadlines.betweenAttempts()
+    rescue.continueWith(error, current.record, step)
+    this.#startKeepAlive()
     return true
   }
 
   /** The stream had an event that the client is not to see, or cannot. */
-  #flawed(error: GatewayError): void {
+  #onStreamFault(error: GatewayError): void {
     // It may have ended the stream as well by now.
-    if (this.#relay.waits) return
-    this.#current?.stop(error)
+    if (this.#relay.isWaiting) return
+    this.#attempt?.stop(error)
     this.#relay.broken(error)
   }
 
   /** Nothing has helped: the client gets what an upstream said, or else what is known of the failure. */
-  async #giveUp({ error, status, reason }: Failure): Promise<GatewayError | null> {
-    if (this.#broke) throw this.#broke
-    const kept = this.#kept
-    if (kept === null || this.#relay.waits) throw error ?? untold(status, reason)
+  async #giveUp({ error, status, reason }: AttemptFailure): Promise<GatewayError | null> {
+    if (this.#streamError) throw this.#streamError
+    const kept = this.#lastErrorResponse
+    if (kept === null || this.#relay.isWaiting) throw error ?? undeliveredError(status, reason)
     const { candidate, answer } = kept
     this.#gaveUp = true
     this.#exchange.candidate = candidate
@@ -258,20 +258,20 @@ class Forwarding implements RelayHost, Stoppable {
     return end
   }
 
-  own(): OwnHeaders {
-    return servedBy(this.#gateway, this.#exchange, (this.#exchange.candidate as Target).upstream)
+  gatewayHeaders(): GatewayHeaders {
+    return gatewayHeadersFor(this.#gateway, this.#exchange, (this.#exchange.candidate as Target).upstream)
   }
 
-  inspect(head: AnswerHead): GatewayError | Observer | null {
+  inspect(head: ResponseHead): GatewayError | Observer | null {
     const exchange = this.#exchange
     const candidate = exchange.candidate as Target
-    const back = this.#current?.leadsBack(head) ?? null
+    const back = this.#attempt?.selfRedirectError(head) ?? null
     if (back !== null) return back
     // What was kept has been looked into, and a refused credential never gets here.
-    if (!this.#gaveUp && isOperatorsFault(head.status)) alarm(this.#gateway, exchange, candidate, head.status)
-    this.#signs?.end()
-    this.#signs = null
-    this.#kept = null
+    if (!this.#gaveUp && isOperatorError(head.status)) reportCredentialRejected(this.#gateway, exchange, candidate, head.status)
+    this.#keepAlive?.stop()
+    this.#keepAlive = null
+    this.#lastErrorResponse = null
     this.#headers = head.headers
     if (exchange.recording) {
       exchange.recording.contentType = headerValue(head.headers, 'content-type')
@@ -279,15 +279,15 @@ class Forwarding implements RelayHost, Stoppable {
     }
     exchange.status = head.status
     const observer = observe(this.#gateway, exchange, head)
-    return observer && this.#rescue ? this.#rescue.follow(observer, head) : observer
+    return observer && this.#continuation ? this.#continuation.observe(observer, head) : observer
   }
 
   onFirstByte(): void {
-    if (this.#relay.status < 400) this.#current?.answered()
+    if (this.#relay.status < 400) this.#attempt?.answered()
   }
 
   resume(): void {
-    this.#current?.attempt.resume()
+    this.#attempt?.attempt.resume()
   }
 
   /** A deadline has passed: of an attempt, which others may follow, or of the exchange. */
@@ -296,32 +296,32 @@ class Forwarding implements RelayHost, Stoppable {
       this.#exchange.stop(error)
       return
     }
-    const { status, waits } = this.#relay
-    this.#current?.stop(error)
+    const { status, isWaiting: waits } = this.#relay
+    this.#attempt?.stop(error)
     // What was kept back and lacks no more than its end has gone there only now.
     if (status !== 0 && !waits) this.#relay.stop(error)
   }
 
   /** The exchange is ended from outside. */
   stop(reason: GatewayError): void {
-    this.#current?.stop(reason)
+    this.#attempt?.stop(reason)
     this.#relay.stop(reason)
-    this.#wake?.()
+    this.#cancelWait?.()
   }
 
-  #showLife(): void {
-    if (this.#signs) return
-    this.#signs = new SignsOfLife()
-    this.#signs.begin(this.#gateway.clock, this.#relay, this.#exchange.classified.endpoint.protocol)
+  #startKeepAlive(): void {
+    if (this.#keepAlive) return
+    this.#keepAlive = new KeepAliveTimer()
+    this.#keepAlive.start(this.#gateway.clock, this.#relay, this.#exchange.classified.endpoint.protocol)
   }
 
   /** How the client is told of an error under way: in the upstream's own words, where there are any. */
-  lastWords(error: GatewayError): string {
+  errorEvent(error: GatewayError): string {
     const { classified, id } = this.#exchange
     const { protocol, name } = classified.endpoint
-    const told = error.source === 'upstream' ? this.#rescue?.lastWords : null
+    const told = error.source === 'upstream' ? this.#continuation?.upstreamErrorEvent : null
     if (told) return told
-    const own = this.#kept && ownWords(this.#kept.answer, protocol)
+    const own = this.#lastErrorResponse && upstreamErrorEvent(this.#lastErrorResponse.answer, protocol)
     return own ?? PROTOCOLS[protocol].streamError(error, name, id)
   }
 
@@ -329,7 +329,7 @@ class Forwarding implements RelayHost, Stoppable {
   #wait(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = this.#gateway.clock.setTimeout(resolve, ms)
-    this.#wake = () => {
+    this.#cancelWait = () => {
       timer.cancel()
       resolve()
     }
@@ -341,6 +341,6 @@ function recordingOf({ recording }: Exchange): ((bytes: Buffer) => void) | undef
   return recording ? bytes => recording.push(bytes) : undefined
 }
 
-function unanswered(error: GatewayError): Failure {
-  return { error, status: null, headers: [], answer: null, said: null, reason: null }
+function failureWithoutResponse(error: GatewayError): AttemptFailure {
+  return { error, status: null, headers: [], response: null, said: null, reason: null }
 }

@@ -1,16 +1,16 @@
 import type { Upstream } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import type { OwnHeaders } from '../../proxy/headers.ts'
+import type { GatewayHeaders } from '../../proxy/headers.ts'
 import { limitHeaders } from '../settle/reserve.ts'
 
 /** What the gateway says of itself beside an answer. @param upstream who gave it; null = the gateway did */
-export function servedBy(gateway: Gateway, exchange: Exchange, upstream: Upstream | null): OwnHeaders {
+export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream: Upstream | null): GatewayHeaders {
   const own = {
     version: gateway.version,
     requestId: exchange.id,
     limits: limitHeaders(gateway, exchange),
-    inConsole: exchange.managed,
+    inConsole: exchange.isManagement,
   }
   return upstream === null ? own : { ...own, served: { upstream, attempts: exchange.attempts.length } }
 }

@@ -1,34 +1,34 @@
 import type { Target } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { LiveUpstream } from '../../gateway/gateway.ts'
-import { roughTokens } from '../../protocols/shared/request-estimate.ts'
+import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
 import { renameEdits, renamePath } from '../../protocols/rename.ts'
 import { spliceBytes, withIncludeUsage } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
-import { pathThere } from '../../proxy/address.ts'
-import { headersUp } from '../../proxy/headers.ts'
+import { upstreamPath } from '../../proxy/address.ts'
+import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 
 /**
  * The request as it goes upstream: path, headers and body rewritten for the candidate, and not one byte more.
  *
- * @param more further edits of the body; null = none
+ * @param extraEdits further edits of the body; null = none
  */
-export function outgoing(
-  exchange: Exchange, upstream: LiveUpstream, candidate: Target, more: ((body: Buffer) => Edit[]) | null,
+export function outgoingRequest(
+  exchange: Exchange, upstream: LiveUpstream, candidate: Target, extraEdits: ((body: Buffer) => Edit[]) | null,
 ): OutgoingRequest {
   const { req, target, classified, body } = exchange
   const model = candidate.model ?? exchange.model
   const edits = body === null ? [] : [
     ...renameEdits(classified, body, exchange.model, model),
-    ...askForUsage(exchange, upstream),
-    ...more?.(body.bytes) ?? [],
+    ...requestUsage(exchange, upstream),
+    ...extraEdits?.(body.bytes) ?? [],
   ]
   const changed = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
-  if (more !== null && changed !== null) {
-    exchange.continuing = changed
-    exchange.estimatedInput = roughTokens(changed)
+  if (extraEdits !== null && changed !== null) {
+    exchange.continuationBody = changed
+    exchange.estimatedInput = estimateTokens(changed)
   }
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null
   const isRenamed = model !== null && model !== exchange.model
@@ -37,13 +37,13 @@ export function outgoing(
   const query = isRenamed && exchange.model !== null ? renameQuery(target.query, model) : target.query
   return {
     method: req.method ?? 'GET',
-    path: upstream.prefix + pathThere(upstream.config, path) + query,
-    headers: headersUp(req.rawHeaders, {
+    path: upstream.prefix + upstreamPath(upstream.config, path) + query,
+    headers: upstreamHeaders(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
       httpVersion: req.httpVersion,
       trustedPeer: exchange.trustedPeer,
-      identity: exchange.stream,
+      uncompressed: exchange.stream,
       dropContentEncoding: changed !== null && body?.wire !== null,
       contentLength: bytes === null ? null : bytes.length,
     }),
@@ -55,7 +55,7 @@ export function outgoing(
  * A chat stream tells its usage only when it is asked to. Where the client did
  * not ask, the gateway does, and hides the answer to its own question.
  */
-function askForUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] {
+function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] {
   const { body, classified, stream } = exchange
   const { name } = classified.endpoint
   exchange.hidesUsage = false

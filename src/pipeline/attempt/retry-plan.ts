@@ -3,25 +3,25 @@ import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { RefusalReason } from '../../protocols/refusal.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'
-import { afterFailure } from '../../proxy/retry.ts'
-import { isAccident } from '../../routing/transient-failure.ts'
+import { retryability } from '../../proxy/retry.ts'
+import { isTransientFailure } from '../../routing/transient-failure.ts'
 import { candidateId } from '../../routing/candidate.ts'
-import { Course } from '../../routing/candidate-state.ts'
-import type { Moment, Step } from '../../routing/candidate-state.ts'
-import type { Condition } from '../../routing/health.ts'
-import { hasSpoken } from '../settle/ledger-row.ts'
-import { NOWHERE, elsewhere } from './candidates.ts'
-import type { Failure } from './candidate-attempt.ts'
-import { askedFor } from './upstream-errors.ts'
+import { CandidateState } from '../../routing/candidate-state.ts'
+import type { RetryContext, RetryStep } from '../../routing/candidate-state.ts'
+import type { CandidateHealth } from '../../routing/health.ts'
+import { hasGeneratedOutput } from '../settle/ledger-row.ts'
+import { NO_REFUSAL_TARGETS, refusalTargets } from './candidates.ts'
+import type { AttemptFailure } from './candidate-attempt.ts'
+import { requestedRetryDelay } from './upstream-errors.ts'
 
 /** Where an exchange goes from each candidate that failed it. */
-export class Itinerary {
+export class RetryPlan {
   /** Where refusals of the request itself go, as far as no such target was asked yet. */
-  readonly elsewhere: Map<RefusalReason, Target>
+  readonly refusalTargets: Map<RefusalReason, Target>
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #deadlines: Deadlines
-  readonly #course: Course
+  readonly #candidateState: CandidateState
 
   /** @param order the candidates, in the order in which they are to be tried; at least one */
   constructor(gateway: Gateway, exchange: Exchange, order: readonly Target[], deadlines: Deadlines) {
@@ -30,17 +30,17 @@ export class Itinerary {
     this.#exchange = exchange
     this.#deadlines = deadlines
     const isIll = (target: Target) => this.#condition(target).circuit !== 'closed'
-    this.#course = new Course(order, route?.retries ?? 0, isIll)
-    this.elsewhere = route ? elsewhere(route) : NOWHERE
+    this.#candidateState = new CandidateState(order, route?.retries ?? 0, isIll)
+    this.refusalTargets = route ? refusalTargets(route) : NO_REFUSAL_TARGETS
   }
 
   get current(): Target {
-    return this.#course.current
+    return this.#candidateState.current
   }
 
   /** However the attempt at the current candidate ends, no other follows. */
   get isLast(): boolean {
-    return this.#course.attemptsLeft === 0 && this.elsewhere.size === 0
+    return this.#candidateState.attemptsLeft === 0 && this.refusalTargets.size === 0
   }
 
   /**
@@ -48,16 +48,16 @@ export class Itinerary {
    *
    * @returns null = nowhere
    */
-  next({ error, status, headers, said, reason }: Failure): Step | null {
-    if (reason !== null && this.elsewhere.has(reason)) {
-      const target = this.elsewhere.get(reason) as Target
-      this.elsewhere.delete(reason)
-      return this.#course.redirect(target)
+  next({ error, status, headers, said, reason }: AttemptFailure): RetryStep | null {
+    if (reason !== null && this.refusalTargets.has(reason)) {
+      const target = this.refusalTargets.get(reason) as Target
+      this.refusalTargets.delete(reason)
+      return this.#candidateState.redirect(target)
     }
-    const retryAfterMs = askedFor(headers, said, this.#gateway.clock.wall())
-    const { consecutiveFailures } = this.#condition(this.#course.current)
-    const soon = isAccident(status, retryAfterMs, consecutiveFailures)
-    return this.#course.next({ ...afterFailure(error, status), soon, retryAfterMs }, this.#moment)
+    const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
+    const { consecutiveFailures } = this.#condition(this.#candidateState.current)
+    const soon = isTransientFailure(status, retryAfterMs, consecutiveFailures)
+    return this.#candidateState.next({ ...retryability(error, status), soon, retryAfterMs }, this.#retryContext)
   }
 
   /**
@@ -65,21 +65,21 @@ export class Itinerary {
    *
    * @returns who is to go on with it; null = nobody can
    */
-  nextToGoOn({ error, status, headers, said }: Failure): Step | null {
-    const retryAfterMs = askedFor(headers, said, this.#gateway.clock.wall())
-    const { retryable, again } = afterFailure(error, status)
+  nextForContinuation({ error, status, headers, said }: AttemptFailure): RetryStep | null {
+    const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
+    const { retryable, again } = retryability(error, status)
     // Whatever keeps one from going on, another may.
     const setback = { retryable: true, again: retryable && again, soon: false, retryAfterMs }
     // Of what has said nothing yet, anybody can be asked anew.
-    const suits = ({ prefill }: Target): boolean => prefill || !hasSpoken(this.#exchange)
-    return this.#course.next(setback, this.#moment, suits)
+    const suits = ({ prefill }: Target): boolean => prefill || !hasGeneratedOutput(this.#exchange)
+    return this.#candidateState.next(setback, this.#retryContext, suits)
   }
 
-  #condition(target: Target): Condition {
+  #condition(target: Target): CandidateHealth {
     return this.#gateway.health.condition(candidateId(target, this.#exchange.model))
   }
 
-  get #moment(): Moment {
-    return { now: this.#gateway.clock.monotonic(), timeLeft: this.#deadlines.left, random: Math.random() }
+  get #retryContext(): RetryContext {
+    return { now: this.#gateway.clock.monotonic(), timeLeft: this.#deadlines.remaining, random: Math.random() }
   }
 }

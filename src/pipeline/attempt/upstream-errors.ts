@@ -1,24 +1,24 @@
-import { legible } from '../../protocols/shared/decompress.ts'
-import { GatewayError, rejectedKey } from '../../base/errors.ts'
+import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { GatewayError, credentialRejected } from '../../base/errors.ts'
 import { errorEvent } from '../../protocols/keep-alive.ts'
 import type { ProtocolName } from '../../protocols/shared/names.ts'
 import { retryDelay } from '../../protocols/refusal.ts'
 import type { RefusalReason } from '../../protocols/refusal.ts'
-import { answerHead, isEventStream } from '../../proxy/response-head.ts'
+import { responseHead, isEventStream } from '../../proxy/response-head.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
-import type { KeptAnswer } from '../../proxy/response-gate.ts'
+import type { HeldResponse } from '../../proxy/response-gate.ts'
 import { isCredentialRefused, retryAfter } from '../../proxy/retry.ts'
 
 /** What an answer of an upstream's own says, decompressed. */
-export function saidIn({ status, headers, body }: KeptAnswer): Buffer {
-  return legible(body, answerHead(status, headers).coding)
+export function decompressedBody({ status, headers, body }: HeldResponse): Buffer {
+  return decompressedOrRaw(body, responseHead(status, headers).coding)
 }
 
 /** An upstream's own error as an event; null where it cannot be one. */
-export function ownWords(answer: KeptAnswer, protocol: ProtocolName): string | null {
-  if (isEventStream(answerHead(answer.status, answer.headers))) return null
+export function upstreamErrorEvent(answer: HeldResponse, protocol: ProtocolName): string | null {
+  if (isEventStream(responseHead(answer.status, answer.headers))) return null
   try {
-    const value = JSON.parse(saidIn(answer).toString('utf8')) as unknown
+    const value = JSON.parse(decompressedBody(answer).toString('utf8')) as unknown
     const isError = typeof value === 'object' && value !== null && 'error' in value
     return isError ? errorEvent(protocol, JSON.stringify(value)) : null
   } catch {
@@ -33,14 +33,14 @@ export function ownWords(answer: KeptAnswer, protocol: ProtocolName): string | n
  *
  * @param reason what the request itself was refused for; null = for nothing in it
  */
-export function untold(status: number | null, reason: RefusalReason | null = null): GatewayError {
+export function undeliveredError(status: number | null, reason: RefusalReason | null = null): GatewayError {
   if (reason !== null) {
     return new GatewayError('upstream_invalid', `the upstream refused what was asked: ${reason}`)
   }
   if (status === null || !isCredentialRefused(status)) {
     return new GatewayError('upstream_invalid', `the upstream answered ${status} and did not say why`)
   }
-  return rejectedKey(status)
+  return credentialRejected(status)
 }
 
 /**
@@ -50,6 +50,6 @@ export function untold(status: number | null, reason: RefusalReason | null = nul
  * @param nowMs milliseconds since 1970
  * @returns milliseconds, or null where it does not say
  */
-export function askedFor(headers: RawHeaders, said: Buffer | null, nowMs: number): number | null {
+export function requestedRetryDelay(headers: RawHeaders, said: Buffer | null, nowMs: number): number | null {
   return retryAfter(headers, nowMs) ?? (said && retryDelay(said))
 }

@@ -1,40 +1,40 @@
-import { decoded } from '../../protocols/shared/decompress.ts'
+import { decompressed } from '../../protocols/shared/decompress.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { isErrorBody } from '../../protocols/response-body.ts'
-import { withoutMark } from '../../protocols/shared/json-text.ts'
-import type { AnswerHead } from '../../proxy/response-head.ts'
-import type { Judge, Opinion } from '../../proxy/response-gate.ts'
-import { isThere, member, parsed } from './stream-event.ts'
+import { withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
+import type { ResponseClassifier, Classification } from '../../proxy/response-gate.ts'
+import { isPresent, member, parseJson } from './stream-event.ts'
 
 /** Bytes of a whole answer that are looked at. */
-const MOST_BODY = 256 * 1024
+const MAX_BODY_BYTES = 256 * 1024
 /** Bytes of a growing array in which its first element's first name has to stand. */
-const MOST_START = 256
+const MAX_START_BYTES = 256
 
 /** An answer in one piece, which has to be JSON and must not be an error alone. */
-export class WholeBody implements Judge {
-  readonly most = MOST_BODY
-  readonly patience = null
+export class BodyClassifier implements ResponseClassifier {
+  readonly maxBytes = MAX_BODY_BYTES
+  readonly timeoutMs = null
   readonly anyByteCounts = true
   fault: GatewayError | null = null
   readonly #encoding: string | null
 
-  constructor(head: AnswerHead) {
+  constructor(head: ResponseHead) {
     this.#encoding = head.coding
   }
 
-  push(_chunk: Buffer): Opinion {
+  push(_chunk: Buffer): Classification {
     return 'open'
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     // The beginning of something compressed shows nothing, and a coding
     // unknown here may be the client's wish.
-    const plain = this.#encoding === null ? body : whole ? decoded(body, this.#encoding) : null
+    const plain = this.#encoding === null ? body : whole ? decompressed(body, this.#encoding) : null
     if (plain === null) return 'good'
     if (plain !== 'broken') {
-      const text = withoutMark(plain)
-      if (isErrorAnswer(text)) return 'bad'
+      const text = withoutByteOrderMark(plain)
+      if (isErrorResponse(text)) return 'bad'
       if (whole ? isJson(text) : beginsJson(text)) return 'good'
     }
     this.fault = new GatewayError(
@@ -45,11 +45,11 @@ export class WholeBody implements Judge {
 }
 
 /** A stream that is one growing JSON array: its first element must not be an error. */
-export class FirstElement extends WholeBody {
+export class FirstElementClassifier extends BodyClassifier {
   #start = ''
 
-  override push(chunk: Buffer): Opinion {
-    if (this.#start.length < MOST_START) this.#start += chunk.toString('latin1', 0, MOST_START)
+  override push(chunk: Buffer): Classification {
+    if (this.#start.length < MAX_START_BYTES) this.#start += chunk.toString('latin1', 0, MAX_START_BYTES)
     const first = /^\s*\[\s*\{\s*"(\w+)"/.exec(this.#start)
     return first && first[1] !== 'error' ? 'good' : 'open'
   }
@@ -59,11 +59,11 @@ export class FirstElement extends WholeBody {
  * `{"error": ...}`, or the same as the first element of a list: a
  * generate stream that is no stream of events.
  */
-function isErrorAnswer(body: Buffer): boolean {
+function isErrorResponse(body: Buffer): boolean {
   const text = body.toString('latin1', 0, 64).trimStart()
   if (!text.startsWith('[')) return isErrorBody(body)
-  const value = parsed(body.toString('utf8'))
-  return Array.isArray(value) && isThere(member(value[0], 'error'))
+  const value = parseJson(body.toString('utf8'))
+  return Array.isArray(value) && isPresent(member(value[0], 'error'))
 }
 
 /** As an object or an array does. */
@@ -73,6 +73,6 @@ export function beginsJson(body: Buffer): boolean {
 
 /** An object or an array: no answer is a bare value. */
 function isJson(body: Buffer): boolean {
-  const value = parsed(body.toString('utf8'))
+  const value = parseJson(body.toString('utf8'))
   return typeof value === 'object' && value !== null
 }

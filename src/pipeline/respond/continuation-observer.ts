@@ -1,40 +1,40 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { Observer } from '../../proxy/relay.ts'
-import type { Joiner } from '../../protocols/continuation.ts'
-import type { FlawKind, WholeEvents } from './whole-events.ts'
+import type { EventTranslator } from '../../protocols/continuation.ts'
+import type { StreamFaultKind, WholeEvents } from './whole-events.ts'
 
-export type OnFlaw = (error: GatewayError) => void
+export type OnStreamFault = (error: GatewayError) => void
 
 const NOTHING = Buffer.alloc(0)
 
 /** Looks on while a stream passes in whole events, which a joiner makes fit what the client has. */
-export class Followed implements Observer {
+export class ContinuationObserver implements Observer {
   readonly #inner: Observer
   readonly #events: WholeEvents
-  readonly #joiner: Joiner
-  readonly #onFlaw: OnFlaw
+  readonly #translator: EventTranslator
+  readonly #onStreamFault: OnStreamFault
 
   /**
    * @param inner sees the stream as it comes
    * @param onFlaw called soon after the stream had an event that is none, which the client does not see
    */
-  constructor(inner: Observer, events: WholeEvents, joiner: Joiner, onFlaw: OnFlaw) {
+  constructor(inner: Observer, events: WholeEvents, joiner: EventTranslator, onFlaw: OnStreamFault) {
     this.#inner = inner
     this.#events = events
-    this.#joiner = joiner
-    this.#onFlaw = onFlaw
+    this.#translator = joiner
+    this.#onStreamFault = onFlaw
   }
 
   readonly filter = {
     push: (chunk: Buffer): Buffer => {
-      const wasWell = this.#events.flaw === null
-      const out = this.#pass(this.#events.push(chunk))
-      const { flaw } = this.#events
+      const wasWell = this.#events.fault === null
+      const out = this.#filterEvents(this.#events.push(chunk))
+      const { fault: flaw } = this.#events
       // Not now: what stood before it has to reach the client first.
-      if (wasWell && flaw !== null) queueMicrotask(() => this.#onFlaw(flawError(flaw.kind)))
+      if (wasWell && flaw !== null) queueMicrotask(() => this.#onStreamFault(streamFaultError(flaw.kind)))
       return out
     },
-    end: (): Buffer => this.#last(this.#events.end()),
+    end: (): Buffer => this.#finish(this.#events.end()),
   }
 
   /**
@@ -43,12 +43,12 @@ export class Followed implements Observer {
    * @param wants asked of what its last event says, where that lacks line ends alone
    * @returns that event as the client gets it; nothing where there is none, or it is not wanted
    */
-  broken(wants: (data: string) => boolean): Buffer {
-    return this.#last(this.#events.end(wants))
+  takeLastEvent(wants: (data: string) => boolean): Buffer {
+    return this.#finish(this.#events.end(wants))
   }
 
   get terminated(): boolean | null {
-    return this.#events.flaw === null ? this.#inner.terminated : false
+    return this.#events.fault === null ? this.#inner.terminated : false
   }
 
   get atBoundary(): boolean {
@@ -64,22 +64,22 @@ export class Followed implements Observer {
     this.#events.close()
   }
 
-  #pass(events: Buffer): Buffer {
-    return this.#show(this.#inner.filter?.push(events) ?? events)
+  #filterEvents(events: Buffer): Buffer {
+    return this.#translate(this.#inner.filter?.push(events) ?? events)
   }
 
-  #last(events: Buffer): Buffer {
-    const rest = this.#pass(events)
-    const late = this.#show(this.#inner.filter?.end() ?? NOTHING)
-    return Buffer.concat([rest, late, this.#joiner.end()])
+  #finish(events: Buffer): Buffer {
+    const rest = this.#filterEvents(events)
+    const late = this.#translate(this.#inner.filter?.end() ?? NOTHING)
+    return Buffer.concat([rest, late, this.#translator.end()])
   }
 
-  #show(events: Buffer): Buffer {
-    return events.length > 0 ? this.#joiner.push(events) : events
+  #translate(events: Buffer): Buffer {
+    return events.length > 0 ? this.#translator.push(events) : events
   }
 }
 
-function flawError(kind: FlawKind): GatewayError {
+function streamFaultError(kind: StreamFaultKind): GatewayError {
   switch (kind) {
     case 'error':
       return new GatewayError('upstream_cut', 'the upstream broke off the stream with an error')

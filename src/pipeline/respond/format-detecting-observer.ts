@@ -2,10 +2,10 @@ import type { Observer } from '../../proxy/relay.ts'
 import { beginsJson } from './body-classifier.ts'
 
 /** Who looks on while an answer passes that does not say what it is: how it begins tells. */
-export class UntoldObserver implements Observer {
+export class FormatDetectingObserver implements Observer {
   #observer: Observer
   /** null: it has begun. */
-  #piece: (() => Observer) | null
+  #createBodyObserver: (() => Observer) | null
 
   /**
    * @param stream looks on where it is a stream, as it is taken for until it begins
@@ -13,7 +13,7 @@ export class UntoldObserver implements Observer {
    */
   constructor(stream: Observer, piece: () => Observer) {
     this.#observer = stream
-    this.#piece = piece
+    this.#createBodyObserver = piece
   }
 
   get filter(): Observer['filter'] {
@@ -29,8 +29,8 @@ export class UntoldObserver implements Observer {
   }
 
   push(chunk: Buffer): void {
-    if (this.#piece !== null && beginsJson(chunk)) this.#observer = this.#piece()
-    this.#piece = null
+    if (this.#createBodyObserver !== null && beginsJson(chunk)) this.#observer = this.#createBodyObserver()
+    this.#createBodyObserver = null
     this.#observer.push(chunk)
   }
 

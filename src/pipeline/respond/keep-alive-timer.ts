@@ -4,21 +4,21 @@ import type { ProtocolName } from '../../protocols/shared/names.ts'
 import type { Relay } from '../../proxy/relay.ts'
 
 /** Milliseconds before the first sign, and between two: a quick failure still gets its own status. */
-const EVERY = 10_000
+const KEEP_ALIVE_INTERVAL = 10_000
 
 /** Shows a client that waits for a stream, or for the rest of one, now and again that it is not forgotten. */
-export class SignsOfLife {
+export class KeepAliveTimer {
   #timer: Timer | null = null
 
-  begin(clock: Clock, relay: Relay, protocol: ProtocolName): void {
+  start(clock: Clock, relay: Relay, protocol: ProtocolName): void {
     this.#timer = clock.setTimeout(() => {
-      relay.open()
-      relay.say(keepAlive(protocol))
-      this.begin(clock, relay, protocol)
-    }, EVERY)
+      relay.openEventStream()
+      relay.sendEvents(keepAlive(protocol))
+      this.start(clock, relay, protocol)
+    }, KEEP_ALIVE_INTERVAL)
   }
 
-  end(): void {
+  stop(): void {
     this.#timer?.cancel()
   }
 }

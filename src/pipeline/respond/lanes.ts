@@ -1,17 +1,17 @@
-import type { TakeRoom } from '../../base/memory-reservation.ts'
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { createStreamMeter } from '../../protocols/stream-meter.ts'
 import type { StreamMeter } from '../../protocols/stream-meter.ts'
 import type { EndpointName } from '../../protocols/shared/names.ts'
-import { Asked } from './pending-requests.ts'
-import type { Request } from './pending-requests.ts'
+import { PendingRequests } from './pending-requests.ts'
+import type { PendingRequest } from './pending-requests.ts'
 
 /** More responses at once than anybody makes: those beyond are taken for one. */
-const MOST = 256
+const MAX_LANES = 256
 /** Bytes of text that each keeps in case it breaks off; longer ones are counted by that sample. */
-const KEPT = 16 * 1024
+const KEPT_TEXT_BYTES = 16 * 1024
 
 /** A response that is under way. */
-export interface Underway {
+export interface ActiveResponse {
   readonly meter: StreamMeter
   /** As the upstream has named it; null = it has not. */
   model: string | null
@@ -23,60 +23,60 @@ export interface Underway {
  */
 export class Lanes {
   readonly #endpoint: EndpointName
-  readonly #asked: Asked
-  readonly #underway = new Map<string, Underway>()
+  readonly #pending: PendingRequests
+  readonly #active = new Map<string, ActiveResponse>()
   /** The upstream tells of lanes. */
-  #areNamed = false
+  #upstreamNamesLanes = false
 
-  constructor(endpoint: EndpointName, room: TakeRoom) {
+  constructor(endpoint: EndpointName, room: ReserveMemory) {
     this.#endpoint = endpoint
-    this.#asked = new Asked(room)
+    this.#pending = new PendingRequests(room)
   }
 
   /** Those in which something is asked for or under way. */
-  get open(): Set<string> {
-    return new Set([...this.#asked.lanes, ...this.#underway.keys()])
+  get openLanes(): Set<string> {
+    return new Set([...this.#pending.lanes, ...this.#active.keys()])
   }
 
   /** Takes a message of the client's. @returns whether it asks for a response */
-  ask(message: Buffer): boolean {
-    return this.#asked.put(message)
+  addRequest(message: Buffer): boolean {
+    return this.#pending.add(message)
   }
 
   /** What has been asked for there, and is not over; null = nothing. */
-  asked(lane: string): Request | null {
-    return this.#asked.first(lane)
+  pendingRequest(lane: string): PendingRequest | null {
+    return this.#pending.first(lane)
   }
 
   /** null = nothing is. */
-  underway(lane: string): Underway | null {
-    return this.#underway.get(lane) ?? null
+  activeResponse(lane: string): ActiveResponse | null {
+    return this.#active.get(lane) ?? null
   }
 
   /** The response under way there, which begins if there was none. */
-  begin(lane: string): Underway {
-    const known = this.#underway.get(lane)
+  begin(lane: string): ActiveResponse {
+    const known = this.#active.get(lane)
     if (known !== undefined) return known
-    const meter = createStreamMeter(this.#endpoint, lane === '' ? {} : { keep: KEPT })
+    const meter = createStreamMeter(this.#endpoint, lane === '' ? {} : { textLimit: KEPT_TEXT_BYTES })
     const begun = { meter, model: null }
-    this.#underway.set(lane, begun)
+    this.#active.set(lane, begun)
     return begun
   }
 
   /** What was asked for there is over. @returns whether it had begun */
   end(lane: string): boolean {
-    this.#asked.take(lane)
-    return this.#underway.delete(lane)
+    this.#pending.take(lane)
+    return this.#active.delete(lane)
   }
 
   /** The lane of an event. @param named as the event names it; '' = it does not */
-  of(named: string): string {
-    this.#areNamed ||= named !== ''
+  laneOfEvent(named: string): string {
+    this.#upstreamNamesLanes ||= named !== ''
     // Of an upstream that names none, that of what was asked for first.
-    if (this.#areNamed || this.#underway.has('') || this.#asked.first('') !== null) {
-      return this.#underway.has(named) || this.#underway.size < MOST ? named : ''
+    if (this.#upstreamNamesLanes || this.#active.has('') || this.#pending.first('') !== null) {
+      return this.#active.has(named) || this.#active.size < MAX_LANES ? named : ''
     }
-    return this.#asked.lanes[0] ?? ''
+    return this.#pending.lanes[0] ?? ''
   }
 
   /**
@@ -84,17 +84,17 @@ export class Lanes {
    *
    * @param response its id; '' = the event does not name it
    */
-  ofResponse(response: string): string {
+  laneOfResponse(response: string): string {
     // Of an upstream that does not name them everywhere there is one at a time.
-    if (this.#underway.has('')) return ''
-    if (response === '') return this.#underway.size === 1 ? this.#underway.keys().next().value as string : ''
-    return this.#underway.has(response) || this.#underway.size < MOST ? response : ''
+    if (this.#active.has('')) return ''
+    if (response === '') return this.#active.size === 1 ? this.#active.keys().next().value as string : ''
+    return this.#active.has(response) || this.#active.size < MAX_LANES ? response : ''
   }
 
   /** The lane of an error: one that names none is rather of what has not begun. */
-  ofError(named: string): string {
-    this.#areNamed ||= named !== ''
-    if (this.open.has(named)) return named
-    return this.#asked.lanes.find(lane => !this.#underway.has(lane)) ?? this.of(named)
+  laneOfError(named: string): string {
+    this.#upstreamNamesLanes ||= named !== ''
+    if (this.openLanes.has(named)) return named
+    return this.#pending.lanes.find(lane => !this.#active.has(lane)) ?? this.laneOfEvent(named)
   }
 }

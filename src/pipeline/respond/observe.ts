@@ -1,90 +1,90 @@
-import { decoded, legible } from '../../protocols/shared/decompress.ts'
-import { asksAModel, isRead, isUntold, masksOf } from '../../context/exchange.ts'
+import { decompressed, decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { callsModel, isRead, isFormatUnknown, fieldMasks } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { readBodyUsage } from '../../protocols/response-body.ts'
-import { Room } from '../../base/memory-reservation.ts'
-import type { TakeRoom } from '../../base/memory-reservation.ts'
-import type { Answer } from '../../pricing/settle-usage.ts'
-import { isMetered, isText, isToldAtItsEnd } from '../../pricing/settle-usage.ts'
-import { StreamFilter } from '../../protocols/chat/usage-chunk-filter.ts'
+import { MemoryReservation } from '../../base/memory-reservation.ts'
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import type { MeteredResponse } from '../../pricing/settle-usage.ts'
+import { isMetered, isText, reportsTokensAtEnd } from '../../pricing/settle-usage.ts'
+import { UsageChunkFilter } from '../../protocols/chat/usage-chunk-filter.ts'
 import { createStreamMeter } from '../../protocols/stream-meter.ts'
 import type { StreamMeter } from '../../protocols/stream-meter.ts'
-import { speaksJson } from '../../protocols/responds-with-json.ts'
+import { respondsWithJson } from '../../protocols/responds-with-json.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
-import type { AnswerHead } from '../../proxy/response-head.ts'
-import { Pieces } from '../../proxy/chunk-list.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
+import { ChunkList } from '../../proxy/chunk-list.ts'
 import type { Observer } from '../../proxy/relay.ts'
-import { News } from '../settle/ledger-checkpoint.ts'
-import { UntoldObserver } from './format-detecting-observer.ts'
+import { LedgerCheckpoint } from '../settle/ledger-checkpoint.ts'
+import { FormatDetectingObserver } from './format-detecting-observer.ts'
 
 /** Bytes of a whole answer that are kept to read its usage; a longer one passes unread. */
-const MOST_KEPT = 32 * 1024 * 1024
+const MAX_BODY_BYTES = 32 * 1024 * 1024
 /** Bytes of an error that is read. */
-const MOST_ERROR = 64 * 1024
+const MAX_ERROR_BYTES = 64 * 1024
 /** Bytes of a compressed answer that is unpacked at once: no error with status 200 is longer. */
-const MOST_AT_ONCE = 4 * 1024
+const MAX_SYNC_DECOMPRESS_BYTES = 4 * 1024
 
 /**
  * Who looks on while an answer passes: the meter of a stream, or a collector of a
  * whole body whose usage is read at the end. What is seen stands in
  * `exchange.answer`, for the settlement.
  */
-export function observe(gateway: Gateway, exchange: Exchange, head: AnswerHead): Observer | null {
+export function observe(gateway: Gateway, exchange: Exchange, head: ResponseHead): Observer | null {
   // The upstream's refusals are nobody's usage.
   if (head.status >= 400) return new ErrorReader(exchange, head)
   if (head.status < 200 || head.status >= 300) return null
-  const masks = isText(exchange.classified.endpoint.name) ? masksOf(exchange) : []
-  if (masks.length === 0) return observeAll(gateway, exchange, head)
+  const masks = isText(exchange.classified.endpoint.name) ? fieldMasks(exchange) : []
+  if (masks.length === 0) return observeUnmasked(gateway, exchange, head)
   // What it tells of the usage may be a part of that.
-  if (masks.some(mask => /usage|\*/i.test(mask))) return collectNothing(gateway, exchange)
-  const observer = observeAll(gateway, exchange, head)
+  if (masks.some(mask => /usage|\*/i.test(mask))) return observeDelivery(gateway, exchange)
+  const observer = observeUnmasked(gateway, exchange, head)
   return observer && new MaskedObserver(exchange, observer)
 }
 
-function observeAll(gateway: Gateway, exchange: Exchange, head: AnswerHead): Observer | null {
+function observeUnmasked(gateway: Gateway, exchange: Exchange, head: ResponseHead): Observer | null {
   const endpoint = exchange.classified.endpoint.name
   // What is only fetched was paid for when it was made, also where it comes as a stream.
   if (!isMetered(endpoint) && isRead(exchange)) return null
-  if (isEventStream(head) || endpoint === 'generate.stream' || isUntold(exchange, head)) {
+  if (isEventStream(head) || endpoint === 'generate.stream' || isFormatUnknown(exchange, head)) {
     // Compressed against our asking, its bytes pass unread.
-    if (head.coding !== null) return collectNothing(gateway, exchange)
-    const room = roomFor(gateway, exchange)
-    const meter = createStreamMeter(endpoint, { contentType: head.contentType, room })
-    exchange.answer = { kind: 'stream', meter }
+    if (head.coding !== null) return observeDelivery(gateway, exchange)
+    const room = responseMemoryFor(gateway, exchange)
+    const meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory: room })
+    exchange.response = { kind: 'stream', meter }
     const stream = new StreamObserver(gateway, exchange, meter)
     // An array of Google's is a stream too.
     const isEither = endpoint !== 'generate.stream' && !isEventStream(head)
-    return isEither ? new UntoldObserver(stream, () => new BodyCollector(gateway, exchange)) : stream
+    return isEither ? new FormatDetectingObserver(stream, () => new BodyCollector(gateway, exchange)) : stream
   }
   // What an unknown path used nobody can tell: where it asked a model, its cost is unknown, not nothing.
-  if (!isMetered(endpoint)) return asksAModel(exchange) ? collectNothing(gateway, exchange) : null
+  if (!isMetered(endpoint)) return callsModel(exchange) ? observeDelivery(gateway, exchange) : null
   // What can only be JSON is read as such whatever it is called, as the client does too.
-  if (!head.contentType.includes('json') && !speaksJson(endpoint)) return collectNothing(gateway, exchange)
-  exchange.answerEncoding = head.coding
+  if (!head.contentType.includes('json') && !respondsWithJson(endpoint)) return observeDelivery(gateway, exchange)
+  exchange.responseEncoding = head.coding
   return new BodyCollector(gateway, exchange)
 }
 
 /** The memory for what is kept of an exchange's answers: all that is taken comes back with its end. */
-export function roomFor({ config, lasting: { bodies } }: Gateway, exchange: Exchange): TakeRoom {
+export function responseMemoryFor({ config, sharedState: { bodyMemory: bodies } }: Gateway, exchange: Exchange): ReserveMemory {
   return bytes => {
-    if (bytes < 0) bodies.giveForAnswer(-bytes)
-    else if (!bodies.takeForAnswer(bytes, config.server.bodyMemory)) return false
-    exchange.answerHeld += bytes
+    if (bytes < 0) bodies.releaseForResponse(-bytes)
+    else if (!bodies.reserveForResponse(bytes, config.server.bodyMemory)) return false
+    exchange.responseBytesHeld += bytes
     return true
   }
 }
 
 class StreamObserver implements Observer {
-  readonly filter: StreamFilter | null
+  readonly filter: UsageChunkFilter | null
   readonly #meter: StreamMeter
-  readonly #news: News
+  readonly #checkpoint: LedgerCheckpoint
   #isFirst = true
 
   constructor(gateway: Gateway, exchange: Exchange, meter: StreamMeter) {
     this.#meter = meter
-    this.#news = new News(gateway, exchange)
-    this.filter = exchange.hidesUsage ? new StreamFilter() : null
+    this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
+    this.filter = exchange.hidesUsage ? new UsageChunkFilter() : null
   }
 
   get terminated(): boolean | null {
@@ -99,8 +99,8 @@ class StreamObserver implements Observer {
   push(chunk: Buffer): void {
     this.#meter.push(chunk)
     // The first piece is drafted at once: it tells who answers, and with what status.
-    if (this.#isFirst) this.#news.draft()
-    else this.#news.tell()
+    if (this.#isFirst) this.#checkpoint.writeNow()
+    else this.#checkpoint.schedule()
     this.#isFirst = false
   }
 
@@ -115,55 +115,55 @@ class BodyCollector implements Observer {
   readonly terminated = null
   readonly atBoundary = false
   readonly #exchange: Exchange
-  readonly #room: Room
+  readonly #memory: MemoryReservation
   /** Of an answer that is not worth its parts; null = it is. */
-  readonly #news: News | null
+  readonly #checkpoint: LedgerCheckpoint | null
   /** null: there was no room, and it passes unread. */
-  #pieces: Pieces | null = new Pieces()
+  #pieces: ChunkList | null = new ChunkList()
   #size = 0
 
   constructor(gateway: Gateway, exchange: Exchange) {
     this.#exchange = exchange
-    this.#room = new Room(roomFor(gateway, exchange))
-    this.#news = isToldAtItsEnd(exchange.classified.endpoint.name) ? new News(gateway, exchange) : null
-    exchange.answer = NOT_YET
+    this.#memory = new MemoryReservation(responseMemoryFor(gateway, exchange))
+    this.#checkpoint = reportsTokensAtEnd(exchange.classified.endpoint.name) ? new LedgerCheckpoint(gateway, exchange) : null
+    exchange.response = NOT_DELIVERED
   }
 
   push(chunk: Buffer): void {
     if (this.#pieces === null) return
-    if (this.#news && this.#size === 0) this.#begin(this.#news)
+    if (this.#checkpoint && this.#size === 0) this.#recordDelivery(this.#checkpoint)
     this.#size += chunk.length
-    if (this.#size > MOST_KEPT || !this.#room.hold(this.#size)) this.#giveUp()
+    if (this.#size > MAX_BODY_BYTES || !this.#memory.resize(this.#size)) this.#giveUp()
     else this.#pieces.push(chunk)
   }
 
   end(): void {
     if (this.#pieces === null) return
-    const packed = this.#pieces.whole()
+    const packed = this.#pieces.concat()
     // Joined, it is there twice.
     this.#pieces.clear()
-    const body = this.#unpacked(packed)
-    if (body !== null) this.#exchange.answerEncoding = null
-    this.#exchange.answer = { kind: 'body', body: body ?? packed }
+    const body = this.#decompressed(packed)
+    if (body !== null) this.#exchange.responseEncoding = null
+    this.#exchange.response = { kind: 'body', body: body ?? packed }
   }
 
   /** null: it is not packed, takes too long for now, has no room, or cannot be unpacked. */
-  #unpacked(packed: Buffer): Buffer | null {
-    const { answerEncoding } = this.#exchange
-    if (answerEncoding === null || packed.length > MOST_AT_ONCE) return null
-    const body = decoded(packed, answerEncoding)
-    return body !== null && body !== 'broken' && this.#room.hold(this.#size + body.length) ? body : null
+  #decompressed(packed: Buffer): Buffer | null {
+    const { responseEncoding: answerEncoding } = this.#exchange
+    if (answerEncoding === null || packed.length > MAX_SYNC_DECOMPRESS_BYTES) return null
+    const body = decompressed(packed, answerEncoding)
+    return body !== null && body !== 'broken' && this.#memory.resize(this.#size + body.length) ? body : null
   }
 
   /** Should the process die before the end, it came, and nobody knows what it comes to. */
-  #begin(news: News): void {
-    this.#exchange.answer = DELIVERED
-    news.tell()
+  #recordDelivery(news: LedgerCheckpoint): void {
+    this.#exchange.response = DELIVERED
+    news.schedule()
   }
 
   #giveUp(): void {
-    this.#room.hold(0)
-    this.#exchange.answer = DELIVERED
+    this.#memory.resize(0)
+    this.#exchange.response = DELIVERED
     this.#pieces = null
   }
 }
@@ -179,29 +179,29 @@ class MaskedObserver implements Observer {
   readonly #exchange: Exchange
   readonly #inner: Observer
   /** A stream's; a whole answer is there at its end. */
-  readonly #answer: Answer | null
+  readonly #streamResponse: MeteredResponse | null
 
   constructor(exchange: Exchange, inner: Observer) {
     this.#exchange = exchange
     this.#inner = inner
     this.filter = inner.filter
-    this.#answer = exchange.answer?.kind === 'stream' ? exchange.answer : null
-    exchange.answer = NOT_YET
+    this.#streamResponse = exchange.response?.kind === 'stream' ? exchange.response : null
+    exchange.response = NOT_DELIVERED
   }
 
   push(chunk: Buffer): void {
     this.#inner.push(chunk)
-    this.#exchange.answer = DELIVERED
+    this.#exchange.response = DELIVERED
   }
 
   end(): void {
-    const delivered = this.#exchange.answer
+    const delivered = this.#exchange.response
     this.#inner.end()
-    const answer = this.#answer ?? this.#exchange.answer
-    this.#exchange.answer = this.#tells(answer) ? answer : delivered
+    const answer = this.#streamResponse ?? this.#exchange.response
+    this.#exchange.response = this.#reportsUsage(answer) ? answer : delivered
   }
 
-  #tells(answer: Answer | null): boolean {
+  #reportsUsage(answer: MeteredResponse | null): boolean {
     if (answer === null || answer.kind === 'none') return false
     const { name } = this.#exchange.classified.endpoint
     const reading = answer.kind === 'stream' ? answer.meter.reading() : readBodyUsage(name, answer.body)
@@ -216,40 +216,40 @@ class ErrorReader implements Observer {
   readonly atBoundary = false
   readonly #exchange: Exchange
   readonly #coding: string | null
-  readonly #pieces = new Pieces()
+  readonly #pieces = new ChunkList()
   #size = 0
 
-  constructor(exchange: Exchange, { coding }: AnswerHead) {
+  constructor(exchange: Exchange, { coding }: ResponseHead) {
     this.#exchange = exchange
     this.#coding = coding
   }
 
   push(chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#size <= MOST_ERROR) this.#pieces.push(chunk)
+    if (this.#size <= MAX_ERROR_BYTES) this.#pieces.push(chunk)
     else this.#pieces.clear()
   }
 
   end(): void {
-    this.#exchange.refusal = legible(this.#pieces.whole(), this.#coding)
+    this.#exchange.upstreamErrorBody = decompressedOrRaw(this.#pieces.concat(), this.#coding)
   }
 }
 
 /** Nothing of it is kept, only that it came. */
-function collectNothing(gateway: Gateway, exchange: Exchange): Observer {
-  const news = new News(gateway, exchange)
-  exchange.answer = NOT_YET
+function observeDelivery(gateway: Gateway, exchange: Exchange): Observer {
+  const news = new LedgerCheckpoint(gateway, exchange)
+  exchange.response = NOT_DELIVERED
   return {
     filter: null,
     terminated: null,
     atBoundary: false,
     push: () => {
-      if (exchange.answer === NOT_YET) news.tell()
-      exchange.answer = DELIVERED
+      if (exchange.response === NOT_DELIVERED) news.schedule()
+      exchange.response = DELIVERED
     },
     end: () => {},
   }
 }
 
-const NOT_YET: Answer = { kind: 'none', delivered: false }
-const DELIVERED: Answer = { kind: 'none', delivered: true }
+const NOT_DELIVERED: MeteredResponse = { kind: 'none', delivered: false }
+const DELIVERED: MeteredResponse = { kind: 'none', delivered: true }

@@ -1,13 +1,13 @@
-import { headingOf } from '../../protocols/shared/message-info.ts'
-import { roughTokens } from '../../protocols/shared/request-estimate.ts'
-import { Room } from '../../base/memory-reservation.ts'
-import type { TakeRoom } from '../../base/memory-reservation.ts'
+import { readMessageInfo } from '../../protocols/shared/message-info.ts'
+import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
+import { MemoryReservation } from '../../base/memory-reservation.ts'
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
 
 /** More requests than anybody has waiting at once: those beyond are not kept. */
-const MOST = 256
+const MAX_PENDING = 256
 
 /** What waits for its answer. */
-export interface Request {
+export interface PendingRequest {
   readonly body: Buffer
   /** null = it names none. */
   readonly model: string | null
@@ -16,14 +16,14 @@ export interface Request {
 }
 
 /** The requests that a client makes over a WebSocket of the responses protocol, until each is answered. */
-export class Asked {
-  readonly #byLane = new Map<string, Request[]>()
-  readonly #room: Room
+export class PendingRequests {
+  readonly #byLane = new Map<string, PendingRequest[]>()
+  readonly #memory: MemoryReservation
   #count = 0
   #bytes = 0
 
-  constructor(room: TakeRoom) {
-    this.#room = new Room(room)
+  constructor(room: ReserveMemory) {
+    this.#memory = new MemoryReservation(room)
   }
 
   /** Those in which a request waits. */
@@ -35,32 +35,32 @@ export class Asked {
    * @param message of the client's; what is no request, or finds no room, is not kept
    * @returns whether it is
    */
-  put(message: Buffer): boolean {
-    const { type, model, lane } = headingOf(message, 'responses')
-    if (type !== 'response.create' || this.#count === MOST) return false
-    if (!this.#room.hold(this.#bytes + message.length)) return false
+  add(message: Buffer): boolean {
+    const { type, model, lane } = readMessageInfo(message, 'responses')
+    if (type !== 'response.create' || this.#count === MAX_PENDING) return false
+    if (!this.#memory.resize(this.#bytes + message.length)) return false
     this.#count++
     this.#bytes += message.length
     const waiting = this.#byLane.get(lane) ?? []
     this.#byLane.set(lane, waiting)
-    waiting.push({ body: message, model, estimatedInput: roughTokens(message) })
+    waiting.push({ body: message, model, estimatedInput: estimateTokens(message) })
     return true
   }
 
   /** The one that has waited longest there; null = none does. */
-  first(lane: string): Request | null {
+  first(lane: string): PendingRequest | null {
     return this.#byLane.get(lane)?.[0] ?? null
   }
 
   /** The one that has waited longest there, which waits no more; null = none does. */
-  take(lane: string): Request | null {
+  take(lane: string): PendingRequest | null {
     const waiting = this.#byLane.get(lane)
     const request = waiting?.shift()
     if (request === undefined) return null
     if (waiting?.length === 0) this.#byLane.delete(lane)
     this.#count--
     this.#bytes -= request.body.length
-    this.#room.hold(this.#bytes)
+    this.#memory.resize(this.#bytes)
     return request
   }
 }

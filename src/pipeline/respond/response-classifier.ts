@@ -1,31 +1,31 @@
-import { legible } from '../../protocols/shared/decompress.ts'
-import { isUntold } from '../../context/exchange.ts'
+import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { isFormatUnknown } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import type { TakeRoom } from '../../base/memory-reservation.ts'
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { denialReason, refusalReason } from '../../protocols/refusal.ts'
 import type { RefusalReason } from '../../protocols/refusal.ts'
-import { speaksJson } from '../../protocols/responds-with-json.ts'
+import { respondsWithJson } from '../../protocols/responds-with-json.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
-import type { AnswerHead } from '../../proxy/response-head.ts'
-import type { Judge, Opinion } from '../../proxy/response-gate.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
+import type { ResponseClassifier, Classification } from '../../proxy/response-gate.ts'
 import { isCredentialRefused, isRetryableStatus } from '../../proxy/retry.ts'
-import { FirstElement, WholeBody } from './body-classifier.ts'
-import { FirstEvent, Untold } from './stream-classifier.ts'
-import { Whole } from './whole-response-classifier.ts'
+import { FirstElementClassifier, BodyClassifier } from './body-classifier.ts'
+import { FirstEventClassifier, UnknownFormatClassifier } from './stream-classifier.ts'
+import { WholeResponseClassifier } from './whole-response-classifier.ts'
 
 /** Bytes of an error answer that are kept for the client, and milliseconds that it may take to come. */
-const MOST_REFUSAL = 1024 * 1024
-const REFUSAL_PATIENCE = 2_000
+const MAX_ERROR_BYTES = 1024 * 1024
+const ERROR_BODY_TIMEOUT = 2_000
 
 /** Refusals for which the route names another target. */
-type Reasons = Pick<ReadonlySet<RefusalReason>, 'has' | 'size'>
+type RefusalReasons = Pick<ReadonlySet<RefusalReason>, 'has' | 'size'>
 
 /** Statuses with which a provider refuses what it was asked, rather than to be asked. */
-const REFUSALS = new Set([400, 403, 413, 422])
+const REQUEST_REFUSAL_STATUSES = new Set([400, 403, 413, 422])
 
 /** What is asked of an answer before any of it may go to the client. */
-export interface Demands {
-  readonly reasons: Reasons
+export interface ResponseRequirements {
+  readonly reasons: RefusalReasons
   /** Nothing goes to the client before all of it is there. */
   readonly whole: boolean
   /** The client's stream has begun: only another stream can go on with it. */
@@ -38,51 +38,51 @@ export interface Demands {
  *
  * @returns null when the answer may go to the client as it is
  */
-export function judgeOf(
-  exchange: Exchange, head: AnswerHead, { reasons, whole, begun }: Demands, room: TakeRoom,
-): Judge | null {
+export function classifierFor(
+  exchange: Exchange, head: ResponseHead, { reasons, whole, begun }: ResponseRequirements, room: ReserveMemory,
+): ResponseClassifier | null {
   const { status } = head
-  if (isRetryableStatus(status)) return new Refusal(true, head, reasons)
-  if (REFUSALS.has(status) && reasons.size > 0) return new Refusal(false, head, reasons)
+  if (isRetryableStatus(status)) return new ErrorResponseClassifier(true, head, reasons)
+  if (REQUEST_REFUSAL_STATUSES.has(status) && reasons.size > 0) return new ErrorResponseClassifier(false, head, reasons)
   const endpoint = exchange.classified.endpoint.name
   const isEvents = isEventStream(head)
   if (begun() && (status !== 200 || !isEvents || head.coding !== null)) {
-    return new Refusal(true, head, reasons)
+    return new ErrorResponseClassifier(true, head, reasons)
   }
   if (status < 200 || status > 299) return null
-  if (whole && (isEvents || speaksJson(endpoint)) && head.coding === null) {
-    return new Whole(exchange, head, room)
+  if (whole && (isEvents || respondsWithJson(endpoint)) && head.coding === null) {
+    return new WholeResponseClassifier(exchange, head, room)
   }
-  if (!speaksJson(endpoint)) return new AnyByte()
+  if (!respondsWithJson(endpoint)) return new AnyByteClassifier()
   if (!isEvents) {
     const isArray = endpoint === 'generate.stream' && head.coding === null
-    const piece = isArray ? new FirstElement(head) : new WholeBody(head)
-    return isUntold(exchange, head) && head.coding === null ? new Untold(piece) : piece
+    const piece = isArray ? new FirstElementClassifier(head) : new BodyClassifier(head)
+    return isFormatUnknown(exchange, head) && head.coding === null ? new UnknownFormatClassifier(piece) : piece
   }
   // Compressed against our asking, its events pass unread.
-  return head.coding === null ? new FirstEvent() : new AnyByte()
+  return head.coding === null ? new FirstEventClassifier() : new AnyByteClassifier()
 }
 
 /** An answer with the status of an error. */
-export class Refusal implements Judge {
-  readonly most = MOST_REFUSAL
-  readonly patience = REFUSAL_PATIENCE
+export class ErrorResponseClassifier implements ResponseClassifier {
+  readonly maxBytes = MAX_ERROR_BYTES
+  readonly timeoutMs = ERROR_BODY_TIMEOUT
   readonly anyByteCounts = true
   readonly fault = null
   /** What it refuses the request for: with 401 or 403, or where the route names another target for that. */
   reason: RefusalReason | null = null
   readonly #isFailure: boolean
-  readonly #head: AnswerHead
-  readonly #reasons: Reasons
+  readonly #head: ResponseHead
+  readonly #reasons: RefusalReasons
 
   /** @param isFailure another attempt may fare better whatever it says */
-  constructor(isFailure: boolean, head: AnswerHead, reasons: Reasons) {
+  constructor(isFailure: boolean, head: ResponseHead, reasons: RefusalReasons) {
     this.#isFailure = isFailure
     this.#head = head
     this.#reasons = reasons
   }
 
-  push(): Opinion {
+  push(): Classification {
     return 'open'
   }
 
@@ -90,9 +90,9 @@ export class Refusal implements Judge {
     const { status, coding } = this.#head
     // It is a refused credential, unless it says that it is none.
     if (whole && isCredentialRefused(status)) {
-      this.reason = denialReason(legible(body, coding))
-    } else if (whole && this.#reasons.size > 0 && REFUSALS.has(status)) {
-      const reason = refusalReason(legible(body, coding))
+      this.reason = denialReason(decompressedOrRaw(body, coding))
+    } else if (whole && this.#reasons.size > 0 && REQUEST_REFUSAL_STATUSES.has(status)) {
+      const reason = refusalReason(decompressedOrRaw(body, coding))
       if (reason !== null && this.#reasons.has(reason)) this.reason = reason
     }
     return this.#isFailure || this.reason !== null ? 'bad' : 'good'
@@ -100,13 +100,13 @@ export class Refusal implements Judge {
 }
 
 /** An answer of which nothing can be read: that its body begins has to do. */
-class AnyByte implements Judge {
-  readonly most = 0
-  readonly patience = null
+class AnyByteClassifier implements ResponseClassifier {
+  readonly maxBytes = 0
+  readonly timeoutMs = null
   readonly anyByteCounts = true
   readonly fault = null
 
-  push(): Opinion {
+  push(): Classification {
     return 'good'
   }
 

@@ -1,46 +1,46 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { Exchange, Session, SoFar } from '../../context/exchange.ts'
-import { roomFor } from './observe.ts'
+import type { Exchange, Session, SessionUsage } from '../../context/exchange.ts'
+import { responseMemoryFor } from './observe.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import { asksForBackground } from '../../protocols/response-body.ts'
+import { requestsBackground } from '../../protocols/response-body.ts'
 import { Conversation } from '../../pricing/conversation.ts'
 import type { InputEstimate } from '../../pricing/conversation.ts'
-import { FrameHeads } from '../../protocols/shared/close-frame-detector.ts'
-import { headingOf } from '../../protocols/shared/message-info.ts'
+import { CloseFrameDetector } from '../../protocols/shared/close-frame-detector.ts'
+import { readMessageInfo } from '../../protocols/shared/message-info.ts'
 import { InputTranscripts } from '../../pricing/input-transcripts.ts'
 import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
-import type { Reading } from '../../protocols/shared/readers.ts'
+import type { ReportedUsage } from '../../protocols/shared/readers.ts'
 import { settingsIn } from '../../protocols/media/realtime-event.ts'
-import { free, settleUsage } from '../../pricing/settle-usage.ts'
-import type { Answer, Bill, SettleInput } from '../../pricing/settle-usage.ts'
+import { noCharge, settleUsage } from '../../pricing/settle-usage.ts'
+import type { MeteredResponse, SettledCost, SettleInput } from '../../pricing/settle-usage.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
-import type { Request } from './pending-requests.ts'
-import { billFor, joinBills, provisionalBill } from '../settle/settled-cost.ts'
+import type { PendingRequest } from './pending-requests.ts'
+import { settleCost, mergeCosts, provisionalCost } from '../settle/settled-cost.ts'
 import { Lanes } from './lanes.ts'
-import { News } from '../settle/ledger-checkpoint.ts'
+import { LedgerCheckpoint } from '../settle/ledger-checkpoint.ts'
 
-const OF_RESPONSES = 'response.'
-const BEFORE = Buffer.from('data: ')
-const BEHIND = Buffer.from('\n\n')
+const RESPONSE_PREFIX = 'response.'
+const EVENT_START = Buffer.from('data: ')
+const EVENT_END = Buffer.from('\n\n')
 const LINE_BREAKS = /[\r\n]/g
 
 /**
  * With which the upstream hangs up for what the client has said: no WebSocket's, of a wrong kind, malformed,
  * against a policy, or too big. Source: RFC 6455 section 7.4.1.
  */
-const BLAMING = new Set<number | null>([1002, 1003, 1007, 1008, 1009])
+const CLIENT_FAULT_CODES = new Set<number | null>([1002, 1003, 1007, 1008, 1009])
 
 /** Nobody knows what was used. */
-const UNKNOWN: Bill = {
+const UNKNOWN_COST: SettledCost = {
   usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
 }
 
 /** What a response is settled by. */
-interface Part {
-  readonly answer: Answer
-  readonly asked: Request | null
+interface SettlementBasis {
+  readonly response: MeteredResponse
+  readonly request: PendingRequest | null
   /** Of what it reads; null = nobody tells. */
   readonly estimate: InputEstimate | null
   readonly quoted: QuotedPrice | null
@@ -53,107 +53,107 @@ interface Part {
  * asks for several at once, each has a lane, which its events name.
  */
 export class MeteredSession implements Session {
-  known = { tokens: 0, pico: 0n }
+  knownUsage = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   /** What the upstream says. */
-  readonly #heard: SocketMessages
+  readonly #upstreamMessages: SocketMessages
   /** What the client says; null = of that the upstream tells as well, as far as it counts. */
-  readonly #said: SocketMessages | null
+  readonly #clientMessages: SocketMessages | null
   /** Their goodbyes, seen as they pass: what was said before may still be on its way out of zlib. */
-  readonly #upstreamFrames = new FrameHeads()
-  readonly #clientFrames = new FrameHeads()
+  readonly #upstreamFrames = new CloseFrameDetector()
+  readonly #clientFrames = new CloseFrameDetector()
   readonly #lanes: Lanes
   /** What has ended and is being counted. */
-  readonly #counting = new Set<Part>()
+  readonly #settlingParts = new Set<SettlementBasis>()
   /** What the responses cost that have ended; null = there was none. */
-  #bill: Bill | null = null
+  #total: SettledCost | null = null
   /** The model as the client wrote it in the address, and as its target has it. */
-  readonly #addressed: { readonly alias: string | null, readonly model: string | null }
+  readonly #urlModel: { readonly alias: string | null, readonly model: string | null }
   /** As the upstream has named it last. */
-  #told: string | null = null
+  #reportedModel: string | null = null
   readonly #transcripts = new InputTranscripts()
   readonly #conversation = new Conversation()
   #reading: Promise<unknown> | null = null
   #settling = Promise.resolve()
   #failed = false
-  readonly #news: News
+  readonly #checkpoint: LedgerCheckpoint
 
   /** @param extensions what the handshake agreed on */
   constructor(gateway: Gateway, exchange: Exchange, extensions: string | null) {
     this.#gateway = gateway
     this.#exchange = exchange
     const { model: alias, candidate } = exchange
-    this.#addressed = { alias, model: candidate?.model ?? alias }
-    this.#news = new News(gateway, exchange)
-    const room = roomFor(gateway, exchange)
+    this.#urlModel = { alias, model: candidate?.model ?? alias }
+    this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
+    const room = responseMemoryFor(gateway, exchange)
     const { name } = exchange.classified.endpoint
     this.#lanes = new Lanes(name, room)
-    this.#heard = new SocketMessages('server', extensions, room, this.#guarded(message => {
-      this.#hear(message)
+    this.#upstreamMessages = new SocketMessages('server', extensions, room, this.#guarded(message => {
+      this.#onUpstreamMessage(message)
     }))
     const ask = this.#guarded(message => {
-      if (this.#lanes.ask(message)) this.#news.tell()
+      if (this.#lanes.addRequest(message)) this.#checkpoint.schedule()
     })
-    this.#said = name === 'responses' ? new SocketMessages('client', extensions, room, ask) : null
+    this.#clientMessages = name === 'responses' ? new SocketMessages('client', extensions, room, ask) : null
   }
 
   /** Takes the next bytes that the upstream says. */
-  heard(chunk: Buffer): void {
+  receiveFromUpstream(chunk: Buffer): void {
     this.#upstreamFrames.push(chunk)
-    this.#heard.push(chunk)
+    this.#upstreamMessages.push(chunk)
   }
 
   /** Takes the next bytes that the client says. */
-  said(chunk: Buffer): void {
+  receiveFromClient(chunk: Buffer): void {
     // Behind the upstream's goodbye there is nothing but an answer to it.
-    if (this.#upstreamFrames.concluded) return
+    if (this.#upstreamFrames.closed) return
     this.#clientFrames.push(chunk)
-    this.#said?.push(chunk)
+    this.#clientMessages?.push(chunk)
   }
 
-  async broken(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null> {
+  async connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null> {
     await this.#readAll()
     // What cannot be read may have ended all of it.
-    if (this.#heard.lost || this.#lanes.open.size === 0) return null
+    if (this.#upstreamMessages.unreadable || this.#lanes.openLanes.size === 0) return null
     // Who answers a goodbye may be the first to hang up.
-    const isLeft = this.#clientFrames.concluded
-      || (endedBy === 'client' && !this.#upstreamFrames.concluded)
+    const isLeft = this.#clientFrames.closed
+      || (endedBy === 'client' && !this.#upstreamFrames.closed)
     return isLeft
       ? new GatewayError('client_gone', 'the client closed the connection')
       : new GatewayError('upstream_cut', 'the upstream closed the connection in mid-response')
   }
 
-  get blamesClient(): boolean {
-    return BLAMING.has(this.#heard.closeCode)
+  get isClientFault(): boolean {
+    return CLIENT_FAULT_CODES.has(this.#upstreamMessages.closeCode)
   }
 
-  async end(failure: GatewayError | null): Promise<Bill> {
+  async end(failure: GatewayError | null): Promise<SettledCost> {
     await this.#readAll()
     const end = failure?.code === 'client_gone' ? 'client_gone' : 'other'
-    while (this.#lanes.open.size > 0) for (const lane of this.#lanes.open) this.#endLane(lane, end)
+    while (this.#lanes.openLanes.size > 0) for (const lane of this.#lanes.openLanes) this.#endLane(lane, end)
     await this.#settling
-    if (this.#heard.lost || this.#failed) this.#add(UNKNOWN)
-    this.#exchange.model ??= this.#told ?? this.#transcripts.model
-    return this.#bill ?? billFor(free(), null)
+    if (this.#upstreamMessages.unreadable || this.#failed) this.#add(UNKNOWN_COST)
+    this.#exchange.model ??= this.#reportedModel ?? this.#transcripts.model
+    return this.#total ?? settleCost(noCharge(), null)
   }
 
-  soFar(): SoFar | null {
-    const parts = [...this.#counting, ...[...this.#lanes.open].map(lane => this.#partOf(lane))]
-    const roughly = parts.map(({ answer, asked, estimate, quoted }) => (
-      provisionalBill(answer, estimate, quoted, asked !== null && asksForBackground(asked.body))
+  usageSoFar(): SessionUsage | null {
+    const parts = [...this.#settlingParts, ...[...this.#lanes.openLanes].map(lane => this.#settlementBasisOf(lane))]
+    const roughly = parts.map(({ response: answer, request: asked, estimate, quoted }) => (
+      provisionalCost(answer, estimate, quoted, asked !== null && requestsBackground(asked.body))
     ))
-    const bills = this.#bill === null ? roughly : [this.#bill, ...roughly]
+    const bills = this.#total === null ? roughly : [this.#total, ...roughly]
     if (bills.length === 0) return null
     return {
-      ...join(bills),
+      ...mergeSessionCosts(bills),
       quoted: parts.at(-1)?.quoted ?? this.#exchange.quoted,
-      model: this.#told ?? this.#transcripts.model,
+      model: this.#reportedModel ?? this.#transcripts.model,
     }
   }
 
   #readAll(): Promise<unknown> {
-    return this.#reading ??= Promise.all([this.#said?.end(), this.#heard.end()])
+    return this.#reading ??= Promise.all([this.#clientMessages?.end(), this.#upstreamMessages.end()])
   }
 
   #guarded(read: (message: Buffer) => void): (message: Buffer) => void {
@@ -166,72 +166,72 @@ export class MeteredSession implements Session {
     }
   }
 
-  #hear(message: Buffer): void {
+  #onUpstreamMessage(message: Buffer): void {
     const isRealtime = this.#exchange.classified.endpoint.name === 'realtime'
-    const { type, model, lane: named } = headingOf(message, isRealtime ? 'realtime' : 'responses')
-    this.#told = model ?? this.#told
-    const lane = isRealtime ? this.#lanes.ofResponse(named) : this.#laneOf(type, named)
-    if (isRealtime) this.#hearSession(type, message)
-    if (!type.startsWith(OF_RESPONSES)) return
+    const { type, model, lane: named } = readMessageInfo(message, isRealtime ? 'realtime' : 'responses')
+    this.#reportedModel = model ?? this.#reportedModel
+    const lane = isRealtime ? this.#lanes.laneOfResponse(named) : this.#laneOf(type, named)
+    if (isRealtime) this.#onRealtimeEvent(type, message)
+    if (!type.startsWith(RESPONSE_PREFIX)) return
     const underway = this.#lanes.begin(lane)
     underway.model = model ?? underway.model
     // A line break is white space in JSON, and the end of a line of a stream.
     const isOneLine = !message.includes(0x0a) && !message.includes(0x0d)
     const line = isOneLine ? message : Buffer.from(message.toString('utf8').replace(LINE_BREAKS, ' '))
-    underway.meter.push(Buffer.concat([BEFORE, line, BEHIND]))
+    underway.meter.push(Buffer.concat([EVENT_START, line, EVENT_END]))
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
-    else this.#news.tell()
+    else this.#checkpoint.schedule()
   }
 
   /** What a realtime session's events tell beside its responses. */
-  #hearSession(type: string, message: Buffer): void {
+  #onRealtimeEvent(type: string, message: Buffer): void {
     const settings = settingsIn(type, message)
     if (settings !== null) {
-      this.#transcripts.set(settings)
-      this.#conversation.set(settings)
+      this.#transcripts.applySettings(settings)
+      this.#conversation.applySettings(settings)
       return
     }
     const transcript = this.#transcripts.read(type, message)
     if (transcript !== null) this.#addTranscript(transcript)
-    this.#conversation.read(type, message)
+    this.#conversation.onEvent(type, message)
   }
 
   /** The lane of an event of the responses protocol, where an error ends what was under way. */
   #laneOf(type: string, named: string): string {
-    if (type !== 'error') return this.#lanes.of(named)
-    const lane = this.#lanes.ofError(named)
-    if (this.#lanes.open.has(lane)) this.#endLane(lane, 'other')
+    if (type !== 'error') return this.#lanes.laneOfEvent(named)
+    const lane = this.#lanes.laneOfError(named)
+    if (this.#lanes.openLanes.has(lane)) this.#endLane(lane, 'other')
     return lane
   }
 
   /** What the client said was put into words: at the price of the model that does that. */
-  #addTranscript({ usage, suspect }: Reading): void {
+  #addTranscript({ usage, suspect }: ReportedUsage): void {
     const { model } = this.#transcripts
     const quoted = model === null ? null : this.#priceOf(model, model)
     const isTold = Object.values(usage).some(count => count !== null)
     const source = isTold ? 'reported' : 'none'
-    this.#add(billFor({ usage, source, billed: true, suspect, unread: false }, quoted))
+    this.#add(settleCost({ usage, source, billed: true, suspect, unread: false }, quoted))
     this.#exchange.quoted ??= quoted
-    this.#news.draft()
+    this.#checkpoint.writeNow()
   }
 
   /** What is to be settled of the lane as it stands. */
-  #partOf(lane: string): Part {
-    const underway = this.#lanes.underway(lane)
-    const asked = this.#lanes.asked(lane)
-    const model = underway ? underway.model ?? this.#told : asked?.model ?? null
+  #settlementBasisOf(lane: string): SettlementBasis {
+    const underway = this.#lanes.activeResponse(lane)
+    const asked = this.#lanes.pendingRequest(lane)
+    const model = underway ? underway.model ?? this.#reportedModel : asked?.model ?? null
     return {
-      answer: underway ? { kind: 'stream', meter: underway.meter } : { kind: 'none', delivered: false },
-      asked,
-      estimate: asked ? estimateOf(asked) : underway ? this.#conversation.input : null,
+      response: underway ? { kind: 'stream', meter: underway.meter } : { kind: 'none', delivered: false },
+      request: asked,
+      estimate: asked ? estimateOf(asked) : underway ? this.#conversation.inputEstimate : null,
       quoted: this.#quote(model),
     }
   }
 
   /** Settles the response that is under way there, or was asked for, if there is one. */
   #endLane(lane: string, end: SettleInput['end']): void {
-    const part = this.#partOf(lane)
-    const { answer, asked } = part
+    const part = this.#settlementBasisOf(lane)
+    const { response: answer, request: asked } = part
     // What was refused, or never began, costs only who did not wait for it.
     if (!this.#lanes.end(lane) && (asked === null || end !== 'client_gone')) return
     const { counter } = this.#gateway.accounts
@@ -243,12 +243,12 @@ export class MeteredSession implements Session {
     const request = asked?.body ?? null
     const estimate = request === null && end !== 'complete' ? part.estimate : null
     const input = { endpoint: 'responses', end, answer, request, estimate, abandoned } as const
-    this.#counting.add(part)
+    this.#settlingParts.add(part)
     // All at once: the counter bounds what waits there, and counts the rest by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
-      this.#counting.delete(part)
-      this.#add(billFor(settled, quoted))
-      this.#news.draft()
+      this.#settlingParts.delete(part)
+      this.#add(settleCost(settled, quoted))
+      this.#checkpoint.writeNow()
     }).catch((error: unknown) => this.#fail(error))
     this.#settling = Promise.all([this.#settling, settling]).then(() => undefined)
   }
@@ -261,7 +261,7 @@ export class MeteredSession implements Session {
    */
   #quote(told: string | null): QuotedPrice | null {
     const { classified } = this.#exchange
-    const { alias, model } = this.#addressed
+    const { alias, model } = this.#urlModel
     const isOne = classified.endpoint.name === 'realtime'
     const used = isOne ? model ?? told : told ?? model
     return used === null ? null : this.#priceOf(used, (isOne ? alias : null) ?? used)
@@ -280,20 +280,20 @@ export class MeteredSession implements Session {
     this.#gateway.log.error({ request: this.#exchange.id, err }, 'what a WebSocket said could not be metered')
   }
 
-  #add(bill: Bill): void {
-    this.#bill = join(this.#bill === null ? [bill] : [this.#bill, bill])
+  #add(bill: SettledCost): void {
+    this.#total = mergeSessionCosts(this.#total === null ? [bill] : [this.#total, bill])
     const { usage: { inputTokens, outputTokens }, costPico } = bill
-    this.known = {
-      tokens: this.known.tokens + (inputTokens ?? 0) + (outputTokens ?? 0),
-      pico: this.known.pico + (costPico ?? 0n),
+    this.knownUsage = {
+      tokens: this.knownUsage.tokens + (inputTokens ?? 0) + (outputTokens ?? 0),
+      pico: this.knownUsage.pico + (costPico ?? 0n),
     }
   }
 }
 
-function join(bills: readonly Bill[]): Bill {
-  return joinBills(bills.map(bill => ({ record: undefined, bill })))
+function mergeSessionCosts(bills: readonly SettledCost[]): SettledCost {
+  return mergeCosts(bills.map(bill => ({ record: undefined, bill })))
 }
 
-function estimateOf({ estimatedInput: inputTokens }: Request): InputEstimate {
+function estimateOf({ estimatedInput: inputTokens }: PendingRequest): InputEstimate {
   return { inputTokens, cachedInputTokens: null, inputAudioTokens: null }
 }

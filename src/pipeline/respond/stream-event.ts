@@ -1,4 +1,4 @@
-import { dataOf } from '../../protocols/shared/sse.ts'
+import { eventData } from '../../protocols/shared/sse.ts'
 import type { SseEvent } from '../../protocols/shared/sse.ts'
 
 /** What one event of a stream is, whatever the protocol. */
@@ -20,14 +20,14 @@ export function kindOf(event: SseEvent): EventKind {
   if (oversize) return 'data'
   if (!terminated) return 'malformed'
   const name = buf.toString('utf8', nameStart, nameEnd)
-  const data = dataOf(event)
+  const data = eventData(event)
   if (name === 'ping' || data === '') return 'ping'
   if (data === '[DONE]') return 'done'
-  const value = parsed(data)
+  const value = parseJson(data)
   if (value === undefined) return 'malformed'
   const type = name === '' ? member(value, 'type') : name
   if (type === 'ping') return 'ping'
-  return type === 'error' || type === 'response.failed' || isThere(member(value, 'error')) ? 'error' : 'data'
+  return type === 'error' || type === 'response.failed' || isPresent(member(value, 'error')) ? 'error' : 'data'
 }
 
 const ERROR = Buffer.from('error')
@@ -41,7 +41,7 @@ export function looksLikeData({ buf, dataStart, dataEnd, nameStart, nameEnd }: S
 }
 
 /** A JSON text's value; undefined, which is none, where it is not one. */
-export function parsed(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
@@ -53,6 +53,6 @@ export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }
 
-export function isThere(value: unknown): boolean {
+export function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null
 }

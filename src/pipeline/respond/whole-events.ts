@@ -1,17 +1,17 @@
-import { Room } from '../../base/memory-reservation.ts'
-import type { TakeRoom } from '../../base/memory-reservation.ts'
-import { MAX_EVENT, SseReader, dataOf, missingLineEnds } from '../../protocols/shared/sse.ts'
+import { MemoryReservation } from '../../base/memory-reservation.ts'
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { MAX_EVENT, SseReader, eventData, missingLineEnds } from '../../protocols/shared/sse.ts'
 import type { SseEvent } from '../../protocols/shared/sse.ts'
-import { Pieces } from '../../proxy/chunk-list.ts'
-import { kindOf, looksLikeData, parsed } from './stream-event.ts'
+import { ChunkList } from '../../proxy/chunk-list.ts'
+import { kindOf, looksLikeData, parseJson } from './stream-event.ts'
 
 const NOTHING = Buffer.alloc(0)
 
 /** Why an event is kept from the client. */
-export type FlawKind = 'error' | 'malformed' | 'too_long'
+export type StreamFaultKind = 'error' | 'malformed' | 'too_long'
 
-interface Found {
-  readonly kind: FlawKind
+interface FaultLocation {
+  readonly kind: StreamFaultKind
   readonly start: number
   readonly end: number
 }
@@ -23,15 +23,15 @@ interface Found {
  */
 export class WholeEvents {
   /** The event that is kept from the client; null = none is. */
-  flaw: { readonly kind: FlawKind; readonly bytes: Buffer } | null = null
+  fault: { readonly kind: StreamFaultKind; readonly bytes: Buffer } | null = null
   /** An event was too long to wait for: from there on everything passes as it comes. */
   overflowed = false
   readonly #joined: boolean
-  readonly #held = new Pieces()
-  readonly #room: Room
+  readonly #held = new ChunkList()
+  readonly #memory: MemoryReservation
   /** Where in the stream the held bytes begin, and where the flaw stands. */
   #offset = 0
-  #found: Found | null = null
+  #faultLocation: FaultLocation | null = null
   #isClosed = false
   /** The end of the stream has cut an event in two. */
   #isHalf = false
@@ -43,27 +43,27 @@ export class WholeEvents {
    * @param joined they go on with another stream: an event too long to be translated is a flaw
    * @param room memory for events that are not whole yet; without it there always is some
    */
-  constructor(joined = false, room?: TakeRoom) {
+  constructor(joined = false, room?: ReserveMemory) {
     this.#joined = joined
-    this.#room = new Room(room)
-    this.#reader = new SseReader(event => this.#look(event), { room })
+    this.#memory = new MemoryReservation(room)
+    this.#reader = new SseReader(event => this.#inspect(event), { reserveMemory: room })
   }
 
   /** @returns the events that are whole by now */
   push(chunk: Buffer): Buffer {
     if (this.overflowed) return chunk
-    if (this.flaw !== null) return NOTHING
+    if (this.fault !== null) return NOTHING
     this.#reader.push(chunk)
-    if (this.#found !== null) return this.#before(this.#found, this.#take(chunk))
+    if (this.#faultLocation !== null) return this.#stopAtFault(this.#faultLocation, this.#take(chunk))
     const cut = this.#reader.blockStart - this.#offset
     const open = this.#held.size + chunk.length - cut
-    if (open > MAX_EVENT || !this.#room.hold(open)) {
+    if (open > MAX_EVENT || !this.#memory.resize(open)) {
       if (this.#joined) {
         const start = this.#offset + cut
-        return this.#before({ kind: 'too_long', start, end: start }, this.#take(chunk))
+        return this.#stopAtFault({ kind: 'too_long', start, end: start }, this.#take(chunk))
       }
       this.overflowed = true
-      this.#letGo()
+      this.#releaseMemory()
       return this.#take(chunk)
     }
     if (cut === 0) {
@@ -76,16 +76,16 @@ export class WholeEvents {
     return bytes.subarray(0, cut)
   }
 
-  #before({ kind, start, end }: Found, bytes: Buffer): Buffer {
-    this.flaw = { kind, bytes: Buffer.from(bytes.subarray(start - this.#offset, end - this.#offset)) }
-    this.#letGo()
+  #stopAtFault({ kind, start, end }: FaultLocation, bytes: Buffer): Buffer {
+    this.fault = { kind, bytes: Buffer.from(bytes.subarray(start - this.#offset, end - this.#offset)) }
+    this.#releaseMemory()
     return bytes.subarray(0, start - this.#offset)
   }
 
   /** Nothing is read any more: what is kept to be read later has no use. */
-  #letGo(): void {
+  #releaseMemory(): void {
     this.#reader.drop()
-    this.#room.hold(0)
+    this.#memory.resize(0)
   }
 
   /** A copy is kept: a little of a large buffer would keep all of it in memory. */
@@ -102,28 +102,28 @@ export class WholeEvents {
     return whole
   }
 
-  #look(event: SseEvent): void {
+  #inspect(event: SseEvent): void {
     if (this.#isClosed) {
-      this.#lookLast(event)
+      this.#inspectLast(event)
       return
     }
-    if (this.#found !== null || looksLikeData(event)) return
+    if (this.#faultLocation !== null || looksLikeData(event)) return
     const { start, end } = event
     const kind = event.oversize && this.#joined ? 'too_long' : kindOf(event)
-    if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#found = { kind, start, end }
+    if (kind === 'error' || kind === 'malformed' || kind === 'too_long') this.#faultLocation = { kind, start, end }
   }
 
-  #lookLast(event: SseEvent): void {
+  #inspectLast(event: SseEvent): void {
     this.#isHalf = !event.terminated && !isWhole(event)
     if (this.#isHalf) return
-    this.#last = dataOf(event)
+    this.#last = eventData(event)
     if (looksLikeData(event) || kindOf({ ...event, terminated: true }) !== 'error') return
-    this.flaw = { kind: 'error', bytes: withLineEnds(this.#take(NOTHING)) }
+    this.fault = { kind: 'error', bytes: withLineEnds(this.#take(NOTHING)) }
   }
 
   /** No more will come: an error is one without its blank line, too. */
   close(): void {
-    if (this.#isClosed || this.overflowed || this.flaw !== null) return
+    if (this.#isClosed || this.overflowed || this.fault !== null) return
     this.#isClosed = true
     this.#reader.end()
   }
@@ -148,6 +148,6 @@ function withLineEnds(event: Buffer): Buffer {
 
 /** Does it lack no more than its blank line? */
 function isWhole(event: SseEvent): boolean {
-  const data = dataOf(event)
-  return event.oversize || data === '[DONE]' || parsed(data) !== undefined
+  const data = eventData(event)
+  return event.oversize || data === '[DONE]' || parseJson(data) !== undefined
 }

@@ -1,31 +1,31 @@
 import type { GatewayError } from '../../base/errors.ts'
-import { asksAModel, isInBackground } from '../../context/exchange.ts'
+import { callsModel, isBackgroundRequest } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import { toldError } from './error-response.ts'
-import type { End, LedgerRow } from '../../ledger/row.ts'
+import { clientReceivedError } from './error-response.ts'
+import type { EndReason, LedgerRow } from '../../ledger/row.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
 import { isMetered, isUnmetered } from '../../pricing/settle-usage.ts'
-import type { Answer, Bill } from '../../pricing/settle-usage.ts'
+import type { MeteredResponse, SettledCost } from '../../pricing/settle-usage.ts'
 import type { StreamMeter } from '../../protocols/stream-meter.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
 import { isSession } from '../../protocols/endpoint.ts'
-import { add, addCost, billFor, provisionalSource } from './settled-cost.ts'
+import { addUsage, addCost, settleCost, provisionalSource } from './settled-cost.ts'
 
 /** The ledger's row of an exchange that is settled. */
-export function finalRow(exchange: Exchange, bill: Bill): LedgerRow {
+export function finalRow(exchange: Exchange, bill: SettledCost): LedgerRow {
   return row(exchange, { ...bill, quoted: exchange.quoted })
 }
 
 /** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
-export function draftRow(exchange: Exchange): LedgerRow {
-  const session = exchange.session?.soFar()
+export function checkpointRow(exchange: Exchange): LedgerRow {
+  const session = exchange.session?.usageSoFar()
   if (session) return row(exchange, session)
-  const parts = answersSoFar(exchange)
+  const parts = responsesSoFar(exchange)
   const [{ meter, quoted }] = parts
-  const usage = parts.map(part => part.usage).reduce(add)
+  const usage = parts.map(part => part.usage).reduce(addUsage)
   return row(exchange, {
     usage,
     source: provisionalSource(meter, usage),
@@ -39,64 +39,64 @@ function isFree(exchange: Exchange): boolean {
   const { endpoint } = exchange.classified
   const { name } = endpoint
   // What is asked for over a WebSocket is said inside.
-  return !isMetered(name) && !isSession(endpoint) && !(asksAModel(exchange) && isUnmetered(name))
+  return !isMetered(name) && !isSession(endpoint) && !(callsModel(exchange) && isUnmetered(name))
 }
 
 /** What the answers used that broke so far, for the client: to be called when it is told. */
-export function usedSoFar({ earlier }: Exchange): () => Usage {
+export function usedSoFar({ earlierResponses: earlier }: Exchange): () => Usage {
   const shares = earlier.map(({ share }) => share)
-  return () => shares.map(({ told }) => told.usage).reduce(add, blankUsage())
+  return () => shares.map(({ reported: told }) => told.usage).reduce(addUsage, blankUsage())
 }
 
 /** Has the client been sent anything that was generated? */
-export function hasSpoken(exchange: Exchange): boolean {
-  return [exchange, ...exchange.earlier].some(({ answer }) => answer?.kind === 'stream' && answer.meter.sawContent)
+export function hasGeneratedOutput(exchange: Exchange): boolean {
+  return [exchange, ...exchange.earlierResponses].some(({ response: answer }) => answer?.kind === 'stream' && answer.meter.sawContent)
 }
 
-interface AnswerSoFar {
+interface ResponseSoFar {
   readonly meter: StreamMeter | null
   readonly usage: Usage
   readonly quoted: QuotedPrice | null
   readonly costPico: bigint | null
 }
 
-interface Asked {
-  readonly answer: Answer | null
+interface ResponseInput {
+  readonly response: MeteredResponse | null
   readonly quoted: QuotedPrice | null
   readonly estimatedInput: number | null
 }
 
 /** What is known of each answer that the client got some of: the one under way, and those before it. */
-function answersSoFar(exchange: Exchange): [AnswerSoFar, ...AnswerSoFar[]] {
-  const part = ({ answer, quoted: asked, estimatedInput }: Asked): AnswerSoFar => {
+function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]] {
+  const part = ({ response: answer, quoted: asked, estimatedInput }: ResponseInput): ResponseSoFar => {
     const meter = answer?.kind === 'stream' ? answer.meter : null
     const { usage, unread } = provisional({
       endpoint: exchange.classified.endpoint.name,
-      answer,
+      response: answer,
       inputTokens: estimatedInput,
       request: exchange.prompt,
-      inBackground: isInBackground(exchange),
-      isPacked: exchange.answerEncoding !== null,
+      inBackground: isBackgroundRequest(exchange),
+      isCompressed: exchange.responseEncoding !== null,
     })
     const quoted = priceFor(asked, answer)
     const source = provisionalSource(meter, usage)
-    const { costPico } = billFor({ usage, source, billed: true, suspect: false, unread }, quoted)
+    const { costPico } = settleCost({ usage, source, billed: true, suspect: false, unread }, quoted)
     return { meter, usage, quoted, costPico }
   }
-  const { quoted, estimatedInput, earlier } = exchange
+  const { quoted, estimatedInput, earlierResponses: earlier } = exchange
   // What is kept back was made all the same, and is to be paid for.
-  const answer = exchange.answer ?? exchange.held?.() ?? null
-  return [part({ answer, quoted, estimatedInput }), ...earlier.map(part)]
+  const answer = exchange.response ?? exchange.heldResponse?.() ?? null
+  return [part({ response: answer, quoted, estimatedInput }), ...earlier.map(part)]
 }
 
-interface Used extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
+interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
   readonly quoted: QuotedPrice | null
   /** As the upstream names it, where the request does not. */
   readonly model?: string | null
 }
 
 /** Until it has ended, as it is to stand if it is cut off. */
-function row(exchange: Exchange, { usage, source, costPico, quoted, model: told = null }: Used): LedgerRow {
+function row(exchange: Exchange, { usage, source, costPico, quoted, model: told = null }: RowUsage): LedgerRow {
   const { classified, ended, relay } = exchange
   // Of an answer that is on its way only whoever sends it knows.
   const { firstByteAt, bytes } = ended === null && relay !== null
@@ -134,9 +134,9 @@ function row(exchange: Exchange, { usage, source, costPico, quoted, model: told 
 }
 
 /** How an exchange ended, in the ledger's words. */
-function endOf(exchange: Exchange, failure: GatewayError | null): End {
+function endOf(exchange: Exchange, failure: GatewayError | null): EndReason {
   // An upstream's own error passes as it is: delivered, but no answer.
-  if (failure === null) return toldError(exchange) ? 'error' : 'complete'
+  if (failure === null) return clientReceivedError(exchange) ? 'error' : 'complete'
   switch (failure.code) {
     case 'client_gone':
       return 'client_gone'

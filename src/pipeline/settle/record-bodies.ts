@@ -1,27 +1,27 @@
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import { Recording } from '../../transcripts/recording.ts'
+import { ResponseRecorder } from '../../transcripts/recording.ts'
 
 /** From here on what the client is sent is recorded, where a rule wants that. */
-export function record(gateway: Gateway, exchange: Exchange): void {
+export function startRecording(gateway: Gateway, exchange: Exchange): void {
   const { key } = exchange.identity
   if (key === null || gateway.config.log.bodies.length === 0) return
   const rule = gateway.bodyRules(key.name)
-  if (rule !== null) exchange.recording = new Recording(rule.limit)
+  if (rule !== null) exchange.recording = new ResponseRecorder(rule.limit)
 }
 
 /** Keeps what was recorded, for as long as the rule says that is in force now. */
-export function transcribe(gateway: Gateway, exchange: Exchange): void {
+export function archiveRecording(gateway: Gateway, exchange: Exchange): void {
   const { recording, identity: { key }, body, req } = exchange
   if (recording === null || key === null) return
-  const rule = gateway.lasting.bodyRules(key.name)
+  const rule = gateway.sharedState.bodyRules(key.name)
   if (rule === null) return
-  gateway.lasting.archive?.keep({
+  gateway.sharedState.archive?.keep({
     requestId: exchange.id,
     startedAt: exchange.startedWall,
     key: key.name,
     expiresAt: exchange.startedWall + rule.keep,
-    request: recording.request(body?.bytes ?? new Uint8Array(), req.headers['content-type'] ?? null),
-    answer: recording.text(),
-  }, recording.packed)
+    request: recording.requestBody(body?.bytes ?? new Uint8Array(), req.headers['content-type'] ?? null),
+    response: recording.responseBody(),
+  }, recording.compression)
 }

@@ -5,9 +5,9 @@ import type { Gateway } from '../../gateway/gateway.ts'
 import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from '../../limits/headers.ts'
 import type { Admission, Estimate, Refusal } from '../../limits/types.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
-import { cacheWriteOf, estimateItems, estimateRequest } from '../../protocols/shared/request-estimate.ts'
+import { cacheWriteField, estimateItems, estimateRequest } from '../../protocols/shared/request-estimate.ts'
 import { isMetered } from '../../pricing/settle-usage.ts'
-import { dearest, pricesWrites } from '../../pricing/tier-price.ts'
+import { highestCost, hasCacheWriteRate } from '../../pricing/tier-price.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import { isSession } from '../../protocols/endpoint.ts'
 import { ANONYMOUS_KEY } from '../../context/accounts.ts'
@@ -32,15 +32,15 @@ export function reserve(
   if (exchange.identity.unlimited) return
   const admission = limiter.admit(ask)
   // Only a limiter that is shared by processes has to be waited for.
-  if (!(admission instanceof Promise)) return take(exchange, admission)
+  if (!(admission instanceof Promise)) return applyAdmission(exchange, admission)
   return admission.then(later => {
-    take(exchange, later)
-    exchange.proceed()
+    applyAdmission(exchange, later)
+    exchange.throwIfStopped()
   })
 }
 
-function take(exchange: Exchange, admission: Admission): void {
-  if (!admission.ok) throw refused(admission.refusal)
+function applyAdmission(exchange: Exchange, admission: Admission): void {
+  if (!admission.ok) throw refusalError(admission.refusal)
   exchange.reservation = admission.reservation
 }
 
@@ -49,7 +49,7 @@ export function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
   const { key: own, unlimited } = exchange.identity
   const key = own ?? ANONYMOUS_KEY
   if (unlimited || (key.limits === null && gateway.config.limits === null)) return []
-  const figures = gateway.accounts.limiter.figures(key, exchange.model)
+  const figures = gateway.accounts.limiter.rateLimitStates(key, exchange.model)
   const headers = openaiRateHeaders(figures)
   if (exchange.classified.endpoint.protocol !== 'messages') return headers
   return [...anthropicRateHeaders(figures, gateway.clock.wall()), ...headers]
@@ -81,14 +81,14 @@ function estimate(gateway: Gateway, exchange: Exchange, quotes: readonly (Quoted
     ...blankUsage(), characters, images, seconds,
     inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,
   }
-  const write = quotes.some(pricesWrites) ? cacheWriteOf(body.bytes) : null
+  const write = quotes.some(hasCacheWriteRate) ? cacheWriteField(body.bytes) : null
   // Whether what is no text is written, too, nobody knows.
   const written = [input, input - mediaTokens]
   const usages = write === null ? [used] : written.map(tokens => ({ ...used, [write]: tokens }))
-  return { tokens: Math.max(1, input + output), pico: dearest(usages, quotes) }
+  return { tokens: Math.max(1, input + output), pico: highestCost(usages, quotes) }
 }
 
-function refused(refusal: Refusal): GatewayError {
+function refusalError(refusal: Refusal): GatewayError {
   const headers = retryHeaders(refusal)
   switch (refusal.which) {
     case 'budget':

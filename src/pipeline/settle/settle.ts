@@ -1,19 +1,19 @@
 import { causeOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import { saysError } from './error-response.ts'
+import { isErrorContent } from './error-response.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
-import type { Outcome } from '../../limits/types.ts'
+import type { ActualUsage } from '../../limits/types.ts'
 import { cost, formatUsd } from '../../pricing/cost.ts'
 import { settleUsage } from '../../pricing/settle-usage.ts'
-import type { Answer, Bill, Settled } from '../../pricing/settle-usage.ts'
+import type { MeteredResponse, SettledCost, SettledUsage } from '../../pricing/settle-usage.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
-import { billFor, billForAll, joinBills, note } from './settled-cost.ts'
-import type { Part } from './settled-cost.ts'
+import { settleCost, settleCostByModel, mergeCosts, noteCost } from './settled-cost.ts'
+import type { AttemptCost } from './settled-cost.ts'
 import { finalRow } from './ledger-row.ts'
-import { transcribe } from './record-bodies.ts'
-import { withUnpacked } from './decompress.ts'
+import { archiveRecording } from './record-bodies.ts'
+import { withDecompressed } from './decompress.ts'
 
 /**
  * The last phase: usage to price to ledger, the reservation to its real cost, and
@@ -29,17 +29,17 @@ export async function settle(
     const { ledger } = gateway.accounts
     exchange.ended = { failure, at: gateway.clock.monotonic() }
     // To count what it used may take a while, in which its key can have another in its place.
-    exchange.reservation?.leave()
-    const billing = exchange.session?.end(failure) ?? billOf(gateway, exchange, failure)
+    exchange.reservation?.releaseConcurrency()
+    const billing = exchange.session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
     // Should the process die while it is counted, the ledger tells how it ended.
-    if (billing instanceof Promise && exchange.entry) ledger?.progress(exchange.entry)
+    if (billing instanceof Promise && exchange.ledgerEntry) ledger?.updateDraft(exchange.ledgerEntry)
     const bill = billing instanceof Promise ? await billing : billing
-    if (exchange.session !== null) noteIfJoined(exchange, bill)
+    if (exchange.session !== null) noteMixedPrices(exchange, bill)
     const row = finalRow(exchange, bill)
-    ledger?.close(row, exchange.entry)
-    if (bill.billed) exchange.reservation?.settle(spent(exchange, bill, row.costPico))
+    ledger?.close(row, exchange.ledgerEntry)
+    if (bill.billed) exchange.reservation?.settle(outcomeOf(exchange, bill, row.costPico))
     else exchange.reservation?.release()
-    transcribe(gateway, exchange)
+    archiveRecording(gateway, exchange)
     logLine(gateway, exchange, failure, row, bill.suspect)
   } catch (err) {
     gateway.log.error({ request: exchange.id, err }, 'an exchange could not be settled')
@@ -47,13 +47,13 @@ export async function settle(
 }
 
 /** What the answer is billed; a promise where something has to be counted or unpacked first. */
-function billOf(
+function costOfExchange(
   gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
-): Bill | Promise<Bill> {
+): SettledCost | Promise<SettledCost> {
   // Who leaves on an error leaves nothing behind that was still to come.
-  const isLeft = failure?.code === 'client_gone' && !saysError(exchange)
+  const isLeft = failure?.code === 'client_gone' && !isErrorContent(exchange)
   const end = failure === null ? 'complete' : isLeft ? 'client_gone' : 'other'
-  const settling = unpacked(gateway, exchange, answer => {
+  const settling = decompressedResponse(gateway, exchange, answer => {
     const settled = settleUsage({
       endpoint: exchange.classified.endpoint.name,
       end,
@@ -61,63 +61,63 @@ function billOf(
       request: exchange.prompt,
       abandoned: gateway.config.billing.abandoned,
     }, gateway.accounts.counter)
-    const price = (last: Settled) => priced(gateway, exchange, answer, last)
+    const price = (last: SettledUsage) => priced(gateway, exchange, answer, last)
     return settled instanceof Promise ? settled.then(price) : price(settled)
   })
-  const whole = (last: Bill) => exchange.earlier.length === 0 ? last : joined(exchange, last)
+  const whole = (last: SettledCost) => exchange.earlierResponses.length === 0 ? last : withEarlierAttempts(exchange, last)
   return settling instanceof Promise ? settling.then(whole) : whole(settling)
 }
 
 /** What an answer costs, at the price of the model and of the tier that it was served by. */
 function priced(
-  { accounts: { prices } }: Gateway, exchange: Exchange, answer: Answer | null, settled: Settled,
-): Bill {
+  { accounts: { prices } }: Gateway, exchange: Exchange, answer: MeteredResponse | null, settled: SettledUsage,
+): SettledCost {
   const { candidate, startedWall } = exchange
   const url = candidate?.upstream.url ?? null
   const priceOf = (model: string) => prices.priceOf(url, model, new Date(startedWall))
-  const server = settled.makers?.server ?? null
+  const server = settled.servingModels?.servedBy ?? null
   exchange.quoted = priceFor(server === null ? exchange.quoted : priceOf(server), answer)
-  const bill = billForAll(settled, exchange.quoted, priceOf)
-  if (settled.makers) noteIfJoined(exchange, bill)
+  const bill = settleCostByModel(settled, exchange.quoted, priceOf)
+  if (settled.servingModels) noteMixedPrices(exchange, bill)
   return bill
 }
 
 /** Several prices make up a cost that the row's price does not explain: then its attempt tells it as one. */
-function noteIfJoined({ attempts, quoted }: Exchange, bill: Bill): void {
+function noteMixedPrices({ attempts, quoted }: Exchange, bill: SettledCost): void {
   const last = attempts.at(-1)
   const { billed, costPico, usage } = bill
-  if (last && billed && costPico !== null && cost(usage, quoted?.price ?? null) !== costPico) note(last, bill)
+  if (last && billed && costPico !== null && cost(usage, quoted?.price ?? null) !== costPico) noteCost(last, bill)
 }
 
 /** What limits and budgets are told was used; null = nobody knows, and what was set aside stands. */
-function spent({ session }: Exchange, { usage, unread }: Bill, pico: bigint | null): Outcome {
+function outcomeOf({ session }: Exchange, { usage, unread }: SettledCost, pico: bigint | null): ActualUsage {
   const { inputTokens, outputTokens } = usage
   const isCounted = !unread && (inputTokens !== null || outputTokens !== null)
   const tokens = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
-  return { tokens: tokens ?? session?.known.tokens ?? null, pico: pico ?? session?.known.pico ?? null }
+  return { tokens: tokens ?? session?.knownUsage.tokens ?? null, pico: pico ?? session?.knownUsage.pico ?? null }
 }
 
 /** The bill of an answer of which others brought the parts before the last. */
-async function joined({ earlier, attempts }: Exchange, last: Bill): Promise<Bill> {
-  const parts: Part[] = []
-  for (const { share, quoted, answer, record } of earlier) {
-    parts.push({ record, bill: billFor(await share.settled, priceFor(quoted, answer)) })
+async function withEarlierAttempts({ earlierResponses: earlier, attempts }: Exchange, last: SettledCost): Promise<SettledCost> {
+  const parts: AttemptCost[] = []
+  for (const { share, quoted, response: answer, record } of earlier) {
+    parts.push({ record, bill: settleCost(await share.settled, priceFor(quoted, answer)) })
   }
-  return joinBills([...parts, { record: attempts.at(-1), bill: last }])
+  return mergeCosts([...parts, { record: attempts.at(-1), bill: last }])
 }
 
 /**
  * An answer that came compressed is read unpacked: its usage stands inside. Half of
  * the room is left to requests.
  */
-function unpacked<T>(
-  gateway: Gateway, exchange: Exchange, read: (answer: Answer | null) => T | Promise<T>,
+function decompressedResponse<T>(
+  gateway: Gateway, exchange: Exchange, read: (answer: MeteredResponse | null) => T | Promise<T>,
 ): T | Promise<T> {
-  const { answer, answerEncoding } = exchange
+  const { response: answer, responseEncoding: answerEncoding } = exchange
   if (answer?.kind !== 'body' || answerEncoding === null) return read(answer)
-  const { config, lasting: { bodies } } = gateway
+  const { config, sharedState: { bodyMemory: bodies } } = gateway
   const room = config.server.bodyMemory / 2
-  return withUnpacked(bodies, room, answer.body, answerEncoding, body => read(body === null
+  return withDecompressed(bodies, room, answer.body, answerEncoding, body => read(body === null
     // That it came is all that is known.
     ? { kind: 'none', delivered: answer.body.length > 0 }
     : { kind: 'body', body }))

@@ -4,25 +4,25 @@ import type { InputEstimate } from '../../pricing/conversation.ts'
 import { cost, formatUsd } from '../../pricing/cost.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
-import type { Answer, Bill, Settled } from '../../pricing/settle-usage.ts'
+import type { MeteredResponse, SettledCost, SettledUsage } from '../../pricing/settle-usage.ts'
 import type { StreamMeter } from '../../protocols/stream-meter.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
 
 /** What one attempt contributed to an answer. */
-export interface Part {
+export interface AttemptCost {
   readonly record: AttemptRecord | undefined
-  readonly bill: Bill
+  readonly bill: SettledCost
 }
 
 /** What is billed for what one upstream was asked, at its price. */
-export function billFor(settled: Settled, quoted: QuotedPrice | null): Bill {
+export function settleCost(settled: SettledUsage, quoted: QuotedPrice | null): SettledCost {
   return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
 }
 
 /** Where figures come from that are told before their answer ends. @param meter null = of no stream */
-export function provisionalSource(meter: StreamMeter | null, usage: Usage): Bill['source'] {
+export function provisionalSource(meter: StreamMeter | null, usage: Usage): SettledCost['source'] {
   if (meter?.reading()) return 'mixed'
   return Object.values(usage).some(count => count !== null) ? 'estimated' : 'none'
 }
@@ -33,53 +33,53 @@ export function provisionalSource(meter: StreamMeter | null, usage: Usage): Bill
  * @param estimate of what it reads; null = nobody tells
  * @param inBackground whoever waits for it, it is made to its end
  */
-export function provisionalBill(
-  answer: Answer, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
-): Bill {
+export function provisionalCost(
+  answer: MeteredResponse, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
+): SettledCost {
   const meter = answer.kind === 'stream' ? answer.meter : null
   const inputTokens = estimate?.inputTokens ?? null
   const { usage: known, unread } = provisional(
-    { endpoint: 'responses', answer, inputTokens, request: null, inBackground, isPacked: false },
+    { endpoint: 'responses', response: answer, inputTokens, request: null, inBackground, isCompressed: false },
   )
   const isTold = (meter?.reading()?.usage.inputTokens ?? null) !== null
   const usage = isTold ? known : { ...known, ...estimate }
   const source = provisionalSource(meter, usage)
-  return billFor({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, answer))
+  return settleCost({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, answer))
 }
 
 /** The same where other models had a part in it: each at its own price. */
-export function billForAll(
-  settled: Settled, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
-): Bill {
-  if (!settled.makers || !settled.billed) return billFor(settled, quoted)
-  const { makers, ...own } = settled
-  const bill = billFor(own, quoted)
+export function settleCostByModel(
+  settled: SettledUsage, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
+): SettledCost {
+  if (!settled.servingModels || !settled.billed) return settleCost(settled, quoted)
+  const { servingModels: makers, ...own } = settled
+  const bill = settleCost(own, quoted)
   const others = makers.others.map(({ model, usage }) => {
     const unread = usage.inputTokens === null || usage.outputTokens === null
-    return billFor({ ...own, usage, unread }, model === null ? null : priceOf(model))
+    return settleCost({ ...own, usage, unread }, model === null ? null : priceOf(model))
   })
-  return joinBills([bill, ...others].map(bill => ({ record: undefined, bill })))
+  return mergeCosts([bill, ...others].map(bill => ({ record: undefined, bill })))
 }
 
 /** What was read has a cost; but where something passed unread that is paid for, it is not all. */
-function costOf({ usage, unread }: Settled, price: Price | null): bigint | null {
-  return unread && price && paysForMore(usage, price) ? null : cost(usage, price)
+function costOf({ usage, unread }: SettledUsage, price: Price | null): bigint | null {
+  return unread && price && hasUnreportedCost(usage, price) ? null : cost(usage, price)
 }
 
-function paysForMore({ images }: Usage, price: Price): boolean {
+function hasUnreportedCost({ images }: Usage, price: Price): boolean {
   const { output, reasoning, outputAudio, outputImage, perImage } = price
   const perToken = output ?? reasoning ?? outputAudio ?? outputImage
   return perToken !== undefined || (perImage !== undefined && images === null)
 }
 
 /** The bill of an answer to which several attempts contributed; each one's share is noted in its record. */
-export function joinBills(parts: readonly Part[]): Bill {
-  for (const { record, bill } of parts) if (record) note(record, bill)
+export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
+  for (const { record, bill } of parts) if (record) noteCost(record, bill)
   const bills = parts.map(({ bill }) => bill)
   const sources = new Set(bills.map(({ source }) => source).filter(source => source !== 'none'))
   const [source = 'none'] = sources
   return {
-    usage: bills.reduce((sum, { usage }) => add(sum, usage), blankUsage()),
+    usage: bills.reduce((sum, { usage }) => addUsage(sum, usage), blankUsage()),
     source: sources.size > 1 ? 'mixed' : source,
     billed: bills.some(({ billed }) => billed),
     suspect: bills.some(({ suspect }) => suspect),
@@ -89,7 +89,7 @@ export function joinBills(parts: readonly Part[]): Bill {
 }
 
 /** Usage of two answers together: what one of them does not tell is what the other tells. */
-export function add(a: Usage, b: Usage): Usage {
+export function addUsage(a: Usage, b: Usage): Usage {
   const sum = blankUsage()
   for (const name of Object.keys(sum) as (keyof Usage)[]) {
     const [x, y] = [a[name], b[name]]
@@ -105,7 +105,7 @@ export function addCost(a: bigint | null, b: bigint | null): bigint | null {
 }
 
 /** Notes in an attempt's record what it contributed. */
-export function note(record: AttemptRecord, { usage, billed, costPico }: Bill): void {
+export function noteCost(record: AttemptRecord, { usage, billed, costPico }: SettledCost): void {
   if (!billed) return
   const { inputTokens, outputTokens } = usage
   if (inputTokens !== null) record.inputTokens = inputTokens

@@ -1,25 +1,25 @@
-import { OTHER, bareOf, named, other } from '../shared/classified.ts'
+import { OTHER, trimPath, withPathModel, otherEndpoint } from '../shared/classified.ts'
 import type { Classified, Endpoint } from '../shared/classified.ts'
 import { BATCH_PATH, KNOWN_PATHS } from '../shared/known-paths.ts'
 
 /** Azure's paths of one model, or OpenAI's of old, which LiteLLM's proxy has still. */
-const DEPLOYMENTS = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
+const DEPLOYMENT_PREFIX = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
 /** What Azure has where all others have /v1. */
-const AT_AZURE = /^\/openai(?:\/v1)?(?=\/)/i
+const AZURE_PREFIX = /^\/openai(?:\/v1)?(?=\/)/i
 
 /** By what stands behind the model. */
-const OF_DEPLOYMENTS = new Map<string, Endpoint>(
+const DEPLOYMENT_ENDPOINTS = new Map<string, Endpoint>(
   [...KNOWN_PATHS].filter(([, { endpoint }]) => endpoint.protocol === 'chat' && endpoint.modelIn === 'body')
     .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn: 'deployment' }]),
 )
 
-const OF_A_DEPLOYMENT: Endpoint = { ...other('chat'), modelIn: 'deployment' }
+const OTHER_DEPLOYMENT_ENDPOINT: Endpoint = { ...otherEndpoint('chat'), modelIn: 'deployment' }
 /** SDKs that have a deployment of their own put it there, too. */
-const BATCH_OF_A_DEPLOYMENT: Endpoint = { ...OF_A_DEPLOYMENT, isBatch: true }
+const BATCH_DEPLOYMENT_ENDPOINT: Endpoint = { ...OTHER_DEPLOYMENT_ENDPOINT, isBatch: true }
 
 /** The path under /v1 that one of Azure's means; null where it is none of Azure's. */
-export function usualPath(path: string): string | null {
-  const prefix = AT_AZURE.exec(path)?.[0]
+export function canonicalPath(path: string): string | null {
+  const prefix = AZURE_PREFIX.exec(path)?.[0]
   return prefix === undefined ? null : `/v1${path.slice(prefix.length)}`
 }
 
@@ -29,18 +29,18 @@ export function usualPath(path: string): string | null {
  * @param plain the path in lower case
  * @returns null for any other path
  */
-export function deployedPath(path: string, plain: string): Classified | null {
-  const modelStart = DEPLOYMENTS.exec(plain)?.[0].length
+export function deploymentPath(path: string, plain: string): Classified | null {
+  const modelStart = DEPLOYMENT_PREFIX.exec(plain)?.[0].length
   if (modelStart === undefined) return null
-  const bare = bareOf(plain)
+  const bare = trimPath(plain)
   const last = bare.lastIndexOf('/')
   for (const slash of [bare.lastIndexOf('/', last - 1), last]) {
-    const endpoint = slash > modelStart ? OF_DEPLOYMENTS.get(bare.slice(slash)) : undefined
-    if (endpoint) return named(endpoint, path, modelStart, slash)
+    const endpoint = slash > modelStart ? DEPLOYMENT_ENDPOINTS.get(bare.slice(slash)) : undefined
+    if (endpoint) return withPathModel(endpoint, path, modelStart, slash)
   }
   const slash = plain.indexOf('/', modelStart)
   const end = slash === -1 ? path.length : slash
   if (end === modelStart) return OTHER.chat
   const isBatch = BATCH_PATH.test(`/v1${plain.slice(end)}`)
-  return named(isBatch ? BATCH_OF_A_DEPLOYMENT : OF_A_DEPLOYMENT, path, modelStart, end)
+  return withPathModel(isBatch ? BATCH_DEPLOYMENT_ENDPOINT : OTHER_DEPLOYMENT_ENDPOINT, path, modelStart, end)
 }

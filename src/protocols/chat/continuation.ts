@@ -1,7 +1,7 @@
 import type { Edit } from '../shared/splice.ts'
-import { appended, fieldsOf, lessened } from '../shared/body.ts'
-import { isObject, objectIn, objectsIn, says, withBefore } from '../shared/resumable-stream.ts'
-import type { Before, Dialect, JoinedEvents, Json } from '../shared/resumable-stream.ts'
+import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
+import { isObject, objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
+import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
 
 /** What one chunk adds to the answer of a chat. */
 export function chatText(chunk: Json): string {
@@ -30,14 +30,14 @@ export function chatObstacle(request: Json): string | null {
 const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details']
 
 /** The chat completions protocol: chunks with deltas, a finish_reason, `[DONE]`. */
-export class ChatDialect implements Dialect {
-  readonly ending = 'data: [DONE]\n\n'
+export class ChatStreamProtocol implements StreamProtocol {
+  readonly endMarker = 'data: [DONE]\n\n'
   finished = false
   missing: string | null = null
   /** Of the first chunk that has an id: what every chunk of one answer has in common. */
   #identity: Json = {}
-  #begun = false
-  #several = false
+  #started = false
+  #hasSeveralChoices = false
 
   /** @param request that is answered */
   constructor(request: Json) {
@@ -54,30 +54,30 @@ export class ChatDialect implements Dialect {
 
   completes(chunk: Json): boolean {
     const { finished, missing } = this
-    const isLast = finished || !this.#several && says(objectsIn(chunk, 'choices')[0]?.['finish_reason'])
+    const isLast = finished || !this.#hasSeveralChoices && hasValue(objectsIn(chunk, 'choices')[0]?.['finish_reason'])
     return isLast && (missing === null || isObject(chunk['usage']))
   }
 
   #read(chunk: Json): string | null {
     // Azure's first chunk has empty names.
-    if (says(chunk['id']) && !says(this.#identity['id'])) this.#identity = identityOf(chunk)
+    if (hasValue(chunk['id']) && !hasValue(this.#identity['id'])) this.#identity = identityOf(chunk)
     const choices = objectsIn(chunk, 'choices')
     const [choice] = choices
     if (choice === undefined) return null
     if (choices.length > 1 || (choice['index'] ?? 0) !== 0) {
-      this.#several = true
+      this.#hasSeveralChoices = true
       this.finished = false
       return 'several answers are under way'
     }
-    this.#begun = true
+    this.#started = true
     const delta = objectIn(choice, 'delta')
-    if (says(choice['finish_reason']) && !this.#several) this.finished = true
+    if (hasValue(choice['finish_reason']) && !this.#hasSeveralChoices) this.finished = true
     const { content } = delta
-    if (says(content) && typeof content !== 'string') return 'content that is no plain text is under way'
-    if (says(delta['tool_calls']) || says(delta['function_call'])) return 'a tool call is under way'
-    if (REASONING.some(name => says(delta[name]))) return 'reasoning is under way'
-    if (says(delta['refusal'])) return 'a refusal is under way'
-    if (says(delta['audio'])) return 'audio is under way'
+    if (hasValue(content) && typeof content !== 'string') return 'content that is no plain text is under way'
+    if (hasValue(delta['tool_calls']) || hasValue(delta['function_call'])) return 'a tool call is under way'
+    if (REASONING.some(name => hasValue(delta[name]))) return 'reasoning is under way'
+    if (hasValue(delta['refusal'])) return 'a refusal is under way'
+    if (hasValue(delta['audio'])) return 'audio is under way'
     return null
   }
 
@@ -85,27 +85,27 @@ export class ChatDialect implements Dialect {
     const fields = fieldsOf(body, ['messages', 'max_tokens', 'max_completion_tokens'])
     const message = { role: 'assistant', content: text }
     return [
-      ...text === '' ? [] : appended(body, fields.get('messages'), message),
-      ...lessened(body, [fields.get('max_tokens'), fields.get('max_completion_tokens')], spent),
+      ...text === '' ? [] : appendToList(body, fields.get('messages'), message),
+      ...reduceLimits(body, [fields.get('max_tokens'), fields.get('max_completion_tokens')], spent),
     ]
   }
 
-  joined(before: () => Before): JoinedEvents {
+  createTranslation(before: () => PriorUsage): EventTranslation {
     // Nothing came before: the first chunk of this answer is the client's first.
-    const follows = this.#begun
+    const follows = this.#started
     return {
       translate: (chunk, text) => {
         // The client has its end, and its finish.
         if (this.finished && !isObject(chunk['usage'])) return []
         const whole: Json = { ...chunk, ...this.#identity }
-        if (isObject(chunk['usage'])) whole['usage'] = joinedUsage(chunk['usage'], before())
+        if (isObject(chunk['usage'])) whole['usage'] = totalUsage(chunk['usage'], before())
         const [choice] = objectsIn(chunk, 'choices')
         if (choice === undefined) return [whole]
         const delta = { ...objectIn(choice, 'delta') }
         if (follows) delete delta['role']
         if (typeof delta['content'] === 'string') delta['content'] = text(delta['content'])
-        const isEmpty = Object.values(delta).every(value => !says(value))
-        if (follows && isEmpty && !says(choice['finish_reason']) && !says(chunk['usage'])) return []
+        const isEmpty = Object.values(delta).every(value => !hasValue(value))
+        if (follows && isEmpty && !hasValue(choice['finish_reason']) && !hasValue(chunk['usage'])) return []
         return [{ ...whole, choices: [{ ...choice, delta }] }]
       },
       render: chunk => `data: ${JSON.stringify(chunk)}\n\n`,
@@ -113,15 +113,15 @@ export class ChatDialect implements Dialect {
   }
 }
 
-function joinedUsage(usage: Json, { inputTokens, cachedInputTokens, outputTokens }: Before): Json {
-  const sum = withBefore(usage, {
+function totalUsage(usage: Json, { inputTokens, cachedInputTokens, outputTokens }: PriorUsage): Json {
+  const sum = addPriorUsage(usage, {
     prompt_tokens: inputTokens,
     completion_tokens: outputTokens,
     total_tokens: (inputTokens ?? 0) + (outputTokens ?? 0),
   })
   const { prompt_tokens_details: details } = usage
   if (isObject(details)) {
-    sum['prompt_tokens_details'] = withBefore(details, { cached_tokens: cachedInputTokens })
+    sum['prompt_tokens_details'] = addPriorUsage(details, { cached_tokens: cachedInputTokens })
   }
   return sum
 }

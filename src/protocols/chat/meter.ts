@@ -1,10 +1,10 @@
 import type { EndpointName } from '../shared/names.ts'
-import { equals } from '../shared/cursor.ts'
+import { bytesEqual } from '../shared/cursor.ts'
 import type { TextKind } from '../shared/generated-text.ts'
 import { EventMeter } from '../shared/meter.ts'
 import type { MeterLimits } from '../shared/meter.ts'
 import { readUsage } from '../shared/readers.ts'
-import type { Reading } from '../shared/readers.ts'
+import type { ReportedUsage } from '../shared/readers.ts'
 import type { SseEvent } from '../shared/sse.ts'
 
 const DONE = Buffer.from('[DONE]')
@@ -44,7 +44,7 @@ export class ChatMeter extends EventMeter {
     this.#endpoint = endpoint
   }
 
-  reading(): Reading | null {
+  reading(): ReportedUsage | null {
     return readUsage(this.#endpoint, this.lastUsage())
   }
 
@@ -63,7 +63,7 @@ export class ChatMeter extends EventMeter {
       } else if (cursor.keyIs(USAGE)) {
         this.#usage(buf)
       } else if (cursor.keyIs(X_GROQ) && cursor.beginObject()) {
-        this.#usageOf(buf)
+        this.#groqUsage(buf)
       } else if (cursor.keyIs(SERVICE_TIER)) {
         this.keepTier(buf)
       } else if (cursor.keyIs(ERROR)) {
@@ -72,7 +72,7 @@ export class ChatMeter extends EventMeter {
         cursor.skip()
       }
     }
-    if (this.#reported) this.cover()
+    if (this.#reported) this.markOutputReported()
   }
 
   #usage(buf: Buffer): void {
@@ -81,7 +81,7 @@ export class ChatMeter extends EventMeter {
   }
 
   /** Groq, unless it was asked, tells it in an object of its own. */
-  #usageOf(buf: Buffer): void {
+  #groqUsage(buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
       if (cursor.keyIs(USAGE)) this.#usage(buf)
@@ -194,7 +194,7 @@ export class ChatMeter extends EventMeter {
   /** OpenRouter's: what they are in tokens only the usage tells. */
   #images(): void {
     while (this.cursor.nextElement()) {
-      this.passed()
+      this.noteUncountable()
       this.cursor.skip()
     }
   }
@@ -205,7 +205,7 @@ export class ChatMeter extends EventMeter {
       if (cursor.keyIs(TRANSCRIPT)) {
         this.text('content', choice, buf)
       } else {
-        if (cursor.keyIs(DATA)) this.passed()
+        if (cursor.keyIs(DATA)) this.noteUncountable()
         cursor.skip()
       }
     }
@@ -218,5 +218,5 @@ function isDone(buf: Buffer, start: number, end: number): boolean {
   let last = end
   while (first < last && buf[first]! <= SPACE) first++
   while (last > first && buf[last - 1]! <= SPACE) last--
-  return equals(buf, first, last, DONE)
+  return bytesEqual(buf, first, last, DONE)
 }

@@ -10,10 +10,10 @@ const COLON = 0x3a
 const LF = 0x0a
 const CR = 0x0d
 // The usage chunk has some hundred bytes; what is longer is let go.
-const LONGEST_HELD = 16 * 1024
+const MAX_HELD_BYTES = 16 * 1024
 
 /** What is known of a chunk of the chat protocol, as far as it has come. */
-type Verdict = 'hidden' | 'shown' | 'open'
+type Visibility = 'hidden' | 'shown' | 'open'
 
 /**
  * Takes the usage chunk out of a chat stream, for a client that did not ask for
@@ -23,8 +23,8 @@ type Verdict = 'hidden' | 'shown' | 'open'
  *
  * Usage that stands on a chunk with choices stays, and so does `usage: null`.
  */
-export class StreamFilter {
-  readonly #reader = new SseReader(event => this.#event(event), { maxEvent: LONGEST_HELD })
+export class UsageChunkFilter {
+  readonly #reader = new SseReader(event => this.#event(event), { maxEvent: MAX_HELD_BYTES })
   readonly #cursor = new JsonCursor()
   /** Bytes of the stream given to the reader. */
   #offset = 0
@@ -62,7 +62,7 @@ export class StreamFilter {
 
   #event({ buf, dataStart, dataEnd, start, end, oversize }: SseEvent): void {
     if (oversize || start === this.#shown) return
-    if (this.#judge(buf, dataStart, dataEnd) === 'hidden') this.#hidden.push({ start, end })
+    if (this.#visibility(buf, dataStart, dataEnd) === 'hidden') this.#hidden.push({ start, end })
   }
 
   /** From which of the bytes on the open block is to be held back. */
@@ -70,7 +70,7 @@ export class StreamFilter {
     const { blockStart } = this.#reader
     if (blockStart === this.#offset || blockStart === this.#shown) return bytes.length
     const open = afterComments(bytes, Math.max(0, blockStart - start))
-    if (bytes.length - open <= LONGEST_HELD && this.#mayBeHidden(bytes, open)) return open
+    if (bytes.length - open <= MAX_HELD_BYTES && this.#mayBeHidden(bytes, open)) return open
     this.#shown = blockStart
     return bytes.length
   }
@@ -79,10 +79,10 @@ export class StreamFilter {
     const line = dataLine(bytes, open)
     // Not there yet, or not enough of it to tell.
     if (bytes.length - line < DATA.length) return true
-    return this.#judge(bytes, line + DATA.length, bytes.length) !== 'shown'
+    return this.#visibility(bytes, line + DATA.length, bytes.length) !== 'shown'
   }
 
-  #judge(bytes: Buffer, start: number, end: number): Verdict {
+  #visibility(bytes: Buffer, start: number, end: number): Visibility {
     const cursor = this.#cursor
     let empty = false
     let used = false

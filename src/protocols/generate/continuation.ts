@@ -1,7 +1,7 @@
 import type { Edit } from '../shared/splice.ts'
-import { appended, fieldsOf, lessened } from '../shared/body.ts'
-import { isObject, objectIn, objectsIn, says, withBefore } from '../shared/resumable-stream.ts'
-import type { Before, Dialect, JoinedEvents, Json } from '../shared/resumable-stream.ts'
+import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
+import { isObject, objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
+import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
 
 /** What one chunk adds to the text. */
 export function generateText(chunk: Json): string {
@@ -10,21 +10,21 @@ export function generateText(chunk: Json): string {
 
 /** Does the request ask for more than one answer? */
 export function asksForSeveralCandidates(request: Json): boolean {
-  return Number(wishIn(request, 'candidateCount', 'candidate_count') ?? 1) > 1
+  return Number(configValue(request, 'candidateCount', 'candidate_count') ?? 1) > 1
 }
 
 /** Why the request asks for something that cannot be continued; null = it does not. */
 export function generateObstacle(request: Json): string | null {
-  const wish = (name: string, old: string) => wishIn(request, name, old)
+  const wish = (name: string, old: string) => configValue(request, name, old)
   const type = wish('responseMimeType', 'response_mime_type')
   const isPlain = type === undefined || type === 'text/plain'
-  const hasSchema = says(wish('responseSchema', 'response_schema'))
-    || says(wish('responseJsonSchema', 'response_json_schema'))
+  const hasSchema = hasValue(wish('responseSchema', 'response_schema'))
+    || hasValue(wish('responseJsonSchema', 'response_json_schema'))
   if (!isPlain || hasSchema) {
     return 'structured output was asked for'
   }
   if (asksForSeveralCandidates(request)) return 'several answers were asked for'
-  if (says(wish('responseLogprobs', 'response_logprobs'))) return 'log probabilities were asked for'
+  if (hasValue(wish('responseLogprobs', 'response_logprobs'))) return 'log probabilities were asked for'
   const modalities = wish('responseModalities', 'response_modalities')
   if (Array.isArray(modalities) && modalities.some(each => String(each).toUpperCase() !== 'TEXT')) {
     return 'something other than text was asked for'
@@ -32,27 +32,27 @@ export function generateObstacle(request: Json): string | null {
   return Array.isArray(request['contents']) ? null : 'the request has no contents'
 }
 
-function wishIn(request: Json, name: string, old: string): unknown {
+function configValue(request: Json, name: string, old: string): unknown {
   const config = { ...objectIn(request, 'generation_config'), ...objectIn(request, 'generationConfig') }
   return config[name] ?? config[old]
 }
 
 /** The generate protocol: chunks of candidates, a finishReason, and no end of its own. */
-export class GenerateDialect implements Dialect {
-  readonly ending = ''
+export class GenerateStreamProtocol implements StreamProtocol {
+  readonly endMarker = ''
   finished = false
   readonly missing = null
   #identity: Json = {}
-  #begun = false
+  #started = false
 
   read(chunk: Json): string | null {
-    if (!this.#begun) {
+    if (!this.#started) {
       const { responseId, modelVersion } = chunk
       this.#identity = {
         ...responseId !== undefined && { responseId },
         ...modelVersion !== undefined && { modelVersion },
       }
-      this.#begun = true
+      this.#started = true
     }
     const candidates = objectsIn(chunk, 'candidates')
     if (candidates.length > 1) return 'several answers are under way'
@@ -66,7 +66,7 @@ export class GenerateDialect implements Dialect {
   }
 
   completes(chunk: Json): boolean {
-    return says(objectsIn(chunk, 'candidates')[0]?.['finishReason'])
+    return hasValue(objectsIn(chunk, 'candidates')[0]?.['finishReason'])
   }
 
   edits(body: Buffer, text: string, spent: number): Edit[] {
@@ -76,17 +76,17 @@ export class GenerateDialect implements Dialect {
       return [...fieldsOf(body, ['maxOutputTokens', 'max_output_tokens'], config.start, config.end).values()]
     })
     return [
-      ...text === '' ? [] : appended(body, fields.get('contents'), { role: 'model', parts: [{ text }] }),
-      ...lessened(body, limits, spent),
+      ...text === '' ? [] : appendToList(body, fields.get('contents'), { role: 'model', parts: [{ text }] }),
+      ...reduceLimits(body, limits, spent),
     ]
   }
 
-  joined(before: () => Before): JoinedEvents {
+  createTranslation(before: () => PriorUsage): EventTranslation {
     return {
       translate: (chunk, text) => {
         const whole: Json = { ...chunk, ...this.#identity }
         const { usageMetadata } = chunk
-        if (isObject(usageMetadata)) whole['usageMetadata'] = joinedUsage(usageMetadata, before())
+        if (isObject(usageMetadata)) whole['usageMetadata'] = totalUsage(usageMetadata, before())
         const [candidate, ...others] = objectsIn(chunk, 'candidates')
         if (candidate === undefined) return [whole]
         const content = objectIn(candidate, 'content')
@@ -99,8 +99,8 @@ export class GenerateDialect implements Dialect {
 }
 
 /** proto3 JSON leaves zeros out, so that the second answer's may be absent. */
-function joinedUsage(metadata: Json, { inputTokens, cachedInputTokens, outputTokens }: Before): Json {
-  return withBefore(metadata, {
+function totalUsage(metadata: Json, { inputTokens, cachedInputTokens, outputTokens }: PriorUsage): Json {
+  return addPriorUsage(metadata, {
     promptTokenCount: inputTokens,
     totalTokenCount: (inputTokens ?? 0) + (outputTokens ?? 0),
   }, {

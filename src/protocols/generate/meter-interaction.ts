@@ -1,8 +1,8 @@
-import { equals } from '../shared/cursor.ts'
+import { bytesEqual } from '../shared/cursor.ts'
 import type { TextKind } from '../shared/generated-text.ts'
 import { EventMeter } from '../shared/meter.ts'
 import { readUsage } from '../shared/readers.ts'
-import type { Reading } from '../shared/readers.ts'
+import type { ReportedUsage } from '../shared/readers.ts'
 import type { SseEvent } from '../shared/sse.ts'
 
 const EVENT_TYPE = Buffer.from('event_type')
@@ -27,7 +27,7 @@ const STATUS = Buffer.from('status')
 const FAILED = Buffer.from('failed')
 
 /** The second is what revisions before the steps call it. */
-const LAST = [Buffer.from('interaction.completed'), Buffer.from('interaction.complete')]
+const END_TYPES = [Buffer.from('interaction.completed'), Buffer.from('interaction.complete')]
 
 /**
  * Streams of Gemini's interactions: steps, each with a start and deltas, and at the
@@ -39,9 +39,9 @@ export class InteractionMeter extends EventMeter {
   // Of the event being read.
   #index = 0
   #part: { readonly start: number; readonly end: number } | null = null
-  #told = false
+  #sawUsage = false
 
-  reading(): Reading | null {
+  reading(): ReportedUsage | null {
     return readUsage('interactions', this.lastUsage(), this.terminated === true)
   }
 
@@ -50,15 +50,15 @@ export class InteractionMeter extends EventMeter {
     this.terminated ??= false
     this.#index = 0
     this.#part = null
-    this.#told = false
+    this.#sawUsage = false
     if (!this.walk(event)) return
     if (this.#part !== null) this.#generated(buf, this.#part)
-    if (this.isOneOf(buf, LAST)) this.terminated = true
-    if (this.#told) this.cover()
+    if (this.isOneOf(buf, END_TYPES)) this.terminated = true
+    if (this.#sawUsage) this.markOutputReported()
   }
 
   /** The last event can have all pictures once more: that may have been it. */
-  protected override unread(): void {
+  protected override onOversizeEvent(): void {
     this.terminated = null
   }
 
@@ -102,12 +102,12 @@ export class InteractionMeter extends EventMeter {
 
   #usage(buf: Buffer): void {
     this.keepUsage(buf)
-    this.#told = true
+    this.#sawUsage = true
   }
 
   #status(buf: Buffer): void {
     const { valueStart, valueEnd } = this.cursor
-    if (equals(buf, valueStart, valueEnd, FAILED)) this.sawError = true
+    if (bytesEqual(buf, valueStart, valueEnd, FAILED)) this.sawError = true
   }
 
   #generated(buf: Buffer, { start, end }: { readonly start: number; readonly end: number }): void {
@@ -130,7 +130,7 @@ export class InteractionMeter extends EventMeter {
         // A call begins.
         if (cursor.keyIs(NAME)) this.sawContent = true
         // A picture or sound came.
-        else if (cursor.keyIs(DATA)) this.passed()
+        else if (cursor.keyIs(DATA)) this.noteUncountable()
         cursor.skip()
       }
     }

@@ -1,9 +1,9 @@
-import { JsonCursor, equals } from '../shared/cursor.ts'
+import { JsonCursor, bytesEqual } from '../shared/cursor.ts'
 import { JsonArrayReader } from '../shared/json-array.ts'
 import { ProtocolMeter } from '../shared/meter.ts'
 import type { MeterLimits } from '../shared/meter.ts'
 import { readUsage } from '../shared/readers.ts'
-import type { Reading } from '../shared/readers.ts'
+import type { ReportedUsage } from '../shared/readers.ts'
 import { SseReader } from '../shared/sse.ts'
 import type { StreamEvent } from '../shared/sse.ts'
 
@@ -32,7 +32,7 @@ const LOWER_T = 0x74
 /** In front of a single object, so that it is read like the one element of an array. */
 const ARRAY_OF_ONE = Buffer.from('[')
 // One bit each in a number.
-const MOST_CANDIDATES = 31
+const MAX_CANDIDATES = 31
 
 /**
  * Streams of the generate protocol, as Server-Sent Events or as one JSON array;
@@ -44,16 +44,16 @@ export class GenerateMeter extends ProtocolMeter {
   readonly #limits: MeterLimits
   #sse: SseReader | null = null
   #array: JsonArrayReader | null = null
-  #single = false
+  #isSingleObject = false
   #pushed = 0
   /** Candidates by index, as bits. */
   #seen = 0
   #finished = 0
   #blocked = false
   /** Something other than a thought passed by. */
-  #answered = false
+  #sawOutput = false
   /** The last event was too long to be kept. */
-  #unread = false
+  #lastWasOversize = false
   /** Tool calls so far: each is a text of its own. */
   #calls = 0
   /** For a value that is known to be there, and read once its surroundings are. */
@@ -65,9 +65,9 @@ export class GenerateMeter extends ProtocolMeter {
   }
 
   get terminated(): boolean | null {
-    if (this.#single) return null
+    if (this.#isSingleObject) return null
     // What has passed unread may have been the end.
-    if (this.#unread && (this.#array?.closed ?? true)) return null
+    if (this.#lastWasOversize && (this.#array?.closed ?? true)) return null
     const finished = this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished)
     return finished && (this.#array?.closed ?? true)
   }
@@ -85,7 +85,7 @@ export class GenerateMeter extends ProtocolMeter {
       if (first !== OPEN_BRACKET && first !== OPEN_BRACE) this.#sse = new SseReader(read, this.#limits)
       else this.#array = new JsonArrayReader(read, this.#limits)
       if (first === OPEN_BRACE) {
-        this.#single = true
+        this.#isSingleObject = true
         this.#array?.push(ARRAY_OF_ONE)
       }
     }
@@ -100,15 +100,15 @@ export class GenerateMeter extends ProtocolMeter {
   }
 
   /** Absent candidates are zero only at the end, and only if no answer was seen. */
-  reading(): Reading | null {
-    return readUsage('generate.stream', this.lastUsage(), this.terminated === true && !this.#answered)
+  reading(): ReportedUsage | null {
+    return readUsage('generate.stream', this.lastUsage(), this.terminated === true && !this.#sawOutput)
   }
 
   #element({ buf, dataStart, dataEnd, oversize, terminated }: StreamEvent): void {
     const { cursor } = this
-    this.#unread = oversize && terminated
+    this.#lastWasOversize = oversize && terminated
     if (oversize) {
-      this.passed()
+      this.noteUncountable()
       return
     }
     cursor.reset(buf, dataStart, dataEnd)
@@ -126,7 +126,7 @@ export class GenerateMeter extends ProtocolMeter {
       else if (cursor.keyIs(ERROR)) this.errorMember(buf)
       else cursor.skip()
     }
-    if (counted) this.cover()
+    if (counted) this.markOutputReported()
   }
 
   /** Does it count the candidates so far? */
@@ -176,7 +176,7 @@ export class GenerateMeter extends ProtocolMeter {
         contentEnd = cursor.valueEnd
       }
     }
-    const bit = 1 << Math.min(index, MOST_CANDIDATES - 1)
+    const bit = 1 << Math.min(index, MAX_CANDIDATES - 1)
     this.#seen |= bit
     this.#finished = finished ? this.#finished | bit : this.#finished & ~bit
     this.#inner.reset(buf, contentStart, contentEnd)
@@ -211,20 +211,20 @@ export class GenerateMeter extends ProtocolMeter {
       } else if (inner.keyIs(THOUGHT)) {
         thought = inner.skip() && buf[inner.valueStart] === LOWER_T
       } else if (inner.keyIs(FUNCTION_CALL) && inner.beginObject()) {
-        this.#answered = this.sawContent = true
+        this.#sawOutput = this.sawContent = true
         this.#member(ARGS, buf)
       } else if (inner.keyIs(EXECUTABLE_CODE) && inner.beginObject()) {
-        this.#answered = this.sawContent = true
+        this.#sawOutput = this.sawContent = true
         this.#member(CODE, buf)
       } else {
         if (inner.keyIs(INLINE_DATA)) {
-          this.#answered = true
-          this.passed()
+          this.#sawOutput = true
+          this.noteUncountable()
         }
         inner.skip()
       }
     }
-    if (textEnd > textStart && !thought) this.#answered = true
+    if (textEnd > textStart && !thought) this.#sawOutput = true
     this.textAt(thought ? 'reasoning' : 'content', index, true, buf, textStart, textEnd)
   }
 
@@ -248,6 +248,6 @@ export class GenerateMeter extends ProtocolMeter {
       return false
     }
     const { valueStart, valueEnd } = cursor
-    return valueEnd > valueStart && !equals(buf, valueStart, valueEnd, none)
+    return valueEnd > valueStart && !bytesEqual(buf, valueStart, valueEnd, none)
   }
 }

@@ -1,18 +1,18 @@
-import type { Generated } from '../shared/generated-text.ts'
+import type { TextSample } from '../shared/generated-text.ts'
 import type { StreamMeter } from '../shared/meter.ts'
 
-const NONE = { content: 0, reasoning: 0, tool: 0 }
-const NOTHING: Generated = { runs: [], kept: NONE, came: NONE }
+const NO_BYTES = { content: 0, reasoning: 0, tool: 0 }
+const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes: NO_BYTES }
 
 /** A stream of no protocol that is known: its bytes pass unread, and HTTP's own end is its end. */
 export class OpaqueMeter implements StreamMeter {
   readonly terminated = null
   readonly atBoundary = false
   readonly sawError = false
-  readonly covered = true
+  readonly isOutputReported = true
   readonly uncountable = false
   readonly serviceTier = null
-  readonly came = NONE
+  readonly generatedBytes = NO_BYTES
   sawContent = false
 
   push(chunk: Buffer): void {
@@ -27,7 +27,7 @@ export class OpaqueMeter implements StreamMeter {
     return null
   }
 
-  partial(): Generated {
-    return NOTHING
+  partial(): TextSample {
+    return EMPTY_SAMPLE
   }
 }

@@ -3,9 +3,9 @@ import type { SseEvent } from '../shared/sse.ts'
 
 const TEXTS = [Buffer.from('delta'), Buffer.from('text')]
 /** OpenAI's and Mistral's names of what is new, and of the end. */
-const NEW = [Buffer.from('transcript.text.delta'), Buffer.from('transcription.text.delta')]
-const LAST = [Buffer.from('transcript.text.done'), Buffer.from('transcription.done')]
-const FAILED = [Buffer.from('error')]
+const DELTA_TYPES = [Buffer.from('transcript.text.delta'), Buffer.from('transcription.text.delta')]
+const END_TYPES = [Buffer.from('transcript.text.done'), Buffer.from('transcription.done')]
+const ERROR_TYPES = [Buffer.from('error')]
 
 /**
  * Streams of transcripts: events with a type, whose last has the usage, as OpenAI
@@ -15,9 +15,9 @@ export class TranscriptMeter extends ChatMeter {
   protected override event(event: SseEvent): void {
     const { buf } = event
     this.walk(event)
-    if (this.isOneOf(buf, NEW)) this.#text(event)
-    else if (this.isOneOf(buf, LAST)) this.terminated = true
-    else if (this.isOneOf(buf, FAILED)) this.sawError = true
+    if (this.isOneOf(buf, DELTA_TYPES)) this.#text(event)
+    else if (this.isOneOf(buf, END_TYPES)) this.terminated = true
+    else if (this.isOneOf(buf, ERROR_TYPES)) this.sawError = true
     super.event(event)
   }
 

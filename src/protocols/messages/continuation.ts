@@ -1,7 +1,7 @@
 import type { Edit } from '../shared/splice.ts'
-import { appended, fieldsOf, lessened } from '../shared/body.ts'
-import { objectIn, says, withBefore } from '../shared/resumable-stream.ts'
-import type { Before, Dialect, JoinedEvents, Json } from '../shared/resumable-stream.ts'
+import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
+import { objectIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
+import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
 
 /** What one event adds to the text of a message. */
 export function messagesText(event: Json): string {
@@ -11,7 +11,7 @@ export function messagesText(event: Json): string {
 
 /** Why the request asks for something that cannot be continued; null = it does not. */
 export function messagesObstacle(request: Json): string | null {
-  if (says(request['output_format']) || says(objectIn(request, 'output_config')['format'])) {
+  if (hasValue(request['output_format']) || hasValue(objectIn(request, 'output_config')['format'])) {
     return 'structured output was asked for'
   }
   const thinking = objectIn(request, 'thinking')['type']
@@ -21,15 +21,15 @@ export function messagesObstacle(request: Json): string | null {
 }
 
 /** The messages protocol: numbered content blocks between message_start and message_stop. */
-export class MessagesDialect implements Dialect {
+export class MessagesStreamProtocol implements StreamProtocol {
   finished = false
   readonly missing = null
-  ending = frame({ type: 'message_stop' })
+  endMarker = renderEvent({ type: 'message_stop' })
   #started = false
   /** Number of the text block that is open; null = none is. */
-  #open: number | null = null
+  #openBlock: number | null = null
   /** Number of the next block. */
-  #next = 0
+  #nextBlock = 0
 
   read(event: Json): string | null {
     switch (event['type']) {
@@ -38,8 +38,8 @@ export class MessagesDialect implements Dialect {
         return null
       case 'content_block_start': {
         const index = Number(event['index'])
-        this.#open = index
-        this.#next = index + 1
+        this.#openBlock = index
+        this.#nextBlock = index + 1
         const type = objectIn(event, 'content_block')['type']
         return type === 'text' ? null : `a block of the type ${String(type)} is under way`
       }
@@ -48,13 +48,13 @@ export class MessagesDialect implements Dialect {
         return type === 'text_delta' ? null : `a delta of the type ${String(type)} is under way`
       }
       case 'content_block_stop':
-        this.#open = null
+        this.#openBlock = null
         return null
       case 'message_delta':
         if (this.completes(event)) this.finished = true
         return null
       case 'message_stop':
-        this.ending = ''
+        this.endMarker = ''
         return null
       default:
         return null
@@ -62,18 +62,18 @@ export class MessagesDialect implements Dialect {
   }
 
   completes(event: Json): boolean {
-    return event['type'] === 'message_delta' && says(objectIn(event, 'delta')['stop_reason'])
+    return event['type'] === 'message_delta' && hasValue(objectIn(event, 'delta')['stop_reason'])
   }
 
   edits(body: Buffer, text: string, spent: number): Edit[] {
     const fields = fieldsOf(body, ['messages', 'max_tokens'])
     return [
-      ...text === '' ? [] : appended(body, fields.get('messages'), { role: 'assistant', content: text }),
-      ...lessened(body, [fields.get('max_tokens')], spent),
+      ...text === '' ? [] : appendToList(body, fields.get('messages'), { role: 'assistant', content: text }),
+      ...reduceLimits(body, [fields.get('max_tokens')], spent),
     ]
   }
 
-  joined(before: () => Before): JoinedEvents {
+  createTranslation(before: () => PriorUsage): EventTranslation {
     const numbers = new Map<unknown, number>()
     /** What the upstream said of its input at the start; the client hears of it at the end. */
     let started: Json = {}
@@ -84,9 +84,9 @@ export class MessagesDialect implements Dialect {
     const start = (event: Json, text: (part: string) => string): Json[] => {
       const block = objectIn(event, 'content_block')
       const isText = block['type'] === 'text'
-      const goesOn = isFirst && isText && this.#open !== null
-      const before = isFirst && !isText && this.#open !== null
-        ? [{ type: 'content_block_stop', index: this.#open }]
+      const goesOn = isFirst && isText && this.#openBlock !== null
+      const before = isFirst && !isText && this.#openBlock !== null
+        ? [{ type: 'content_block_stop', index: this.#openBlock }]
         : []
       isFirst = false
       const first = isText ? text(textIn(block)) : ''
@@ -95,7 +95,7 @@ export class MessagesDialect implements Dialect {
         if (isText && first === '') silent.set(event['index'], begun)
         return isText && first === '' ? before : [...before, numbered(begun)]
       }
-      const index = this.#open as number
+      const index = this.#openBlock as number
       numbers.set(event['index'], index)
       if (first === '') return []
       return [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text: first } }]
@@ -103,8 +103,8 @@ export class MessagesDialect implements Dialect {
 
     /** A block of its own gets the next number. */
     const numbered = (begun: Json): Json => {
-      numbers.set(begun['index'], this.#next)
-      return { ...begun, index: this.#next }
+      numbers.set(begun['index'], this.#nextBlock)
+      return { ...begun, index: this.#nextBlock }
     }
 
     /** The beginning of the block that an event belongs to, where the client has not got it yet. */
@@ -136,14 +136,14 @@ export class MessagesDialect implements Dialect {
             return [{ ...event, index: numbers.get(event['index']) ?? event['index'] }]
           case 'message_delta': {
             // There was nothing more to say, and the block that the first answer had begun is still open.
-            const stop = this.#open === null ? [] : [{ type: 'content_block_stop', index: this.#open }]
-            return [...stop, { ...event, usage: joinedUsage(started, objectIn(event, 'usage'), before()) }]
+            const stop = this.#openBlock === null ? [] : [{ type: 'content_block_stop', index: this.#openBlock }]
+            return [...stop, { ...event, usage: totalUsage(started, objectIn(event, 'usage'), before()) }]
           }
           default:
             return [event]
         }
       },
-      render: frame,
+      render: renderEvent,
     }
   }
 }
@@ -151,7 +151,7 @@ export class MessagesDialect implements Dialect {
 const INPUT_FIELDS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 
 /** The figures at the end, which replace those that the first answer's start has told. */
-function joinedUsage(started: Json, ended: Json, before: Before): Json {
+function totalUsage(started: Json, ended: Json, before: PriorUsage): Json {
   const usage = { ...ended }
   for (const name of INPUT_FIELDS) {
     const figure = ended[name] ?? started[name]
@@ -159,7 +159,7 @@ function joinedUsage(started: Json, ended: Json, before: Before): Json {
   }
   const { inputTokens, cachedInputTokens, outputTokens } = before
   const written = (before.cacheWrite5mTokens ?? 0) + (before.cacheWrite1hTokens ?? 0)
-  return withBefore(usage, {
+  return addPriorUsage(usage, {
     input_tokens: (inputTokens ?? 0) - (cachedInputTokens ?? 0) - written,
     output_tokens: outputTokens,
   }, { cache_read_input_tokens: cachedInputTokens, cache_creation_input_tokens: written })
@@ -169,6 +169,6 @@ function textIn({ text }: Json): string {
   return typeof text === 'string' ? text : ''
 }
 
-function frame(event: Json): string {
+function renderEvent(event: Json): string {
   return `event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`
 }

@@ -1,8 +1,8 @@
-import { equals } from '../shared/cursor.ts'
+import { bytesEqual } from '../shared/cursor.ts'
 import { isObject } from '../shared/usage-figures.ts'
 import { EventMeter } from '../shared/meter.ts'
 import { readUsage } from '../shared/readers.ts'
-import type { Reading } from '../shared/readers.ts'
+import type { ReportedUsage } from '../shared/readers.ts'
 import { tierIn } from '../shared/service-tier.ts'
 import type { SseEvent } from '../shared/sse.ts'
 
@@ -34,7 +34,7 @@ export class MessagesMeter extends EventMeter {
   #fields: Map<string, unknown> | null = null
   #suspect = false
 
-  reading(): Reading | null {
+  reading(): ReportedUsage | null {
     if (this.#fields === null) return null
     const reading = readUsage('messages', Object.fromEntries(this.#fields), this.terminated === true)
     return reading && { ...reading, suspect: reading.suspect || this.#suspect }
@@ -61,12 +61,12 @@ export class MessagesMeter extends EventMeter {
   #dispatch(buf: Buffer, typeStart: number, typeEnd: number, start: number, end: number): void {
     const { cursor } = this
     cursor.reset(buf, start, end)
-    if (equals(buf, typeStart, typeEnd, BLOCK_DELTA)) this.#block(DELTA, buf)
-    else if (equals(buf, typeStart, typeEnd, BLOCK_START)) this.#block(CONTENT_BLOCK, buf)
-    else if (equals(buf, typeStart, typeEnd, MESSAGE_START)) this.#messageStart()
-    else if (equals(buf, typeStart, typeEnd, MESSAGE_DELTA)) this.#usageMember(false)
-    else if (equals(buf, typeStart, typeEnd, MESSAGE_STOP)) this.terminated = true
-    else if (equals(buf, typeStart, typeEnd, ERROR)) this.sawError = true
+    if (bytesEqual(buf, typeStart, typeEnd, BLOCK_DELTA)) this.#block(DELTA, buf)
+    else if (bytesEqual(buf, typeStart, typeEnd, BLOCK_START)) this.#block(CONTENT_BLOCK, buf)
+    else if (bytesEqual(buf, typeStart, typeEnd, MESSAGE_START)) this.#messageStart()
+    else if (bytesEqual(buf, typeStart, typeEnd, MESSAGE_DELTA)) this.#usageMember(false)
+    else if (bytesEqual(buf, typeStart, typeEnd, MESSAGE_STOP)) this.terminated = true
+    else if (bytesEqual(buf, typeStart, typeEnd, ERROR)) this.sawError = true
   }
 
   #messageStart(): void {
@@ -84,11 +84,11 @@ export class MessagesMeter extends EventMeter {
     if (!cursor.beginObject()) return
     while (cursor.nextMember()) {
       const wanted = cursor.keyIs(USAGE)
-      if (cursor.skip() && wanted) this.#takeIn(this.parsedUsage(), start)
+      if (cursor.skip() && wanted) this.#mergeUsage(this.parsedUsage(), start)
     }
   }
 
-  #takeIn(usage: unknown, start: boolean): void {
+  #mergeUsage(usage: unknown, start: boolean): void {
     if (usage === null) return
     if (!isObject(usage)) {
       this.#suspect = true
@@ -98,7 +98,7 @@ export class MessagesMeter extends EventMeter {
     for (const [name, value] of Object.entries(usage)) {
       if (value !== null && !(start && OUTPUT_FIELDS.has(name))) this.#fields.set(name, value)
     }
-    if (!start && usage.output_tokens !== undefined && usage.output_tokens !== null) this.cover()
+    if (!start && usage.output_tokens !== undefined && usage.output_tokens !== null) this.markOutputReported()
   }
 
   /** The delta, or the beginning, of a content block. */

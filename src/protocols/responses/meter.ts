@@ -1,23 +1,23 @@
 import type { EndpointName } from '../shared/names.ts'
-import { equals } from '../shared/cursor.ts'
+import { bytesEqual } from '../shared/cursor.ts'
 import type { TextKind } from '../shared/generated-text.ts'
 import { EventMeter } from '../shared/meter.ts'
 import type { MeterLimits } from '../shared/meter.ts'
 import { readUsage } from '../shared/readers.ts'
-import type { Reading } from '../shared/readers.ts'
+import type { ReportedUsage } from '../shared/readers.ts'
 import type { SseEvent } from '../shared/sse.ts'
 import { blankUsage } from '../shared/usage.ts'
 
 /** How one endpoint's events, told apart by their `type`, are to be taken. */
 export interface TypedEvents {
   /** Types that end the stream. */
-  readonly last: readonly Buffer[]
+  readonly endTypes: readonly Buffer[]
   /** Types that tell of a failure. */
-  readonly failed: readonly Buffer[]
+  readonly errorTypes: readonly Buffer[]
   /** The member of the last event that holds `usage`; null = it stands at the top. */
-  readonly usageIn: Buffer | null
+  readonly usageMember: Buffer | null
   /** The last event is one picture. */
-  readonly pictures: boolean
+  readonly isImage: boolean
 }
 
 const DELTA = Buffer.from('delta')
@@ -41,32 +41,32 @@ const OTHER_DELTAS = bytesOf(
 )
 
 export const RESPONSE_EVENTS: TypedEvents = {
-  last: bytesOf('response.completed', 'response.incomplete', 'response.failed'),
-  failed: bytesOf('response.failed', 'error'),
-  usageIn: RESPONSE,
-  pictures: false,
+  endTypes: bytesOf('response.completed', 'response.incomplete', 'response.failed'),
+  errorTypes: bytesOf('response.failed', 'error'),
+  usageMember: RESPONSE,
+  isImage: false,
 }
 
 /** A session's events that are of a response: the others are for whoever meters the session. */
 export const REALTIME_EVENTS: TypedEvents = {
-  last: bytesOf('response.done'),
-  failed: bytesOf('error'),
-  usageIn: RESPONSE,
-  pictures: false,
+  endTypes: bytesOf('response.done'),
+  errorTypes: bytesOf('error'),
+  usageMember: RESPONSE,
+  isImage: false,
 }
 
 export const IMAGE_EVENTS: TypedEvents = {
-  last: bytesOf('image_generation.completed', 'image_edit.completed'),
-  failed: bytesOf('error'),
-  usageIn: null,
-  pictures: true,
+  endTypes: bytesOf('image_generation.completed', 'image_edit.completed'),
+  errorTypes: bytesOf('error'),
+  usageMember: null,
+  isImage: true,
 }
 
 export const SPEECH_EVENTS: TypedEvents = {
-  last: bytesOf('speech.audio.done'),
-  failed: bytesOf('error'),
-  usageIn: null,
-  pictures: false,
+  endTypes: bytesOf('speech.audio.done'),
+  errorTypes: bytesOf('error'),
+  usageMember: null,
+  isImage: false,
 }
 
 /**
@@ -76,7 +76,7 @@ export const SPEECH_EVENTS: TypedEvents = {
 export class TypedMeter extends EventMeter {
   readonly #endpoint: EndpointName
   readonly #events: TypedEvents
-  #pictures = 0
+  #images = 0
   // Of the event being read.
   #deltaStart = 0
   #deltaEnd = 0
@@ -88,11 +88,11 @@ export class TypedMeter extends EventMeter {
     this.#events = events
   }
 
-  reading(): Reading | null {
+  reading(): ReportedUsage | null {
     const reading = readUsage(this.#endpoint, this.lastUsage())
-    if (this.#pictures === 0) return reading
+    if (this.#images === 0) return reading
     return {
-      usage: { ...(reading?.usage ?? blankUsage()), images: this.#pictures },
+      usage: { ...(reading?.usage ?? blankUsage()), images: this.#images },
       suspect: reading?.suspect ?? false,
     }
   }
@@ -102,14 +102,14 @@ export class TypedMeter extends EventMeter {
     this.#deltaStart = this.#deltaEnd = this.#index = 0
     if (!this.walk(event)) return
     const { buf } = event
-    if (this.isOneOf(buf, this.#events.failed)) this.sawError = true
-    if (this.isOneOf(buf, this.#events.last)) this.#last(event)
+    if (this.isOneOf(buf, this.#events.errorTypes)) this.sawError = true
+    if (this.isOneOf(buf, this.#events.endTypes)) this.#onEnd(event)
     else if (endsWith(buf, this.typeStart, this.typeEnd, DELTA_SUFFIX)) this.#delta(buf)
     else if (endsWith(buf, this.typeStart, this.typeEnd, PICTURE_SUFFIX)) this.sawContent = true
   }
 
   /** The last event says all of it once more, pictures included: that may have been it. */
-  protected override unread(): void {
+  protected override onOversizeEvent(): void {
     this.terminated = null
   }
 
@@ -136,20 +136,20 @@ export class TypedMeter extends EventMeter {
   #kind(buf: Buffer): TextKind {
     if (this.isOneOf(buf, CONTENT_TYPES)) return 'content'
     const start = this.typeStart
-    return equals(buf, start, start + REASONING_PREFIX.length, REASONING_PREFIX) ? 'reasoning' : 'tool'
+    return bytesEqual(buf, start, start + REASONING_PREFIX.length, REASONING_PREFIX) ? 'reasoning' : 'tool'
   }
 
-  #last({ buf, dataStart, dataEnd }: SseEvent): void {
+  #onEnd({ buf, dataStart, dataEnd }: SseEvent): void {
     this.terminated = true
-    if (this.#events.pictures) {
-      this.#pictures++
+    if (this.#events.isImage) {
+      this.#images++
       this.sawContent = true
     }
-    const { usageIn } = this.#events
+    const { usageMember: usageIn } = this.#events
     this.cursor.reset(buf, dataStart, dataEnd)
     if (usageIn === null) this.#usageMember(buf)
     else this.#usageInside(buf, usageIn)
-    this.cover()
+    this.markOutputReported()
   }
 
   #usageInside(buf: Buffer, name: Buffer): void {
@@ -173,7 +173,7 @@ export class TypedMeter extends EventMeter {
 }
 
 function endsWith(buf: Buffer, start: number, end: number, suffix: Buffer): boolean {
-  return end - start >= suffix.length && equals(buf, end - suffix.length, end, suffix)
+  return end - start >= suffix.length && bytesEqual(buf, end - suffix.length, end, suffix)
 }
 
 function bytesOf(...names: string[]): Buffer[] {

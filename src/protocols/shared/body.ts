@@ -18,7 +18,7 @@ export function fieldsOf(
 }
 
 /** Puts a value behind the others of the list. */
-export function appended(body: Buffer, list: Field | undefined, value: unknown): Edit[] {
+export function appendToList(body: Buffer, list: Field | undefined, value: unknown): Edit[] {
   if (list?.type !== 'array') return []
   const at = list.end - 1
   const isEmpty = body.toString('utf8', list.start + 1, at).trim() === ''
@@ -30,7 +30,7 @@ export function appended(body: Buffer, list: Field | undefined, value: unknown):
  * the client wrote it: `-1` and `0` mean something else, and of a number beyond
  * 2^53, let alone one that reads as infinite, so few tokens take nothing.
  */
-export function lessened(body: Buffer, limits: readonly (Field | undefined)[], spent: number): Edit[] {
+export function reduceLimits(body: Buffer, limits: readonly (Field | undefined)[], spent: number): Edit[] {
   if (spent === 0) return []
   return limits.flatMap(limit => {
     if (limit?.type !== 'number') return []

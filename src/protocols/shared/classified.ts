@@ -38,26 +38,26 @@ export const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
 
 /** What is not known by name. */
 export const OTHER: Record<ProtocolName, Classified> = {
-  chat: inPath(other('chat')),
-  messages: inPath(other('messages')),
-  generate: inPath(other('generate')),
+  chat: withoutPathModel(otherEndpoint('chat')),
+  messages: withoutPathModel(otherEndpoint('messages')),
+  generate: withoutPathModel(otherEndpoint('generate')),
 }
 
 /** Without a slash at the end, or the parameters of its last part. */
-export function bareOf(path: string): string {
+export function trimPath(path: string): string {
   const parameters = path.indexOf(';', path.lastIndexOf('/') + 1)
   if (parameters !== -1) return path.slice(0, parameters)
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
 /** Of what a model is: its name is all that stands behind the prefix. */
-export function cardPath(path: string, prefix: string, endpoint: Endpoint): Classified {
+export function modelCardPath(path: string, prefix: string, endpoint: Endpoint): Classified {
   if (path.length === prefix.length) return OTHER[endpoint.protocol]
-  return named(endpoint, path, prefix.length, path.length)
+  return withPathModel(endpoint, path, prefix.length, path.length)
 }
 
 /** The model's name stands in the path. */
-export function named(endpoint: Endpoint, path: string, start: number, end: number): Classified {
+export function withPathModel(endpoint: Endpoint, path: string, start: number, end: number): Classified {
   const raw = path.slice(start, end)
   // The path was checked for well-formed escapes when it was normalised.
   const pathModel = raw.includes('%') ? decodeURIComponent(raw) : raw
@@ -65,7 +65,7 @@ export function named(endpoint: Endpoint, path: string, start: number, end: numb
 }
 
 /** The path has no model. */
-export function inPath(endpoint: Endpoint): Classified {
+export function withoutPathModel(endpoint: Endpoint): Classified {
   return { endpoint, pathModel: null, pathModelStart: 0, pathModelEnd: 0 }
 }
 
@@ -73,7 +73,7 @@ function modelCard(protocol: 'chat' | 'generate'): Endpoint {
   return { name: 'models.get', protocol, methods: READ, body: 'none', modelIn: 'path', modelRequired: false }
 }
 
-export function other(protocol: ProtocolName): Endpoint {
+export function otherEndpoint(protocol: ProtocolName): Endpoint {
   return {
     name: 'other', protocol, methods: ANY_METHOD, body: 'any', modelIn: 'body', modelRequired: false,
   }

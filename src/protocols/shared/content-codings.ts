@@ -4,22 +4,22 @@ import * as zlib from 'node:zlib'
 /** How what a content coding did is undone. */
 export interface Coding {
   readonly stream: (options: { chunkSize?: number, finishFlush?: number }) => Transform
-  readonly atOnce: (body: Buffer, options: { maxOutputLength: number }) => Buffer
+  readonly decodeSync: (body: Buffer, options: { maxOutputLength: number }) => Buffer
   /** The `finishFlush` that reads what was cut as far as it goes. */
-  readonly ofCut: number
+  readonly truncatedFlush: number
 }
 
 const { BROTLI_OPERATION_FLUSH, ZSTD_e_flush, Z_SYNC_FLUSH } = zlib.constants
 
-const GZIP: Coding = { stream: zlib.createGunzip, atOnce: zlib.gunzipSync, ofCut: Z_SYNC_FLUSH }
+const GZIP: Coding = { stream: zlib.createGunzip, decodeSync: zlib.gunzipSync, truncatedFlush: Z_SYNC_FLUSH }
 
 /** The content codings that are known (RFC 9110 section 8.4.1, RFC 8878), by their names in lower case. */
 export const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['gzip', GZIP],
   ['x-gzip', GZIP],
-  ['deflate', { stream: zlib.createInflate, atOnce: zlib.inflateSync, ofCut: Z_SYNC_FLUSH }],
+  ['deflate', { stream: zlib.createInflate, decodeSync: zlib.inflateSync, truncatedFlush: Z_SYNC_FLUSH }],
   ['br', {
-    stream: zlib.createBrotliDecompress, atOnce: zlib.brotliDecompressSync, ofCut: BROTLI_OPERATION_FLUSH,
+    stream: zlib.createBrotliDecompress, decodeSync: zlib.brotliDecompressSync, truncatedFlush: BROTLI_OPERATION_FLUSH,
   }],
-  ['zstd', { stream: zlib.createZstdDecompress, atOnce: zlib.zstdDecompressSync, ofCut: ZSTD_e_flush }],
+  ['zstd', { stream: zlib.createZstdDecompress, decodeSync: zlib.zstdDecompressSync, truncatedFlush: ZSTD_e_flush }],
 ])

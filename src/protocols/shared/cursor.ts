@@ -1,4 +1,4 @@
-import { spells } from './json-text.ts'
+import { matchesName } from './json-text.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -9,9 +9,9 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 // Up to here a loop beats the call into native code, which beats it by far after.
-const NEAR = 64
+const LOOP_BYTES = 64
 /** Bytes of a character that is escaped: `\u0065`. */
-const ESCAPED = 6
+const ESCAPED_BYTES = 6
 
 /**
  * Walks JSON text where it lies: no tree, no strings, no copies. The caller asks
@@ -79,8 +79,8 @@ export class JsonCursor {
   /** Is the last key this one, however it is written? */
   keyIs(name: Uint8Array): boolean {
     const length = this.keyEnd - this.keyStart
-    if (length < name.length + ESCAPED - 1) return equals(this.#buffer, this.keyStart, this.keyEnd, name)
-    return length <= name.length * ESCAPED && spells(this.#buffer, this.keyStart, this.keyEnd, name)
+    if (length < name.length + ESCAPED_BYTES - 1) return bytesEqual(this.#buffer, this.keyStart, this.keyEnd, name)
+    return length <= name.length * ESCAPED_BYTES && matchesName(this.#buffer, this.keyStart, this.keyEnd, name)
   }
 
   /** Has the text ended, or been found broken: is nothing left to read? */
@@ -202,7 +202,7 @@ export function parseJson(buffer: Buffer, start: number, end: number): unknown {
 }
 
 /** Do the bytes from `start` up to `end` spell `text`? */
-export function equals(buffer: Uint8Array, start: number, end: number, text: Uint8Array): boolean {
+export function bytesEqual(buffer: Uint8Array, start: number, end: number, text: Uint8Array): boolean {
   if (end - start !== text.length) return false
   for (let i = 0; i < text.length; i++) {
     if (buffer[start + i] !== text[i]) return false
@@ -218,7 +218,7 @@ export function equals(buffer: Uint8Array, start: number, end: number, text: Uin
 export function closingQuote(buffer: Uint8Array, start: number, end: number): number {
   let pos = start
   for (;;) {
-    const near = Math.min(pos + NEAR, end)
+    const near = Math.min(pos + LOOP_BYTES, end)
     while (pos < near) {
       const byte = buffer[pos]
       if (byte === QUOTE) return pos

@@ -1,7 +1,7 @@
 import { CODINGS } from './content-codings.ts'
 
 /** Bytes that a body may unpack to. */
-const MOST_DECODED = 8 * 1024 * 1024
+const MAX_DECOMPRESSED_BYTES = 8 * 1024 * 1024
 
 /**
  * A small body, decompressed at once; null where that is not tried to its end, as
@@ -9,17 +9,17 @@ const MOST_DECODED = 8 * 1024 * 1024
  *
  * @param coding lower-case; null = it comes as it is
  */
-export function decoded(body: Buffer, coding: string | null): Buffer | 'broken' | null {
+export function decompressed(body: Buffer, coding: string | null): Buffer | 'broken' | null {
   if (coding === null) return body
   try {
-    return CODINGS.get(coding)?.atOnce(body, { maxOutputLength: MOST_DECODED }) ?? null
+    return CODINGS.get(coding)?.decodeSync(body, { maxOutputLength: MAX_DECOMPRESSED_BYTES }) ?? null
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? null : 'broken'
   }
 }
 
 /** What an upstream says in an error, to be read; where it cannot be decompressed, its bytes as they are. */
-export function legible(body: Buffer, coding: string | null): Buffer {
-  const plain = decoded(body, coding)
+export function decompressedOrRaw(body: Buffer, coding: string | null): Buffer {
+  const plain = decompressed(body, coding)
   return plain === null || plain === 'broken' ? body : plain
 }

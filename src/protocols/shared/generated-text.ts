@@ -2,7 +2,7 @@
 export type TextKind = 'content' | 'reasoning' | 'tool'
 
 /** One run of text as the wire had it. */
-export interface KeptRun {
+export interface GeneratedRun {
   readonly kind: TextKind
   /** The bytes are the inside of JSON strings, escapes and all; otherwise JSON, white space and all. */
   readonly escaped: boolean
@@ -10,20 +10,20 @@ export interface KeptRun {
 }
 
 /** What was generated so far: the runs that were kept, and how much came in all. */
-export interface Generated {
-  readonly runs: readonly KeptRun[]
+export interface TextSample {
+  readonly runs: readonly GeneratedRun[]
   /** Bytes on the wire by kind: of the text kept, and of all that came. */
-  readonly kept: Readonly<Record<TextKind, number>>
-  readonly came: Readonly<Record<TextKind, number>>
+  readonly keptBytes: Readonly<Record<TextKind, number>>
+  readonly generatedBytes: Readonly<Record<TextKind, number>>
 }
 
 const KINDS: readonly TextKind[] = ['content', 'reasoning', 'tool']
-const HEADER = 8
+const HEADER_BYTES = 8
 const FIRST_SIZE = 1024
 const BACKSLASH = 0x5c
-const LONGEST_ESCAPE = 6
+const MAX_ESCAPE_BYTES = 6
 // Choices and tool calls beyond share a lane, so that an upstream's index cannot grow a table.
-const MOST_INDEXES = 1024
+const MAX_INDEX = 1024
 
 /**
  * Keeps generated text compactly, only to settle an abnormal end: one buffer that
@@ -31,7 +31,7 @@ const MOST_INDEXES = 1024
  * content, its reasoning, one tool call's arguments. Beyond the bound bytes are
  * only counted.
  */
-export class KeptText {
+export class GeneratedText {
   readonly #limit: number
   #buffer = Buffer.alloc(0)
   #used = 0
@@ -39,8 +39,8 @@ export class KeptText {
   /** Where the run being appended to has its header. */
   #run = 0
   #full = false
-  readonly #kept = [0, 0, 0]
-  readonly #came = [0, 0, 0]
+  readonly #keptBytes = [0, 0, 0]
+  readonly #generatedBytes = [0, 0, 0]
 
   /** @param limit bytes of memory at most */
   constructor(limit: number) {
@@ -56,37 +56,37 @@ export class KeptText {
   append(kind: TextKind, index: number, escaped: boolean, bytes: Buffer, start: number, end: number): void {
     if (end <= start) return
     const k = KINDS.indexOf(kind)
-    this.#came[k]! += end - start
+    this.#generatedBytes[k]! += end - start
     if (this.#full) return
-    const lane = (Math.min(index, MOST_INDEXES) * KINDS.length + k) * 2 + (escaped ? 1 : 0)
-    const room = this.#limit - this.#used - (lane === this.#lane ? 0 : HEADER)
+    const lane = (Math.min(index, MAX_INDEX) * KINDS.length + k) * 2 + (escaped ? 1 : 0)
+    const room = this.#limit - this.#used - (lane === this.#lane ? 0 : HEADER_BYTES)
     let length = end - start
     if (length > room) {
       this.#full = true
       length = safeCut(bytes, start, start + Math.max(0, room)) - start
       if (length <= 0) return
     }
-    this.#grow(length + HEADER)
+    this.#grow(length + HEADER_BYTES)
     if (lane !== this.#lane) this.#open(lane)
     bytes.copy(this.#buffer, this.#used, start, start + length)
     this.#used += length
     this.#buffer.writeUInt32LE(this.#buffer.readUInt32LE(this.#run + 4) + length, this.#run + 4)
-    this.#kept[k]! += length
+    this.#keptBytes[k]! += length
   }
 
   /** Bytes of all that came, by kind. */
-  get came(): Readonly<Record<TextKind, number>> {
-    return byKind(this.#came)
+  get generatedBytes(): Readonly<Record<TextKind, number>> {
+    return byKind(this.#generatedBytes)
   }
 
   /** Puts the lanes together: each is one run, in the order of their first bytes. */
-  generated(): Generated {
+  generated(): TextSample {
     const lanes = new Map<number, Uint8Array[]>()
     for (let at = 0; at < this.#used; ) {
       const lane = this.#buffer.readUInt32LE(at)
-      const end = at + HEADER + this.#buffer.readUInt32LE(at + 4)
+      const end = at + HEADER_BYTES + this.#buffer.readUInt32LE(at + 4)
       const pieces = lanes.get(lane) ?? []
-      pieces.push(this.#buffer.subarray(at + HEADER, end))
+      pieces.push(this.#buffer.subarray(at + HEADER_BYTES, end))
       lanes.set(lane, pieces)
       at = end
     }
@@ -96,8 +96,8 @@ export class KeptText {
         escaped: (lane & 1) === 1,
         bytes: Buffer.concat(pieces),
       })),
-      kept: byKind(this.#kept),
-      came: byKind(this.#came),
+      keptBytes: byKind(this.#keptBytes),
+      generatedBytes: byKind(this.#generatedBytes),
     }
   }
 
@@ -105,7 +105,7 @@ export class KeptText {
     this.#run = this.#used
     this.#buffer.writeUInt32LE(lane, this.#run)
     this.#buffer.writeUInt32LE(0, this.#run + 4)
-    this.#used += HEADER
+    this.#used += HEADER_BYTES
     this.#lane = lane
   }
 
@@ -123,7 +123,7 @@ export class KeptText {
 function safeCut(bytes: Uint8Array, start: number, end: number): number {
   let cut = end
   while (cut > start && (bytes[cut]! & 0xc0) === 0x80) cut--
-  for (let i = Math.max(start, cut - LONGEST_ESCAPE); i < cut; i++) {
+  for (let i = Math.max(start, cut - MAX_ESCAPE_BYTES); i < cut; i++) {
     if (bytes[i] === BACKSLASH) return i
   }
   return cut

@@ -1,6 +1,6 @@
-const SMALLEST = 1024
+const MIN_BYTES = 1024
 /** A larger buffer is let go once it is emptied. */
-const KEPT = 16 * 1024
+const MAX_RETAINED_BYTES = 16 * 1024
 const NO_BYTES = Buffer.alloc(0)
 
 /** Bytes gathered from pieces, in a buffer that doubles: linear time, at most twice the bytes. */
@@ -13,7 +13,7 @@ export class GrowingBytes {
   append(source: Uint8Array, from: number, to: number): void {
     const length = this.length + to - from
     if (length > this.bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.max(length, 2 * this.bytes.length, SMALLEST))
+      const grown = Buffer.allocUnsafe(Math.max(length, 2 * this.bytes.length, MIN_BYTES))
       grown.set(this.bytes.subarray(0, this.length))
       this.bytes = grown
     }
@@ -23,6 +23,6 @@ export class GrowingBytes {
 
   clear(): void {
     this.length = 0
-    if (this.bytes.length > KEPT) this.bytes = NO_BYTES
+    if (this.bytes.length > MAX_RETAINED_BYTES) this.bytes = NO_BYTES
   }
 }

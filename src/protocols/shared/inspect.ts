@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { BodyKind, Endpoint } from './classified.ts'
-import { MOST_TIMES } from './json-members.ts'
+import { MAX_DUPLICATES } from './json-members.ts'
 import { JsonScan } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { mediaType } from './media-type.ts'
@@ -115,13 +115,13 @@ export function inspectJson(
   const json = scan.end()
   if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
   if (body !== 'any' && json.root !== 'object') {
-    throw new GatewayError('invalid_json', `the body must be a JSON object, not ${article(json.root)}`)
+    throw new GatewayError('invalid_json', `the body must be a JSON object, not ${withArticle(json.root)}`)
   }
   for (const [member, fields] of json.fields) {
-    if (fields.length <= MOST_TIMES) continue
-    throw new GatewayError('invalid_json', `the body gives '${member}' more than ${MOST_TIMES} times`)
+    if (fields.length <= MAX_DUPLICATES) continue
+    throw new GatewayError('invalid_json', `the body gives '${member}' more than ${MAX_DUPLICATES} times`)
   }
-  const modelFields = namingFields(json, name)
+  const modelFields = modelNameFields(json, name)
   const stream = json.fields.get('stream')?.at(-1)
   return {
     bytes,
@@ -144,10 +144,10 @@ export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | n
   return {
     bytes,
     wire,
-    model: oneModel(names),
+    model: singleModel(names),
     modelFields,
     stream: form.fields.get('stream')?.at(-1)?.value === 'true',
-    count: countOf(form.fields.get('n')?.at(-1)?.value),
+    count: parseCount(form.fields.get('n')?.at(-1)?.value),
     json: null,
     delimiter: form.delimiter,
   }
@@ -160,12 +160,12 @@ export function opaqueBody(bytes: Buffer): InspectedBody {
   }
 }
 
-function countOf(text: string | undefined): number | null {
+function parseCount(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
 /** Of an interaction `agent` may name what is asked, in the place of `model`. */
-function namingFields({ fields }: ValidJson, name: EndpointName): readonly Field[] {
+function modelNameFields({ fields }: ValidJson, name: EndpointName): readonly Field[] {
   const models = fields.get('model') ?? []
   const agents = name === 'interactions' ? fields.get('agent') : undefined
   if (!agents?.some(isNamed)) return models
@@ -181,7 +181,7 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
   for (const field of fields) {
     if (field.type === 'null') continue
     if (field.type !== 'string') {
-      throw new GatewayError('model_required', `'model' must be a string, not ${article(field.type)}`, {
+      throw new GatewayError('model_required', `'model' must be a string, not ${withArticle(field.type)}`, {
         param: 'model',
       })
     }
@@ -189,7 +189,7 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
     if (field.end - field.start > MODEL_LENGTH * 6) throw tooLong()
     names.push(JSON.parse(bytes.toString('utf8', field.start, field.end)) as string)
   }
-  return oneModel(names)
+  return singleModel(names)
 }
 
 /**
@@ -198,7 +198,7 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
  *
  * @throws GatewayError model_ambiguous; model_not_found where the name is too long
  */
-export function oneModel(names: readonly string[]): string | null {
+export function singleModel(names: readonly string[]): string | null {
   const name = names[0]
   if (names.some(other => other !== name)) {
     throw new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
@@ -229,7 +229,7 @@ function wrongType(due: string, got: string): GatewayError {
   return new GatewayError('wrong_content_type', `content-type must be ${due}; ${is}`)
 }
 
-function article(type: string): string {
+function withArticle(type: string): string {
   if (type === 'true' || type === 'false' || type === 'null') return type
   return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
 }

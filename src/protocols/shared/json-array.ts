@@ -1,6 +1,6 @@
-import { endOfPlain } from './json-text.ts'
+import { endOfPlainText } from './json-text.ts'
 import { GrowingBytes } from './growing-bytes.ts'
-import { Room } from '../../base/memory-reservation.ts'
+import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReaderLimits, StreamEvent } from './sse.ts'
 import { MAX_EVENT } from './sse.ts'
 
@@ -41,7 +41,7 @@ const NO_BYTES = Buffer.alloc(0)
 export class JsonArrayReader {
   readonly #onElement: (element: StreamEvent) => void
   readonly #maxEvent: number
-  readonly #room: Room
+  readonly #memory: MemoryReservation
   readonly #element: StreamEvent = {
     buf: NO_BYTES, dataStart: 0, dataEnd: 0, start: 0, end: 0, terminated: true, oversize: false
   }
@@ -53,7 +53,7 @@ export class JsonArrayReader {
   #depth = 0
   #start = 0
   /** The element's bytes from earlier chunks. */
-  readonly #held = new GrowingBytes()
+  readonly #buffered = new GrowingBytes()
   #oversize = false
 
   /**
@@ -64,7 +64,7 @@ export class JsonArrayReader {
   constructor(onElement: (element: StreamEvent) => void, options: ReaderLimits = {}) {
     this.#onElement = onElement
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
-    this.#room = new Room(options.room)
+    this.#memory = new MemoryReservation(options.reserveMemory)
   }
 
   /** The array's closing bracket has come, and nothing but white space after it. */
@@ -105,12 +105,12 @@ export class JsonArrayReader {
           i++
       }
     }
-    if (this.#state >= NESTED) this.#hold(chunk, Math.max(this.#start - base, 0), chunk.length)
+    if (this.#state >= NESTED) this.#buffer(chunk, Math.max(this.#start - base, 0), chunk.length)
   }
 
   /** Ends the stream, and reports the element that it cuts off, if any. To be called once. */
   end(): void {
-    if (this.#state >= NESTED) this.#report(this.#held.bytes, this.#start, this.#offset, false)
+    if (this.#state >= NESTED) this.#report(this.#buffered.bytes, this.#start, this.#offset, false)
   }
 
   /** Takes one byte between the elements, or the first of one. */
@@ -150,7 +150,7 @@ export class JsonArrayReader {
   }
 
   #readString(chunk: Buffer, view: DataView, base: number, from: number): number {
-    const i = endOfPlain(chunk, view, from, chunk.length)
+    const i = endOfPlainText(chunk, view, from, chunk.length)
     if (i === chunk.length) return i
     if (chunk[i] === BACKSLASH) {
       this.#state = ESCAPED
@@ -175,19 +175,19 @@ export class JsonArrayReader {
   #complete(chunk: Buffer, base: number, end: number): void {
     this.#state = SEPARATOR
     if (this.#start >= base) return this.#report(chunk, base, base + end, true)
-    this.#hold(chunk, 0, end)
-    this.#report(this.#held.bytes, this.#start, base + end, true)
+    this.#buffer(chunk, 0, end)
+    this.#report(this.#buffered.bytes, this.#start, base + end, true)
   }
 
-  #hold(chunk: Buffer, from: number, to: number): void {
+  #buffer(chunk: Buffer, from: number, to: number): void {
     if (this.#oversize) return
-    const length = this.#held.length + to - from
-    if (length > this.#maxEvent || !this.#room.hold(length)) {
+    const length = this.#buffered.length + to - from
+    if (length > this.#maxEvent || !this.#memory.resize(length)) {
       this.#oversize = true
-      this.#held.clear()
-      this.#room.hold(0)
+      this.#buffered.clear()
+      this.#memory.resize(0)
     } else {
-      this.#held.append(chunk, from, to)
+      this.#buffered.append(chunk, from, to)
     }
   }
 
@@ -202,8 +202,8 @@ export class JsonArrayReader {
     element.dataStart = element.oversize ? 0 : element.start - base
     element.dataEnd = element.oversize ? 0 : end - base
     this.#oversize = false
-    this.#held.clear()
-    this.#room.hold(0)
+    this.#buffered.clear()
+    this.#memory.resize(0)
     this.#onElement(element)
     element.buf = NO_BYTES
   }

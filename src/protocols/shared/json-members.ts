@@ -14,7 +14,7 @@ export interface Field {
 
 const NO_BYTES = Buffer.alloc(0)
 /** A key that is given more often is no honest writer's, and each time costs memory and an edit. */
-export const MOST_TIMES = 100
+export const MAX_DUPLICATES = 100
 
 /**
  * Follows the members of one object through a text that comes in chunks, and
@@ -83,7 +83,7 @@ export class JsonMembers {
     const field = { keyStart: this.#keyStart, start: this.#start, end, type: this.#type }
     const fields = this.fields.get(this.#name)
     if (fields === undefined) this.fields.set(this.#name, [field])
-    else if (fields.length <= MOST_TIMES) fields.push(field)
+    else if (fields.length <= MAX_DUPLICATES) fields.push(field)
     this.#name = null
   }
 }

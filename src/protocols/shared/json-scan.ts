@@ -5,7 +5,7 @@ import {
 } from './json-grammar.ts'
 import type { Field, JsonType } from './json-members.ts'
 import { JsonMembers } from './json-members.ts'
-import { endOfPlain } from './json-text.ts'
+import { endOfPlainText } from './json-text.ts'
 import { Utf8Check } from './utf8.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
@@ -118,7 +118,7 @@ export class JsonScan {
     let i = 0
     while (i < to) {
       if (state === STRING) {
-        i = endOfPlain(chunk, view, i, to)
+        i = endOfPlainText(chunk, view, i, to)
         if (i === to) break
         const byte = chunk[i]!
         if (byte === 0x22) {

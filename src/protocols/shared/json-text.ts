@@ -9,7 +9,7 @@
  * `(x - n) & ~x & 0x80` is set somewhere in the word exactly when a byte of x is
  * below n (n <= 0x80).
  */
-export function endOfPlain(bytes: Uint8Array, view: DataView, from: number, to: number): number {
+export function endOfPlainText(bytes: Uint8Array, view: DataView, from: number, to: number): number {
   let i = from
   for (const last = to - 8; i <= last; i += 8) {
     const a = view.getInt32(i)
@@ -45,7 +45,7 @@ const ESCAPES = new Map(
  * @param name in UTF-8
  * @param anyCase takes capitals of ASCII for the small letters of the name
  */
-export function spells(
+export function matchesName(
   bytes: Buffer, start: number, end: number, name: Uint8Array, anyCase = false,
 ): boolean {
   let at = start
@@ -94,6 +94,6 @@ export function hexUnit(bytes: Uint8Array, at: number): number {
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** The text behind a byte order mark, which parsers may ignore (RFC 8259, section 8.1), as clients do. */
-export function withoutMark(body: Buffer): Buffer {
+export function withoutByteOrderMark(body: Buffer): Buffer {
   return body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : body
 }

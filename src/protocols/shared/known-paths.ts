@@ -1,4 +1,4 @@
-import { POST, READ, inPath } from './classified.ts'
+import { POST, READ, withoutPathModel } from './classified.ts'
 import type { Classified } from './classified.ts'
 
 /** What is known by its whole path. */
@@ -27,7 +27,7 @@ export const KNOWN_PATHS = new Map<string, Classified>(
     ] as const
   ).map(([path, name, protocol, methods, body, modelIn, modelRequired]) => [
     path,
-    inPath({ name, protocol, methods, body, modelIn, modelRequired }),
+    withoutPathModel({ name, protocol, methods, body, modelIn, modelRequired }),
   ]),
 )
 

@@ -6,12 +6,12 @@ const ID = Buffer.from('id')
 const RESPONSE = Buffer.from('response')
 const SESSION = Buffer.from('session')
 /** The member that names the lane: in the realtime protocol each response is one. */
-const LANES = { responses: Buffer.from('stream_id'), realtime: Buffer.from('response_id') } as const
+const LANE_KEYS = { responses: Buffer.from('stream_id'), realtime: Buffer.from('response_id') } as const
 /** A longer one is nobody's: neither a model's nor a lane's. */
-const LONGEST_NAME = 256
+const MAX_NAME_LENGTH = 256
 
 /** What a message over a WebSocket tells of itself. */
-export interface Heading {
+export interface MessageInfo {
   readonly type: string
   /** The model that it names; null = none. */
   readonly model: string | null
@@ -24,7 +24,7 @@ export interface Heading {
  *
  * Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server events.
  */
-export function headingOf(message: Buffer, protocol: keyof typeof LANES): Heading {
+export function readMessageInfo(message: Buffer, protocol: keyof typeof LANE_KEYS): MessageInfo {
   const cursor = new JsonCursor(message)
   let type = ''
   let model: string | null = null
@@ -33,7 +33,7 @@ export function headingOf(message: Buffer, protocol: keyof typeof LANES): Headin
   if (!cursor.beginObject()) return { type, model, lane }
   while (cursor.nextMember()) {
     const isType = cursor.keyIs(TYPE)
-    const isLane = cursor.keyIs(LANES[protocol])
+    const isLane = cursor.keyIs(LANE_KEYS[protocol])
     const isModel = cursor.keyIs(MODEL)
     const isResponse = cursor.keyIs(RESPONSE)
     if ((isResponse || cursor.keyIs(SESSION)) && cursor.isObject()) {
@@ -65,7 +65,7 @@ function namesIn(cursor: JsonCursor): { model: string | null, id: string | null 
 /** null: too long for one. */
 function nameAt(cursor: JsonCursor): string | null {
   const name = textAt(cursor)
-  return name.length > LONGEST_NAME ? null : name
+  return name.length > MAX_NAME_LENGTH ? null : name
 }
 
 function textAt(cursor: JsonCursor): string {

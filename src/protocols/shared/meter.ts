@@ -1,10 +1,10 @@
-import { JsonCursor, equals, parseJson } from './cursor.ts'
+import { JsonCursor, bytesEqual, parseJson } from './cursor.ts'
 import { GrowingBytes } from './growing-bytes.ts'
-import { KeptText } from './generated-text.ts'
-import type { Generated, TextKind } from './generated-text.ts'
-import type { Reading } from './readers.ts'
-import type { TakeRoom } from '../../base/memory-reservation.ts'
-import { tierIn, tierNamed } from './service-tier.ts'
+import { GeneratedText } from './generated-text.ts'
+import type { TextSample, TextKind } from './generated-text.ts'
+import type { ReportedUsage } from './readers.ts'
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { tierIn, normaliseTier } from './service-tier.ts'
 import { SseReader } from './sse.ts'
 import type { SseEvent } from './sse.ts'
 
@@ -26,35 +26,35 @@ export interface StreamMeter {
   /** Something generated passed by: text, a tool call, sound, a picture. */
   readonly sawContent: boolean
   /** Nothing generated has passed by since the output was last reported. */
-  readonly covered: boolean
+  readonly isOutputReported: boolean
   /** Some of what has passed by since then is no text, as a picture: in tokens only a report tells it. */
   readonly uncountable: boolean
   /** What the upstream reported so far; null when it has said nothing. */
-  reading(): Reading | null
+  reading(): ReportedUsage | null
   /** The tier that the upstream says it serves this in, in lower case: `flex`; null when it has not said. */
   readonly serviceTier: string | null
   /** How much text was generated so far: bytes on the wire, by kind. */
-  readonly came: Readonly<Record<TextKind, number>>
+  readonly generatedBytes: Readonly<Record<TextKind, number>>
   /** The text generated so far, for counting. */
-  partial(): Generated
+  partial(): TextSample
 }
 
 export interface MeterLimits {
   /** Bytes of generated text kept for counting. */
-  readonly keep: number
+  readonly textLimit: number
   /** Bytes of the longest event that is read. */
   readonly maxEvent: number
   /** Memory for events that are not whole yet. */
-  readonly room: TakeRoom | undefined
+  readonly reserveMemory: ReserveMemory | undefined
 }
 
 const ERROR = Buffer.from('error')
 const TYPE = Buffer.from('type')
 // A usage object is a few hundred bytes; one of this size is not one.
-const MOST_USAGE = 64 * 1024
+const MAX_USAGE_BYTES = 64 * 1024
 // The name of a tier is a word or two.
-const MOST_TIER = 64
-const NONSENSE = Buffer.from('"nonsense"')
+const MAX_TIER_BYTES = 64
+const INVALID_USAGE = Buffer.from('"nonsense"')
 const NO_TIER = Buffer.alloc(0)
 const LOWER_N = 0x6e
 
@@ -66,33 +66,33 @@ export abstract class ProtocolMeter implements StreamMeter {
   abstract readonly terminated: boolean | null
   abstract readonly atBoundary: boolean
   protected readonly cursor = new JsonCursor()
-  readonly #text: KeptText
+  readonly #text: GeneratedText
   readonly #usage = new GrowingBytes()
   #tier = NO_TIER
-  #came = 0
-  #coveredUpTo = 0
+  #totalBytes = 0
+  #reportedUpTo = 0
 
-  constructor({ keep }: MeterLimits) {
-    this.#text = new KeptText(keep)
+  constructor({ textLimit: keep }: MeterLimits) {
+    this.#text = new GeneratedText(keep)
   }
 
   abstract push(chunk: Buffer): void
   abstract end(): void
-  abstract reading(): Reading | null
+  abstract reading(): ReportedUsage | null
 
-  get covered(): boolean {
-    return this.#coveredUpTo === this.#came && !this.uncountable
+  get isOutputReported(): boolean {
+    return this.#reportedUpTo === this.#totalBytes && !this.uncountable
   }
 
   get serviceTier(): string | null {
-    return tierNamed(this.#tier.toString('latin1')) ?? tierIn(this.lastUsage())
+    return normaliseTier(this.#tier.toString('latin1')) ?? tierIn(this.lastUsage())
   }
 
-  get came(): Readonly<Record<TextKind, number>> {
-    return this.#text.came
+  get generatedBytes(): Readonly<Record<TextKind, number>> {
+    return this.#text.generatedBytes
   }
 
-  partial(): Generated {
+  partial(): TextSample {
     return this.#text.generated()
   }
 
@@ -108,12 +108,12 @@ export abstract class ProtocolMeter implements StreamMeter {
   ): void {
     if (end <= start) return
     this.sawContent = true
-    this.#came += end - start
+    this.#totalBytes += end - start
     this.#text.append(kind, index, escaped, buf, start, end)
   }
 
   /** Something was generated that is no text, or could not be read. */
-  protected passed(): void {
+  protected noteUncountable(): void {
     this.sawContent = true
     this.uncountable = true
   }
@@ -123,10 +123,10 @@ export abstract class ProtocolMeter implements StreamMeter {
     const { cursor } = this
     if (!cursor.skip() || buf[cursor.valueStart] === LOWER_N) return
     this.#usage.clear()
-    if (cursor.valueEnd - cursor.valueStart <= MOST_USAGE) {
+    if (cursor.valueEnd - cursor.valueStart <= MAX_USAGE_BYTES) {
       this.#usage.append(buf, cursor.valueStart, cursor.valueEnd)
     } else {
-      this.#usage.append(NONSENSE, 0, NONSENSE.length)
+      this.#usage.append(INVALID_USAGE, 0, INVALID_USAGE.length)
     }
   }
 
@@ -134,20 +134,20 @@ export abstract class ProtocolMeter implements StreamMeter {
   protected keepTier(buf: Buffer): void {
     const { cursor } = this
     const isName = cursor.isString()
-    if (!cursor.skip() || !isName || cursor.valueEnd - cursor.valueStart > MOST_TIER) return
+    if (!cursor.skip() || !isName || cursor.valueEnd - cursor.valueStart > MAX_TIER_BYTES) return
     // Many vendors say the same in each chunk.
-    if (equals(buf, cursor.valueStart + 1, cursor.valueEnd - 1, this.#tier)) return
+    if (bytesEqual(buf, cursor.valueStart + 1, cursor.valueEnd - 1, this.#tier)) return
     this.#tier = Buffer.from(buf.subarray(cursor.valueStart + 1, cursor.valueEnd - 1))
   }
 
   /** The last value skipped as a usage object; one of absurd size reads as nonsense. */
   protected parsedUsage(): unknown {
-    return this.cursor.valueEnd - this.cursor.valueStart <= MOST_USAGE ? this.cursor.parsed() : NaN
+    return this.cursor.valueEnd - this.cursor.valueStart <= MAX_USAGE_BYTES ? this.cursor.parsed() : NaN
   }
 
   /** The output reported includes all generated so far; to be called when the whole event is read. */
-  protected cover(): void {
-    this.#coveredUpTo = this.#came
+  protected markOutputReported(): void {
+    this.#reportedUpTo = this.#totalBytes
     this.uncountable = false
   }
 
@@ -223,13 +223,13 @@ export abstract class EventMeter extends ProtocolMeter {
   /** Is the type one of these? */
   protected isOneOf(buf: Buffer, types: readonly Buffer[]): boolean {
     for (const type of types) {
-      if (equals(buf, this.typeStart, this.typeEnd, type)) return true
+      if (bytesEqual(buf, this.typeStart, this.typeEnd, type)) return true
     }
     return false
   }
 
   /** An event has passed that was too long to be kept. */
-  protected unread(): void {}
+  protected onOversizeEvent(): void {}
 
   get atBoundary(): boolean {
     return this.#reader.blockStart === this.#pushed
@@ -247,12 +247,12 @@ export abstract class EventMeter extends ProtocolMeter {
   #event(event: SseEvent): void {
     if (event.oversize) {
       // Nothing but pictures and sound is that large.
-      this.passed()
-      if (event.terminated) this.unread()
+      this.noteUncountable()
+      if (event.terminated) this.onOversizeEvent()
       return
     }
     if (!event.terminated && !this.#isWhole(event)) return
-    if (equals(event.buf, event.nameStart, event.nameEnd, ERROR)) this.sawError = true
+    if (bytesEqual(event.buf, event.nameStart, event.nameEnd, ERROR)) this.sawError = true
     this.event(event)
   }
 

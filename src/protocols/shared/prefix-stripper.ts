@@ -3,19 +3,19 @@
  * already: white space that was left out of what the upstream was shown, and that
  * it may say again.
  */
-export class Leading {
-  #has: string
+export class PrefixStripper {
+  #prefix: string
 
   constructor(has: string) {
-    this.#has = has
+    this.#prefix = has
   }
 
   /** @returns what is new of the part */
   strip(part: string): string {
     let same = 0
-    while (same < part.length && same < this.#has.length && part[same] === this.#has[same]) same++
+    while (same < part.length && same < this.#prefix.length && part[same] === this.#prefix[same]) same++
     // What differs, differs for good: from there on all of it is new.
-    this.#has = same === part.length ? this.#has.slice(same) : ''
+    this.#prefix = same === part.length ? this.#prefix.slice(same) : ''
     return part.slice(same)
   }
 }

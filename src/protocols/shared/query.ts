@@ -1,4 +1,4 @@
-import { oneModel } from './inspect.ts'
+import { singleModel } from './inspect.ts'
 
 /**
  * The parameters that name the model. Azure's realtime sessions, which tell a version of the API too, have
@@ -21,7 +21,7 @@ export function queryModel(query: string): string | null {
   if (query === '') return null
   const params = new URLSearchParams(query)
   const isModel = modelParams(params)
-  return oneModel([...params].flatMap(([name, value]) => (isModel(name) ? [value] : [])))
+  return singleModel([...params].flatMap(([name, value]) => (isModel(name) ? [value] : [])))
 }
 
 /**
@@ -30,9 +30,9 @@ export function queryModel(query: string): string | null {
  *
  * @throws GatewayError model_ambiguous
  */
-export function besideQuery(model: string, query: string): string {
+export function checkQueryModel(model: string, query: string): string {
   const other = queryModel(query)
-  if (other !== null) oneModel([model, other])
+  if (other !== null) singleModel([model, other])
   return model
 }
 
@@ -47,7 +47,7 @@ export function renameQuery(query: string, model: string): string {
 }
 
 /** A query of Azure's as others have it: with a `model`, and without a version of the API. */
-export function usualQuery(query: string): string {
+export function canonicalQuery(query: string): string {
   if (query === '') return query
   const pairs = query.slice(1).split('&')
     .filter(pair => !/^api-version(?:=|$)/i.test(pair))
@@ -56,9 +56,9 @@ export function usualQuery(query: string): string {
 }
 
 /** Where Google takes a credential. */
-const GOOGLES = 'key'
+const GOOGLE_KEY_PARAM = 'key'
 /** Where Azure does, of WebSockets above all. */
-const AZURES = 'api-key'
+const AZURE_KEY_PARAM = 'api-key'
 
 /** The credential of a query. */
 export interface QueryKey {
@@ -73,7 +73,7 @@ export interface QueryKey {
  *
  * @param query with its question mark, or empty
  */
-export function takeKey(query: string): QueryKey & { readonly query: string } {
+export function extractKey(query: string): QueryKey & { readonly query: string } {
   if (!query.includes('key') && !query.includes('%')) return { query, queryKey: null, isGoogles: false }
   let queryKey: string | null = null
   let isGoogles = false
@@ -81,10 +81,10 @@ export function takeKey(query: string): QueryKey & { readonly query: string } {
   const rest = pairs.filter(pair => {
     const equals = pair.indexOf('=')
     const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    if (name !== GOOGLES && name !== AZURES) return true
+    if (name !== GOOGLE_KEY_PARAM && name !== AZURE_KEY_PARAM) return true
     if (equals !== -1 && queryKey === null) {
       queryKey = decode(pair.slice(equals + 1))
-      isGoogles = name === GOOGLES
+      isGoogles = name === GOOGLE_KEY_PARAM
     }
     return false
   })

@@ -1,17 +1,17 @@
 import type { Figures, JsonObject } from './usage-figures.ts'
-import { rest } from './usage-figures.ts'
+import { remainder } from './usage-figures.ts'
 import { blankUsage } from './usage.ts'
 import type { Usage } from './usage.ts'
 
 /** The models that made an answer, where it was not only the one that was asked. */
-export interface Makers {
+export interface ServingModels {
   /** Which served it in the place of that one; null = none did. */
-  readonly server: string | null
+  readonly servedBy: string | null
   /** What further ones used, beside the figures at the top. */
-  readonly others: readonly ByModel[]
+  readonly others: readonly ModelUsage[]
 }
 
-interface ByModel {
+interface ModelUsage {
   /** null = nobody knows which. */
   readonly model: string | null
   readonly usage: Usage
@@ -34,7 +34,7 @@ export function readMessages(usage: JsonObject, f: Figures, final: boolean): Usa
 }
 
 function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
-  const fresh = f.needed(usage.input_tokens)
+  const fresh = f.required(usage.input_tokens)
   const cachedInputTokens = f.count(usage.cache_read_input_tokens)
   const split = f.object(usage.cache_creation)
   let short = f.count(split.ephemeral_5m_input_tokens)
@@ -45,10 +45,10 @@ function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
     f.suspect = true
     long = null
   }
-  short = rest(written, long)
+  short = remainder(written, long)
   // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
   const inputTokens = f.suspect || fresh === null ? null : fresh + (cachedInputTokens ?? 0) + (written ?? 0)
-  const outputTokens = final ? f.needed(usage.output_tokens) : f.count(usage.output_tokens)
+  const outputTokens = final ? f.required(usage.output_tokens) : f.count(usage.output_tokens)
   return {
     ...blankUsage(),
     inputTokens,
@@ -84,7 +84,7 @@ function withCompaction(message: Usage, compaction: Usage): Usage {
  *
  * @returns null where there is neither
  */
-export function readMakers(usage: JsonObject, f: Figures): Makers | null {
+export function readServingModels(usage: JsonObject, f: Figures): ServingModels | null {
   const iterations = f.array(usage.iterations).map(iteration => f.object(iteration))
   const served = iterations.findLast(({ type }) => type === 'fallback_message')
   const server = served ? modelIn(served) : null
@@ -92,7 +92,7 @@ export function readMakers(usage: JsonObject, f: Figures): Makers | null {
     one.type === 'message' && modelIn(one) !== server && one.output_tokens !== 0
   const others = iterations.filter(one => one.type === 'advisor_message' || (server !== null && isDeclined(one)))
   if (server === null && others.length === 0) return null
-  return { server, others: others.map(one => ({ model: modelIn(one), usage: readMessage(one, f, true) })) }
+  return { servedBy: server, others: others.map(one => ({ model: modelIn(one), usage: readMessage(one, f, true) })) }
 }
 
 function modelIn({ model }: JsonObject): string | null {

@@ -1,18 +1,18 @@
 import type { EndpointName } from './names.ts'
-import { Figures, MOST, isObject, rest, within } from './usage-figures.ts'
+import { Figures, MAX_COUNT, isObject, remainder, clampTo } from './usage-figures.ts'
 import type { JsonObject } from './usage-figures.ts'
-import { readMakers, readMessages } from './readers-messages.ts'
-import type { Makers } from './readers-messages.ts'
+import { readServingModels, readMessages } from './readers-messages.ts'
+import type { ServingModels } from './readers-messages.ts'
 import { blankUsage } from './usage.ts'
 import type { Usage } from './usage.ts'
 
 /** What an upstream said it used, in the gateway's own vocabulary. */
-export interface Reading {
+export interface ReportedUsage {
   readonly usage: Usage
   /** A figure was nonsense and reads as null, or figures contradict each other. */
   readonly suspect: boolean
   /** Absent: all of it is of the model that was asked. */
-  readonly makers?: Makers
+  readonly servingModels?: ServingModels
 }
 
 type Reader = (usage: JsonObject, figures: Figures, final: boolean) => Usage
@@ -46,27 +46,27 @@ const READERS: Partial<Record<EndpointName, Reader>> = {
  * @returns null where there is none, or where the endpoint is known to have none
  *   (counting tokens, listing models).
  */
-export function readUsage(endpoint: EndpointName, value: unknown, final = true): Reading | null {
+export function readUsage(endpoint: EndpointName, value: unknown, final = true): ReportedUsage | null {
   const reader = READERS[endpoint]
   if (!reader || value === undefined || value === null) return null
   if (!isObject(value)) return { usage: blankUsage(), suspect: true }
   const figures = new Figures()
   const usage = reader(value, figures, final)
-  const makers = endpoint === 'messages' ? readMakers(value, figures) : null
-  return { usage, suspect: figures.suspect, ...makers && { makers } }
+  const makers = endpoint === 'messages' ? readServingModels(value, figures) : null
+  return { usage, suspect: figures.suspect, ...makers && { servingModels: makers } }
 }
 
 /** Chat and legacy completions: prompt_tokens includes what was cached. */
 function readChat(usage: JsonObject, f: Figures): Usage {
   const prompt = f.object(usage.prompt_tokens_details)
   const completion = f.object(usage.completion_tokens_details)
-  const inputTokens = f.needed(usage.prompt_tokens)
+  const inputTokens = f.required(usage.prompt_tokens)
   // DeepSeek and Moonshot report cache hits at the top.
   const cached = prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens
-  const outputTokens = f.needed(usage.completion_tokens)
+  const outputTokens = f.required(usage.completion_tokens)
   const reasoning = completion.reasoning_tokens ?? usage.reasoning_tokens
-  const unexplained = isOfSearch(usage)
-    ? f.count(reasoning) : besides(usage.total_tokens, inputTokens, outputTokens)
+  const unexplained = isPerplexitySearch(usage)
+    ? f.count(reasoning) : unexplainedTokens(usage.total_tokens, inputTokens, outputTokens)
   // Where it may be what was cached, or Mistral's sound, it is not taken for thoughts that nobody told.
   const isThought = (cached ?? usage.prompt_audio_seconds ?? null) === null
   const details = { ...completion, reasoning_tokens: reasoning ?? (isThought ? unexplained : null) }
@@ -83,16 +83,16 @@ function readChat(usage: JsonObject, f: Figures): Usage {
  *
  * Source: Perplexity's API reference, "UsageInfo", and its pricing of Sonar Deep Research.
  */
-function isOfSearch({ num_search_queries: searches, citation_tokens: citations }: JsonObject): boolean {
+function isPerplexitySearch({ num_search_queries: searches, citation_tokens: citations }: JsonObject): boolean {
   return (searches ?? citations ?? null) !== null
 }
 
 /** The responses protocol: as chat, under other names. */
 function readResponses(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
-  const inputTokens = f.needed(usage.input_tokens)
-  const outputTokens = f.needed(usage.output_tokens)
-  const unexplained = besides(usage.total_tokens, inputTokens, outputTokens)
+  const inputTokens = f.required(usage.input_tokens)
+  const outputTokens = f.required(usage.output_tokens)
+  const unexplained = unexplainedTokens(usage.total_tokens, inputTokens, outputTokens)
   return {
     ...blankUsage(),
     ...splitInput(f, inputTokens, input.cached_tokens, input),
@@ -104,39 +104,39 @@ function readResponses(usage: JsonObject, f: Figures): Usage {
 function readRealtime(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_token_details)
   const cached = f.object(input.cached_tokens_details)
-  const inputTokens = f.needed(usage.input_tokens)
+  const inputTokens = f.required(usage.input_tokens)
   return {
     ...blankUsage(),
     ...splitInput(f, inputTokens, input.cached_tokens, {
-      audio_tokens: rest(f.count(input.audio_tokens), f.count(cached.audio_tokens)),
-      image_tokens: rest(f.count(input.image_tokens), f.count(cached.image_tokens)),
+      audio_tokens: remainder(f.count(input.audio_tokens), f.count(cached.audio_tokens)),
+      image_tokens: remainder(f.count(input.image_tokens), f.count(cached.image_tokens)),
     }),
-    ...splitOutput(f, f.needed(usage.output_tokens), f.object(usage.output_token_details), null),
+    ...splitOutput(f, f.required(usage.output_tokens), f.object(usage.output_token_details), null),
   }
 }
 
 /** What a total has beside input and output; null where that is nothing, or no count. */
-function besides(total: unknown, input: number | null, output: number | null): number | null {
+function unexplainedTokens(total: unknown, input: number | null, output: number | null): number | null {
   if (typeof total !== 'number' || input === null || output === null) return null
   const rest = total - input - output
-  return Number.isInteger(rest) && rest > 0 && rest <= MOST ? rest : null
+  return Number.isInteger(rest) && rest > 0 && rest <= MAX_COUNT ? rest : null
 }
 
 /** The parts of an input that includes them, with OpenAI's names for the details. */
 function splitInput(f: Figures, inputTokens: number | null, cached: unknown, details: JsonObject) {
   const cachedInputTokens = f.part(cached, inputTokens)
-  const uncached = rest(inputTokens, cachedInputTokens)
+  const uncached = remainder(inputTokens, cachedInputTokens)
   const written = f.part(cacheWrites(details), uncached)
   const { ttl_12h_tokens: half = null } = f.object(details.cache_write_tokens_details)
   const { ephemeral_1h_input_tokens: hour } = f.object(details.cache_creation_token_details)
   const lasting = f.part(half ?? hour, written)
-  const fresh = rest(uncached, written)
-  const inputAudioTokens = within(f.part(details.audio_tokens, inputTokens), fresh)
-  const image = within(f.part(details.image_tokens, inputTokens), rest(fresh, inputAudioTokens))
+  const fresh = remainder(uncached, written)
+  const inputAudioTokens = clampTo(f.part(details.audio_tokens, inputTokens), fresh)
+  const image = clampTo(f.part(details.image_tokens, inputTokens), remainder(fresh, inputAudioTokens))
   return {
     inputTokens,
     cachedInputTokens,
-    cacheWrite5mTokens: rest(written, lasting),
+    cacheWrite5mTokens: remainder(written, lasting),
     cacheWrite1hTokens: lasting,
     inputAudioTokens,
     inputImageTokens: image,
@@ -157,46 +157,46 @@ function splitOutput(f: Figures, told: number | null, details: JsonObject, unexp
   const isBeside = unexplained !== null && reasoning === unexplained
   const outputTokens = isBeside && told !== null ? f.count(told + unexplained) : told
   const reasoningTokens = f.part(reasoning, outputTokens)
-  const visible = rest(outputTokens, reasoningTokens)
+  const visible = remainder(outputTokens, reasoningTokens)
   const outputAudioTokens = f.part(details.audio_tokens, visible)
   return {
     outputTokens,
     reasoningTokens,
     outputAudioTokens,
-    outputImageTokens: f.part(details.image_tokens, rest(visible, outputAudioTokens)),
+    outputImageTokens: f.part(details.image_tokens, remainder(visible, outputAudioTokens)),
   }
 }
 
 /** Voyage reports total_tokens alone: all of it is input. */
 function readEmbeddings(usage: JsonObject, f: Figures): Usage {
-  return { ...blankUsage(), inputTokens: f.needed(usage.prompt_tokens ?? usage.total_tokens) }
+  return { ...blankUsage(), inputTokens: f.required(usage.prompt_tokens ?? usage.total_tokens) }
 }
 
 /** Output is pictures, except what the details call text. */
 function readImages(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const output = f.object(usage.output_tokens_details)
-  const outputTokens = f.needed(usage.output_tokens)
+  const outputTokens = f.required(usage.output_tokens)
   const text = f.part(output.text_tokens, outputTokens)
   return {
     ...blankUsage(),
-    ...splitInput(f, f.needed(usage.input_tokens), input.cached_tokens, input),
+    ...splitInput(f, f.required(usage.input_tokens), input.cached_tokens, input),
     outputTokens,
-    outputImageTokens: f.part(output.image_tokens, outputTokens) ?? rest(outputTokens, text),
+    outputImageTokens: f.part(output.image_tokens, outputTokens) ?? remainder(outputTokens, text),
   }
 }
 
 /** {type:"tokens",...} or {type:"duration",seconds}; from vLLM, whose chunks are a chat's, as chat. */
 function readTranscription(usage: JsonObject, f: Figures): Usage {
   if (usage.type === 'duration') return { ...blankUsage(), seconds: f.seconds(usage.seconds) }
-  if (usage.prompt_audio_seconds !== undefined) return readHeard(usage, f)
+  if (usage.prompt_audio_seconds !== undefined) return readMistralTranscript(usage, f)
   const details = f.object(usage.input_token_details)
-  const inputTokens = f.needed(usage.input_tokens ?? usage.prompt_tokens)
+  const inputTokens = f.required(usage.input_tokens ?? usage.prompt_tokens)
   return {
     ...blankUsage(),
     inputTokens,
     inputAudioTokens: f.part(details.audio_tokens, inputTokens),
-    outputTokens: f.needed(usage.output_tokens ?? usage.completion_tokens),
+    outputTokens: f.required(usage.output_tokens ?? usage.completion_tokens),
   }
 }
 
@@ -205,13 +205,13 @@ function readTranscription(usage: JsonObject, f: Figures): Usage {
  *
  * Source: Mistral's API reference, "UsageInfo".
  */
-function readHeard(usage: JsonObject, f: Figures): Usage {
-  const outputTokens = f.needed(usage.completion_tokens)
-  const inputTokens = rest(f.needed(usage.total_tokens), outputTokens)
+function readMistralTranscript(usage: JsonObject, f: Figures): Usage {
+  const outputTokens = f.required(usage.completion_tokens)
+  const inputTokens = remainder(f.required(usage.total_tokens), outputTokens)
   return {
     ...blankUsage(),
     inputTokens,
-    inputAudioTokens: rest(inputTokens, f.part(usage.prompt_tokens, inputTokens)),
+    inputAudioTokens: remainder(inputTokens, f.part(usage.prompt_tokens, inputTokens)),
     outputTokens,
     seconds: f.seconds(usage.prompt_audio_seconds),
   }
@@ -219,10 +219,10 @@ function readHeard(usage: JsonObject, f: Figures): Usage {
 
 /** Only speech streamed as events reports tokens; its output is sound. */
 function readSpeech(usage: JsonObject, f: Figures): Usage {
-  const outputTokens = f.needed(usage.output_tokens)
+  const outputTokens = f.required(usage.output_tokens)
   return {
     ...blankUsage(),
-    inputTokens: f.needed(usage.input_tokens),
+    inputTokens: f.required(usage.input_tokens),
     outputTokens,
     outputAudioTokens: outputTokens,
   }
@@ -233,7 +233,7 @@ function readSpeech(usage: JsonObject, f: Figures): Usage {
  * candidates, and results of server-side tools are further input.
  */
 function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
-  const prompt = f.needed(meta.promptTokenCount)
+  const prompt = f.required(meta.promptTokenCount)
   const toolUse = f.count(meta.toolUsePromptTokenCount)
   // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
   const inputTokens = f.suspect || prompt === null ? null : prompt + (toolUse ?? 0)
@@ -242,11 +242,11 @@ function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
   const cachedInputTokens = f.part(meta.cachedContentTokenCount, prompt)
   const cachedParts = f.array(meta.cacheTokensDetails)
   const promptParts = f.array(meta.promptTokensDetails)
-  const fresh = rest(prompt, cachedInputTokens)
+  const fresh = remainder(prompt, cachedInputTokens)
   const audio = modality(f, promptParts, 'AUDIO', prompt)
   const image = modality(f, promptParts, 'IMAGE', prompt)
-  const inputAudioTokens = within(rest(audio, modality(f, cachedParts, 'AUDIO', audio)), fresh)
-  const room = rest(fresh, inputAudioTokens)
+  const inputAudioTokens = clampTo(remainder(audio, modality(f, cachedParts, 'AUDIO', audio)), fresh)
+  const room = remainder(fresh, inputAudioTokens)
   const outputParts = f.array(meta.candidatesTokensDetails)
   return {
     ...blankUsage(),
@@ -255,7 +255,7 @@ function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
     outputTokens: candidates === null ? null : candidates + (thoughts ?? 0),
     reasoningTokens: thoughts,
     inputAudioTokens,
-    inputImageTokens: within(rest(image, modality(f, cachedParts, 'IMAGE', image)), room),
+    inputImageTokens: clampTo(remainder(image, modality(f, cachedParts, 'IMAGE', image)), room),
     outputAudioTokens: modality(f, outputParts, 'AUDIO', candidates),
     outputImageTokens: modality(f, outputParts, 'IMAGE', candidates),
   }
@@ -297,7 +297,7 @@ function readInteraction(usage: JsonObject, f: Figures, final: boolean): Usage {
 }
 
 function readGenerateEmbedding(meta: JsonObject, f: Figures): Usage {
-  return { ...blankUsage(), inputTokens: f.needed(meta.promptTokenCount ?? meta.totalTokenCount) }
+  return { ...blankUsage(), inputTokens: f.required(meta.promptTokenCount ?? meta.totalTokenCount) }
 }
 
 /** Tokens of one modality in a breakdown of `whole`, a list of what has each; null = not listed. */

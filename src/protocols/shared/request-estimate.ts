@@ -29,16 +29,16 @@ const LOWER_U = 0x75
 /** Base64 from this length on is a picture or the like: longer than any word, shorter than any picture. */
 export const MEDIA_FROM = 1024
 const SAMPLE = 256
-const MOST_STEPS = 4_000_000
-const LONGEST_NUMBER = 20
-const MOST_TOKENS = 1_000_000_000
+const MAX_STEPS = 4_000_000
+const MAX_NUMBER_LENGTH = 20
+const MAX_TOKENS = 1_000_000_000
 /** More than any upstream takes at once. */
-const MOST_PROMPTS = 100_000
+const MAX_PROMPTS = 100_000
 
 const INPUT = Buffer.from('input')
-const BOUNDS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'maxOutputTokens']
-const CHOICES = ['n', 'best_of', 'candidateCount', 'candidate_count']
-const KEYS = [...BOUNDS, ...CHOICES].map(name => ({ name, bytes: Buffer.from(name) }))
+const OUTPUT_BOUND_KEYS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'maxOutputTokens']
+const CHOICE_COUNT_KEYS = ['n', 'best_of', 'candidateCount', 'candidate_count']
+const KEYS = [...OUTPUT_BOUND_KEYS, ...CHOICE_COUNT_KEYS].map(name => ({ name, bytes: Buffer.from(name) }))
 
 type Fields = ReadonlyMap<string, readonly Field[]>
 
@@ -55,10 +55,10 @@ export function estimateRequest(
   if (json?.root !== 'object') {
     return { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
   }
-  const { all: inputTokens, media: mediaTokens } = roughSizes(body)
-  if (!generates(endpoint)) return { inputTokens, mediaTokens, maxOutputTokens: 0, answers: 1 }
+  const { all: inputTokens, media: mediaTokens } = estimateSizes(body)
+  if (!generatesTokens(endpoint)) return { inputTokens, mediaTokens, maxOutputTokens: 0, answers: 1 }
   const prompts = endpoint === 'completions' ? countPrompts(body, json.fields) : 1
-  return { inputTokens, mediaTokens, ...readBound(body, json.fields, prompts) }
+  return { inputTokens, mediaTokens, ...readOutputBound(body, json.fields, prompts) }
 }
 
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
@@ -90,7 +90,7 @@ export function estimateItems(
 }
 
 /** As what input counts that a request has written to the prompt cache, which costs more; null = none is. */
-export function cacheWriteOf(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
+export function cacheWriteField(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
   if (!body.includes('"cache_control"')) return null
   return body.includes('"1h"') ? 'cacheWrite1hTokens' : 'cacheWrite5mTokens'
 }
@@ -117,13 +117,13 @@ export function readCharacters(body: Buffer): number | null {
  * About how many tokens a JSON body holds. What it takes grows with the number of
  * its strings, not with their length.
  */
-export function roughTokens(body: Buffer): number {
-  return roughSizes(body).all
+export function estimateTokens(body: Buffer): number {
+  return estimateSizes(body).all
 }
 
 /** The same of text alone; null where there is a picture in it, or sound. */
-export function roughTextTokens(body: Buffer): number | null {
-  const { all, media } = roughSizes(body)
+export function estimateTextTokens(body: Buffer): number | null {
+  const { all, media } = estimateSizes(body)
   return media === 0 ? all : null
 }
 
@@ -133,14 +133,14 @@ export function tokensOfBytes(bytes: number): number {
 }
 
 /** In tokens; `media` are those of `all` that are pictures, recordings or files. */
-function roughSizes(body: Buffer): { readonly all: number; readonly media: number } {
-  const survey = surveyStrings(body, null)
+function estimateSizes(body: Buffer): { readonly all: number; readonly media: number } {
+  const survey = scanStrings(body, null)
   const media = survey.media * MEDIA_TOKENS
   return { all: tokensOfBytes(body.length - survey.mediaBytes) + media, media }
 }
 
 /** What the strings of a body are: keys and values alike. */
-export interface Survey {
+export interface StringTotals {
   /** Bytes inside strings that are text. */
   readonly textBytes: number
   /** How many strings are base64, and their bytes. */
@@ -154,13 +154,13 @@ export interface Survey {
  *
  * @param onText called with the bounds of the inside of each string that is text
  */
-export function surveyStrings(body: Buffer, onText: ((start: number, end: number) => void) | null): Survey {
+export function scanStrings(body: Buffer, onText: ((start: number, end: number) => void) | null): StringTotals {
   let textBytes = 0
   let media = 0
   let mediaBytes = 0
   let steps = 0
   let pos = 0
-  for (; pos < body.length && steps < MOST_STEPS; pos++, steps++) {
+  for (; pos < body.length && steps < MAX_STEPS; pos++, steps++) {
     if (body[pos] !== QUOTE) continue
     const close = closingQuote(body, pos + 1, body.length)
     // The last string of a body that was cut has no end.
@@ -206,7 +206,7 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
 }
 
 /** Does the endpoint answer with tokens of its own making? */
-function generates(endpoint: EndpointName): boolean {
+function generatesTokens(endpoint: EndpointName): boolean {
   switch (endpoint) {
     case 'embeddings':
     case 'generate.embed':
@@ -220,13 +220,13 @@ function generates(endpoint: EndpointName): boolean {
   }
 }
 
-function readBound(
+function readOutputBound(
   body: Buffer, fields: Fields, prompts: number,
 ): Pick<RequestEstimate, 'maxOutputTokens' | 'answers'> {
   const found = readNumbers(body, fields)
-  const answers = Math.min(Math.max(1, largest(found, CHOICES) ?? 1) * prompts, MOST_TOKENS)
-  const bound = largest(found, BOUNDS)
-  const maxOutputTokens = bound === null ? null : Math.min(bound * answers, MOST_TOKENS)
+  const answers = Math.min(Math.max(1, largest(found, CHOICE_COUNT_KEYS) ?? 1) * prompts, MAX_TOKENS)
+  const bound = largest(found, OUTPUT_BOUND_KEYS)
+  const maxOutputTokens = bound === null ? null : Math.min(bound * answers, MAX_TOKENS)
   return { maxOutputTokens, answers }
 }
 
@@ -247,7 +247,7 @@ function countPrompts(body: Buffer, fields: Fields): number {
     if (!cursor.beginArray()) continue
     while (cursor.nextElement()) {
       if (!cursor.isString() && !cursor.isArray()) return 1
-      if (++prompts === MOST_PROMPTS) return prompts
+      if (++prompts === MAX_PROMPTS) return prompts
       cursor.skip()
     }
   }
@@ -257,14 +257,14 @@ function countPrompts(body: Buffer, fields: Fields): number {
 /** The `n` of a JSON body; 1 where there is none. */
 function readCount(body: Buffer, json: ValidJson | null): number {
   const count = json && readNumbers(body, json.fields).get('n')
-  return Math.min(count ?? 1, MOST_TOKENS)
+  return Math.min(count ?? 1, MAX_TOKENS)
 }
 
 /** What was noted as the body came is not walked over again: that would hold everybody else up. */
 function readNumbers(body: Buffer, fields: Fields): Map<string, number> {
   const found = new Map<string, number>()
   for (const { name } of KEYS) {
-    for (const { start, end } of fields.get(name) ?? []) note(found, name, shortValue(body, start, end))
+    for (const { start, end } of fields.get(name) ?? []) setCount(found, name, shortValue(body, start, end))
   }
   for (const name of ['generationConfig', 'generation_config']) {
     for (const { start, end } of fields.get(name) ?? []) readConfig(found, body, start, end)
@@ -280,15 +280,15 @@ function readConfig(found: Map<string, number>, body: Buffer, start: number, end
     if (!cursor.skip() || name === undefined) continue
     const parsed = shortValue(body, cursor.valueStart, cursor.valueEnd)
     // In the JSON of protocol buffers a number can be a string.
-    note(found, name, typeof parsed === 'string' && parsed !== '' ? Number(parsed) : parsed)
+    setCount(found, name, typeof parsed === 'string' && parsed !== '' ? Number(parsed) : parsed)
   }
 }
 
 function shortValue(body: Buffer, start: number, end: number): unknown {
-  return end - start > LONGEST_NUMBER ? null : parseJson(body, start, end)
+  return end - start > MAX_NUMBER_LENGTH ? null : parseJson(body, start, end)
 }
 
-function note(found: Map<string, number>, name: string, value: unknown): void {
+function setCount(found: Map<string, number>, name: string, value: unknown): void {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0) found.set(name, value)
 }
 

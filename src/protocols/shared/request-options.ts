@@ -3,23 +3,23 @@ import { WatchedKeys } from './watched-keys.ts'
 import type { Json } from './resumable-stream.ts'
 
 /** What was said so far: of that it counts who spoke last. */
-const TURNS: ReadonlySet<string> = new Set(['messages', 'contents'])
+const TURN_FIELDS: ReadonlySet<string> = new Set(['messages', 'contents'])
 /** Members of the three protocols' requests by which it is known whether and how an answer is continued. */
-const WATCHED = new WatchedKeys([
+const OPTION_FIELDS = new WatchedKeys([
   'n', 'logprobs', 'audio', 'response_format', 'stream_options', 'output_format', 'output_config',
-  'thinking', 'generationConfig', 'generation_config', ...TURNS,
+  'thinking', 'generationConfig', 'generation_config', ...TURN_FIELDS,
 ])
 const ROLE = new WatchedKeys(['role'])
 
 /** Bytes of a wish, and turns, that are looked at: no client has more to say. */
-const MOST_WISH = 256 * 1024
-const MOST_TURNS = 100_000
+const MAX_OPTION_BYTES = 256 * 1024
+const MAX_TURNS = 100_000
 
 const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 
-interface Place {
+interface ByteRange {
   readonly start: number
   readonly end: number
 }
@@ -32,17 +32,17 @@ interface Place {
  * @returns the members above, as far as they are there, and of the turns the last alone
  *   with its `role`; a string tells why that cannot be read
  */
-export function wishesIn(body: Buffer): Json | string {
-  const places = membersOf(body, { start: 0, end: body.length }, WATCHED)
+export function readRequestOptions(body: Buffer): Json | string {
+  const places = membersOf(body, { start: 0, end: body.length }, OPTION_FIELDS)
   if (places === null) return 'the request is no JSON object'
   const wishes: Json = {}
   for (const [name, place] of places) {
-    if (TURNS.has(name)) {
-      const turns = lastOf(body, place)
+    if (TURN_FIELDS.has(name)) {
+      const turns = lastTurn(body, place)
       if (typeof turns === 'string') return turns
       wishes[name] = turns
     } else {
-      if (place.end - place.start > MOST_WISH) return `the request's '${name}' is too long to be looked into`
+      if (place.end - place.start > MAX_OPTION_BYTES) return `the request's '${name}' is too long to be looked into`
       wishes[name] = valueOf(body, place)
     }
   }
@@ -50,10 +50,10 @@ export function wishesIn(body: Buffer): Json | string {
 }
 
 /** The last value of each of the names, as parsers take the last of two; null where that is no object. */
-function membersOf(body: Buffer, { start, end }: Place, names: WatchedKeys): Map<string, Place> | null {
+function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys): Map<string, ByteRange> | null {
   const cursor = new JsonCursor(body, start, end)
   if (!cursor.beginObject()) return null
-  const found = new Map<string, Place>()
+  const found = new Map<string, ByteRange>()
   while (cursor.nextMember()) {
     const { keyStart, keyEnd } = cursor
     const isShort = keyEnd - keyStart <= names.longest
@@ -65,20 +65,20 @@ function membersOf(body: Buffer, { start, end }: Place, names: WatchedKeys): Map
 }
 
 /** @returns the last turn alone, or none where there is none; null where it is no list */
-function lastOf(body: Buffer, list: Place): Json[] | string | null {
+function lastTurn(body: Buffer, list: ByteRange): Json[] | string | null {
   if (body[list.start] !== OPEN_BRACKET) return null
   const cursor = new JsonCursor(body, list.start, list.end)
   let count = 0
   cursor.beginArray()
   while (cursor.nextElement() && cursor.skip()) {
-    if (++count > MOST_TURNS) return 'the request has too many turns to be looked into'
+    if (++count > MAX_TURNS) return 'the request has too many turns to be looked into'
   }
   const last = { start: cursor.valueStart, end: cursor.valueEnd }
   if (count === 0 || body[last.start] !== OPEN_BRACE) return []
   const role = membersOf(body, last, ROLE)?.get('role')
-  return [role && role.end - role.start <= MOST_WISH ? { role: valueOf(body, role) } : {}]
+  return [role && role.end - role.start <= MAX_OPTION_BYTES ? { role: valueOf(body, role) } : {}]
 }
 
-function valueOf(body: Buffer, { start, end }: Place): unknown {
+function valueOf(body: Buffer, { start, end }: ByteRange): unknown {
   return JSON.parse(body.toString('utf8', start, end))
 }

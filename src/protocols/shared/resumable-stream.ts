@@ -1,15 +1,15 @@
 import { tokensOfBytes } from './request-estimate.ts'
-import { SseReader, dataOf } from './sse.ts'
+import { SseReader, eventData } from './sse.ts'
 import type { SseEvent } from './sse.ts'
 import type { Usage } from './usage.ts'
 import type { Edit } from './splice.ts'
-import { Leading } from './prefix-stripper.ts'
+import { PrefixStripper } from './prefix-stripper.ts'
 
 /** A JSON object, of which nothing is known yet. */
 export type Json = Record<string, unknown>
 
 /** What can be done for a client whose stream broke. */
-export type Standing =
+export type Recovery =
   /** Another upstream can be asked for the rest. */
   | { readonly can: 'continue' }
   /** All was said, and only the protocol's end is missing: these bytes. */
@@ -18,12 +18,12 @@ export type Standing =
   | { readonly can: 'nothing'; readonly reason: string }
 
 /** What the answers before the one that is joined have used, reported or counted. */
-export type Before = Readonly<Pick<
+export type PriorUsage = Readonly<Pick<
   Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens'
 >>
 
 /** Turns the events of an answer that goes on where another broke into events for the same client. */
-export interface Joiner {
+export interface EventTranslator {
   /** @param events whole events, none of them an error */
   push(events: Buffer): Buffer
   /** No more will come: what the last event was, if it lacked its blank line. */
@@ -31,7 +31,7 @@ export interface Joiner {
 }
 
 /** What a protocol has to know to be continued; one for each request. */
-export interface Dialect {
+export interface StreamProtocol {
   /**
    * Takes in an event that the client got.
    * @returns why the answer cannot be continued from here on; null = it can
@@ -44,7 +44,7 @@ export interface Dialect {
   /** What the client asked for behind all that is said, and has not got; null = nothing. */
   readonly missing: string | null
   /** The end of the protocol that is missing once all was said; empty where it has none. */
-  readonly ending: string
+  readonly endMarker: string
   /** Edits to the client's body by which an upstream goes on behind the text. @param spent tokens of it */
   edits(body: Buffer, text: string, spent: number): Edit[]
   /**
@@ -52,10 +52,10 @@ export interface Dialect {
    *
    * @param before asked for when the client is to be told of the usage
    */
-  joined(before: () => Before): JoinedEvents
+  createTranslation(before: () => PriorUsage): EventTranslation
 }
 
-export interface JoinedEvents {
+export interface EventTranslation {
   /**
    * @param text takes off what the client has already of a text
    * @returns the events that the client gets for this one
@@ -66,41 +66,41 @@ export interface JoinedEvents {
 }
 
 /** Characters that are kept; of a longer answer nobody would read the rest twice. */
-const MOST_TEXT = 1024 * 1024
+const MAX_TEXT_CHARS = 1024 * 1024
 const DONE = '[DONE]'
 
 /**
  * One streamed answer that another upstream could go on with: it watches what the
  * client gets, and knows how to ask for the rest and how to join it.
  */
-export class Resumption {
-  readonly #dialect: Dialect
+export class ResumableStream {
+  readonly #protocol: StreamProtocol
   readonly #textOf: (value: Json) => string
-  readonly #reader = new SseReader(event => this.#watch(event))
+  readonly #reader = new SseReader(event => this.#readEvent(event))
   #text = ''
   #done = false
   #obstacle: string | null = null
 
   /** @param textOf the text that an event adds to the answer */
-  constructor(dialect: Dialect, textOf: (value: Json) => string) {
-    this.#dialect = dialect
+  constructor(dialect: StreamProtocol, textOf: (value: Json) => string) {
+    this.#protocol = dialect
     this.#textOf = textOf
   }
 
   /** These bytes went to the client: whole events, as an upstream sent them. */
-  sent(events: Buffer): void {
+  recordSent(events: Buffer): void {
     this.#reader.push(events)
-    this.#reader.settle()
+    this.#reader.flush()
   }
 
   /** Is what an event says, which the client has not got, the last that it has to get? */
-  saysLast(data: string): boolean {
+  isLastEvent(data: string): boolean {
     const value = jsonObject(data)
-    return value !== null && this.#dialect.completes(value)
+    return value !== null && this.#protocol.completes(value)
   }
 
-  get standing(): Standing {
-    const { finished, missing, ending } = this.#dialect
+  get recovery(): Recovery {
+    const { finished, missing, endMarker: ending } = this.#protocol
     if (finished && this.#done) return { can: 'finish', rest: Buffer.alloc(0) }
     if (finished && missing !== null) return { can: 'nothing', reason: `${missing} is missing` }
     if (finished) return { can: 'finish', rest: Buffer.from(ending) }
@@ -115,7 +115,7 @@ export class Resumption {
    */
   edits(body: Buffer): Edit[] {
     const text = this.#text.trimEnd()
-    return this.#dialect.edits(body, text, tokensOfBytes(Buffer.byteLength(text)))
+    return this.#protocol.edits(body, text, tokensOfBytes(Buffer.byteLength(text)))
   }
 
   /**
@@ -123,12 +123,12 @@ export class Resumption {
    *
    * @param before asked for when the client is to be told of the usage
    */
-  join(before: () => Before): Joiner {
-    const joined = this.#dialect.joined(before)
-    const leading = new Leading(this.#text.slice(this.#text.trimEnd().length))
+  createTranslator(before: () => PriorUsage): EventTranslator {
+    const joined = this.#protocol.createTranslation(before)
+    const leading = new PrefixStripper(this.#text.slice(this.#text.trimEnd().length))
     let out: string[] = []
     const reader = new SseReader(event => {
-      const data = dataOf(event)
+      const data = eventData(event)
       if (data === DONE) {
         if (!this.#done) out.push(`data: ${DONE}\n\n`)
         this.#done = true
@@ -137,7 +137,7 @@ export class Resumption {
       const value = jsonObject(data)
       if (value === null) return
       for (const each of joined.translate(value, part => leading.strip(part))) {
-        this.#take(each)
+        this.#record(each)
         out.push(joined.render(each))
       }
     })
@@ -149,7 +149,7 @@ export class Resumption {
     return {
       push: events => {
         reader.push(events)
-        reader.settle()
+        reader.flush()
         return joinedSoFar()
       },
       end: () => {
@@ -159,31 +159,31 @@ export class Resumption {
     }
   }
 
-  #watch(event: SseEvent): void {
+  #readEvent(event: SseEvent): void {
     if (event.oversize) {
       this.#obstacle ??= 'an event was too large to look into'
       return
     }
-    const data = dataOf(event)
+    const data = eventData(event)
     if (data === DONE) {
       this.#done = true
       return
     }
     const value = jsonObject(data)
-    if (value !== null) this.#take(value)
+    if (value !== null) this.#record(value)
     else if (data !== '') this.#obstacle ??= 'an event was no JSON object'
   }
 
-  #take(value: Json): void {
+  #record(value: Json): void {
     // Also behind an obstacle: all may have been said in spite of it.
-    const obstacle = this.#dialect.read(value)
+    const obstacle = this.#protocol.read(value)
     this.#obstacle ??= obstacle
     if (this.#obstacle !== null) {
       this.#text = ''
       return
     }
     this.#text += this.#textOf(value)
-    if (this.#text.length > MOST_TEXT) this.#obstacle = 'the answer is too long'
+    if (this.#text.length > MAX_TEXT_CHARS) this.#obstacle = 'the answer is too long'
   }
 }
 
@@ -215,7 +215,7 @@ export function objectsIn(value: Json, name: string): Json[] {
 }
 
 /** Neither absent nor null, false, zero nor empty. */
-export function says(value: unknown): boolean {
+export function hasValue(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
   return Boolean(value)
 }
@@ -228,7 +228,7 @@ type Counts = Readonly<Record<string, number | null>>
  * @param counts added where it has them
  * @param also added, and told where it tells nothing of them
  */
-export function withBefore(usage: Json, counts: Counts, also: Counts = {}): Json {
+export function addPriorUsage(usage: Json, counts: Counts, also: Counts = {}): Json {
   const sum: Json = { ...usage }
   for (const name of Object.keys(also)) sum[name] ??= 0
   for (const [name, more] of Object.entries({ ...counts, ...also })) {

@@ -13,11 +13,11 @@ const PREFIX = 'on_demand_'
 export function tierIn(usage: unknown): string | null {
   if (!isObject(usage)) return null
   if (usage.speed === 'fast') return usage.speed
-  return tierNamed(usage.service_tier ?? usage.serviceTier ?? usage.trafficType)
+  return normaliseTier(usage.service_tier ?? usage.serviceTier ?? usage.trafficType)
 }
 
 /** A tier by the name that prices are set for: `flex` for FLEX and for ON_DEMAND_FLEX; null for no name. */
-export function tierNamed(value: unknown): string | null {
+export function normaliseTier(value: unknown): string | null {
   if (typeof value !== 'string' || value === '') return null
   const name = value.toLowerCase()
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name

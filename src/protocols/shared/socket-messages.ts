@@ -1,11 +1,11 @@
 import * as ws from 'ws'
 import type { Writable } from 'node:stream'
-import { Room } from '../../base/memory-reservation.ts'
-import type { TakeRoom } from '../../base/memory-reservation.ts'
+import { MemoryReservation } from '../../base/memory-reservation.ts'
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { MAX_EVENT } from './sse.ts'
 
 /** What ws reads frames with, fragments, control frames and compression; its types leave it out. */
-interface Library {
+interface WsInternals {
   readonly Receiver: new (options: {
     isServer: boolean
     extensions: Record<string, Inflate>
@@ -27,19 +27,19 @@ interface Inflate {
 }
 
 /** Bytes in front of a control frame's payload; a client's has a mask, too. */
-const CONTROL_HEAD = { server: 2, client: 6 } as const
+const CONTROL_HEADER_BYTES = { server: 2, client: 6 } as const
 
-const { Receiver, PerMessageDeflate, extension } = ws as unknown as Library
+const { Receiver, PerMessageDeflate, extension } = ws as unknown as WsInternals
 
 /** The messages that one side says over a WebSocket (RFC 6455), read from the bytes that pass by. */
 export class SocketMessages {
   /** Something cannot be read, or found no room: from there on nothing is. */
-  lost = false
+  unreadable = false
   /** The code with which it has said that it says no more (RFC 6455 section 7.4); null = it has not. */
   closeCode: number | null = null
   readonly #receiver: Writable
   readonly #inflate: Inflate | null
-  readonly #room: Room
+  readonly #memory: MemoryReservation
   readonly #isMasked: boolean
   /** Bytes that were taken in since the last message. */
   #pending = 0
@@ -51,12 +51,12 @@ export class SocketMessages {
    * @param onMessage called with each message, the last before `end` has settled
    */
   constructor(
-    by: 'server' | 'client', extensions: string | null, room: TakeRoom, onMessage: (message: Buffer) => void,
+    by: 'server' | 'client', extensions: string | null, room: ReserveMemory, onMessage: (message: Buffer) => void,
   ) {
     const isServer = by === 'client'
     this.#isMasked = isServer
-    this.#room = new Room(room)
-    this.#inflate = this.#inflateFor(extensions, isServer)
+    this.#memory = new MemoryReservation(room)
+    this.#inflate = this.#createInflate(extensions, isServer)
     this.#receiver = new Receiver({
       isServer,
       extensions: this.#inflate ? { [PerMessageDeflate.extensionName]: this.#inflate } : {},
@@ -66,29 +66,29 @@ export class SocketMessages {
       maxBufferedChunks: 256 * 1024,
       skipUTF8Validation: true,
     })
-    const control = (payload: Buffer) => (this.#pending -= payload.length + CONTROL_HEAD[by])
+    const control = (payload: Buffer) => (this.#pending -= payload.length + CONTROL_HEADER_BYTES[by])
     this.#receiver.on('message', (message: Buffer) => {
       // One may have been on its way out of zlib.
-      if (this.lost) return
+      if (this.unreadable) return
       this.#pending = 0
-      this.#room.hold(this.#receiver.writableLength)
+      this.#memory.resize(this.#receiver.writableLength)
       onMessage(message)
     })
     this.#receiver.on('ping', control).on('pong', control)
-    this.#receiver.on('conclude', (code: number) => (this.closeCode = code)).on('error', () => this.#lose())
+    this.#receiver.on('conclude', (code: number) => (this.closeCode = code)).on('error', () => this.#fail())
   }
 
   push(chunk: Buffer): void {
-    if (this.lost || this.closeCode !== null) return
+    if (this.unreadable || this.closeCode !== null) return
     const { length } = chunk
     // What waits to be inflated is kept, too.
     const kept = Math.max(0, this.#pending) + this.#receiver.writableLength + length
-    if (!this.#room.hold(kept)) this.#lose()
-    else this.#receiver.write(this.#own(chunk), () => (this.#pending += length))
+    if (!this.#memory.resize(kept)) this.#fail()
+    else this.#receiver.write(this.#writableCopy(chunk), () => (this.#pending += length))
   }
 
   /** The mask is taken off in place, of bytes that are on their way to somebody. */
-  #own(chunk: Buffer): Buffer {
+  #writableCopy(chunk: Buffer): Buffer {
     return this.#isMasked ? Buffer.from(chunk) : chunk
   }
 
@@ -98,20 +98,20 @@ export class SocketMessages {
     if (this.#receiver.destroyed) resolve()
     else this.#receiver.once('close', resolve).end()
     return promise.finally(() => {
-      this.#room.hold(0)
+      this.#memory.resize(0)
       // Something may be on its way out of it, which would miss it.
-      if (!this.lost) this.#inflate?.cleanup()
+      if (!this.unreadable) this.#inflate?.cleanup()
     })
   }
 
-  #lose(): void {
-    this.lost = true
+  #fail(): void {
+    this.unreadable = true
     this.#receiver.destroy()
-    this.#room.hold(0)
+    this.#memory.resize(0)
   }
 
   /** What inflates messages, where the two sides agreed on that. */
-  #inflateFor(extensions: string | null, isServer: boolean): Inflate | null {
+  #createInflate(extensions: string | null, isServer: boolean): Inflate | null {
     if (!extensions) return null
     try {
       const agreed = extension.parse(extensions)[PerMessageDeflate.extensionName]
@@ -120,7 +120,7 @@ export class SocketMessages {
       inflate.accept(agreed)
       return inflate
     } catch {
-      this.lost = true
+      this.unreadable = true
       return null
     }
   }

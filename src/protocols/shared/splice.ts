@@ -1,4 +1,4 @@
-import { MOST_TIMES } from './json-members.ts'
+import { MAX_DUPLICATES } from './json-members.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { scanJson } from './json-scan.ts'
 import { WatchedKeys } from './watched-keys.ts'
@@ -66,7 +66,7 @@ function optionEdits(body: Buffer, options: Field): Edit[] {
   const { start } = options
   const given = inner.fields.get('include_usage')
   // Not all of them are known.
-  if (given && given.length > MOST_TIMES) return []
+  if (given && given.length > MAX_DUPLICATES) return []
   const edits = given === undefined
     ? [insertion(inner.members, INCLUDE_USAGE)]
     : replaceValues(given.filter(value => value.type !== 'true'), TRUE)

@@ -1,6 +1,6 @@
 import { GrowingBytes } from './growing-bytes.ts'
-import { Room } from '../../base/memory-reservation.ts'
-import type { TakeRoom } from '../../base/memory-reservation.ts'
+import { MemoryReservation } from '../../base/memory-reservation.ts'
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
 
 /**
  * One unit of a streamed answer. The reader reuses the object and its buffer: it
@@ -28,7 +28,7 @@ export interface SseEvent extends StreamEvent {
 }
 
 /** What an event says, without white space round it. */
-export function dataOf({ buf, dataStart, dataEnd }: SseEvent): string {
+export function eventData({ buf, dataStart, dataEnd }: SseEvent): string {
   return buf.toString('utf8', dataStart, dataEnd).trim()
 }
 
@@ -45,7 +45,7 @@ export function missingLineEnds(event: Buffer): Buffer {
 /** How much a reader keeps of what is not whole yet. */
 export interface ReaderLimits {
   readonly maxEvent?: number | undefined
-  readonly room?: TakeRoom | undefined
+  readonly reserveMemory?: ReserveMemory | undefined
 }
 
 /** Bytes of the longest event that a reader keeps, unless it is told otherwise. */
@@ -76,7 +76,7 @@ const NO_BYTES = Buffer.alloc(0)
 export class SseReader {
   readonly #onEvent: (event: SseEvent) => void
   readonly #maxEvent: number
-  readonly #room: Room
+  readonly #memory: MemoryReservation
   readonly #event: SseEvent = {
     buf: NO_BYTES, dataStart: 0, dataEnd: 0, nameStart: 0, nameEnd: 0,
     start: 0, end: 0, terminated: true, oversize: false
@@ -95,8 +95,8 @@ export class SseReader {
   #ended = false
 
   /** The unfinished block's bytes, from blockStart, when it did not begin in this chunk. */
-  readonly #held = new GrowingBytes()
-  #holding = false
+  readonly #buffered = new GrowingBytes()
+  #isBuffering = false
   #oversize = false
   #dataLines = 0
   #dataStart = 0
@@ -113,7 +113,7 @@ export class SseReader {
   constructor(onEvent: (event: SseEvent) => void, options: ReaderLimits = {}) {
     this.#onEvent = onEvent
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
-    this.#room = new Room(options.room)
+    this.#memory = new MemoryReservation(options.reserveMemory)
   }
 
   /**
@@ -145,18 +145,18 @@ export class SseReader {
   }
 
   /** Takes what has come for whole events: the last one does not wait for the LF that could follow its CR. */
-  settle(): void {
+  flush(): void {
     if (!this.#ended) return
     this.#afterCR = false
-    this.#endBlock(this.#held.bytes, this.#blockStart, this.#offset, true)
+    this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, true)
   }
 
   /** Ends the stream, and reports the event that it cuts off, if any. To be called once. */
   end(): void {
-    this.settle()
+    this.flush()
     if (this.#blockStart === this.#offset) return
-    if (this.#lineStart < this.#offset) this.#readLine(this.#held.bytes, this.#blockStart, this.#offset)
-    this.#endBlock(this.#held.bytes, this.#blockStart, this.#offset, false)
+    if (this.#lineStart < this.#offset) this.#readLine(this.#buffered.bytes, this.#blockStart, this.#offset)
+    this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, false)
   }
 
   #read(chunk: Buffer): void {
@@ -179,15 +179,15 @@ export class SseReader {
         if (next === length) this.#afterCR = true
         else if (chunk[next] === LF) next++
       }
-      if (this.#holding) this.#hold(chunk, at, next)
+      if (this.#isBuffering) this.#buffer(chunk, at, next)
       const blank = base + lineEnd === this.#lineStart
       if (blank && this.#afterCR) {
         this.#ended = true
       } else if (blank) {
-        if (this.#holding) this.#endBlock(this.#held.bytes, this.#blockStart, base + next, true)
+        if (this.#isBuffering) this.#endBlock(this.#buffered.bytes, this.#blockStart, base + next, true)
         else this.#endBlock(chunk, base, base + next, true)
-      } else if (this.#holding) {
-        this.#readLine(this.#held.bytes, this.#blockStart, base + lineEnd)
+      } else if (this.#isBuffering) {
+        this.#readLine(this.#buffered.bytes, this.#blockStart, base + lineEnd)
       } else {
         this.#readLine(chunk, base, base + lineEnd)
       }
@@ -195,11 +195,11 @@ export class SseReader {
       at = next
     }
 
-    if (this.#holding) {
-      this.#hold(chunk, at, length)
+    if (this.#isBuffering) {
+      this.#buffer(chunk, at, length)
     } else if (this.#blockStart < base + length) {
-      this.#holding = true
-      this.#hold(chunk, this.#blockStart - base, length)
+      this.#isBuffering = true
+      this.#buffer(chunk, this.#blockStart - base, length)
     }
   }
 
@@ -208,24 +208,24 @@ export class SseReader {
     this.#afterCR = false
     const at = chunk[0] === LF ? 1 : 0
     this.#lineStart += at
-    if (this.#holding) this.#hold(chunk, 0, at)
-    if (this.#ended) this.#endBlock(this.#held.bytes, this.#blockStart, base + at, true)
+    if (this.#isBuffering) this.#buffer(chunk, 0, at)
+    if (this.#ended) this.#endBlock(this.#buffered.bytes, this.#blockStart, base + at, true)
     return at
   }
 
-  #hold(chunk: Buffer, from: number, to: number): void {
+  #buffer(chunk: Buffer, from: number, to: number): void {
     if (this.#oversize) return
-    const length = this.#held.length + to - from
-    if (length > this.#maxEvent || !this.#room.hold(length + this.#joined.length)) this.drop()
-    else this.#held.append(chunk, from, to)
+    const length = this.#buffered.length + to - from
+    if (length > this.#maxEvent || !this.#memory.resize(length + this.#joined.length)) this.drop()
+    else this.#buffered.append(chunk, from, to)
   }
 
   /** Gives up what is kept of the event that is under way. */
   drop(): void {
     this.#oversize = true
-    this.#held.clear()
+    this.#buffered.clear()
     this.#joined.clear()
-    this.#room.hold(0)
+    this.#memory.resize(0)
   }
 
   /** Takes in the line from lineStart to before `end`. `buf` begins at the absolute offset `base`. */
@@ -281,11 +281,11 @@ export class SseReader {
 
     this.#blockStart = this.#lineStart = end
     this.#nameStart = this.#nameEnd = end
-    this.#ended = this.#holding = this.#oversize = false
+    this.#ended = this.#isBuffering = this.#oversize = false
     this.#dataLines = 0
-    this.#held.clear()
+    this.#buffered.clear()
     this.#joined.clear()
-    this.#room.hold(0)
+    this.#memory.resize(0)
     if (event.oversize || lines > 0) {
       this.#onEvent(event)
       event.buf = NO_BYTES

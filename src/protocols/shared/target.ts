@@ -1,5 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { takeKey } from './query.ts'
+import { extractKey } from './query.ts'
 import type { QueryKey } from './query.ts'
 
 /** A request target, normalised: the same strings are routed and forwarded. */
@@ -17,7 +17,7 @@ const BAD_ESCAPE = /%(?![0-9a-f]{2})/i
 const ESCAPE = /%([0-9a-f]{2})/gi
 // An escape of one of these is another spelling of the same path (RFC 3986 section 6.2.2.2).
 const UNRESERVED = /[\w\-.~]/
-const MAYBE_TRICK = /%|\/\.|\/\//
+const NEEDS_NORMALISING = /%|\/\.|\/\//
 
 /**
  * Reads origin-form and absolute-form (RFC 9112 section 3.2). The authority of
@@ -45,7 +45,7 @@ export function parseTarget(raw: string): RequestTarget {
 
 function normalisePath(raw: string): string {
   if (!SAFE_PATH.test(raw)) throw bad('the path holds a character that must be percent-encoded')
-  if (!MAYBE_TRICK.test(raw)) return raw
+  if (!NEEDS_NORMALISING.test(raw)) return raw
   const path = raw.replace(/\/{2,}/g, '/')
   if (BAD_ESCAPE.test(path)) throw bad('the path holds a malformed percent-escape')
   let decoded: string
@@ -70,7 +70,7 @@ function normalisePath(raw: string): string {
 }
 
 /** The client's query, without its key. */
-function checkedQuery(query: string): ReturnType<typeof takeKey> {
+function checkedQuery(query: string): ReturnType<typeof extractKey> {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i)
     // Above 0xff it is no byte that was sent.
@@ -78,7 +78,7 @@ function checkedQuery(query: string): ReturnType<typeof takeKey> {
       throw bad('the query holds a character that must be percent-encoded')
     }
   }
-  return takeKey(query)
+  return extractKey(query)
 }
 
 function bad(message: string): GatewayError {

@@ -4,7 +4,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 const EMPTY: JsonObject = Object.freeze({})
 
 /** No answer of any model comes near; a counter gone wrong does, and would be billed in millions. */
-export const MOST = 1_000_000_000
+export const MAX_COUNT = 1_000_000_000
 
 /**
  * Reads the figures of one usage object and remembers whether one of them was
@@ -18,19 +18,19 @@ export class Figures {
   /** A count that may be absent: undefined and null are no figure and no cause for doubt. */
   count(value: unknown): number | null {
     if (value === undefined || value === null) return null
-    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST) return value
-    return this.doubt()
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT) return value
+    return this.markSuspect()
   }
 
   /** A count that the protocol promises: its absence is suspect too. */
-  needed(value: unknown): number | null {
-    return value === undefined || value === null ? this.doubt() : this.count(value)
+  required(value: unknown): number | null {
+    return value === undefined || value === null ? this.markSuspect() : this.count(value)
   }
 
   /** A count that must fit into `whole`; a whole that nobody knows fits all. */
   part(value: unknown, whole: number | null): number | null {
     const count = this.count(value)
-    return count !== null && whole !== null && count > whole ? this.doubt() : count
+    return count !== null && whole !== null && count > whole ? this.markSuspect() : count
   }
 
   /**
@@ -38,8 +38,8 @@ export class Figures {
    * ledger has it: models tell it as a float, such as 8.470000267028809.
    */
   seconds(value: unknown): number | null {
-    if (typeof value === 'number' && value >= 0 && value <= MOST) return Math.round(value * 1000) / 1000
-    return this.doubt()
+    if (typeof value === 'number' && value >= 0 && value <= MAX_COUNT) return Math.round(value * 1000) / 1000
+    return this.markSuspect()
   }
 
   /** An object that may be absent; anything else in its place is suspect and reads as empty. */
@@ -58,7 +58,7 @@ export class Figures {
     return []
   }
 
-  private doubt(): null {
+  private markSuspect(): null {
     this.suspect = true
     return null
   }
@@ -70,11 +70,11 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** What is left of `whole` beside a part of it; null when the whole is unknown, never below 0. */
-export function rest(whole: number | null, part: number | null): number | null {
+export function remainder(whole: number | null, part: number | null): number | null {
   return whole === null ? null : Math.max(0, whole - (part ?? 0))
 }
 
 /** A part of a whole, cut to what the other parts leave of it. */
-export function within(part: number | null, room: number | null): number | null {
-  return part !== null && room !== null && part > room ? room : part
+export function clampTo(part: number | null, limit: number | null): number | null {
+  return part !== null && limit !== null && part > limit ? limit : part
 }

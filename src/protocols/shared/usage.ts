@@ -53,12 +53,12 @@ export function blankUsage(): Usage {
 }
 
 /** The least that all input can be, by what is known of its parts. */
-export function knownInput(usage: Usage): number {
+export function minInputTokens(usage: Usage): number {
   return (usage.cachedInputTokens ?? 0) + (usage.cacheWrite5mTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0)
     + (usage.inputAudioTokens ?? 0) + (usage.inputImageTokens ?? 0)
 }
 
 /** The same for all output. */
-export function knownOutput({ reasoningTokens, outputAudioTokens, outputImageTokens }: Usage): number {
+export function minOutputTokens({ reasoningTokens, outputAudioTokens, outputImageTokens }: Usage): number {
   return (reasoningTokens ?? 0) + (outputAudioTokens ?? 0) + (outputImageTokens ?? 0)
 }

@@ -1,4 +1,4 @@
-import { spells } from './json-text.ts'
+import { matchesName } from './json-text.ts'
 
 /**
  * Object keys to look out for, compiled once and shared by any number of scans:
@@ -45,7 +45,7 @@ export class WatchedKeys {
   #findEscaped(key: Buffer, from: number, to: number): string | null {
     for (let n = 0; n < this.#bytes.length; n++) {
       const name = this.#names[n]!
-      if (spells(key, from, to, this.#bytes[n]!, this.#anyCase.includes(name))) return name
+      if (matchesName(key, from, to, this.#bytes[n]!, this.#anyCase.includes(name))) return name
     }
     return null
   }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
-import { leaveUndecided } from '../../support/disconnect-during-admission.ts'
+import { disconnectDuringAdmission } from '../../support/disconnect-during-admission.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { post, proxyTo } from '../../support/wire.ts'
 
@@ -54,7 +54,7 @@ t.test('hazard: a client that leaves while its limits are asked for is not asked
   let requests = 0
   const upstream = await startUpstream(t, () => requests++)
   const request = post('/v1/chat/completions', { model: 'm', messages: [] })
-  const line = await leaveUndecided(t, proxyTo(upstream.url), request)
+  const line = await disconnectDuringAdmission(t, proxyTo(upstream.url), request)
   t.match(line, { end: 'client_gone', status: 499, attempts: undefined })
   t.equal(requests, 0)
 })

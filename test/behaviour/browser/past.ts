@@ -35,7 +35,7 @@ const DECK = USES.flatMap(use => Array.from({ length: use.weight }, () => use))
 export async function writePast(file: string, now: number): Promise<void> {
   const ledger = openLedger({
     file, keep: null,
-    onTrouble: trouble => { throw new Error(`the ledger of the test: ${trouble.message}`) },
+    onFailure: trouble => { throw new Error(`the ledger of the test: ${trouble.message}`) },
     onRecovered: () => {},
   })
   const random = sequence()

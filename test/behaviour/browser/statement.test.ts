@@ -70,7 +70,7 @@ t.test('a key that is used no more still has its statements', async t => {
   const startedAt = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 4, 15)
   const ledger = openLedger({
     file: join(dirname(file), 'data/ledger.db'), keep: null,
-    onTrouble: trouble => { throw trouble }, onRecovered: () => {},
+    onFailure: trouble => { throw trouble }, onRecovered: () => {},
   })
   ledger.close(row('long-ago', { startedAt, key: 'departed' }))
   ledger.close(row('of-late', { startedAt: Date.now() - 1_000, key: 'present' }))

@@ -72,8 +72,8 @@ t.test('a key that the file shows as a default is public, others are not', async
   - { name: a, sha256: "${'0'.repeat(64)}" }
   - { name: b, key: "\${KEY:-public-demo-key-0}" }
 `
-  t.equal(load(t, text).publicKey, 'public-demo-key-0')
-  t.equal(load(t, text, { KEY: 'secret-secret-secret' }).publicKey, null)
-  t.equal(load(t, `${LEAST}keys: [{ name: a, key: literal-secret-key }]\n`).publicKey, null)
-  t.equal(load(t, LEAST).publicKey, null)
+  t.equal(load(t, text).exampleKey, 'public-demo-key-0')
+  t.equal(load(t, text, { KEY: 'secret-secret-secret' }).exampleKey, null)
+  t.equal(load(t, `${LEAST}keys: [{ name: a, key: literal-secret-key }]\n`).exampleKey, null)
+  t.equal(load(t, LEAST).exampleKey, null)
 })

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { loadConfig } from '../../../src/config/load.ts'
-import type { Loaded } from '../../../src/config/load.ts'
+import type { LoadedConfig } from '../../../src/config/load.ts'
 import { ConfigError } from '../../../src/config/problem.ts'
 import type { Problem } from '../../../src/config/problem.ts'
 import type { Environment } from '../../../src/config/references.ts'
@@ -11,7 +11,7 @@ import type { Environment } from '../../../src/config/references.ts'
 export const LEAST = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'
 
 /** Loads a text as the file gateway.yaml of the test's directory. */
-export function load(t: Test, text: string, env: Environment = {}): Loaded {
+export function load(t: Test, text: string, env: Environment = {}): LoadedConfig {
   const file = join(t.testdir(), 'gateway.yaml')
   writeFileSync(file, text)
   return loadConfig(file, env)
@@ -22,7 +22,7 @@ export function problems(t: Test, text: string, env: Environment = {}): readonly
   return problemsOf(() => load(t, text, env))
 }
 
-export function problemsOf(load: () => Loaded): readonly Problem[] {
+export function problemsOf(load: () => LoadedConfig): readonly Problem[] {
   try {
     return load().warnings
   } catch (error) {

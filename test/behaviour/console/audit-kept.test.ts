@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { AUDIT_SCHEMA, recordAudit } from '../../../src/auth/audit.ts'
+import { AUDIT_SCHEMA, recordAuditEvent } from '../../../src/auth/audit.ts'
 
 t.test('who logs in and out for ever does not fill the disk', async t => {
   const db = new DatabaseSync(':memory:')
@@ -9,8 +9,8 @@ t.test('who logs in and out for ever does not fill the disk', async t => {
   const entry = { at: 0, actor: 'key: test', address: null, subject: null, detail: null }
   db.exec('BEGIN')
   for (let n = 0; n < 11_000; n++) {
-    recordAudit(db, { ...entry, action: 'login' })
-    recordAudit(db, { ...entry, action: 'logout' })
+    recordAuditEvent(db, { ...entry, action: 'login' })
+    recordAuditEvent(db, { ...entry, action: 'logout' })
   }
   db.exec('COMMIT')
   for (
@@ -25,13 +25,13 @@ t.test('holders of keys and strangers drive out no entry of an administrator', a
   t.teardown(() => db.close())
   db.exec(AUDIT_SCHEMA)
   const entry = { at: 0, address: null, subject: null, detail: null }
-  recordAudit(db, { ...entry, actor: 'console: ops', action: 'login' })
-  recordAudit(db, { ...entry, actor: 'console: ops', action: 'login.refused' })
+  recordAuditEvent(db, { ...entry, actor: 'console: ops', action: 'login' })
+  recordAuditEvent(db, { ...entry, actor: 'console: ops', action: 'login.refused' })
   db.exec('BEGIN')
   for (let n = 0; n < 10_200; n++) {
-    recordAudit(db, { ...entry, actor: 'key: test', action: 'login' })
-    recordAudit(db, { ...entry, actor: 'key: unknown', action: 'login.refused' })
-    recordAudit(db, { ...entry, actor: 'console: unknown', action: 'login.refused' })
+    recordAuditEvent(db, { ...entry, actor: 'key: test', action: 'login' })
+    recordAuditEvent(db, { ...entry, actor: 'key: unknown', action: 'login.refused' })
+    recordAuditEvent(db, { ...entry, actor: 'console: unknown', action: 'login.refused' })
   }
   db.exec('COMMIT')
   const kept = db.prepare('SELECT actor, action, count(*) AS kept FROM audit GROUP BY 1, 2').all()

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { AttemptTable } from '../../../src/console/store/login-attempts.ts'
+import { LoginAttemptTable } from '../../../src/console/store/login-attempts.ts'
 import { openConsoleFile } from '../../../src/console/store/console-file.ts'
-import { Desk } from '../../../src/console/store/console-store.ts'
+import { ConsoleStore } from '../../../src/console/store/console-store.ts'
 import { SessionTable } from '../../../src/console/store/sessions.ts'
 
 const DAY = 24 * 60 * 60_000
@@ -11,7 +11,7 @@ const OPS = { kind: 'user', name: 'ops', credential: 'a' } as const
 t.test('who mistyped before the date was set back is not shut out until it is that late again', t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
-  const attempts = new AttemptTable(db)
+  const attempts = new LoginAttemptTable(db)
   const attempt = { name: 'ops', address: '192.0.2.1' }
   for (let n = 0; n < 5; n++) t.equal(attempts.begin(attempt, MONTH), 0)
   t.ok(attempts.begin(attempt, MONTH) > 0)
@@ -45,7 +45,7 @@ t.test('nor do those count among the sessions of one user', t => {
 })
 
 t.test('what a worker had under way that has ended since is not told for ever', t => {
-  const desk = new Desk({ consoleFile: null, keyFile: null })
+  const desk = new ConsoleStore({ consoleFile: null, keyFile: null })
   t.teardown(() => desk.close())
   desk.saveSnapshot({ worker: 1, data: 'of the worker that has ended' }, MONTH)
   desk.saveSnapshot({ worker: 2, data: 'of one that works' }, DAY)

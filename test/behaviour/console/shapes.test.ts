@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { Story } from '../../../src/console/api/logs.ts'
+import { RequestDetails } from '../../../src/console/api/logs.ts'
 import { API } from '../../../src/console/api/table.ts'
 import { FirstByte, Figures } from '../../../src/console/api/shapes.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
@@ -51,7 +51,7 @@ t.test('every report has the shape that the API declares, for operators and for 
       fits(API['GET /logs'].response, await reports.logs({ after: logs.last ?? '' }, own), 'logs since')
       fits(API['GET /filters'].response, await reports.filters(own), 'filters')
       for (const id of ['a', 'b', 'c', 'd']) {
-        for (const story of (await reports.stories(id, own)).stories) fits(Story, story, `story ${id}`)
+        for (const story of (await reports.requestDetails(id, own)).stories) fits(RequestDetails, story, `story ${id}`)
       }
     }
     fits(API['GET /budgets'].response, await reports.budgets([

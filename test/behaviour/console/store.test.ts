@@ -1,8 +1,8 @@
 import t from 'tap'
-import { AttemptTable } from '../../../src/console/store/login-attempts.ts'
-import type { Attempt } from '../../../src/console/store/login-attempts.ts'
+import { LoginAttemptTable } from '../../../src/console/store/login-attempts.ts'
+import type { LoginAttempt } from '../../../src/console/store/login-attempts.ts'
 import { openConsoleFile } from '../../../src/console/store/console-file.ts'
-import { ABSOLUTE, IDLE, SessionTable } from '../../../src/console/store/sessions.ts'
+import { MAX_SESSION_AGE, IDLE_TIMEOUT, SessionTable } from '../../../src/console/store/sessions.ts'
 
 const HOUR = 60 * 60_000
 const DAY = 24 * HOUR
@@ -23,7 +23,7 @@ function openDb(t: Tap) {
 const digest = (n: number): Buffer => Buffer.alloc(32, String(n).padStart(8, '0'))
 
 /** Fails until there is a wait. @returns how often that went, and the wait in ms */
-function guess(attempts: AttemptTable, attempt: Attempt, now: number): [free: number, wait: number] {
+function guess(attempts: LoginAttemptTable, attempt: LoginAttempt, now: number): [free: number, wait: number] {
   for (let free = 0; ; free++) {
     const wait = attempts.begin(attempt, now)
     if (wait > 0) return [free, wait]
@@ -31,7 +31,7 @@ function guess(attempts: AttemptTable, attempt: Attempt, now: number): [free: nu
 }
 
 t.test('a right password takes back what was counted of its name and its address', t => {
-  const attempts = new AttemptTable(openDb(t))
+  const attempts = new LoginAttemptTable(openDb(t))
   const own = { name: 'ops', address: '192.0.2.1' }
   const elsewhere = { name: 'ops', address: '198.51.100.1' }
   const neighbour = { name: 'eye', address: '192.0.2.1' }
@@ -47,7 +47,7 @@ t.test('a right password takes back what was counted of its name and its address
 })
 
 t.test('failures are forgotten after a day, the place of an owner after thirty', t => {
-  const attempts = new AttemptTable(openDb(t))
+  const attempts = new LoginAttemptTable(openDb(t))
   const own = { name: 'ops', address: '192.0.2.1' }
   const thief = { name: 'ops', address: '198.51.100.1' }
   attempts.succeeded(own, NOW)
@@ -62,7 +62,7 @@ t.test('failures are forgotten after a day, the place of an owner after thirty',
 })
 
 t.test('of IPv4 each address stands for itself, however it is written', t => {
-  const attempts = new AttemptTable(openDb(t))
+  const attempts = new LoginAttemptTable(openDb(t))
   for (const address of ['192.0.2.1', '192.0.2.2', '::ffff:192.0.2.3', '::ffff:192.0.2.4']) {
     t.strictSame(guess(attempts, { name: null, address }, NOW), [5, 1000], address)
   }
@@ -74,7 +74,7 @@ t.test('guesses from ever new addresses do not fill the disk', t => {
   const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO attempts
     SELECT 'address ' || n, 1, 0, :now + n FROM numbers`)
   others.run({ most: 20_100, now: NOW })
-  new AttemptTable(db).begin({ name: null, address: '192.0.2.1' }, NOW + 30_000)
+  new LoginAttemptTable(db).begin({ name: null, address: '192.0.2.1' }, NOW + 30_000)
   t.strictSame({ ...db.prepare('SELECT count(*) AS n, min(at) AS at FROM attempts').get() }, {
     n: 20_001, at: NOW + 101,
   }, 'the oldest go')
@@ -84,14 +84,14 @@ t.test('guesses from ever new addresses do not fill the disk', t => {
 t.test('a session ends thirty minutes after its last use, and twelve hours after the login', t => {
   const sessions = new SessionTable(openDb(t))
   sessions.open(digest(1), OPS, NOW)
-  t.equal(sessions.find(digest(1), NOW + IDLE - 1, false)?.seenAt, NOW, 'a look is no use')
-  t.equal(sessions.find(digest(1), NOW + IDLE, false), null)
+  t.equal(sessions.find(digest(1), NOW + IDLE_TIMEOUT - 1, false)?.seenAt, NOW, 'a look is no use')
+  t.equal(sessions.find(digest(1), NOW + IDLE_TIMEOUT, false), null)
   sessions.open(digest(2), OPS, NOW)
-  for (let now = NOW; now < NOW + ABSOLUTE; now += HOUR / 3) {
+  for (let now = NOW; now < NOW + MAX_SESSION_AGE; now += HOUR / 3) {
     t.equal(sessions.find(digest(2), now, true)?.seenAt, now)
   }
-  t.ok(sessions.find(digest(2), NOW + ABSOLUTE - 1, true))
-  t.equal(sessions.find(digest(2), NOW + ABSOLUTE, true), null)
+  t.ok(sessions.find(digest(2), NOW + MAX_SESSION_AGE - 1, true))
+  t.equal(sessions.find(digest(2), NOW + MAX_SESSION_AGE, true), null)
   t.end()
 })
 
@@ -99,8 +99,8 @@ t.test('sessions that are over are gone from the file at the next login', t => {
   const db = openDb(t)
   const sessions = new SessionTable(db)
   sessions.open(digest(1), OPS, NOW)
-  sessions.open(digest(2), OPS, NOW + IDLE)
-  sessions.open(digest(3), OPS, NOW + IDLE + 1)
+  sessions.open(digest(2), OPS, NOW + IDLE_TIMEOUT)
+  sessions.open(digest(3), OPS, NOW + IDLE_TIMEOUT + 1)
   t.equal(db.prepare('SELECT count(*) AS n FROM sessions').get()?.['n'], 2)
   t.end()
 })

@@ -32,8 +32,8 @@ t.test('what went through the gateway is what the reports tell, to the last digi
     const billing = await reports.billing({ by: 'key' }, null)
     t.strictSame(new Map(billing.groups.map(({ name, figures }) => [name, figures])), new Map(
       ['team-a', 'team-b'].map(name => [name, figuresOf(rows.filter(({ key }) => key === name))])))
-    const { stories: [story] } = await reports.stories(first, null)
+    const { stories: [story] } = await reports.requestDetails(first, null)
     t.match(story?.route, /^routes\[0\], line \d+: path \/v1\/\*, model sim\* -> demo \(ordered\)$/)
-    t.match((await reports.stories(refused, null)).stories, [{ route: null, row: { end: 'refused' } }])
+    t.match((await reports.requestDetails(refused, null)).stories, [{ route: null, row: { end: 'refused' } }])
   }, { now: () => Date.now() })
 })

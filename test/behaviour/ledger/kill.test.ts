@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
 import { openReader } from '../../../src/ledger/query.ts'
-import type { End, LedgerRow } from '../../../src/ledger/row.ts'
+import type { EndReason, LedgerRow } from '../../../src/ledger/row.ts'
 import { request } from './load.ts'
 import type { Report } from './load.ts'
 import { watch } from '../../ledger/watched.ts'
@@ -75,12 +75,12 @@ t.test('kill -9 under load loses nothing that ended 100 ms before, and interrupt
   t.equal(left.length, 1, 'the marks of the dead are gone')
 })
 
-function check(t: Test, name: string, run: Killed, rows: Map<string, LedgerRow>): End[] {
+function check(t: Test, name: string, run: Killed, rows: Map<string, LedgerRow>): EndReason[] {
   const patience = due(run)
   const said = new Map<number, Partial<Record<Report['what'], number>>>()
   for (const { what, n, at } of run.reports) said.set(n, { ...said.get(n), [what]: at })
   const wrong: unknown[] = []
-  const ends: End[] = []
+  const ends: EndReason[] = []
   for (const [n, times] of said) {
     const { drafts, row } = request(name, n)
     const found = rows.get(row.requestId)

@@ -14,7 +14,7 @@ const most = Number(count)
 const ledger = openLedger({
   file,
   keep: null,
-  onTrouble: trouble => writeSync(2, `${JSON.stringify(trouble)}\n`),
+  onFailure: trouble => writeSync(2, `${JSON.stringify(trouble)}\n`),
   onRecovered: () => undefined,
 })
 
@@ -47,7 +47,7 @@ function proceed(): void {
     if (step === 0 && n % 8 === 0) {
       report('draft 1', n)
       steps.set(n, 1)
-      ledger.progress(entry)
+      ledger.updateDraft(entry)
       running[at] = { n, next: turn + 150, step: 1, entry }
     } else {
       report('row', n)

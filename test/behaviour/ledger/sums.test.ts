@@ -5,11 +5,11 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import t from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
-import { FIGURES, HOUR, PART } from '../../../src/ledger/contributions.ts'
-import { addStored, bucketOf, countIn } from '../../../src/ledger/first-byte.ts'
+import { SUM_COLUMNS, HOUR, PART_SIZE } from '../../../src/ledger/contributions.ts'
+import { addHistogramJson, bucketOf, addToBucket } from '../../../src/ledger/first-byte.ts'
 import type { Histogram } from '../../../src/ledger/first-byte.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
-import { Store } from '../../../src/ledger/store.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
 import { MIDNIGHT, NOTHING_USED, UNBINDABLE, row } from '../../ledger/rows.ts'
 
 const DAY = 24 * HOUR
@@ -50,7 +50,7 @@ function histogramsOf(rows: readonly LedgerRow[]): Record<string, [number, numbe
     for (const [scope, name] of [[0, ''], [1, upstream], [2, key]] as const) {
       if (name === null) continue
       const id = JSON.stringify([scope, name, Math.floor(startedAt / HOUR)])
-      countIn(histograms[id] ??= new Map(), bucketOf(firstByteMs), 1)
+      addToBucket(histograms[id] ??= new Map(), bucketOf(firstByteMs), 1)
     }
   }
   return Object.fromEntries(Object.entries(histograms).map(([id, counts]) => [id, sorted(counts)]))
@@ -74,10 +74,10 @@ function inTables(db: DatabaseSync, table: 'hours' | 'days'): Sums {
 /** A sum in two columns is one. */
 function together(stored: Readonly<Record<string, unknown>>): Record<string, bigint> {
   const sums: Record<string, bigint> = {}
-  for (const column of FIGURES) {
+  for (const column of SUM_COLUMNS) {
     const value = stored[column] as bigint
     const name = column.replace(/_(high|low)$/, '')
-    sums[name] = (sums[name] ?? 0n) + (column.endsWith('_high') ? value * BigInt(PART) : value)
+    sums[name] = (sums[name] ?? 0n) + (column.endsWith('_high') ? value * BigInt(PART_SIZE) : value)
   }
   return sums
 }
@@ -85,7 +85,7 @@ function together(stored: Readonly<Record<string, unknown>>): Record<string, big
 function histogramsIn(db: DatabaseSync): Record<string, [number, number][]> {
   return Object.fromEntries(db.prepare('SELECT * FROM first_byte_hours').all().flatMap(stored => {
     const histogram: Histogram = new Map()
-    addStored(histogram, String(stored['counts']))
+    addHistogramJson(histogram, String(stored['counts']))
     const id = JSON.stringify([stored['scope'], stored['name'], stored['hour']])
     return histogram.size === 0 ? [] : [[id, sorted(histogram)] as const]
   }))
@@ -155,8 +155,8 @@ t.test('sums are those of the rows: replaced ones, interrupted ones, whatever th
     const path = join(directory, `${file}.db`)
     const ended = new Map<string, LedgerRow>()
     let running = new Map<string, LedgerRow>()
-    let store = new Store(path, '0')
-    const other = new Store(path, 'other')
+    let store = new LedgerStore(path, '0')
+    const other = new LedgerStore(path, 'other')
     const by = ({ isOther }: { readonly isOther: boolean }) => (isOther ? other : store)
     let seq = 0
     all.forEach((event, n) => {
@@ -178,7 +178,7 @@ t.test('sums are those of the rows: replaced ones, interrupted ones, whatever th
         case 'died':
           // The next process enters what was in flight.
           store.abandon()
-          store = new Store(path, String(n + 1))
+          store = new LedgerStore(path, String(n + 1))
           store.recover()
           for (const [id, one] of running) {
             if (!ended.has(id)) ended.set(id, one)
@@ -197,7 +197,7 @@ t.test('sums are those of the rows: replaced ones, interrupted ones, whatever th
 
 t.test('more rows than are entered at once', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const many = Array.from({ length: 11_000 }, (_, n) =>
     row(`r${n}`, { startedAt: MIDNIGHT + n * 20_000, key: `key-${n}`, costPico: BigInt(n) }))
   store.write({ seq: 1, drafts: [], closed: many.map(encode) })
@@ -211,7 +211,7 @@ t.test('more rows than are entered at once', async t => {
 
 t.test('rows are in the sums once, whether they are read again or not', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const stores = [new Store(file, 'one'), new Store(file, 'two')] as const
+  const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')] as const
   const all = Array.from({ length: 60 }, (_, n) =>
     row(`r${n}`, { startedAt: MIDNIGHT + n, key: `key-${n % 3}`, costPico: 2n ** 62n + BigInt(n) }))
   const write = (by: 0 | 1, from: number, to: number) =>
@@ -240,7 +240,7 @@ t.test('rows are in the sums once, whether they are read again or not', async t 
 
 t.test('rows that were replaced or refused are not in the sums', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const stores = [new Store(file, 'one'), new Store(file, 'two')] as const
+  const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')] as const
   const one = (name: string, costPico = 1n) => row(name, { costPico })
   const write = (by: 0 | 1, ...rows: LedgerRow[]) =>
     stores[by].write({ seq: 1, drafts: [], closed: rows.map(encode) })
@@ -261,7 +261,7 @@ t.test('rows that were replaced or refused are not in the sums', async t => {
 
 t.test('ids that another process gives again are not those of the rows before', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const stores = [new Store(file, 'one'), new Store(file, 'two')] as const
+  const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')] as const
   const all = Array.from({ length: 4 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + n, key: `key-${n}` }))
   stores[0].write({ seq: 1, drafts: [], closed: all.slice(0, 2).map(encode) })
   stores[1].sum()
@@ -274,7 +274,7 @@ t.test('ids that another process gives again are not those of the rows before', 
 
 t.test('several processes may enter rows in the sums', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const stores = [new Store(file, 'one'), new Store(file, 'two')]
+  const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')]
   const all: LedgerRow[] = []
   for (let n = 0; n < 40; n += 1) {
     const one = row(`r${n}`, { startedAt: MIDNIGHT + n, costPico: BigInt(n) })
@@ -290,7 +290,7 @@ t.test('several processes may enter rows in the sums', async t => {
 
 t.test('sums by day outlive the rows; ids that are given again are summed again', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const old = Array.from({ length: 30 }, (_, n) => row(`old${n}`, { startedAt: MIDNIGHT + n, costPico: 5n }))
   store.write({ seq: 1, drafts: [], closed: old.map(encode) })
   store.sum()
@@ -309,7 +309,7 @@ t.test('sums by day outlive the rows; ids that are given again are summed again'
 
 t.test('hours are kept for a quarter; their times to the first byte go to their days', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const all = [0, 1, 1, 25, 26].map((hour, n) =>
     row(`r${n}`, { startedAt: MIDNIGHT + hour * HOUR, firstByteMs: 100 * hour + 50 }))
   store.write({ seq: 1, drafts: [], closed: all.map(encode) })

@@ -111,13 +111,13 @@ t.test('a reload', async t => {
     const after = key(limits({
       requestsPerMinute: 4, tokensPerMinute: 80, budget: { usd: '2', per: 'total' }, models,
     }))
-    t.match(limiter.figures(after, null), { requests: { limit: 4, remaining: 2 }, tokens: { remaining: 20 } })
+    t.match(limiter.rateLimitStates(after, null), { requests: { limit: 4, remaining: 2 }, tokens: { remaining: 20 } })
     t.equal(refused(limiter, after, { model: 'm' }).which, 'concurrent')
     t.equal(refused(limiter, after, { model: null, pico: USD * 3n / 2n + 1n }).which, 'budget')
     admitted(limiter, after, { model: null, pico: USD * 3n / 2n })
     t.equal(refused(limiter, after, { model: null }).which, 'concurrent', 'the new default')
     running.settle({ tokens: 10, pico: USD })
-    t.equal(limiter.figures(after, null).tokens?.remaining, 70)
+    t.equal(limiter.rateLimitStates(after, null).tokens?.remaining, 70)
     admitted(limiter, after, { model: 'm' })
   })
 

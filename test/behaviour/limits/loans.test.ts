@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import type { Limits } from '../../../src/config/types.ts'
-import type { Request } from '../../../src/limits/messages.ts'
+import type { LimiterRequest } from '../../../src/limits/messages.ts'
 import type { Admission, Reservation } from '../../../src/limits/types.ts'
 import { USD } from './asking.ts'
 import { limits } from './limits-of.ts'
@@ -40,9 +40,9 @@ async function borrow(worker: Desked, own: Limits): Promise<void> {
 
 /** What the worker says from now on nobody reads, until it is handed to `take`. */
 function unread({ window }: Desked) {
-  const take = window.take.bind(window)
-  const late: (readonly Request[])[] = []
-  window.take = requests => void late.push(requests)
+  const take = window.handle.bind(window)
+  const late: (readonly LimiterRequest[])[] = []
+  window.handle = requests => void late.push(requests)
   return { late, take }
 }
 
@@ -64,7 +64,7 @@ t.test('where limits are far, few of many requests ask, and all are counted', as
   // One more, which is told how things stand.
   clock.advance(100)
   await admitted(one, ask(FAR, 10))
-  const { requests, tokens } = one.limiter.figures({ name: 'team', limits: FAR }, 'm')
+  const { requests, tokens } = one.limiter.rateLimitStates({ name: 'team', limits: FAR }, 'm')
   // 200 ms have drained 333 requests and 33,333 tokens of the minute's.
   t.equal(requests?.remaining, 100_000 - 1000 + 333 - 1)
   t.equal(tokens?.remaining, 10_000_000 - 10)
@@ -77,9 +77,9 @@ t.test('figures fall with each request that a loan admits', async t => {
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)
   const key = { name: 'team', limits: FAR }
-  const before = worker.limiter.figures(key, 'm')
+  const before = worker.limiter.rateLimitStates(key, 'm')
   await admitted(worker, ask(FAR, 25))
-  const { requests, tokens } = worker.limiter.figures(key, 'm')
+  const { requests, tokens } = worker.limiter.rateLimitStates(key, 'm')
   t.equal(requests?.remaining, (before.requests?.remaining ?? 0) - 1)
   t.equal(tokens?.remaining, (before.tokens?.remaining ?? 0) - 25)
 })
@@ -90,9 +90,9 @@ t.test('figures stay as low when the loan has ended', async t => {
   await borrow(worker, FAR)
   const key = { name: 'team', limits: FAR }
   await admitted(worker, ask(FAR, 25))
-  const before = worker.limiter.figures(key, 'm')
+  const before = worker.limiter.rateLimitStates(key, 'm')
   clock.advance(100)
-  t.same(worker.limiter.figures(key, 'm'), before)
+  t.same(worker.limiter.rateLimitStates(key, 'm'), before)
 })
 
 t.test('figures that count a loan as used are not lowered by it once more', async t => {
@@ -101,7 +101,7 @@ t.test('figures that count a loan as used are not lowered by it once more', asyn
   // The second asks for a loan of 16; what the third is told counts that as used.
   await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(FAR, 10))))
   for (let n = 0; n < 10; n++) t.notOk(worker.limiter.admit(ask(FAR, 10)) instanceof Promise)
-  const { requests, tokens } = worker.limiter.figures({ name: 'team', limits: FAR }, 'm')
+  const { requests, tokens } = worker.limiter.rateLimitStates({ name: 'team', limits: FAR }, 'm')
   t.equal(requests?.remaining, 100_000 - 3 - 16)
   t.equal(tokens?.remaining, 10_000_000 - 30 - 160)
 })
@@ -121,7 +121,7 @@ t.test('counts that are none are to a loan what they are to the limits themselve
   clock.advance(100)
   // Open is the one that `borrow` leaves, and this one; used are 10, 0 and 7, which 200 ms have drained.
   await admitted(worker, ask(own))
-  t.ok((worker.limiter.figures({ name: 'team', limits: own }, 'm').tokens?.remaining ?? 0) > 9_999_000)
+  t.ok((worker.limiter.rateLimitStates({ name: 'team', limits: own }, 'm').tokens?.remaining ?? 0) > 9_999_000)
   const rest = limits({ budget: { usd: '0.05', per: 'day' } })
   t.notOk((await worker.limiter.admit(ask(rest, 0, 2n * CENT))).ok, 'four cents are spent or set aside')
   t.ok((await worker.limiter.admit(ask(rest, 0, CENT))).ok)
@@ -202,7 +202,7 @@ t.test('a loan ends after a tenth of a second, and what still runs keeps what it
   if (!one || !two) throw new Error('no workers')
   await borrow(one, own)
   const [long, left] = [await admitted(one, ask(own)), await admitted(one, ask(own))]
-  left.leave()
+  left.releaseConcurrency()
   clock.advance(100)
   await quiet()
   t.equal(kinds(one).filter(kind => kind === 'repay').length, 1)
@@ -244,7 +244,7 @@ t.test('when a loan ends, tokens count as used where that is known, and once whe
   t.ok(kinds(worker).includes('repay'))
   clock.advance(100)
   await admitted(worker, ask(own, 0))
-  const { tokens } = worker.limiter.figures({ name: 'team', limits: own }, 'm')
+  const { tokens } = worker.limiter.rateLimitStates({ name: 'team', limits: own }, 'm')
   t.equal(tokens?.remaining, 6_000_000 - (10_000 + 40_000 - 20_000))
 })
 
@@ -278,7 +278,7 @@ t.test('what a worker had borrowed when it went counts as used, and who waited f
   await borrow(one, own)
   const { window } = one
   const waits = two.limiter.admit(ask(own, 0, 10n * USD - 2n * CENT))
-  window.take = () => undefined
+  window.handle = () => undefined
   await quiet()
   window.close()
   t.match(await waits, { ok: false, refusal: { which: 'budget' } })
@@ -339,14 +339,14 @@ t.test('other limits leave the figures that answers under way tell', async t => 
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)
   const key = { name: 'team', limits: FAR }
-  const before = worker.limiter.figures(key, 'm')
+  const before = worker.limiter.rateLimitStates(key, 'm')
   const other = (own: Limits) => ({ ...ask(own), key: { name: 'other', limits: own } })
   await admitted(worker, other(FAR))
   await admitted(worker, other(limits({ requestsPerMinute: 5 })))
-  t.same(worker.limiter.figures(key, 'm'), before, 'those of another key')
+  t.same(worker.limiter.rateLimitStates(key, 'm'), before, 'those of another key')
   t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise, 'nor does that end the loans of this one')
   worker.limiter.reconfigure(limits({ concurrent: 5 }))
-  t.equal(worker.limiter.figures(key, 'm').requests?.remaining, (before.requests?.remaining ?? 0) - 1)
+  t.equal(worker.limiter.rateLimitStates(key, 'm').requests?.remaining, (before.requests?.remaining ?? 0) - 1)
 })
 
 t.test('many requests in several workers, with loans: as many as fit, and never more', async () => {

@@ -40,10 +40,10 @@ t.test('bodies are kept for the keys that the configuration names, and for nobod
   const [one, ...more] = await archive.find(kept.headers.get('x-gateway-request-id') ?? '')
   t.same(more, [])
   t.match(one, {
-    key: 'team-a', request: { contentType: 'application/json' }, answer: { contentType: /json/ },
+    key: 'team-a', request: { contentType: 'application/json' }, response: { contentType: /json/ },
   })
   t.match(JSON.parse(textOf(one?.request.bytes)), { messages: [{ content: 'Hello' }] })
-  t.equal(textOf(one?.answer.bytes), sent, 'as the client was sent it')
+  t.equal(textOf(one?.response.bytes), sent, 'as the client was sent it')
   t.same(await archive.find(other.headers.get('x-gateway-request-id') ?? ''), [])
 })
 
@@ -58,8 +58,8 @@ t.test('a stream is kept up to the bound, and its real length with it', async t 
   t.equal(one?.request.bytes.length, 1024)
   t.ok((one?.request.total ?? 0) > 5000)
   t.ok(sent.length > 1024, 'the stream is longer than what is kept')
-  t.equal(one?.answer.total, sent.length)
-  t.equal(textOf(one?.answer.bytes), textOf(sent.subarray(0, 1024)))
+  t.equal(one?.response.total, sent.length)
+  t.equal(textOf(one?.response.bytes), textOf(sent.subarray(0, 1024)))
 })
 
 t.test('an answer that came compressed is kept as what can be read', async t => {
@@ -98,7 +98,7 @@ t.test('an answer that came compressed is kept as what can be read', async t => 
   const archive = archiveOf(t, gateway.file)
   const kept = async (model: string) => {
     const [one] = await archive.find(ids.get(model) ?? '')
-    return { text: textOf(one?.answer.bytes), total: one?.answer.total }
+    return { text: textOf(one?.response.bytes), total: one?.response.total }
   }
   const whole = { text: words, total: Buffer.byteLength(words) }
   for (const model of ['gzip', 'deflate', 'br', 'zstd', 'untrue', 'unknown']) {
@@ -124,7 +124,7 @@ t.test('an answer that the client left keeps what it had been sent', async t => 
   await gateway.close()
 
   const [one] = await archiveOf(t, gateway.file).find(String(res.headers['x-gateway-request-id']))
-  t.ok(one && one.answer.total > 0)
+  t.ok(one && one.response.total > 0)
 })
 
 t.test('a stream that breaks is kept with what its client is told of that', async t => {
@@ -139,7 +139,7 @@ t.test('a stream that breaks is kept with what its client is told of that', asyn
   await gateway.close()
 
   const [one] = await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? '')
-  t.equal(textOf(one?.answer.bytes), sent)
+  t.equal(textOf(one?.response.bytes), sent)
 })
 
 t.test('the answer to a request that no upstream took is kept too', async t => {
@@ -149,7 +149,7 @@ t.test('the answer to a request that no upstream took is kept too', async t => {
   const sent = await answer.text()
   await gateway.close()
   const [one] = await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? '')
-  t.equal(textOf(one?.answer.bytes), sent)
+  t.equal(textOf(one?.response.bytes), sent)
 })
 
 t.test('nothing is written where no key asks for it; a reload can ask', async t => {
@@ -207,12 +207,12 @@ t.test('a file that is none of ours is not tried again for every request', async
   const nothing = { contentType: null, bytes: new Uint8Array(), total: 0 }
   const transcript = {
     requestId: 'one', startedAt: 0, key: 'k', expiresAt: Date.now() + 1_000_000,
-    request: nothing, answer: nothing,
+    request: nothing, response: nothing,
   }
   const failed = async (): Promise<Archive> => {
     writeFileSync(file, 'no database'.repeat(100))
     const { promise, resolve } = Promise.withResolvers<string>()
-    const archive = new Archive({ file, clock, onTrouble: ({ message }) => resolve(message) })
+    const archive = new Archive({ file, clock, onFailure: ({ message }) => resolve(message) })
     t.match(await promise, 'not a database')
     return archive
   }
@@ -235,7 +235,7 @@ function archiveOf(t: Test, file: string): Archive {
   const archive = new Archive({
     file: join(dirname(file), 'bodies.db'),
     clock: systemClock,
-    onTrouble: ({ message }) => t.fail(message),
+    onFailure: ({ message }) => t.fail(message),
   })
   t.teardown(() => archive.close())
   return archive

@@ -262,7 +262,7 @@ t.test('the list of what was done is read page by page', async t => {
   const admin = await gateway.login(OPS)
   using file = new KeyFile(keyFileOf(join(gateway.file, '..', 'data', 'ledger.db')))
   for (let at = 1; at <= 102; at++) {
-    file.note({ at, actor: 'test', address: null, action: 'key.changed', subject: `key ${at}`, detail: null })
+    file.recordAuditEvent({ at, actor: 'test', address: null, action: 'key.changed', subject: `key ${at}`, detail: null })
   }
   const first = (await admin.ask('/audit')).json as { entries: { id: number }[]; next: number }
   t.equal(first.entries.length, 100)

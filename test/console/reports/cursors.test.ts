@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Cursors } from '../../../src/console/reports/cursors.ts'
 import { encode } from '../../../src/ledger/columns.ts'
-import { Store } from '../../../src/ledger/store.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
 import { row } from '../../ledger/rows.ts'
 import { filled, NOW, withReports } from './filled.ts'
 
@@ -41,7 +41,7 @@ t.test('the holder of a key is not told by cursors how much the others do', asyn
   const secret = randomBytes(32)
   await withReports(file, async reports => {
     const first = await reports.logs({ limit: 2 }, 'mine')
-    const store = new Store(file, 'more')
+    const store = new LedgerStore(file, 'more')
     const theirs = Array.from(
       { length: 30 }, (_, n) => encode(row(`t${n}`, { startedAt: NOW - n, key: 'theirs' })),
     )

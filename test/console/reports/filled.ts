@@ -3,7 +3,7 @@ import { openReports } from '../../../src/console/reports/reports.ts'
 import type { Reports, ReportsOptions } from '../../../src/console/reports/reports.ts'
 import { encode } from '../../../src/ledger/columns.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
-import { Store } from '../../../src/ledger/store.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
 
 /** 2026-11-21T12:34:56.789Z */
 export const NOW = Date.UTC(2026, 10, 21, 12, 34, 56, 789)
@@ -15,7 +15,7 @@ export const iso = (ms: number): string => new Date(ms).toISOString()
 /** A ledger's file with these rows; those behind the first `summed` are not in its sums yet. */
 export function filled(directory: string, rows: readonly LedgerRow[], summed = rows.length): string {
   const file = join(directory, 'gateway.db')
-  const store = new Store(file, 'test')
+  const store = new LedgerStore(file, 'test')
   store.write({ seq: 1, drafts: [], closed: rows.slice(0, summed).map(encode) })
   while (store.sum());
   store.write({ seq: 2, drafts: [], closed: rows.slice(summed).map(encode) })

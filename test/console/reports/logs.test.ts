@@ -6,8 +6,8 @@ import type { QueryOf } from '../../../src/console/api/table.ts'
 import { logs } from '../../../src/console/reports/logs.ts'
 import { openView } from '../../../src/console/reports/view.ts'
 import { encode } from '../../../src/ledger/columns.ts'
-import type { End, LedgerRow } from '../../../src/ledger/row.ts'
-import { Store } from '../../../src/ledger/store.ts'
+import type { EndReason, LedgerRow } from '../../../src/ledger/row.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
 import { row } from '../../ledger/rows.ts'
 import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 
@@ -30,7 +30,7 @@ function fits(one: LedgerRow, { from, to, key, model, upstream, without, status,
   return end === undefined || one.end === end
 }
 
-const ends: End[] = ['complete', 'client_gone', 'error', 'timeout', 'interrupted']
+const ends: EndReason[] = ['complete', 'client_gone', 'error', 'timeout', 'interrupted']
 const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { nil: null })
 const name = fc.constantFrom('a', 'b', '')
 /** A few days, in steps that put many into the same hour and some into the same millisecond. */
@@ -113,7 +113,7 @@ t.test('a page ends where it is told to, in the middle of a millisecond too', as
 
 t.test('who looks on hears of each request once it has ended, however early it began', async t => {
   const file = filled(t.testdir(), [row('old', { startedAt: NOW - 1000 })])
-  const store = new Store(file, 'more')
+  const store = new LedgerStore(file, 'more')
   await withReports(file, async reports => {
     const first = await reports.logs({}, null)
     t.strictSame(first.rows.map(one => one.request_id), ['old'])

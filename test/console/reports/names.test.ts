@@ -1,18 +1,18 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
-import { Store } from '../../../src/ledger/store.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
 import { draft, row } from '../../ledger/rows.ts'
 import { NOW, withReports } from './filled.ts'
 
 t.test('a name under which nothing stands any more is told nowhere', async t => {
   const file = join(t.testdir(), 'gateway.db')
-  const stopped = new Store(file, 'stopped')
+  const stopped = new LedgerStore(file, 'stopped')
   const first = draft('a', { startedAt: NOW, key: 'before', model: 'before', upstream: 'before' })
   stopped.write({ seq: 1, drafts: [encode(first)], closed: [] })
   // Taken for dead, it has the last word all the same.
   stopped.abandon()
-  const next = new Store(file, 'next')
+  const next = new LedgerStore(file, 'next')
   next.recover()
   next.sum()
   const last = row('a', { startedAt: NOW, key: 'after', model: 'after', upstream: 'after' })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
 import { HOURS_KEPT } from '../../../src/ledger/rollups.ts'
-import { Store } from '../../../src/ledger/store.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
 import { row } from '../../ledger/rows.ts'
 import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 
@@ -64,7 +64,7 @@ t.test('times to the first byte are those of the time, of each upstream and of t
 t.test('a time of which only days are kept is told in whole days', async t => {
   const file = filled(t.testdir(), [])
   const old = MIDNIGHT - HOURS_KEPT * HOUR - DAY
-  const store = new Store(file, 'one')
+  const store = new LedgerStore(file, 'one')
   const rows = [1, 5, 9].map(hour => row(`r${hour}`, { startedAt: old + hour * HOUR, firstByteMs: 100 }))
   store.write({ seq: 1, drafts: [], closed: [...rows, row('later', { startedAt: old + DAY })].map(encode) })
   while (store.sum());

@@ -30,7 +30,7 @@ t.test("the holder of a key is told of that key's requests alone, and no upstrea
     const panel = await reports.panel({}, 'mine')
     const billing = await reports.billing({}, 'mine')
     const logs = await reports.logs({}, 'mine')
-    const stories = await reports.stories('a', 'mine')
+    const stories = await reports.requestDetails('a', 'mine')
     const statement = await reports.statement({ month: iso(NOW).slice(0, 7) }, 'mine')
     t.equal(panel.now.figures.requests, 1)
     t.equal(billing.by, 'model')
@@ -40,7 +40,7 @@ t.test("the holder of a key is told of that key's requests alone, and no upstrea
     t.equal(statement.total.requests, 1)
     const answers = [panel, billing, logs, stories, statement, texts, await reports.filters('mine')]
     for (const secret of SECRETS) t.notMatch(JSON.stringify(answers), secret)
-    t.strictSame(await reports.stories('b', 'mine'), { stories: [] })
+    t.strictSame(await reports.requestDetails('b', 'mine'), { stories: [] })
   })
 })
 

@@ -15,7 +15,7 @@ t.test('a request that failed over tells why, and how its cost comes about', asy
     ],
   })
   await withReports(filled(t.testdir(), [one]), async reports => {
-    const { stories: [story] } = await reports.stories('a', null)
+    const { stories: [story] } = await reports.requestDetails('a', null)
     t.match(story, {
       running: false,
       bytes_in: 912,
@@ -38,7 +38,7 @@ t.test('a request that failed over tells why, and how its cost comes about', asy
       ['cached_input', 1000, '0.0001'], ['input', 200, '0.00008'], ['output', 300, '0.00048'],
     ])
     t.match(story?.counts, [{ label: 'input tokens', value: 1200 }])
-    t.strictSame(await reports.stories('nothing', null), { stories: [] })
+    t.strictSame(await reports.requestDetails('nothing', null), { stories: [] })
   })
 })
 
@@ -53,7 +53,7 @@ t.test('what several upstreams made up is billed by each; an error has its expla
   const failed = row('b', { startedAt: NOW, end: 'timeout', error: 'idle_timeout', costPico: null })
   const odd = row('c', { startedAt: NOW, end: 'error', error: 'toString', costPico: 0n })
   await withReports(filled(t.testdir(), [joined, failed, odd]), async reports => {
-    const story = async (id: string) => (await reports.stories(id, null)).stories[0]
+    const story = async (id: string) => (await reports.requestDetails(id, null)).stories[0]
     t.strictSame((await story('a'))?.bill, [
       { item: 'attempt 1', quantity: 1, price: '0.0001', per: 1, cost_usd: '0.0001' },
       { item: 'attempt 2', quantity: 1, price: '0.00056', per: 1, cost_usd: '0.00056' },
@@ -70,10 +70,10 @@ t.test('a request that still runs is told as it stands', async t => {
   watched.ledger.open(() => draft('a', { startedAt: NOW }))
   await watched.ledger.flush()
   await withReports(file, async reports => {
-    t.match(await reports.stories('a', null), {
+    t.match(await reports.requestDetails('a', null), {
       stories: [{ running: true, end_explanation: /still running/ }],
     })
-    t.match(await reports.stories('a', 'team-a'), { stories: [{ running: true, route: null }] })
+    t.match(await reports.requestDetails('a', 'team-a'), { stories: [{ running: true, route: null }] })
     t.equal((await reports.logs({}, null)).rows.length, 0)
     const statement = await reports.statement({ key: 'team-a', month: '2026-11' }, null)
     t.match(statement, { final: false, total: { requests: 0 } })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
-import { Store } from '../../../src/ledger/store.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
 import { draft, row } from '../../ledger/rows.ts'
 import { DAY, filled, HOUR, NOW, withReports } from './filled.ts'
 
@@ -33,7 +33,7 @@ t.test('a statement has the requests of its month in UTC, day by day', async t =
 
 t.test('a statement is final once its month is over and nothing of it runs any more', async t => {
   const file = filled(t.testdir(), [])
-  const running = new Store(file, 'running')
+  const running = new LedgerStore(file, 'running')
   t.teardown(() => running.close())
   const drafts = [
     draft('theirs', { startedAt: NOVEMBER - HOUR, key: 'team-b' }),

@@ -1,6 +1,6 @@
 import t from 'tap'
 import {
-  changeOf, fieldsOf, keyOf, NO_RATES, wrongIn,
+  changeOf, fieldsOf, keyOf, NO_RATES, fieldErrors,
 } from '../../../src/console/web/src/pages/keys/fields.ts'
 
 const KEY = {
@@ -14,7 +14,7 @@ const KEY = {
 
 t.test('a key that goes through its form is the same key', async t => {
   t.strictSame(keyOf(fieldsOf(KEY)), KEY)
-  t.strictSame(wrongIn(fieldsOf(KEY)), {})
+  t.strictSame(fieldErrors(fieldsOf(KEY)), {})
 })
 
 t.test('of a key that is changed only that is sent which is other', async t => {
@@ -38,7 +38,7 @@ t.test('an empty form is a key without limits, for every model', async t => {
 t.test('thousands may be separated, and money keeps all its digits', async t => {
   const fields = { ...fieldsOf(null), name: 'a',
     rates: { ...NO_RATES, tokens_per_minute: '100,000', usd: '0.100000000001' } }
-  t.strictSame(wrongIn(fields), {})
+  t.strictSame(fieldErrors(fields), {})
   t.strictSame(keyOf(fields).limits,
     { tokens_per_minute: 100000, budget: { usd: '0.100000000001', per: 'month' } })
 })
@@ -46,7 +46,7 @@ t.test('thousands may be separated, and money keeps all its digits', async t => 
 t.test('what the gateway would refuse is said beside its field', async t => {
   const rates = { ...NO_RATES, requests_per_minute: '0', tokens_per_minute: '1.5', concurrent: '-1',
     usd: '1e3' }
-  const wrong = wrongIn({ ...fieldsOf(null), rates, byModel: [
+  const wrong = fieldErrors({ ...fieldsOf(null), rates, byModel: [
     { id: 4, glob: '', rates: NO_RATES },
     { id: 5, glob: 'a', rates: { ...NO_RATES, usd: 'x' } },
     { id: 6, glob: 'a', rates: { ...NO_RATES, concurrent: '1' } },
@@ -54,5 +54,5 @@ t.test('what the gateway would refuse is said beside its field', async t => {
   t.strictSame(Object.keys(wrong).toSorted(), [
     '4.glob', '5.usd', '6.glob', 'concurrent', 'name', 'requests_per_minute', 'tokens_per_minute', 'usd',
   ])
-  t.match(wrongIn({ ...fieldsOf(null), name: `mgw_${'a'.repeat(38)}` })['name'], /That is a key/)
+  t.match(fieldErrors({ ...fieldsOf(null), name: `mgw_${'a'.repeat(38)}` })['name'], /That is a key/)
 })

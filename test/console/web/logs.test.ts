@@ -1,5 +1,5 @@
 import t from 'tap'
-import { changed, filterOf, narrowed, pastedId } from '../../../src/console/web/src/pages/logs/filter.ts'
+import { changeFilter, filterOf, narrowFilter, parsePastedId } from '../../../src/console/web/src/pages/logs/filter.ts'
 
 t.test('a request id is found in what people paste', async t => {
   const id = '0199f3c2-8a41-7cc2-b7a5-3f1c9f0d2a11'
@@ -7,8 +7,8 @@ t.test('a request id is found in what people paste', async t => {
     id, `  ${id}\n`, `"${id}"`, `'${id}',`, `“${id}”`, `x-gateway-request-id: ${id}`,
       `"request_id": "${id}"}`,
     `<${id}>.`, `request id ${id}`.replace('id ', 'id: '),
-  ]) t.equal(pastedId(text), id, text)
-  t.equal(pastedId(' "" '), '')
+  ]) t.equal(parsePastedId(text), id, text)
+  t.equal(parsePastedId(' "" '), '')
 })
 
 t.test('what makes no sense in an address is left out', async t => {
@@ -22,12 +22,12 @@ t.test('no name at all is a condition too, but not beside a name', async t => {
   t.strictSame(filterOf(new URLSearchParams('without=model,key,nonsense')), { without: 'key,model' })
   t.strictSame(filterOf(new URLSearchParams('without=key&key=a')), { key: 'a' })
   t.strictSame(filterOf(new URLSearchParams('without=')), {})
-  t.strictSame(narrowed({ key: 'a', without: 'model' }, 'key', null), { key: null, without: 'model,key' })
-  t.strictSame(narrowed({ without: 'key,model' }, 'key', 'a'), { key: 'a', without: 'model' })
-  t.strictSame(narrowed({ without: 'key' }, 'key', undefined), { key: null, without: '' })
+  t.strictSame(narrowFilter({ key: 'a', without: 'model' }, 'key', null), { key: null, without: 'model,key' })
+  t.strictSame(narrowFilter({ without: 'key,model' }, 'key', 'a'), { key: 'a', without: 'model' })
+  t.strictSame(narrowFilter({ without: 'key' }, 'key', undefined), { key: null, without: '' })
 })
 
 t.test('a change leaves the rest of the address alone', async t => {
-  t.equal(changed(new URLSearchParams('range=7d&key=a&end=failed'), { key: null, model: 'm' }).toString(),
+  t.equal(changeFilter(new URLSearchParams('range=7d&key=a&end=failed'), { key: null, model: 'm' }).toString(),
     'range=7d&end=failed&model=m')
 })

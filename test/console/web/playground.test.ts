@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
-import { readAnswer, readEvent } from '../../../src/console/web/src/pages/playground/answer.ts'
+import { readResponse, readEvent } from '../../../src/console/web/src/pages/playground/answer.ts'
 import { baseUrlFor } from '../../../src/console/web/src/pages/playground/base-url.ts'
 import { EventReader } from '../../../src/console/web/src/pages/playground/events.ts'
 import { javascript, shell } from '../../../src/console/web/src/pages/playground/literals.ts'
@@ -78,19 +78,19 @@ t.test('each protocol says its text, its end and its usage', async t => {
 })
 
 t.test('errors are read in the shape of each protocol', async t => {
-  t.equal(readAnswer('chat', '{"error":{"message":"no such model","code":"model_not_found"}}').error,
+  t.equal(readResponse('chat', '{"error":{"message":"no such model","code":"model_not_found"}}').error,
     'no such model')
   t.equal(readEvent('messages', '{"type":"error","error":{"type":"api_error","message":"cut"}}').error, 'cut')
   t.equal(readEvent('responses', '{"type":"error","message":"cut"}').error, 'cut')
   t.equal(readEvent('responses', '{"type":"response.failed","response":{"error":{"message":"cut"}}}').error,
     'cut')
-  t.match(readAnswer('chat', '<html>').error, /not JSON/)
+  t.match(readResponse('chat', '<html>').error, /not JSON/)
 })
 
 t.test('whatever an upstream says, reading it does not throw', async () => {
   fc.assert(fc.property(fc.constantFrom(...PROTOCOLS), fc.oneof(fc.json(), fc.string()), (protocol, text) => {
     readEvent(protocol, text)
-    readAnswer(protocol, text)
+    readResponse(protocol, text)
   }))
 })
 

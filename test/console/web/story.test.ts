@@ -1,19 +1,19 @@
 import t from 'tap'
-import type { Story } from '../../../src/console/api/logs.ts'
+import type { RequestDetails } from '../../../src/console/api/logs.ts'
 import { ERRORS } from '../../../src/base/errors.ts'
 import { adviceFor } from '../../../src/console/web/src/pages/story/advice.ts'
-import { explainLink, headline, partOfUpstream } from '../../../src/console/web/src/pages/story/headline.ts'
+import { explainLink, headline, upstreamRole } from '../../../src/console/web/src/pages/story/headline.ts'
 import { ticks, timelineOf } from '../../../src/console/web/src/pages/story/timeline.ts'
-import { isOwn, knownEndpoints } from '../../../src/protocols/endpoint.ts'
+import { isServedByGateway, knownEndpoints } from '../../../src/protocols/endpoint.ts'
 
-function story(row: Partial<Story['row']>, attempts: Partial<Story['attempts'][number]>[] = [],
-  running = false): Story {
+function story(row: Partial<RequestDetails['row']>, attempts: Partial<RequestDetails['attempts'][number]>[] = [],
+  running = false): RequestDetails {
   return {
-    row: { end: 'complete', error: null, first_byte_ms: null, duration_ms: 100, ...row } as Story['row'],
+    row: { end: 'complete', error: null, first_byte_ms: null, duration_ms: 100, ...row } as RequestDetails['row'],
     running,
     attempts: attempts.map(attempt =>
-      ({ outcome: 'ok', at_ms: null, ms: 1, ...attempt }) as Story['attempts'][number]),
-  } as Story
+      ({ outcome: 'ok', at_ms: null, ms: 1, ...attempt }) as RequestDetails['attempts'][number]),
+  } as RequestDetails
 }
 
 t.test('each attempt has its bar, and so has the time between two', async t => {
@@ -44,21 +44,21 @@ t.test('a use that is not known is told from a price that is not', async t => {
 })
 
 t.test('an upstream that heard nothing of a request is not said to have answered it', async t => {
-  t.equal(partOfUpstream(story({ end: 'refused', upstream: 'sim' })), 'Would have gone to')
-  t.equal(partOfUpstream(story({ end: 'refused', upstream: null })), 'Upstream')
+  t.equal(upstreamRole(story({ end: 'refused', upstream: 'sim' })), 'Would have gone to')
+  t.equal(upstreamRole(story({ end: 'refused', upstream: null })), 'Upstream')
   t.equal(
-    partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'upstream_unreachable', status: null }])),
+    upstreamRole(story({ upstream: 'sim' }, [{ outcome: 'upstream_unreachable', status: null }])),
     'Last asked',
   )
   t.equal(
-    partOfUpstream(story({ upstream: 'sim' }, [{ outcome: 'error_answer', status: 503 }])), 'Answered by',
+    upstreamRole(story({ upstream: 'sim' }, [{ outcome: 'error_answer', status: 503 }])), 'Answered by',
   )
-  t.equal(partOfUpstream(story({ upstream: 'sim' }, [{ status: 200 }])), 'Answered by')
+  t.equal(upstreamRole(story({ upstream: 'sim' }, [{ status: 200 }])), 'Answered by')
 })
 
 t.test('where a request to an endpoint with a name goes is explained', async t => {
   for (const { path, endpoint } of knownEndpoints()) {
-    if (isOwn(endpoint)) continue
+    if (isServedByGateway(endpoint)) continue
     const { row } = story({ endpoint: endpoint.name, model: 'm', key: null })
     const query = new URL(explainLink(row) ?? '/', 'http://console').searchParams
     t.equal(query.get('path'), path.replace('{model}', 'm'))

@@ -1,18 +1,18 @@
 import t from 'tap'
-import { readRange, writtenRange } from '../../../src/console/web/src/written-range.ts'
+import { parseRangeInput, toRangeInput } from '../../../src/console/web/src/written-range.ts'
 
 const at = (from: string, to: string, days = false) => {
-  const read = readRange({ from, to }, days)
+  const read = parseRangeInput({ from, to }, days)
   return 'range' in read ? read.range.at(0) : read.faults
 }
 const FORM = 'Write it as 2026-11-21 07:18'
 
 t.test('a time is shown as it is written, and read as it is shown', async t => {
   const minutes = { from: '2026-11-03T10:05:00.000Z', to: '2026-11-04T00:00:00.000Z' }
-  t.strictSame(writtenRange(minutes, false), { from: '2026-11-03 10:05', to: '2026-11-04 00:00' })
+  t.strictSame(toRangeInput(minutes, false), { from: '2026-11-03 10:05', to: '2026-11-04 00:00' })
   t.strictSame(at('2026-11-03 10:05', '2026-11-04 00:00'), minutes)
   const days = { from: '2026-11-03T00:00:00.000Z', to: '2026-11-06T00:00:00.000Z' }
-  t.strictSame(writtenRange(days, true), { from: '2026-11-03', to: '2026-11-05' })
+  t.strictSame(toRangeInput(days, true), { from: '2026-11-03', to: '2026-11-05' })
   t.strictSame(at('2026-11-03', '2026-11-05', true), days)
 })
 

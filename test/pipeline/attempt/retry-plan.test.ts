@@ -1,15 +1,15 @@
 import t from 'tap'
 import type { Target } from '../../../src/config/types.ts'
 import type { Exchange } from '../../../src/context/exchange.ts'
-import { Itinerary } from '../../../src/pipeline/attempt/retry-plan.ts'
-import type { Failure } from '../../../src/pipeline/attempt/candidate-attempt.ts'
+import { RetryPlan } from '../../../src/pipeline/attempt/retry-plan.ts'
+import type { AttemptFailure } from '../../../src/pipeline/attempt/candidate-attempt.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import type { Deadlines } from '../../../src/proxy/deadlines.ts'
 import { candidateId } from '../../../src/routing/candidate.ts'
 import { Health } from '../../../src/routing/health.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
-const FAILURE: Failure = { error: null, status: 503, headers: [], answer: null, said: null, reason: null }
+const FAILURE: AttemptFailure = { error: null, status: 503, headers: [], response: null, said: null, reason: null }
 
 /** The itineraries of requests for one target, to which three attempts are allowed. */
 function setUp() {
@@ -18,9 +18,9 @@ function setUp() {
   const health = new Health({ clock, random: () => 1 })
   const target = { upstream: { name: 'a' }, model: null } as Target
   const route = { retries: 2, on: { contextLength: null, contentFilter: null } }
-  const begin = () => new Itinerary(
+  const begin = () => new RetryPlan(
     { health, clock } as unknown as Gateway, { model: 'm', route } as unknown as Exchange,
-    [target], { left: 60_000 } as Deadlines,
+    [target], { remaining: 60_000 } as Deadlines,
   )
   return { clock, begin, ask: () => health.begin(candidateId(target, 'm')) }
 }
@@ -34,7 +34,7 @@ t.test('one that is known to fail is asked once, also while another request prob
   t.equal(begin().next(FAILURE), null, 'though its pause is over')
   const probe = ask()
   t.equal(begin().next(FAILURE), null, 'though somebody has asked it')
-  probe.answered(1)
+  probe.responseStarted(1)
   t.ok(begin().next(FAILURE), 'it has answered')
   t.end()
 })

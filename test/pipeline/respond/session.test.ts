@@ -32,7 +32,7 @@ models: { m: { price: { input: 1, output: 1 } } }`,
   })
   const { config } = loadConfig(join(dir, 'gateway.yaml'), {})
   const clock = new FakeClock()
-  const counter = createTokenCounter({ clock, queue: 4, patience: 1_000, script: SILENT })
+  const counter = createTokenCounter({ clock, queue: 4, timeout: 1_000, script: SILENT })
   t.teardown(() => counter.close())
   const gateway = buildGateway(config, { version: '0', clock, log: pino({ enabled: false }) }, null)
   const exchange = new Exchange({
@@ -50,9 +50,9 @@ t.test('who answers a goodbye has not left, though what was said before it is st
     finishFlush: constants.Z_SYNC_FLUSH,
   }).subarray(0, -4)
   const { session } = openSession(t, 'permessage-deflate')
-  session.heard(Buffer.concat([Buffer.from([0xc1, created.length]), created, Buffer.from([0x88, 0])]))
-  session.said(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
-  t.match(await session.broken('client'), { code: 'upstream_cut' })
+  session.receiveFromUpstream(Buffer.concat([Buffer.from([0xc1, created.length]), created, Buffer.from([0x88, 0])]))
+  session.receiveFromClient(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
+  t.match(await session.connectionClosed('client'), { code: 'upstream_cut' })
   await session.end(null)
 })
 
@@ -62,11 +62,11 @@ t.test('of the responses that nobody reported no more wait to be counted than th
     message({ type: 'response.output_text.delta', delta: 'eight by' }),
     message({ type: 'response.completed', response: { model: 'm' } }),
   ]
-  for (let n = 0; n < 20; n++) for (const one of said) session.heard(one)
+  for (let n = 0; n < 20; n++) for (const one of said) session.receiveFromUpstream(one)
   await setImmediate()
-  t.equal(session.known.tokens, 2 * 16, 'the others by bytes, at once')
+  t.equal(session.knownUsage.tokens, 2 * 16, 'the others by bytes, at once')
   const soFar = { usage: { outputTokens: 2 * 20 }, source: 'estimated', costPico: 40_000_000n, model: 'm' }
-  t.match(session.soFar(), soFar, 'those that wait as well, should the process die')
+  t.match(session.usageSoFar(), soFar, 'those that wait as well, should the process die')
 
   const bill = session.end(null)
   clock.advance(1_000)

@@ -40,7 +40,7 @@ t.test('whole events pass, however they are cut; half of one is held, and nobody
   fc.assert(fc.property(events, halves, cuts, (list, half, cuts) => {
     const whole = list.join('')
     const { gate, passed } = feed(whole + half, cuts)
-    return passed === whole && gate.flaw === null && gate.end().length === 0
+    return passed === whole && gate.fault === null && gate.end().length === 0
   }))
   t.end()
 })
@@ -73,7 +73,7 @@ t.test('an error does not pass, nor what is not well-formed, nor what comes behi
   for (const [kind, flaws] of [['error', ERRORS], ['malformed', MALFORMED]] as const) {
     fc.assert(fc.property(events, fc.constantFrom(...flaws), events, cuts, (before, flaw, after, cuts) => {
       const { gate, passed } = feed(before.join('') + flaw + after.join(''), cuts)
-      return passed === before.join('') && gate.flaw?.kind === kind && gate.flaw.bytes.toString() === flaw
+      return passed === before.join('') && gate.fault?.kind === kind && gate.fault.bytes.toString() === flaw
     }))
   }
   t.end()
@@ -108,9 +108,9 @@ t.test('joined to another stream, an event passes only if it can be read, howeve
         from = to
       }
       t.equal(gate.overflowed, false)
-      t.equal(gate.flaw?.kind, sizes.at(-1) ? 'too_long' : undefined)
+      t.equal(gate.fault?.kind, sizes.at(-1) ? 'too_long' : undefined)
       t.equal(passed, sizes.at(-1) ? before.length : bytes.length, `${size} bytes, cut at ${cuts.join(', ')}`)
-      t.equal(gate.push(Buffer.from('data: {"c":1}\n\n')).length, gate.flaw ? 0 : 15, 'nothing behind it')
+      t.equal(gate.push(Buffer.from('data: {"c":1}\n\n')).length, gate.fault ? 0 : 15, 'nothing behind it')
     }
   }
   t.end()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FrameHeads } from '../../../src/protocols/shared/close-frame-detector.ts'
+import { CloseFrameDetector } from '../../../src/protocols/shared/close-frame-detector.ts'
 
 const TEXT = 0x81
 const PING = 0x89
@@ -25,17 +25,17 @@ const BEFORE = [0, 1, 125, 126, 127, 65_535, 65_536].flatMap(length => [
 for (const size of [1, 2, 3, 7, 65_536, 10_000_000]) {
   for (const length of [0, 2, 125]) {
     t.test(`the goodbye of ${length} bytes behind all else, in pieces of ${size}`, t => {
-      const heads = new FrameHeads()
+      const heads = new CloseFrameDetector()
       const bytes = Buffer.concat([...BEFORE, frame(CLOSE, length)])
       const copy = Buffer.from(bytes)
       for (let at = 0; at < bytes.length - 1; at += size) {
         heads.push(bytes.subarray(at, Math.min(at + size, bytes.length - 1)))
       }
-      t.notOk(heads.concluded, 'not before its last byte')
+      t.notOk(heads.closed, 'not before its last byte')
       heads.push(bytes.subarray(-1))
-      t.ok(heads.concluded)
+      t.ok(heads.closed)
       heads.push(frame(TEXT, 5))
-      t.ok(heads.concluded, 'whatever comes behind it')
+      t.ok(heads.closed, 'whatever comes behind it')
       t.ok(bytes.equals(copy), 'nothing of it was changed')
       t.end()
     })
@@ -43,23 +43,23 @@ for (const size of [1, 2, 3, 7, 65_536, 10_000_000]) {
 }
 
 t.test('a frame that is not masked, and one that nobody ever ends', t => {
-  const bare = new FrameHeads()
+  const bare = new CloseFrameDetector()
   bare.push(Buffer.from([TEXT, 1, 0x88, CLOSE, 2, 3, 0xe8]))
-  t.ok(bare.concluded)
-  const endless = new FrameHeads()
+  t.ok(bare.closed)
+  const endless = new CloseFrameDetector()
   endless.push(frame(TEXT, 2 ** 50, 100))
   for (let n = 0; n < 100; n++) endless.push(frame(CLOSE, 0))
-  t.notOk(endless.concluded)
+  t.notOk(endless.closed)
   t.end()
 })
 
 t.test('a close frame that none may send is none: in fragments, of 126 bytes, with reserved bits', t => {
   for (const [first, length] of [[0x08, 0], [CLOSE, 126], [0xc8, 2], [0x98, 2]] as const) {
-    const heads = new FrameHeads()
+    const heads = new CloseFrameDetector()
     heads.push(frame(first, length))
-    t.notOk(heads.concluded, `${first} ${length}`)
+    t.notOk(heads.closed, `${first} ${length}`)
     heads.push(frame(CLOSE, 0))
-    t.ok(heads.concluded)
+    t.ok(heads.closed)
   }
   t.end()
 })

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { KeptText } from '../../../src/protocols/shared/generated-text.ts'
+import { GeneratedText } from '../../../src/protocols/shared/generated-text.ts'
 import type { TextKind } from '../../../src/protocols/shared/generated-text.ts'
 
-function textOf(kept: KeptText) {
+function textOf(kept: GeneratedText) {
   return kept.generated().runs.map(({ kind, escaped, bytes }) => ({
     kind,
     escaped,
@@ -11,13 +11,13 @@ function textOf(kept: KeptText) {
   }))
 }
 
-function append(kept: KeptText, kind: TextKind, index: number, text: string, escaped = true): void {
+function append(kept: GeneratedText, kind: TextKind, index: number, text: string, escaped = true): void {
   const bytes = Buffer.from(`<${text}>`)
   kept.append(kind, index, escaped, bytes, 1, bytes.length - 1)
 }
 
 t.test('puts each text together again, however they were mixed', async t => {
-  const kept = new KeptText(10_000)
+  const kept = new GeneratedText(10_000)
   append(kept, 'reasoning', 0, 'Let me ')
   append(kept, 'reasoning', 0, 'think.')
   append(kept, 'content', 0, 'He')
@@ -33,8 +33,8 @@ t.test('puts each text together again, however they were mixed', async t => {
     { kind: 'tool', escaped: false, text: '{"a":1}' },
     { kind: 'tool', escaped: true, text: '{\\"b\\"' },
   ])
-  t.strictSame(kept.came, { content: 14, reasoning: 13, tool: 13 })
-  t.strictSame(kept.generated().kept, kept.came)
+  t.strictSame(kept.generatedBytes, { content: 14, reasoning: 13, tool: 13 })
+  t.strictSame(kept.generated().keptBytes, kept.generatedBytes)
 })
 
 t.test('any appends within the bound come out whole', async t => {
@@ -45,7 +45,7 @@ t.test('any appends within the bound come out whole', async t => {
   })
   fc.assert(
     fc.property(fc.array(piece), pieces => {
-      const kept = new KeptText(1_000_000)
+      const kept = new GeneratedText(1_000_000)
       const expected = new Map<string, string>()
       for (const { kind, index, text } of pieces) {
         append(kept, kind, index, text)
@@ -68,26 +68,26 @@ t.test('beyond the bound it only counts, and what is kept is whole characters an
     ['abcde\\\\\\\\', 'abcde'],
     ['x日本語', 'x日'],
   ] as const) {
-    const kept = new KeptText(8 + 6)
+    const kept = new GeneratedText(8 + 6)
     append(kept, 'content', 0, text)
     append(kept, 'content', 0, 'more')
     append(kept, 'tool', 0, 'other')
     t.strictSame(textOf(kept), [{ kind: 'content', escaped: true, text: whole }], text)
-    t.strictSame(kept.came, { content: Buffer.byteLength(text) + 4, reasoning: 0, tool: 5 })
-    t.equal(kept.generated().kept.content, Buffer.byteLength(whole))
+    t.strictSame(kept.generatedBytes, { content: Buffer.byteLength(text) + 4, reasoning: 0, tool: 5 })
+    t.equal(kept.generated().keptBytes.content, Buffer.byteLength(whole))
   }
 })
 
 t.test('never holds more than its bound', async t => {
-  const kept = new KeptText(1000)
+  const kept = new GeneratedText(1000)
   for (let i = 0; i < 10_000; i++) append(kept, 'content', i % 7, 'text')
   const bytes = kept.generated().runs.reduce((sum, run) => sum + run.bytes.length, 0)
   t.ok(bytes <= 1000 && bytes > 300, `${bytes} bytes`)
-  t.equal(kept.came.content, 40_000)
+  t.equal(kept.generatedBytes.content, 40_000)
 })
 
 t.test('an upstream cannot grow it by its indexes', async t => {
-  const kept = new KeptText(1_000_000)
+  const kept = new GeneratedText(1_000_000)
   for (let i = 0; i < 5000; i++) append(kept, 'content', i * 1000, 'x')
   t.ok(kept.generated().runs.length <= 1026)
 })

@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { readUsage } from '../../../src/protocols/shared/readers.ts'
-import type { Reading } from '../../../src/protocols/shared/readers.ts'
+import type { ReportedUsage } from '../../../src/protocols/shared/readers.ts'
 import { blankUsage } from '../../../src/protocols/shared/usage.ts'
 import type { Usage } from '../../../src/protocols/shared/usage.ts'
 import type { EndpointName } from '../../../src/protocols/shared/names.ts'
 
-function sound(usage: Partial<Usage>): Reading {
+function sound(usage: Partial<Usage>): ReportedUsage {
   return { usage: { ...blankUsage(), ...usage }, suspect: false }
 }
 
-function doubtful(usage: Partial<Usage>): Reading {
+function doubtful(usage: Partial<Usage>): ReportedUsage {
   return { usage: { ...blankUsage(), ...usage }, suspect: true }
 }
 
@@ -307,17 +307,17 @@ t.test('messages: what a compaction used stands beside the figures at the top', 
 t.test('messages: the models that made an answer beside the one that was asked', async t => {
   const used = { input_tokens: 5, output_tokens: 1 }
   const read = (...iterations: object[]) => readUsage('messages', { ...used, iterations })
-  t.equal(read({ type: 'message', model: 'm', ...used })?.makers, undefined)
-  t.strictSame(read({ type: 'advisor_message', model: 'wise', ...used })?.makers, {
+  t.equal(read({ type: 'message', model: 'm', ...used })?.servingModels, undefined)
+  t.strictSame(read({ type: 'advisor_message', model: 'wise', ...used })?.servingModels, {
     server: null, others: [{ model: 'wise', usage: { ...blankUsage(), inputTokens: 5, outputTokens: 1 } }],
   })
   const declined = { type: 'message', model: 'm', ...used }
   const served = { type: 'fallback_message', model: 'n', ...used }
-  t.match(read(declined, served)?.makers, { server: 'n', others: [{ model: 'm' }] })
-  t.strictSame(read({ ...declined, output_tokens: 0 }, served)?.makers, { server: 'n', others: [] })
-  t.equal(read({ type: 'advisor_message', model: 5, ...used })?.makers?.others[0]?.model, null)
+  t.match(read(declined, served)?.servingModels, { servedBy: 'n', others: [{ model: 'm' }] })
+  t.strictSame(read({ ...declined, output_tokens: 0 }, served)?.servingModels, { servedBy: 'n', others: [] })
+  t.equal(read({ type: 'advisor_message', model: 5, ...used })?.servingModels?.others[0]?.model, null)
   t.match(read({ type: 'advisor_message', model: 'wise', ...used, input_tokens: -1 }), {
-    suspect: true, makers: { others: [{ usage: { inputTokens: null } }] },
+    suspect: true, servingModels: { others: [{ usage: { inputTokens: null } }] },
   })
 })
 

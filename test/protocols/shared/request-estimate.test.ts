@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { JsonCursor } from '../../../src/protocols/shared/cursor.ts'
-import { MEDIA_TOKENS, estimateRequest, readCharacters, roughTokens } from '../../../src/protocols/shared/request-estimate.ts'
+import { MEDIA_TOKENS, estimateRequest, readCharacters, estimateTokens } from '../../../src/protocols/shared/request-estimate.ts'
 import { jsonInspection } from '../../../src/protocols/shared/inspect.ts'
 import type { EndpointName } from '../../../src/protocols/shared/names.ts'
 
@@ -83,18 +83,18 @@ t.test('pictures count flat, not by their bytes; long text counts in full', asyn
   const frame = JSON.stringify({ messages: [{ content: [{ image_url: { url: '' } }] }] }).length
   for (const url of [`data:image/png;base64,${base64}`, base64, base64.replaceAll('c', '\\/')]) {
     const body = `{"messages":[{"content":[{"image_url":{"url":"${url}"}}]}]}`
-    t.equal(roughTokens(Buffer.from(body)), MEDIA_TOKENS + Math.ceil((frame - 1) / 4), url.slice(0, 30))
+    t.equal(estimateTokens(Buffer.from(body)), MEDIA_TOKENS + Math.ceil((frame - 1) / 4), url.slice(0, 30))
   }
   const text = 'word '.repeat(100_000)
-  t.ok(roughTokens(Buffer.from(JSON.stringify({ content: text }))) > 120_000)
+  t.ok(estimateTokens(Buffer.from(JSON.stringify({ content: text }))) > 120_000)
   const letters = 'A'.repeat(600)
   for (const lure of [`${letters} ${text}`, `${letters} ${text} ${letters}`, `${letters}${text}`]) {
     t.ok(
-      roughTokens(Buffer.from(JSON.stringify({ content: lure }))) > 120_000, 'text behind a lure of base64',
+      estimateTokens(Buffer.from(JSON.stringify({ content: lure }))) > 120_000, 'text behind a lure of base64',
     )
   }
   const tail = `${'A'.repeat(400_000)} ${'word '.repeat(20)}`
-  t.ok(roughTokens(Buffer.from(JSON.stringify({ content: tail }))) > 100_000)
+  t.ok(estimateTokens(Buffer.from(JSON.stringify({ content: tail }))) > 100_000)
 })
 
 t.test('bodies that tell nothing', async t => {

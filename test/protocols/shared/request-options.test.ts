@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { resumption } from '../../../src/protocols/continuation.ts'
-import { wishesIn } from '../../../src/protocols/shared/request-options.ts'
+import { createResumableStream } from '../../../src/protocols/continuation.ts'
+import { readRequestOptions } from '../../../src/protocols/shared/request-options.ts'
 
-const read = (text: string) => wishesIn(Buffer.from(text))
+const read = (text: string) => readRequestOptions(Buffer.from(text))
 
 t.test('what a request wishes for is read, and what it says is not', async t => {
   t.strictSame(read(JSON.stringify({
@@ -40,7 +40,7 @@ t.test('a prompt of many small pieces holds up nobody', async t => {
   const pieces = '{},'.repeat(4_000_000)
   const body = Buffer.from(`{"messages":[{"role":"user","content":[${pieces}{}]}]}`)
   const heap = process.memoryUsage().heapUsed
-  const answer = resumption('chat.completions', body)
+  const answer = createResumableStream('chat.completions', body)
   t.not(typeof answer, 'string')
   t.ok(process.memoryUsage().heapUsed - heap < 32 * 1024 * 1024, 'no objects are made of it')
 })

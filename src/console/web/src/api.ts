@@ -3,7 +3,7 @@ import type { Api, BodyOf, OperationName, ParamsOf, QueryOf, ResponseOf } from '
 const BASE = '/console/api'
 
 /** The parts of a request to the console's API; those that the operation does not have are left out. */
-export type Ask<N extends OperationName> =
+export type OperationInput<N extends OperationName> =
   (QueryOf<N> extends undefined ? unknown : { readonly query?: QueryOf<N> }) &
   (ParamsOf<N> extends undefined ? unknown : { readonly params: ParamsOf<N> }) &
   (BodyOf<N> extends undefined ? unknown : { readonly body: BodyOf<N> })
@@ -15,7 +15,7 @@ interface Parts {
   readonly body?: unknown
 }
 
-export interface Manner {
+export interface SendOptions {
   /** The session's, for requests that change something. */
   readonly csrf?: string | null
   /** Asked by the page on its own: it does not keep the session from running out. */
@@ -60,7 +60,7 @@ export class ApiError extends Error {
  * @throws {ApiError} when it is refused or there is no answer
  */
 export async function send<N extends OperationName>(
-  name: N, ask: Ask<N>, manner: Manner = {},
+  name: N, ask: OperationInput<N>, manner: SendOptions = {},
 ): Promise<ResponseOf<N>> {
   const parts = ask as Parts
   const [method] = splitName(name)
@@ -88,7 +88,7 @@ export async function send<N extends OperationName>(
  * Where an operation is asked, with its parameters filled in: for links to CSV too.
  * Members of the query that are undefined are left out.
  */
-export function addressOf<N extends OperationName>(name: N, ask: Ask<N>): string {
+export function addressOf<N extends OperationName>(name: N, ask: OperationInput<N>): string {
   const parts = ask as Parts
   const [, template] = splitName(name)
   const path = template.replaceAll(

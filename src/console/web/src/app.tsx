@@ -5,7 +5,7 @@ import { useSession } from './ask.ts'
 import { Boundary } from './components/boundary.tsx'
 import { Failure, Loading } from './components/states.tsx'
 import { Login } from './pages/login.tsx'
-import { placesOf } from './places.ts'
+import { navigationItemsFor } from './places.ts'
 import { UserContext } from './session.ts'
 import type { User } from './session.ts'
 import { Shell } from './shell/shell.tsx'
@@ -63,5 +63,5 @@ function Pages({ user }: { readonly user: User }) {
 /** What is below a place is for those that the place is for. */
 function isFor({ role }: User, path: string): boolean {
   const place = `/${path.split('/')[1]}`
-  return placesOf(role).some(each => each.path === place)
+  return navigationItemsFor(role).some(each => each.path === place)
 }

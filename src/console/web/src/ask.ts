@@ -5,7 +5,7 @@ import {
 import type { QueryState, UseMutationResult, UseQueryResult } from '@tanstack/react-query'
 import { useCallback, useEffect, useSyncExternalStore } from 'react'
 import { ApiError, send } from './api.ts'
-import type { Ask, OperationName, ResponseOf } from './api.ts'
+import type { OperationInput, OperationName, ResponseOf } from './api.ts'
 import type { TimeRange } from './range.ts'
 
 export type Session = ResponseOf<'GET /session'>
@@ -34,7 +34,7 @@ export function createQueryClient(): QueryClient {
   return client
 }
 
-export interface AskOptions {
+export interface ApiQueryOptions {
   /** A chosen time: it is worked out anew at each asking, so that `the last hour` moves on. */
   readonly range?: TimeRange
   /** Asked again that often, in ms, for as long as the page is looked at. */
@@ -46,7 +46,7 @@ export interface AskOptions {
  * Asks for data and keeps it: `const panel = useAsk('GET /panel', {}, { range, every: 10_000 })`.
  * While a new question is under way, the answer to the last one stays (`isPlaceholderData`).
  */
-export function useAsk<N extends OperationName>(name: N, ask: Ask<N>, options: AskOptions = {}):
+export function useApiQuery<N extends OperationName>(name: N, ask: OperationInput<N>, options: ApiQueryOptions = {}):
 UseQueryResult<ResponseOf<N>, Error> {
   const { range, every, enabled } = options
   return useQuery({
@@ -54,7 +54,7 @@ UseQueryResult<ResponseOf<N>, Error> {
     queryFn: ({ signal }) => {
       const { query } = ask as { query?: Record<string, unknown> }
       const asked = range
-        ? { ...(ask as object), query: { ...query, ...range.at(Date.now()) } } as Ask<N>
+        ? { ...(ask as object), query: { ...query, ...range.at(Date.now()) } } as OperationInput<N>
         : ask
       return send(name, asked, { signal, live: every !== undefined })
     },
@@ -65,7 +65,7 @@ UseQueryResult<ResponseOf<N>, Error> {
 }
 
 /** An answer of the page that was read, and could not be read anew; the first of them, if there are any. */
-export function useFailedAgain(): QueryState<unknown, Error> | undefined {
+export function useFailedRefetch(): QueryState<unknown, Error> | undefined {
   const cache = useQueryClient().getQueryCache()
   const subscribe = useCallback(
     (onChange: () => void) => cache.subscribe(notifyManager.batchCalls(onChange)), [cache],
@@ -81,7 +81,7 @@ export function endSession(client: QueryClient): void {
 }
 
 /** What was read for one user is not for the next. */
-export function forgetAnswers(client: QueryClient): void {
+export function clearCachedResponses(client: QueryClient): void {
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
 }
 
@@ -102,7 +102,7 @@ export function useSession(): UseQueryResult<Session, Error> {
       const session = await send(SESSION[0], {}, { signal })
       const before = client.getQueryData<Session>(SESSION)?.user
       if (before && (before.name !== session.user?.name || before.role !== session.user.role)) {
-        forgetAnswers(client)
+        clearCachedResponses(client)
       }
       return session
     },
@@ -111,7 +111,7 @@ export function useSession(): UseQueryResult<Session, Error> {
 }
 
 /** The other tabs have the same cookie: what it is worth has changed for all of them. */
-export function tellTabs(): void {
+export function notifyOtherTabs(): void {
   const tabs = new BroadcastChannel(TABS)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it is of one origin
   tabs.postMessage(null)
@@ -122,11 +122,11 @@ export function tellTabs(): void {
  * For what changes something: `const make = useAct('POST /keys', ['GET /keys']); make.mutate({ body })`.
  * @param stale - the operations whose answers it changes; they are asked again
  */
-export function useAct<N extends OperationName>(name: N, stale: readonly OperationName[] = []):
-UseMutationResult<ResponseOf<N>, Error, Ask<N>> {
+export function useApiMutation<N extends OperationName>(name: N, stale: readonly OperationName[] = []):
+UseMutationResult<ResponseOf<N>, Error, OperationInput<N>> {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: (ask: Ask<N>) =>
+    mutationFn: (ask: OperationInput<N>) =>
       send(name, ask, { csrf: client.getQueryData<Session>(SESSION)?.csrf ?? null }),
     onSuccess: () => Promise.all(stale.map(operation => client.invalidateQueries({ queryKey: [operation] }))),
   })

@@ -3,7 +3,7 @@ import type { Row } from '../../api/logs.ts'
 export type End = Row['end']
 
 /** Each end of a request in a word or two. */
-export const END_WORDS: Readonly<Record<End, string>> = {
+export const END_LABELS: Readonly<Record<End, string>> = {
   complete: 'Complete',
   client_gone: 'Client left',
   upstream_cut: 'Cut off',

@@ -6,7 +6,7 @@ import {
 import type { Icon } from '@tabler/icons-react'
 import type { User } from './session.ts'
 
-export interface Place {
+export interface NavigationItem {
   /** Below `/console`. */
   readonly path: string
   readonly title: string
@@ -17,11 +17,11 @@ export interface Place {
   readonly roles: readonly User['role'][]
 }
 
-const ALL: Place['roles'] = ['admin', 'viewer', 'key']
-const READERS: Place['roles'] = ['admin', 'viewer']
+const ALL: NavigationItem['roles'] = ['admin', 'viewer', 'key']
+const READERS: NavigationItem['roles'] = ['admin', 'viewer']
 
 /** What the navigation offers. */
-export const PLACES: readonly Place[] = [
+export const NAVIGATION_ITEMS: readonly NavigationItem[] = [
   { path: '/', title: 'Panel', icon: IconGauge, letter: 'p', group: 'Watch', roles: ALL },
   { path: '/billing', title: 'Billing', icon: IconChartHistogram, letter: 'b', group: 'Watch', roles: ALL },
   { path: '/statement', title: 'Statement', icon: IconReceipt, letter: 's', group: 'Watch', roles: ALL },
@@ -38,6 +38,6 @@ export const PLACES: readonly Place[] = [
   { path: '/playground', title: 'Playground', icon: IconTerminal2, letter: 'y', group: 'Try', roles: ALL },
 ]
 
-export function placesOf(role: User['role']): readonly Place[] {
-  return PLACES.filter(({ roles }) => roles.includes(role))
+export function navigationItemsFor(role: User['role']): readonly NavigationItem[] {
+  return NAVIGATION_ITEMS.filter(({ roles }) => roles.includes(role))
 }

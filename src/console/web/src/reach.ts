@@ -2,7 +2,7 @@ const EVERY = new Set(['0.0.0.0', '[::]'])
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /** As of `window.location`. */
-export interface Here {
+export interface PageLocation {
   readonly origin: string
   readonly hostname: string
 }
@@ -10,12 +10,12 @@ export interface Here {
 /**
  * Where this browser reaches what the gateway listens on.
  *
- * @param told - the address as the configuration has it; null = nobody knows
+ * @param configuredUrl - the address as the configuration has it; null = nobody knows
  * @param here - the console's own address
  * @returns an origin, without a slash at its end; null where it is not to be reached from here
  */
-export function reachable(told: string | null, here: Here): string | null {
-  const url = told === null ? null : URL.parse(told)
+export function reachableOrigin(configuredUrl: string | null, here: PageLocation): string | null {
+  const url = configuredUrl === null ? null : URL.parse(configuredUrl)
   if (url === null) return null
   const host = here.hostname.includes(':') && !here.hostname.startsWith('[')
     ? `[${here.hostname}]`

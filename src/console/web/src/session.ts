@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { createContext, use, useCallback } from 'react'
 import { send } from './api.ts'
 import type { BodyOf } from './api.ts'
-import { SESSION, endSession, forgetAnswers, tellTabs } from './ask.ts'
+import { SESSION, endSession, clearCachedResponses, notifyOtherTabs } from './ask.ts'
 import type { Session } from './ask.ts'
 
 export type User = NonNullable<Session['user']>
@@ -25,16 +25,16 @@ export function useLogin(): {
   const login = useCallback(async (body: BodyOf<'POST /session'>) => {
     const before = client.getQueryData<Session>(SESSION)
     const session = await send('POST /session', { body }, { csrf: before?.csrf ?? null })
-    forgetAnswers(client)
+    clearCachedResponses(client)
     client.setQueryData(SESSION, session)
-    tellTabs()
+    notifyOtherTabs()
   }, [client])
   const logout = useCallback(async () => {
     const session = client.getQueryData<Session>(SESSION)
     await send('DELETE /session', {}, { csrf: session?.csrf ?? null })
-    forgetAnswers(client)
+    clearCachedResponses(client)
     endSession(client)
-    tellTabs()
+    notifyOtherTabs()
   }, [client])
   return { login, logout }
 }

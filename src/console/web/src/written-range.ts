@@ -4,13 +4,13 @@ import type { TimeRange } from './range.ts'
 /**
  * A time as people write it, in UTC: `2026-11-21 07:18`; of whole days, the first and the last: `2026-11-21`.
  */
-export interface WrittenRange {
+export interface RangeInput {
   readonly from: string
   readonly to: string
 }
 
 /** What is wrong with either end. */
-export type RangeFaults = Partial<WrittenRange>
+export type RangeErrors = Partial<RangeInput>
 
 const DAY = 86_400_000
 /** The seconds of a moment that was copied from elsewhere are let go. */
@@ -18,14 +18,14 @@ const MINUTE_FORM = /^(\d{4}-\d{2}-\d{2})(?:[T ]\s*|\s+)(\d{2}:\d{2})(?::\d{2}(?
 const DAY_FORM = /^(\d{4}-\d{2}-\d{2})$/
 
 /** @param range - ISO 8601; `to` is the first moment after it */
-export function writtenRange({ from, to }: WrittenRange, days: boolean): WrittenRange {
+export function toRangeInput({ from, to }: RangeInput, days: boolean): RangeInput {
   if (days) return { from: from.slice(0, 10), to: new Date(Date.parse(to) - 1).toISOString().slice(0, 10) }
   return { from: minuteOf(from), to: minuteOf(to) }
 }
 
 /** What is meant by what was written, or what to change in it. */
-export function readRange(written: WrittenRange, days: boolean):
-{ readonly range: TimeRange } | { readonly faults: RangeFaults } {
+export function parseRangeInput(written: RangeInput, days: boolean):
+{ readonly range: TimeRange } | { readonly faults: RangeErrors } {
   const [from, to] = [timeOf(written.from, days), timeOf(written.to, days)]
   if (from === null || to === null) {
     const form = days ? 'Write it as 2026-11-21' : 'Write it as 2026-11-21 07:18'

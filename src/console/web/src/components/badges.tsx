@@ -12,7 +12,7 @@ const NOBODY = { key: 'without a key', model: 'without a model', upstream: 'no u
 export type Kind = keyof typeof ICONS
 
 /** The name of a key, model or upstream with the sign of its kind. null: there was none. */
-export function Named({ kind, name }: { readonly kind: Kind; readonly name: string | null }) {
+export function NameLabel({ kind, name }: { readonly kind: Kind; readonly name: string | null }) {
   const Icon = ICONS[kind]
   return (
     <span className={classes.name} title={name ?? undefined}>
@@ -30,7 +30,7 @@ const SIGNS = {
 } as const
 
 /** A state in a word. Its sign says what the colour says. */
-export function Mark({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
+export function StatusBadge({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   const Sign = SIGNS[tone]
   return (
     <span className={`${classes.mark} ${tones[tone]}`}>

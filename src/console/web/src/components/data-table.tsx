@@ -4,7 +4,7 @@ import type { KeyboardEvent, MouseEvent, ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import classes from './data-table.module.css'
 import { useScrolls } from './use-scrolls.ts'
-import { useSome } from './use-some.tsx'
+import { useShowMore } from './use-some.tsx'
 
 export interface Column<T> {
   readonly id: string
@@ -59,7 +59,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const sorted = order === null
     ? rows
     : sortedBy(rows, columns.find(column => column.id === order.column), order.down)
-  const [shown, more] = useSome(sorted, step)
+  const [shown, more] = useShowMore(sorted, step)
   const turn = (column: string) => {
     setOrder(before => {
       if (before?.column !== column) return { column, down: true }

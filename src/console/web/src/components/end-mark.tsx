@@ -1,7 +1,7 @@
 import { IconDoorExit, IconLoader } from '@tabler/icons-react'
-import { END_WORDS } from '../ends.ts'
+import { END_LABELS } from '../ends.ts'
 import type { End } from '../ends.ts'
-import { Mark } from './badges.tsx'
+import { StatusBadge } from './badges.tsx'
 import type { Tone } from './badges.tsx'
 
 const TONES: Readonly<Record<End, Tone>> = {
@@ -14,7 +14,7 @@ const TONES: Readonly<Record<End, Tone>> = {
   interrupted: 'bad',
 }
 
-export interface EndMarkProps {
+export interface EndBadgeProps {
   readonly end: End
   /** The HTTP status, where it is to stand there too; null = none was sent. */
   readonly status?: number | null
@@ -22,12 +22,12 @@ export interface EndMarkProps {
 }
 
 /** How a request ended, as a sign and a word. */
-export function EndMark({ end, status = null, running = false }: EndMarkProps) {
-  if (running) return <Mark tone="accent"><IconLoader size={13} stroke={2} aria-hidden />Running</Mark>
+export function EndBadge({ end, status = null, running = false }: EndBadgeProps) {
+  if (running) return <StatusBadge tone="accent"><IconLoader size={13} stroke={2} aria-hidden />Running</StatusBadge>
   return (
-    <Mark tone={TONES[end]}>
+    <StatusBadge tone={TONES[end]}>
       {end === 'client_gone' && <IconDoorExit size={13} stroke={2} aria-hidden />}
-      {status !== null && `${status} `}{END_WORDS[end]}
-    </Mark>
+      {status !== null && `${status} `}{END_LABELS[end]}
+    </StatusBadge>
   )
 }

@@ -1,6 +1,6 @@
 import { useEffect, useId } from 'react'
 import type { ReactNode } from 'react'
-import { useFailedAgain } from '../ask.ts'
+import { useFailedRefetch } from '../ask.ts'
 import { timeUtc } from '../format.ts'
 import { Notice } from './notice.tsx'
 import classes from './page.module.css'
@@ -34,7 +34,7 @@ export function Page({ title, about, actions, children }: PageProps) {
 
 /** Says of when the page is, if it cannot be read anew. */
 function Outdated() {
-  const failed = useFailedAgain()
+  const failed = useFailedRefetch()
   return (
     <output className={classes.outdated}>
       {failed && (

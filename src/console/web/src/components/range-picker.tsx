@@ -3,8 +3,8 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { PRESETS, presetRange } from '../range.ts'
 import type { Preset, TimeRange } from '../range.ts'
-import { readRange, writtenRange } from '../written-range.ts'
-import type { RangeFaults } from '../written-range.ts'
+import { parseRangeInput, toRangeInput } from '../written-range.ts'
+import type { RangeErrors } from '../written-range.ts'
 import classes from './range-picker.module.css'
 
 export interface RangePickerProps {
@@ -54,11 +54,11 @@ interface CustomRangeProps extends Pick<RangePickerProps, 'range' | 'choose'> {
 }
 
 function CustomRange({ range, choose, days }: CustomRangeProps) {
-  const [written, setWritten] = useState(() => writtenRange(range.at(Date.now()), days))
-  const [faults, setFaults] = useState<RangeFaults>({})
+  const [written, setWritten] = useState(() => toRangeInput(range.at(Date.now()), days))
+  const [faults, setFaults] = useState<RangeErrors>({})
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const read = readRange(written, days)
+    const read = parseRangeInput(written, days)
     if ('range' in read) choose(read.range)
     else setFaults(read.faults)
   }

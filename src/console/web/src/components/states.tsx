@@ -37,7 +37,7 @@ export function Loading({ height }: { readonly height: number }) {
   )
 }
 
-export interface AnswerProps<T> {
+export interface QueryViewProps<T> {
   readonly of: UseQueryResult<T, Error>
   /** Of the content, in px: its place is kept while it is loading. */
   readonly height: number
@@ -45,7 +45,7 @@ export interface AnswerProps<T> {
 }
 
 /** An answer in each of its states. What was there before stays, paler, until the new one is here. */
-export function Answer<T>({ of: query, height, children }: AnswerProps<T>) {
+export function QueryView<T>({ of: query, height, children }: QueryViewProps<T>) {
   if (query.data !== undefined) {
     return <div className={query.isPlaceholderData ? classes.old : undefined}>{children(query.data)}</div>
   }

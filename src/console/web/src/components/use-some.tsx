@@ -9,15 +9,15 @@ import classes from './use-some.module.css'
  * @param step - as many are shown at first, and as many more at each click
  * @returns those that are shown, and the button for more; null where there are none
  */
-export function useSome<T>(all: readonly T[], step: number): readonly [some: readonly T[], more: ReactNode] {
+export function useShowMore<T>(all: readonly T[], step: number): readonly [some: readonly T[], more: ReactNode] {
   const [most, setMost] = useState(step)
   if (all.length <= most) return [all, null]
   const show = () => { setMost(most + step) }
-  const more = <More shown={most} of={all.length} step={step} show={show} />
+  const more = <ShowMore shown={most} of={all.length} step={step} show={show} />
   return [all.slice(0, most), more]
 }
 
-export interface MoreProps {
+export interface ShowMoreProps {
   readonly shown: number
   readonly of: number
   /** As many more at a click. */
@@ -26,7 +26,7 @@ export interface MoreProps {
 }
 
 /** Says that not all is shown, with the button for more. */
-export function More({ shown, of: all, step, show }: MoreProps) {
+export function ShowMore({ shown, of: all, step, show }: ShowMoreProps) {
   return (
     <div className={classes.more}>
       <Button variant="default" size="sm" onClick={show}>

@@ -3,7 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import type { Audit } from '../../../api/keys.ts'
 import { send } from '../api.ts'
-import { Mark } from '../components/badges.tsx'
+import { StatusBadge } from '../components/badges.tsx'
 import type { Tone } from '../components/badges.tsx'
 import { DataTable } from '../components/data-table.tsx'
 import type { Column } from '../components/data-table.tsx'
@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { id: 'at', title: 'Time, UTC', cell: ({ at }) => <time dateTime={at}>{timeUtc(at)}</time> },
   { id: 'actor', title: 'Who', long: 'clip', cell: ({ actor }) => <span title={actor}>{actor}</span> },
   { id: 'action', title: 'What',
-    cell: ({ action }) => <Mark tone={ACTIONS[action].tone}>{ACTIONS[action].word}</Mark> },
+    cell: ({ action }) => <StatusBadge tone={ACTIONS[action].tone}>{ACTIONS[action].word}</StatusBadge> },
   { id: 'subject', title: 'Key', long: 'wrap',
     cell: ({ subject }) => subject ?? <span className="dim">–</span> },
   { id: 'detail', title: 'Detail', long: 'wrap',

@@ -2,9 +2,9 @@ import { SegmentedControl } from '@mantine/core'
 import { useLocation, useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
 import type { ResponseOf } from '../api.ts'
-import { useAsk } from '../ask.ts'
+import { useApiQuery } from '../ask.ts'
 import { Budgets } from './billing/budgets.tsx'
-import { Certainty } from './billing/certainty.tsx'
+import { UsageSources } from './billing/certainty.tsx'
 import { Filters } from './billing/filters.tsx'
 import type { Filter } from './billing/filters.tsx'
 import { GroupTable } from './billing/group-table.tsx'
@@ -15,7 +15,7 @@ import { CsvLink } from '../components/csv-link.tsx'
 import { Figure, Figures } from '../components/figure.tsx'
 import { Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
-import { Answer } from '../components/states.tsx'
+import { QueryView } from '../components/states.tsx'
 import { count, countShort, money, moneyShort } from '../format.ts'
 import { logsHref, onlyOf } from '../links.ts'
 import type { LogFilter } from '../links.ts'
@@ -37,7 +37,7 @@ export default function BillingPage() {
   const [, navigate] = useLocation()
   const by = groupOf(search.get('by'), role === 'key')
   const filter = filterOf(search, role === 'key')
-  const billing = useAsk(
+  const billing = useApiQuery(
     'GET /billing', { query: { by, ...filter } }, { range: wholeDays(range), every: 60_000 },
   )
   const set = (name: string, value: string | null) => {
@@ -67,7 +67,7 @@ export default function BillingPage() {
         </>
       }>
       <Filters filter={filter} drop={kind => { set(kind, null) }} />
-      <Answer of={billing} height={520}>
+      <QueryView of={billing} height={520}>
         {data => (
           <Stack>
             <BillingFigures total={data.total} />
@@ -76,7 +76,7 @@ export default function BillingPage() {
                 open={(day, name) => {
                   navigate(hrefOfDay(day, name === undefined ? {} : onlyOf(data.by, name)))
                 }} />
-              <Certainty total={data.total} />
+              <UsageSources total={data.total} />
             </div>
             <GroupTable billing={data}
               href={name => logsHref(
@@ -84,7 +84,7 @@ export default function BillingPage() {
               )} />
           </Stack>
         )}
-      </Answer>
+      </QueryView>
       <Budgets about="Of the present period of each, whatever time is chosen above" />
     </Page>
   )

@@ -1,10 +1,10 @@
 import type { Configuration } from '../../../api/routes.ts'
-import { useAsk } from '../ask.ts'
+import { useApiQuery } from '../ask.ts'
 import { CodeBlock } from '../components/code-block.tsx'
 import { Copy } from '../components/copy.tsx'
 import { Notice } from '../components/notice.tsx'
 import { Page, Section, Stack } from '../components/page.tsx'
-import { Answer } from '../components/states.tsx'
+import { QueryView } from '../components/states.tsx'
 import { Time } from '../components/time.tsx'
 import classes from './configuration/configuration.module.css'
 import { tokens } from './configuration/tokens.ts'
@@ -14,11 +14,11 @@ const REFRESH = 10_000
 
 /** What is in force, without its secrets. */
 export default function ConfigurationPage() {
-  const configuration = useAsk('GET /configuration', {}, { every: REFRESH })
+  const configuration = useApiQuery('GET /configuration', {}, { every: REFRESH })
   return (
     <Page title="Configuration"
       about="What is in force, without its secrets. ${NAME} stands as it was written.">
-      <Answer of={configuration} height={560}>{data => <Running configuration={data} />}</Answer>
+      <QueryView of={configuration} height={560}>{data => <Running configuration={data} />}</QueryView>
     </Page>
   )
 }

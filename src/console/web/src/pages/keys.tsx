@@ -2,11 +2,11 @@ import { Button, Switch, TextInput } from '@mantine/core'
 import { IconKey, IconPlus, IconSearch } from '@tabler/icons-react'
 import { useCallback, useMemo, useState } from 'react'
 import type { Keys, KeyState } from '../../../api/keys.ts'
-import { useAsk } from '../ask.ts'
+import { useApiQuery } from '../ask.ts'
 import { Notice } from '../components/notice.tsx'
 import { LimitLines } from '../components/limits.tsx'
 import { Page, Section, Stack } from '../components/page.tsx'
-import { Answer, Empty } from '../components/states.tsx'
+import { QueryView, Empty } from '../components/states.tsx'
 import { useUser } from '../session.ts'
 import { Confirm } from './keys/confirm.tsx'
 import type { ConfirmProps } from './keys/confirm.tsx'
@@ -15,16 +15,16 @@ import { KeyDialog } from './keys/dialog.tsx'
 import type { KeyDialogProps } from './keys/dialog.tsx'
 import classes from './keys/keys.module.css'
 import { KeyTable } from './keys/table.tsx'
-import type { Deed } from './keys/table.tsx'
+import type { KeyAction } from './keys/table.tsx'
 
 /** Who may use the gateway. */
 export default function KeysPage() {
   const isAdmin = useUser().role === 'admin'
-  const keys = useAsk('GET /keys', {})
+  const keys = useApiQuery('GET /keys', {})
   const [edited, setEdited] = useState<KeyDialogProps['of']>(null)
   const [asked, setAsked] = useState<ConfirmProps['of']>(null)
   const [isFinding, setFinding] = useState(false)
-  const act = useCallback((deed: Deed, key: KeyState) => {
+  const act = useCallback((deed: KeyAction, key: KeyState) => {
     if (deed === 'change') setEdited(key)
     else setAsked({ deed, key })
   }, [])
@@ -42,9 +42,9 @@ export default function KeysPage() {
         <Button leftSection={<IconPlus size={16} aria-hidden />}
           onClick={() => { setEdited('new') }}>New key</Button>
       </>}>
-      <Answer of={keys} height={420}>
+      <QueryView of={keys} height={420}>
         {data => <KeyList keys={data} {...isAdmin && { act }} />}
-      </Answer>
+      </QueryView>
       <KeyDialog of={edited} close={() => { setEdited(null) }} />
       <Confirm of={asked} close={() => { setAsked(null) }} />
       <FindKey opened={isFinding} close={() => { setFinding(false) }} cutOff={cutOff} />
@@ -54,7 +54,7 @@ export default function KeysPage() {
 
 interface KeyListProps {
   readonly keys: Keys
-  readonly act?: (deed: Deed, key: KeyState) => void
+  readonly act?: (deed: KeyAction, key: KeyState) => void
 }
 
 function KeyList({ keys: { keys, store, default_limits }, act }: KeyListProps) {

@@ -10,10 +10,10 @@ import { count } from '../format.ts'
 import { useNow } from '../now.ts'
 import { isOpenEnded, presetRange, useRange } from '../range.ts'
 import { useUser } from '../session.ts'
-import { changed, filterOf } from './logs/filter.ts'
+import { changeFilter, filterOf } from './logs/filter.ts'
 import { Filters, ShowAll } from './logs/filters.tsx'
 import classes from './logs/logs.module.css'
-import { MOST_LIVE, identityOf, merged, useRequests, useTail } from './logs/requests.ts'
+import { MAX_LIVE_ROWS, identityOf, mergeRows, useRequests, useTail } from './logs/requests.ts'
 import type { Tail } from './logs/requests.ts'
 import { RequestTable } from './logs/table.tsx'
 
@@ -33,7 +33,7 @@ export default function LogsPage() {
     return filterOf(search)
   }, [text, forKey])
   const change = useCallback((change: Record<string, string | null>) => {
-    setSearch(before => changed(before, change), { replace: true })
+    setSearch(before => changeFilter(before, change), { replace: true })
   }, [setSearch])
   const now = useNow(60_000)
   const canBeLive = isOpenEnded(range)
@@ -42,11 +42,11 @@ export default function LogsPage() {
   const requests = useRequests(filter, range)
   const read = useMemo(() => requests.data?.pages.flatMap(({ rows }) => rows), [requests.data])
   const tail = useTail(isLive, filter, requests.isFetching ? undefined : requests.data?.pages[0]?.last)
-  const rows = useMemo(() => merged(tail.rows, read ?? []), [tail.rows, read])
+  const rows = useMemo(() => mergeRows(tail.rows, read ?? []), [tail.rows, read])
   const { refetch } = requests
   useEffect(() => {
     // What the tail keeps no more would be missing between it and what was read.
-    if (tail.rows.length >= MOST_LIVE) void refetch()
+    if (tail.rows.length >= MAX_LIVE_ROWS) void refetch()
   }, [tail.rows.length, refetch])
   const fresh = useMemo(() => new Set(tail.rows.map(identityOf)), [tail.rows])
   const csv = addressOf('GET /logs.csv', { query: { ...filter, ...range.at(now) } })

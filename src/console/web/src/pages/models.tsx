@@ -3,12 +3,12 @@ import { IconSearch, IconTerminal2 } from '@tabler/icons-react'
 import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import type { Model } from '../../../api/routes.ts'
-import { useAsk } from '../ask.ts'
-import { Named } from '../components/badges.tsx'
+import { useApiQuery } from '../ask.ts'
+import { NameLabel } from '../components/badges.tsx'
 import { DataTable } from '../components/data-table.tsx'
 import type { Column } from '../components/data-table.tsx'
 import { Page, Section } from '../components/page.tsx'
-import { Answer, Empty } from '../components/states.tsx'
+import { QueryView, Empty } from '../components/states.tsx'
 import { useUser } from '../session.ts'
 import classes from './models/models.module.css'
 import { Prices, sourcesOf } from './models/prices.tsx'
@@ -19,7 +19,7 @@ const STEP = 200
 /** Models, what they cost and where they go. */
 export default function ModelsPage() {
   const forKey = useUser().role === 'key'
-  const models = useAsk('GET /models', {})
+  const models = useApiQuery('GET /models', {})
   const [text, setText] = useState('')
   const columns = useMemo(() => COLUMNS.filter(({ id }) => !forKey || id !== 'upstream'), [forKey])
   const wanted = text.trim().toLowerCase()
@@ -32,7 +32,7 @@ export default function ModelsPage() {
           leftSection={<IconSearch size={16} stroke={1.6} aria-hidden />}
           onChange={event => { setText(event.currentTarget.value) }} />
       }>
-        <Answer of={models} height={420}>
+        <QueryView of={models} height={420}>
           {({ models: all }) => {
             const shown = all.filter(({ name }) => name.toLowerCase().includes(wanted))
             return shown.length === 0
@@ -43,7 +43,7 @@ export default function ModelsPage() {
               : <DataTable label="Models" rows={shown} columns={columns} id={({ name }) => name}
                 phone="cards" step={STEP} />
           }}
-        </Answer>
+        </QueryView>
       </Section>
     </Page>
   )
@@ -77,7 +77,7 @@ const COLUMNS: readonly Column<Model>[] = [
     id: 'upstream', title: 'A chat goes to', sort: ({ upstream }) => upstream ?? '',
     cell: ({ upstream, targets }) => (upstream === null ? <span className="dim">–</span> : (
       <span className={classes.name}>
-        <Named kind="upstream" name={upstream} />
+        <NameLabel kind="upstream" name={upstream} />
         {targets.length > 1 && <small className="dim">{othersText(targets.length - 1)}</small>}
       </span>
     )),

@@ -1,13 +1,13 @@
 import { useLocation } from 'wouter'
-import { useAsk } from '../ask.ts'
+import { useApiQuery } from '../ask.ts'
 import { Columns, Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
-import { Answer, Failure } from '../components/states.tsx'
+import { QueryView, Failure } from '../components/states.tsx'
 import { logsHref, onlyOf } from '../links.ts'
-import { Concerns } from './panel/concerns.tsx'
-import { Course } from './panel/course.tsx'
+import { Alerts } from './panel/concerns.tsx'
+import { TrafficCharts } from './panel/course.tsx'
 import { PanelFigures } from './panel/figures.tsx'
-import { Now } from './panel/now.tsx'
+import { RunningRequests } from './panel/now.tsx'
 import { TopList } from './panel/top.tsx'
 import { Upstreams } from './panel/upstreams.tsx'
 import { customRange, useRange } from '../range.ts'
@@ -22,9 +22,9 @@ export default function Panel() {
   const [range, choose] = useRange('24h')
   const [, navigate] = useLocation()
   const isReader = role !== 'key'
-  const live = useAsk('GET /live', {}, { every: LIVE_EVERY })
-  const panel = useAsk('GET /panel', {}, { range, every: EVERY })
-  const upstreams = useAsk('GET /upstreams', {}, { range, every: EVERY, enabled: isReader })
+  const live = useApiQuery('GET /live', {}, { every: LIVE_EVERY })
+  const panel = useApiQuery('GET /panel', {}, { range, every: EVERY })
+  const upstreams = useApiQuery('GET /upstreams', {}, { range, every: EVERY, enabled: isReader })
   // A time long past is told in full days.
   const told = range.preset === 'custom' && panel.data !== undefined && !panel.isPlaceholderData
     ? customRange(panel.data.now.from, panel.data.now.to).label : range.label
@@ -34,26 +34,26 @@ export default function Panel() {
     </>}
       actions={<RangePicker range={range} choose={choose} />}>
       {live.data
-        ? <Concerns concerns={live.data.concerns} />
+        ? <Alerts concerns={live.data.concerns} />
         : live.isError && <Failure error={live.error} />}
-      <Answer of={panel} height={420}>
+      <QueryView of={panel} height={420}>
         {data => (
           <Stack>
             <PanelFigures panel={data} />
-            <Course panel={data} open={(from, to, failed) => {
+            <TrafficCharts panel={data} open={(from, to, failed) => {
               navigate(logsHref(customRange(from, to), failed ? { end: 'failed' } : {}))
             }} />
           </Stack>
         )}
-      </Answer>
+      </QueryView>
       {isReader && (
-        <Answer of={upstreams} height={180}>
+        <QueryView of={upstreams} height={180}>
           {data => (
             <Upstreams upstreams={data.upstreams} href={upstream => logsHref(range, { upstream })} />
           )}
-        </Answer>
+        </QueryView>
       )}
-      <Answer of={live} height={160}>{data => <Now live={data} isLive={!live.isError} />}</Answer>
+      <QueryView of={live} height={160}>{data => <RunningRequests live={data} isLive={!live.isError} />}</QueryView>
       {panel.data && (
         <Columns least={26}>
           {isReader && (

@@ -1,11 +1,11 @@
 import { useState } from 'react'
 import { useSearchParams } from 'wouter'
-import { useAsk } from '../ask.ts'
+import { useApiQuery } from '../ask.ts'
 import { Page, Section } from '../components/page.tsx'
 import { useUser } from '../session.ts'
 import type { User } from '../session.ts'
 import { baseUrlFor } from './playground/base-url.ts'
-import { InCode } from './playground/code.tsx'
+import { CodeSnippets } from './playground/code.tsx'
 import { promptOf, PromptForm } from './playground/form.tsx'
 import type { Draft } from './playground/form.tsx'
 import { Outcome } from './playground/outcome.tsx'
@@ -27,7 +27,7 @@ const ABOUT: Readonly<Record<User['role'], string>> = {
 export default function PlaygroundPage() {
   const { role } = useUser()
   const [search] = useSearchParams()
-  const models = useAsk('GET /models', {}).data
+  const models = useApiQuery('GET /models', {}).data
   const [fields, setFields] = useState({ ...BLANK, model: search.get('model') })
   const [isTried, setTried] = useState(false)
   const { progress, isRunning, send, stop } = useRun()
@@ -51,13 +51,13 @@ export default function PlaygroundPage() {
         <Section title="Request">
           <PromptForm draft={draft} change={change} wrong={isTried ? wrong : {}} models={models?.models ?? []}
             isRunning={isRunning} submit={submit} stop={stop}
-            barred={role === 'viewer' ? 'Viewers look: only administrators and holders of a key can send.'
+            disabledReason={role === 'viewer' ? 'Viewers look: only administrators and holders of a key can send.'
               : null} />
         </Section>
         <Section title="Answer"><Outcome progress={progress} /></Section>
       </div>
       <Section title="The same request in code">
-        <InCode prompt={prompt} baseUrl={baseUrlFor(models?.base_url ?? null, window.location)} />
+        <CodeSnippets prompt={prompt} baseUrl={baseUrlFor(models?.base_url ?? null, window.location)} />
       </Section>
     </Page>
   )

@@ -2,18 +2,18 @@ import { TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
-import { useAsk } from '../ask.ts'
+import { useApiQuery } from '../ask.ts'
 import { Page, Section } from '../components/page.tsx'
-import { Answer, Empty } from '../components/states.tsx'
+import { QueryView, Empty } from '../components/states.tsx'
 import { Explain, questionOf, useExplanation } from './routes/explain.tsx'
-import { RouteTable, textOf } from './routes/table.tsx'
+import { RouteTable, routeText } from './routes/table.tsx'
 
 /** How often the circuits are looked at, ms. */
 const REFRESH = 5000
 
 /** The route table as the gateway sees it, and where a request would go. */
 export default function RoutesPage() {
-  const routes = useAsk('GET /routes', {}, { every: REFRESH })
+  const routes = useApiQuery('GET /routes', {}, { every: REFRESH })
   const [search] = useSearchParams()
   const address = search.toString()
   const question = useMemo(() => questionOf(new URLSearchParams(address)), [address])
@@ -30,18 +30,18 @@ export default function RoutesPage() {
           leftSection={<IconSearch size={16} stroke={1.6} aria-hidden />}
           onChange={event => { setText(event.currentTarget.value) }} />
       }>
-        <Answer of={routes} height={320}>
+        <QueryView of={routes} height={320}>
           {({ file, routes: all }) => {
-            const shown = all.filter(route => textOf(route).includes(wanted))
+            const shown = all.filter(route => routeText(route).includes(wanted))
             return shown.length === 0
               ? <Empty title={all.length === 0 ? 'There is no route' : 'No route has that'}>
                   {all.length === 0
                     ? 'Without routes every request is refused. Add some under routes in gateway.yaml.'
                     : null}
                 </Empty>
-              : <RouteTable file={file} routes={shown} {...taken !== undefined && { taken }} />
+              : <RouteTable file={file} routes={shown} {...taken !== undefined && { matched: taken }} />
           }}
-        </Answer>
+        </QueryView>
       </Section>
     </Page>
   )

@@ -4,11 +4,11 @@ import { useEffect } from 'react'
 import { useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
 import type { ResponseOf } from '../api.ts'
-import { useAsk } from '../ask.ts'
-import { StatementPaper } from './billing/statement-paper.tsx'
+import { useApiQuery } from '../ask.ts'
+import { StatementDocument } from './billing/statement-paper.tsx'
 import { CsvLink } from '../components/csv-link.tsx'
 import { Page, Section } from '../components/page.tsx'
-import { Answer, Empty, Failure } from '../components/states.tsx'
+import { QueryView, Empty, Failure } from '../components/states.tsx'
 import { monthName } from '../format.ts'
 import { useNow } from '../now.ts'
 import { useUser } from '../session.ts'
@@ -22,16 +22,16 @@ export default function StatementPage() {
   const now = useNow(60_000)
   const [search, setSearch] = useSearchParams()
   const isReader = role !== 'key'
-  const filters = useAsk('GET /filters', {}, { enabled: isReader })
+  const filters = useApiQuery('GET /filters', {}, { enabled: isReader })
   const months = monthsUpTo(now)
   const asked = search.get('month')
   const month = asked !== null && MONTH.test(asked) ? asked : months[0] ?? ''
   // Of late they are others than in a month that is long over.
-  const used = useAsk('GET /billing', { query: { ...boundsOf(month), by: 'key' } }, { enabled: isReader })
+  const used = useApiQuery('GET /billing', { query: { ...boundsOf(month), by: 'key' } }, { enabled: isReader })
   const keys = [...filters.data?.keys ?? [], ...keysIn(used.data?.groups ?? [])]
   const key = isReader ? search.get('key') ?? keys[0] ?? null : name
   const failed = [filters, used].find(({ isError }) => isError)
-  const statement = useAsk('GET /statement', { query: { month, ...isReader && key !== null && { key } } },
+  const statement = useApiQuery('GET /statement', { query: { month, ...isReader && key !== null && { key } } },
     { enabled: key !== null })
   const set = (member: string, value: string) => {
     setSearch(before => {
@@ -72,7 +72,7 @@ export default function StatementPage() {
         ? <Section title="No key yet"><Empty title="No key has been used yet">
             A statement is of one key. It appears here with the first request.
           </Empty></Section>
-        : <Answer of={statement} height={480}>{data => <StatementPaper statement={data} />}</Answer>}
+        : <QueryView of={statement} height={480}>{data => <StatementDocument statement={data} />}</QueryView>}
     </Page>
   )
 }

@@ -2,11 +2,11 @@ import { Anchor, Button } from '@mantine/core'
 import { IconArrowLeft } from '@tabler/icons-react'
 import { Link, useParams } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
-import type { Story } from '../../../api/logs.ts'
-import { useAsk } from '../ask.ts'
-import { Named } from '../components/badges.tsx'
+import type { RequestDetails } from '../../../api/logs.ts'
+import { useApiQuery } from '../ask.ts'
+import { NameLabel } from '../components/badges.tsx'
 import { Copy } from '../components/copy.tsx'
-import { EndMark } from '../components/end-mark.tsx'
+import { EndBadge } from '../components/end-mark.tsx'
 import { Columns, Page, Section, Stack } from '../components/page.tsx'
 import { Empty, Failure, Loading } from '../components/states.tsx'
 import { Time } from '../components/time.tsx'
@@ -19,7 +19,7 @@ import { useUser } from '../session.ts'
 import { adviceFor } from './story/advice.ts'
 import { Bodies } from './story/bodies.tsx'
 import { Cost } from './story/cost.tsx'
-import { explainLink, headline, partOfUpstream } from './story/headline.ts'
+import { explainLink, headline, upstreamRole } from './story/headline.ts'
 import classes from './story/story.module.css'
 import { TimelineTable } from './story/timeline-table.tsx'
 
@@ -29,9 +29,9 @@ const REFRESH = 1000
 const AROUND = 5 * 60_000
 
 /** All that is known of one request, for somebody who answers a question about it. */
-export default function StoryPage() {
+export default function RequestPage() {
   const id = decoded(useParams<{ id: string }>().id)
-  const answer = useAsk('GET /logs/:id', { params: { id } })
+  const answer = useApiQuery('GET /logs/:id', { params: { id } })
   const stories = answer.isPlaceholderData ? undefined : answer.data?.stories
   const began = stories?.[0]?.row.started_at
   const list = listOf(useHistoryState<unknown>())
@@ -86,7 +86,7 @@ function aroundHref(began: string): string {
 
 /** Asks again while it is there. */
 function Refresh({ id }: { readonly id: string }) {
-  useAsk('GET /logs/:id', { params: { id } }, { every: REFRESH })
+  useApiQuery('GET /logs/:id', { params: { id } }, { every: REFRESH })
   return null
 }
 
@@ -103,7 +103,7 @@ function Unknown({ retry }: { readonly retry: () => void }) {
   )
 }
 
-function Stories({ stories }: { readonly stories: readonly Story[] }) {
+function Stories({ stories }: { readonly stories: readonly RequestDetails[] }) {
   if (stories.length === 1) return stories.map(story =>
     <Told key={story.row.started_at} story={story} title="What happened" />)
   return (
@@ -120,12 +120,12 @@ function Stories({ stories }: { readonly stories: readonly Story[] }) {
   )
 }
 
-function Told({ story, title }: { readonly story: Story; readonly title: string }) {
+function Told({ story, title }: { readonly story: RequestDetails; readonly title: string }) {
   const { row, running } = story
   const elapsedMs = useNow(running ? 500 : 60_000) - Date.parse(row.started_at)
   return (
     <Stack>
-      <Section title={title} actions={<EndMark end={row.end} status={row.status} running={running} />}>
+      <Section title={title} actions={<EndBadge end={row.end} status={row.status} running={running} />}>
         <div className={classes.head}>
           <p className={classes.headline}
             aria-live={running ? 'off' : undefined}>{headline(story, elapsedMs)}</p>
@@ -148,7 +148,7 @@ function Told({ story, title }: { readonly story: Story; readonly title: string 
 }
 
 /** Labels that are indented name a part of what stands above. */
-function Counts({ story: { counts, bytes_in, bytes_out } }: { readonly story: Story }) {
+function Counts({ story: { counts, bytes_in, bytes_out } }: { readonly story: RequestDetails }) {
   const lines = [
     ...counts,
     { label: 'bytes of the request', value: bytes_in },
@@ -173,7 +173,7 @@ function Counts({ story: { counts, bytes_in, bytes_out } }: { readonly story: St
 const WHO = { client: 'What to do', operator: 'What to do, for whoever runs the gateway' } as const
 
 /** What ended it, and what to do about that. */
-function Advised({ story }: { readonly story: Story }) {
+function Advised({ story }: { readonly story: RequestDetails }) {
   const { row, end_explanation, error_explanation } = story
   const advice = adviceFor(row)
   if (advice === null) return null
@@ -190,25 +190,25 @@ function Advised({ story }: { readonly story: Story }) {
 }
 
 /** What is said of the attempt with which it ended, where that failed. */
-function lastWord({ row: { end }, attempts }: Story): string | null {
+function lastWord({ row: { end }, attempts }: RequestDetails): string | null {
   const last = attempts.at(-1)
   if (end !== 'error' || !last || last.outcome === 'ok') return null
   return last.explanation.replace(/^It /, 'The upstream ')
 }
 
-function Facts({ story }: { readonly story: Story }) {
+function Facts({ story }: { readonly story: RequestDetails }) {
   const { row, bytes_in, bytes_out } = story
   const forKey = useUser().role === 'key'
   const renamed = row.upstream_model !== null && row.upstream_model !== row.model
   return (
     <dl className={classes.facts}>
       <div><dt>Began, UTC</dt><dd><Time at={row.started_at} /></dd></div>
-      <div><dt>Key</dt><dd><Named kind="key" name={row.key} /></dd></div>
-      <div><dt>Model</dt><dd><Named kind="model" name={row.model} /></dd></div>
+      <div><dt>Key</dt><dd><NameLabel kind="key" name={row.key} /></dd></div>
+      <div><dt>Model</dt><dd><NameLabel kind="model" name={row.model} /></dd></div>
       {!forKey && (
         <div>
-          <dt>{partOfUpstream(story)}</dt>
-          <dd><Named kind="upstream" name={row.upstream} />{renamed
+          <dt>{upstreamRole(story)}</dt>
+          <dd><NameLabel kind="upstream" name={row.upstream} />{renamed
             && <span className="dim"> as {row.upstream_model}</span>}</dd>
         </div>
       )}
@@ -220,7 +220,7 @@ function Facts({ story }: { readonly story: Story }) {
 }
 
 /** Why this route; key holders are told nothing of routes. */
-function Route({ story }: { readonly story: Story }) {
+function Route({ story }: { readonly story: RequestDetails }) {
   const { role } = useUser()
   if (role === 'key') return null
   const link = explainLink(story.row)

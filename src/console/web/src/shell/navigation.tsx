@@ -3,10 +3,10 @@ import { IconBook, IconExternalLink, IconKeyboard, IconLogout, IconSearch } from
 import { useState } from 'react'
 import { Link, useRoute } from 'wouter'
 import { Problem } from '../components/problem.tsx'
-import { placesOf } from '../places.ts'
-import type { Place } from '../places.ts'
+import { navigationItemsFor } from '../places.ts'
+import type { NavigationItem } from '../places.ts'
 import type { Session } from '../ask.ts'
-import { reachable } from '../reach.ts'
+import { reachableOrigin } from '../reach.ts'
 import { useLogin, useUser } from '../session.ts'
 import classes from './navigation.module.css'
 import { SchemeSwitch } from './scheme-switch.tsx'
@@ -28,7 +28,7 @@ export function Navigation({ session, search, help, chosen }: NavigationProps) {
   const user = useUser()
   const { logout } = useLogin()
   const [problem, setProblem] = useState<Error | null>(null)
-  const places = placesOf(user.role)
+  const places = navigationItemsFor(user.role)
   const groups = [...new Set(places.map(({ group }) => group))]
   return (
     <>
@@ -80,7 +80,7 @@ export function Navigation({ session, search, help, chosen }: NavigationProps) {
   )
 }
 
-function PlaceLink({ place, chosen }: { readonly place: Place; readonly chosen: (() => void) | undefined }) {
+function PlaceLink({ place, chosen }: { readonly place: NavigationItem; readonly chosen: (() => void) | undefined }) {
   const [isHere] = useRoute(place.path === '/' ? '/' : `${place.path}/*?`)
   const { icon: Icon } = place
   return (
@@ -94,7 +94,7 @@ function PlaceLink({ place, chosen }: { readonly place: Place; readonly chosen: 
 
 /** Where it is served, and to be reached from here. */
 function Documentation({ url }: { readonly url: string | null }) {
-  const href = reachable(url, window.location)
+  const href = reachableOrigin(url, window.location)
   if (href === null) return null
   return (
     <div>

@@ -2,7 +2,7 @@ import { Button, Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { useLocation } from 'wouter'
-import { pastedId } from '../pages/logs/filter.ts'
+import { parsePastedId } from '../pages/logs/filter.ts'
 
 /** Goes to the story of a request, by the id that the gateway gave it. */
 export function Search({ opened, close }: { readonly opened: boolean; readonly close: () => void }) {
@@ -10,7 +10,7 @@ export function Search({ opened, close }: { readonly opened: boolean; readonly c
   const [id, setId] = useState('')
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const wanted = pastedId(id)
+    const wanted = parsePastedId(id)
     if (wanted === '') return
     close()
     setId('')

@@ -1,7 +1,7 @@
 import { Kbd, Modal } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
-import { placesOf } from '../places.ts'
+import { navigationItemsFor } from '../places.ts'
 import { useUser } from '../session.ts'
 import classes from './shortcuts.module.css'
 
@@ -20,7 +20,7 @@ export function useShortcuts(search: () => void, help: () => void): void {
       ) return
       const isAfterG = event.timeStamp - goneAt.current < PATIENCE
       goneAt.current = -Infinity
-      const place = isAfterG ? placesOf(role).find(({ letter }) => letter === event.key) : undefined
+      const place = isAfterG ? navigationItemsFor(role).find(({ letter }) => letter === event.key) : undefined
       if (place) navigate(place.path)
       else if (event.key === 'g') goneAt.current = event.timeStamp
       else if (event.key === '/') search()
@@ -50,7 +50,7 @@ export function ShortcutList({ opened, close }: { readonly opened: boolean; read
         <div>
           <dt><Kbd>↑</Kbd> <Kbd>↓</Kbd> <Kbd>Enter</Kbd></dt><dd>Go through the rows of a table, open one</dd>
         </div>
-        {placesOf(role).map(({ path, title, letter }) => (
+        {navigationItemsFor(role).map(({ path, title, letter }) => (
           <div key={path}><dt><Kbd>g</Kbd> <Kbd>{letter}</Kbd></dt><dd>{title}</dd></div>
         ))}
       </dl>

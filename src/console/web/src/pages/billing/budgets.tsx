@@ -1,12 +1,12 @@
 import { useState } from 'react'
 import type { ResponseOf } from '../../api.ts'
-import { useAsk } from '../../ask.ts'
-import { Mark, Named } from '../../components/badges.tsx'
+import { useApiQuery } from '../../ask.ts'
+import { StatusBadge, NameLabel } from '../../components/badges.tsx'
 import { Meter } from '../../components/meter.tsx'
 import { Section } from '../../components/page.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { Answer, Empty } from '../../components/states.tsx'
-import { More } from '../../components/use-some.tsx'
+import { QueryView, Empty } from '../../components/states.tsx'
+import { ShowMore } from '../../components/use-some.tsx'
 import { approximate, dayShort, money, moneyShort, percent, relative } from '../../format.ts'
 import { useNow } from '../../now.ts'
 import classes from './budgets.module.css'
@@ -22,20 +22,20 @@ const PER = { day: 'a day', month: 'a month', total: 'in all' } as const
 /** The fullest budgets, and more of them when they are asked for. */
 export function Budgets({ about }: { readonly about?: string }) {
   const [most, setMost] = useState(STEP)
-  const answer = useAsk('GET /budgets', { query: { limit: most } }, { every: 60_000 })
+  const answer = useApiQuery('GET /budgets', { query: { limit: most } }, { every: 60_000 })
   return (
-    <Answer of={answer} height={180}>
+    <QueryView of={answer} height={180}>
       {({ budgets, total }) => (
         <Section title="Budgets" about={about}>
           {total === 0
             ? <Empty title="No budgets">A key can be given one, per day, month or in all.</Empty>
             : <BudgetGrid budgets={budgets} />}
           {budgets.length < total && (
-            <More shown={budgets.length} of={total} step={STEP} show={() => { setMost(most + STEP) }} />
+            <ShowMore shown={budgets.length} of={total} step={STEP} show={() => { setMost(most + STEP) }} />
           )}
         </Section>
       )}
-    </Answer>
+    </QueryView>
   )
 }
 
@@ -58,10 +58,10 @@ function BudgetCard({ budget, now }: { readonly budget: Budget; readonly now: nu
   return (
     <>
       <div className={classes.head}>
-        <Named kind="key" name={budget.key} />
+        <NameLabel kind="key" name={budget.key} />
         {tone === 'bad'
-          ? <Mark tone="bad">used up</Mark>
-          : tone === 'warn' ? <Mark tone="warn">near its end</Mark> : null}
+          ? <StatusBadge tone="bad">used up</StatusBadge>
+          : tone === 'warn' ? <StatusBadge tone="warn">near its end</StatusBadge> : null}
       </div>
       <div className={classes.amounts}>
         <strong title={money(budget.spent_usd)}>{moneyShort(budget.spent_usd)}</strong>

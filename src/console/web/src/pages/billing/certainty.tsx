@@ -11,7 +11,7 @@ const ESTIMATED = 'var(--chart-3)'
 const UNPRICED = 'var(--chart-rest)'
 
 /** How sure the sum is: what upstreams reported, what the gateway estimated, and what nobody knows. */
-export function Certainty({ total }: { readonly total: Figures }) {
+export function UsageSources({ total }: { readonly total: Figures }) {
   const reported = sum(total.cost_usd, `-${total.estimated_cost_usd}`)
   const whole = approximate(total.cost_usd)
   const share = whole === 0 ? 0 : approximate(total.estimated_cost_usd) / whole

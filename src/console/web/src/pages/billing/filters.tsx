@@ -1,5 +1,5 @@
 import { CloseButton } from '@mantine/core'
-import { Named } from '../../components/badges.tsx'
+import { NameLabel } from '../../components/badges.tsx'
 import type { Kind } from '../../components/badges.tsx'
 import classes from './filters.module.css'
 
@@ -13,7 +13,7 @@ export function Filters({ filter, drop }: { readonly filter: Filter; readonly dr
     <ul className={classes.chips} aria-label="Narrowed to">
       {entries.map(([kind, name]) => (
         <li key={kind} className={classes.chip}>
-          <Named kind={kind} name={name} />
+          <NameLabel kind={kind} name={name} />
           <CloseButton size="xs" radius="xl" aria-label={`Not only ${kind} ${name}`}
             onClick={() => { drop(kind) }} />
         </li>

@@ -1,5 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
-import { Mark } from '../../components/badges.tsx'
+import { StatusBadge } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Money, columnPlaces } from '../../components/money.tsx'
@@ -12,7 +12,7 @@ type Statement = ResponseOf<'GET /statement'>
 type Figures = Statement['total']
 
 /** The statement as it is printed: every line, and a total that they add up to. */
-export function StatementPaper({ statement }: { readonly statement: Statement }) {
+export function StatementDocument({ statement }: { readonly statement: Statement }) {
   const { key, month, from, to, final, made_at, lines, days, total } = statement
   const lastDay = dayUtc(Date.parse(to) - 1)
   const figures = columnsOf(
@@ -41,7 +41,7 @@ export function StatementPaper({ statement }: { readonly statement: Statement })
         <div><dt>Made, UTC</dt><dd>{timeUtc(made_at)}</dd></div>
         <div>
           <dt>State</dt>
-          <dd>{final ? <Mark tone="good">Final</Mark> : <Mark tone="warn">Provisional</Mark>}</dd>
+          <dd>{final ? <StatusBadge tone="good">Final</StatusBadge> : <StatusBadge tone="warn">Provisional</StatusBadge>}</dd>
         </div>
       </dl>
       <section className={classes.part}>

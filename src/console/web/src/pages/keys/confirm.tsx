@@ -1,17 +1,17 @@
 import { Button, Modal } from '@mantine/core'
 import type { KeyState } from '../../../../api/keys.ts'
-import { useAct } from '../../ask.ts'
+import { useApiMutation } from '../../ask.ts'
 import { Problem } from '../../components/problem.tsx'
 import classes from './keys.module.css'
-import type { Deed } from './table.tsx'
+import type { KeyAction } from './table.tsx'
 
 export interface ConfirmProps {
   /** null = closed. */
-  readonly of: { readonly deed: Exclude<Deed, 'change'>; readonly key: KeyState } | null
+  readonly of: { readonly deed: Exclude<KeyAction, 'change'>; readonly key: KeyState } | null
   readonly close: () => void
 }
 
-const TEXTS: Readonly<Record<Exclude<Deed, 'change'>,
+const TEXTS: Readonly<Record<Exclude<KeyAction, 'change'>,
   { title: string; verb: string; about: readonly string[] }>> = {
   revoke: {
     title: 'Revoke a key',
@@ -48,10 +48,10 @@ export function Confirm({ of, close }: ConfirmProps) {
   )
 }
 
-function Question({ deed, of: { name }, close }: { readonly deed: Exclude<Deed,
+function Question({ deed, of: { name }, close }: { readonly deed: Exclude<KeyAction,
   'change'>; readonly of: KeyState; readonly close: () => void }) {
-  const remove = useAct('DELETE /keys/:name', ['GET /keys', 'GET /audit'])
-  const unblock = useAct('POST /keys/:name/unblock', ['GET /keys', 'GET /audit'])
+  const remove = useApiMutation('DELETE /keys/:name', ['GET /keys', 'GET /audit'])
+  const unblock = useApiMutation('POST /keys/:name/unblock', ['GET /keys', 'GET /audit'])
   const action = deed === 'unblock' ? unblock : remove
   const { verb, about } = TEXTS[deed]
   return (

@@ -4,13 +4,13 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import type { KeyState } from '../../../../api/keys.ts'
 import { ApiError } from '../../api.ts'
-import { useAct, useAsk } from '../../ask.ts'
+import { useApiMutation, useApiQuery } from '../../ask.ts'
 import { Problem } from '../../components/problem.tsx'
-import { changeOf, fieldsOf, keyOf, NO_RATES, wrongIn } from './fields.ts'
+import { changeOf, fieldsOf, keyOf, NO_RATES, fieldErrors } from './fields.ts'
 import type { KeyFields } from './fields.ts'
 import { ModelLine, RateInputs } from './inputs.tsx'
 import classes from './keys.module.css'
-import { Made } from './made.tsx'
+import { CreatedKeyNotice } from './made.tsx'
 
 export interface KeyDialogProps {
   /** A key to change, or `new`; null = closed. */
@@ -20,7 +20,7 @@ export interface KeyDialogProps {
 
 /** Makes a key, or changes what one may do. */
 export function KeyDialog({ of, close }: KeyDialogProps) {
-  const make = useAct('POST /keys', ['GET /keys', 'GET /audit'])
+  const make = useApiMutation('POST /keys', ['GET /keys', 'GET /audit'])
   const { data: made } = make
   const leave = () => {
     // Who leaves now would never see the key.
@@ -33,7 +33,7 @@ export function KeyDialog({ of, close }: KeyDialogProps) {
     <Modal opened={of !== null} onClose={leave} size="lg" closeOnEscape={!isShown} closeOnClickOutside={false}
       withCloseButton={!isShown} title={isShown ? 'The new key' : of === 'new' ? 'New key'
         : 'Change models and limits'}>
-      {isShown ? <Made made={made} done={leave} />
+      {isShown ? <CreatedKeyNotice made={made} done={leave} />
         : of !== null && <KeyForm of={of === 'new' ? null : of} make={make} close={leave} />}
     </Modal>
   )
@@ -41,7 +41,7 @@ export function KeyDialog({ of, close }: KeyDialogProps) {
 
 interface KeyFormProps {
   readonly of: KeyState | null
-  readonly make: ReturnType<typeof useAct<'POST /keys'>>
+  readonly make: ReturnType<typeof useApiMutation<'POST /keys'>>
   readonly close: () => void
 }
 
@@ -49,16 +49,16 @@ function KeyForm({ of, make, close }: KeyFormProps) {
   const [before] = useState<KeyFields>(() => fieldsOf(of))
   const [fields, setFields] = useState(before)
   const [isTried, setTried] = useState(false)
-  const models = useAsk('GET /models', {}).data?.models ?? []
-  const patch = useAct('PATCH /keys/:name', ['GET /keys', 'GET /audit'])
+  const models = useApiQuery('GET /models', {}).data?.models ?? []
+  const patch = useApiMutation('PATCH /keys/:name', ['GET /keys', 'GET /audit'])
   const { isPending, error } = of === null ? make : patch
-  const wrong = isTried ? wrongIn(fields) : {}
+  const wrong = isTried ? fieldErrors(fields) : {}
   const change = (news: Partial<KeyFields>) => { setFields(before => ({ ...before, ...news })) }
   const { byModel } = fields
   const submit = (event: FormEvent) => {
     event.preventDefault()
     setTried(true)
-    if (Object.keys(wrongIn(fields)).length > 0) return
+    if (Object.keys(fieldErrors(fields)).length > 0) return
     if (of === null) make.mutate({ body: keyOf(fields) })
     else patch.mutate({ params: { name: of.name }, body: changeOf(fields, before) }, { onSuccess: close })
   }

@@ -97,7 +97,7 @@ function digits(text: string): string {
  * @returns what to change, by the field: `name`, `usd`, `concurrent`, and for the
  *   line of a model `7.glob`, `7.usd`
  */
-export function wrongIn({ name, rates, byModel }: KeyFields): Record<string, string> {
+export function fieldErrors({ name, rates, byModel }: KeyFields): Record<string, string> {
   const wrong: Record<string, string> = { ...wrongRates(rates, '') }
   // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
   if (name.trim() === '' || name.trim().length > LONGEST_NAME || /[\x00-\x1f\x7f]/.test(name)) {

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import type { KeyOwner } from '../../../../api/keys.ts'
 import type { ResponseOf } from '../../api.ts'
-import { useAct } from '../../ask.ts'
+import { useApiMutation } from '../../ask.ts'
 import { Problem } from '../../components/problem.tsx'
 import classes from './keys.module.css'
 
@@ -26,7 +26,7 @@ export function FindKey({ opened, close, cutOff }: FindProps) {
 }
 
 function Question({ close, cutOff }: Omit<FindProps, 'opened'>) {
-  const find = useAct('POST /keys/find')
+  const find = useApiMutation('POST /keys/find')
   const [key, setKey] = useState('')
   const submit = (event: FormEvent) => {
     event.preventDefault()

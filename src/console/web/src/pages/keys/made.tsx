@@ -1,11 +1,11 @@
 import { Button, Checkbox, CopyButton } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconCopy } from '@tabler/icons-react'
 import { useState } from 'react'
-import type { MadeKey } from '../../../../api/keys.ts'
+import type { CreatedKey } from '../../../../api/keys.ts'
 import classes from './keys.module.css'
 
 /** Shows a new key, this once. It has to be confirmed that it is kept. */
-export function Made({ made: { name, key }, done }: { readonly made: MadeKey; readonly done: () => void }) {
+export function CreatedKeyNotice({ made: { name, key }, done }: { readonly made: CreatedKey; readonly done: () => void }) {
   const [isKept, setKept] = useState(false)
   return (
     <div className={classes.form}>

@@ -4,7 +4,7 @@ import { IconAdjustments, IconBan, IconChartHistogram, IconDots, IconListDetails
 import { useMemo } from 'react'
 import { Link } from 'wouter'
 import type { KeyState } from '../../../../api/keys.ts'
-import { Mark } from '../../components/badges.tsx'
+import { StatusBadge } from '../../components/badges.tsx'
 import type { Tone } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
@@ -17,12 +17,12 @@ import classes from './keys.module.css'
 const STEP = 200
 
 /** What can be done to a key. */
-export type Deed = 'change' | 'revoke' | 'block' | 'unblock'
+export type KeyAction = 'change' | 'revoke' | 'block' | 'unblock'
 
 export interface KeyTableProps {
   readonly keys: readonly KeyState[]
   /** Absent for those who may look alone. */
-  readonly act?: (deed: Deed, key: KeyState) => void
+  readonly act?: (deed: KeyAction, key: KeyState) => void
   /** Keys made at run time can be changed. */
   readonly writable: boolean
 }
@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<KeyState>[] = [
     id: 'state', title: 'State', sort: ({ state }) => state,
     cell: ({ state, revoked_at }) => (
       <span title={revoked_at === null ? undefined : `since ${dayUtc(revoked_at)}`}>
-        <Mark tone={STATES[state].tone}>{STATES[state].word}</Mark>
+        <StatusBadge tone={STATES[state].tone}>{STATES[state].word}</StatusBadge>
       </span>
     ),
   },

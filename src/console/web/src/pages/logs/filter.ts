@@ -1,4 +1,4 @@
-import { END_WORDS } from '../../ends.ts'
+import { END_LABELS } from '../../ends.ts'
 import type { End } from '../../ends.ts'
 
 /** Which requests are shown, besides their time. It stands in the page's address, under the API's names. */
@@ -30,7 +30,7 @@ export function filterOf(search: URLSearchParams): LogFilter {
   const status = search.get('status')
   if (status !== null && STATUS.test(status)) filter.status = status
   const end = search.get('end')
-  if (end !== null && (end === 'failed' || Object.hasOwn(END_WORDS, end))) filter.end = end as End
+  if (end !== null && (end === 'failed' || Object.hasOwn(END_LABELS, end))) filter.end = end as End
   return filter
 }
 
@@ -41,7 +41,7 @@ export function withoutOf(text: string | null | undefined): NameFilter[] {
 }
 
 /** Requests with that name alone; null: with none, undefined: with any. */
-export function narrowed(
+export function narrowFilter(
   filter: LogFilter, name: NameFilter, to: string | null | undefined,
 ): Record<string, string | null> {
   const others = withoutOf(filter.without).filter(each => each !== name)
@@ -49,7 +49,7 @@ export function narrowed(
 }
 
 /** @returns the address with some conditions changed; null takes one away */
-export function changed(
+export function changeFilter(
   search: URLSearchParams, change: Readonly<Record<string, string | null>>,
 ): URLSearchParams {
   const next = new URLSearchParams(search)
@@ -64,7 +64,7 @@ export function changed(
  * The request id in what somebody pasted: alone, in quotes, as a header's line or
  * out of a line of JSON.
  */
-export function pastedId(text: string): string {
+export function parsePastedId(text: string): string {
   return text
     .replace(/^[\s"'`{]*(?:x-gateway-request-id|request[-_ ]?id)["']?\s*[:=]\s*/i, '')
     .replaceAll(/^[\s"'`“”‘’<([]+|[\s"'`“”‘’>)\],;.}]+$/g, '')

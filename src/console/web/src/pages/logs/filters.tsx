@@ -3,9 +3,9 @@ import { IconFilterOff, IconSearch } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { useLocation } from 'wouter'
-import { useAsk } from '../../ask.ts'
-import { END_WORDS } from '../../ends.ts'
-import { FILTERS, narrowed, pastedId, withoutOf } from './filter.ts'
+import { useApiQuery } from '../../ask.ts'
+import { END_LABELS } from '../../ends.ts'
+import { FILTERS, narrowFilter, parsePastedId, withoutOf } from './filter.ts'
 import type { LogFilter, NameFilter } from './filter.ts'
 import classes from './logs.module.css'
 
@@ -31,12 +31,12 @@ const STATUSES = [
 
 const ENDS = [
   { value: 'failed', label: 'Any failure' },
-  ...Object.entries(END_WORDS).map(([value, label]) => ({ value, label })),
+  ...Object.entries(END_LABELS).map(([value, label]) => ({ value, label })),
 ]
 
 /** Chooses which requests are shown, or opens one by its id. */
 export function Filters({ filter, change, forKey }: FiltersProps) {
-  const names = useAsk('GET /filters', {}).data
+  const names = useApiQuery('GET /filters', {}).data
   return (
     <div className={classes.filters}>
       <FindById />
@@ -78,7 +78,7 @@ function NameChoice({ label, name, filter, change, names }: NameChoiceProps) {
   ]
   return (
     <Choice label={label} data={data} value={withoutOf(filter.without).includes(name) ? NONE : filter[name]}
-      choose={chosen => { change(narrowed(filter, name, chosen === NONE ? null : chosen ?? undefined)) }} />
+      choose={chosen => { change(narrowFilter(filter, name, chosen === NONE ? null : chosen ?? undefined)) }} />
   )
 }
 
@@ -108,7 +108,7 @@ function FindById() {
   const [text, setText] = useState('')
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const id = pastedId(text)
+    const id = parsePastedId(text)
     if (id !== '') navigate(`/logs/${encodeURIComponent(id)}`)
   }
   return (

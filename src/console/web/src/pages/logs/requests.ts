@@ -20,7 +20,7 @@ const MOST = 200
 /** Milliseconds between two looks at what ended since. */
 const LIVE_EVERY = 1000
 /** As many rows of the live tail are kept. */
-export const MOST_LIVE = 500
+export const MAX_LIVE_ROWS = 500
 
 /** Requests page by page, the newest first. */
 export function useRequests(filter: LogFilter, range: TimeRange) {
@@ -80,7 +80,7 @@ export function useTail(isOn: boolean, filter: LogFilter, since: string | null |
         setError(null)
         if (rows.length > 0) {
           setFound(before =>
-            ({ id, rows: merged(rows, before.id === id ? before.rows : []).slice(0, MOST_LIVE) }))
+            ({ id, rows: mergeRows(rows, before.id === id ? before.rows : []).slice(0, MAX_LIVE_ROWS) }))
         }
       } catch (reason) {
         if (abort.signal.aborted) return
@@ -105,7 +105,7 @@ export function identityOf({ request_id, started_at }: Row): string {
 }
 
 /** Both without what is in them twice, the newest first. */
-export function merged(one: readonly Row[], other: readonly Row[]): Row[] {
+export function mergeRows(one: readonly Row[], other: readonly Row[]): Row[] {
   const found = new Map<string, Row>()
   for (const row of [...one, ...other]) if (!found.has(identityOf(row))) found.set(identityOf(row), row)
   return [...found.values()].sort((a, b) =>

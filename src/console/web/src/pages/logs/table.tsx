@@ -2,7 +2,7 @@ import { useMemo } from 'react'
 import type { Row } from '../../../../api/logs.ts'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { EndMark } from '../../components/end-mark.tsx'
+import { EndBadge } from '../../components/end-mark.tsx'
 import { count, duration, money, moneyShort, timeUtc, visible } from '../../format.ts'
 import { useNow } from '../../now.ts'
 import classes from './logs.module.css'
@@ -57,7 +57,7 @@ function columnsAt(year: string, forKey: boolean): readonly Column<Row>[] {
       id: 'end', title: 'Status and end',
       cell: ({ status, end, error }) => (
         <span className={classes.end}>
-          <EndMark end={end} status={status} />
+          <EndBadge end={end} status={status} />
           {error !== null && error !== end && <code className={classes.code}>{error}</code>}
         </span>
       ),

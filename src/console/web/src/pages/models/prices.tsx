@@ -1,5 +1,5 @@
 import type { Model } from '../../../../api/routes.ts'
-import { Mark, Named } from '../../components/badges.tsx'
+import { StatusBadge, NameLabel } from '../../components/badges.tsx'
 import { money } from '../../format.ts'
 import classes from './models.module.css'
 
@@ -42,7 +42,7 @@ function TargetName({ target, model }: { readonly target: Target; readonly model
   const isOfSome = target.protocols.length < model.protocols.length
   return (
     <span className={classes.target}>
-      <Named kind="upstream" name={target.upstream} />
+      <NameLabel kind="upstream" name={target.upstream} />
       {target.model !== null && <code>{target.model}</code>}
       {isOfSome && <span className="dim">{target.protocols.join(', ')} only</span>}
       {target.after !== null && <span className="dim">{AFTER[target.after]}</span>}
@@ -52,7 +52,7 @@ function TargetName({ target, model }: { readonly target: Target; readonly model
 
 /** `cache_write_5m` -> `cache write 5m` */
 function Price({ price }: Pick<Model, 'price'>) {
-  if (price === null) return <Mark tone="warn">No price</Mark>
+  if (price === null) return <StatusBadge tone="warn">No price</StatusBadge>
   return (
     <dl className={classes.price}>
       {Object.entries(price).map(([name, usd]) => (

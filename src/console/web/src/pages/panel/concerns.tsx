@@ -4,8 +4,8 @@ import type { ResponseOf } from '../../api.ts'
 import { Prose } from '../../components/prose.tsx'
 import { Time } from '../../components/time.tsx'
 import tones from '../../components/tones.module.css'
-import { useSome } from '../../components/use-some.tsx'
-import { placesOf } from '../../places.ts'
+import { useShowMore } from '../../components/use-some.tsx'
+import { navigationItemsFor } from '../../places.ts'
 import { useUser } from '../../session.ts'
 import classes from './concerns.module.css'
 
@@ -31,11 +31,11 @@ const PLACES: Readonly<Record<Concern['kind'], readonly { path: string; text: st
 const TONES: Readonly<Record<Concern['severity'], 'bad' | 'warn'>> = { error: 'bad', warning: 'warn' }
 
 /** What somebody should look at, the worst first. Nothing where all is well. */
-export function Concerns({ concerns }: { readonly concerns: readonly Concern[] }) {
+export function Alerts({ concerns }: { readonly concerns: readonly Concern[] }) {
   const { role } = useUser()
-  const [shown, more] = useSome(concerns, STEP)
+  const [shown, more] = useShowMore(concerns, STEP)
   if (concerns.length === 0) return null
-  const seen = placesOf(role)
+  const seen = navigationItemsFor(role)
   return (
     <section aria-labelledby="concerns">
       <h2 id="concerns" className="unseen">Needs attention</h2>

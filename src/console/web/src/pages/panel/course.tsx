@@ -18,14 +18,14 @@ const SPEND: Series = { id: 'spend', label: 'Spend', colour: 'var(--chart-6)' }
 
 const HEIGHT = 190
 
-export interface CourseProps {
+export interface TrafficChartsProps {
   readonly panel: Panel
   /** Where the requests behind a slice are listed. */
   readonly open: (from: string, to: string, failed: boolean) => void
 }
 
 /** Requests, tokens and spend, slice by slice. */
-export function Course({ panel, open }: CourseProps) {
+export function TrafficCharts({ panel, open }: TrafficChartsProps) {
   const { slices, slice } = panel
   const bySlice = new Map(slices.map(each => [each.at, each]))
   const now = Date.parse(panel.now.to)

@@ -1,5 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
-import { Mark, Named } from '../../components/badges.tsx'
+import { StatusBadge, NameLabel } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Section } from '../../components/page.tsx'
@@ -7,7 +7,7 @@ import { Empty } from '../../components/states.tsx'
 import { bytes, count, duration } from '../../format.ts'
 import { useUser } from '../../session.ts'
 import classes from './now.module.css'
-import { useSpoken } from './spoken.ts'
+import { useAnnouncement } from './spoken.ts'
 
 type Live = ResponseOf<'GET /live'>
 type Exchange = Live['exchanges'][number]
@@ -15,10 +15,10 @@ type Exchange = Live['exchanges'][number]
 const SHOWN = 8
 
 /** What is under way. @param isLive - it was, when it was last asked for */
-export function Now({ live, isLive }: { readonly live: Live; readonly isLive: boolean }) {
+export function RunningRequests({ live, isLive }: { readonly live: Live; readonly isLive: boolean }) {
   const { role } = useUser()
   const about = `${count(live.running)} running, ${count(live.running_streams)} of them streams`
-  const spoken = useSpoken(about, 15_000)
+  const spoken = useAnnouncement(about, 15_000)
   const shown = live.exchanges.slice(0, SHOWN)
   return (
     <Section title="Running now" flush about={about}
@@ -43,18 +43,18 @@ function columnsOf(now: number, withUpstream: boolean): Column<Exchange>[] {
       id: 'for', title: 'For', align: 'right',
       cell: row => duration(Math.max(0, Math.floor((now - Date.parse(row.started_at)) / 100) * 100)),
     },
-    { id: 'key', title: 'Key', long: 'clip', cell: row => <Named kind="key" name={row.key} /> },
-    { id: 'model', title: 'Model', long: 'clip', cell: row => <Named kind="model" name={row.model} /> },
+    { id: 'key', title: 'Key', long: 'clip', cell: row => <NameLabel kind="key" name={row.key} /> },
+    { id: 'model', title: 'Model', long: 'clip', cell: row => <NameLabel kind="model" name={row.model} /> },
     ...withUpstream
       ? [{
           id: 'upstream', title: 'Upstream', long: 'clip' as const, deskOnly: true,
-          cell: (row: Exchange) => <Named kind="upstream" name={row.upstream} />,
+          cell: (row: Exchange) => <NameLabel kind="upstream" name={row.upstream} />,
         }]
       : [],
     { id: 'sent', title: 'Sent', align: 'right', deskOnly: true, cell: row => bytes(row.bytes_out) },
     {
       id: 'how', title: 'Kind', deskOnly: true,
-      cell: row => row.stream ? <Mark tone="accent">stream</Mark> : <Mark tone="plain">whole</Mark>,
+      cell: row => row.stream ? <StatusBadge tone="accent">stream</StatusBadge> : <StatusBadge tone="plain">whole</StatusBadge>,
     },
   ]
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 
 /** A text that changes often, at a pace at which it can be read out. @param pace - ms */
-export function useSpoken(text: string, pace: number): string {
+export function useAnnouncement(text: string, pace: number): string {
   const [spoken, setSpoken] = useState(text)
   const latest = useRef(text)
   useEffect(() => { latest.current = text }, [text])

@@ -1,5 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
-import { Named } from '../../components/badges.tsx'
+import { NameLabel } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Section } from '../../components/page.tsx'
 import { Empty } from '../../components/states.tsx'
@@ -28,7 +28,7 @@ export function TopList({ title, kind, rows, spend, href }: TopProps) {
             columns={[
               {
                 id: 'name', title: kind === 'key' ? 'Key' : 'Model', long: 'clip',
-                cell: row => <Named kind={kind} name={row.name} />,
+                cell: row => <NameLabel kind={kind} name={row.name} />,
               },
               {
                 id: 'requests', title: 'Requests', align: 'right',

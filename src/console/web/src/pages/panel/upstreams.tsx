@@ -1,5 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
-import { Mark } from '../../components/badges.tsx'
+import { StatusBadge } from '../../components/badges.tsx'
 import type { Tone } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<Upstream>[] = [
     id: 'health', title: 'Health and circuits', sort: row => row.health,
     cell: row => (
       <div className={classes.health}>
-        <Mark tone={HEALTH[row.health].tone}>{HEALTH[row.health].text}</Mark>
+        <StatusBadge tone={HEALTH[row.health].tone}>{HEALTH[row.health].text}</StatusBadge>
         <Circuits upstream={row} />
       </div>
     ),

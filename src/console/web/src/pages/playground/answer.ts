@@ -1,7 +1,7 @@
 import type { Protocol } from './prompt.ts'
 
 /** What one event of a stream, or a whole answer, says. */
-export interface Said {
+export interface ParsedOutput {
   readonly text: string
   readonly reasoning: string
   /** Figures by their names in the protocol; null = it carries none. */
@@ -14,10 +14,10 @@ export interface Said {
   readonly error: string | null
 }
 
-const NOTHING: Said = { text: '', reasoning: '', usage: null, finish: null, isLast: false, error: null }
+const NOTHING: ParsedOutput = { text: '', reasoning: '', usage: null, finish: null, isLast: false, error: null }
 
 /** @param data an event's data; what is not of the protocol's shape says nothing */
-export function readEvent(protocol: Protocol, data: string): Said {
+export function readEvent(protocol: Protocol, data: string): ParsedOutput {
   if (data.trim() === '[DONE]') return { ...NOTHING, isLast: true }
   const event = parse(data)
   if (event === undefined) return { ...NOTHING, error: 'An event of the stream is not JSON.' }
@@ -25,7 +25,7 @@ export function readEvent(protocol: Protocol, data: string): Said {
 }
 
 /** @param body the answer to a request that did not ask for a stream, or an error */
-export function readAnswer(protocol: Protocol, body: string): Said {
+export function readResponse(protocol: Protocol, body: string): ParsedOutput {
   const answer = parse(body)
   if (answer === undefined) return { ...NOTHING, error: body === '' ? 'The answer is empty.'
     : 'The answer is not JSON.' }
@@ -33,11 +33,11 @@ export function readAnswer(protocol: Protocol, body: string): Said {
 }
 
 /** @param body of an answer that is not one of the API: the console's own, where it refuses a request */
-export function refusalIn(body: string): string | null {
+export function problemMessage(body: string): string | null {
   return word(parse(body), 'message')
 }
 
-type Reading = (json: unknown) => Partial<Said>
+type Reading = (json: unknown) => Partial<ParsedOutput>
 
 const EVENTS: Readonly<Record<Protocol, Reading>> = {
   chat: event => ({
@@ -98,7 +98,7 @@ const ANSWERS: Readonly<Record<Protocol, Reading>> = {
   }),
 }
 
-function parts(json: unknown): Pick<Said, 'text' | 'reasoning'> {
+function parts(json: unknown): Pick<ParsedOutput, 'text' | 'reasoning'> {
   const all = list(at(json, 'candidates', 0, 'content', 'parts'))
   const isThought = (part: unknown): boolean => at(part, 'thought') === true
   const join = (some: unknown[]): string => some.map(part => text(part, 'text')).join('')
@@ -106,7 +106,7 @@ function parts(json: unknown): Pick<Said, 'text' | 'reasoning'> {
 }
 
 /** Every protocol has an `error` somewhere near the top. */
-function errorIn(json: unknown): Partial<Said> {
+function errorIn(json: unknown): Partial<ParsedOutput> {
   const error = at(json, 'error') ?? at(json, 'response', 'error')
   if (error === null || error === undefined) {
     return word(json, 'type') === 'error'

@@ -7,7 +7,7 @@ import type { Prompt } from './prompt.ts'
 import { PLACEHOLDER, snippets } from './snippets.ts'
 
 /** The same request by a client's own means. @param baseUrl - what is proposed; it can be changed */
-export function InCode({ prompt, baseUrl }: { readonly prompt: Prompt; readonly baseUrl: string }) {
+export function CodeSnippets({ prompt, baseUrl }: { readonly prompt: Prompt; readonly baseUrl: string }) {
   const [changed, setChanged] = useState<string | null>(null)
   const base = (changed ?? baseUrl).trim().replace(/\/+$/, '')
   const shown = snippets(prompt, base)

@@ -2,7 +2,7 @@ import { Autocomplete, Button, NativeSelect, Switch, Textarea, TextInput } from 
 import { IconPlayerPlay, IconPlayerStop } from '@tabler/icons-react'
 import type { FormEvent, KeyboardEvent } from 'react'
 import type { Models } from '../../../../api/routes.ts'
-import { MESSAGES_BOUND, PROTOCOL_NAMES, PROTOCOLS } from './prompt.ts'
+import { MESSAGES_MAX_TOKENS, PROTOCOL_NAMES, PROTOCOLS } from './prompt.ts'
 import type { Prompt, Protocol } from './prompt.ts'
 import classes from './playground.module.css'
 
@@ -38,12 +38,12 @@ export interface PromptFormProps {
   readonly submit: () => void
   readonly stop: () => void
   /** Why nothing can be sent; null = it can. */
-  readonly barred: string | null
+  readonly disabledReason: string | null
 }
 
 /** What is asked, and how. */
 export function PromptForm({ draft, change, wrong, models, isRunning, submit, stop,
-  barred }: PromptFormProps) {
+  disabledReason: barred }: PromptFormProps) {
   const known = models.find(({ name }) => name === draft.model.trim())
   const offered = known === undefined || known.protocols.length === 0 ? PROTOCOLS
     : PROTOCOLS.filter(name => known.protocols.includes(name))
@@ -75,7 +75,7 @@ export function PromptForm({ draft, change, wrong, models, isRunning, submit, st
       <div className={classes.pair}>
         <TextInput label="Most tokens" inputMode="numeric" value={draft.maxTokens} error={wrong.maxTokens}
           autoComplete="off"
-          placeholder={draft.protocol === 'messages' ? String(MESSAGES_BOUND) : 'As the model likes'}
+          placeholder={draft.protocol === 'messages' ? String(MESSAGES_MAX_TOKENS) : 'As the model likes'}
           onChange={event => { change({ maxTokens: event.currentTarget.value }) }} />
         <TextInput label="Temperature" inputMode="decimal" value={draft.temperature} error={wrong.temperature}
           autoComplete="off" placeholder="As the model likes"

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { send } from '../../api.ts'
-import { Mark } from '../../components/badges.tsx'
+import { StatusBadge } from '../../components/badges.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -92,10 +92,10 @@ function Summary({ progress }: { readonly progress: Progress }) {
   return (
     <div className={classes.summary}>
       <output>
-        <Mark tone={tone}>
+        <StatusBadge tone={tone}>
           {!isOver && <IconLoader size={13} stroke={2} aria-hidden />}
           {status !== null && `${status} `}{word}
-        </Mark>
+        </StatusBadge>
       </output>
       <dl>
         <Fact label="First byte">{duration(firstByteMs)}</Fact>

@@ -30,7 +30,7 @@ export interface Call {
 }
 
 /** The messages protocol demands a bound. */
-export const MESSAGES_BOUND = 1024
+export const MESSAGES_MAX_TOKENS = 1024
 export const MESSAGES_VERSION = '2023-06-01'
 
 /** @returns what a client of the prompt's protocol would send; credentials are not part of it */
@@ -68,7 +68,7 @@ const CALLS: Readonly<Record<Protocol, (prompt: Prompt) => Omit<Call, 'headers'>
     headers: { 'anthropic-version': MESSAGES_VERSION },
     body: {
       model,
-      max_tokens: maxTokens ?? MESSAGES_BOUND,
+      max_tokens: maxTokens ?? MESSAGES_MAX_TOKENS,
       ...system !== '' && { system },
       messages: [{ role: 'user', content: text }],
       ...temperature !== null && { temperature },

@@ -1,5 +1,5 @@
-import { readAnswer, readEvent, refusalIn } from './answer.ts'
-import type { Said } from './answer.ts'
+import { readResponse, readEvent, problemMessage } from './answer.ts'
+import type { ParsedOutput } from './answer.ts'
 import { EventReader } from './events.ts'
 import type { ServerEvent } from './events.ts'
 import type { Call, Protocol } from './prompt.ts'
@@ -36,7 +36,7 @@ export interface RunOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-export const BEGINNING: Progress = {
+export const INITIAL_PROGRESS: Progress = {
   phase: 'waiting', status: null, requestId: null, text: '', reasoning: '', usage: null, finish: null,
     error: null,
   firstByteMs: null, totalMs: null, events: [], eventCount: 0, body: '',
@@ -46,7 +46,7 @@ export const BEGINNING: Progress = {
 export async function run(call: Call,
   { protocol, signal, send, now, onProgress }: RunOptions): Promise<void> {
   const start = now()
-  let progress = BEGINNING
+  let progress = INITIAL_PROGRESS
   const tell = (news: Partial<Progress>): void => onProgress(progress = { ...progress, ...news })
   const finish = (news: Partial<Progress>): void => tell({ ...news, totalMs: now() - start })
   tell({})
@@ -71,10 +71,10 @@ export async function run(call: Call,
       tell({ ...added(progress, said), firstByteMs, events, eventCount: events.length })
     }
     if (isStream) return finish(endOfStream(progress, last))
-    const said = readAnswer(protocol, progress.body)
+    const said = readResponse(protocol, progress.body)
     const failed = said.error !== null || !response.ok
     const error = !failed ? null
-      : said.error ?? refusalIn(progress.body) ?? `The answer's status is ${response.status}.`
+      : said.error ?? problemMessage(progress.body) ?? `The answer's status is ${response.status}.`
     finish({ ...added(progress, [said]), error, phase: failed ? 'failed' : 'complete' })
   } catch {
     // Browsers tell no more than that it broke.
@@ -89,7 +89,7 @@ function endOfStream({ error }: Progress, last: boolean): Partial<Progress> {
     : { phase: 'failed', error: 'The stream ended before the answer was complete.' }
 }
 
-function added(progress: Progress, said: readonly Said[]): Partial<Progress> {
+function added(progress: Progress, said: readonly ParsedOutput[]): Partial<Progress> {
   // Some protocols tell input and output apart, in different events.
   const figures = said.flatMap(({ usage }) => (usage === null ? [] : [usage]))
   return {

@@ -1,5 +1,5 @@
 import { Code, javascript, python, pythonArguments, shell } from './literals.ts'
-import { callOf, MESSAGES_BOUND } from './prompt.ts'
+import { callOf, MESSAGES_MAX_TOKENS } from './prompt.ts'
 import type { Prompt, Protocol } from './prompt.ts'
 
 /** What stands where the reader's key belongs. */
@@ -135,7 +135,7 @@ print(response.output_text, response.usage)
   messages: ({ model, system, text, maxTokens, temperature, stream }, baseUrl) => {
     const values = pythonArguments({
       model,
-      max_tokens: maxTokens ?? MESSAGES_BOUND,
+      max_tokens: maxTokens ?? MESSAGES_MAX_TOKENS,
       system: system === '' ? undefined : system,
       messages: [{ role: 'user', content: text }],
       temperature: temperature ?? undefined,

@@ -5,11 +5,11 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { useSearchParams } from 'wouter'
-import type { Explanation, Question } from '../../../../api/routes.ts'
+import type { Explanation, ExplainRequest } from '../../../../api/routes.ts'
 import { ApiError, send } from '../../api.ts'
-import { SESSION, useAsk } from '../../ask.ts'
+import { SESSION, useApiQuery } from '../../ask.ts'
 import type { Session } from '../../ask.ts'
-import { Mark, Named } from '../../components/badges.tsx'
+import { StatusBadge, NameLabel } from '../../components/badges.tsx'
 import { Section } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Loading } from '../../components/states.tsx'
@@ -22,13 +22,13 @@ const PATHS = [
 ]
 
 /** @returns what the address asks; null where it names no path */
-export function questionOf(search: URLSearchParams): Question | null {
+export function questionOf(search: URLSearchParams): ExplainRequest | null {
   const [path, model, key] = [search.get('path'), search.get('model'), search.get('key')]
   if (path === null || path === '') return null
   return { path, ...model !== null && model !== '' && { model }, ...key !== null && key !== '' && { key } }
 }
 
-export function useExplanation(question: Question | null): UseQueryResult<Explanation, Error> {
+export function useExplanation(question: ExplainRequest | null): UseQueryResult<Explanation, Error> {
   const client = useQueryClient()
   return useQuery({
     queryKey: ['POST /explain', question],
@@ -40,7 +40,7 @@ export function useExplanation(question: Question | null): UseQueryResult<Explan
 }
 
 export interface ExplainProps {
-  readonly question: Question | null
+  readonly question: ExplainRequest | null
   readonly explanation: UseQueryResult<Explanation, Error>
 }
 
@@ -50,8 +50,8 @@ export function Explain({ question, explanation }: ExplainProps) {
   const [path, setPath] = useState(question?.path ?? '/v1/chat/completions')
   const [model, setModel] = useState(question?.model ?? '')
   const [key, setKey] = useState(question?.key ?? null)
-  const models = useAsk('GET /models', {}).data?.models ?? []
-  const keys = useAsk('GET /keys', {}).data?.keys ?? []
+  const models = useApiQuery('GET /models', {}).data?.models ?? []
+  const keys = useApiQuery('GET /keys', {}).data?.keys ?? []
   const names =
     [...new Set([...keys.filter(({ state }) => state === 'live').map(({ name }) => name), ...key === null ? []
     : [key]])]
@@ -93,13 +93,13 @@ function Told({ explanation }: { readonly explanation: Explanation }) {
   return (
     <>
       <p className={classes.verdict}>
-        {own ? <><Mark tone="accent">Own</Mark> The gateway answers it itself: no route is asked.</>
+        {own ? <><StatusBadge tone="accent">Own</StatusBadge> The gateway answers it itself: no route is asked.</>
           : refusal !== null
             ? <>
-                <Mark tone="bad">{`${refusal.status} ${refusal.code}`}</Mark>
+                <StatusBadge tone="bad">{`${refusal.status} ${refusal.code}`}</StatusBadge>
                 {' '}It would be refused: {refusal.message}.
               </>
-            : <><Mark tone="good">Forwarded</Mark> <strong>routes[{taken?.index}]</strong> takes it,
+            : <><StatusBadge tone="good">Forwarded</StatusBadge> <strong>routes[{taken?.index}]</strong> takes it,
               line {taken?.line}.</>}
       </p>
       <p className="dim">
@@ -142,7 +142,7 @@ function Candidate({ candidate: { upstream, model, url, headers }, title }: {
 }) {
   return (
     <div className={classes.candidate}>
-      <h3>{title}: <Named kind="upstream" name={upstream} /></h3>
+      <h3>{title}: <NameLabel kind="upstream" name={upstream} /></h3>
       <p className={classes.url}><code>{url}</code></p>
       <p>{model === null ? 'without a model' : <>as model <code>{model}</code></>}</p>
       {headers.length > 0 && (

@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
 import type { RouteRow } from '../../../../api/routes.ts'
-import { Mark, Named } from '../../components/badges.tsx'
+import { StatusBadge, NameLabel } from '../../components/badges.tsx'
 import type { Tone } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
@@ -11,11 +11,11 @@ export interface RouteTableProps {
   readonly file: string
   readonly routes: readonly RouteRow[]
   /** The index of the route that the explained request takes. */
-  readonly taken?: number
+  readonly matched?: number
 }
 
 /** Routes in their order. */
-export function RouteTable({ file, routes, taken }: RouteTableProps) {
+export function RouteTable({ file, routes, matched: taken }: RouteTableProps) {
   const columns = useMemo(() => columnsFor(file, taken), [file, taken])
   return (
     <DataTable label="Routes, in their order" rows={routes} columns={columns}
@@ -25,7 +25,7 @@ export function RouteTable({ file, routes, taken }: RouteTableProps) {
 }
 
 /** What can be searched in a route, in lower case. */
-export function textOf({ path, models, targets }: RouteRow): string {
+export function routeText({ path, models, targets }: RouteRow): string {
   return [path ?? '', ...models ?? [],
     ...targets.flatMap(({ upstream, model }) => [upstream, model ?? ''])].join('\n').toLowerCase()
 }
@@ -38,7 +38,7 @@ function columnsFor(file: string, taken: number | undefined): readonly Column<Ro
         <span className={classes.place}>
           <span>routes[{index}]</span>
           <small className="dim" title={`${file}:${line}`}>line {line}</small>
-          {index === taken && <Mark tone="accent">takes it</Mark>}
+          {index === taken && <StatusBadge tone="accent">takes it</StatusBadge>}
         </span>
       ),
     },
@@ -69,11 +69,11 @@ function Targets({ targets }: { readonly targets: RouteRow['targets'] }) {
     <ol className={targets.length > 1 ? classes.targets : classes.target}>
       {targets.map(({ upstream, model, weight, prefill, circuit }) => (
         <li key={`${upstream} ${model} ${weight} ${prefill}`}>
-          <Named kind="upstream" name={upstream} />
+          <NameLabel kind="upstream" name={upstream} />
           {model !== null && <code>{model}</code>}
           {isWeighted && <span className="dim">weight {weight}</span>}
           {prefill && <span className="dim">prefill</span>}
-          {circuit !== 'unknown' && <Mark tone={CIRCUITS[circuit].tone}>{CIRCUITS[circuit].word}</Mark>}
+          {circuit !== 'unknown' && <StatusBadge tone={CIRCUITS[circuit].tone}>{CIRCUITS[circuit].word}</StatusBadge>}
         </li>
       ))}
     </ol>

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { IconEye } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { Body, Bodies as Kept } from '../../../../api/bodies.ts'
-import { useAsk } from '../../ask.ts'
+import { useApiQuery } from '../../ask.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { Columns, Section, Stack } from '../../components/page.tsx'
@@ -31,7 +31,7 @@ export function Bodies({ id }: { readonly id: string }) {
 }
 
 function Opened({ id }: { readonly id: string }) {
-  const answer = useAsk('GET /logs/:id/bodies', { params: { id } })
+  const answer = useApiQuery('GET /logs/:id/bodies', { params: { id } })
   if (answer.data !== undefined && !answer.isPlaceholderData) {
     return <Stack>{answer.data.transcripts.map(
       each => <Transcript key={each.started_at} transcript={each} />,

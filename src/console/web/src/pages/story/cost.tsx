@@ -1,6 +1,6 @@
-import type { Story } from '../../../../api/logs.ts'
+import type { RequestDetails } from '../../../../api/logs.ts'
 import { count, money, sum } from '../../format.ts'
-import { whyUnknown } from './headline.ts'
+import { unknownCostReason } from './headline.ts'
 import classes from './story.module.css'
 
 interface Line {
@@ -11,14 +11,14 @@ interface Line {
 }
 
 /** How the cost comes about, line by line up to its total. */
-export function Cost({ story }: { readonly story: Story }) {
+export function Cost({ story }: { readonly story: RequestDetails }) {
   const { row: { cost_usd }, source_explanation, price_version } = story
   const lines = linesOf(story)
   return (
     <>
       {cost_usd === null
         ? <>
-            <p>Not known: {whyUnknown(story)}.</p>
+            <p>Not known: {unknownCostReason(story)}.</p>
             {lines.length > 0 && <Bill lines={lines} total={null} />}
           </>
         : lines.length === 0
@@ -58,7 +58,7 @@ function Bill({ lines, total }: { readonly lines: readonly Line[]; readonly tota
 }
 
 /** An answer that several upstreams made up is billed by each at its own price. */
-function linesOf({ attempts, bill }: Story): Line[] {
+function linesOf({ attempts, bill }: RequestDetails): Line[] {
   const shares = attempts.flatMap(({ upstream, input_tokens, output_tokens, cost_usd }, n) => {
     if (cost_usd === null) return []
     const item = `attempt ${n + 1}${upstream === null ? '' : `, ${upstream}`}`

@@ -1,4 +1,4 @@
-import type { Story } from '../../../../api/logs.ts'
+import type { RequestDetails } from '../../../../api/logs.ts'
 import { duration, money } from '../../format.ts'
 
 /**
@@ -6,14 +6,14 @@ import { duration, money } from '../../format.ts'
  *
  * @param elapsedMs since it began, as far as it is still running
  */
-export function headline(story: Story, elapsedMs: number): string {
+export function headline(story: RequestDetails, elapsedMs: number): string {
   if (story.running) {
     return `It is still running, for ${duration(Math.max(0, elapsedMs))} so far. All of this is provisional.`
   }
   return `${whatHappened(story)} ${whatItCost(story)}`
 }
 
-function whatHappened({ row, attempts }: Story): string {
+function whatHappened({ row, attempts }: RequestDetails): string {
   const { end, status, duration_ms } = row
   const after = duration_ms === null ? '' : ` after ${duration(duration_ms)}`
   const tries = attempts.length < 2 ? ''
@@ -39,18 +39,18 @@ function whatHappened({ row, attempts }: Story): string {
 }
 
 /** Where several attempts made up the answer, each says what it used. */
-function isPart({ input_tokens, output_tokens }: Story['attempts'][number]): boolean {
+function isPart({ input_tokens, output_tokens }: RequestDetails['attempts'][number]): boolean {
   return input_tokens !== null || output_tokens !== null
 }
 
 /** Why nobody knows the cost. */
-export function whyUnknown({ price_version }: Pick<Story, 'price_version'>): string {
+export function unknownCostReason({ price_version }: Pick<RequestDetails, 'price_version'>): string {
   return price_version === null ? 'there is no price for what was used'
     : 'not all that was used is known, or has a price'
 }
 
-function whatItCost({ row: { cost_usd, source, end }, price_version }: Story): string {
-  if (cost_usd === null) return `What it cost is not known: ${whyUnknown({ price_version })}.`
+function whatItCost({ row: { cost_usd, source, end }, price_version }: RequestDetails): string {
+  if (cost_usd === null) return `What it cost is not known: ${unknownCostReason({ price_version })}.`
   if (/^0(\.0*)?$/.test(cost_usd)) return 'It cost nothing.'
   const sure = source === 'estimated' || source === 'mixed' ? ', as the gateway estimates' : ''
   const what = end === 'complete' ? 'It cost' : 'What was generated until then cost'
@@ -58,7 +58,7 @@ function whatItCost({ row: { cost_usd, source, end }, price_version }: Story): s
 }
 
 /** What the upstream that a request's row names has to do with it. */
-export function partOfUpstream({ attempts, running, row: { upstream } }: Story): string {
+export function upstreamRole({ attempts, running, row: { upstream } }: RequestDetails): string {
   const last = attempts.at(-1)
   if (last === undefined) return running || upstream === null ? 'Upstream' : 'Would have gone to'
   return last.outcome === 'ok' || last.status !== null ? 'Answered by' : 'Last asked'
@@ -90,7 +90,7 @@ const PATHS: Readonly<Record<string, string>> = {
 }
 
 /** @returns the page that explains where such a request goes; null for an endpoint without a name */
-export function explainLink({ endpoint, model, key }: Story['row']): string | null {
+export function explainLink({ endpoint, model, key }: RequestDetails['row']): string | null {
   const path = endpoint === null ? undefined : PATHS[endpoint]
   if (path === undefined || (path.includes('*') && model === null)) return null
   const query = new URLSearchParams({

@@ -1,12 +1,12 @@
-import type { Story } from '../../../../api/logs.ts'
-import { Mark } from '../../components/badges.tsx'
+import type { RequestDetails } from '../../../../api/logs.ts'
+import { StatusBadge } from '../../components/badges.tsx'
 import { count, duration, money } from '../../format.ts'
 import classes from './timeline.module.css'
 import { timelineOf } from './timeline.ts'
 import type { Bar, Timeline } from './timeline.ts'
 
 export interface TimelineTableProps {
-  readonly story: Story
+  readonly story: RequestDetails
   /** Milliseconds since the request began. */
   readonly elapsedMs: number
 }
@@ -47,7 +47,7 @@ export function TimelineTable({ story, elapsedMs }: TimelineTableProps) {
 }
 
 function Attempt({ attempt,
-  open }: { readonly attempt: Story['attempts'][number] | undefined; readonly open: boolean }) {
+  open }: { readonly attempt: RequestDetails['attempts'][number] | undefined; readonly open: boolean }) {
   if (!attempt) return null
   const { upstream, model, outcome, explanation, status, input_tokens, output_tokens, cost_usd } = attempt
   const isGood = outcome === 'ok'
@@ -62,7 +62,7 @@ function Attempt({ attempt,
       {upstream !== null
         && <span className={classes.where}>{upstream}{model === null ? '' : `, ${model}`}</span>}
       <span className={classes.outcome}>
-        {!open && <Mark tone={tone}>{isGood ? 'Answered' : outcome}</Mark>}
+        {!open && <StatusBadge tone={tone}>{isGood ? 'Answered' : outcome}</StatusBadge>}
         {status !== null && <span className="dim">HTTP {status}</span>}
       </span>
       {!isGood && !open && <small>{explanation}</small>}

@@ -1,4 +1,4 @@
-import type { Story } from '../../../../api/logs.ts'
+import type { RequestDetails } from '../../../../api/logs.ts'
 
 /** One bar of the drawing: milliseconds from the start of the request. */
 export interface Bar {
@@ -29,7 +29,7 @@ const HARMLESS: ReadonlySet<string> = new Set(['ok', 'complete', 'client_gone'])
 const NEGLIGIBLE = 1
 
 /** @param elapsedMs since the request began, as far as it is still running */
-export function timelineOf(story: Story, elapsedMs: number): Timeline {
+export function timelineOf(story: RequestDetails, elapsedMs: number): Timeline {
   const { row, running } = story
   const end = running ? elapsedMs : row.duration_ms
   const attempts = attemptBars(story, end)
@@ -55,7 +55,7 @@ export function timelineOf(story: Story, elapsedMs: number): Timeline {
   return { bars, span, ticks: ticks(span), firstByteMs }
 }
 
-function attemptBars({ attempts, running }: Story, end: number | null): Bar[] {
+function attemptBars({ attempts, running }: RequestDetails, end: number | null): Bar[] {
   let reached = 0
   return attempts.map(({ at_ms, ms, outcome }, n) => {
     // What has no time stays behind what it came after.
