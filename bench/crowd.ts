@@ -6,8 +6,8 @@
  */
 import { endAfter } from './lib/figures.ts'
 import { openIdleStreams } from './lib/idle-streams.ts'
-import { startGateway, startScript } from './lib/subjects.ts'
 import { printCpuExcess } from './lib/paired-rounds.ts'
+import { startGateway, startScript } from './lib/subjects.ts'
 
 const streams = Number(process.argv[2] ?? 5_000)
 const rounds = Number(process.argv[3] ?? 20)

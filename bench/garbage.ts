@@ -8,8 +8,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { endAfter, printTable } from './lib/figures.ts'
-import { closedLoop, requestLoad } from './lib/load.ts'
 import { openIdleStreams } from './lib/idle-streams.ts'
+import { closedLoop, requestLoad } from './lib/load.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 4)

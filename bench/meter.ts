@@ -6,8 +6,8 @@
  */
 import { performance } from 'node:perf_hooks'
 import { UsageChunkFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
-import { createStreamMeter } from '../src/protocols/stream-meter.ts'
 import type { EndpointName } from '../src/protocols/shared/names.ts'
+import { createStreamMeter } from '../src/protocols/stream-meter.ts'
 
 const SECONDS = Number(process.argv[2] ?? 1)
 

@@ -4,8 +4,8 @@
  *   node bench/routes.ts [rounds] [seconds]
  */
 import { endAfter } from './lib/figures.ts'
-import { startGateway, startScript } from './lib/subjects.ts'
 import { printCpuExcess } from './lib/paired-rounds.ts'
+import { startGateway, startScript } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 40)
 const seconds = Number(process.argv[3] ?? 1)

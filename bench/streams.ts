@@ -4,8 +4,8 @@
  *
  *   node bench/streams.ts [streams] [seconds]
  */
-import { availableParallelism } from 'node:os'
 import * as net from 'node:net'
+import { availableParallelism } from 'node:os'
 import { endAfter } from './lib/figures.ts'
 import { closedLoop, requestLoad, streamLoad } from './lib/load.ts'
 import { memory, pause, startGateway, startScript } from './lib/subjects.ts'

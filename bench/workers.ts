@@ -10,9 +10,9 @@
  */
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
+import { limitCpu } from './lib/cpu-limit.ts'
 import { endAfter, median, printTable, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
-import { limitCpu } from './lib/cpu-limit.ts'
 import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
 import type { Subject } from './lib/subjects.ts'
 

@@ -1,6 +1,6 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
-import type { BodyKind, Endpoint } from '../../src/protocols/shared/classified.ts'
 import { knownEndpoints } from '../../src/protocols/endpoint.ts'
+import type { BodyKind, Endpoint } from '../../src/protocols/shared/classified.ts'
 import type { EndpointName, ProtocolName } from '../../src/protocols/shared/names.ts'
 import { SCHEMAS } from './openapi-schemas.ts'
 

@@ -1,6 +1,6 @@
 import type { SQLOutputValue } from 'node:sqlite'
-import type { Budget, Key, Limits } from '../config/types.ts'
 import { messageOf } from '../base/message-of.ts'
+import type { Budget, Key, Limits } from '../config/types.ts'
 import { KeyStoreError } from './key-schema.ts'
 
 /** A key as the store has it. Times are ms since 1970. */

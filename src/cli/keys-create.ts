@@ -7,10 +7,10 @@ import { generateKey } from '../base/key-format.ts'
 import { compileOverlaps } from '../config/glob.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config, Limits } from '../config/types.ts'
+import { limitsText, modelsText } from '../gateway/key-texts.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { parseLimit, parseModels, parseName } from './key-options.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
-import { limitsText, modelsText } from '../gateway/key-texts.ts'
 
 const HELP = `
 Prints the key on standard output, alone and this once, and what else there is to say on standard

@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import { readBlocks, readKeys } from '../auth/key-reader.ts'
 import { limitsToJson } from '../auth/key-record.ts'
 import type { Key } from '../config/types.ts'
+import { limitsText, modelsText } from '../gateway/key-texts.ts'
 import { table } from '../ledger/table.ts'
 import { EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
-import { limitsText, modelsText } from '../gateway/key-texts.ts'
 
 const HELP = `
 The keys of gateway.yaml, then those that were created, revoked and blocked ones included. Of a key

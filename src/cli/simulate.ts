@@ -1,6 +1,6 @@
+import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { Command } from 'commander'
 import { formatAddress, parseAddress } from '../config/address.ts'
 import type { Address } from '../config/types.ts'

@@ -1,5 +1,5 @@
-import { performance } from 'node:perf_hooks'
 import { Session } from 'node:inspector'
+import { performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import type { Clock } from '../base/clock.ts'
 

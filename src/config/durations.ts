@@ -1,6 +1,6 @@
+import type { Path } from './document.ts'
 import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
-import type { Path } from './document.ts'
 import type { RawTimeouts } from './raw.ts'
 import type { Timeouts } from './types.ts'
 import { parseDuration } from './units.ts'

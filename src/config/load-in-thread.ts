@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { threadUrl } from '../base/thread-url.ts'
-import type { LoadedConfig } from './load.ts'
 import { deserializeConfig } from './load-message.ts'
 import type { LoadMessage } from './load-message.ts'
+import type { LoadedConfig } from './load.ts'
 import { ConfigError } from './problem.ts'
 
 /**

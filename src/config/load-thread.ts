@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { reloadConfig } from './load.ts'
 import { serializeConfig } from './load-message.ts'
 import type { LoadMessage } from './load-message.ts'
+import { reloadConfig } from './load.ts'
 import { ConfigError } from './problem.ts'
 
 /** The loading thread; apart.ts starts it with the file's path, and is sent its Parcel. */

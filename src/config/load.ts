@@ -11,7 +11,6 @@ import { buildLimits } from './limits.ts'
 import { buildListeners } from './listeners.ts'
 import { buildLog } from './log.ts'
 import { reportMisleadingCharacters } from './misleading-characters.ts'
-import { addConfigWarnings } from './warnings.ts'
 import { buildModels } from './prices.ts'
 import { ConfigError } from './problem.ts'
 import type { Problem } from './problem.ts'
@@ -25,6 +24,7 @@ import { SourceText } from './source-text.ts'
 import type { Range } from './source-text.ts'
 import type { Config, LedgerConfig } from './types.ts'
 import { buildUpstreams } from './upstreams.ts'
+import { addConfigWarnings } from './warnings.ts'
 
 /** Warns of what stands in the file at a path. */
 export type ConfigCheck = (config: Omit<Config, 'text'>, findings: Findings) => void

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { timerDurationOf } from './durations.ts'
 import type { Path } from './document.ts'
+import { timerDurationOf } from './durations.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates } from './pem.ts'
 import { checkQuotes } from './quotes.ts'

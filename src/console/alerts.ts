@@ -1,6 +1,6 @@
 import { placeOf } from '../config/problem.ts'
 import { validityWarning } from '../config/validity.ts'
-import type { Gateway } from '../gateway/gateway.ts'
+import type { Gateway } from '../context/gateway.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import type { Alert } from './api/panel.ts'
 import { modelRow } from './model-rows.ts'

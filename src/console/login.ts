@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { DEFAULT_COST, verifyPassword, parsePasswordHash } from '../base/password.ts'
 import type { PasswordHash } from '../base/password.ts'
-import type { Gateway } from '../gateway/gateway.ts'
+import type { Gateway } from '../context/gateway.ts'
 import type { Login } from './api/session.ts'
 import { ConsoleProblem } from './problem.ts'
 import type { VerifiedLogin } from './sessions.ts'

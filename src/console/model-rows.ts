@@ -1,5 +1,5 @@
 import type { Price, Target } from '../config/types.ts'
-import type { Gateway } from '../gateway/gateway.ts'
+import type { Gateway } from '../context/gateway.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import type { Model } from './api/routes.ts'
 

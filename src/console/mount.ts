@@ -1,13 +1,13 @@
 import { dirname, join } from 'node:path'
-import { systemClock } from '../base/clock.ts'
 import { keyFileOf } from '../auth/key-file.ts'
+import { systemClock } from '../base/clock.ts'
 import type { MountHost, Mount, OpenMount } from '../gateway/mount.ts'
 import { writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
-import { Workers } from './workers.ts'
 import { ConsoleStoreClient } from './store/console-store-client.ts'
+import { Workers } from './workers.ts'
 
 export interface ConsoleOptions {
   /** For sessions and their like; the machine's unless told. */

@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
-import { API } from './api/table.ts'
-import type { Operation, OperationName } from './api/table.ts'
 import { Problem } from './api/shapes.ts'
 import type { Role } from './api/shapes.ts'
+import { API } from './api/table.ts'
+import type { Operation, OperationName } from './api/table.ts'
 import { isSafeMethod } from './caller.ts'
 
 export const PREFIX = '/console/api'

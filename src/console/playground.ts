@@ -3,11 +3,11 @@ import { UNRESTRICTED } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import { consoleKeyName } from '../config/keys.ts'
 import { CREDENTIAL_HEADERS } from '../protocols/shared/key-headers.ts'
+import { guard, authenticate } from './authentication.ts'
+import type { Authentication } from './authentication.ts'
 import type { Context } from './context.ts'
 import { ConsoleProblem } from './problem.ts'
 import type { Session } from './sessions.ts'
-import { guard, authenticate } from './authentication.ts'
-import type { Authentication } from './authentication.ts'
 
 /** What a browser tells the console is not for upstreams. The console has met what it expects. */
 const WITHHELD_HEADERS = new Set<string>([

@@ -1,7 +1,7 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Identity } from '../auth/keyring.ts'
 import type { ConsoleUser } from '../config/types.ts'
-import type { Gateway } from '../gateway/gateway.ts'
+import type { Gateway } from '../context/gateway.ts'
 import type { Role } from './api/shapes.ts'
 import { expiryOf } from './store/sessions.ts'
 import type { SessionRecord } from './store/sessions.ts'

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../base/errors.ts'
-import type { Exchange } from './exchange.ts'
 import { Slots } from '../base/slots.ts'
+import type { Exchange } from './exchange.ts'
 
 /** How many exchanges are under way, and who waits until none is. */
 class ExchangeCounter {

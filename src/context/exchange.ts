@@ -1,20 +1,19 @@
-import type { Identity } from '../auth/keyring.ts'
 import { ANONYMOUS } from '../auth/keyring.ts'
-import type { Route, Target } from '../config/types.ts'
+import type { Identity } from '../auth/keyring.ts'
 import type { GatewayError } from '../base/errors.ts'
+import type { Route, Target } from '../config/types.ts'
 import type { LedgerEntry } from '../ledger/entry.ts'
 import type { Reservation } from '../limits/types.ts'
+import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import type { MeteredResponse, SettledCost } from '../pricing/settle-usage.ts'
-import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
-import type { Classified } from '../protocols/shared/classified.ts'
 import { classifyPath } from '../protocols/endpoint.ts'
 import { isChatAtGoogle } from '../protocols/generate/paths.ts'
+import type { Classified } from '../protocols/shared/classified.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
 import type { RequestTarget } from '../protocols/shared/target.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { ResponseHead } from '../proxy/response-head.ts'
-import type { Relay } from '../proxy/relay.ts'
 import type { ResponseRecorder } from '../transcripts/recording.ts'
 
 /** One try at one upstream, for the log and the ledger. */
@@ -81,6 +80,16 @@ export interface Session {
   readonly isClientFault: boolean
   /** No more will come. @returns what all of it costs, as it ended; null = in order */
   end(failure: GatewayError | null): Promise<SettledCost>
+}
+
+/** How far the response has come on its way to the client. */
+export interface ClientDelivery {
+  /** The response has left, whole. */
+  readonly delivered: boolean
+  /** Bytes of the body that the client's connection was given. */
+  readonly bytes: number
+  /** On the monotonic clock, when the first byte of the body came; 0 before. */
+  readonly firstByteAt: number
 }
 
 /** What can be ended from outside. */
@@ -150,7 +159,7 @@ export class Exchange {
 
   /** Collects what the client is sent; null = its bodies are not kept. */
   recording: ResponseRecorder | null = null
-  relay: Relay | null = null
+  relay: ClientDelivery | null = null
   /** What runs at this moment, to be torn down; set while an upstream is at work. */
   underWay: Stoppable | null = null
   /** HTTP status sent; 499 when the client left before any. */

@@ -1,5 +1,5 @@
 import { validityWarning } from '../config/validity.ts'
-import type { SharedState } from './gateway.ts'
+import type { SharedState } from '../context/gateway.ts'
 
 const CHECK_INTERVAL = 24 * 60 * 60_000
 

@@ -1,9 +1,9 @@
 import * as http from 'node:http'
 import type * as net from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Slots } from '../base/slots.ts'
 import { hasBody } from '../proxy/body.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
-import type { Slots } from '../base/slots.ts'
 import { pendingResponse } from './pending-response.ts'
 
 /** Bytes that the head of a request may have. */

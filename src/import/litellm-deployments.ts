@@ -1,7 +1,7 @@
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
+import type { Note } from './litellm-notes.ts'
 import { findProvider, providerOf, unsupportedReason } from './litellm-providers.ts'
 import type { Provider } from './litellm-providers.ts'
-import type { Note } from './litellm-notes.ts'
 import { formatPath } from './source.ts'
 import type { Path, Source } from './source.ts'
 

@@ -1,6 +1,6 @@
 import type { Usage } from '../protocols/shared/usage.ts'
-import type { LedgerRow } from './row.ts'
 import type { GroupBy, UsageSum } from './query.ts'
+import type { LedgerRow } from './row.ts'
 import { usd } from './usd.ts'
 
 /** A number whose digits are not to pass through a float. */

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { acquireLock, isLocked } from './lock.ts'
 import { toLedgerFailure } from './failure.ts'
+import { acquireLock, isLocked } from './lock.ts'
 
 /*
  * A process that writes to a ledger holds a lock beside it, and is alive exactly

@@ -4,10 +4,10 @@ import { Alarm } from './alarm.ts'
 import { encode } from './columns.ts'
 import type { RowValues } from './columns.ts'
 import { LedgerEntry } from './entry.ts'
-import type { LedgerRow } from './row.ts'
-import type { Batch } from './store.ts'
 import { toLedgerFailure } from './failure.ts'
 import type { LedgerFailure, LedgerFailureCode } from './failure.ts'
+import type { LedgerRow } from './row.ts'
+import type { Batch } from './store.ts'
 import { WriterLink } from './writer-link.ts'
 
 /** What the ledger knows of its own state. */

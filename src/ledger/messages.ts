@@ -1,5 +1,5 @@
-import type { Batch } from './store.ts'
 import type { LedgerFailure } from './failure.ts'
+import type { Batch } from './store.ts'
 
 /** What the writing thread is started with. */
 export interface WriterOptions {

@@ -1,6 +1,6 @@
 import type { Price } from '../config/types.ts'
-import type { Usage } from '../protocols/shared/usage.ts'
 import type { EndpointName, ProtocolName } from '../protocols/shared/names.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
 
 /**
  * How an exchange ended. `interrupted` is what was in flight in a process that ended.

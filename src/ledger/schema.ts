@@ -1,6 +1,6 @@
 import { Schema } from '../base/sqlite-schema.ts'
-import { ROLLUP_SCHEMA } from './rollups.ts'
 import { LedgerError } from './failure.ts'
+import { ROLLUP_SCHEMA } from './rollups.ts'
 
 /** Marks a SQLite file as a ledger (PRAGMA application_id): the letters GWLG. */
 const APPLICATION_ID = 0x47574c47

@@ -1,11 +1,11 @@
 import type { StatementSync } from 'node:sqlite'
 import { COLUMN_LIST, COLUMNS } from './columns.ts'
 import type { RowValues } from './columns.ts'
+import { LedgerError, toLedgerFailure } from './failure.ts'
 import { fileIdentity, openFile, quarantineFile } from './file.ts'
 import type { LedgerFile } from './file.ts'
 import { isAlive, lockInstance, removeStaleLocks } from './instance.ts'
 import { Rollups } from './rollups.ts'
-import { LedgerError, toLedgerFailure } from './failure.ts'
 
 /** What is written in one transaction. */
 export interface Batch {

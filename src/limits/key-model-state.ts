@@ -1,7 +1,7 @@
 import type { Limits } from '../config/types.ts'
-import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
 import { MIN_LEASE_REQUESTS } from './quota-lease.ts'
 import type { Estimate, RateLimitStates, RateLimitState } from './types.ts'
+import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
 
 /** Milliseconds within which a second request makes a third one likely. */
 const BURST_WINDOW_MS = 100

@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../base/clock.ts'
-import type { Limits } from '../config/types.ts'
 import { Slots } from '../base/slots.ts'
+import type { Limits } from '../config/types.ts'
+import { LeaseConnection } from './lease-connection.ts'
+import type { LeaseService, OutstandingLease } from './lease-connection.ts'
 import type { LocalLimiter } from './limiter.ts'
 import type { LimiterReplies } from './messages.ts'
 import type { Admission, AdmissionRequest, LimitedKey } from './types.ts'
-import { LeaseConnection } from './lease-connection.ts'
-import type { LeaseService, OutstandingLease } from './lease-connection.ts'
 
 /** Limits as one text, to tell whether those of two processes are the same. */
 function textOf(limits: Limits | null): string {

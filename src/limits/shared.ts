@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts'
-import type { Limits } from '../config/types.ts'
 import { Slots } from '../base/slots.ts'
-import { WorkerLease, WorkerReservation } from './worker-lease.ts'
-import type { ReservationOwner } from './worker-lease.ts'
+import type { Limits } from '../config/types.ts'
+import { KeyModelState } from './key-model-state.ts'
 import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './messages.ts'
 import { Outbox } from './outbox.ts'
-import { KeyModelState } from './key-model-state.ts'
 import type { Admission, AdmissionRequest, Estimate, RateLimitStates, LimitedKey, Limiter, ActualUsage, Spend } from './types.ts'
 import { UNLIMITED } from './unlimited.ts'
+import { WorkerLease, WorkerReservation } from './worker-lease.ts'
+import type { ReservationOwner } from './worker-lease.ts'
 
 /** Tabs of keys with models; beyond so many all are forgotten. */
 const MAX_KEY_STATES = 10_000

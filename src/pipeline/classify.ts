@@ -1,7 +1,6 @@
-import { modelRequired } from './admission.ts'
 import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Exchange } from '../context/exchange.ts'
-import type { Gateway } from '../gateway/gateway.ts'
+import type { Gateway } from '../context/gateway.ts'
 import type { BodyKind, Endpoint } from '../protocols/shared/classified.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
@@ -11,6 +10,7 @@ import type { JsonScan } from '../protocols/shared/json-scan.ts'
 import { checkQueryModel, queryModel } from '../protocols/shared/query.ts'
 import { decodeBody, hasBody, readBody } from '../proxy/body.ts'
 import { contentCoding } from '../proxy/response-head.ts'
+import { modelRequired } from './admission.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 

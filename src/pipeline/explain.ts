@@ -1,18 +1,18 @@
-import { checkModelList, checkModel, modelRequired, routeFor } from './admission.ts'
 import { identityOf } from '../auth/keyring.ts'
+import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Config, Key, Route, Target } from '../config/types.ts'
-import { GatewayError, upgradeRequired } from '../base/errors.ts'
-import type { Classified } from '../protocols/shared/classified.ts'
 import { isApiPath, isServedByGateway } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
-import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { renamePath } from '../protocols/rename.ts'
+import type { Classified } from '../protocols/shared/classified.ts'
+import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { upstreamPath } from '../proxy/address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
 import type { MismatchReason } from '../routing/table.ts'
+import { checkModelList, checkModel, modelRequired, routeFor } from './admission.ts'
 
 export interface RouteQuery {
   /** As a client would send it, with or without a query. */

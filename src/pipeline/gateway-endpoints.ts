@@ -1,11 +1,11 @@
 import { basename } from 'node:path'
-import { sendJson } from './gateway-response.ts'
-import { placeOf } from '../config/problem.ts'
 import { GatewayError } from '../base/errors.ts'
+import { placeOf } from '../config/problem.ts'
 import type { Exchange } from '../context/exchange.ts'
-import type { Gateway } from '../gateway/gateway.ts'
+import type { Gateway } from '../context/gateway.ts'
 import { modelCard, modelList, callerShape } from '../protocols/model-list.ts'
 import { candidateOf } from '../routing/candidate.ts'
+import { sendJson } from './gateway-response.ts'
 
 /**
  * GET /api/status: is the gateway up, does it take work, with what configuration,

@@ -1,10 +1,9 @@
 import { constants } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import type { Upstream } from '../config/types.ts'
 import type { GatewayError } from '../base/errors.ts'
+import type { Upstream } from '../config/types.ts'
 import type { Exchange } from '../context/exchange.ts'
-import { gatewayHeadersFor } from './attempt/gateway-headers.ts'
-import type { Gateway } from '../gateway/gateway.ts'
+import type { Gateway } from '../context/gateway.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
 import { callerShape } from '../protocols/model-list.ts'
 import type { ProtocolName } from '../protocols/shared/names.ts'
@@ -13,6 +12,7 @@ import { destroyNow, isHttp2, writeHead } from '../proxy/client.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import { appendVia, clientHeaders, gatewayHeaders } from '../proxy/headers.ts'
 import type { RawHeaders } from '../proxy/headers.ts'
+import { gatewayHeadersFor } from './attempt/gateway-headers.ts'
 
 /**
  * Milliseconds in which a client has to take an answer of the gateway's own: of whom there is no telling who

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../protocols/shared/usage-figures.ts'
 import { countIn, eventIn, objectIn, objectOf } from '../protocols/media/realtime-event.ts'
 import { MEDIA_TOKENS, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
+import type { JsonObject } from '../protocols/shared/usage-figures.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 
 /** Source: OpenAI's guide "Managing costs": 1 token for 100 ms of what the user says. */

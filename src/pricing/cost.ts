@@ -1,10 +1,10 @@
 import type { Price } from '../config/types.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
 import { ZERO, add, formatDecimal, multiply, parseDecimal, shift, toUnits } from './decimal.ts'
 import { ITEMS, quantities } from './quantities.ts'
 import type { Item, Per } from './quantities.ts'
 import { tariffOf } from './tariff.ts'
 import type { Rates } from './tariff.ts'
-import type { Usage } from '../protocols/shared/usage.ts'
 
 /** One line of a bill: quantity x price / per = cost. */
 export interface CostLine {

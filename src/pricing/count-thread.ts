@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { parseJson } from '../protocols/shared/cursor.ts'
-import type { CountResponse, CountRequest } from './token-counter.ts'
 import { responseTokens, promptTokens } from './prompt.ts'
+import type { CountResponse, CountRequest } from './token-counter.ts'
 import { tokenCount } from './tokens.ts'
 
 /** The thread behind estimate.ts: it answers each CountRequest with a CountAnswer, in order. */

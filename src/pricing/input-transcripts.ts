@@ -1,7 +1,7 @@
-import type { JsonObject } from '../protocols/shared/usage-figures.ts'
+import { eventIn, objectIn } from '../protocols/media/realtime-event.ts'
 import { readUsage } from '../protocols/shared/readers.ts'
 import type { ReportedUsage } from '../protocols/shared/readers.ts'
-import { eventIn, objectIn } from '../protocols/media/realtime-event.ts'
+import type { JsonObject } from '../protocols/shared/usage-figures.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 
 const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'

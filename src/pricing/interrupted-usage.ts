@@ -1,8 +1,8 @@
 import type { EndpointName } from '../protocols/shared/names.ts'
-import type { TokenCounter } from './token-counter.ts'
 import { provisionalUsage } from './provisional.ts'
 import { noCharge, settleUsage } from './settle-usage.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
+import type { TokenCounter } from './token-counter.ts'
 
 /**
  * What an answer used that broke under way and that another goes on with. The

@@ -1,11 +1,11 @@
-import type { EndpointName } from '../protocols/shared/names.ts'
 import { isQueuedResponse } from '../protocols/response-body.ts'
+import type { EndpointName } from '../protocols/shared/names.ts'
 import { readCharacters, estimateTokens, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
-import { supportsBackground, shapeOf, reportedBy } from './settle-usage.ts'
-import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
-import type { StreamMeter } from '../protocols/stream-meter.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
+import type { StreamMeter } from '../protocols/stream-meter.ts'
+import { supportsBackground, shapeOf, reportedBy } from './settle-usage.ts'
+import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 
 /** What of an exchange that is under way there is to tell by. */
 export interface ResponseProgress {

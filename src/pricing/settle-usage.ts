@@ -1,13 +1,13 @@
-import type { EndpointName } from '../protocols/shared/names.ts'
 import { requestsBackground, isErrorBody, isQueuedResponse, readBodyUsage } from '../protocols/response-body.ts'
-import type { InputEstimate } from './conversation.ts'
-import type { TokenCounter } from './token-counter.ts'
 import type { StreamMeter } from '../protocols/shared/meter.ts'
+import type { EndpointName } from '../protocols/shared/names.ts'
 import type { ServingModels } from '../protocols/shared/readers-messages.ts'
 import type { ReportedUsage } from '../protocols/shared/readers.ts'
 import { readCharacters, estimateTextTokens } from '../protocols/shared/request-estimate.ts'
 import { blankUsage, minInputTokens, minOutputTokens } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
+import type { InputEstimate } from './conversation.ts'
+import type { TokenCounter } from './token-counter.ts'
 
 /** What of an upstream's successful answer there is to settle by. */
 export type MeteredResponse =

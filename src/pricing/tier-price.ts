@@ -1,9 +1,9 @@
 import type { Price } from '../config/types.ts'
 import { readBodyTier } from '../protocols/response-body.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
 import { maxCost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import type { MeteredResponse } from './settle-usage.ts'
-import type { Usage } from '../protocols/shared/usage.ts'
 
 /** The price of an answer: that of the tier which its upstream says it was served in, if one is set. */
 export function priceFor(quoted: QuotedPrice | null, answer: MeteredResponse | null): QuotedPrice | null {

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
-import type { Clock, Timer } from '../base/clock.ts'
 import { systemClock } from '../base/clock.ts'
-import type { EndpointName } from '../protocols/shared/names.ts'
+import type { Clock, Timer } from '../base/clock.ts'
 import { threadUrl } from '../base/thread-url.ts'
 import type { TextSample, GeneratedRun, TextKind } from '../protocols/shared/generated-text.ts'
+import type { EndpointName } from '../protocols/shared/names.ts'
 import { BYTES_PER_TOKEN, MEDIA_TOKENS, estimateTokens, scanStrings, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
 
 /**

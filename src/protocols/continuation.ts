@@ -1,7 +1,7 @@
 import type { EndpointName } from './shared/names.ts'
-import { SUPPORTED_STREAMS } from './stream-protocols.ts'
-import { ResumableStream } from './shared/resumable-stream.ts'
 import { readRequestOptions } from './shared/request-options.ts'
+import { ResumableStream } from './shared/resumable-stream.ts'
+import { SUPPORTED_STREAMS } from './stream-protocols.ts'
 
 export { missingEndOf } from './missing-end.ts'
 export type { PriorUsage, EventTranslator, Recovery } from './shared/resumable-stream.ts'

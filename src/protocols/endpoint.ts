@@ -1,11 +1,11 @@
 import { GatewayError } from '../base/errors.ts'
 import { deploymentPath, canonicalPath } from './chat/azure-paths.ts'
-import { MODEL_CARD, OTHER, trimPath, modelCardPath, withoutPathModel, otherEndpoint } from './shared/classified.ts'
-import type { Classified, Endpoint } from './shared/classified.ts'
 import {
   CHAT_AT_GOOGLE, GENERATE_PREFIX, INTERACTIONS, MEDIA, MEDIA_PATH, PUBLISHER_PATH, VERBS, VERSION, generatePath,
   publisherPath,
 } from './generate/paths.ts'
+import { MODEL_CARD, OTHER, trimPath, modelCardPath, withoutPathModel, otherEndpoint } from './shared/classified.ts'
+import type { Classified, Endpoint } from './shared/classified.ts'
 import { BATCH_PATH, KNOWN_PATHS } from './shared/known-paths.ts'
 
 /** Whatever is part of the API, in any case of letters. */

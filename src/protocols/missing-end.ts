@@ -1,9 +1,16 @@
-import { SseReader, eventData, missingLineEnds } from './shared/sse.ts'
 import type { EndpointName } from './shared/names.ts'
-import type { MissingEnd } from '../proxy/response-gate.ts'
-import { SUPPORTED_STREAMS } from './stream-protocols.ts'
-import { jsonObject } from './shared/resumable-stream.ts'
 import { readRequestOptions } from './shared/request-options.ts'
+import { jsonObject } from './shared/resumable-stream.ts'
+import { SseReader, eventData, missingLineEnds } from './shared/sse.ts'
+import { SUPPORTED_STREAMS } from './stream-protocols.ts'
+
+/** A response that lacks no more than its end. */
+export interface MissingEnd {
+  /** How many bytes of it are whole events. */
+  readonly completeBytes: number
+  /** What it lacks behind them; empty where that is the end of HTTP's message alone. */
+  readonly suffix: Buffer
+}
 
 /**
  * What a stream lacks that broke before its client has seen any of it.

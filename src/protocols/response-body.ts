@@ -1,10 +1,10 @@
+import { JsonCursor } from './shared/cursor.ts'
 import { withoutByteOrderMark } from './shared/json-text.ts'
 import type { EndpointName } from './shared/names.ts'
-import { JsonCursor } from './shared/cursor.ts'
-import { Figures, isObject } from './shared/usage-figures.ts'
 import { readUsage } from './shared/readers.ts'
 import type { ReportedUsage } from './shared/readers.ts'
 import { tierIn, normaliseTier } from './shared/service-tier.ts'
+import { Figures, isObject } from './shared/usage-figures.ts'
 import { blankUsage } from './shared/usage.ts'
 
 const USAGE = Buffer.from('usage')

@@ -1,7 +1,7 @@
-import type { EndpointName } from './shared/names.ts'
 import { ChatStreamProtocol, asksForSeveralChats, chatObstacle, chatText } from './chat/continuation.ts'
 import { GenerateStreamProtocol, asksForSeveralCandidates, generateObstacle, generateText } from './generate/continuation.ts'
 import { MessagesStreamProtocol, messagesObstacle, messagesText } from './messages/continuation.ts'
+import type { EndpointName } from './shared/names.ts'
 import type { StreamProtocol, Json } from './shared/resumable-stream.ts'
 
 /** What is known of an endpoint's streams. */

@@ -1,15 +1,15 @@
 import { GatewayError, asGatewayError } from '../base/errors.ts'
+import { connectionError } from './connection-error.ts'
 import type { Deadlines } from './deadlines.ts'
-import { responseHead } from './response-head.ts'
+import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
+import type { DecompressorHost } from './decompressor.ts'
 import type { RawHeaders } from './headers.ts'
 import { forward } from './http-proxy.ts'
 import type { ProxyServer } from './http-proxy.ts'
+import { responseHead } from './response-head.ts'
 import { readResponseHeaders } from './response-headers.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
-import { connectionError } from './connection-error.ts'
-import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
-import type { DecompressorHost } from './decompressor.ts'
 
 /** Where an answer goes as it comes: the relay to the client. */
 export interface ResponseSink {

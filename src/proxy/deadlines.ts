@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../base/clock.ts'
-import type { Timeouts } from '../config/types.ts'
 import { GatewayError } from '../base/errors.ts'
+import type { Timeouts } from '../config/types.ts'
 
 /** What an attempt waits for just now; each has its own limit and its own error. */
 type Phase = 'connect' | 'first_byte' | 'idle' | 'client'

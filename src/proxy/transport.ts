@@ -1,8 +1,8 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import type { Dispatcher } from 'undici'
-import { fixHttp2Streams } from './http2-streams.ts'
 import { createConnector, secureContextFor } from './connector.ts'
 import type { Connector, ConnectorOptions } from './connector.ts'
+import { fixHttp2Streams } from './http2-streams.ts'
 import { Pool } from './pool.ts'
 import { acceptUnsolicitedContinue } from './unsolicited-continue.ts'
 

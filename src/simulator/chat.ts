@@ -1,11 +1,11 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, list, record, string, type Json } from './json.ts'
 import { planOutput, reasoningOf, textOf, reasoningWords, words, type Plan } from './plan.ts'
 import { endsInToolResult, prefillOf, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from './tool.ts'
 import { countUsage, figure, type Counts } from './usage.ts'
 

@@ -1,4 +1,3 @@
-import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { chatUsage } from './chat.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
@@ -6,6 +5,7 @@ import { count, list, record, string, type Json } from './json.ts'
 import { planOutput, textOf, words, type Plan } from './plan.ts'
 import { inputTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { countUsage } from './usage.ts'
 
 /** What the provider answers unless `max_tokens` says otherwise. */

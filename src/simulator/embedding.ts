@@ -1,7 +1,7 @@
-import { json, type SimulatedResponse } from './simulated-response.ts'
 import { count, list, member, record } from './json.ts'
 import { inputTokens, promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 import { countUsage, figure } from './usage.ts'
 
 const CHAT_DIMENSIONS = 1536

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SimulatedResponse } from './simulated-response.ts'
 import { chatCompletion } from './chat.ts'
 import { completion } from './completion.ts'
 import { batchEmbedContents, embedContent, embeddings } from './embedding.ts'
@@ -13,6 +12,7 @@ import { moderate } from './moderation.ts'
 import { otherPath } from './other.ts'
 import type { SimulatedRequest } from './request.ts'
 import { countInputTokens, createResponse } from './response.ts'
+import type { SimulatedResponse } from './simulated-response.ts'
 import { speak } from './speech.ts'
 import { transcribe, translate } from './transcription.ts'
 

@@ -1,6 +1,6 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, type CompleteResponse } from './simulated-response.ts'
 import { event } from './event.ts'
+import { json, type CompleteResponse } from './simulated-response.ts'
 
 /** Whose shape an answer has. */
 export type Family = 'chat' | 'messages' | 'generate'

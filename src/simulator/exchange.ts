@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { json, type SimulatedResponse } from './simulated-response.ts'
 import { BehaviourError, parseBehaviour, type Behaviour } from './behaviour.ts'
 import { familyOf, locate, type EndpointMatch } from './endpoint.ts'
 import { faultyResponse, refusalResponse, Refusal, type Family } from './error.ts'
+import { resetSocket } from './event-sink.ts'
 import { echo } from './other.ts'
 import { prefillOf } from './prompt.ts'
 import { parseBody, readBody, EMPTY_BODY, type ParsedBody, type SimulatedRequest } from './request.ts'
 import { send, sendAtOnce } from './send.ts'
-import { resetSocket } from './event-sink.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 import { behaviourOf, behaviourHeader, splitTarget, type SimulatorContext } from './simulator-context.ts'
 
 /** One request on its way. */

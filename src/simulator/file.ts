@@ -1,6 +1,6 @@
-import { json, responseOf, type SimulatedResponse } from './simulated-response.ts'
 import { string, type Json } from './json.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, responseOf, type SimulatedResponse } from './simulated-response.ts'
 
 /**
  * /v1/files and below. Nothing is kept: a file that is uploaded is described,

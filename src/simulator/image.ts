@@ -1,10 +1,10 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event } from './event.ts'
 import { count, list, string, type Json } from './json.ts'
 import { promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { countUsage, figure, type Counts } from './usage.ts'
 
 /** One transparent pixel. */

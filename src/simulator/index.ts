@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { serveExchange } from './exchange.ts'
 import { identifiers } from './identifiers.ts'
-import { countExchanges, type Stats } from './stats.ts'
 import type { SimulatorContext } from './simulator-context.ts'
+import { countExchanges, type Stats } from './stats.ts'
 import { upgrader } from './upgrade.ts'
 
 export interface SimulatorOptions {

@@ -1,6 +1,6 @@
-import { json, type SimulatedResponse } from './simulated-response.ts'
 import type { Json } from './json.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 
 /** What the list names. Any other name is served as well. */
 const MODELS = ['sim', 'sim-embedding', 'sim-image', 'sim-speech', 'sim-transcription'] as const

@@ -1,5 +1,5 @@
-import { json, type SimulatedResponse } from './simulated-response.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 
 const CATEGORIES = [
   'harassment', 'harassment/threatening', 'hate', 'hate/threatening', 'illicit', 'illicit/violent',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { json, type SimulatedResponse } from './simulated-response.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, type SimulatedResponse } from './simulated-response.ts'
 
 /** Any path that the simulator does not know by name: it says what it was sent. */
 export function otherPath(request: SimulatedRequest): SimulatedResponse {

@@ -1,6 +1,6 @@
-import type { EventStream } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
 import type { EventSink } from './event-sink.ts'
+import type { EventStream } from './simulated-response.ts'
 
 /** Events are sent together up to so many characters where nothing has to happen between them. */
 const BATCH = 16 * 1024

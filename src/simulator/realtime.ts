@@ -1,12 +1,12 @@
-import { sse, type EventStream } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
-import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 import { event, template, TEXT } from './event.ts'
 import { count, record, string, type Json } from './json.ts'
 import { planOutput, textOf, words } from './plan.ts'
 import { promptTokens } from './prompt.ts'
+import { sse, type EventStream } from './simulated-response.ts'
 import type { SimulatorContext } from './simulator-context.ts'
 import { countUsage, figure } from './usage.ts'
+import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 
 /**
  * GET /v1/realtime: a session in text. Audio that is sent is taken and not

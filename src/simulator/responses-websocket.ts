@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Behaviour } from './behaviour.ts'
-import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 import { string, type Json } from './json.ts'
 import { EMPTY_BODY, type SimulatedRequest } from './request.ts'
 import { streamResponse } from './response.ts'
 import type { SimulatorContext } from './simulator-context.ts'
+import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 
 /**
  * The responses protocol over a WebSocket: `response.create` carries the body

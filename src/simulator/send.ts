@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import type { SimulatedResponse, EventStream, CompleteResponse } from './simulated-response.ts'
 import type { Behaviour } from './behaviour.ts'
-import { play } from './play.ts'
 import { responseSink } from './event-sink.ts'
+import { play } from './play.ts'
+import type { SimulatedResponse, EventStream, CompleteResponse } from './simulated-response.ts'
 
 /** Pieces of a whole body where something has to happen between them. */
 const PIECES = 8

@@ -1,10 +1,10 @@
-import { sse, type SimulatedResponse, type EventStream } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event } from './event.ts'
 import { string } from './json.ts'
 import { DEFAULT_TOKENS } from './plan.ts'
 import { promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
+import { sse, type SimulatedResponse, type EventStream } from './simulated-response.ts'
 import { countUsage, figure } from './usage.ts'
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {

@@ -1,11 +1,11 @@
 import type { Behaviour } from './behaviour.ts'
-import { json, sse, responseOf, type SimulatedResponse } from './simulated-response.ts'
 import { errorEvent } from './error.ts'
 import { event, template, TEXT } from './event.ts'
 import { string, type Json } from './json.ts'
 import { planOutput, textOf, words } from './plan.ts'
 import { promptTokens } from './prompt.ts'
 import type { SimulatedRequest } from './request.ts'
+import { json, sse, responseOf, type SimulatedResponse } from './simulated-response.ts'
 import { countUsage, figure } from './usage.ts'
 
 /** Audio of 128 kbit/s: what makes the seconds a function of the file's size. */

@@ -2,14 +2,14 @@ import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import type { CompleteResponse } from './simulated-response.ts'
 import { BehaviourError, type Behaviour } from './behaviour.ts'
-import { runSession, type WebSocketProtocol } from './websocket-session.ts'
 import { faultyResponse, refusalResponse, Refusal } from './error.ts'
+import { resetSocket } from './event-sink.ts'
 import { realtimeProtocol } from './realtime.ts'
 import { responsesProtocol } from './responses-websocket.ts'
-import { resetSocket } from './event-sink.ts'
+import type { CompleteResponse } from './simulated-response.ts'
 import { behaviourOf, behaviourHeader, splitTarget, type SimulatorContext } from './simulator-context.ts'
+import { runSession, type WebSocketProtocol } from './websocket-session.ts'
 
 /** The WebSockets of one simulator. */
 export interface Upgrader {

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { EventStream } from './simulated-response.ts'
 import { BehaviourError, type Behaviour } from './behaviour.ts'
+import { resetSocket, type EventSink } from './event-sink.ts'
 import { record, type Json } from './json.ts'
 import { play } from './play.ts'
-import { resetSocket, type EventSink } from './event-sink.ts'
+import type { EventStream } from './simulated-response.ts'
 import { behaviourOf, type SimulatorContext } from './simulator-context.ts'
 
 /** A protocol over a WebSocket: what it says on its own, and in reply. */

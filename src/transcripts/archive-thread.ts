@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { messageOf } from '../base/message-of.ts'
+import { decompressBody } from './decompress.ts'
 import type { FromArchive, ToArchive } from './messages.ts'
 import { TranscriptStore } from './store.ts'
-import { decompressBody } from './decompress.ts'
 
 /** The thread behind archive.ts; workerData is the file's path. */
 

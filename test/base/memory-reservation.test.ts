@@ -1,10 +1,10 @@
 import t from 'tap'
-import { JsonArrayReader } from '../../src/protocols/shared/json-array.ts'
 import { MemoryReservation } from '../../src/base/memory-reservation.ts'
 import type { ReserveMemory } from '../../src/base/memory-reservation.ts'
+import { WholeEvents } from '../../src/pipeline/respond/whole-events.ts'
+import { JsonArrayReader } from '../../src/protocols/shared/json-array.ts'
 import { SseReader } from '../../src/protocols/shared/sse.ts'
 import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
-import { WholeEvents } from '../../src/pipeline/respond/whole-events.ts'
 
 const KB = 1024
 const PIECE = Buffer.alloc(32 * KB, 'x')

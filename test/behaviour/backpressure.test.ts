@@ -1,6 +1,6 @@
+import { constants } from 'node:http2'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { constants } from 'node:http2'
 import t from 'tap'
 import type { Test } from 'tap'
 import { certificateFiles } from '../support/certificate.ts'

@@ -1,6 +1,6 @@
+import { once } from 'node:events'
 import * as http from 'node:http'
 import type { IncomingMessage } from 'node:http'
-import { once } from 'node:events'
 import * as net from 'node:net'
 import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'

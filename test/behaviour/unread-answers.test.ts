@@ -7,9 +7,9 @@ import { pino } from 'pino'
 import t from 'tap'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
-import { buildGateway } from '../../src/gateway/gateway.ts'
-import { handle } from '../../src/pipeline/pipeline.ts'
+import { buildGateway } from '../../src/gateway/build-gateway.ts'
 import { newExchange } from '../../src/gateway/new-exchange.ts'
+import { handle } from '../../src/pipeline/pipeline.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import {
   DATA, END_STREAM, PREFACE, RST_STREAM, SETTINGS, frame, parseFrames, request,

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import t from 'tap'
-import { KEY, startTestGateway } from '../support/gateway.ts'
 import { disconnectDuringAdmission } from '../support/disconnect-during-admission.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
 import { startRawUpstream } from '../support/upstream.ts'
 import { connect } from '../support/wire.ts'
 

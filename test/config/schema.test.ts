@@ -4,8 +4,8 @@ import { Ajv } from 'ajv'
 import t from 'tap'
 import type { Test } from 'tap'
 import { parse } from 'yaml'
-import { loadConfig } from '../../src/config/load.ts'
 import { SCHEMA_FILE } from '../../src/config/json-schema.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { selfSigned } from '../support/certificate.ts'
 
 const EXAMPLE = new URL('../../gateway.yaml', import.meta.url)

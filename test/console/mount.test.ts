@@ -1,10 +1,10 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { H2Request, openSession } from '../support/http2.ts'
-import { KEY } from '../support/gateway.ts'
-import { connect } from '../support/wire.ts'
 import { PASSWORD, YAML, startConsole } from '../behaviour/console/console.ts'
+import { KEY } from '../support/gateway.ts'
+import { H2Request, openSession } from '../support/http2.ts'
+import { connect } from '../support/wire.ts'
 
 t.test('the console\'s address leads to the console, and nothing of it is on the other', async t => {
   const gateway = await startConsole(t)

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import t from 'tap'
 import { problems } from '../behaviour/config/loading.ts'
+import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from '../behaviour/console/console.ts'
 import { KEY } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { connect } from '../support/wire.ts'
-import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from '../behaviour/console/console.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 const CHAT = '/playground/v1/chat/completions'

@@ -4,8 +4,8 @@ import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import t from 'tap'
-import type { WorkerStart } from '../../src/gateway/worker-messages.ts'
 import { supervise } from '../../src/gateway/supervisor.ts'
+import type { WorkerStart } from '../../src/gateway/worker-messages.ts'
 
 const { execPath } = process
 cluster.setupPrimary({ exec: fileURLToPath(new URL('idle-worker.ts', import.meta.url)), execArgv: [] })

@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { SettledUsage } from '../../src/pricing/settle-usage.ts'
-import { blankUsage } from '../../src/protocols/shared/usage.ts'
-import { createTokenCounter } from '../../src/pricing/token-counter.ts'
 import { InterruptedUsage, createInterruptedUsage } from '../../src/pricing/interrupted-usage.ts'
+import type { SettledUsage } from '../../src/pricing/settle-usage.ts'
+import { createTokenCounter } from '../../src/pricing/token-counter.ts'
+import { blankUsage } from '../../src/protocols/shared/usage.ts'
 import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
 
 function figures(outputTokens: number): SettledUsage {

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { responseTokens, promptTokens } from '../../src/pricing/prompt.ts'
-import { MEDIA_TOKENS } from '../../src/protocols/shared/request-estimate.ts'
 import { tokenCount } from '../../src/pricing/tokens.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
+import { MEDIA_TOKENS } from '../../src/protocols/shared/request-estimate.ts'
 
 const count = tokenCount()
 /** One for each word: what is counted shows in the sum. */

@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { TokenCounter } from '../../src/pricing/token-counter.ts'
-import { createTokenCounter } from '../../src/pricing/token-counter.ts'
-import type { MeteredResponse, SettleInput, SettledUsage } from '../../src/pricing/settle-usage.ts'
 import { provisionalUsage } from '../../src/pricing/provisional.ts'
 import { isMetered, settleUsage } from '../../src/pricing/settle-usage.ts'
-import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
+import type { MeteredResponse, SettleInput, SettledUsage } from '../../src/pricing/settle-usage.ts'
+import { createTokenCounter } from '../../src/pricing/token-counter.ts'
+import type { TokenCounter } from '../../src/pricing/token-counter.ts'
 import { tokenCount } from '../../src/pricing/tokens.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
+import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
 import {
   chat,
   completions,

@@ -6,9 +6,9 @@ import { systemClock } from '../../src/base/clock.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
 import type { TokenCounterOptions } from '../../src/pricing/token-counter.ts'
+import { tokenCount } from '../../src/pricing/tokens.ts'
 import type { TextSample, GeneratedRun } from '../../src/protocols/shared/generated-text.ts'
 import { estimateTokens } from '../../src/protocols/shared/request-estimate.ts'
-import { tokenCount } from '../../src/pricing/tokens.ts'
 
 const count = tokenCount()
 const NONE = { content: 0, reasoning: 0, tool: 0 }

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { EndpointName } from '../../src/protocols/shared/names.ts'
 import { missingEndOf } from '../../src/protocols/continuation.ts'
+import type { EndpointName } from '../../src/protocols/shared/names.ts'
 
 type Json = Record<string, unknown>
 

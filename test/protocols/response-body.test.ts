@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readBodyUsage } from '../../src/protocols/response-body.ts'
-import { blankUsage } from '../../src/protocols/shared/usage.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
+import { blankUsage } from '../../src/protocols/shared/usage.ts'
 
 function read(endpoint: EndpointName, body: unknown) {
   return readBodyUsage(endpoint, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { TextSample } from '../../src/protocols/shared/generated-text.ts'
+import type { EndpointName } from '../../src/protocols/shared/names.ts'
 import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
 import type { StreamMeter, StreamMeterOptions } from '../../src/protocols/stream-meter.ts'
-import type { EndpointName } from '../../src/protocols/shared/names.ts'
-import { chunksOf, chunksOfSize } from './shared/chunks.ts'
 import {
   RECORDINGS,
   chat,
@@ -17,6 +16,7 @@ import {
   transcript,
 } from '../pricing/recordings.ts'
 import type { Recording } from '../pricing/recordings.ts'
+import { chunksOf, chunksOfSize } from './shared/chunks.ts'
 
 /** Pushes copies that are spoilt afterwards: a meter must not lean on old chunks. */
 function meterOf(

@@ -1,7 +1,7 @@
 import t from 'tap'
+import type { GatewayError } from '../../src/base/errors.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Timeouts } from '../../src/config/types.ts'
-import type { GatewayError } from '../../src/base/errors.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 

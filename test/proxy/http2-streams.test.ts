@@ -18,8 +18,8 @@ import {
 } from '../support/frames.ts'
 import type { Frame } from '../support/frames.ts'
 import { startTestGateway } from '../support/gateway.ts'
-import { responseText } from '../support/response-text.ts'
 import { H2Request, openSession } from '../support/http2.ts'
+import { responseText } from '../support/response-text.ts'
 import { connect, post } from '../support/wire.ts'
 
 const certificate = selfSigned()

@@ -4,8 +4,8 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
-import { startGateway } from '../../src/gateway/server.ts'
 import type { ReloadResult } from '../../src/gateway/reload.ts'
+import { startGateway } from '../../src/gateway/server.ts'
 import type { RunningGateway, ServerParts } from '../../src/gateway/server.ts'
 
 export interface TestGateway extends RunningGateway {

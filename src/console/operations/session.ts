@@ -1,4 +1,4 @@
-import type { Gateway } from '../../gateway/gateway.ts'
+import type { Gateway } from '../../context/gateway.ts'
 import type { Login, Session as SessionAnswer } from '../api/session.ts'
 import type { OperationRequest, Context, Operations } from '../context.ts'
 import { ConsoleProblem } from '../problem.ts'

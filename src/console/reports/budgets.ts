@@ -1,6 +1,6 @@
-import type { Budget, Budgets } from '../api/billing.ts'
 import { compileGlob } from '../../config/glob.ts'
 import { usd } from '../../ledger/usd.ts'
+import type { Budget, Budgets } from '../api/billing.ts'
 import { ceil, DAY, floor } from './period.ts'
 import { nameOf, source, totals } from './sums.ts'
 import type { StoredRow, View } from './view.ts'

@@ -1,7 +1,7 @@
-import type { Billing } from '../api/billing.ts'
-import type { Field } from '../../ledger/fields.ts'
 import { csvHeader, csvLine, ROW_FIELDS } from '../../ledger/fields.ts'
+import type { Field } from '../../ledger/fields.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
+import type { Billing } from '../api/billing.ts'
 
 const CHUNK = 65_536
 

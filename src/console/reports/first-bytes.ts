@@ -1,7 +1,7 @@
-import type { FirstByte } from '../api/shapes.ts'
 import { FIRST_BYTE_SCOPE } from '../../ledger/contributions.ts'
 import { addHistogramJson, bucketOf, addToBucket, quantiles } from '../../ledger/first-byte.ts'
 import type { Histogram } from '../../ledger/first-byte.ts'
+import type { FirstByte } from '../api/shapes.ts'
 import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
 import type { Period, PeriodSegment } from './period.ts'
 import type { Sql, View } from './view.ts'

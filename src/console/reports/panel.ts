@@ -1,12 +1,12 @@
+import { usd } from '../../ledger/usd.ts'
 import type { Panel, Slice } from '../api/panel.ts'
-import type { QueryOf } from '../api/table.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'
+import type { QueryOf } from '../api/table.ts'
 import { firstBytes, percentiles } from './first-bytes.ts'
 import { DAY, floor, HOUR, periodOf, alignedPeriod } from './period.ts'
 import type { Period } from './period.ts'
 import { sortByCost, figures, ZERO_TOTALS, sumOf, sumsBy, sumTotals } from './sums.ts'
 import type { Totals } from './sums.ts'
-import { usd } from '../../ledger/usd.ts'
 import type { View } from './view.ts'
 
 /** What one upstream did over a time. */

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../base/message-of.ts'
 import { threadUrl } from '../../base/thread-url.ts'
-import type { ReportResult, ReportArgs, ReportThreadResponse, ReportRequest, ReportName, ReportThreadRequest } from './report-messages.ts'
 import { ReportError } from './report-error.ts'
+import type { ReportResult, ReportArgs, ReportThreadResponse, ReportRequest, ReportName, ReportThreadRequest } from './report-messages.ts'
 
 /** Questions that wait; what comes beyond is told to come back. */
 const MAX_PENDING = 100

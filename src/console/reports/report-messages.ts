@@ -4,8 +4,8 @@ import { logPage, logs } from './logs.ts'
 import { filters, keyUse } from './names.ts'
 import { panel, upstreamFigures } from './panel.ts'
 import type { ReportError } from './report-error.ts'
-import { statement } from './statement.ts'
 import { requestDetails } from './request-details.ts'
+import { statement } from './statement.ts'
 
 /** All that the reading thread can be asked. What goes in and comes out is copied between threads. */
 export const REPORTS = {

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { LedgerError, toLedgerFailure } from '../../ledger/failure.ts'
+import { ReportError } from './report-error.ts'
 import { REPORTS } from './report-messages.ts'
 import type { ReportFailure, ReportThreadResponse, ReportThreadRequest } from './report-messages.ts'
-import { ReportError } from './report-error.ts'
 import { openView } from './view.ts'
 import type { OpenView, View } from './view.ts'
 

@@ -1,10 +1,10 @@
-import type { RequestDetailsList, RequestDetails } from '../api/logs.ts'
 import { ERRORS } from '../../base/errors.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import type { FoundRequest } from '../../ledger/query.ts'
-import type { AttemptRecord, LedgerRow } from '../../ledger/row.ts'
 import { usageCounts, END_DESCRIPTIONS, SOURCE_DESCRIPTIONS } from '../../ledger/request-report.ts'
+import type { AttemptRecord, LedgerRow } from '../../ledger/row.ts'
 import { explainCost } from '../../pricing/cost.ts'
+import type { RequestDetailsList, RequestDetails } from '../api/logs.ts'
 import { toRow } from './logs.ts'
 import type { View } from './view.ts'
 

@@ -1,5 +1,5 @@
-import { UNUSUAL } from '../../ledger/schema.ts'
 import { firstHourKept } from '../../ledger/rollups.ts'
+import { UNUSUAL } from '../../ledger/schema.ts'
 import type { QueryOf } from '../api/table.ts'
 import { DAY, floor, HOUR, isFarBehind } from './period.ts'
 import type { Period } from './period.ts'

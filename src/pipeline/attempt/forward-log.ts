@@ -1,6 +1,6 @@
 import type { Target } from '../../config/types.ts'
 import type { AttemptRecord, Exchange } from '../../context/exchange.ts'
-import type { Gateway } from '../../gateway/gateway.ts'
+import type { Gateway } from '../../context/gateway.ts'
 import type { RetryStep } from '../../routing/candidate-state.ts'
 
 /** The upstream refused the operator's own credential: the log and the console tell of it. */

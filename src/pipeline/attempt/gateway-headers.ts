@@ -1,6 +1,6 @@
 import type { Upstream } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import type { Gateway } from '../../gateway/gateway.ts'
+import type { Gateway } from '../../context/gateway.ts'
 import type { GatewayHeaders } from '../../proxy/headers.ts'
 import { limitHeaders } from '../settle/reserve.ts'
 

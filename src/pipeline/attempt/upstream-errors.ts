@@ -1,13 +1,13 @@
-import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import { GatewayError, credentialRejected } from '../../base/errors.ts'
 import { errorEvent } from '../../protocols/keep-alive.ts'
-import type { ProtocolName } from '../../protocols/shared/names.ts'
 import { retryDelay } from '../../protocols/refusal.ts'
 import type { RefusalReason } from '../../protocols/refusal.ts'
-import { responseHead, isEventStream } from '../../proxy/response-head.ts'
+import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import type { ProtocolName } from '../../protocols/shared/names.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
-import type { HeldResponse } from '../../proxy/response-gate.ts'
+import { responseHead, isEventStream } from '../../proxy/response-head.ts'
 import { isCredentialRefused, retryAfter } from '../../proxy/retry.ts'
+import type { HeldResponse } from '../respond/response-gate.ts'
 
 /** What an answer of an upstream's own says, decompressed. */
 export function decompressedBody({ status, headers, body }: HeldResponse): Buffer {

@@ -1,9 +1,9 @@
-import { decompressed } from '../../protocols/shared/decompress.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { isErrorBody } from '../../protocols/response-body.ts'
+import { decompressed } from '../../protocols/shared/decompress.ts'
 import { withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
-import type { ResponseClassifier, Classification } from '../../proxy/response-gate.ts'
+import type { ResponseClassifier, Classification } from './response-gate.ts'
 import { isPresent, member, parseJson } from './stream-event.ts'
 
 /** Bytes of a whole answer that are looked at. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { Observer } from '../../proxy/relay.ts'
 import type { EventTranslator } from '../../protocols/continuation.ts'
+import type { Observer } from './relay.ts'
 import type { StreamFaultKind, WholeEvents } from './whole-events.ts'
 
 export type OnStreamFault = (error: GatewayError) => void

@@ -1,5 +1,5 @@
-import type { Observer } from '../../proxy/relay.ts'
 import { beginsJson } from './body-classifier.ts'
+import type { Observer } from './relay.ts'
 
 /** Who looks on while an answer passes that does not say what it is: how it begins tells. */
 export class FormatDetectingObserver implements Observer {

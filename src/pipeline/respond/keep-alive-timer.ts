@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { keepAlive } from '../../protocols/keep-alive.ts'
 import type { ProtocolName } from '../../protocols/shared/names.ts'
-import type { Relay } from '../../proxy/relay.ts'
+import type { Relay } from './relay.ts'
 
 /** Milliseconds before the first sign, and between two: a quick failure still gets its own status. */
 const KEEP_ALIVE_INTERVAL = 10_000

@@ -1,7 +1,7 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import type { EndpointName } from '../../protocols/shared/names.ts'
 import { createStreamMeter } from '../../protocols/stream-meter.ts'
 import type { StreamMeter } from '../../protocols/stream-meter.ts'
-import type { EndpointName } from '../../protocols/shared/names.ts'
 import { PendingRequests } from './pending-requests.ts'
 import type { PendingRequest } from './pending-requests.ts'
 

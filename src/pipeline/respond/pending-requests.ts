@@ -1,7 +1,7 @@
-import { readMessageInfo } from '../../protocols/shared/message-info.ts'
-import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { readMessageInfo } from '../../protocols/shared/message-info.ts'
+import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 
 /** More requests than anybody has waiting at once: those beyond are not kept. */
 const MAX_PENDING = 256

@@ -1,9 +1,9 @@
 import { GatewayError } from '../../base/errors.ts'
 import { SseReader } from '../../protocols/shared/sse.ts'
 import type { SseEvent } from '../../protocols/shared/sse.ts'
-import type { ResponseClassifier, Classification } from '../../proxy/response-gate.ts'
 import { beginsJson } from './body-classifier.ts'
 import type { BodyClassifier } from './body-classifier.ts'
+import type { ResponseClassifier, Classification } from './response-gate.ts'
 import { kindOf } from './stream-event.ts'
 
 /** Bytes of a stream that are waited for its first event. */

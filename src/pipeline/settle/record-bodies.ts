@@ -1,5 +1,5 @@
 import type { Exchange } from '../../context/exchange.ts'
-import type { Gateway } from '../../gateway/gateway.ts'
+import type { Gateway } from '../../context/gateway.ts'
 import { ResponseRecorder } from '../../transcripts/recording.ts'
 
 /** From here on what the client is sent is recorded, where a rule wants that. */

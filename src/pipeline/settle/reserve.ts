@@ -1,16 +1,16 @@
-import type { Target } from '../../config/types.ts'
 import { GatewayError } from '../../base/errors.ts'
+import type { Target } from '../../config/types.ts'
+import { ANONYMOUS_KEY } from '../../context/accounts.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import type { Gateway } from '../../gateway/gateway.ts'
+import type { Gateway } from '../../context/gateway.ts'
 import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from '../../limits/headers.ts'
 import type { Admission, Estimate, Refusal } from '../../limits/types.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
-import { cacheWriteField, estimateItems, estimateRequest } from '../../protocols/shared/request-estimate.ts'
 import { isMetered } from '../../pricing/settle-usage.ts'
 import { highestCost, hasCacheWriteRate } from '../../pricing/tier-price.ts'
-import { blankUsage } from '../../protocols/shared/usage.ts'
 import { isSession } from '../../protocols/endpoint.ts'
-import { ANONYMOUS_KEY } from '../../context/accounts.ts'
+import { cacheWriteField, estimateItems, estimateRequest } from '../../protocols/shared/request-estimate.ts'
+import { blankUsage } from '../../protocols/shared/usage.ts'
 
 /**
  * Sets aside the worst case that can be known of what the request may use, so

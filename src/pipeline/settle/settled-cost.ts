@@ -5,10 +5,10 @@ import { cost, formatUsd } from '../../pricing/cost.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
 import type { MeteredResponse, SettledCost, SettledUsage } from '../../pricing/settle-usage.ts'
-import type { StreamMeter } from '../../protocols/stream-meter.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
+import type { StreamMeter } from '../../protocols/stream-meter.ts'
 
 /** What one attempt contributed to an answer. */
 export interface AttemptCost {

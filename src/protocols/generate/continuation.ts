@@ -1,7 +1,7 @@
-import type { Edit } from '../shared/splice.ts'
 import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
 import { isObject, objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
+import type { Edit } from '../shared/splice.ts'
 
 /** What one chunk adds to the text. */
 export function generateText(chunk: Json): string {

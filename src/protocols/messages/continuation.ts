@@ -1,7 +1,7 @@
-import type { Edit } from '../shared/splice.ts'
 import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
 import { objectIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
+import type { Edit } from '../shared/splice.ts'
 
 /** What one event adds to the text of a message. */
 export function messagesText(event: Json): string {

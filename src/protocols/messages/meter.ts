@@ -1,10 +1,10 @@
 import { bytesEqual } from '../shared/cursor.ts'
-import { isObject } from '../shared/usage-figures.ts'
 import { EventMeter } from '../shared/meter.ts'
 import { readUsage } from '../shared/readers.ts'
 import type { ReportedUsage } from '../shared/readers.ts'
 import { tierIn } from '../shared/service-tier.ts'
 import type { SseEvent } from '../shared/sse.ts'
+import { isObject } from '../shared/usage-figures.ts'
 
 const MESSAGE_START = Buffer.from('message_start')
 const MESSAGE_DELTA = Buffer.from('message_delta')

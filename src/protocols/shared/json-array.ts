@@ -1,8 +1,8 @@
-import { endOfPlainText } from './json-text.ts'
-import { GrowingBytes } from './growing-bytes.ts'
 import { MemoryReservation } from '../../base/memory-reservation.ts'
-import type { ReaderLimits, StreamEvent } from './sse.ts'
+import { GrowingBytes } from './growing-bytes.ts'
+import { endOfPlainText } from './json-text.ts'
 import { MAX_EVENT } from './sse.ts'
+import type { ReaderLimits, StreamEvent } from './sse.ts'
 
 // States: what comes next, between elements and inside one.
 const OPENING = 0

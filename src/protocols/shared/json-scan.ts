@@ -3,8 +3,8 @@ import {
   MAX_DEPTH, TOO_DEEP, WRONG,
   expectation, isEscapable, isHexDigit, isWholeNumber, numberState, valueType
 } from './json-grammar.ts'
-import type { Field, JsonType } from './json-members.ts'
 import { JsonMembers } from './json-members.ts'
+import type { Field, JsonType } from './json-members.ts'
 import { endOfPlainText } from './json-text.ts'
 import { Utf8Check } from './utf8.ts'
 import { WatchedKeys } from './watched-keys.ts'

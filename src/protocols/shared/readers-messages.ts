@@ -1,5 +1,5 @@
-import type { Figures, JsonObject } from './usage-figures.ts'
 import { remainder } from './usage-figures.ts'
+import type { Figures, JsonObject } from './usage-figures.ts'
 import { blankUsage } from './usage.ts'
 import type { Usage } from './usage.ts'
 

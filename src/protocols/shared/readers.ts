@@ -1,8 +1,8 @@
 import type { EndpointName } from './names.ts'
-import { Figures, MAX_COUNT, isObject, remainder, clampTo } from './usage-figures.ts'
-import type { JsonObject } from './usage-figures.ts'
 import { readServingModels, readMessages } from './readers-messages.ts'
 import type { ServingModels } from './readers-messages.ts'
+import { Figures, MAX_COUNT, isObject, remainder, clampTo } from './usage-figures.ts'
+import type { JsonObject } from './usage-figures.ts'
 import { blankUsage } from './usage.ts'
 import type { Usage } from './usage.ts'
 

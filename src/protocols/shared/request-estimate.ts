@@ -1,7 +1,7 @@
+import { JsonCursor, closingQuote, parseJson } from './cursor.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { hexUnit } from './json-text.ts'
 import type { EndpointName } from './names.ts'
-import { JsonCursor, closingQuote, parseJson } from './cursor.ts'
 import type { Usage } from './usage.ts'
 
 /** What a request may cost, before it is sent. */

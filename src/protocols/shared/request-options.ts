@@ -1,6 +1,6 @@
 import { JsonCursor } from './cursor.ts'
-import { WatchedKeys } from './watched-keys.ts'
 import type { Json } from './resumable-stream.ts'
+import { WatchedKeys } from './watched-keys.ts'
 
 /** What was said so far: of that it counts who spoke last. */
 const TURN_FIELDS: ReadonlySet<string> = new Set(['messages', 'contents'])

@@ -1,9 +1,9 @@
+import { PrefixStripper } from './prefix-stripper.ts'
 import { tokensOfBytes } from './request-estimate.ts'
+import type { Edit } from './splice.ts'
 import { SseReader, eventData } from './sse.ts'
 import type { SseEvent } from './sse.ts'
 import type { Usage } from './usage.ts'
-import type { Edit } from './splice.ts'
-import { PrefixStripper } from './prefix-stripper.ts'
 
 /** A JSON object, of which nothing is known yet. */
 export type Json = Record<string, unknown>

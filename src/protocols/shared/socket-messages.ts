@@ -1,5 +1,5 @@
-import * as ws from 'ws'
 import type { Writable } from 'node:stream'
+import * as ws from 'ws'
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { MAX_EVENT } from './sse.ts'

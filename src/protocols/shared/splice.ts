@@ -1,6 +1,6 @@
 import { MAX_DUPLICATES } from './json-members.ts'
-import type { Field, ValidJson } from './json-scan.ts'
 import { scanJson } from './json-scan.ts'
+import type { Field, ValidJson } from './json-scan.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
 /** Puts `bytes` in the place of body[start, end); start = end inserts. */

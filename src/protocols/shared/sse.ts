@@ -1,6 +1,6 @@
-import { GrowingBytes } from './growing-bytes.ts'
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { GrowingBytes } from './growing-bytes.ts'
 
 /**
  * One unit of a streamed answer. The reader reuses the object and its buffer: it

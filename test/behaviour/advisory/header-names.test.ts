@@ -1,5 +1,5 @@
-import * as http2 from 'node:http2'
 import { once } from 'node:events'
+import * as http2 from 'node:http2'
 import t from 'tap'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { connect, proxyTo, startWireUpstream } from '../../support/wire.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import t from 'tap'
-import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { disconnectDuringAdmission } from '../../support/disconnect-during-admission.ts'
+import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { post, proxyTo } from '../../support/wire.ts'
 

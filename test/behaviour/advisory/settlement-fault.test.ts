@@ -1,8 +1,8 @@
 import t from 'tap'
+import { systemClock } from '../../../src/base/clock.ts'
 import { compileGlob } from '../../../src/config/glob.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
 import type { Admission } from '../../../src/limits/types.ts'
-import { systemClock } from '../../../src/base/clock.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 

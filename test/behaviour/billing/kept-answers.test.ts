@@ -3,8 +3,8 @@ import * as http from 'node:http'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { TestGateway } from '../../support/gateway.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
 const MB = 1024 * 1024

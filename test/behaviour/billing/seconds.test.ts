@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { listening } from '../../cli/command.ts'
 import { explainCost } from '../../../src/pricing/cost.ts'
+import { listening } from '../../cli/command.ts'
 import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { filesFor, rowsIn } from './books.ts'

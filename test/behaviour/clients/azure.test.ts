@@ -1,9 +1,9 @@
 import { AzureOpenAI, toFile } from 'openai'
 import { AzureOpenAI as AzureOpenAI6 } from 'openai6'
 import t from 'tap'
-import { openBooks, priced } from '../billing/books.ts'
 import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
+import { openBooks, priced } from '../billing/books.ts'
 import { drained, NARROW_KEY, rejection, startForClients, WRONG_KEY } from './setup.ts'
 
 /** The class that the SDK has for Azure: with its endpoint and its key changed, and nothing else. */

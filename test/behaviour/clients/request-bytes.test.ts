@@ -1,9 +1,9 @@
-import fc from 'fast-check'
 import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
 import t from 'tap'
+import type { Test } from 'tap'
 import { jsonText } from '../../protocols/shared/json-texts.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
-import type { Test } from 'tap'
 import { post, startKeepingUpstream } from './exchange.ts'
 import type { Arrived, Sent } from './exchange.ts'
 

@@ -1,9 +1,9 @@
 import { GoogleGenAI } from '@google/genai'
 import { GoogleGenAI as GoogleGenAI2 } from 'genai2'
 import t from 'tap'
-import { openBooks, priced } from '../billing/books.ts'
 import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
+import { openBooks, priced } from '../billing/books.ts'
 import { rejection } from './setup.ts'
 
 /*

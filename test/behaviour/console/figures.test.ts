@@ -8,9 +8,9 @@ import { panel, upstreamFigures } from '../../../src/console/reports/panel.ts'
 import { statement } from '../../../src/console/reports/statement.ts'
 import { openView } from '../../../src/console/reports/view.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { DAY, filled, HOUR, iso, NOW } from '../../console/reports/filled.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
 import { figuresOf } from './figures-of.ts'
-import { DAY, filled, HOUR, iso, NOW } from '../../console/reports/filled.ts'
 
 const between = (rows: readonly LedgerRow[], from: number, to: number) =>
   rows.filter(({ startedAt }) => startedAt >= from && startedAt < to)

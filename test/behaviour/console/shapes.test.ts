@@ -2,10 +2,10 @@ import t from 'tap'
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { RequestDetails } from '../../../src/console/api/logs.ts'
-import { API } from '../../../src/console/api/table.ts'
 import { FirstByte, Figures } from '../../../src/console/api/shapes.ts'
-import { NOTHING_USED, row } from '../../ledger/rows.ts'
+import { API } from '../../../src/console/api/table.ts'
 import { DAY, filled, iso, NOW, withReports } from '../../console/reports/filled.ts'
+import { NOTHING_USED, row } from '../../ledger/rows.ts'
 
 t.test('every report has the shape that the API declares, for operators and for holders of keys', async t => {
   const file = filled(t.testdir(), [

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { csvHeader, ROW_FIELDS } from '../../../src/ledger/fields.ts'
-import { row } from '../../ledger/rows.ts'
 import { filled, NOW, withReports } from '../../console/reports/filled.ts'
+import { row } from '../../ledger/rows.ts'
 
 async function text(pieces: AsyncIterable<string>): Promise<string> {
   let all = ''

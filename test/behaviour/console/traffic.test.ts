@@ -1,7 +1,7 @@
 import t from 'tap'
+import { withReports } from '../../console/reports/filled.ts'
 import { openBooks, priced } from '../billing/books.ts'
 import { figuresOf } from './figures-of.ts'
-import { withReports } from '../../console/reports/filled.ts'
 
 const YAML = `upstreams: { demo: { simulator: true } }
 routes:

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import t from 'tap'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
-import { costOf, openBooks, priced, usedIn } from '../billing/books.ts'
 import { gateway as run } from '../../cli/command.ts'
 import { at, parseEvents, start } from '../../simulator/start.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../../support/wire.ts'
+import { costOf, openBooks, priced, usedIn } from '../billing/books.ts'
 import { DIALECTS, WORDS, ask, everyWay } from './asking.ts'
 import type { Dialect } from './asking.ts'
 

@@ -2,9 +2,9 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { costOf, openBooks, priced, usedIn } from '../billing/books.ts'
 import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
+import { costOf, openBooks, priced, usedIn } from '../billing/books.ts'
 
 /** What a vendor's client has made of a stream, and what it was told of the usage. */
 interface Got {

@@ -1,5 +1,5 @@
-import * as net from 'node:net'
 import { once } from 'node:events'
+import * as net from 'node:net'
 import t from 'tap'
 import { start } from '../../simulator/start.ts'
 import { startTestGateway } from '../../support/gateway.ts'

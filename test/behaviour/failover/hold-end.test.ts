@@ -1,9 +1,9 @@
 import t from 'tap'
 import type { Test } from 'tap'
-import { openBooks } from '../billing/books.ts'
 import { start } from '../../simulator/start.ts'
 import { STREAM_HEAD, chunk, startWireUpstream } from '../../support/wire.ts'
 import type { Wire } from '../../support/wire.ts'
+import { openBooks } from '../billing/books.ts'
 import { DIALECTS, WORDS, ask } from './asking.ts'
 import type { AskOptions, Asked, Dialect } from './asking.ts'
 

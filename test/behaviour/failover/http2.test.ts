@@ -1,7 +1,7 @@
 import t from 'tap'
 import { start } from '../../simulator/start.ts'
-import { openSession, postH2 } from '../../support/http2.ts'
 import { startTestGateway } from '../../support/gateway.ts'
+import { openSession, postH2 } from '../../support/http2.ts'
 import { DIALECTS, WORDS } from './asking.ts'
 
 for (const [resume, fault] of [

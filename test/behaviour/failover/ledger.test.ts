@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { openBooks, priced, costOf } from '../billing/books.ts'
 import { gateway as run } from '../../cli/command.ts'
 import { start } from '../../simulator/start.ts'
 import { KEY } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
+import { openBooks, priced, costOf } from '../billing/books.ts'
 import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
 
 const [CHAT] = DIALECTS

@@ -2,10 +2,10 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { denialReason, refusalReason, retryDelay } from '../../../src/protocols/refusal.ts'
 import type { RefusalReason } from '../../../src/protocols/refusal.ts'
-import { openBooks } from '../billing/books.ts'
 import { start } from '../../simulator/start.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
+import { openBooks } from '../billing/books.ts'
 import { DIALECTS, WITH_STATUS, WORDS, ask, candidatesOf, everyWay } from './asking.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }

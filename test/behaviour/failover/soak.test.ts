@@ -1,6 +1,6 @@
 import t from 'tap'
-import { openBooks, priced } from '../billing/books.ts'
 import { start } from '../../simulator/start.ts'
+import { openBooks, priced } from '../billing/books.ts'
 import { DIALECTS, WORDS, ask } from './asking.ts'
 import type { Asked, Dialect } from './asking.ts'
 

@@ -4,11 +4,11 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { openBooks } from '../billing/books.ts'
 import { start } from '../../simulator/start.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { startRawUpstream, startUpstream } from '../../support/upstream.ts'
 import { connect } from '../../support/wire.ts'
+import { openBooks } from '../billing/books.ts'
 import { WITH_STATUS, candidatesOf } from './asking.ts'
 
 const CREATE = JSON.stringify({ type: 'session.update', session: {} })

@@ -8,9 +8,9 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { openReader } from '../../../src/ledger/query.ts'
 import type { EndReason, LedgerRow } from '../../../src/ledger/row.ts'
+import { watch } from '../../ledger/watched.ts'
 import { request } from './load.ts'
 import type { Report } from './load.ts'
-import { watch } from '../../ledger/watched.ts'
 
 const ROUNDS = 12
 /** What the ledger promises, in ms. */

@@ -7,9 +7,9 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { openReader } from '../../../src/ledger/query.ts'
-import { request } from './load.ts'
 import { draft, row } from '../../ledger/rows.ts'
 import { watch } from '../../ledger/watched.ts'
+import { request } from './load.ts'
 
 const CHILD = fileURLToPath(import.meta.resolve('./load-child.ts'))
 const QUERY = import.meta.resolve('../../../src/ledger/query.ts')

@@ -1,10 +1,10 @@
 import { compileGlob } from '../../../src/config/glob.ts'
 import type { Limits } from '../../../src/config/types.ts'
+import type { LeaseConnection } from '../../../src/limits/lease-connection.ts'
 import { LeaseServer } from '../../../src/limits/lease-server.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
 import type { LimiterRequest } from '../../../src/limits/messages.ts'
 import { SharedLimiter } from '../../../src/limits/shared.ts'
-import type { LeaseConnection } from '../../../src/limits/lease-connection.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 /** A worker's limiter, and its window at the desk. */

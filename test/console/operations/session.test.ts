@@ -1,5 +1,5 @@
-import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { PASSWORD, SECOND_KEY, YAML, cheapHash, chat, makeKey, startConsole } from '../../behaviour/console/console.ts'
 import type { Browser } from '../../behaviour/console/console.ts'

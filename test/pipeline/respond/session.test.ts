@@ -6,11 +6,11 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { loadConfig } from '../../../src/config/load.ts'
 import { Exchange } from '../../../src/context/exchange.ts'
-import { buildGateway } from '../../../src/gateway/gateway.ts'
+import { buildGateway } from '../../../src/gateway/build-gateway.ts'
+import { MeteredSession } from '../../../src/pipeline/respond/session.ts'
 import { createTokenCounter } from '../../../src/pricing/token-counter.ts'
 import { classifyPath } from '../../../src/protocols/endpoint.ts'
 import type { ClientRequest, ClientResponse } from '../../../src/proxy/client.ts'
-import { MeteredSession } from '../../../src/pipeline/respond/session.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const SILENT = new URL('../../pricing/threads/silent.ts', import.meta.url)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { SseReader } from '../../../src/protocols/shared/sse.ts'
 import { WholeEvents } from '../../../src/pipeline/respond/whole-events.ts'
+import { SseReader } from '../../../src/protocols/shared/sse.ts'
 
 /** Feeds a stream in pieces that end at those places. */
 function feed(text: string, cuts: readonly number[]) {

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
+import type { EndpointName } from '../../../src/protocols/shared/names.ts'
 import { readUsage } from '../../../src/protocols/shared/readers.ts'
 import type { ReportedUsage } from '../../../src/protocols/shared/readers.ts'
 import { blankUsage } from '../../../src/protocols/shared/usage.ts'
 import type { Usage } from '../../../src/protocols/shared/usage.ts'
-import type { EndpointName } from '../../../src/protocols/shared/names.ts'
 
 function sound(usage: Partial<Usage>): ReportedUsage {
   return { usage: { ...blankUsage(), ...usage }, suspect: false }
@@ -309,7 +309,7 @@ t.test('messages: the models that made an answer beside the one that was asked',
   const read = (...iterations: object[]) => readUsage('messages', { ...used, iterations })
   t.equal(read({ type: 'message', model: 'm', ...used })?.servingModels, undefined)
   t.strictSame(read({ type: 'advisor_message', model: 'wise', ...used })?.servingModels, {
-    server: null, others: [{ model: 'wise', usage: { ...blankUsage(), inputTokens: 5, outputTokens: 1 } }],
+    servedBy: null, others: [{ model: 'wise', usage: { ...blankUsage(), inputTokens: 5, outputTokens: 1 } }],
   })
   const declined = { type: 'message', model: 'm', ...used }
   const served = { type: 'fallback_message', model: 'n', ...used }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { JsonCursor } from '../../../src/protocols/shared/cursor.ts'
-import { MEDIA_TOKENS, estimateRequest, readCharacters, estimateTokens } from '../../../src/protocols/shared/request-estimate.ts'
 import { jsonInspection } from '../../../src/protocols/shared/inspect.ts'
 import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import { MEDIA_TOKENS, estimateRequest, readCharacters, estimateTokens } from '../../../src/protocols/shared/request-estimate.ts'
 
 function estimate(endpoint: EndpointName, body: unknown) {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))

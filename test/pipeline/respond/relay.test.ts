@@ -4,11 +4,11 @@ import * as net from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
-import { GatewayError } from '../../src/base/errors.ts'
-import { Deadlines } from '../../src/proxy/deadlines.ts'
-import type { Observer } from '../../src/proxy/relay.ts'
-import { Relay } from '../../src/proxy/relay.ts'
-import { FakeClock } from '../support/fake-clock.ts'
+import { GatewayError } from '../../../src/base/errors.ts'
+import { Relay } from '../../../src/pipeline/respond/relay.ts'
+import type { Observer } from '../../../src/pipeline/respond/relay.ts'
+import { Deadlines } from '../../../src/proxy/deadlines.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 
 const TIMEOUTS = { connect: 1_000, firstByte: 2_000, idle: 60_000, total: 600_000 }
 const EVENTS = ['content-type', 'text/event-stream']

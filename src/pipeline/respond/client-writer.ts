@@ -1,5 +1,5 @@
-import { end, write } from './client.ts'
-import type { ClientResponse } from './client.ts'
+import { end, write } from '../../proxy/client.ts'
+import type { ClientResponse } from '../../proxy/client.ts'
 
 /** Bytes that are written at a time: a client that has taken so many has been seen to read. */
 const SLICE = 64 * 1024

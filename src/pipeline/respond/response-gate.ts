@@ -1,9 +1,10 @@
-import type { Clock, Timer } from '../base/clock.ts'
-import { GatewayError, overloaded } from '../base/errors.ts'
-import type { ResponseSink } from './attempt.ts'
-import type { Deadlines } from './deadlines.ts'
-import type { RawHeaders } from './headers.ts'
-import { ChunkList } from './chunk-list.ts'
+import type { Clock, Timer } from '../../base/clock.ts'
+import { GatewayError, overloaded } from '../../base/errors.ts'
+import type { MissingEnd } from '../../protocols/missing-end.ts'
+import type { ResponseSink } from '../../proxy/attempt.ts'
+import { ChunkList } from '../../proxy/chunk-list.ts'
+import type { Deadlines } from '../../proxy/deadlines.ts'
+import type { RawHeaders } from '../../proxy/headers.ts'
 
 /** What the beginning of an answer shows: nothing yet, that it is one, or that it is none. */
 export type Classification = 'open' | 'good' | 'bad'
@@ -31,14 +32,6 @@ export interface ResponseClassifier {
   missingEnd?(body: Buffer): MissingEnd | null
   /** What was wrong where it is not an error of the upstream's own telling; null otherwise. */
   readonly fault: GatewayError | null
-}
-
-/** An answer that lacks no more than its end. */
-export interface MissingEnd {
-  /** How many bytes of it are whole events. */
-  readonly completeBytes: number
-  /** What it lacks behind them; empty where that is the end of HTTP's message alone. */
-  readonly suffix: Buffer
 }
 
 /** An answer that was kept back, whole. */
