@@ -1,4 +1,7 @@
-/** The pages in the order in which they are read. A page that is not here fails the build. */
+/**
+ * The pages in the order of the sidebar: what it is, how to do it, reference, background.
+ * A page that is not here fails the build.
+ */
 
 export interface Page {
   readonly text: string
@@ -9,9 +12,21 @@ export interface Page {
 export interface Section {
   readonly text: string
   readonly items: readonly Page[]
+  /** Factor for the search score of its pages. Absent: 1. */
+  readonly searchWeight?: number
 }
 
 export const SECTIONS: readonly Section[] = [
+  {
+    text: 'What it is',
+    items: [
+      { text: 'The path of a request', link: '/concepts/exchange' },
+      { text: 'The route table', link: '/concepts/routes' },
+      { text: 'The ledger', link: '/concepts/ledger' },
+      { text: 'What it does not do', link: '/what-it-does-not-do' },
+      { text: 'Glossary', link: '/glossary' },
+    ],
+  },
   {
     text: 'Start',
     items: [
@@ -34,33 +49,30 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
-    text: 'Concepts',
+    text: 'Keys, costs, failover',
     items: [
-      { text: 'Route table', link: '/concepts/routes' },
-      { text: 'Exchange', link: '/concepts/exchange' },
-      { text: 'Ledger and certainty', link: '/concepts/ledger' },
-      { text: 'Metering and prices', link: '/metering' },
-      { text: 'Limits and budgets', link: '/limits' },
       { text: 'Keys', link: '/keys' },
-      { text: 'Failover and resume', link: '/failover' },
-      { text: 'Bounds', link: '/bounds' },
+      { text: 'Limits and budgets', link: '/limits' },
+      { text: 'Metering and prices', link: '/metering' },
+      { text: 'Failover', link: '/failover' },
+      { text: 'Fault drills', link: '/fault-drills' },
+      { text: 'Store bodies', link: '/bodies' },
     ],
   },
   {
     text: 'Operation',
     items: [
-      { text: 'The console', link: '/console' },
+      { text: 'Console', link: '/console' },
       { text: 'systemd', link: '/operation/systemd' },
       { text: 'Container', link: '/operation/container' },
       { text: 'TLS', link: '/operation/tls' },
-      { text: 'Behind nginx', link: '/operation/nginx' },
+      { text: 'nginx', link: '/operation/nginx' },
       { text: 'Change a running gateway', link: '/operation-reload' },
-      { text: 'Log and rows', link: '/operation/log' },
+      { text: 'Log and ledger rows', link: '/operation/log' },
+      { text: 'Workers', link: '/workers' },
+      { text: 'Resource limits', link: '/bounds' },
       { text: 'Upgrade', link: '/operation/upgrade' },
       { text: 'Back up the ledger', link: '/operation/backup' },
-      { text: 'Keeping bodies', link: '/bodies' },
-      { text: 'Several processes', link: '/workers' },
-      { text: 'Fault drills', link: '/fault-drills' },
       { text: 'Security', link: '/security' },
     ],
   },
@@ -74,14 +86,26 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Errors', link: '/errors' },
       { text: 'Simulator', link: '/simulator' },
       { text: 'Simulator behaviours', link: '/reference/simulator' },
-      { text: 'Changes', link: '/changes' },
     ],
   },
   {
-    text: 'Contribute',
+    text: 'Background',
+    searchWeight: 0.1,
     items: [
       { text: 'Architecture', link: '/architecture' },
       { text: 'Benchmarks', link: '/benchmarks' },
+      { text: 'Changelog', link: '/changes' },
     ],
   },
 ]
+
+/**
+ * Ranks the pages in the search, so that a guide comes before the changelog.
+ *
+ * @param id of a result: the address of the page from the root of the site, with its extension and anchor
+ */
+export function searchWeight(id: string): number {
+  const page = id.replace(/(\.html)?(#.*)?$/, '')
+  const section = SECTIONS.find(({ items }) => items.some(({ link }) => page.endsWith(link)))
+  return section?.searchWeight ?? 1
+}
