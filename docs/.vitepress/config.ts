@@ -31,6 +31,11 @@ export default defineConfig({
       // A wide table scrolls by itself, not with the page.
       markdown.renderer.rules['table_open'] = () => '<div class="table" tabindex="0"><table>\n'
       markdown.renderer.rules['table_close'] = () => '</table></div>\n'
+      // In a narrow column a long name breaks behind its parts, not inside a word.
+      const codeInline = markdown.renderer.rules['code_inline']
+      markdown.renderer.rules['code_inline'] = (...args) => (
+        codeInline?.(...args).replaceAll(/(?<=>[^<]*)[._/](?=\w)/g, '$&<wbr>') ?? ''
+      )
     },
   },
   head: [['link', { rel: 'icon', href: `${process.env['DOCS_BASE'] ?? '/'}icon.svg`, type: 'image/svg+xml' }]],
