@@ -1,12 +1,12 @@
-import { budgetsOf } from '../alerts.ts'
-import { ownKey } from '../context.ts'
-import type { Context, Operations } from '../context.ts'
-import type { Workers } from '../workers.ts'
+import { budgetsOf } from './alerts.ts'
 import { bodyOperations } from './bodies.ts'
+import { ownKey } from './context.ts'
+import type { Context, Operations } from './context.ts'
 import { keyOperations } from './keys.ts'
 import { liveOperations } from './live.ts'
 import { routeOperations } from './routes.ts'
-import { sessionOperations } from './session.ts'
+import { sessionOperations } from './session-operations.ts'
+import type { Workers } from './workers.ts'
 
 /** What stands behind each operation of the API. */
 export function createOperations(context: Context, workers: Workers): Operations {

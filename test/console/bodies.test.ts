@@ -1,6 +1,6 @@
 import t from 'tap'
-import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from '../../behaviour/console/console.ts'
-import { KEY } from '../../support/gateway.ts'
+import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from '../behaviour/console/console.ts'
+import { KEY } from '../support/gateway.ts'
 
 const KEPT = YAML + 'log: { bodies: [{ key: test, keep: 1h }] }\n'
 

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
-import { KeyFile, keyFileOf } from '../../../src/auth/key-file.ts'
-import { PASSWORD, SECOND_KEY, YAML, chat, makeKey, startConsole } from '../../behaviour/console/console.ts'
-import type { Browser } from '../../behaviour/console/console.ts'
-import { gateway as command } from '../../cli/command.ts'
-import { KEY } from '../../support/gateway.ts'
-import { connect, post } from '../../support/wire.ts'
+import { KeyFile, keyFileOf } from '../../src/auth/key-file.ts'
+import { PASSWORD, SECOND_KEY, YAML, chat, makeKey, startConsole } from '../behaviour/console/console.ts'
+import type { Browser } from '../behaviour/console/console.ts'
+import { gateway as command } from '../cli/command.ts'
+import { KEY } from '../support/gateway.ts'
+import { connect, post } from '../support/wire.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 

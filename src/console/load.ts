@@ -1,10 +1,10 @@
-import { createApp } from '../app.ts'
-import type { App } from '../app.ts'
-import type { Context } from '../context.ts'
-import { LoginVerifier } from '../login.ts'
-import { openReports } from '../reports/reports.ts'
-import type { Workers } from '../workers.ts'
-import { createOperations } from './index.ts'
+import { createApp } from './app.ts'
+import type { App } from './app.ts'
+import type { Context } from './context.ts'
+import { LoginVerifier } from './login.ts'
+import { createOperations } from './operations.ts'
+import { openReports } from './reports/reports.ts'
+import type { Workers } from './workers.ts'
 
 export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'store'> {
   readonly workers: Workers

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from '../../behaviour/console/console.ts'
-import type { TestConsole } from '../../behaviour/console/console.ts'
-import { certificateFiles, inDays, selfSigned } from '../../support/certificate.ts'
-import type { Certificate } from '../../support/certificate.ts'
-import { KEY } from '../../support/gateway.ts'
-import { startUpstream } from '../../support/upstream.ts'
+import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from '../behaviour/console/console.ts'
+import type { TestConsole } from '../behaviour/console/console.ts'
+import { certificateFiles, inDays, selfSigned } from '../support/certificate.ts'
+import type { Certificate } from '../support/certificate.ts'
+import { KEY } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 

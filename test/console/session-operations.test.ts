@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { PASSWORD, SECOND_KEY, YAML, cheapHash, chat, makeKey, startConsole } from '../../behaviour/console/console.ts'
-import type { Browser } from '../../behaviour/console/console.ts'
-import { KEY } from '../../support/gateway.ts'
+import { PASSWORD, SECOND_KEY, YAML, cheapHash, chat, makeKey, startConsole } from '../behaviour/console/console.ts'
+import type { Browser } from '../behaviour/console/console.ts'
+import { KEY } from '../support/gateway.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 const MINUTE = 60_000

@@ -1,12 +1,12 @@
-import { sortAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts } from '../alerts.ts'
-import type { Live, UpstreamState } from '../api/panel.ts'
-import { cached } from '../cached.ts'
-import { addressOf, candidateStates, healthOf } from '../candidates.ts'
-import { ownKey } from '../context.ts'
-import type { Context, Operations } from '../context.ts'
-import { NO_FIGURES } from '../no-figures.ts'
-import { isoTime } from '../texts.ts'
-import type { Workers } from '../workers.ts'
+import { sortAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts } from './alerts.ts'
+import type { Live, UpstreamState } from './api/panel.ts'
+import { cached } from './cached.ts'
+import { addressOf, candidateStates, healthOf } from './candidates.ts'
+import { ownKey } from './context.ts'
+import type { Context, Operations } from './context.ts'
+import { NO_FIGURES } from './no-figures.ts'
+import { isoTime } from './texts.ts'
+import type { Workers } from './workers.ts'
 
 type LiveOperations = Pick<Operations, 'GET /live' | 'GET /upstreams'>
 

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import type { CapturedBody, Transcript } from '../../transcripts/transcript.ts'
-import type { Body, Bodies } from '../api/bodies.ts'
-import { ownKey, requireSession } from '../context.ts'
-import type { Context, Operations } from '../context.ts'
-import { ConsoleProblem } from '../problem.ts'
-import { isoTime } from '../texts.ts'
+import type { CapturedBody, Transcript } from '../transcripts/transcript.ts'
+import type { Body, Bodies } from './api/bodies.ts'
+import { ownKey, requireSession } from './context.ts'
+import type { Context, Operations } from './context.ts'
+import { ConsoleProblem } from './problem.ts'
+import { isoTime } from './texts.ts'
 
 /**
  * Whether there is something to see is told those who may see it;

@@ -1,11 +1,11 @@
-import type { Gateway } from '../../context/gateway.ts'
-import type { Login, Session as SessionAnswer } from '../api/session.ts'
-import type { OperationRequest, Context, Operations } from '../context.ts'
-import { ConsoleProblem } from '../problem.ts'
-import { digestOf, newToken, recordOf, sessionOf } from '../sessions.ts'
-import type { Session } from '../sessions.ts'
-import type { SessionRecord } from '../store/sessions.ts'
-import { isoTime, urlOf } from '../texts.ts'
+import type { Gateway } from '../context/gateway.ts'
+import type { Login, Session as SessionAnswer } from './api/session.ts'
+import type { OperationRequest, Context, Operations } from './context.ts'
+import { ConsoleProblem } from './problem.ts'
+import { digestOf, newToken, recordOf, sessionOf } from './sessions.ts'
+import type { Session } from './sessions.ts'
+import type { SessionRecord } from './store/sessions.ts'
+import { isoTime, urlOf } from './texts.ts'
 
 type SessionOperations = Pick<Operations, 'GET /session' | 'POST /session' | 'DELETE /session'>
 
