@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { fileExists } from '../base/file-exists.ts'
+import { escapeControlCharacters } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { escapeControlCharacters } from '../ledger/table.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
 

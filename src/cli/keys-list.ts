@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { readBlocks, readKeys } from '../auth/key-reader.ts'
 import { limitsToJson } from '../auth/key-record.ts'
+import { limitsText, modelsText } from '../auth/key-texts.ts'
+import { table } from '../base/text-table.ts'
 import type { Key } from '../config/types.ts'
-import { limitsText, modelsText } from '../gateway/key-texts.ts'
-import { table } from '../ledger/table.ts'
 import { EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { MountHost } from '../gateway/mount.ts'
+import type { MountHost } from '../context/mount.ts'
 import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/table.ts'
 import type { Caller } from './caller.ts'
 import type { LoginVerifier } from './login.ts'

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { keyFileOf } from '../auth/key-file.ts'
 import { systemClock } from '../base/clock.ts'
-import type { MountHost, Mount, OpenMount } from '../gateway/mount.ts'
+import type { MountHost, Mount, OpenMount } from '../context/mount.ts'
 import { writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { MountHost } from '../gateway/mount.ts'
+import type { MountHost } from '../context/mount.ts'
 import { ConsoleProblem, codeOf } from './problem.ts'
 import { ReportError } from './reports/reports.ts'
 import { ConsoleStoreError } from './store/console-store-client.ts'

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
+import type { Client } from '../context/mount.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
-import type { Client } from './mount.ts'
 
 /** What a request id may look like that a proxy in front has given. */
 const REQUEST_ID = /^[\w.:-]{8,128}$/

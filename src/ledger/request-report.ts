@@ -1,5 +1,5 @@
+import { formatNumber, escapeControlCharacters } from '../base/text-table.ts'
 import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
-import { formatNumber, escapeControlCharacters } from './table.ts'
 import { usd } from './usd.ts'
 
 /** What ended a request, for people. */

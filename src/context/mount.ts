@@ -1,6 +1,6 @@
 import type { Identity } from '../auth/keyring.ts'
-import type { Gateway } from '../context/gateway.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
+import type { Gateway } from './gateway.ts'
 
 /** Something that is served on the console's listener beside the pipeline: there the console is mounted. */
 export interface Mount {

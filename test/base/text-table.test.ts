@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatNumber, table, escapeControlCharacters } from '../../src/ledger/table.ts'
+import { formatNumber, table, escapeControlCharacters } from '../../src/base/text-table.ts'
 
 t.test('columns are as wide as what is in them, numbers on the right', async t => {
   const columns = [
