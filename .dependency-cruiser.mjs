@@ -1,0 +1,133 @@
+// The order of the folders of src, from the ground up. A folder imports folders of lower floors alone, never
+// one of its own floor or above: so nothing goes in circles, and each floor can be read without those above it.
+const FLOORS = [
+  ['base', 'console/api'],
+  ['config', 'protocols/shared'],
+  [
+    'auth', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
+    'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',
+  ],
+  ['protocols', 'pricing', 'console/store'],
+  ['context', 'console/reports'],
+  ['pipeline/respond', 'pipeline/settle'],
+  ['pipeline/attempt'],
+  ['pipeline'],
+  ['gateway', 'console'],
+  ['cli'],
+]
+
+/** Workspaces of their own: who imports them is said below. */
+const WORKSPACES = ['simulator', 'import', 'console/web']
+
+/** Matches the files of a folder, without its folders. */
+const filesOf = folders => `^src/(${folders.join('|')})/[^/]+$`
+
+const upward = FLOORS.map((folders, floor) => ({
+  name: `floor-${floor}-imports-lower-floors`,
+  comment: `${folders.join(', ')}: a folder imports itself and the floors below it.`,
+  severity: 'error',
+  from: { path: `^src/(${folders.join('|')})/([^/]+)$` },
+  to: {
+    path: '^src/',
+    pathNot: [
+      '^src/$1/[^/]+$',
+      ...FLOORS.slice(0, floor).map(filesOf),
+      ...WORKSPACES.map(name => `^src/${name}/`),
+    ],
+  },
+}))
+
+export default {
+  forbidden: [
+    ...upward,
+    {
+      name: 'every-folder-has-a-floor',
+      comment: 'A new folder needs a line above. A file of its own in src is an exception, and there is none.',
+      severity: 'error',
+      from: {},
+      to: {
+        path: '^src/',
+        pathNot: [...FLOORS.map(filesOf), ...WORKSPACES.map(name => `^src/${name}/`)],
+      },
+    },
+    {
+      name: 'no-circular',
+      comment: 'Modules that import each other cannot be read one after the other.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-circular-folders',
+      severity: 'error',
+      scope: 'folder',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-orphans',
+      comment: 'A module that nothing imports is dead.',
+      severity: 'error',
+      from: { orphan: true, path: '^src/', pathNot: '\\.d\\.ts$' },
+      to: {},
+    },
+    {
+      name: 'config-is-read-as-types',
+      comment: 'A part gets what it needs of the configuration; only those that compose the parts read it.',
+      severity: 'error',
+      from: { path: '^src/(auth|routing|limits|proxy|pricing|ledger|transcripts|protocols)/' },
+      to: { path: '^src/config/', pathNot: '^src/config/types\\.ts$' },
+    },
+    {
+      name: 'workspaces-stand-alone',
+      comment: 'The simulator must not share code with what it tests; an import knows the configuration alone.',
+      severity: 'error',
+      from: { path: '^src/(simulator|import)/' },
+      to: { path: '^src/', pathNot: ['^src/$1/', '^src/config/'] },
+    },
+    {
+      name: 'simulator-shares-nothing',
+      severity: 'error',
+      from: { path: '^src/simulator/' },
+      to: { path: '^src/', pathNot: '^src/simulator/' },
+    },
+    {
+      name: 'workspaces-are-started-by-gateway-and-cli',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(cli|gateway|simulator|import)/' },
+      to: { path: '^src/(simulator|import)/' },
+    },
+    {
+      name: 'only-one-file-imports-http-proxy-3',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/proxy/http-proxy\\.ts$' },
+      to: { path: 'node_modules/http-proxy-3/' },
+    },
+    {
+      name: 'only-the-proxy-imports-undici',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/proxy/' },
+      to: { path: 'node_modules/undici/' },
+    },
+    {
+      name: 'the-package-brings-what-it-imports',
+      comment: 'An installed gateway has the dependencies, and not the development ones.',
+      severity: 'error',
+      from: { path: '^(src|bin)/' },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
+        pathNot: '^@types/',
+      },
+    },
+  ],
+  options: {
+    exclude: { path: '^src/console/web/' },
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default'],
+    },
+  },
+}
