@@ -36,7 +36,7 @@ for (const name of readdirSync(DIRECTORY).filter(name => name.endsWith('.yaml'))
 function tell(name: string): string {
   const home = process.cwd()
   // As the operator sees it: the file in the current directory.
-  process.chdir(new URL('../../config', DIRECTORY).pathname)
+  process.chdir(new URL('.', DIRECTORY).pathname)
   try {
     const { warnings } = loadConfig(name, ENVIRONMENT)
     return `${warnings.map(problem => formatProblem(problem)).join('\n\n')}\n`
