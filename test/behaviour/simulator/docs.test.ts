@@ -26,7 +26,7 @@ t.test('every list in the text is of the grammar', async t => {
 
 t.test('every path in the table is served', async t => {
   const { url } = await start(t)
-  const table = DOCS.slice(DOCS.indexOf('## Endpoints'), DOCS.indexOf('## Watching it'))
+  const table = DOCS.slice(DOCS.indexOf('## Endpoints'), DOCS.indexOf('## Statistics'))
   for (const [, cell = ''] of table.matchAll(/^\| (`.*?`) (?:and below.*?)?\|/gm)) {
     const paths = [...cell.matchAll(/`(?:(POST|GET) )?(\/[^`]*)`/g)]
     const method = paths[0]?.[1] ?? 'GET'
