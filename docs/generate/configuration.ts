@@ -24,6 +24,9 @@ const SHARED: Readonly<Record<string, string>> = {
   timeouts: 'Timeouts', target: 'A target', limits: 'Limits of a key', budget: 'A budget', price: 'A price',
 }
 
+/** Forms of values that many keys share. */
+const FORMS = ['address', 'duration', 'size', 'glob'] as const
+
 /** docs/reference/configuration.md: every key of gateway.yaml, from gateway.schema.json. */
 export function configurationPage(): string {
   const root: Schema = readSchema()
@@ -34,13 +37,18 @@ export function configurationPage(): string {
 
 # Configuration
 
-Every key of \`gateway.yaml\`. ${plain(root.description ?? '')}
+Every key of \`gateway.yaml\`, with its values and its default.
 
-An unknown key is an error that names the file, the line, the column and the nearest known key: run
-\`gateway check\`. An editor that knows YAML schemas completes and explains the keys when the file begins with the line
-that \`gateway init\` writes.
+${plain(root.description ?? '')}
 
-In the names below, \`NAME\` stands for a name of your choice, and \`[]\` for an entry of a list.
+- \`gateway check\` finds mistakes. For an unknown key it prints the line, the column and the nearest known key.
+- An editor that supports YAML schemas completes and explains the keys, if the file begins with the first line that
+  \`gateway init\` writes.
+- In the tables, \`NAME\` is a name of your choice, and \`[]\` is an entry of a list.
+
+## Values
+
+${table(['Value', 'Form'], FORMS.map(name => reader.form(name)))}
 
 ${sections.join('\n\n')}
 
@@ -68,8 +76,17 @@ class SchemaReader {
 
   sharedSection(name: string, title: string): string {
     const schema = this.#root.definitions?.[name] as Schema
-    const rows = this.#members('', schema)
+    const own = new Set(Object.keys(schema.properties ?? {}).map(code))
+    const rows = this.#members('', schema).filter(([path = '']) => !repeats(path, own))
     return [`### ${title}`, plain(schema.description ?? ''), ...tableOf(rows)].filter(part => part !== '').join('\n\n')
+  }
+
+  /** The name of a form that values can have, and what it is. */
+  form(name: string): string[] {
+    const schema = this.#root.definitions?.[name] as Schema
+    const { title = '', description = '', examples = [] } = schema
+    const shown = examples.length === 0 ? '' : ` Examples: ${examples.map(each => code(text(each))).join(', ')}.`
+    return [title, plain(description) + shown]
   }
 
   #resolve(schema: Schema): Schema {
@@ -116,7 +133,7 @@ class SchemaReader {
     const whole = this.#resolve(schema)
     if (whole.enum !== undefined) return whole.enum.map(value => code(String(value))).join(', ')
     if (whole.title !== undefined) return this.#linked(schema, plain(whole.title))
-    if (whole.type === 'array') return whole.items?.properties ? 'list' : `list of ${this.#type(whole.items ?? {})}`
+    if (whole.type === 'array') return whole.items?.properties ? 'list' : `list: ${this.#type(whole.items ?? {})}`
     if (whole.anyOf !== undefined) return whole.anyOf.map(each => this.#type(each)).join(' or ')
     const types = [whole.type ?? 'any'].flat()
     return types.map(type => TYPES[type] ?? type).join(' or ')
@@ -129,8 +146,13 @@ class SchemaReader {
   }
 }
 
+/** Whether the row of a nested key says what the row of the same key outside says: `tiers[].input`. */
+function repeats(path: string, own: ReadonlySet<string>): boolean {
+  return path.replaceAll('`', '').split(/\[\]\.|\.NAME\./).slice(1).some(name => own.has(code(name)))
+}
+
 const TYPES: Readonly<Record<string, string>> = {
-  string: 'text', integer: 'whole number', number: 'number', boolean: '`true` or `false`', object: 'block', array: 'list',
+  string: 'text', integer: 'a whole number', number: 'number', boolean: '`true` or `false`', object: 'block', array: 'list',
 }
 
 function tableOf(rows: readonly string[][]): string[] {
