@@ -9,7 +9,7 @@ export function commandsPage(): string {
 
 # Commands
 
-What \`gateway COMMAND --help\` prints.
+All commands with their options and exit codes, as \`gateway COMMAND --help\` prints them.
 
 ## ${code('gateway')}
 

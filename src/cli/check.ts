@@ -11,18 +11,18 @@ import { EXIT, EXIT_CODES } from './exit.ts'
 import { countText, plural, problemText } from './problems.ts'
 
 const HELP = `
-Reads the file as 'serve' would and checks all that can be known without the network: its form,
-names that refer to each other, references to the environment, certificates. Every problem is
-printed at once as file:line:column, with the line and a hint. Secrets are never printed.
+Reads the file as 'serve' does and checks everything that needs no network: the form, names that
+refer to each other, environment variables, certificates. Prints every problem with
+file:line:column, the line and a hint. Never prints secrets.
 
-Warnings are about what is allowed but hardly meant: an upstream that no route names, a route that
-an earlier one hides, a model in a key's list that no route serves, a model that a route names
-(globs are not looked at) and that has no price.
+Warnings are about what is allowed but probably a mistake: an upstream that no route uses, a route
+that an earlier one hides, a model in a key's list that no route serves, a model in a route (globs
+are not checked) without a price.
 
 Examples:
   gateway check
   gateway check --config /etc/gateway.yaml && systemctl restart gateway
-${EXIT_CODES.replace('ended well', 'no error, though there may be warnings')}`
+${EXIT_CODES.replace('success', 'no error; warnings are possible')}`
 
 /** `gateway check`: says everything that is wrong with a configuration. */
 export function checkCommand(): Command {

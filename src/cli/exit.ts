@@ -10,7 +10,7 @@ export const EXIT = {
 /** The last paragraph of each command's help. */
 export const EXIT_CODES = `
 Exit codes:
-  0  ended well
+  0  success
   1  failed while running
   2  wrong option or configuration
 `

@@ -11,15 +11,15 @@ import { EXIT, EXIT_CODES } from './exit.ts'
 import { loadOrFail } from './problems.ts'
 
 const HELP = `
-Follows a request through the configuration without sending it: which endpoint the path is, why
-each route before the right one does not take it, and what each target of the route would get.
-The gateway's own credentials are shown by their first letters only.
+Shows the way of a request through the configuration without sending it: the endpoint, why earlier
+routes do not match, and what each target of the route would get. Of a credential, only the first
+letters are shown.
 
 Examples:
   gateway explain --path /v1/chat/completions --model gpt-4.1-mini
   gateway explain --path /v1/messages --model claude-haiku-4-5 --key team-a
   gateway explain --path '/v1beta/models/gemini-2.5-pro:generateContent'
-${EXIT_CODES.replace('failed while running', 'the request would be refused')}`
+${EXIT_CODES.replace('failed while running', 'the gateway would refuse the request')}`
 
 interface Options {
   readonly config: string
@@ -38,11 +38,11 @@ const STRATEGY_TEXT: Record<Route['strategy'], string> = {
 /** `gateway explain`: says where a request would go, and why. */
 export function explainCommand(): Command {
   return new Command('explain')
-    .description('Say where a request would go, and why.')
+    .description('Show where a request would go, and why.')
     .addOption(configOption('the configuration'))
     .requiredOption('-p, --path <path>', 'the path of the request, such as /v1/chat/completions')
-    .option('-m, --model <name>', 'the model that it asks for')
-    .option('-k, --key <name>', 'the name of the key that it presents')
+    .option('-m, --model <name>', 'the model of the request')
+    .option('-k, --key <name>', 'the name of the key of the request')
     .addHelpText('after', HELP)
     .action(run)
 }

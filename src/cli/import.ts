@@ -9,11 +9,11 @@ import { EXIT, EXIT_CODES } from './exit.ts'
 import { plural } from './problems.ts'
 
 const HELP = `
-Writes a gateway.yaml that does the same as far as the gateway can, and lists on standard error
-what has no equal, with its place in the file. Keys of providers are never copied: the result
-refers to the environment, and the list says which variables it needs.
+Writes an equivalent gateway.yaml. What has no equivalent is listed on standard error, with its place
+in the file. Provider keys are never copied: the result reads them from environment variables, and
+the list names these.
 
-A file that exists is never overwritten.
+An existing file is never overwritten.
 
 Examples:
   gateway import litellm config.yaml > gateway.yaml
@@ -23,13 +23,13 @@ ${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or a file t
 /** `gateway import`: makes a configuration from that of another gateway. */
 export function importCommand(): Command {
   const litellm = new Command('litellm')
-    .description("From the configuration of LiteLLM's proxy.")
-    .argument('<file>', 'its config.yaml')
-    .option('-o, --output <file>', 'write to a new file, not to standard output')
+    .description('Convert a configuration of the LiteLLM proxy.')
+    .argument('<file>', 'the config.yaml of LiteLLM')
+    .option('-o, --output <file>', 'write to a new file instead of standard output')
     .addHelpText('after', HELP)
     .action(fromLitellm)
   return new Command('import')
-    .description('Make a configuration from that of another gateway.')
+    .description('Convert the configuration of another gateway.')
     .addCommand(litellm)
 }
 

@@ -9,12 +9,11 @@ import { EXIT, EXIT_CODES } from './exit.ts'
 const EXAMPLE_FILE = new URL('../../gateway.yaml', import.meta.url)
 
 const HELP = `
-The file explains itself. It serves a simulated provider, so that 'gateway serve' works with it as
-it is; blocks for real providers are in it, commented out. Its first line names the schema for
-editors: by a relative path where the gateway is installed below the file, otherwise by the place
-where it is installed on this machine.
+The file has comments and a simulated provider, so 'gateway serve' works with it. Examples for real
+providers are commented out. The first line names the schema for editors: by a relative path if the
+gateway is installed below the file, otherwise by an absolute path.
 
-A file that exists is never overwritten.
+An existing file is never overwritten.
 
 Examples:
   gateway init

@@ -11,9 +11,9 @@ const BLOCK_EXIT_CODES = EXIT_CODES.replace(
 )
 
 const BLOCK_HELP = `
-For a key of gateway.yaml that has leaked: when the command has returned, the key is refused, and
-requests of it that run are cut off. It stays so until 'gateway keys unblock', whatever becomes of the
-file. A key that was made with 'gateway keys create' is revoked instead.
+For a leaked key of gateway.yaml. When the command returns, the key is refused and its running
+requests are cut. It stays blocked until 'gateway keys unblock', also if the file changes. For a key
+that was made with 'gateway keys create', use 'gateway keys revoke'.
 
 Examples:
   gateway keys block --name team-a
@@ -26,12 +26,12 @@ ${BLOCK_EXIT_CODES}`
 
 /** `gateway keys block`: shuts out a key of the configuration without a change of the file. */
 export function keysBlockCommand(): Command {
-  return blockCommand('block', 'Shut out a key of gateway.yaml.', BLOCK_HELP, true)
+  return blockCommand('block', 'Block a key of gateway.yaml.', BLOCK_HELP, true)
 }
 
 /** `gateway keys unblock`: lets it in again. */
 export function keysUnblockCommand(): Command {
-  return blockCommand('unblock', 'Let in a key of gateway.yaml that was blocked.', UNBLOCK_HELP, false)
+  return blockCommand('unblock', 'Unblock a key of gateway.yaml.', UNBLOCK_HELP, false)
 }
 
 interface Options {
@@ -42,7 +42,7 @@ interface Options {
 function blockCommand(name: string, description: string, help: string, blocks: boolean): Command {
   return storeCommand(name)
     .description(description)
-    .requiredOption('-n, --name <name>', 'what gateway.yaml calls it')
+    .requiredOption('-n, --name <name>', 'the name in gateway.yaml')
     .addHelpText('after', help)
     .action((options: Options, command: Command) => changeBlock(options, blocks, command))
 }

@@ -13,15 +13,15 @@ import { parseLimit, parseModels, parseName } from './key-options.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
 
 const HELP = `
-Prints the key on standard output, alone and this once, and what else there is to say on standard
-error. The key can be used when the command has returned. One that cannot be printed is revoked.
+Prints the key on standard output, once; it cannot be shown again. Messages go to standard error.
+The key works when the command returns. A key that cannot be printed is revoked.
 
-Limits; each may be given once:
+Limits, each at most once:
   requests_per_minute=60       requests in a minute
   tokens_per_minute=100000     input and output tokens in a minute
   concurrent=10                requests at the same time
-  budget=50/month              USD a day, a month (UTC) or in total
-  gpt-4*:budget=5/day          any of them, for the models that a glob matches
+  budget=50/month              USD per day, month (UTC) or total
+  gpt-4*:budget=5/day          any of these, for the models that a glob matches
 
 Examples:
   gateway keys create --name team-a
@@ -39,12 +39,12 @@ interface Options {
 /** `gateway keys create`: makes a key, keeps its digest, and prints it. */
 export function keysCreateCommand(): Command {
   return storeCommand('create')
-    .description('Create a key and print it, this once.')
-    .requiredOption('-n, --name <name>', 'what the log and the ledger call it', parseName)
+    .description('Create a key and print it once.')
+    .requiredOption('-n, --name <name>', 'the name in the log and the ledger', parseName)
     .option(
-      '-m, --models <globs>', 'the models that it may use, separated by commas; absent: all', parseModels,
+      '-m, --models <globs>', 'the models that it can use, separated by commas (default: all)', parseModels,
     )
-    .option('-l, --limit <limit>', 'a limit, as NAME=VALUE; may be repeated', parseLimit)
+    .option('-l, --limit <limit>', 'a limit, as NAME=VALUE; can be repeated', parseLimit)
     .addHelpText('after', HELP)
     .action(create)
 }

@@ -8,8 +8,8 @@ import { EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
 
 const HELP = `
-The keys of gateway.yaml, then those that were created, revoked and blocked ones included. Of a key
-itself only the first 8 hexadecimal digits of its SHA-256 are shown: printf %s "$KEY" | sha256sum
+Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys. Of a key, only
+the first 8 hexadecimal digits of its SHA-256 are shown: printf %s "$KEY" | sha256sum
 
 Examples:
   gateway keys list
@@ -31,7 +31,7 @@ interface ListedKey {
 /** `gateway keys list`: who may use the gateway, and for what. */
 export function keysListCommand(): Command {
   return storeCommand('list')
-    .description('List the keys, wherever they come from.')
+    .description('List all keys, of gateway.yaml and created ones.')
     .option('--json', 'JSON, one object a line')
     .addHelpText('after', HELP)
     .action(list)

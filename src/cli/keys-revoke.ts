@@ -12,9 +12,9 @@ import { EXIT, EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
 
 const HELP = `
-When the command has returned, the key is refused; requests of it that run are cut off. A key that
-leaked can be given itself in place of its name. What is both a name and an id is taken for the name.
-The name may be used again for a new key, which goes on with the budget of the old one.
+When the command returns, the key is refused and its running requests are cut. For a leaked key, you
+can give the key itself instead of its name. A text that is both a name and an id is the name.
+A new key can have the same name; it continues the budget of the old one.
 
 Examples:
   gateway keys revoke team-a
@@ -24,7 +24,7 @@ ${EXIT_CODES.replace('failed while running', 'there is no such key, or a running
 /** `gateway keys revoke`: ends a key that was created. */
 export function keysRevokeCommand(): Command {
   return storeCommand('revoke')
-    .description('Refuse a key from now on.')
+    .description('Revoke a key that was created.')
     .argument('<which>', 'its name, its id in the list, or the key itself')
     .addHelpText('after', HELP)
     .action(revoke)

@@ -6,8 +6,8 @@ import { keysListCommand } from './keys-list.ts'
 import { keysRevokeCommand } from './keys-revoke.ts'
 
 const HELP = `
-Keys that are made here stand beside those in gateway.yaml, in the file keys.db beside the ledger.
-Only their SHA-256 is kept. When a command has returned, every running gateway goes by it.
+These keys are stored in keys.db next to the ledger, in addition to the keys of gateway.yaml. Only
+their SHA-256 is stored. When a command returns, every running gateway has applied the change.
 
 Examples:
   gateway keys create --name team-a --models "gpt-*,fast" --limit budget=50/month

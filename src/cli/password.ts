@@ -5,8 +5,8 @@ import { formatPasswordHash, hashPassword } from '../base/password.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 
 const HELP = `
-Asks for a password twice, without showing it, or takes the first line of standard input where that
-is no terminal. Prints its scrypt hash, for console.users of gateway.yaml:
+Asks for a password twice without showing it. If standard input is not a terminal, reads its first
+line. Prints the scrypt hash for console.users of gateway.yaml:
 
   console:
     listen: 127.0.0.1:8081
@@ -16,7 +16,7 @@ is no terminal. Prints its scrypt hash, for console.users of gateway.yaml:
 Examples:
   gateway password
   pass show gateway/ops | gateway password
-${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or a password that cannot be one')}`
+${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or an empty or too long password')}`
 
 /** Characters; fewer are warned of. */
 const RECOMMENDED_LENGTH = 12
@@ -26,7 +26,7 @@ const MAX_PASSWORD_BYTES = 1024
 /** `gateway password`: makes the hash under which the configuration keeps a password. */
 export function passwordCommand(): Command {
   return new Command('password')
-    .description("Hash a password for the console's users.")
+    .description('Print the hash of a password for a console user.')
     .addHelpText('after', HELP)
     .action(async (_options: unknown, command: Command) => {
       const password = await (

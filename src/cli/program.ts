@@ -15,11 +15,11 @@ import { packageVersion } from './version.ts'
 const HELP = `
 Examples:
   gateway init                         write a gateway.yaml to start from
-  gateway check --config gateway.yaml  say what is wrong with it
-  gateway explain --path /v1/messages  say where a request would go
-  gateway serve --config gateway.yaml  serve it
-  gateway usage --since 24h --by key   say who used what, and what it cost
-  gateway keys create --name team-a    make a key and print it
+  gateway check --config gateway.yaml  find mistakes in it
+  gateway explain --path /v1/messages  show where a request would go
+  gateway serve --config gateway.yaml  run the gateway
+  gateway usage --since 24h --by key   show usage and cost by key
+  gateway keys create --name team-a    create a key and print it
 ${EXIT_CODES}`
 
 /** Every command, with its options and its help; parsing one's arguments runs it. */

@@ -31,28 +31,28 @@ import type { UncaughtErrors } from './uncaught-errors.ts'
 import { packageVersion } from './version.ts'
 
 const HELP = `
-Reads the configuration, listens, and serves until a signal ends it. On a terminal the log is for
-people; otherwise it is one JSON object a line on standard output, and the line with msg
-"listening" tells the addresses. Port 0 picks a free port, and that line tells which.
+Reads the configuration, listens, and serves until a signal stops it. The log goes to standard
+output: text on a terminal, otherwise one JSON object a line. The line with msg "listening" has the
+addresses. Port 0 picks a free port.
 
 Signals:
-  SIGHUP           read the configuration again; when it has an error, the one before stays
-  SIGTERM, SIGINT  take no new requests, finish those that run within server.drain, then exit
-  a second one     close every connection and exit now
+  SIGHUP             reload the configuration; if it has an error, the old one stays in force
+  SIGTERM, SIGINT    take no new requests, finish running ones within server.drain, then exit
+  SIGTERM or SIGINT  a second time: close every connection and exit now
 
 Examples:
   gateway serve
   gateway serve --watch
   gateway serve --config /etc/gateway.yaml
   OPENAI_API_KEY=... gateway serve -c gateway.yaml
-${EXIT_CODES.replace('failed while running', 'failed while running, or cut requests off at the end')}`
+${EXIT_CODES.replace('failed while running', 'failed while running, or cut requests at the end')}`
 
 /** `gateway serve`: runs the gateway until a signal ends it. */
 export function serveCommand(): Command {
   return new Command('serve')
     .description('Run the gateway.')
     .addOption(configOption('the configuration'))
-    .option('-w, --watch', 'read it again when it changes, as at a SIGHUP; certificates too', false)
+    .option('-w, --watch', 'reload when the configuration or a certificate changes', false)
     .addHelpText('after', HELP)
     .action(serve)
 }

@@ -10,10 +10,9 @@ import { openLog } from './log.ts'
 import { onStopSignals } from './signals.ts'
 
 const HELP = `
-Runs the provider that 'simulator: true' puts inside the gateway as a server of its own: every
-endpoint of the three protocols, without a key and without cost, and misbehaviour on demand. It
-answers at once where the gateway has to be measured, or slowly and wrongly where faults are to be
-rehearsed. Each request is logged when it has ended.
+Runs the provider of 'simulator: true' as a separate server: all endpoints of the three protocols,
+without a key and without cost, with delays and faults on demand. Use it for load tests and to
+rehearse faults. Each request is logged when it ends.
 
 Examples:
   gateway simulate
@@ -23,8 +22,8 @@ ${EXIT_CODES}`
 /** `gateway simulate`: the simulated provider as a server. */
 export function simulateCommand(): Command {
   return new Command('simulate')
-    .description('Run the simulated provider as a server of its own.')
-    .option('-l, --listen <address>', 'host:port; port 0 picks a free one', '127.0.0.1:8090')
+    .description('Run the simulated provider as a separate server.')
+    .option('-l, --listen <address>', 'host:port; port 0 picks a free port', '127.0.0.1:8090')
     .addHelpText('after', HELP)
     .action(simulate)
 }

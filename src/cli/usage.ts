@@ -48,19 +48,19 @@ const TABLE_ROWS = 50
 export function usageCommand(environment: UsageEnvironment = processEnvironment()): Command {
   const moment = (text: string) => parseMoment(text, environment.now())
   return new Command('usage')
-    .description('Show what was used and what it cost, from the ledger.')
+    .description('Show usage and cost from the ledger.')
     .addOption(configOption('the configuration, which names the ledger'))
-    .option('--since <when>', 'requests that started then or later', moment)
-    .option('--until <when>', 'requests that started before then', moment)
-    .option('--key <name>', "requests of this key, or of those that match a glob such as 'team-*'")
-    .option('--model <name>', 'requests for this model, as the client named it, or a glob')
-    .option('--upstream <name>', 'requests that went to this upstream in the end, or a glob')
-    .addOption(new Option('--by <group>', 'one sum for each').choices(['key', 'model', 'upstream', 'day']))
+    .option('--since <when>', 'requests that started at this time or later', moment)
+    .option('--until <when>', 'requests that started before this time', moment)
+    .option('--key <name>', "requests of this key, or of keys that match a glob such as 'team-*'")
+    .option('--model <name>', 'requests for this model (the name that the client uses), or a glob')
+    .option('--upstream <name>', 'requests whose last attempt went to this upstream, or a glob')
+    .addOption(new Option('--by <group>', 'one sum for each key, model, upstream or day').choices(['key', 'model', 'upstream', 'day']))
     .addOption(new Option('--json', 'JSON, one object a line').conflicts('csv'))
-    .option('--csv', 'CSV with a line of names (RFC 4180)')
-    .addOption(new Option('--limit <n>', `the last n requests; tables show ${TABLE_ROWS} unless told`)
+    .option('--csv', 'CSV with a header line (RFC 4180)')
+    .addOption(new Option('--limit <n>', `the last n requests; default for tables: ${TABLE_ROWS}`)
       .argParser(parseLimit).conflicts('by'))
-    .addOption(new Option('--request <id>', 'the whole story of one request')
+    .addOption(new Option('--request <id>', 'all details of one request')
       .conflicts(['since', 'until', 'key', 'model', 'upstream', 'by', 'csv', 'limit']))
     .addHelpText('after', HELP)
     .action(async (options: Options, command: Command) => {
@@ -76,12 +76,12 @@ export function usageCommand(environment: UsageEnvironment = processEnvironment(
 }
 
 const HELP = `
-A time is a date (2026-11-21, midnight UTC), a date and time (2026-11-21T09:30Z, UTC unless it
-says otherwise), or how long ago: 90m, 24h, 7d. Days are UTC.
+A time is a date (2026-11-21, midnight UTC), a date and time (2026-11-21T09:30Z, default UTC), or
+an age: 90m, 24h, 7d. Days are UTC.
 
-Running requests are left out until they have ended; --request shows them. input_tokens is all
-input, cached reads and cache writes included; output_tokens is all output, reasoning included.
-A request without a known price has no cost (null), and is counted in unpriced_requests.
+Running requests are shown by --request only. input_tokens is all input, with cached reads and
+cache writes; output_tokens is all output, with reasoning. The cost of a request without a known
+price is null, and the request counts in unpriced_requests.
 
 Examples:
   gateway usage --since 24h
