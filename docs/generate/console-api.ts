@@ -8,16 +8,19 @@ const TITLES: Readonly<Record<string, string>> = {
 /** docs/reference/console-api.md: the same as the OpenAPI document, for people. */
 export function consoleApiPage(api: OpenAPIV3_1.Document): string {
   const sections = Object.entries(TITLES).map(([tag, title]) => `## ${title}\n\n${table(
-    ['Request', 'What for', 'For whom', 'Asked with', 'Answer'], rowsOf(api, tag),
+    ['Request', 'Purpose', 'Users', 'Parameters'], rowsOf(api, tag),
   )}`)
   return `${generatedFrom('src/console/api/table.ts')}
 
 # Console API
 
-For machines: <a href="../console-openapi.json" target="_self">console-openapi.json</a> (OpenAPI 3.1); a gateway tells
-its own at \`/console/api/openapi.json\` to whoever is logged in.
+${plain(api.info.description ?? '')} See [how to log in from a script](../console.md#from-a-script).
 
-${plain(api.info.description ?? '')} How to log in from a script stands in [the console](../console.md).
+- The OpenAPI 3.1 document: <a href="../console-openapi.json" target="_self">console-openapi.json</a>. A running gateway
+  serves it at \`/console/api/openapi.json\`, after login.
+- Parameters with \`?\` belong to the query, others to the JSON body. Parameters are optional unless marked as required;
+  members of the body are required unless marked as optional.
+- The response is 200 with JSON, or with CSV if the path ends in \`.csv\`. Another status is in brackets.
 
 ${sections.join('\n\n')}
 `
@@ -29,13 +32,13 @@ function rowsOf(api: OpenAPIV3_1.Document, tag: string): string[][] {
       const { tags, summary = '', description = '' } = operation as OpenAPIV3_1.OperationObject
       if (tags?.[0] !== tag) return []
       return [[
-        code(`${method.toUpperCase()} ${path}`), plain(summary), plain(description.replace(/^For (.*)\.$/, '$1')),
-        asked(operation as OpenAPIV3_1.OperationObject), answer(operation as OpenAPIV3_1.OperationObject),
+        code(`${method.toUpperCase()} ${path}`), plain(summary) + response(operation as OpenAPIV3_1.OperationObject),
+        plain(description.replace(/^For (.*)\.$/, '$1')), parametersOf(operation as OpenAPIV3_1.OperationObject),
       ]]
     }))
 }
 
-function asked({ parameters = [], requestBody }: OpenAPIV3_1.OperationObject): string {
+function parametersOf({ parameters = [], requestBody }: OpenAPIV3_1.OperationObject): string {
   const queries = parameters.flatMap(parameter => ('in' in parameter && parameter.in === 'query' ? [parameter] : []))
   const texts = queries.map(({ name, required }) => code(`?${name}=`) + (required ? ' (required)' : ''))
   const body = requestBody && 'content' in requestBody ? members(requestBody.content['application/json']?.schema) : ''
@@ -50,9 +53,9 @@ function members(schema: unknown): string {
   return Object.keys(properties).map(name => code(name) + (required.includes(name) ? '' : ' (optional)')).join(', ')
 }
 
-function answer({ responses = {} }: OpenAPIV3_1.OperationObject): string {
+/** A status other than 200. */
+function response({ responses = {} }: OpenAPIV3_1.OperationObject): string {
   const [status = '', found] = Object.entries(responses).find(([status]) => /^2\d\d$/.test(status)) ?? []
-  const content = found && 'content' in found ? Object.keys(found.content ?? {}) : []
-  const kind = content.includes('text/csv') ? 'CSV' : content.length > 0 ? 'JSON' : 'nothing'
-  return `${status}: ${kind}`
+  const hasBody = found && 'content' in found && Object.keys(found.content ?? {}).length > 0
+  return status === '200' ? '' : ` (${status}${hasBody ? '' : ', no body'})`
 }

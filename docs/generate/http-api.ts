@@ -6,37 +6,49 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 /** docs/reference/http-api.md: the same as the OpenAPI document, for people. */
 export function httpApiPage(api: OpenAPIV3_1.Document): string {
-  const sections = (api.tags ?? []).map(({ name }) => `## ${name}\n\n${table(
-    ['Request', 'What for', 'Body', 'Answer', 'Besides'], rowsOf(api, name),
-  )}`)
+  const sections = (api.tags ?? []).map(({ name }) => [
+    `## ${name}`, table(['Request', 'Purpose', 'Body', 'Response'], rowsOf(api, name)), parametersOf(api, name),
+  ].filter(part => part !== '').join('\n\n'))
   return `${generatedFrom('src/protocols/endpoint.ts')}
 
 # HTTP API
 
-For machines: <a href="../openapi.json" target="_self">openapi.json</a> (OpenAPI 3.1).
+${plain(api.info.description ?? '')}
 
-${plain(api.info.description ?? '')} Any other path under \`/v1\`, \`/v1beta\`, \`/v1beta1\` or
-\`/v1alpha\`, and behind \`/upload\` or \`/download\` (Gemini's files), is forwarded as it is if a route takes it, and a
-path elsewhere if a route names it. A \`GET\` may also be a
-\`HEAD\`. What stands under \`/v1beta\` is served under \`/v1alpha\` and \`/v1beta1\` too, and what stands under
-\`/v1beta/models/{model}:\` under \`/v1/models/{model}:\` and, as Vertex AI has it, behind a project, a publisher, or both.
-Azure's paths mean those under \`/v1\`: \`/openai/...\`, \`/openai/v1/...\`, and \`/openai/deployments/{model}/...\` for what
-names its model in the body. They go up under \`/v1\`, without \`api-version\`, unless a route names them.
+The OpenAPI 3.1 document: <a href="../openapi.json" target="_self">openapi.json</a>.
 
-A key is taken from \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\`, \`api-key\`, \`?key=\` or
-\`?api-key=\`, and never goes upstream.
+## Paths
 
-Every answer carries:
+| Path | What the gateway does |
+|---|---|
+| the requests below | routes, limits and meters them |
+| other paths under \`/v1\`, \`/v1beta\`, \`/v1beta1\`, \`/v1alpha\`, and behind \`/upload\` and \`/download\` (Gemini's files) | forwards them unchanged if a route takes them |
+| any other path | forwards it unchanged if a route names it |
+
+- A \`GET\` can also be a \`HEAD\`.
+- Requests under \`/v1beta\` work under \`/v1alpha\` and \`/v1beta1\` too. Requests under \`/v1beta/models/{model}:\` also
+  work under \`/v1/models/{model}:\` and, as in Vertex AI, behind a project, a publisher or both.
+- Azure's \`/openai/...\` and \`/openai/v1/...\` mean \`/v1/...\`. So does \`/openai/deployments/{model}/...\` for requests with
+  the model in the body. They go upstream under \`/v1\`, without \`api-version\`, unless a route names them.
+
+## Key
+
+Send the key in \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\`, \`api-key\`, \`?key=\` or \`?api-key=\`. It never
+goes upstream.
+
+## Response headers
+
+Every response has:
 
 ${headerTable(api, name => OWN.includes(name))}
 
-And one that an upstream gave:
+Every response from an upstream also has:
 
 ${headerTable(api, name => !OWN.includes(name))}
 
-For a key with limits, [how much is left of them](../limits.md#what-the-client-sees) comes with these.
+For a key with limits, the response also says [what is left of them](../limits.md#what-the-client-sees).
 
-An error of the gateway has the shape of the path's protocol: see [errors](../errors.md).
+An error of the gateway has the format of the path's protocol. See [errors](../errors.md).
 
 ${sections.join('\n\n')}
 `
@@ -49,19 +61,30 @@ function headerTable(api: OpenAPIV3_1.Document, belongs: (name: string) => boole
   ))
 }
 
-function rowsOf(api: OpenAPIV3_1.Document, tag: string): string[][] {
+interface NamedOperation {
+  /** Its method and path. */
+  readonly name: string
+  readonly operation: OpenAPIV3_1.OperationObject
+}
+
+function operationsOf(api: OpenAPIV3_1.Document, tag: string): NamedOperation[] {
   return Object.entries(api.paths ?? {}).flatMap(([path, item]) => METHODS.flatMap(method => {
     const operation = item?.[method]
-    if (operation?.tags?.[0] !== tag) return []
-    return [[code(`${method.toUpperCase()} ${path}`), plain(operation.summary ?? ''), body(operation), answer(operation), besides(operation)]]
+    return operation?.tags?.[0] === tag ? [{ name: code(`${method.toUpperCase()} ${path}`), operation }] : []
   }))
+}
+
+function rowsOf(api: OpenAPIV3_1.Document, tag: string): string[][] {
+  return operationsOf(api, tag).map(
+    ({ name, operation }) => [name, plain(operation.summary ?? ''), body(operation), response(operation)],
+  )
 }
 
 function body({ requestBody }: OpenAPIV3_1.OperationObject): string {
   return requestBody && 'content' in requestBody ? kinds(requestBody.content) : '-'
 }
 
-function answer({ responses }: OpenAPIV3_1.OperationObject): string {
+function response({ responses }: OpenAPIV3_1.OperationObject): string {
   const { 101: socket, 200: ok } = responses as Record<string, OpenAPIV3_1.ResponseObject>
   return socket ? 'WebSocket' : kinds(ok?.content ?? {})
 }
@@ -75,7 +98,14 @@ function kinds(content: object): string {
   return Object.keys(content).map(type => KINDS[type] ?? type).join(' or ')
 }
 
-function besides({ parameters = [] }: OpenAPIV3_1.OperationObject): string {
-  const others = parameters.flatMap(parameter => ('in' in parameter && parameter.in !== 'path' ? [parameter] : []))
-  return others.map(({ name, in: place, description = '' }) => `${code(place === 'query' ? `?${name}=` : name)}: ${plain(description)}`).join('; ')
+/** A table of the parameters of a section's requests, or nothing. */
+function parametersOf(api: OpenAPIV3_1.Document, tag: string): string {
+  const rows = operationsOf(api, tag).flatMap(({ name, operation: { parameters = [] } }) => parameters.flatMap(
+    parameter => ('in' in parameter && parameter.in !== 'path' ? [[name, parameterName(parameter), plain(parameter.description ?? '')]] : []),
+  ))
+  return rows.length === 0 ? '' : table(['Request', 'Parameter', 'Meaning'], rows)
+}
+
+function parameterName({ name, in: place }: OpenAPIV3_1.ParameterObject): string {
+  return code(place === 'query' ? `?${name}=` : name)
 }

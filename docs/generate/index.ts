@@ -1,5 +1,5 @@
-// Makes the pages of the reference from the sources: npm run docs:generate.
-// With --check it writes nothing, and fails when one of them is not up to date.
+// Generates the reference pages from the sources: npm run docs:generate.
+// With --check it writes nothing, and fails if a page is not up to date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { pages } from './pages.ts'
 

@@ -3,14 +3,14 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 const text = { type: 'string' } as const
 const count = { type: 'integer', minimum: 0 } as const
 
-/** The shapes that the gateway itself reads or writes; each protocol has further members, which pass as they are. */
+/** The shapes that the gateway itself reads or writes; each protocol has further members, which pass unchanged. */
 export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
   AnyRequest: {
     type: 'object',
-    description: 'As the protocol has it; the gateway reads the model and whether a stream is wanted.',
+    description: 'A request of the protocol. The gateway reads the model and whether it is a stream.',
     properties: { model: text, stream: { type: 'boolean' } },
   },
-  AnyAnswer: { description: "The upstream's answer, as it is." },
+  AnyResponse: { description: 'The unchanged response of the upstream.' },
   Message: {
     type: 'object',
     required: ['role', 'content'],
@@ -25,9 +25,9 @@ export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
       stream: { type: 'boolean', description: 'true: server-sent events.' },
       stream_options: {
         type: 'object',
-        properties: { include_usage: { type: 'boolean', description: 'true: the stream carries usage.' } },
+        properties: { include_usage: { type: 'boolean', description: 'true: the stream reports usage.' } },
       },
-      max_tokens: { ...count, description: 'Reasoning counts against it.' },
+      max_tokens: { ...count, description: 'Includes reasoning.' },
       max_completion_tokens: count,
       temperature: { type: 'number' },
     },
@@ -47,8 +47,8 @@ export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
   Usage: {
     type: 'object',
     properties: {
-      prompt_tokens: { ...count, description: 'Tokens of the prompt, those from the cache included.' },
-      completion_tokens: { ...count, description: 'Tokens generated, reasoning included.' },
+      prompt_tokens: { ...count, description: 'Tokens of the prompt, with cached ones.' },
+      completion_tokens: { ...count, description: 'Generated tokens, with reasoning.' },
       total_tokens: count,
       prompt_tokens_details: { type: 'object', properties: { cached_tokens: count } },
       completion_tokens_details: { type: 'object', properties: { reasoning_tokens: count } },
@@ -79,7 +79,7 @@ export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
   },
   ModelList: {
     type: 'object',
-    description: "OpenAI's shape; Anthropic's for a caller that sends anthropic-version, Google's for one with " +
+    description: "OpenAI's format. Anthropic's for a request with anthropic-version, Google's for one with " +
       'x-goog-api-key or ?key=, and under /v1beta.',
     properties: {
       object: { const: 'list' },
@@ -90,28 +90,28 @@ export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
     type: 'object',
     required: ['success', 'version', 'status', 'running'],
     properties: {
-      success: { type: 'boolean', description: 'true: it takes work.' },
+      success: { type: 'boolean', description: 'true: the gateway takes requests.' },
       version: text,
-      status: { ...text, description: 'ok, or what it is about to do.' },
-      running: { ...count, description: 'Exchanges under way.' },
-      worker: { ...count, description: 'Which of several workers answers.' },
+      status: { ...text, description: 'ok, draining or handing_over.' },
+      running: { ...count, description: 'Running requests.' },
+      worker: { ...count, description: 'Which of several workers responds.' },
       body_bytes: { ...count, description: 'Bytes of bodies in memory, of server.body_memory.' },
-      config: { type: 'object', description: 'When the configuration was loaded, and why a later one was not taken.' },
+      config: { type: 'object', description: 'When the configuration was loaded, and why the last reload was rejected.' },
       ledger: {
         type: ['object', 'null'],
-        description: 'Is what was used kept? null: no ledger is configured.',
+        description: 'The state of the ledger. null: no ledger is configured.',
         required: ['healthy', 'waiting', 'lost', 'error'],
         properties: {
-          healthy: { type: 'boolean', description: 'false: rows cannot be written, and wait.' },
-          waiting: { ...count, description: 'Rows in memory that are on their way to the file.' },
-          lost: { ...count, description: 'Rows that could not be kept.' },
-          error: { type: ['string', 'null'], description: 'Why they are not written; in full on console.listen alone.' },
+          healthy: { type: 'boolean', description: 'false: rows cannot be written and wait.' },
+          waiting: { ...count, description: 'Rows in memory that are not written yet.' },
+          lost: { ...count, description: 'Rows that are lost.' },
+          error: { type: ['string', 'null'], description: 'Why rows are not written; the full text on console.listen only.' },
         },
       },
       upstreams: {
         type: 'array',
-        description: 'On console.listen alone: the circuit of each candidate that was asked, and upstreams that fail ' +
-          'their checks before any of theirs was, with an empty model.',
+        description: 'On console.listen only: the circuit of each target that was tried. Also, with an empty model, ' +
+          'upstreams that fail their health check before any of their targets was tried.',
         items: {
           type: 'object',
           required: ['upstream', 'model', 'circuit', 'opens_in_ms', 'in_flight', 'first_byte_ms'],
@@ -119,9 +119,9 @@ export const SCHEMAS: Record<string, OpenAPIV3_1.SchemaObject> = {
             upstream: text,
             model: text,
             circuit: { enum: ['closed', 'open', 'probing'] },
-            opens_in_ms: { type: ['integer', 'null'], description: 'null: not before a check is passed.' },
+            opens_in_ms: { type: ['integer', 'null'], description: 'null: after the next successful health check.' },
             in_flight: count,
-            first_byte_ms: { type: ['integer', 'null'], description: 'A moving average; null: none yet.' },
+            first_byte_ms: { type: ['integer', 'null'], description: 'Moving average; null: no value yet.' },
           },
         },
       },

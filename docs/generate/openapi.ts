@@ -11,28 +11,28 @@ interface About {
   readonly summary: string
   readonly request?: string
   readonly response?: string
-  /** It answers with server-sent events when it is asked to. */
+  /** It responds with server-sent events if the request asks for them. */
   readonly streams?: true
-  /** What it answers with beside JSON and events. */
+  /** Media types of its responses besides JSON and events. */
   readonly types?: readonly string[]
-  /** It never answers with JSON. */
+  /** It never responds with JSON. */
   readonly noJson?: true
   readonly query?: readonly (readonly [name: string, meaning: string])[]
   readonly headers?: readonly (readonly [name: string, meaning: string])[]
 }
 
-const BETA = ['beta', 'true turns the beta features of the protocol on; forwarded as it is'] as const
-const VERSION = ['anthropic-version', 'the version of the protocol, YYYY-MM-DD; forwarded as it is'] as const
+const BETA = ['beta', 'true turns on beta features of the protocol; forwarded unchanged'] as const
+const VERSION = ['anthropic-version', 'version of the protocol, YYYY-MM-DD; forwarded unchanged'] as const
 
 const ABOUT: Readonly<Record<Named, About>> = {
   'chat.completions': {
     summary: 'Chat completion', request: 'ChatRequest', response: 'ChatResponse', streams: true,
   },
-  'completions': { summary: 'Completion of a text, the older form', streams: true },
-  'responses': { summary: 'Response; also as a WebSocket where the upstream takes one', streams: true },
+  'completions': { summary: 'Text completion, the older form', streams: true },
+  'responses': { summary: 'Response; also as a WebSocket if the upstream accepts it', streams: true },
   'responses.compact': { summary: 'Compact a conversation' },
   'responses.input_tokens': { summary: 'Count the tokens of a prompt' },
-  'decisions': { summary: 'Answers to questions about an input, each with its probability' },
+  'decisions': { summary: 'Decisions about an input, each with its probability' },
   'embeddings': { summary: 'Embeddings' },
   'images.generations': { summary: 'Make an image', streams: true },
   'images.edits': { summary: 'Change an image', streams: true },
@@ -40,7 +40,7 @@ const ABOUT: Readonly<Record<Named, About>> = {
   'audio.translations': { summary: 'Speech to English text', types: ['text/plain'] },
   'audio.speech': { summary: 'Text to speech', streams: true, types: ['audio/*'], noJson: true },
   'realtime': {
-    summary: 'Realtime session, a WebSocket; 426 over plain HTTP', query: [['model', 'the model of the session']],
+    summary: 'Realtime session over a WebSocket; 426 without one', query: [['model', 'the model of the session']],
   },
   'messages': { summary: 'Message', request: 'MessagesRequest', streams: true, query: [BETA], headers: [VERSION] },
   'messages.count_tokens': {
@@ -48,23 +48,23 @@ const ABOUT: Readonly<Record<Named, About>> = {
   },
   'generate.content': { summary: 'Generate content', request: 'GenerateRequest' },
   'generate.stream': {
-    summary: 'Generate content, as a stream', request: 'GenerateRequest', streams: true,
-    query: [['alt', 'sse: server-sent events; absent: one JSON array that grows']],
+    summary: 'Generate content as a stream', request: 'GenerateRequest', streams: true,
+    query: [['alt', 'sse for server-sent events; default: one JSON array']],
   },
   'generate.count_tokens': { summary: 'Count the tokens of a prompt' },
-  'generate.embed': { summary: 'Embedding of a content' },
-  'generate.batch_embed': { summary: 'Embeddings of several contents' },
+  'generate.embed': { summary: 'Embedding' },
+  'generate.batch_embed': { summary: 'Several embeddings' },
   'interactions': { summary: 'Interaction with a model or an agent', streams: true },
-  'models.list': { summary: 'Models that the presented key may use', response: 'ModelList' },
-  'models.get': { summary: 'One model that the presented key may use' },
-  'status': { summary: 'Is the gateway up, and does it take work', response: 'Status' },
+  'models.list': { summary: 'Models that the key can use', response: 'ModelList' },
+  'models.get': { summary: 'One model that the key can use' },
+  'status': { summary: 'Status: 200 while the gateway takes requests, otherwise 503', response: 'Status' },
 }
 
 const ERROR_SHAPES: Readonly<Record<ProtocolName, string>> = {
   chat: 'ChatError', messages: 'MessagesError', generate: 'GenerateError',
 }
 
-/** Headers of every answer, and of those that an upstream gave. */
+/** Headers of every response, and of those from an upstream. */
 export const OWN: readonly string[] = ['x-gateway-request-id', 'x-gateway-version', 'via']
 const FORWARDED: readonly string[] = ['x-gateway-upstream', 'x-gateway-attempts']
 
@@ -85,8 +85,8 @@ export function openApi(): OpenAPIV3_1.Document {
     info: {
       title: 'Model Gateway',
       version: 'v1',
-      description: 'What clients send to the gateway. Bodies are those of the three protocols: the gateway reads the ' +
-        'members that are named here and forwards all others as they are.',
+      description: 'The API that clients use. Bodies are those of the three protocols. The gateway reads the members ' +
+        'that are named here and forwards all others unchanged.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://127.0.0.1:8080', description: 'server.listen of gateway.yaml' }],
@@ -102,12 +102,12 @@ export function openApi(): OpenAPIV3_1.Document {
         queryKey: { type: 'apiKey', in: 'query', name: 'key' },
       },
       headers: {
-        'x-gateway-request-id': { description: 'Quote it when you report a problem.', schema: { type: 'string' } },
+        'x-gateway-request-id': { description: 'The id of the request. Quote it when you report a problem.', schema: { type: 'string' } },
         'x-gateway-version': { description: 'Version of the gateway.', schema: { type: 'string' } },
-        'via': { description: 'The gateway names itself here.', schema: { type: 'string' } },
-        'x-gateway-upstream': { description: 'The upstream that gave the answer.', schema: { type: 'string' } },
+        'via': { description: 'The gateway adds itself here.', schema: { type: 'string' } },
+        'x-gateway-upstream': { description: 'The upstream that sent the response.', schema: { type: 'string' } },
         'x-gateway-attempts': {
-          description: 'How many attempts it took, this one included.', schema: { type: 'integer' },
+          description: 'The number of attempts, including this one.', schema: { type: 'integer' },
         },
       },
       schemas: SCHEMAS,
@@ -130,14 +130,14 @@ function operation(path: string, method: string, endpoint: Endpoint, about: Abou
         ? { 101: { description: 'The WebSocket.', headers: headers([...OWN, ...FORWARDED]) } }
         : {
             200: {
-              description: 'The answer.',
+              description: 'The response.',
               headers: headers(isOwn ? OWN : [...OWN, ...FORWARDED]),
-              content: answerContent(about),
+              content: responseContent(about),
             },
           },
       ...name === 'status' && { 503: { description: 'The gateway is shutting down.', content: json('Status') } },
       default: {
-        description: "An error of the gateway, in the protocol's own shape, or an error of the upstream as it is.",
+        description: 'An error of the gateway in the format of the protocol, or an unchanged error of the upstream.',
         headers: headers(OWN),
         content: json(ERROR_SHAPES[protocol]),
       },
@@ -162,11 +162,11 @@ function requestContent(kind: BodyKind, { request }: About): Record<string, Open
   return kind === 'form' ? form : kind === 'json_or_form' ? { ...asJson, ...form } : asJson
 }
 
-function answerContent(
+function responseContent(
   { response, streams, types = [], noJson }: About,
 ): Record<string, OpenAPIV3_1.MediaTypeObject> {
   return {
-    ...!noJson && json(response ?? 'AnyAnswer'),
+    ...!noJson && json(response ?? 'AnyResponse'),
     ...Object.fromEntries(types.map(type => [type, {}])),
     ...streams && { 'text/event-stream': { schema: { type: 'string' } } },
   }

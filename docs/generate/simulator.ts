@@ -12,11 +12,11 @@ export async function simulatorPage(): Promise<string> {
 
 # Simulator behaviours
 
-The grammar of the [simulator](../simulator.md), which says what each behaviour does.
+The values that each behaviour of the [simulator](../simulator.md) takes.
 
 ## Models
 
-What \`GET /v1/models\` of the simulator lists. Any other name is served as well.
+\`GET /v1/models\` of the simulator lists these models. Any other name works too.
 
 ${table(['Model'], models)}
 

@@ -17,21 +17,19 @@ export interface Route {
 
 const INFO = {
   title: 'Model Gateway: console',
-  description: 'What the pages of the management console ask for, on console.listen. ' +
-    'POST /session answers with a ' +
-    'cookie, which has to come with every request after it, and with a token, ' +
-    'which has to come as x-csrf-token with ' +
-    'those that change something.',
+  description: 'The API of the management console, on console.listen. POST /session sets a cookie, which ' +
+    'every later request must send, and returns a token, which every request that changes something must send as ' +
+    'x-csrf-token.',
 }
 
 const SECURITY = {
   session: {
     type: 'apiKey', in: 'cookie', name: 'gateway_console', description: 'With TLS: __Host-gateway_console',
   },
-  csrf: { type: 'apiKey', in: 'header', name: 'x-csrf-token', description: 'As GET /session tells it too' },
+  csrf: { type: 'apiKey', in: 'header', name: 'x-csrf-token', description: 'From POST /session or GET /session' },
 } as const
 
-const ROLES: Readonly<Record<Role, string>> = { admin: 'admins', viewer: 'viewers', key: 'holders of a key' }
+const ROLES: Readonly<Record<Role, string>> = { admin: 'admins', viewer: 'viewers', key: 'key holders' }
 
 /** @param name of the operation: its method and its path */
 export function routeOf(name: OperationName): Route {
@@ -43,7 +41,7 @@ export function routeOf(name: OperationName): Route {
     url,
     schema: {
       summary,
-      description: roles === null ? 'For anybody.' : `For ${roles.map(role => ROLES[role]).join(', ')}.`,
+      description: roles === null ? 'For everybody.' : `For ${roles.map(role => ROLES[role]).join(', ')}.`,
       operationId: method.toLowerCase() + url.replace(
         /[^a-z]+([a-z])/g, (_, letter: string) => letter.toUpperCase(),
       ),
@@ -54,8 +52,8 @@ export function routeOf(name: OperationName): Route {
       ...body && { body },
       response: {
         [status ?? 200]: status === 204 ? { type: 'null', description: 'Done' } : responseSchema(response),
-        '4xx': { description: 'It is not done', content: { 'application/json': { schema: Problem } } },
-        '5xx': { description: 'It could not be done', content: { 'application/json': { schema: Problem } } },
+        '4xx': { description: 'The request is refused', content: { 'application/json': { schema: Problem } } },
+        '5xx': { description: 'The request failed', content: { 'application/json': { schema: Problem } } },
       },
     },
   }

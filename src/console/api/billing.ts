@@ -42,13 +42,14 @@ export type Budget = Static<typeof Budget>
 
 export const BudgetQuery = StrictObject({
   limit: Type.Optional(Type.Integer({
-    minimum: 1, maximum: 10_000, description: 'So many of the fullest; without it all, as they are configured',
+    minimum: 1, maximum: 10_000,
+    description: 'Only the n fullest budgets; default: all, in the order of the configuration',
   })),
 })
 
 export const Budgets = StrictObject({
   budgets: Type.Array(Budget),
-  total: Type.Integer({ minimum: 0, description: 'How many there are' }),
+  total: Type.Integer({ minimum: 0, description: 'Number of budgets' }),
 })
 export type Budgets = Static<typeof Budgets>
 

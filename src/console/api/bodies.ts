@@ -5,8 +5,8 @@ import { StrictObject, Timestamp, Name, Nullable, StringEnum } from './shapes.ts
 /** A body as far as it was kept. */
 export const Body = StrictObject({
   content_type: Nullable(Type.String()),
-  bytes: Type.Integer({ minimum: 0, description: 'Of the whole body' }),
-  is_cut: Type.Boolean({ description: 'Only its beginning was kept' }),
+  bytes: Type.Integer({ minimum: 0, description: 'Size of the whole body' }),
+  is_cut: Type.Boolean({ description: 'Only the beginning was kept' }),
   coding: StringEnum(['text', 'base64'], 'base64: what is no text in UTF-8'),
   content: Type.String(),
 })

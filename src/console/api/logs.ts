@@ -29,7 +29,7 @@ export const Row = StrictObject({
   output_tokens: Nullable(Count),
   reasoning_tokens: Nullable(Count),
   cost_usd: Nullable(Usd),
-  attempts: Type.Integer({ minimum: 0, description: 'How many upstreams were tried' }),
+  attempts: Type.Integer({ minimum: 0, description: 'Number of attempts' }),
 })
 export type Row = Static<typeof Row>
 
@@ -37,7 +37,7 @@ export const LogConditions = {
   ...Conditions,
   status: Type.Optional(Type.String({
     pattern: '^([1-5]xx|[1-5]\\d\\d|none)$',
-    description: '503, a class such as 5xx, or none: nothing was sent',
+    description: '503, a class such as 5xx, or none (no response was sent)',
   })),
   end: Type.Optional(StringEnum([...ENDS, 'failed'], 'failed: every end but complete and client_gone')),
 }
@@ -54,15 +54,15 @@ export const LogQuery = StrictObject({
 export const Logs = StrictObject({
   /** The newest first. */
   rows: Type.Array(Row),
-  next: Nullable(Type.String({ description: 'For the page of older ones; null = there are none' })),
-  last: Nullable(Type.String({ description: 'For a look at what ended since' })),
+  next: Nullable(Type.String({ description: 'Cursor for older requests; null = there are none' })),
+  last: Nullable(Type.String({ description: 'Cursor for requests that ended since' })),
 })
 export type Logs = Static<typeof Logs>
 
 const CostLine = StrictObject({
   item: Type.String(),
   quantity: Type.Number(),
-  price: Type.String({ description: 'USD for `per` of them' }),
+  price: Type.String({ description: 'USD for `per` units' }),
   per: Type.Integer(),
   cost_usd: Usd,
 })
@@ -72,7 +72,7 @@ const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),
   outcome: Type.String(),
-  explanation: Type.String({ description: 'The outcome, for people' }),
+  explanation: Type.String({ description: 'The outcome as text' }),
   at_ms: Nullable(Ms),
   ms: Ms,
   status: Nullable(Type.Integer()),
@@ -84,7 +84,7 @@ const Attempt = StrictObject({
 /** All that is known of one request. */
 export const RequestDetails = StrictObject({
   row: Row,
-  running: Type.Boolean({ description: 'It has not ended: all of it is provisional' }),
+  running: Type.Boolean({ description: 'The request still runs; its figures are provisional' }),
   bytes_in: Count,
   bytes_out: Count,
   /** For people: what ended it, where the usage is from. */
@@ -92,7 +92,7 @@ export const RequestDetails = StrictObject({
   error_explanation: Nullable(Type.String()),
   source_explanation: Type.String(),
   route: Nullable(Type.String({
-    description: 'The route that took it, as it read then; null for what none took',
+    description: 'The route that took the request, as it was then; null = no route',
   })),
   attempts: Type.Array(Attempt),
   counts: Type.Array(StrictObject({ label: Type.String(), value: Type.Number() })),
@@ -104,6 +104,6 @@ export type RequestDetails = Static<typeof RequestDetails>
 /** An id names one request, unless a trusted proxy gave it twice. */
 export const RequestDetailsList = StrictObject({
   stories: Type.Array(RequestDetails),
-  has_bodies: Type.Boolean({ description: 'Its bodies are kept, and whoever asks may see them' }),
+  has_bodies: Type.Boolean({ description: 'The bodies are kept, and the user can read them' }),
 })
 export type RequestDetailsList = Static<typeof RequestDetailsList>

@@ -19,7 +19,7 @@ export const Panel = StrictObject({
   /** As long, and right before. */
   before: Period,
   slice: StringEnum(['hour', 'day']),
-  slices: Type.Array(Slice, { description: 'Oldest first, the empty ones too' }),
+  slices: Type.Array(Slice, { description: 'Oldest first, with empty ones' }),
   /** The dearest first, ten at most. */
   top_keys: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),
   top_models: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),
@@ -42,7 +42,7 @@ export const UpstreamState = StrictObject({
   /** Over the chosen time. */
   figures: Figures,
   first_byte: FirstByte,
-  share: Type.Number({ minimum: 0, maximum: 1, description: 'Of all requests that an upstream served' }),
+  share: Type.Number({ minimum: 0, maximum: 1, description: 'Share of all requests that an upstream served' }),
 })
 export type UpstreamState = Static<typeof UpstreamState>
 
@@ -57,7 +57,7 @@ export const Alert = StrictObject({
     'no_keys', 'key_store', 'certificate',
   ]),
   severity: StringEnum(['error', 'warning']),
-  message: Type.String({ description: 'What is wrong, and what to do' }),
+  message: Type.String({ description: 'The problem, and what to do' }),
   /** The key, model or upstream that it is about. */
   subject: Nullable(Name),
   since: Nullable(Timestamp),
@@ -68,7 +68,7 @@ export type Alert = Static<typeof Alert>
 export const Live = StrictObject({
   at: Timestamp,
   status: StringEnum(['ok', 'draining', 'handing_over']),
-  running: Type.Integer({ minimum: 0, description: 'Requests under way; of the own key, for its holder' }),
+  running: Type.Integer({ minimum: 0, description: 'Running requests; for key holders those of the own key' }),
   running_streams: Count,
   /** The longest-running first, a hundred at most. */
   exchanges: Type.Array(StrictObject({
@@ -81,7 +81,7 @@ export const Live = StrictObject({
     bytes_out: Count,
   })),
   concerns: Type.Array(Alert, {
-    description: 'The worst first, a hundred at most; for key holders those that concern their key',
+    description: 'Most severe first, at most 100; for key holders those of the own key',
   }),
 })
 export type Live = Static<typeof Live>

@@ -34,7 +34,7 @@ const Protocols = Type.Array(StringEnum(['chat', 'responses', 'messages', 'gener
 
 const PriceFields = {
   price: Nullable(Type.Record(Type.String(), Type.String())),
-  price_source: Nullable(Type.String({ description: 'config, or the catalogue with its version' })),
+  price_source: Nullable(Type.String({ description: 'config, or the name and version of the catalogue' })),
 }
 
 /** Where requests for a model can go, and what they cost there. */
@@ -51,17 +51,17 @@ const ModelTarget = StrictObject({
 /** A model that some route serves by name, or that has a price. */
 export const Model = StrictObject({
   name: Name,
-  listed: Type.Boolean({ description: 'In GET /v1/models' }),
+  listed: Type.Boolean({ description: 'Listed in GET /v1/models' }),
   /** Protocols in which a request for it can be sent. */
   protocols: Protocols,
   /** At the first target. */
   ...PriceFields,
   price_varies: Type.Boolean({
-    description: 'Not all targets cost the same: billed is the one that answers',
+    description: 'The prices of the targets differ; the target that responds is billed',
   }),
   /** Where a chat request for it would go; null for key holders. */
   upstream: Nullable(Name),
-  targets: Type.Array(ModelTarget, { description: 'In their order; empty for key holders' }),
+  targets: Type.Array(ModelTarget, { description: 'In the order of the route; empty for key holders' }),
 })
 export type Model = Static<typeof Model>
 
@@ -92,7 +92,7 @@ export const Explanation = StrictObject({
     index: Count,
     line: Type.Integer(),
     takes: Type.Boolean(),
-    why: Type.String({ description: 'For people' }),
+    why: Type.String({ description: 'The reason as text' }),
   })),
   candidates: Type.Array(StrictObject({
     upstream: Name,
@@ -117,6 +117,6 @@ export const Configuration = StrictObject({
       place: Type.String(), severity: StringEnum(['error', 'warning']), message: Type.String(),
     })),
   })),
-  restart_needed: Type.Array(Type.String(), { description: 'Keys that differ and wait for the next start' }),
+  restart_needed: Type.Array(Type.String(), { description: 'Changed keys of the configuration that need a restart' }),
 })
 export type Configuration = Static<typeof Configuration>

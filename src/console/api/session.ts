@@ -3,19 +3,18 @@ import type { Static } from 'typebox'
 import { StrictObject, Timestamp, Name, Nullable, ROLES, StringEnum } from './shapes.ts'
 
 export const Session = StrictObject({
-  version: Type.String({ description: "The gateway's" }),
-  has_users: Type.Boolean({ description: 'Whether console.users names anybody' }),
+  version: Type.String({ description: 'Version of the gateway' }),
+  has_users: Type.Boolean({ description: 'Whether console.users has a user' }),
   user: Nullable(StrictObject({
     name: Name,
     role: StringEnum(ROLES),
     expires_at: Timestamp,
   })),
   docs_url: Nullable(Type.String({
-    description: 'Where the documentation is served, as far as the configuration ' +
-      'tells: `http://0.0.0.0:8082`',
+    description: 'The address of the documentation, as configured: `http://0.0.0.0:8082`',
   })),
   csrf: Nullable(Type.String({
-    description: 'To be sent as x-csrf-token with every request that changes something',
+    description: 'Send it as x-csrf-token with every request that changes something',
   })),
 })
 export type Session = Static<typeof Session>

@@ -24,7 +24,7 @@ export function StringEnum<const T extends readonly string[]>(words: T, descript
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' })
 export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'A UTC day: 2026-11-21' })
 export const Usd = Type.String({
-  pattern: '^-?\\d+(\\.\\d+)?$', description: 'USD, a decimal with all its digits: no float touches it',
+  pattern: '^-?\\d+(\\.\\d+)?$', description: 'USD, an exact decimal',
 })
 export const Count = Type.Integer({ minimum: 0 })
 export const Ms = Type.Number({ minimum: 0, description: 'Milliseconds' })
@@ -42,7 +42,7 @@ export const Conditions = {
   upstream: Type.Optional(Name),
   without: Type.Optional(Type.String({
     pattern: '^(key|model|upstream)(,(key|model|upstream)){0,2}$',
-    description: 'Those that have no key, no model or no upstream; several are separated by commas',
+    description: 'Requests without a key, model or upstream; separate several with commas',
   })),
 }
 
@@ -50,7 +50,7 @@ export const Conditions = {
 export const Figures = StrictObject({
   requests: Count,
   errors: Type.Integer({
-    minimum: 0, description: 'Requests whose end was none of complete and client_gone',
+    minimum: 0, description: 'Requests that ended neither as complete nor as client_gone',
   }),
   input_tokens: Count,
   cached_input_tokens: Count,
@@ -59,11 +59,11 @@ export const Figures = StrictObject({
   reasoning_tokens: Count,
   cost_usd: Usd,
   estimated_requests: Type.Integer({
-    minimum: 0, description: 'Whose usage the gateway estimated, in whole or in part',
+    minimum: 0, description: 'Requests with estimated or partly estimated usage',
   }),
   estimated_cost_usd: Usd,
   unpriced_requests: Type.Integer({
-    minimum: 0, description: 'Whose cost nobody knows: they are not in cost_usd',
+    minimum: 0, description: 'Requests with an unknown cost; not part of cost_usd',
   }),
 })
 export type Figures = Static<typeof Figures>
@@ -78,8 +78,8 @@ export const Problem = StrictObject({
     'bad_request', 'not_logged_in', 'forbidden', 'not_found',
     'conflict', 'too_many', 'unavailable', 'internal',
   ]),
-  message: Type.String({ description: 'For people: what to change' }),
-  field: Type.Optional(Type.String({ description: 'The member of the request that is wrong' })),
+  message: Type.String({ description: 'What to change, as text' }),
+  field: Type.Optional(Type.String({ description: 'The field of the request that is wrong' })),
 })
 export type Problem = Static<typeof Problem>
 

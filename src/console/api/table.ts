@@ -15,11 +15,11 @@ import type { Role } from './shapes.ts'
  * its routes, their checks and the OpenAPI description from it, the pages their types.
  */
 
-/** An operation. Its answer is JSON, or CSV where `response` is null. */
+/** An operation. Its response is JSON, or CSV if `response` is null. */
 export interface Operation {
   readonly summary: string
   readonly tag: 'session' | 'panel' | 'billing' | 'logs' | 'keys' | 'routes'
-  /** Who may; null = anybody. Holders of a key see what is that key's own. */
+  /** Who can use it; null = everybody. Key holders see the data of their own key. */
   readonly roles: readonly Role[] | null
   readonly params?: TSchema
   readonly query?: TSchema
@@ -46,95 +46,95 @@ export const API = {
     summary: 'Log out', tag: 'session', roles: null, status: 204, response: Type.Null(),
   },
   'GET /live': {
-    summary: 'The present moment', tag: 'panel', roles: ALL, response: Live,
+    summary: 'The current state: running requests and alerts', tag: 'panel', roles: ALL, response: Live,
   },
   'GET /panel': {
-    summary: 'What happened, with the time before beside it', tag: 'panel', roles: ALL,
+    summary: 'Figures of a time range and of the range before it', tag: 'panel', roles: ALL,
     query: StrictObject(Range), response: Panel,
   },
   'GET /upstreams': {
-    summary: 'Health and share of each upstream', tag: 'panel', roles: READERS,
+    summary: 'Health and share of requests of each upstream', tag: 'panel', roles: READERS,
     query: StrictObject(Range), response: Upstreams,
   },
   'GET /billing': {
-    summary: 'Spend by day and group; key holders: by model', tag: 'billing', roles: ALL,
+    summary: 'Cost by day and group; for key holders by model', tag: 'billing', roles: ALL,
     query: StrictObject({ ...Conditions, ...GroupQuery }), response: Billing,
   },
   'GET /billing.csv': {
-    summary: 'The groups of GET /billing', tag: 'billing', roles: ALL,
+    summary: 'The groups of GET /billing as CSV', tag: 'billing', roles: ALL,
     query: StrictObject({ ...Conditions, ...GroupQuery }), response: null,
   },
   'GET /budgets': {
-    summary: 'Budgets and their course', tag: 'billing', roles: ALL,
+    summary: 'Budgets and how much is spent', tag: 'billing', roles: ALL,
     query: BudgetQuery, response: Budgets,
   },
   'GET /statement': {
-    summary: "A key's month; key holders need name no key", tag: 'billing', roles: ALL,
+    summary: 'Statement of a key for one month; key holders can leave out the key', tag: 'billing', roles: ALL,
     query: StrictObject({ key: Type.Optional(Name), month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' }) }),
     response: Statement,
   },
   'GET /logs': {
-    summary: 'Requests that have ended', tag: 'logs', roles: ALL, query: LogQuery, response: Logs,
+    summary: 'Ended requests, filtered, by page', tag: 'logs', roles: ALL, query: LogQuery, response: Logs,
   },
   'GET /logs.csv': {
-    summary: 'All requests that the conditions fit', tag: 'logs', roles: ALL,
+    summary: 'All ended requests that match the filters, as CSV', tag: 'logs', roles: ALL,
     query: StrictObject(LogConditions), response: null,
   },
   'GET /logs/:id': {
-    summary: 'The story of one request', tag: 'logs', roles: ALL,
+    summary: 'Details of one request', tag: 'logs', roles: ALL,
     params: StrictObject({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: RequestDetailsList,
   },
   'GET /logs/:id/bodies': {
-    summary: 'What log.bodies has kept of one request; who looks is in the audit list',
+    summary: 'Bodies that log.bodies has kept of one request; each access is in the audit list',
     tag: 'logs', roles: ['admin', 'key'],
     params: StrictObject({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Bodies,
   },
   'GET /filters': {
-    summary: 'Names that occur in the ledger of late, for the choice in filters', tag: 'logs', roles: ALL,
+    summary: 'Names in the recent ledger, for the choices of filters', tag: 'logs', roles: ALL,
     response: StrictObject({ keys: Type.Array(Name), models: Type.Array(Name), upstreams: Type.Array(Name) }),
   },
   'GET /own': {
-    summary: "The own key's models and limits", tag: 'keys', roles: ['key'], response: OwnKey,
+    summary: 'Models and limits of the own key', tag: 'keys', roles: ['key'], response: OwnKey,
   },
   'GET /keys': {
-    summary: 'Every key with its use', tag: 'keys', roles: READERS, response: Keys,
+    summary: 'All keys with their use', tag: 'keys', roles: READERS, response: Keys,
   },
   'POST /keys': {
-    summary: 'Make a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: CreatedKey,
+    summary: 'Create a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: CreatedKey,
   },
   'POST /keys/find': {
-    summary: 'Whose a key is that turned up somewhere',
+    summary: 'Find the name of a key',
     tag: 'keys', roles: ADMINS, body: KeyLookup, response: KeyOwner,
   },
   'PATCH /keys/:name': {
-    summary: "Change a stored key's models and limits", tag: 'keys', roles: ADMINS,
+    summary: 'Change the models and limits of a created key', tag: 'keys', roles: ADMINS,
     params: KeyParams, body: KeyChange, status: 204, response: Type.Null(),
   },
   'DELETE /keys/:name': {
-    summary: 'Revoke a stored key, or block one of gateway.yaml', tag: 'keys', roles: ADMINS,
+    summary: 'Revoke a created key, or block a key of gateway.yaml', tag: 'keys', roles: ADMINS,
     params: KeyParams, status: 204, response: Type.Null(),
   },
   'POST /keys/:name/unblock': {
-    summary: 'Let a key of gateway.yaml in again', tag: 'keys', roles: ADMINS,
+    summary: 'Unblock a key of gateway.yaml', tag: 'keys', roles: ADMINS,
     params: KeyParams, status: 204, response: Type.Null(),
   },
   'GET /audit': {
-    summary: 'Who changed what', tag: 'keys', roles: READERS,
+    summary: 'Audit list: who changed what', tag: 'keys', roles: READERS,
     query: StrictObject({ before: Type.Optional(Type.Integer()) }), response: Audit,
   },
   'GET /routes': {
     summary: 'The route table in force', tag: 'routes', roles: READERS, response: Routes,
   },
   'GET /models': {
-    summary: 'Models and their prices; for key holders those that the key may use', tag: 'routes', roles: ALL,
+    summary: 'Models and their prices; for key holders the models of the key', tag: 'routes', roles: ALL,
     response: Models,
   },
   'POST /explain': {
-    summary: 'Where a request would go, and why', tag: 'routes',
+    summary: 'Explain where a request would go, and why', tag: 'routes',
     roles: READERS, body: ExplainRequest, response: Explanation,
   },
   'GET /configuration': {
-    summary: 'What is in force, secrets masked', tag: 'routes', roles: READERS, response: Configuration,
+    summary: 'The configuration in force, with secrets masked', tag: 'routes', roles: READERS, response: Configuration,
   },
 } as const satisfies Record<string, Operation>
 
