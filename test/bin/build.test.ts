@@ -22,18 +22,18 @@ t.test('a checkout runs its build while that is newer than all of its sources', 
     execFileSync(process.execPath, [join(root, 'bin', 'gateway.js')], { env, encoding: 'utf8' }).trim()
 
   write('src/cli/main.ts', 'const text: string = "sources"\nconsole.log(text)\n', 1_000)
-  write('src/pipeline/respond/relay.ts', '', 1_000)
+  write('src/proxy/relay.ts', '', 1_000)
   t.equal(runs(), 'sources', 'there is no build')
 
   settle(1_000)
   write('dist/gateway/main.js', 'console.log("build")\n', 2_000)
   t.equal(runs(), 'build')
 
-  write('src/pipeline/respond/relay.ts', '', 3_000)
+  write('src/proxy/relay.ts', '', 3_000)
   settle(1_000)
   t.equal(runs(), 'sources', 'a source is newer')
 
-  write('src/pipeline/respond/relay.ts', '', 1_000)
+  write('src/proxy/relay.ts', '', 1_000)
   settle(3_000)
   t.equal(runs(), 'sources', 'a source may have gone')
 

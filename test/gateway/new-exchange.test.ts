@@ -23,7 +23,7 @@ function begin(
     clock,
     newId,
     sharedState: { clientRequestIds: givenIds },
-    isTrustedProxy: (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4'),
+    trusts: (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4'),
   } as unknown as Gateway
   const req = { socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage
   return newExchange(gateway, req, {} as ServerResponse, false)

@@ -28,8 +28,8 @@ t.test('the lock of a process that is killed is free, though its file is there',
   const path = join(dir, 'lock')
   const script = join(dir, 'holder.mjs')
   writeFileSync(script, `
-    import { hold } from ${LOCK}
-    globalThis.release = hold(${JSON.stringify(path)}, 0)
+    import { acquireLock } from ${LOCK}
+    globalThis.release = acquireLock(${JSON.stringify(path)}, 0)
     process.stdout.write('held')
     setInterval(() => undefined, 1000)`)
   const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -46,8 +46,8 @@ t.test('the lock of a thread that is ended is free', async t => {
   const path = join(t.testdir(), 'lock')
   const thread = new Worker(`
     const { parentPort } = require('node:worker_threads')
-    import(${LOCK}).then(({ hold }) => {
-      globalThis.release = hold(${JSON.stringify(path)}, 0)
+    import(${LOCK}).then(({ acquireLock }) => {
+      globalThis.release = acquireLock(${JSON.stringify(path)}, 0)
       parentPort.postMessage('held')
       setInterval(() => undefined, 1000)
     })`, { eval: true, execArgv: [] })
@@ -63,9 +63,9 @@ t.test('who waits for a lock gets it under the name that others see', async t =>
   const release = acquireLock(path, 0)
   const script = join(dir, 'waiter.mjs')
   writeFileSync(script, `
-    import { hold } from ${LOCK}
+    import { acquireLock } from ${LOCK}
     process.stdout.write('waiting')
-    globalThis.release = hold(${JSON.stringify(path)}, 20_000)
+    globalThis.release = acquireLock(${JSON.stringify(path)}, 20_000)
     process.stdout.write('held')
     setInterval(() => undefined, 1000)`)
   const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
