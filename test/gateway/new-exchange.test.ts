@@ -22,7 +22,7 @@ function begin(
   const gateway = {
     clock,
     newId,
-    sharedState: { clientRequestIds: givenIds },
+    sharedState: { givenIds },
     trusts: (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4'),
   } as unknown as Gateway
   const req = { socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage
