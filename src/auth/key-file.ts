@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../base/directory.ts'
 import { createPrivateFile } from '../base/private-file.ts'
+import { transaction } from '../base/sqlite-schema.ts'
 import type { Key } from '../config/types.ts'
 import { readAuditEvents, recordAuditEvent } from './audit.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
@@ -196,15 +197,10 @@ export class KeyFile {
 
   /** A change and what is told of it are one. */
   #withAuditEvent(entry: AuditEvent, change: () => void): void {
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
+    transaction(this.#db, () => {
       change()
       recordAuditEvent(this.#db, entry)
-      this.#db.exec('COMMIT')
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      throw error
-    }
+    })
   }
 
   /**

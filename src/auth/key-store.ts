@@ -1,6 +1,7 @@
-import { statSync, watch } from 'node:fs'
+import { watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import type { Clock, Timer } from '../base/clock.ts'
+import { fileIdentity } from '../base/file-exists.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { Key } from '../config/types.ts'
 import { KeyFile } from './key-file.ts'
@@ -249,12 +250,6 @@ function openReaders(file: string, identity: string | null): OpenReaders {
     held.close()
     throw error
   }
-}
-
-/** Device and inode of a file; null when there is none. */
-function fileIdentity(file: string): string | null {
-  const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return stat === undefined ? null : `${stat.dev}:${stat.ino}`
 }
 
 function digestHex({ digest }: BlockRecord): string {

@@ -9,6 +9,12 @@ export function fileExists(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined
 }
 
+/** @returns device and inode of a file, which tell whether a path still leads to it; null when there is none */
+export function fileIdentity(file: string): string | null {
+  const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return stat === undefined ? null : `${stat.dev}:${stat.ino}`
+}
+
 /**
  * What stands in the place of a file; null where it is one, or nothing, or what may not be looked at. Whoever
  * opens a pipe waits without end for who writes to it.

@@ -23,6 +23,24 @@ export function isForeign(db: DatabaseSync, ours: number): boolean {
   return id !== 0 || version !== 0 || db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'] !== 0
 }
 
+/**
+ * Does all of the work or nothing, as the only writer of the file. Blocks while another process writes.
+ * @returns what `work` returns
+ * @throws what `work` throws; else node:sqlite's error
+ */
+export function transaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (error) {
+    // SQLite itself rolls back after some errors.
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
 function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): number {
   const value = db.prepare(`PRAGMA ${name}`).get()?.[name]
   return typeof value === 'number' ? value : 0
@@ -78,16 +96,10 @@ export class Schema {
   migrate(db: DatabaseSync): void {
     if (this.versionOf(db) === this.latest) return
     const { id, scripts } = this.#options
-    db.exec('BEGIN IMMEDIATE')
-    try {
+    transaction(db, () => {
       // Again, behind the lock: another process may have been faster.
       for (const script of scripts.slice(this.versionOf(db))) db.exec(script)
       writeFileId(db, { id, version: this.latest })
-      db.exec('COMMIT')
-    } catch (error) {
-      // SQLite itself rolls back after some errors.
-      if (db.isTransaction) db.exec('ROLLBACK')
-      throw error
-    }
+    })
   }
 }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { formatUsd } from '../base/decimal.ts'
 import { formatNumber, table } from '../base/text-table.ts'
 import { parseDuration } from '../config/units.ts'
 import { LedgerError } from '../ledger/failure.ts'
@@ -11,7 +12,6 @@ import { openReader } from '../ledger/query.ts'
 import type { GroupBy, LedgerReader, UsageSum } from '../ledger/query.ts'
 import { requestReport } from '../ledger/request-report.ts'
 import type { LedgerRow } from '../ledger/row.ts'
-import { usd } from '../ledger/usd.ts'
 import { explainCost } from '../pricing/cost.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
@@ -191,7 +191,7 @@ function roundedMs(ms: number | null): number | null {
 }
 
 function costText(pico: bigint | null): string {
-  return pico === null ? '-' : usd(pico)
+  return pico === null ? '-' : formatUsd(pico)
 }
 
 /** Writes as fast as the reader reads; a reader that has seen enough (`| head`) is no error. */

@@ -1,7 +1,7 @@
+import { formatUsd } from '../base/decimal.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import type { GroupBy, UsageSum } from './query.ts'
 import type { LedgerRow } from './row.ts'
-import { usd } from './usd.ts'
 
 /** A number whose digits are not to pass through a float. */
 class Exact {
@@ -98,7 +98,7 @@ export function cacheWrites({ cacheWrite5mTokens: a, cacheWrite1hTokens: b }: Us
 }
 
 function cost(pico: bigint | null): Exact | null {
-  return pico === null ? null : new Exact(usd(pico))
+  return pico === null ? null : new Exact(formatUsd(pico))
 }
 
 function jsonText(value: Value): string {

@@ -1,8 +1,8 @@
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../base/directory.ts'
-import { nonFileKind } from '../base/file-exists.ts'
+import { fileIdentity, nonFileKind } from '../base/file-exists.ts'
 import { LedgerError, toLedgerFailure } from './failure.ts'
 import { acquireLock } from './lock.ts'
 import { ledgerSchema } from './schema.ts'
@@ -20,12 +20,6 @@ export interface LedgerFile {
   readonly identity: string
   /** Where an unreadable file was kept, when this opening found one. */
   readonly setAside: string | null
-}
-
-/** @returns device and inode of a file; null when there is none */
-export function fileIdentity(file: string): string | null {
-  const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return stat === undefined ? null : `${stat.dev}:${stat.ino}`
 }
 
 /**

@@ -1,6 +1,6 @@
+import { formatUsd } from '../base/decimal.ts'
 import { formatNumber, escapeControlCharacters } from '../base/text-table.ts'
 import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
-import { usd } from './usd.ts'
 
 /** What ended a request, for people. */
 export const END_DESCRIPTIONS: Readonly<Record<EndReason, string>> = {
@@ -141,7 +141,7 @@ function costs(row: LedgerRow, bill: readonly CostLine[]): string {
   }
   if (costPico === 0n) return `${title}  0 USD: nothing is billed\n`
   const lines = costLines(row, bill)
-  return title + alignColumns([...lines, ['total', '', `${usd(costPico)} USD`]])
+  return title + alignColumns([...lines, ['total', '', `${formatUsd(costPico)} USD`]])
 }
 
 /** An answer that several upstreams made up is billed by each at its own price. */

@@ -1,8 +1,10 @@
 import type { StatementSync } from 'node:sqlite'
+import { fileIdentity } from '../base/file-exists.ts'
+import { transaction } from '../base/sqlite-schema.ts'
 import { COLUMN_LIST, COLUMNS } from './columns.ts'
 import type { RowValues } from './columns.ts'
 import { LedgerError, toLedgerFailure } from './failure.ts'
-import { fileIdentity, openFile, quarantineFile } from './file.ts'
+import { openFile, quarantineFile } from './file.ts'
 import type { LedgerFile } from './file.ts'
 import { isAlive, lockInstance, removeStaleLocks } from './instance.ts'
 import { Rollups } from './rollups.ts'
@@ -236,17 +238,7 @@ export class LedgerStore {
   }
 
   #transaction<T>(work: () => T): T {
-    const { db } = this.#openFile
-    db.exec('BEGIN IMMEDIATE')
-    try {
-      const result = work()
-      db.exec('COMMIT')
-      return result
-    } catch (error) {
-      // SQLite itself rolls back after some errors.
-      if (db.isTransaction) db.exec('ROLLBACK')
-      throw error
-    }
+    return transaction(this.#openFile.db, work)
   }
 }
 

@@ -1,9 +1,9 @@
+import { picoUsd } from '../base/decimal.ts'
 import type { Budget } from '../config/types.ts'
 import { Account, IN_FLIGHT_RETRY_MS } from './account.ts'
 import type { Period } from './account.ts'
 import { Bucket } from './bucket.ts'
 import type { Hold } from './bucket.ts'
-import { picoUsd } from './money.ts'
 import type { LeaseSize, ActualUsage, RateLimitState, RefusalReason, ScopeLimits } from './types.ts'
 
 /** One moment on both clocks. */

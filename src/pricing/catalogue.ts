@@ -1,6 +1,6 @@
 import type { ModelPrice } from '@pydantic/genai-prices'
+import { divide, formatDecimal, parseDecimal, shift } from '../base/decimal.ts'
 import type { Price } from '../config/types.ts'
-import { divide, formatDecimal, parseDecimal, shift } from './decimal.ts'
 
 type RateName = Exclude<keyof Price, 'tiers'>
 

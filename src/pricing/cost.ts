@@ -1,6 +1,6 @@
+import { PICO_PLACES, ZERO, add, formatDecimal, multiply, parseDecimal, shift, toUnits } from '../base/decimal.ts'
 import type { Price } from '../config/types.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
-import { ZERO, add, formatDecimal, multiply, parseDecimal, shift, toUnits } from './decimal.ts'
 import { ITEMS, quantities } from './quantities.ts'
 import type { Item, Per } from './quantities.ts'
 import { tariffOf } from './tariff.ts'
@@ -18,7 +18,6 @@ export interface CostLine {
   readonly cost: string
 }
 
-const PICO = 12
 /** Moves the point from a million to one. */
 const MILLIONTH = -6
 
@@ -51,7 +50,7 @@ function totalCost(bill: PricedQuantities | null): bigint | null {
     if (Number.isSafeInteger(quantity)) whole += rate * BigInt(quantity)
     else others = add(others, multiply({ units: rate, scale }, parseDecimal(String(quantity))))
   }
-  return toUnits(shift(add({ units: whole, scale }, others), MILLIONTH), PICO)
+  return toUnits(shift(add({ units: whole, scale }, others), MILLIONTH), PICO_PLACES)
 }
 
 /** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */
@@ -68,11 +67,6 @@ export function explainCost(usage: Usage, price: Price | null): CostLine[] {
     const amount = shift(multiply(rate, parseDecimal(String(quantity))), MILLIONTH)
     return [{ item, quantity, price, per, cost: formatDecimal(amount) }]
   })
-}
-
-/** Picodollars as exact decimal USD: 1_250_000_000n is `0.00125`. */
-export function formatUsd(pico: bigint): string {
-  return formatDecimal({ units: pico, scale: PICO })
 }
 
 /** What was used beside what it is billed at, item by item. */

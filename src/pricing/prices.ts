@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type * as GenaiPrices from '@pydantic/genai-prices'
+import { parseDecimal } from '../base/decimal.ts'
 import type { Model, Price } from '../config/types.ts'
 import { fromCatalogue } from './catalogue.ts'
-import { parseDecimal } from './decimal.ts'
 
 export interface PriceBook {
   /**

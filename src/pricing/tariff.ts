@@ -1,5 +1,5 @@
+import { parseDecimal, shift, toUnits } from '../base/decimal.ts'
 import type { Price } from '../config/types.ts'
-import { parseDecimal, shift, toUnits } from './decimal.ts'
 import { ITEMS } from './quantities.ts'
 import type { Item } from './quantities.ts'
 

@@ -1,4 +1,4 @@
-import { usd } from '../../ledger/usd.ts'
+import { formatUsd } from '../../base/decimal.ts'
 import type { Billing } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
 import { DAY, periodOf, wholeDays } from './period.ts'
@@ -59,9 +59,9 @@ function daysOf(
     })
     return {
       day: new Date(day).toISOString().slice(0, 10),
-      cost_usd: usd(all),
-      parts: parts.map(({ name, cost }) => ({ name, cost_usd: usd(cost) })),
-      others_cost_usd: usd(parts.reduce((rest, { cost }) => rest - cost, all)),
+      cost_usd: formatUsd(all),
+      parts: parts.map(({ name, cost }) => ({ name, cost_usd: formatUsd(cost) })),
+      others_cost_usd: formatUsd(parts.reduce((rest, { cost }) => rest - cost, all)),
     }
   })
 }

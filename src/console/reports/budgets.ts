@@ -1,5 +1,5 @@
+import { formatUsd } from '../../base/decimal.ts'
 import { compileGlob } from '../../config/glob.ts'
-import { usd } from '../../ledger/usd.ts'
 import type { Budget, Budgets } from '../api/billing.ts'
 import { ceil, DAY, floor } from './period.ts'
 import { nameOf, source, totals } from './sums.ts'
@@ -109,14 +109,14 @@ function toBudget({ asked: { key, model, per, limit_usd }, days, cost, used }: B
   let at = 0
   for (let day = first; day <= today; day += DAY) {
     for (let next = days[at]; next !== undefined && next.day <= day; next = days[at += 1]) sum += next.cost
-    course.push({ day: new Date(day).toISOString().slice(0, 10), spent_usd: usd(sum) })
+    course.push({ day: new Date(day).toISOString().slice(0, 10), spent_usd: formatUsd(sum) })
   }
   return {
     key,
     model,
     per,
     limit_usd,
-    spent_usd: usd(cost),
+    spent_usd: formatUsd(cost),
     used,
     period_from: from === null ? null : new Date(from).toISOString(),
     period_to: to === null ? null : new Date(to).toISOString(),

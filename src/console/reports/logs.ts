@@ -1,7 +1,7 @@
+import { formatUsd } from '../../base/decimal.ts'
 import { decode, READ_LIST } from '../../ledger/columns.ts'
 import { cacheWrites } from '../../ledger/fields.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
-import { usd } from '../../ledger/usd.ts'
 import type { Logs, Row } from '../api/logs.ts'
 import type { QueryOf } from '../api/table.ts'
 import { periodOf } from './period.ts'
@@ -67,7 +67,7 @@ export function toRow(row: LedgerRow, own: string | null): Row {
     cache_write_tokens: cacheWrites(usage),
     output_tokens: usage.outputTokens,
     reasoning_tokens: usage.reasoningTokens,
-    cost_usd: row.costPico === null ? null : usd(row.costPico),
+    cost_usd: row.costPico === null ? null : formatUsd(row.costPico),
     attempts: row.attempts.length,
   }
 }

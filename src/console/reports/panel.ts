@@ -1,4 +1,4 @@
-import { usd } from '../../ledger/usd.ts'
+import { formatUsd } from '../../base/decimal.ts'
 import type { Panel, Slice } from '../api/panel.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'
 import type { QueryOf } from '../api/table.ts'
@@ -74,7 +74,7 @@ function slices(period: Period, sums: ReadonlyMap<unknown, Totals>, size: number
     const at = first + n * size
     const { requests, errors, input, output, cost } = sums.get(at / size) ?? ZERO_TOTALS
     return {
-      at: new Date(at).toISOString(), requests, errors, tokens: Number(input + output), cost_usd: usd(cost),
+      at: new Date(at).toISOString(), requests, errors, tokens: Number(input + output), cost_usd: formatUsd(cost),
     }
   })
 }

@@ -1,6 +1,6 @@
+import { formatUsd } from '../../base/decimal.ts'
 import { DIMENSION, SUM_COLUMNS, PART_SIZE } from '../../ledger/contributions.ts'
 import type { Dimension } from '../../ledger/contributions.ts'
-import { usd } from '../../ledger/usd.ts'
 import type { Figures } from '../api/shapes.ts'
 import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
 import type { Period, PeriodSegment } from './period.ts'
@@ -202,9 +202,9 @@ export function figures(sums: Totals): Figures {
     cache_write_tokens: Number(sums.cacheWrite),
     output_tokens: Number(sums.output),
     reasoning_tokens: Number(sums.reasoning),
-    cost_usd: usd(sums.cost),
+    cost_usd: formatUsd(sums.cost),
     estimated_requests: sums.estimated,
-    estimated_cost_usd: usd(sums.estimatedCost),
+    estimated_cost_usd: formatUsd(sums.estimatedCost),
     unpriced_requests: sums.unpriced,
   }
 }

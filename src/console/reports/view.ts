@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import { fileIdentity } from '../../ledger/file.ts'
+import { fileIdentity } from '../../base/file-exists.ts'
 import { openReader } from '../../ledger/query.ts'
 import type { LedgerReader } from '../../ledger/query.ts'
 

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { AUDIT_SCHEMA } from '../../auth/audit.ts'
 import { makeDirectory } from '../../base/directory.ts'
 import { createPrivateFile } from '../../base/private-file.ts'
-import { isForeign, readFileId, writeFileId } from '../../base/sqlite-schema.ts'
+import { isForeign, readFileId, transaction, writeFileId } from '../../base/sqlite-schema.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCN. */
 const APPLICATION_ID = 0x4757434e
@@ -66,22 +66,16 @@ export function openConsoleFile(file: string | null): DatabaseSync {
 }
 
 function prepare(db: DatabaseSync, file: string | null): void {
-  db.exec('BEGIN IMMEDIATE')
-  try {
+  transaction(db, () => {
     const { id, version } = readFileId(db)
-    if (id !== APPLICATION_ID || version !== VERSION) {
-      const tables = db
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
-      if (isForeign(db, APPLICATION_ID)) throw new Error(`${file} is a database of another program`)
-      for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
-      // Where there is a store of keys, the audit list is there.
-      db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
-      db.prepare('INSERT INTO secret VALUES (?)').run(randomBytes(32))
-      writeFileId(db, { id: APPLICATION_ID, version: VERSION })
-    }
-    db.exec('COMMIT')
-  } catch (error) {
-    db.exec('ROLLBACK')
-    throw error
-  }
+    if (id === APPLICATION_ID && version === VERSION) return
+    const tables = db
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
+    if (isForeign(db, APPLICATION_ID)) throw new Error(`${file} is a database of another program`)
+    for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
+    // Where there is a key store, the audit table is there.
+    db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
+    db.prepare('INSERT INTO secret VALUES (?)').run(randomBytes(32))
+    writeFileId(db, { id: APPLICATION_ID, version: VERSION })
+  })
 }

@@ -8,9 +8,10 @@ import type { KeyEdit } from '../../auth/key-file.ts'
 import { readBlocks, readKeys } from '../../auth/key-reader.ts'
 import type { BlockRecord } from '../../auth/key-reader.ts'
 import type { KeyRecord } from '../../auth/key-record.ts'
+import { fileIdentity } from '../../base/file-exists.ts'
+import { transaction } from '../../base/sqlite-schema.ts'
 import { maskedYaml } from '../../config/masked.ts'
 import type { Key } from '../../config/types.ts'
-import { fileIdentity } from '../../ledger/file.ts'
 import { openConsoleFile } from './console-file.ts'
 import { LoginAttemptTable } from './login-attempts.ts'
 import type { LoginAttempt } from './login-attempts.ts'
@@ -78,12 +79,7 @@ export class ConsoleStore {
 
   /** @returns ms to wait; 0 = it may go on */
   beginAttempt(attempt: LoginAttempt, now: number): number {
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
-      return this.#attempts.begin(attempt, now)
-    } finally {
-      this.#db.exec('COMMIT')
-    }
+    return transaction(this.#db, () => this.#attempts.begin(attempt, now))
   }
 
   attemptSucceeded(attempt: LoginAttempt, now: number): void {

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { formatUsd } from '../../../src/pricing/cost.ts'
+import { formatUsd } from '../../../src/base/decimal.ts'
 import { KEY } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { openBooks } from './books.ts'

@@ -1,6 +1,6 @@
+import { formatUsd } from '../../../src/base/decimal.ts'
 import { openLedger } from '../../../src/ledger/ledger.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
-import { usd } from '../../../src/ledger/usd.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
 
 const DAY = 86_400_000
@@ -92,7 +92,7 @@ function pastRow(startedAt: number, random: () => number): LedgerRow {
 }
 
 function dollars(cents: bigint): string {
-  return usd(cents * 10_000_000_000n)
+  return formatUsd(cents * 10_000_000_000n)
 }
 
 /** A UUID of version 7, as the gateway's own request ids are. */

@@ -1,13 +1,13 @@
+import { formatUsd } from '../../../src/base/decimal.ts'
 import type { Figures } from '../../../src/console/api/shapes.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
-import { usd } from '../../../src/ledger/usd.ts'
 
 /** As the contract says, from rows one by one. */
 export function figuresOf(rows: readonly LedgerRow[]): Figures {
   const sum = (value: (one: LedgerRow) => number | null) => rows.reduce(
     (all, one) => all + (value(one) ?? 0), 0,
   )
-  const cost = (some: readonly LedgerRow[]) => usd(
+  const cost = (some: readonly LedgerRow[]) => formatUsd(
     some.reduce((all, { costPico }) => all + (costPico ?? 0n), 0n),
   )
   const estimated = rows.filter(({ source }) => source === 'estimated' || source === 'mixed')

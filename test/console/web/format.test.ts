@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { formatUsd } from '../../../src/base/decimal.ts'
 import {
   bytes, count, countShort, dayShort, duration, money, moneyShort, moneyTick, monthName, percent, relative,
   sum, timeUtc,
 } from '../../../src/console/web/src/format.ts'
-import { usd } from '../../../src/ledger/usd.ts'
 
 t.test('money keeps every digit, and has two decimals at least', async t => {
   for (const [text, read] of [
@@ -37,7 +37,7 @@ t.test('sums of money are exact', async t => {
   t.equal(sum(), '0')
   fc.assert(fc.property(fc.array(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n })), picos => {
     const total = picos.reduce((acc, pico) => acc + pico, 0n)
-    return sum(...picos.map(usd)) === usd(total)
+    return sum(...picos.map(formatUsd)) === formatUsd(total)
   }))
 })
 

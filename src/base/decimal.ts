@@ -72,3 +72,24 @@ function unitsAt(a: Decimal, scale: number): bigint {
 function roundedQuotient(dividend: bigint, divisor: bigint): bigint {
   return (dividend * 2n + divisor) / (divisor * 2n)
 }
+
+/** Digits behind the point of an amount in picodollars (1e-12 USD): a price with six digits is exact for one token. */
+export const PICO_PLACES = 12
+
+/**
+ * @param usd an amount of USD as the configuration has it: `50`, `0.25`
+ * @returns picodollars (1e-12 USD); finer digits are cut off, so that a budget is never more than was written
+ * @throws RangeError for anything but a decimal that is not below 0
+ */
+export function picoUsd(usd: string): bigint {
+  const { units, scale } = parseDecimal(usd)
+  return scale <= PICO_PLACES ? units * powerOfTen(PICO_PLACES - scale) : units / powerOfTen(scale - PICO_PLACES)
+}
+
+/**
+ * @param pico picodollars (1e-12 USD)
+ * @returns USD as a plain decimal, exact: `0.00066`, `12`, `-0.5`
+ */
+export function formatUsd(pico: bigint): string {
+  return formatDecimal({ units: pico, scale: PICO_PLACES })
+}

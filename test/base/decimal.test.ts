@@ -4,11 +4,13 @@ import {
   add,
   divide,
   formatDecimal,
+  formatUsd,
   multiply,
   parseDecimal,
+  picoUsd,
   shift,
   toUnits,
-} from '../../src/pricing/decimal.ts'
+} from '../../src/base/decimal.ts'
 
 t.test('reads decimals as people and JSON write them', async t => {
   const forms: [string, string][] = [
@@ -68,4 +70,37 @@ t.test('rounds halves up, once', async t => {
 t.test('writes amounts below zero too', async t => {
   t.equal(formatDecimal({ units: -5n, scale: 1 }), '-0.5')
   t.equal(formatDecimal({ units: -1200n, scale: 2 }), '-12')
+})
+
+t.test('amounts of USD in picodollars', async t => {
+  const amounts: [string, bigint][] = [
+    ['50', 50_000_000_000_000n],
+    ['0.25', 250_000_000_000n],
+    ['.5', 500_000_000_000n],
+    ['5.', 5_000_000_000_000n],
+    ['1e3', 1_000_000_000_000_000n],
+    ['2.5E-6', 2_500_000n],
+    ['0', 0n],
+    ['0.000000000001', 1n],
+    ['0.0000000000019', 1n],
+    ['9007199254740993.000000000001', 9_007_199_254_740_993_000_000_000_001n],
+  ]
+  for (const [usd, pico] of amounts) t.equal(picoUsd(usd), pico, usd)
+  for (const usd of ['', '.', '-1', 'fifty', '1,5']) t.throws(() => picoUsd(usd), RangeError, usd)
+})
+
+t.test('picodollars are written as exact USD', async t => {
+  for (const [pico, text] of [
+    [0n, '0'],
+    [1n, '0.000000000001'],
+    [660_000_000n, '0.00066'],
+    [1_000_000_000_000n, '1'],
+    [-500_000_000_000n, '-0.5'],
+    [9_223_372_036_854_775_807n, '9223372.036854775807'],
+  ] as const) t.equal(formatUsd(pico), text)
+  fc.assert(fc.property(fc.bigInt(), pico => {
+    const text = formatUsd(pico)
+    const back = picoUsd(text.replace('-', ''))
+    return /^-?(0|[1-9]\d*)(\.\d{0,11}[1-9])?$/.test(text) && (pico < 0n ? -back : back) === pico
+  }))
 })
