@@ -1,29 +1,19 @@
-import { parentPort } from 'node:worker_threads'
+import { serveThread } from '../base/thread-server.ts'
 import { parseJson } from '../protocols/shared/cursor.ts'
 import { responseTokens, promptTokens } from './prompt.ts'
-import type { CountResponse, CountRequest } from './token-counter.ts'
+import type { CountRequest, TokenCounts } from './token-counter.ts'
 import { tokenCount } from './tokens.ts'
-
-/** The thread behind estimate.ts: it answers each CountRequest with a CountAnswer, in order. */
-
-const port = parentPort
-if (port === null) throw new Error('to be started as a thread')
 
 const count = tokenCount()
 
-port.on('message', (request: CountRequest) => {
-  const answer: CountResponse = { id: request.id, counts: countTokens(request) }
-  port.postMessage(answer)
-})
-
-function countTokens(request: CountRequest): readonly (number | null)[] {
-  if (request.what === 'texts') {
+serveThread<CountRequest>((request): TokenCounts => {
+  if (request.kind === 'texts') {
     return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
   }
   const body = parseJson(bufferOf(request.body), 0, request.body.length)
-  const tokens = request.what === 'prompt' ? promptTokens : responseTokens
+  const tokens = request.kind === 'prompt' ? promptTokens : responseTokens
   return [tokens(request.endpoint, body, count)]
-}
+})
 
 /** What a string says, or JSON without its white space; the bytes as they are if the run was cut. */
 function textOf(bytes: Uint8Array, escaped: boolean): string {

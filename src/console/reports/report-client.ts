@@ -1,145 +1,73 @@
-import { Worker } from 'node:worker_threads'
-import { messageOf } from '../../base/message-of.ts'
+import { ThreadClient, ThreadError } from '../../base/thread-client.ts'
 import { threadUrl } from '../../base/thread-url.ts'
 import { ReportError } from './report-error.ts'
-import type { ReportResult, ReportArgs, ReportThreadResponse, ReportRequest, ReportName, ReportThreadRequest } from './report-messages.ts'
+import type { ReportRequest, ReportTable } from './report-thread.ts'
 
-/** Questions that wait; what comes beyond is told to come back. */
+type ReportName = keyof ReportTable
+
+type ReportArgs<N extends ReportName> =
+  ReportTable[N] extends (view: never, ...args: infer A) => unknown ? A : never
+
+/** Reports that wait; more are refused. */
 const MAX_PENDING = 100
-
-interface PendingReport {
-  readonly question: ReportRequest
-  readonly deadline: NodeJS.Timeout
-  readonly resolve: (answer: unknown) => void
-  readonly reject: (error: Error) => void
-}
+const CLOSING = 'the gateway is shutting down'
 
 export interface ReportClientOptions {
+  /** Path of the ledger. */
   readonly file: string
-  /** ms. */
+  /** ms that a report may take, waiting included. */
   readonly deadline: number
+  /** ms since 1970. */
   readonly now: () => number
 }
 
-/**
- * The main thread's end of the reading thread. It is started when something is
- * asked; when it dies, what it was at is rejected and the next question starts
- * another. One question is with it at a time, so that those whose asker has gone
- * cost nothing.
- */
+/** Has reports made in a thread, one at a time: a report whose time is up before its turn costs nothing. */
 export class ReportClient {
   readonly #options: ReportClientOptions
-  /** In the order in which they came; the first is with the thread. */
-  readonly #pending: PendingReport[] = []
-  #worker: Worker | null = null
-  /** What the thread is at, also when nobody waits for it any more. */
-  #runningId: number | null = null
-  #lastId = 0
-  #closed = false
+  readonly #thread: ThreadClient
 
   constructor(options: ReportClientOptions) {
     this.#options = options
+    const script = threadUrl('report-thread', import.meta.url)
+    this.#thread = new ThreadClient({ name: 'reports', script, workerData: options.file, serial: true })
   }
 
-  /** @throws ReportError `unavailable`, `not_yet`; else what the report threw */
-  run<S extends ReportName>(subject: S, ...asked: ReportArgs<S>): Promise<ReportResult<S>> {
-    if (this.#closed) return Promise.reject(notReadyError('the gateway is shutting down'))
-    if (this.#pending.length >= MAX_PENDING) {
-      return Promise.reject(notReadyError('too many reports are asked for at once; try again'))
+  /**
+   * @param name of the report
+   * @param args its arguments behind the view
+   * @throws {ReportError} `unavailable`, `not_yet`, or what the report threw; Error for a fault in the report
+   */
+  async run<N extends ReportName>(name: N, ...args: ReportArgs<N>): Promise<ReturnType<ReportTable[N]>> {
+    if (this.#thread.pending >= MAX_PENDING) {
+      throw new ReportError('not_yet', 'too many reports are asked for at once; try again')
     }
-    const question = { id: this.#lastId += 1, subject, now: this.#options.now(), asked }
-    return new Promise<unknown>((resolve, reject) => {
-      const { deadline: patience } = this.#options
-      const deadline = setTimeout(() => {
-        this.#removePending(question.id)?.reject(unavailableError(`the ledger did not answer within ${patience} ms; ` +
-          'ask for less time at once'))
-      }, patience)
-      deadline.unref()
-      this.#pending.push({ question, deadline, resolve, reject })
-      this.#sendNext()
-    }) as Promise<ReportResult<S>>
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#rejectAll('the gateway is shutting down')
-    const worker = this.#worker
-    if (worker === null) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    worker.once('exit', () => resolve())
-    this.#post('close')
-    worker.ref()
-    await promise
-  }
-
-  #sendNext(): void {
-    const [first] = this.#pending
-    if (first === undefined || this.#runningId !== null) return
-    this.#runningId = first.question.id
-    this.#worker ??= this.#start()
-    this.#worker.ref()
-    this.#post(first.question)
-  }
-
-  #post(message: ReportThreadRequest): void {
-    this.#worker?.postMessage(message)
-  }
-
-  #start(): Worker {
-    const worker = new Worker(threadUrl('report-thread', import.meta.url), {
-      name: 'reports',
-      workerData: this.#options.file,
-      execArgv: [],
-    })
-    let cause = 'it ended by itself'
-    worker.on('message', (message: ReportThreadResponse) => this.#onMessage(message))
-    worker.on('error', error => {
-      cause = messageOf(error)
-    })
-    worker.on('exit', () => {
-      this.#worker = null
-      const asked = this.#runningId
-      this.#runningId = null
-      if (asked !== null) this.#removePending(asked)?.reject(unavailableError(`the reading thread died: ${cause}`))
-      this.#sendNext()
-    })
-    return worker
-  }
-
-  #onMessage(message: ReportThreadResponse): void {
-    this.#runningId = null
-    const waiting = this.#removePending(message.id)
-    if ('answer' in message) {
-      waiting?.resolve(message.answer)
-    } else {
-      const { code, message: text, field } = message.failure
-      waiting?.reject(code === 'fault' ? new Error(text) : new ReportError(code, text, field))
+    const { now, deadline } = this.#options
+    try {
+      return await this.#thread.request({ name, now: now(), args } satisfies ReportRequest, { timeoutMs: deadline })
+    } catch (error) {
+      throw error instanceof ThreadError ? reportError(error, deadline) : error
     }
-    this.#sendNext()
   }
 
-  #removePending(id: number): PendingReport | null {
-    const at = this.#pending.findIndex(({ question }) => question.id === id)
-    const [waiting] = at === -1 ? [] : this.#pending.splice(at, 1)
-    if (waiting === undefined) return null
-    clearTimeout(waiting.deadline)
-    // Nobody waits: the process may end.
-    if (this.#pending.length === 0) this.#worker?.unref()
-    return waiting
-  }
-
-  #rejectAll(message: string): void {
-    for (const { deadline, reject } of this.#pending.splice(0)) {
-      clearTimeout(deadline)
-      reject(notReadyError(message))
-    }
+  close(): Promise<void> {
+    this.#thread.cancel(CLOSING)
+    return this.#thread.close()
   }
 }
 
-function notReadyError(message: string): ReportError {
-  return new ReportError('not_yet', message)
-}
-
-function unavailableError(message: string): ReportError {
-  return new ReportError('unavailable', message)
+function reportError({ reason, message, thrown }: ThreadError, deadline: number): Error {
+  switch (reason) {
+    case 'closed':
+      return new ReportError('not_yet', CLOSING)
+    case 'timeout':
+      return new ReportError('unavailable', `the ledger did not answer within ${deadline} ms; ask for less time at once`)
+    case 'ended':
+      return new ReportError('unavailable', `the reading thread died: ${message}`)
+    case 'thrown': {
+      const { name, code, field, stack } = thrown ?? {}
+      return name === 'ReportError'
+        ? new ReportError(code as ReportError['code'], message, field as ReportError['field'])
+        : new Error(stack ?? message)
+    }
+  }
 }

@@ -1,59 +1,60 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
+import { serveThread } from '../../base/thread-server.ts'
 import { LedgerError, toLedgerFailure } from '../../ledger/failure.ts'
+import { billing, unpricedModels } from './billing.ts'
+import { budgets, nearBudgets } from './budgets.ts'
+import { logPage, logs } from './logs.ts'
+import { filters, keyUse } from './names.ts'
+import { panel, upstreamFigures } from './panel.ts'
 import { ReportError } from './report-error.ts'
-import { REPORTS } from './report-messages.ts'
-import type { ReportFailure, ReportThreadResponse, ReportThreadRequest } from './report-messages.ts'
+import { requestDetails } from './request-details.ts'
+import { statement } from './statement.ts'
 import { openView } from './view.ts'
 import type { OpenView, View } from './view.ts'
 
-/*
- * The reading thread: link.ts starts it with the ledger's path, and sends it
- * questions, which it answers one after the other.
- */
+/** The reports by name. Arguments and results are copied between threads. */
+const REPORTS = {
+  panel, upstreamFigures, billing, unpricedModels, budgets, nearBudgets,
+  statement, logs, logPage, requestDetails, filters, keyUse,
+} as const
+export type ReportTable = typeof REPORTS
 
-const port = parentPort
-if (port === null) throw new Error('to be started as a thread')
+/** What this thread is asked. */
+export interface ReportRequest {
+  readonly name: keyof ReportTable
+  /** ms since 1970. */
+  readonly now: number
+  readonly args: readonly unknown[]
+}
 
 /** https://www.sqlite.org/rescode.html#error */
 const SQLITE_ERROR = 1
 
-let open: OpenView | null = null
+let openLedger: OpenView | null = null
 
-port.on('message', (message: ReportThreadRequest) => {
-  if (message === 'close') {
-    open?.close()
-    port.close()
-    return
-  }
-  const { id, subject, now, asked } = message
-  const answer = REPORTS[subject] as (view: View, ...asked: readonly unknown[]) => unknown
-  try {
-    port.postMessage({ id, answer: current().read(now, view => answer(view, ...asked)) } satisfies ReportThreadResponse)
-  } catch (error) {
-    port.postMessage({ id, failure: failureOf(error) } satisfies ReportThreadResponse)
-  }
-})
+serveThread<ReportRequest>(
+  ({ name, now, args }) => {
+    const report = REPORTS[name] as (view: View, ...args: readonly unknown[]) => unknown
+    try {
+      return currentView().read(now, view => report(view, ...args))
+    } catch (error) {
+      throw isLedgerError(error)
+        ? new ReportError('unavailable', `the ledger cannot be read: ${toLedgerFailure(error).message}`) : error
+    }
+  },
+  () => openLedger?.close(),
+)
 
-/** The ledger may have been moved, or set aside, and another one begun. */
-function current(): OpenView {
-  if (open !== null && open.isCurrent()) return open
-  open?.close()
-  open = null
-  return open = openView(workerData as string)
+/** Opens the ledger again where its path leads to another file: it was moved, or set aside as broken. */
+function currentView(): OpenView {
+  if (openLedger?.isCurrent() === true) return openLedger
+  openLedger?.close()
+  openLedger = null
+  return openLedger = openView(workerData as string)
 }
 
-function failureOf(error: unknown): ReportFailure {
-  if (error instanceof ReportError) return { code: error.code, message: error.message, field: error.field }
-  if (error instanceof LedgerError || isDatabaseError(error)) {
-    const message = `the ledger cannot be read: ${toLedgerFailure(error).message}`
-    return { code: 'unavailable', message, field: null }
-  }
-  const message = error instanceof Error ? error.stack ?? error.message : String(error)
-  return { code: 'fault', message, field: null }
-}
-
-/** What SQLite says of the file; the rest is said of our SQL, and is a fault. */
-function isDatabaseError(error: unknown): boolean {
-  if (!(error instanceof Error) || !('errcode' in error)) return false
-  return typeof error.errcode === 'number' && error.errcode !== SQLITE_ERROR
+/** What SQLite says of the file. A generic error of SQLite is about the SQL: a fault of the report. */
+function isLedgerError(error: unknown): boolean {
+  if (error instanceof LedgerError) return true
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' && error.errcode !== SQLITE_ERROR
 }

@@ -1,13 +1,19 @@
-import { Worker } from 'node:worker_threads'
-import { messageOf } from '../../base/message-of.ts'
+import { ThreadClient, ThreadError } from '../../base/thread-client.ts'
 import { threadUrl } from '../../base/thread-url.ts'
 import type { ConsoleStore, ConsoleStoreOptions } from './console-store.ts'
-import type { StoreReply, StoreCall, RemoteStore } from './messages.ts'
 
-/** The desk could not do what it was asked. */
+/** What the thread of the store is asked. */
+export interface StoreCall {
+  readonly method: keyof ConsoleStore
+  readonly args: readonly unknown[]
+}
+
+type StoreResult<M extends keyof ConsoleStore> = Awaited<ReturnType<ConsoleStore[M]>>
+
+/** A call of the store that failed. */
 export class ConsoleStoreError extends Error {
-  override readonly name = 'DeskError'
-  /** `taken` and its kin, where the store of keys told so; `down` where the desk could not be asked. */
+  override readonly name = 'ConsoleStoreError'
+  /** `taken` and its kin from the key store; `down` where the store could not be called; null for other errors. */
   readonly code: string | null
 
   constructor(code: string | null, message: string) {
@@ -16,94 +22,40 @@ export class ConsoleStoreError extends Error {
   }
 }
 
-interface PendingCall {
-  resolve(value: never): void
-  reject(error: ConsoleStoreError): void
-}
+/** ms; changing a key may wait for other processes. */
+const CALL_TIMEOUT_MS = 15_000
+const CLOSE_TIMEOUT_MS = 2_000
 
-/** ms that a question may wait for its answer; a key's change may wait for other processes. */
-const CALL_TIMEOUT = 15_000
-/** ms that it may take to close. */
-const CLOSE_TIMEOUT = 2_000
-
-/**
- * The main thread's end of the desk. The thread begins with the first question;
- * one that dies is followed by another at the next.
- */
+/** Calls the methods of a ConsoleStore in a thread, because they block. */
 export class ConsoleStoreClient {
-  readonly #options: ConsoleStoreOptions
-  readonly #pending = new Map<number, PendingCall>()
-  #worker: Worker | null = null
-  #lastId = 0
-  #closed = false
+  readonly #thread: ThreadClient
+  /** What errors call the store. */
+  readonly #name: string
 
   constructor(options: ConsoleStoreOptions) {
-    this.#options = options
+    this.#name = options.consoleFile ?? 'the store'
+    this.#thread = new ThreadClient({
+      name: 'console', script: threadUrl('console-store-thread', import.meta.url), workerData: options,
+    })
   }
 
   /** @throws {ConsoleStoreError} */
-  call<M extends keyof ConsoleStore>(method: M, ...args: Parameters<ConsoleStore[M]>): ReturnType<RemoteStore[M]> {
-    const id = ++this.#lastId
-    const { promise, resolve, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => {
-      this.#pending.delete(id)
-      reject(new ConsoleStoreError('down', 'the store does not answer'))
-    }, CALL_TIMEOUT).unref()
-    void promise.then(() => clearTimeout(timer), () => clearTimeout(timer))
-    this.#pending.set(id, { resolve, reject })
-    if (this.#closed) this.#rejectAll('the gateway is about to end')
-    else send(this.#thread(), { id, method, args })
-    return promise as ReturnType<RemoteStore[M]>
-  }
-
-  async close(): Promise<void> {
-    const worker = this.#worker
-    this.#closed = true
-    if (worker === null) return
-    worker.ref()
-    send(worker, { id: 0, method: 'close', args: [] })
-    const force = setTimeout(() => void worker.terminate(), CLOSE_TIMEOUT)
-    await new Promise<void>(resolve => worker.once('exit', () => resolve()))
-    clearTimeout(force)
-  }
-
-  #thread(): Worker {
-    if (this.#worker !== null) return this.#worker
-    const worker = new Worker(threadUrl('desk-thread', import.meta.url), {
-      name: 'console',
-      workerData: this.#options,
-      // What the process was started with (loaders, inspectors) is not for it.
-      execArgv: [],
-    })
-    let cause = 'it ended by itself'
-    worker.on('message', (answer: StoreReply) => this.#onMessage(answer))
-    worker.on('error', error => {
-      cause = messageOf(error)
-    })
-    worker.on('exit', () => {
-      if (this.#worker === worker) this.#worker = null
-      this.#rejectAll(cause)
-    })
-    worker.unref()
-    return this.#worker = worker
-  }
-
-  #onMessage(answer: StoreReply): void {
-    const waiting = this.#pending.get(answer.id)
-    this.#pending.delete(answer.id)
-    if ('fault' in answer) waiting?.reject(new ConsoleStoreError(answer.fault.code, answer.fault.message))
-    else waiting?.resolve(answer.value as never)
-  }
-
-  #rejectAll(cause: string): void {
-    const what = this.#options.consoleFile ?? 'the store'
-    for (const { reject } of this.#pending.values()) {
-      reject(new ConsoleStoreError('down', `${what} cannot be used: ${cause}`))
+  async call<M extends keyof ConsoleStore>(method: M, ...args: Parameters<ConsoleStore[M]>): Promise<StoreResult<M>> {
+    try {
+      return await this.#thread.request<StoreResult<M>>({ method, args } satisfies StoreCall, { timeoutMs: CALL_TIMEOUT_MS })
+    } catch (error) {
+      throw error instanceof ThreadError ? this.#storeError(error) : error
     }
-    this.#pending.clear()
   }
-}
 
-function send(worker: Worker, question: StoreCall): void {
-  worker.postMessage(question, [])
+  close(): Promise<void> {
+    return this.#thread.close(CLOSE_TIMEOUT_MS)
+  }
+
+  #storeError({ reason, message, thrown }: ThreadError): ConsoleStoreError {
+    if (reason === 'thrown') return new ConsoleStoreError(typeof thrown?.code === 'string' ? thrown.code : null, message)
+    if (reason === 'timeout') return new ConsoleStoreError('down', 'the store does not answer')
+    const cause = reason === 'closed' ? 'the gateway is about to end' : message
+    return new ConsoleStoreError('down', `${this.#name} cannot be used: ${cause}`)
+  }
 }

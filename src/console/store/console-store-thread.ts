@@ -1,0 +1,12 @@
+import { workerData } from 'node:worker_threads'
+import { serveThread } from '../../base/thread-server.ts'
+import type { StoreCall } from './console-store-client.ts'
+import { ConsoleStore } from './console-store.ts'
+import type { ConsoleStoreOptions } from './console-store.ts'
+
+const store = new ConsoleStore(workerData as ConsoleStoreOptions)
+
+serveThread<StoreCall>(
+  ({ method, args }) => (store[method] as (...args: readonly unknown[]) => unknown).apply(store, [...args]),
+  () => store.close(),
+)
