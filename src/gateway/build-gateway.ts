@@ -20,22 +20,22 @@ import { RouteTable } from '../routing/table.ts'
 import { openStoredKeys } from './stored-keys.ts'
 
 /**
- * Builds what a configuration asks for. Nothing is in force yet, and nothing
- * that is in force has changed: for that see `enforce`.
+ * Builds the gateway that a configuration describes. It does not serve anything
+ * yet: `activate` puts it in force.
  *
  * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
- * @param before whose lasting parts and connections it takes over; null for the first
- * @throws an error of the system for a file that the configuration names
+ * @param before the gateway whose shared state and connections it takes over; null for the first
+ * @throws a system error for a file that the configuration names
  */
 export function buildGateway(
   config: Config, parts: GatewayParts, simulatorSocket: string | null, before: Gateway | null = null,
 ): Gateway {
-  const lasting = before?.sharedState ?? createSharedState(config, parts)
-  const { version, clock, log, keyStore, proxy, newId } = lasting
+  const sharedState = before?.sharedState ?? createSharedState(config, parts)
+  const { version, clock, log, keyStore, proxy, newId } = sharedState
   const stored = keyStore?.keys()
   const accounts = before
     ? { ...before.accounts, prices: createPriceBook(config) }
-    : openAccounts(config, { clock, log, stored, openLimiter: lasting.openLimiter })
+    : openAccounts(config, { clock, log, stored, openLimiter: sharedState.openLimiter })
   const { trustedProxies } = config.server
   const trusted = trustedProxies.length === 0 ? null : blockList(trustedProxies)
   const upstreams = liveUpstreams(config, simulatorSocket, before?.upstreams.values())
@@ -52,28 +52,28 @@ export function buildGateway(
     proxy,
     accounts,
     upstreams,
-    activeExchanges: new GatewayExchanges(lasting.activeExchanges),
-    health: lasting.health,
-    checks: new HealthChecks(upstreams.values(), lasting),
+    activeExchanges: new GatewayExchanges(sharedState.activeExchanges),
+    health: sharedState.health,
+    checks: new HealthChecks(upstreams.values(), sharedState),
     bodyRules: bodyRules(config.log.bodies),
-    sharedState: lasting,
+    sharedState,
     newId,
     trusts: trusted === null
       ? () => false
       : address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
     get draining() {
-      return lasting.draining
+      return sharedState.draining
     },
   }
 }
 
 /**
- * Puts a gateway in force, in one step that cannot fail. Exchanges that began
- * with the one before end with it; then what only that one needed is closed.
+ * Puts a gateway in force, in one step that cannot fail. Exchanges that began with the
+ * previous gateway end with it; then the connections that only it used are closed.
  */
 export function activate(gateway: Gateway, before: Gateway | null): void {
   const { config, keyring, keyStore, accounts, upstreams, log } = gateway
-  const strangers = before === null ? [] : newBudgets(config, before)
+  const unknownBudgets = before === null ? [] : newBudgets(config, before)
   for (const { connections } of upstreams.values()) connections.retain()
   keyStore?.subscribe(change => {
     keyring.update(change)
@@ -86,43 +86,42 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   gateway.sharedState.bodyRules = gateway.bodyRules
   if (config.log.level !== before.config.log.level) log.level = config.log.level
   accounts.limiter.reconfigure(config.limits)
-  if (strangers.length > 0) accounts.restoreBudgets(strangers, config.limits)
+  if (unknownBudgets.length > 0) accounts.restoreBudgets(unknownBudgets, config.limits)
   before.activeExchanges.whenIdle(() => {
     for (const { connections } of before.upstreams.values()) connections.release()
   })
 }
 
-/** Who takes a key away wants it to do nothing more: what it has under way ends, if it is not let in any more. */
-function stopRevokedExchanges(running: ActiveExchanges, keyring: Keyring, { removed, blocked }: KeyChange): void {
-  const gone = new Set(
+/** Stops the exchanges under way of keys that were revoked, unless another entry still admits the key. */
+function stopRevokedExchanges(exchanges: ActiveExchanges, keyring: Keyring, { removed, blocked }: KeyChange): void {
+  const revoked = new Set(
     [...removed.map(({ digest }) => digest), ...blocked]
       .filter(digest => keyring.findByDigest(digest) === null)
       .map(digest => digest.toString('latin1')),
   )
-  if (gone.size === 0) return
-  for (const exchange of running) {
-    const at = exchange.identity.key?.digest.toString('latin1')
-    if (at === undefined || !gone.has(at)) continue
+  if (revoked.size === 0) return
+  for (const exchange of exchanges) {
+    const digest = exchange.identity.key?.digest.toString('latin1')
+    if (digest === undefined || !revoked.has(digest)) continue
     exchange.stop(new GatewayError('key_revoked', 'the API key has been revoked'))
   }
 }
 
-/** What is known of an upstream stays known where it is asked the same things at the same place. */
+/** Keeps health results for upstreams whose address and health check did not change. */
 function carryOverHealth(gateway: Gateway, before: Gateway): void {
-  const heirs = new Set<string>()
+  const unchanged = new Set<string>()
   for (const [name, { config, url, connections }] of before.upstreams) {
-    const heir = gateway.upstreams.get(name)
-    if (JSON.stringify(heir?.config) !== JSON.stringify(config)) gateway.sharedState.credentialRejections.delete(name)
-    const isThere = heir?.connections.connectionKey === connections.connectionKey && heir.url.href === url.href
-    if (!isThere) gateway.health.forget(name)
-    else if (JSON.stringify(heir.config.health) === JSON.stringify(config.health)) heirs.add(name)
+    const successor = gateway.upstreams.get(name)
+    if (JSON.stringify(successor?.config) !== JSON.stringify(config)) gateway.sharedState.credentialRejections.delete(name)
+    const isSameAddress = successor?.connections.connectionKey === connections.connectionKey
+      && successor.url.href === url.href
+    if (!isSameAddress) gateway.health.forget(name)
+    else if (JSON.stringify(successor.config.health) === JSON.stringify(config.health)) unchanged.add(name)
   }
-  before.checks.stop(heirs)
+  before.checks.stop(unchanged)
 }
 
-/**
- * Keys with a budget of which the gateway before has counted nothing: the ledger has to tell what was spent.
- */
+/** Keys with a budget that the previous gateway did not count: their spend is read from the ledger. */
 export function newBudgets(config: Config, before: Gateway): LimitedKey[] {
   const stored = [ANONYMOUS_KEY, ...before.keyStore?.keys() ?? []]
   return newlyBudgeted(

@@ -4,20 +4,20 @@ import type { SharedState } from '../context/gateway.ts'
 const CHECK_INTERVAL = 24 * 60 * 60_000
 
 /**
- * Says every day that the certificate should be renewed, or has run out. What is to be said of it when it is
- * read is a warning of the configuration.
- * @returns what ends it
+ * Warns once a day in the log when the server certificate expires soon or has expired. The warning at the time
+ * it is loaded is one of the configuration.
+ * @returns stops the watch
  */
 export function watchCertificateValidity(
   { clock, log, shown }: Pick<SharedState, 'clock' | 'log' | 'shown'>,
 ): () => void {
-  let timer = clock.setTimeout(look, CHECK_INTERVAL)
-  function look(): void {
+  let timer = clock.setTimeout(check, CHECK_INTERVAL)
+  function check(): void {
     for (const [index, certificate] of shown.chain.entries()) {
-      const remark = validityWarning(certificate, index, clock.wall())
-      if (remark !== null) log.warn(`server.tls.cert: ${remark}`)
+      const warning = validityWarning(certificate, index, clock.wall())
+      if (warning !== null) log.warn(`server.tls.cert: ${warning}`)
     }
-    timer = clock.setTimeout(look, CHECK_INTERVAL)
+    timer = clock.setTimeout(check, CHECK_INTERVAL)
   }
   return () => timer.cancel()
 }

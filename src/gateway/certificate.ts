@@ -5,16 +5,17 @@ import { certificateBlocks } from '../config/pem.ts'
 import type { ServerConfig } from '../config/types.ts'
 import type { Certificate } from './listener.ts'
 
-/** A certificate, and what can be said of it. */
+/** A certificate with its parsed chain. */
 export interface ParsedCertificate extends Certificate {
-  /** What `cert` holds: the certificate, and those that lead to its root. */
+  /** The certificate, then the intermediate certificates, in the order of `cert`. */
   readonly chain: readonly X509Certificate[]
 }
 
 /**
- * The certificate's files, read and tried.
+ * Reads the certificate's files and checks that OpenSSL accepts them.
  *
- * @throws an error of the system, or OpenSSL's
+ * @returns null without TLS
+ * @throws a system error, or OpenSSL's
  */
 export function readCertificate(tls: ServerConfig['tls']): ParsedCertificate | null {
   if (tls === null) return null

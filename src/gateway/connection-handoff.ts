@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster'
 
-/** A message of node's own between the processes, as it goes to a worker or comes back. */
+/** An internal message of node:cluster between primary and worker. */
 interface InternalMessage {
   readonly cmd?: string
   readonly act?: string
@@ -13,33 +13,32 @@ interface Connection {
 }
 
 /**
- * Cuts the connections that were handed to a worker and that it never takes:
- * because it died before, or because it had no descriptor left for them. Node
- * waits for its word on each for ever: they would stay open, and nobody would read
- * from them; and to one who owes it that word, node hands no further ones.
+ * Closes connections that were handed to a worker which never accepts them, because it
+ * died or had no file descriptor left. Node waits forever for the acknowledgement of
+ * each: the connection would stay open unread, and the worker would get no further ones.
  */
 export function closeUnacceptedConnections(worker: Worker): void {
   const { process } = worker
-  const handedOut = new Map<number, Connection>()
-  /** Numbers of those that have not arrived yet, which they do one by one. */
-  const onTheWay: number[] = []
+  const unacknowledged = new Map<number, Connection>()
+  /** Sequence numbers in the order in which they were sent: handles arrive one by one. */
+  const inTransit: number[] = []
   const send = process.send.bind(process) as (...args: unknown[]) => boolean
   process.send = (message: InternalMessage, ...rest: unknown[]): boolean => {
     if (message.act === 'newconn') {
-      handedOut.set(message.seq as number, rest[0] as Connection)
-      onTheWay.push(message.seq as number)
+      unacknowledged.set(message.seq as number, rest[0] as Connection)
+      inTransit.push(message.seq as number)
     }
     return send(message, ...rest)
   }
   process.on('internalMessage', ({ cmd, ack }: InternalMessage) => {
-    if (ack !== undefined) handedOut.delete(ack)
+    if (ack !== undefined) unacknowledged.delete(ack)
     if (cmd !== 'NODE_HANDLE_ACK' && cmd !== 'NODE_HANDLE_NACK') return
-    const arrived = onTheWay.shift()
+    const arrived = inTransit.shift()
     if (cmd === 'NODE_HANDLE_ACK' || arrived === undefined) return
-    // The message came without its descriptor. As if it had been taken: node closes it, and hands out the next.
+    // The message arrived without its descriptor. Acknowledge it: node then closes it and sends the next one.
     process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: arrived, accepted: true }, undefined)
   })
   worker.once('exit', () => {
-    for (const connection of handedOut.values()) connection.close()
+    for (const connection of unacknowledged.values()) connection.close()
   })
 }

@@ -6,66 +6,66 @@ import { hasBody } from '../proxy/body.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { pendingResponse } from './pending-response.ts'
 
-/** Bytes that the head of a request may have. */
+/** Maximum size of a request head, in bytes. */
 export const MAX_HEADER_BYTES = 64 * 1024
-/** Requests that wait on one connection behind the one that is under way. */
+/** Maximum number of pipelined requests that wait on one connection. */
 const MAX_PIPELINED = 100
 
-/** What comes in over HTTP/1.1. */
+/** Handlers of what arrives over HTTP/1.1. */
 export interface Http1Handlers {
   onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
   /** A WebSocket handshake, or a CONNECT. */
   onUpgrade(req: http.IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Bytes that are no HTTP request: the answer is written to the socket as it is. */
+  /** Bytes that are not an HTTP request: the handler writes the response to the socket. */
   onMalformed(error: NodeJS.ErrnoException, socket: Duplex): void
 }
 
-/** The connections of the server below. */
+/** Connections of an HTTP/1.1 server. */
 export interface Http1State {
-  /** Each answer is to be the last of its connection. */
+  /** Each response is the last one of its connection. */
   isDraining: boolean
-  /** Connections that began with HTTP/1.1. */
+  /** Connections that started with HTTP/1.1. */
   readonly sockets: Slots<net.Socket>
-  /** Those of them that went over to something else. */
+  /** Those that switched to another protocol. */
   readonly upgraded: WeakSet<net.Socket>
 }
 
 /**
- * A server that listens nowhere: it is handed its connections.
+ * Creates a server that does not listen itself: the listener hands it connections.
  *
- * @param timeouts milliseconds, for a head and between requests
+ * @param timeouts milliseconds for a request head, and between requests
  */
 export function createHttp1Server(
   handlers: Http1Handlers,
   { headersTimeout, keepAlive }: { headersTimeout: number; keepAlive: number }, state: Http1State,
 ): http.Server {
   const server = http.createServer({
-    // The exchange has its own deadlines, and an upload may take as long as they say.
+    // The exchange has its own deadlines, which also bound uploads.
     requestTimeout: 0,
     headersTimeout,
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
     keepAliveTimeout: keepAlive,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // A missing Host is answered like every other error, not by node.
+    // The gateway responds to a missing Host itself, as to any other error.
     requireHostHeader: false,
     shouldUpgradeCallback: isWebSocket,
   } as http.ServerOptions)
   server.timeout = 0
-  // The size of a head is its limit. Past a count, node would drop headers without a word.
+  // The head is limited by size. With a count limit, node would drop headers silently.
   server.maxHeadersCount = 0
   const waiting = new WeakMap<net.Socket, number>()
-  const take = (req: http.IncomingMessage, res: http.ServerResponse, awaitsContinue: boolean) => {
+  const accept = (req: http.IncomingMessage, res: http.ServerResponse, awaitsContinue: boolean) => {
     afterPreviousResponses(req, res, waiting, () => {
       if (state.isDraining) res.shouldKeepAlive = false
       handlers.onRequest(req, res, awaitsContinue)
     })
   }
-  server.on('request', (req, res) => take(req, res, false))
-  server.on('checkContinue', (req, res) => take(req, res, true))
-  server.on('checkExpectation', (req, res) => take(req, res, false))
+  server.on('request', (req, res) => accept(req, res, false))
+  server.on('checkContinue', (req, res) => accept(req, res, true))
+  server.on('checkExpectation', (req, res) => accept(req, res, false))
   const upgrade = (req: http.IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Pipelined behind a request that is not answered yet, or in front of a body of its own (then node hands
-    // out something less than a socket): nobody does that.
+    // Pipelined behind an unfinished request, or followed by a body (node then passes no real socket):
+    // no real client does that.
     state.upgraded.add(req.socket)
     if (pendingResponse(req.socket) || socket !== req.socket) req.socket.destroy()
     else handlers.onUpgrade(req, socket, head)
@@ -76,32 +76,31 @@ export function createHttp1Server(
 }
 
 /**
- * Makes answers that have not begun the last of their connections, and closes the
- * connections on which nothing comes for a while. A request may be on its way on
- * any of them: what is closed at once may lose one.
+ * Drains connections: a response that has not started becomes the last one of its
+ * connection, and idle connections close after `timeout` ms. They do not close at once,
+ * because a request may already be on its way.
  *
- * @returns the timer of the second part
+ * @returns the timer that closes idle connections
  */
 export function drainConnections({ sockets, upgraded }: Http1State, timeout: number): NodeJS.Timeout {
-  const silent = new Map<net.Socket, number>()
+  const idle = new Map<net.Socket, number>()
   for (const socket of sockets) {
     if (upgraded.has(socket)) continue
     const pending = pendingResponse(socket)
-    if (!pending) silent.set(socket, socket.bytesRead)
+    if (!pending) idle.set(socket, socket.bytesRead)
     else if (!pending.headersSent) pending.shouldKeepAlive = false
   }
   return setTimeout(() => {
-    for (const [socket, bytes] of silent) if (socket.bytesRead === bytes) socket.destroySoon()
+    for (const [socket, bytes] of idle) if (socket.bytesRead === bytes) socket.destroySoon()
   }, timeout)
 }
 
 /**
- * Begins with a request when its answer can be sent. One that a client pipelines
- * behind another waits here: it costs no more than its head until its turn comes,
- * and is gone with its connection. Too many of them are an attack: node reads on
- * for as long as the first is not answered.
+ * Starts a request when its response can be sent. A pipelined request waits until the
+ * previous response is complete; it holds only its head in memory. Too many of them are
+ * an attack, and the connection is destroyed.
  *
- * @param waiting how many there are on each connection
+ * @param waiting number of waiting requests per connection
  */
 function afterPreviousResponses(
   { socket }: http.IncomingMessage, res: http.ServerResponse,
@@ -124,8 +123,8 @@ function afterPreviousResponses(
 }
 
 /**
- * Only WebSockets are upgraded; any other offer to upgrade is ignored, and every one of an HTTP/1.0
- * client (RFC 9110 section 7.8).
+ * Only WebSockets are upgraded. Other upgrades, and those of HTTP/1.0 clients, are ignored
+ * (RFC 9110 section 7.8).
  */
 function isWebSocket(req: http.IncomingMessage): boolean {
   const { method, httpVersion, headers: { upgrade } } = req

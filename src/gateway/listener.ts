@@ -18,53 +18,49 @@ export interface Certificate {
 
 export interface ListenerOptions extends Http1Handlers {
   readonly listen: Address
-  /** Other processes may listen there too; not unless told. */
+  /** Other processes may listen on the same address (SO_REUSEPORT); default false. */
   readonly reusePort?: boolean
   /** null = plain TCP. */
   readonly tls: Certificate | null
-  /** Connections that are open at once. */
+  /** Maximum number of open connections. */
   readonly maxConnections: () => number
-  /** Milliseconds that a head may take to arrive, a TLS handshake too; 30 s unless told. */
+  /** Milliseconds for a request head, and for a TLS handshake; default 30 s. */
   readonly headersTimeout?: number
-  /** Milliseconds that a connection is kept on which no request is under way; 75 s unless told. */
+  /** Milliseconds that an idle connection stays open; default 75 s. */
   readonly keepAlive?: number
-  /** Milliseconds that a silent connection is left to itself after `leave`; 10 s unless told. */
+  /** Milliseconds that an idle connection stays open while draining; default 10 s. */
   readonly drainIdle?: number
-  /** A client did not come to speak TLS; its connection is closed. */
+  /** A TLS handshake failed; the connection is closed. */
   onHandshakeFailure(error: NodeJS.ErrnoException, socket: net.Socket): void
-  /** A connection too many: the answer is written to the socket as it is. */
+  /** One connection too many: the handler writes the response to the socket. */
   onTooManyConnections(socket: Duplex): void
 }
 
 export interface Listener {
   /** Such as `http://127.0.0.1:8080`, with the real port. */
   readonly url: string
-  /** Shows another certificate from the next handshake on; nothing where TLS is not spoken. */
+  /** Uses another certificate from the next handshake on; does nothing without TLS. */
   setCertificate(certificate: Certificate): void
   /**
-   * Takes no new connections, and serves the open ones to their end: each answer
-   * over HTTP/1.1 says that it is the last of its connection, and HTTP/2 sessions
-   * are told to go. Those that stay silent are closed after a while. Resolves when
-   * all have ended.
+   * Accepts no new connections and serves the open ones to their end: each HTTP/1.1
+   * response announces that it is the last of its connection, and HTTP/2 sessions get
+   * GOAWAY. Idle connections close after `drainIdle`. Resolves when all have ended.
    */
   drain(): Promise<void>
   /**
-   * Refuses new connections, ends the idle ones at once, and the others when
-   * what was written has gone out, or after `patience` milliseconds. Resolves
-   * when all have ended.
+   * Refuses new connections, closes idle ones at once, and the others when their data
+   * is sent, or after `timeout` ms. Resolves when all have ended.
    */
   close(timeout: number): Promise<void>
 }
 
-/** Milliseconds: a head that takes longer is no client of ours. */
+/** Milliseconds: no real client takes longer for a request head. */
 const HEADERS_TIMEOUT = 30_000
-/** Milliseconds between requests; above what load balancers in front usually keep. */
+/** Milliseconds between requests; longer than load balancers usually keep a connection. */
 const KEEP_ALIVE = 75_000
-/**
- * Milliseconds; many clients give up their idle connections before, and the others have to cope at any time.
- */
+/** Milliseconds; many clients close idle connections sooner, and the others must handle a close at any time. */
 const DRAIN_IDLE = 10_000
-/** Milliseconds in which a client that was turned away may read why. */
+/** Milliseconds in which a rejected client can read the response. */
 const REJECTION_TIMEOUT = 1_000
 
 /**
@@ -74,13 +70,13 @@ const REJECTION_TIMEOUT = 1_000
  * @throws the system's error when the address cannot be listened on
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, drainIdle: leaveIdle = DRAIN_IDLE } = options
+  const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, drainIdle = DRAIN_IDLE } = options
   const state: Http1State = { isDraining: false, sockets: new Slots(), upgraded: new WeakSet() }
   const h1 = createHttp1Server(options, { headersTimeout, keepAlive }, state)
   const h2 = createHttp2Server(options)
   const sockets = new Slots<net.Socket>()
   const isFull = () => sockets.size > options.maxConnections()
-  const hand = (socket: net.Socket, isHttp2: boolean) => {
+  const handOff = (socket: net.Socket, isHttp2: boolean) => {
     if (!isHttp2) {
       const slot = state.sockets.add(socket)
       socket.once('close', () => state.sockets.delete(slot))
@@ -96,16 +92,16 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
           handshakeTimeout: headersTimeout,
           noDelay: true,
         },
-        socket => hand(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
+        socket => handOff(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
       )
     : net.createServer({ allowHalfOpen: true, noDelay: true }, socket => {
         if (isFull()) rejectConnection(socket, options)
-        else detectHttp2(socket, headersTimeout, hand)
+        else detectHttp2(socket, headersTimeout, handOff)
       })
   front.on('connection', (socket: net.Socket) => {
-    // Before a handshake there is no telling it anything.
+    // Before the TLS handshake no response is possible.
     if (options.tls && isFull()) socket.destroy()
-    // A connection that breaks ends its exchanges by their `close`; here it must only not go unheard.
+    // A broken connection ends its exchanges through their `close` event; the error itself needs a listener.
     socket.on('error', ignore)
   })
   front.prependListener('connection', (socket: net.Socket) => {
@@ -121,11 +117,10 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
     closeWhenIdle(session, keepAlive)
-    if (state.isDraining) drainSession(session, leaveIdle)
+    if (state.isDraining) drainSession(session, drainIdle)
   })
 
-  // Node watches over slow heads from this event on; this server is
-  // handed its connections by the one in front.
+  // Node enforces its head timeout from this event on; this server does not listen itself.
   h1.emit('listening')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   front.once('error', reject)
@@ -144,26 +139,26 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     },
     drain: () => {
       state.isDraining = true
-      const gone = stopListening()
-      h1.keepAliveTimeout = leaveIdle
-      const quiet = drainConnections(state, leaveIdle)
-      for (const session of sessions) drainSession(session, leaveIdle)
-      return gone.finally(() => clearTimeout(quiet))
+      const closed = stopListening()
+      h1.keepAliveTimeout = drainIdle
+      const idleTimer = drainConnections(state, drainIdle)
+      for (const session of sessions) drainSession(session, drainIdle)
+      return closed.finally(() => clearTimeout(idleTimer))
     },
-    close: patience => {
-      const gone = stopListening()
-      // It stops to watch over slow heads, and ends its idle connections.
+    close: timeout => {
+      const closed = stopListening()
+      // Stops the head timeout and closes idle connections.
       h1.close()
       for (const session of sessions) session.close()
       const force = setTimeout(() => {
         for (const socket of sockets) socket.destroy()
-      }, patience)
-      return gone.finally(() => clearTimeout(force))
+      }, timeout)
+      return closed.finally(() => clearTimeout(force))
     },
   }
 }
 
-/** @throws where it cannot have one, as a listener does: it is closed then */
+/** @throws when the server has no URL; the server is closed then */
 function urlOf(front: net.Server, isSecure: boolean): string {
   try {
     return localUrl(front.address(), isSecure)
@@ -173,7 +168,7 @@ function urlOf(front: net.Server, isSecure: boolean): string {
   }
 }
 
-/** One answer, whatever was asked, and an end that does not cut it off. */
+/** Sends one response, whatever the request, and closes without cutting it off. */
 function rejectConnection(socket: net.Socket, options: ListenerOptions): void {
   options.onTooManyConnections(socket)
   socket.resume().once('end', () => socket.destroy())

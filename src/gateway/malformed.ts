@@ -10,14 +10,13 @@ import { peerOf } from './new-exchange.ts'
 import { pendingResponse } from './pending-response.ts'
 
 /**
- * Answers bytes that are no HTTP request. There is no request object to answer
- * to, and no telling which protocol was meant: the connection gets one answer
- * in the chat family's shape, and ends.
+ * Responds to bytes that are not an HTTP request. The protocol is unknown, so the
+ * error has the shape of the chat protocol, and the connection ends.
  *
- * @param error node's; its code tells what was wrong
+ * @param error node's error; its code names the cause
  */
 export function respondToMalformed(gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex): void {
-  // What ends in the middle of a request is a client that has left.
+  // The client disconnected in the middle of a request.
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE') {
     socket.destroy()
     return
@@ -25,28 +24,26 @@ export function respondToMalformed(gateway: Gateway, error: NodeJS.ErrnoExceptio
   const refusal = malformedRequestError(error)
   const pending = pendingResponse(socket)
   if (pending) {
-    // The body that an exchange reads is at fault: it answers. Anything else is behind what it has read, and
-    // nobody's: an answer to that would be taken for a part of the one under way, which is the last. Most
-    // often it is the rest of a body whose length was counted in characters, and that answer tells of it.
+    // If an exchange is reading the body, it responds with the error. Otherwise the bytes follow a complete
+    // request: a second response would be taken for part of the first one, so the connection closes after
+    // that. Usually they are the rest of a body whose length the client counted in characters.
     const isReading = !pending.headersSent && !pending.req.complete && pending.req.listenerCount('error') > 0
     if (isReading) pending.req.emit('error', refusal)
     else closeAfterResponse(pending)
     return
   }
   sendRawResponse(gateway, refusal, socket, error.code)
-  // What is still on its way is not read.
+  // The rest of the input is not read.
   socket.once('finish', () => socket.destroy())
 }
 
-/** What was asked is answered, and then the connection ends; node has no public name for the second. */
+/** Ends the connection after the pending response. Node has no public name for this. */
 function closeAfterResponse(pending: ServerResponse): void {
   if (!pending.headersSent) pending.shouldKeepAlive = false
   Object.assign(pending, { _last: true })
 }
 
-/**
- * Answers on a connection of which no request was read: in the chat family's shape, and as the last answer.
- */
+/** Sends an error on a connection without a request, in the shape of the chat protocol, and ends it. */
 export function sendRawResponse(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
   const requestId = gateway.newId()
   const body = PROTOCOLS.chat.errorBody(refusal, requestId)
@@ -67,13 +64,12 @@ export function sendRawResponse(gateway: Gateway, refusal: GatewayError, socket:
 }
 
 /**
- * Notes that a client and the gateway did not come to speak TLS: it can be told nothing, and says no more
- * than that it cannot connect.
+ * Logs a failed TLS handshake. The client gets no response and sees only a connection error.
  *
- * @param error node's; its code tells what was wrong
+ * @param error node's error; its code names the cause
  */
 export function logHandshakeFailure(gateway: Gateway, error: NodeJS.ErrnoException, socket: Socket): void {
-  // It has left, as balancers do that look whether somebody listens.
+  // Health probes of load balancers connect and disconnect.
   if (error.code === 'ECONNRESET') return
   const cause = error.code ?? error.message
   gateway.log.info({ client: peerOf(socket), error: 'tls', cause }, 'turned away')

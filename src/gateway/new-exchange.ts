@@ -4,7 +4,7 @@ import type { Gateway } from '../context/gateway.ts'
 import type { Client } from '../context/mount.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 
-/** What a request id may look like that a proxy in front has given. */
+/** A valid request id from a trusted proxy. */
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
 /**
@@ -17,8 +17,8 @@ const ADDRESS_WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
 const IPV4_MAPPED = /^::ffff:([\d.]+)$/i
 
 /**
- * Opens the exchange of a request. The id is the gateway's, unless a trusted
- * proxy in front has given one that no other request has which began with it.
+ * Creates the exchange of a request. A trusted proxy may set the request id, unless another
+ * request used the same id in the same millisecond.
  */
 export function newExchange(
   gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean,
@@ -40,12 +40,12 @@ export function newExchange(
   })
 }
 
-/** Who is at the other end of a connection of which no request was read; empty = it is gone. */
+/** The peer address of a connection without a request; empty = it is disconnected. */
 export function peerOf(socket: { readonly remoteAddress?: string | undefined }): string {
   return withoutIpv4Mapping(withoutZone(socket.remoteAddress ?? ''))
 }
 
-/** Who asks: the peer, or whom a trusted proxy speaks for. */
+/** The client's address: the peer, or the address that a trusted proxy forwards. */
 export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   const peer = peerAddress(req)
   const trusted = peer !== '' && gateway.trusts(peer)
@@ -53,10 +53,10 @@ export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   return { address: withoutIpv4Mapping(address), trustedPeer: trusted ? withoutIpv4Mapping(peer) : null }
 }
 
-/** Without the zone of a link-local address, which says nothing to anybody else. */
+/** Without the zone of a link-local address, which has a meaning on this machine only. */
 function peerAddress(req: ClientRequest): string {
   if (!('stream' in req)) return withoutZone(req.socket.remoteAddress ?? '')
-  // Node throws where the connection below has gone already.
+  // Node throws when the session is already destroyed.
   const { session } = req.stream
   return session && !session.destroyed ? withoutZone(session.socket.remoteAddress ?? '') : ''
 }
@@ -66,7 +66,7 @@ function withoutZone(address: string): string {
   return zone === -1 ? address : address.slice(0, zone)
 }
 
-/** An IPv4 address as such, which a listener for both families has as `::ffff:1.2.3.4`. */
+/** Turns `::ffff:1.2.3.4`, as a dual-stack listener reports IPv4 clients, into `1.2.3.4`. */
 function withoutIpv4Mapping(address: string): string {
   if (!address.startsWith('::')) return address
   const ipv4 = IPV4_MAPPED.exec(address)?.[1]
@@ -74,8 +74,8 @@ function withoutIpv4Mapping(address: string): string {
 }
 
 /**
- * The last address in X-Forwarded-For that no trusted proxy has. Behind
- * something that is no address, anybody may have written what they like.
+ * The last address in X-Forwarded-For that is not a trusted proxy. Entries before one that
+ * is not an address are ignored: any client may have written them.
  */
 function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): string {
   const header = req.headers['x-forwarded-for']
@@ -90,7 +90,7 @@ function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): strin
   return client
 }
 
-/** The address of an entry, which some write with a port; null = it is none. */
+/** The address of an entry, without its port; null = not an address. */
 function forwardedAddress(entry: string): string | null {
   const [, inBrackets, beforePort] = ADDRESS_WITH_PORT.exec(entry) ?? []
   const address = withoutZone(inBrackets ?? beforePort ?? entry)

@@ -1,11 +1,11 @@
 import type { Config } from '../config/types.ts'
 
-/** What only a start can decide, by its key in the file. */
+/** Configuration keys that take effect at a restart only. */
 const RESTART_ONLY_KEYS: Readonly<Record<string, (config: Config) => unknown>> = {
   'server.listen': ({ server }) => server.listen,
   'server.reuse_port': ({ server }) => server.reusePort,
   'server.workers': ({ server }) => server.workers,
-  // Which certificate is shown is another matter.
+  // A changed certificate is reloaded; switching TLS on or off is not.
   'server.tls': ({ server }) => server.tls !== null,
   'console.listen': ({ console }) => console?.listen,
   'docs.listen': ({ docs }) => docs?.listen,
@@ -13,9 +13,7 @@ const RESTART_ONLY_KEYS: Readonly<Record<string, (config: Config) => unknown>> =
   'ledger.keep': ({ ledger }) => ledger?.keep ?? null,
 }
 
-/**
- * The keys that take a restart in which a configuration differs from that with which the process was started.
- */
+/** @returns the restart-only keys in which a configuration differs from the one at startup */
 export function pendingKeys(started: Config, config: Config): string[] {
   return Object.entries(RESTART_ONLY_KEYS)
     .filter(([, valueOf]) => JSON.stringify(valueOf(started)) !== JSON.stringify(valueOf(config)))

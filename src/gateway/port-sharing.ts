@@ -4,16 +4,15 @@ import type { Logger } from 'pino'
 const SETTING = '/proc/sys/net/ipv4/tcp_migrate_req'
 
 /**
- * Says so where Linux resets the connections that wait to be accepted when a
- * listener of a shared port is closed, rather than hand them to another.
+ * Warns when Linux resets waiting connections as a listener of a shared port closes,
+ * instead of handing them to another listener.
  *
  * Source: Linux, Documentation/networking/ip-sysctl.rst, tcp_migrate_req (5.14).
  */
 export function warnOfResets(log: Logger): void {
   if (readSetting() !== '0') return
   log.warn(
-    'server.reuse_port: connections that arrive at the very moment at which a gateway ' +
-      'hands over may be reset; '
+    'server.reuse_port: connections that arrive while another gateway takes over may be reset; '
     + 'sysctl net.ipv4.tcp_migrate_req=1 prevents that',
   )
 }

@@ -9,34 +9,34 @@ import { readCertificate } from './certificate.ts'
 import type { ParsedCertificate } from './certificate.ts'
 import { pendingKeys } from './pending-keys.ts'
 
-/** What became of an attempt to change the configuration. */
+/** The result of a reload. */
 export type ReloadResult =
-  | { readonly applied: true; /** Keys that wait for the next start. */ readonly pending: readonly string[] }
-  /** `drain`: the gateway is about to end. */
+  | { readonly applied: true; /** Keys that take effect at the next restart. */ readonly pending: readonly string[] }
+  /** `drain`: the gateway is shutting down. */
   | { readonly applied: false; readonly because: 'invalid' | 'drain' }
 
 export interface ReloaderOptions {
   readonly gateway: Gateway
-  /** Starts the in-process simulator where a configuration is the first that needs it. */
+  /** Starts the in-process simulator when a configuration needs it. */
   simulatorFor(config: Config): Promise<string | null>
-  /** Shows another certificate to clients. */
+  /** Sets the certificate of the listeners. */
   setCertificate(certificate: ParsedCertificate): void
 }
 
-/** Raises ConfigError when there is nothing to put in force. */
+/** @throws ConfigError when the configuration is invalid */
 export type ConfigLoader = () => Promise<LoadedConfig>
 
-/** Milliseconds that a new budget waits for the ledger to be up to date. */
+/** Milliseconds that a new budget waits for the ledger to be written. */
 const LEDGER_FLUSH_TIMEOUT = 1_000
 
 /**
- * The gateway that is in force, and how another takes its place. A configuration
- * comes into force as a whole or not at all: everything that can fail happens
- * before the one step in which it does.
+ * Holds the current gateway and replaces it on reload. A configuration is applied
+ * completely or not at all: everything that can fail happens before the one step
+ * that applies it.
  */
 export class Reloader {
   readonly #options: ReloaderOptions
-  /** The configuration that the process was started with: it decided what only a start can decide. */
+  /** The configuration at startup: its restart-only keys stay in force. */
   readonly #startupConfig: Config
   #gateway: Gateway
   #lastReload: Promise<unknown> = Promise.resolve()
@@ -49,21 +49,21 @@ export class Reloader {
     activate(options.gateway, null)
   }
 
-  /** The one that new exchanges begin with. */
+  /** The gateway for new exchanges. */
   get gateway(): Gateway {
     return this.#gateway
   }
 
   /**
-   * Loads a configuration and puts it in force. One at a time; those that are
-   * asked for while one is under way are one.
+   * Loads a configuration and applies it. Reloads run one at a time; requests during a
+   * reload become one reload.
    */
   reload(load: ConfigLoader): Promise<ReloadResult> {
     if (this.#nextReload !== null) {
       this.#nextReload.load = load
       return this.#nextReload.done
     }
-    // A turn of the event loop, in which a storm of signals becomes one.
+    // One turn of the event loop, so that a burst of signals becomes one reload.
     const done = this.#lastReload.then(nextEventLoopTurn).then(() => {
       const next = this.#nextReload
       this.#nextReload = null
@@ -75,31 +75,31 @@ export class Reloader {
   }
 
   async #run(load: ConfigLoader): Promise<ReloadResult> {
-    const { log, sharedState: lasting } = this.#gateway
-    if (lasting.draining || lasting.handingOver) return this.#rejectWhileDraining()
+    const { log, sharedState } = this.#gateway
+    if (sharedState.draining || sharedState.handingOver) return this.#rejectWhileDraining()
     try {
       const { config, warnings } = await load()
-      // To take thousands of keys over from the thread that read them is a step, and what follows is another.
+      // Receiving thousands of keys from the loader thread takes time: other work gets a turn.
       await nextEventLoopTurn()
       const certificate = readCertificate(config.server.tls)
       const simulatorSocket = await this.#options.simulatorFor(config)
       if (newBudgets(config, this.#gateway).length > 0) await waitForLedger(this.#gateway)
-      if (lasting.draining || lasting.handingOver) return this.#rejectWhileDraining()
-      // From here on nothing waits: what is built is of this moment.
-      this.#apply(buildGateway(config, lasting, simulatorSocket, this.#gateway), certificate)
+      if (sharedState.draining || sharedState.handingOver) return this.#rejectWhileDraining()
+      // No await from here on: the new gateway is built from the current state.
+      this.#apply(buildGateway(config, sharedState, simulatorSocket, this.#gateway), certificate)
       for (const problem of warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
     } catch (error) {
       return this.#rejectInvalid(error)
     }
-    const { pending } = lasting.reloads
+    const { pending } = sharedState.reloads
     for (const key of pending) {
-      log.warn({ key }, `${key} has changed: that takes a restart; the rest is in force`)
+      log.warn({ key }, `${key} changed: restart to apply it; the other changes are in force`)
     }
     log.info({ pending }, 'configuration reloaded')
     return { applied: true, pending }
   }
 
-  /** The step: nothing here fails. */
+  /** The one step that applies a configuration: nothing here can fail. */
   #apply(gateway: Gateway, certificate: ParsedCertificate | null): void {
     if (certificate !== null && this.#startupConfig.server.tls !== null) this.#options.setCertificate(certificate)
     activate(gateway, this.#gateway)
@@ -112,23 +112,22 @@ export class Reloader {
   }
 
   #rejectInvalid(error: unknown): ReloadResult {
-    const { log, clock, sharedState: lasting } = this.#gateway
+    const { log, clock, sharedState } = this.#gateway
     const problems = problemsOf(error, this.#gateway.config.file)
-    lasting.reloads.failure = { at: clock.wall(), problems }
+    sharedState.reloads.failure = { at: clock.wall(), problems }
     log.error(
       { problems: problems.map(problem => `${placeOf(problem)}: ${problem.severity}: ${problem.message}`) },
-      'not reloaded: the configuration before stays in force',
+      'not reloaded: the previous configuration stays in force',
     )
     return { applied: false, because: 'invalid' }
   }
 
   #rejectWhileDraining(): ReloadResult {
-    this.#gateway.log.warn('not reloaded: the gateway is about to end')
+    this.#gateway.log.warn('not reloaded: the gateway is shutting down')
     return { applied: false, because: 'drain' }
   }
 }
 
-/** Everybody else's turn. */
 function nextEventLoopTurn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
@@ -139,7 +138,7 @@ function problemsOf(error: unknown, file: string): readonly Problem[] {
   return [{ severity: 'error', file, line: null, column: null, message, excerpt: null }]
 }
 
-/** Resolves when the ledger's file has all that was spent so far, or when that takes too long. */
+/** Resolves when the ledger's file has all spend so far, or at the timeout. */
 async function waitForLedger({ accounts: { ledger }, clock }: Gateway): Promise<void> {
   if (ledger?.stats().healthy !== true) return
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -25,34 +25,32 @@ import { startSimulator } from './simulator.ts'
 import type { RunningSimulator } from './simulator.ts'
 
 /**
- * `drain` takes no new exchanges and lets the running ones finish, for as long
- * as `server.drain` allows; then everything is closed. `close` ends everything
- * now.
+ * `drain` accepts no new exchanges and lets the running ones finish for up to
+ * `server.drain`; then everything is closed. `close` ends everything now.
  */
 export interface RunningGateway extends Shutdown {
   readonly addresses: { readonly base: string; readonly console: string | null }
   /**
-   * Puts another configuration in force, as a whole or not at all. Exchanges
-   * keep the one that they began with.
+   * Applies another configuration, completely or not at all. Running exchanges keep the
+   * configuration with which they started.
    */
   reload(load: ConfigLoader): Promise<ReloadResult>
   /**
-   * Called where an error was thrown past everybody: ends the exchange in whose
-   * course that was.
+   * Ends the exchange in whose asynchronous context an uncaught error was thrown.
    *
-   * @returns false when it was in the course of none that still runs
+   * @returns false when no running exchange has that context
    */
   abortExchange(error: unknown): boolean
 }
 
 export interface ServerParts extends Omit<GatewayParts, 'clock'> {
-  /** What stands on the console's listener beside the API; nothing unless told. */
+  /** Serves the console's listener beside the API; absent = the API only. */
   readonly mount?: OpenMount
 }
 
 /**
- * Starts a gateway: its listeners, its upstream connections, and the simulator
- * where an upstream is one.
+ * Starts a gateway: its listeners, its upstream connections, and the simulator when an
+ * upstream needs it.
  *
  * @throws the system's error when an address cannot be listened on
  */
@@ -69,27 +67,27 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   const first = buildGateway(config, { ...parts, clock: systemClock }, socket)
   const { shown } = first.sharedState
   shown.chain = certificate?.chain ?? []
-  const certify = (certificate: ParsedCertificate) => {
+  const setCertificate = (certificate: ParsedCertificate) => {
     for (const listener of listeners) listener.setCertificate(certificate)
     shown.chain = certificate.chain
   }
-  const reloader = new Reloader({ gateway: first, simulatorFor, setCertificate: certify })
-  /** In the course of which exchange something happens: for errors that nobody catches. */
-  const course = new AsyncLocalStorage<ExchangeContext>()
-  const follow = async (exchange: Exchange, run: () => Promise<void>): Promise<void> => {
-    const of: ExchangeContext = { exchange }
-    await course.run(of, run)
-    // Timers of the connection keep the course, and are not to keep the exchange with its body.
-    of.exchange = null
+  const reloader = new Reloader({ gateway: first, simulatorFor, setCertificate })
+  /** The exchange of the current asynchronous context: it names the owner of an uncaught error. */
+  const exchangeContext = new AsyncLocalStorage<ExchangeContext>()
+  const runInContext = async (exchange: Exchange, run: () => Promise<void>): Promise<void> => {
+    const context: ExchangeContext = { exchange }
+    await exchangeContext.run(context, run)
+    // Timers of the connection keep the context; they must not keep the exchange and its body in memory.
+    context.exchange = null
   }
-  const run: MountHost['run'] = (req, res, { url, identity, strippedHeaders: withhold }) => {
-    // It took a while to find out who asks: whoever has left since has said so already.
+  const run: MountHost['run'] = (req, res, { url, identity, strippedHeaders }) => {
+    // The client may have disconnected during authentication.
     if ('stream' in req ? req.stream.destroyed : req.destroyed) return
     const { gateway } = reloader
-    const exchange = newExchange(gateway, withoutHeaders(req, url, withhold), res, false)
+    const exchange = newExchange(gateway, withoutHeaders(req, url, strippedHeaders), res, false)
     exchange.isManagement = true
     exchange.preAuthenticated = identity
-    void follow(exchange, () => handle(gateway, exchange))
+    void runInContext(exchange, () => handle(gateway, exchange))
   }
   const host: MountHost = {
     current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run,
@@ -110,13 +108,13 @@ export async function startGateway(config: Config, options: ServerParts): Promis
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, res, awaitsContinue)
         exchange.isManagement = managed
-        void follow(exchange, () => handle(gateway, exchange))
+        void runInContext(exchange, () => handle(gateway, exchange))
       },
       onUpgrade: (req, socket, head) => {
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, responseOn(req, socket), false)
         exchange.isManagement = managed
-        void follow(exchange, () => handleUpgrade(gateway, exchange, socket, head))
+        void runInContext(exchange, () => handleUpgrade(gateway, exchange, socket, head))
       },
       onMalformed: (error, socket) => respondToMalformed(reloader.gateway, error, socket),
       onHandshakeFailure: (error, socket) => logHandshakeFailure(reloader.gateway, error, socket),
@@ -144,7 +142,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     },
   })
   try {
-    // From here on a kill loses no row: not a moment later than the first request.
+    // The ledger is ready before the first request, so that a kill loses no row.
     await first.accounts.ledger?.ready()
     const base = await open(config.server.listen, certificate, null, false)
     if (config.server.reusePort) warnOfResets(parts.log)
@@ -153,7 +151,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       ...ending,
       addresses: { base, console },
       reload: load => reloader.reload(load),
-      abortExchange: error => stopExchange(course.getStore()?.exchange ?? null, error),
+      abortExchange: error => stopExchange(exchangeContext.getStore()?.exchange ?? null, error),
     }
   } catch (error) {
     await ending.close()
@@ -166,7 +164,7 @@ interface ExchangeContext {
   exchange: Exchange | null
 }
 
-/** The request as it is to go through the pipeline: at another target, and without what was not for it. */
+/** Changes a request for the pipeline: another target, and without the named headers. */
 function withoutHeaders(req: ClientRequest, url: string, names: ReadonlySet<string>): ClientRequest {
   req.url = url
   for (const name of names) delete req.headers[name]

@@ -8,7 +8,7 @@ export interface RunningSimulator {
   close(): Promise<void>
 }
 
-/** Starts the in-process simulator where only this user can reach it: on a socket in a folder of its own. */
+/** Starts the in-process simulator on a socket in a private folder, so that only this user can reach it. */
 export async function startSimulator(): Promise<RunningSimulator> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
   const socketPath =

@@ -27,9 +27,9 @@ export interface SiteOptions {
 export interface Site {
   /** Such as `http://127.0.0.1:8082`, with the real port. */
   readonly url: string
-  /** There are pages; without them every request is answered with 503 and how to build them. */
+  /** The pages are built; otherwise every request gets a 503 that says how to build them. */
   readonly built: boolean
-  /** Stops listening at once, and ends when the open answers have. */
+  /** Stops listening at once, and resolves when the open responses have ended. */
   close(): Promise<void>
 }
 
@@ -64,8 +64,8 @@ export async function serveSite(
 }
 
 /**
- * Closes connections beyond so many. The server's own bound would give them back to
- * node:cluster, which hands them round among full workers without an end.
+ * Closes connections above the limit. With the server's own limit, node:cluster would pass
+ * them between full workers forever.
  */
 function limitConnections(server: Server, maxConnections: number): void {
   let open = 0
@@ -109,7 +109,7 @@ async function servePages(app: FastifyInstance, root: string): Promise<void> {
       void reply.header('cache-control', isHashed ? IMMUTABLE : 'no-cache')
     },
   })
-  // A page beside a directory of its name: without its extension the directory would be found.
+  // A page with the name of a directory: without its extension the directory would be served.
   for (const name of readdirSync(root)) {
     const page = `${name}.html`
     if (existsSync(join(root, page))) app.get(`/${name}`, (_, reply) => reply.sendFile(page))

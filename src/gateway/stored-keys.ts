@@ -5,10 +5,10 @@ import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/types.ts'
 
 /**
- * The keys that are made at run time, in a store beside the ledger. The gateway
- * works without it: what is wrong with it is only logged.
+ * Opens the store of keys that are created at run time, beside the ledger. The gateway
+ * works without it: its failures are only logged.
  *
- * @returns null where the configuration names no ledger
+ * @returns null without a ledger in the configuration
  */
 export function openStoredKeys({ ledger, keys }: Config, clock: Clock, log: Logger): KeyStore | null {
   if (ledger === null) return null
@@ -17,7 +17,7 @@ export function openStoredKeys({ ledger, keys }: Config, clock: Clock, log: Logg
     file,
     clock,
     onFailure: why => log.error(
-      { file, why }, 'stored keys cannot be read: those known so far stay in force',
+      { file, why }, 'stored keys cannot be read: the keys read before stay in force',
     ),
     onRecovered: () => log.warn({ file }, 'the stored keys can be read again'),
   })
@@ -26,7 +26,7 @@ export function openStoredKeys({ ledger, keys }: Config, clock: Clock, log: Logg
     if (configured.has(name)) {
       log.warn(
         { key: name, file },
-        'a stored key has the name of a configured one: they share what their limits count',
+        'a stored key has the same name as a configured key: they share their limits and counts',
       )
     }
   }

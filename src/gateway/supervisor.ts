@@ -9,45 +9,45 @@ import { closeUnacceptedConnections } from './connection-handoff.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 export interface Supervisor {
-  /** Resolves when all workers listen; null when one could not, and all have ended. */
+  /** Resolves when all workers listen; null when one could not and all have ended. */
   readonly ready: Promise<Listening | null>
-  /** Resolves when all workers have ended after `drain` or `close`: has one failed, or cut something off? */
+  /** Resolves when all workers have ended after `drain` or `close`: true = one failed or cut off an exchange. */
   readonly ended: Promise<boolean>
   reload(): void
   drain(): void
   close(): void
 }
 
-/** Milliseconds until a worker that died has a successor: at first, and at most. */
+/** Milliseconds until a worker that died is replaced: first, and maximum. */
 const MIN_RESTART_DELAY = 100
 const MAX_RESTART_DELAY = 10_000
-/** Milliseconds that workers may take to close, and to end when they have drained. */
+/** Milliseconds for workers to close, and to end after draining. */
 const CLOSE_TIMEOUT = 5_000
-/** Milliseconds after which a worker that dies is one that worked. */
+/** Milliseconds after which a worker counts as stable: its restart delay starts over. */
 const STABLE_AFTER = 60_000
 
 /**
- * Runs the same command as so many worker processes, which share its listening
- * sockets and its limits, and starts another for each that dies. A successor
- * begins with what is in force in the others.
+ * Runs the same command in several worker processes, which share the listening sockets and
+ * the limits, and replaces each one that dies. A new worker starts with the configuration
+ * that is in force in the others.
  *
- * @param drain milliseconds in which workers have to have drained, until a reload says otherwise
+ * @param drain ms for workers to drain, until a reload changes it
  */
 export function supervise(count: number, drain: number, beginning: WorkerStart, log: Logger): Supervisor {
   cluster.setupPrimary({ serialization: 'advanced' })
   const limiter = createLimiter({ defaults: null, compileGlob, clock: systemClock })
-  const desk = new LeaseServer(limiter, systemClock)
+  const leaseServer = new LeaseServer(limiter, systemClock)
   const ready = Promise.withResolvers<Listening | null>()
   const ended = Promise.withResolvers<boolean>()
   const delays = new Set<NodeJS.Timeout>()
-  const told = new Set<Worker>()
+  const listeningWorkers = new Set<Worker>()
   let isReady = false
   let isEnding = false
   let failed = false
   let { text } = beginning
   let drainWithin = drain
 
-  // One that has died stays in the list until its line is closed too, which may be later.
+  // A dead worker stays in the list until its channel is closed too.
   const running = (): Worker[] => Object.values(cluster.workers ?? {})
     .filter(worker => worker !== undefined)
     .filter(worker => !worker.isDead())
@@ -58,7 +58,7 @@ export function supervise(count: number, drain: number, beginning: WorkerStart, 
     isEnding = true
     for (const delay of delays) clearTimeout(delay)
     order({ kind })
-    // One that does not even do that hangs.
+    // A worker that does not end in time hangs.
     const force = () => running().forEach(worker => worker.process.kill('SIGKILL'))
     setTimeout(force, kind === 'close' ? CLOSE_TIMEOUT : drainWithin + CLOSE_TIMEOUT).unref()
     if (running().length === 0) ended.resolve(failed)
@@ -66,8 +66,8 @@ export function supervise(count: number, drain: number, beginning: WorkerStart, 
 
   const start = (patience: number): void => {
     const startedAt = performance.now()
-    /** Another follows, unless all are to end or none has begun yet. */
-    const followed = (how: object, isAtFault: boolean): void => {
+    /** Replaces the worker, unless all are ending or none has started yet. */
+    const replace = (how: object, isAtFault: boolean): void => {
       if (isAtFault) failed ||= isEnding || !isReady
       if (isEnding) {
         if (running().length === 0) ended.resolve(failed)
@@ -79,7 +79,7 @@ export function supervise(count: number, drain: number, beginning: WorkerStart, 
         return
       }
       const next = performance.now() - startedAt > STABLE_AFTER ? MIN_RESTART_DELAY : patience
-      log.error({ ...how, again_ms: next }, 'a worker has ended: another is started')
+      log.error({ ...how, again_ms: next }, 'worker ended: starting another')
       const delay = setTimeout(() => {
         delays.delete(delay)
         start(Math.min(MAX_RESTART_DELAY, next * 2))
@@ -90,51 +90,51 @@ export function supervise(count: number, drain: number, beginning: WorkerStart, 
     try {
       worker = cluster.fork()
     } catch (err) {
-      // For want of memory, say; of other lacks tells an event.
-      log.error({ err }, 'a worker could not be started')
-      followed({}, true)
+      // For example without memory. Other causes arrive as an event.
+      log.error({ err }, 'worker could not be started')
+      replace({}, true)
       return
     }
     closeUnacceptedConnections(worker)
-    const window = desk.connect(answers => sendToWorker(worker, { kind: 'limits', answers }))
+    const connection = leaseServer.connect(answers => sendToWorker(worker, { kind: 'limits', answers }))
     sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text } })
     let isOver = false
     const over = (code: number | null, signal: string | null): void => {
       isOver = true
-      window.close()
-      told.delete(worker)
-      // Until then it would be handed connections.
+      connection.close()
+      listeningWorkers.delete(worker)
+      // While connected it would be handed connections.
       if (worker.isConnected()) worker.disconnect()
-      followed({ worker: worker.id, pid: worker.process.pid, code, signal }, code !== 0)
+      replace({ worker: worker.id, pid: worker.process.pid, code, signal }, code !== 0)
     }
     worker.on('error', err => {
-      // A message to one that has just gone.
+      // A message to a worker that has just ended.
       if (worker.process.pid !== undefined || isOver) return
-      // Of this node tells no exit.
-      log.error({ worker: worker.id, err }, 'a worker could not be started')
+      // Node reports no exit for this.
+      log.error({ worker: worker.id, err }, 'worker could not be started')
       over(null, null)
     })
     worker.on('message', (report: WorkerMessage) => {
       if (report.kind === 'limits') {
-        window.handle(report.requests)
+        connection.handle(report.requests)
         return
       }
       if (report.kind === 'reloaded') {
         if (report.text === text) return
         text = report.text
         drainWithin = report.drain
-        // Those that are about to begin have the text before.
-        for (const other of running()) if (!told.has(other)) sendToWorker(other, { kind: 'reload' })
+        // Workers that are still starting got the previous text.
+        for (const other of running()) if (!listeningWorkers.has(other)) sendToWorker(other, { kind: 'reload' })
         return
       }
-      told.add(worker)
+      listeningWorkers.add(worker)
       if (isReady) {
-        log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker listens again')
-      } else if (told.size === count) {
+        log.info({ worker: worker.id, pid: worker.process.pid }, 'worker listens again')
+      } else if (listeningWorkers.size === count) {
         isReady = true
         ready.resolve(report.listening)
-      } else if (told.size === 1) {
-        // What one could not do, the others need not try.
+      } else if (listeningWorkers.size === 1) {
+        // The others start when the first one has succeeded.
         for (let n = 1; n < count; n++) start(MIN_RESTART_DELAY)
       }
     })

@@ -7,9 +7,9 @@ export interface Listening {
   readonly docs: string | null
 }
 
-/** What a worker begins with. */
+/** What a worker starts with. */
 export interface WorkerStart {
-  /** The text of the configuration that is in force: the file may say something else by now. */
+  /** The text of the configuration in force: the file may have changed since. */
   readonly text: string
   readonly start: StartupSettings
 }

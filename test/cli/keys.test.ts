@@ -192,7 +192,7 @@ t.test('a store that cannot be read: loud, and the keys of the file are let in',
   mkdirSync(join(cwd, 'data'))
   writeFileSync(join(cwd, 'data', 'keys.db'), 'x'.repeat(8_192))
   const { base, logged } = await listening(t, ['serve'], { cwd, env: ENV })
-  t.match(await logged('stored keys cannot be read: those known so far stay in force'), { level: 'error' })
+  t.match(await logged('stored keys cannot be read: the keys read before stay in force'), { level: 'error' })
   t.equal(await ask(base, ENV.TEAM_KEY), 200)
   const { code, stdout, stderr } = await gateway(['keys', 'create', '-n', 'a'], { cwd })
   t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: /keys\.db: file is not a database/ })

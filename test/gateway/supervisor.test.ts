@@ -44,9 +44,9 @@ for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENO
     t.ok(await supervisor.ready)
     process.execPath = path
     Object.values(cluster.workers ?? {})[0]?.process.kill('SIGKILL')
-    t.match(await said('a worker could not be started'), { err: { code } })
+    t.match(await said('worker could not be started'), { err: { code } })
     process.execPath = execPath
-    await said('a worker listens again')
+    await said('worker listens again')
     supervisor.close()
     t.notOk(await supervisor.ended)
   })
@@ -54,7 +54,7 @@ for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENO
   t.test(`a first worker that cannot be started is the end: ${code}`, async t => {
     process.execPath = path
     const { supervisor, said } = start()
-    await said('a worker could not be started')
+    await said('worker could not be started')
     t.equal(await supervisor.ready, null)
     t.ok(await supervisor.ended)
   })

@@ -121,8 +121,8 @@ t.test('a worker that is killed: another takes its place, and what it held is fr
   t.equal(await ask(t, gateway.url, STREAM), 429)
   const [victim] = workersOf(gateway.child.pid) as [number]
   process.kill(victim, 'SIGKILL')
-  t.match(await gateway.logged('a worker has ended: another is started'), { pid: victim, signal: 'SIGKILL' })
-  await gateway.logged('a worker listens again')
+  t.match(await gateway.logged('worker ended: starting another'), { pid: victim, signal: 'SIGKILL' })
+  await gateway.logged('worker listens again')
   t.equal((await serving(gateway.url)).length, 2)
   t.equal(await ask(t, gateway.url, STREAM), 200, 'the killed one held two of four')
   while (!rows(gateway.dir).some(({ end }) => end === 'interrupted'));
@@ -172,7 +172,7 @@ t.test('a successor begins with what is in force, whatever the file says by then
   const gateway = await startWorkers(t, 'concurrent: 2')
   const file = `${gateway.dir}/gateway.yaml`
   const replaceWorker = async (): Promise<void> => {
-    const again = () => gateway.lines.filter(({ msg }) => msg === 'a worker listens again').length
+    const again = () => gateway.lines.filter(({ msg }) => msg === 'worker listens again').length
     const before = again()
     process.kill(workersOf(gateway.child.pid)[0] as number, 'SIGKILL')
     while (again() === before) await once(gateway.child.stdout as NodeJS.ReadableStream, 'data')
@@ -208,13 +208,13 @@ t.test('a successor that cannot begin, as its certificate is being replaced, is 
   const gateway = await startWorkers(
     t, 'concurrent: 2', `, tls: { cert: ${certFile}, key: ${keyFile} }`,
   )
-  const ended = () => gateway.lines.filter(({ msg }) => msg === 'a worker has ended: another is started')
+  const ended = () => gateway.lines.filter(({ msg }) => msg === 'worker ended: starting another')
   writeFileSync(keyFile, selfSigned().key)
   process.kill(workersOf(gateway.child.pid)[0] as number, 'SIGKILL')
   while (ended().length < 2) await once(gateway.child.stdout as NodeJS.ReadableStream, 'data')
   t.match(ended()[1], { code: 2 })
   writeFileSync(keyFile, key)
-  await gateway.logged('a worker listens again')
+  await gateway.logged('worker listens again')
 })
 
 t.test('a watched file that changes while a worker is replaced is taken up by all', {
@@ -223,7 +223,7 @@ t.test('a watched file that changes while a worker is replaced is taken up by al
   const gateway = await startWorkers(t, 'concurrent: 2', '', ['--watch'])
   const file = `${gateway.dir}/gateway.yaml`
   process.kill(workersOf(gateway.child.pid)[0] as number, 'SIGKILL')
-  await gateway.logged('a worker has ended: another is started')
+  await gateway.logged('worker ended: starting another')
   writeFileSync(file, readFileSync(file, 'utf8').replace('concurrent: 2', 'concurrent: 1'))
   const reloads = () => gateway.lines.filter(({ msg }) => msg === 'configuration reloaded')
   const workers = () => [...new Set(reloads().map(({ worker }) => worker))].sort()
