@@ -7,7 +7,8 @@
 import { performance } from 'node:perf_hooks'
 import { UsageChunkFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
 import type { EndpointName } from '../src/protocols/shared/names.ts'
-import { createStreamMeter } from '../src/protocols/stream-meter.ts'
+import { createStreamMeter } from '../src/protocols/shared/stream-meter.ts'
+import { endpointNamed } from '../test/protocols/endpoint-named.ts'
 
 const SECONDS = Number(process.argv[2] ?? 1)
 
@@ -53,7 +54,7 @@ function measure(name: string, chunk: Buffer, step: (chunk: Buffer) => void): vo
 }
 
 function meter(name: string, endpoint: EndpointName, chunk: Buffer): void {
-  const meter = createStreamMeter(endpoint)
+  const meter = createStreamMeter(endpointNamed(endpoint))
   measure(name, chunk, chunk => meter.push(chunk))
 }
 

@@ -7,10 +7,9 @@ import type { Reservation } from '../limits/types.ts'
 import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import type { MeteredResponse, SettledCost } from '../pricing/settle-usage.ts'
-import { classifyPath } from '../protocols/endpoint.ts'
-import { isChatAtGoogle } from '../protocols/generate/paths.ts'
-import type { Classified } from '../protocols/shared/classified.ts'
+import { classifyPath, isModelCallPath } from '../protocols/endpoint.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
+import type { Classified } from '../protocols/shared/protocol.ts'
 import type { RequestTarget } from '../protocols/shared/target.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { ResponseHead } from '../proxy/response-head.ts'
@@ -229,11 +228,9 @@ export class Exchange {
   }
 }
 
-const GOOGLE_API_HOST = /(?:^|\.)googleapis\.com$/
-
 /** Does the client expect an answer as Server-Sent Events? */
 export function wantsEventStream({ stream, classified, target }: Exchange): boolean {
-  if (classified.endpoint.name !== 'generate.stream') return stream
+  if (!classified.endpoint.streamsByPath) return stream
   return new URLSearchParams(target.query).get('alt') === 'sse'
 }
 
@@ -247,44 +244,12 @@ export function isRead({ req, model }: Exchange): boolean {
   return model === null && (req.method === 'GET' || req.method === 'HEAD')
 }
 
-/**
- * Paths of OpenAI's API, and a batch's, that ask a model which need not be named: it has a default, or stands
- * in a file, with an assistant or in a session.
- */
-const MODEL_CALL_PATHS = new RegExp(
-  '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
-  + '|submit_tool_outputs|realtime/calls)/?(?:;[^/]*)?$',
-  'i',
-)
-
 /** Does it ask a model for something, as far as its body and its path tell? */
 export function callsModel({ req, model, target }: Exchange): boolean {
-  return model !== null || (req.method === 'POST' && MODEL_CALL_PATHS.test(target.path))
+  return model !== null || (req.method === 'POST' && isModelCallPath(target.path))
 }
 
 /** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */
 export function isFormatUnknown({ stream }: Exchange, { status, contentType }: ResponseHead): boolean {
   return stream && contentType === '' && status !== 204
-}
-
-/**
- * Google's APIs leave out of an answer what its request does not ask for: the usage as well, or the mark of
- * a stream's end. Source: cloud.google.com/apis/docs/system-parameters.
- *
- * @returns the masks by which it asks for parts alone; usually none
- */
-export function fieldMasks({ classified, target, req, candidate }: Exchange): readonly string[] {
-  const { protocol } = classified.endpoint
-  const inHeader = req.headers['x-goog-fieldmask'] ?? []
-  if (target.query === '' && inHeader.length === 0) return []
-  const isChat = protocol === 'chat'
-    && (isChatAtGoogle(target.path) || GOOGLE_API_HOST.test(candidate?.upstream.url?.hostname ?? ''))
-  if (protocol !== 'generate' && !isChat) return []
-  const query = new URLSearchParams(target.query)
-  const needed = isChat ? ['usage', 'choices'] : ['usageMetadata', 'candidates']
-  // An empty one masks nothing.
-  return [query.getAll('fields'), query.getAll('$fields'), inHeader].flat().filter(mask => {
-    const names = new Set(mask.split(',').map(name => name.trim()))
-    return mask !== '' && !names.has('*') && !needed.every(name => names.has(name))
-  })
 }

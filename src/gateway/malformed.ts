@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../base/errors.ts'
 import type { Gateway } from '../context/gateway.ts'
-import { PROTOCOLS } from '../protocols/index.ts'
+import { DEFAULT_FORMAT } from '../protocols/endpoint.ts'
 import { appendVia, gatewayHeaders } from '../proxy/headers.ts'
 import { peerOf } from './new-exchange.ts'
 import { pendingResponse } from './pending-response.ts'
@@ -46,7 +46,7 @@ function closeAfterResponse(pending: ServerResponse): void {
 /** Sends an error on a connection without a request, in the shape of the chat protocol, and ends it. */
 export function sendRawResponse(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
   const requestId = gateway.newId()
-  const body = PROTOCOLS.chat.errorBody(refusal, requestId)
+  const body = DEFAULT_FORMAT.errorBody(refusal, requestId)
   const headers = [
     'content-type', 'application/json',
     'content-length', String(Buffer.byteLength(body)),

@@ -1,12 +1,12 @@
 import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
-import type { BodyKind, Endpoint } from '../protocols/shared/classified.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
 } from '../protocols/shared/inspect.ts'
 import type { BodyFormat, InspectedBody } from '../protocols/shared/inspect.ts'
 import type { JsonScan } from '../protocols/shared/json-scan.ts'
+import type { BodyKind, Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel } from '../protocols/shared/query.ts'
 import { decodeBody, hasBody, readBody } from '../proxy/body.ts'
 import { contentCoding } from '../proxy/response-head.ts'
@@ -49,7 +49,7 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<vo
     throw new GatewayError('empty_body', 'the request has no body')
   }
   exchange.model = modelOf(exchange)
-  exchange.stream = endpoint.name === 'generate.stream' || (exchange.body?.stream ?? false)
+  exchange.stream = endpoint.streamsByPath || (exchange.body?.stream ?? false)
   if (endpoint.modelRequired && exchange.model === null) throw modelRequired()
 }
 

@@ -3,11 +3,11 @@ import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Config, Key, Route, Target } from '../config/types.ts'
-import { isApiPath, isServedByGateway } from '../protocols/endpoint.ts'
+import { isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
-import { renamePath } from '../protocols/rename.ts'
-import type { Classified } from '../protocols/shared/classified.ts'
+import type { Classified } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
+import { renamePath } from '../protocols/shared/rename.ts'
 import { upstreamPath } from '../proxy/address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
@@ -64,7 +64,7 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   const named = classified.pathModel ?? (asked || question.model || null)
   const isBesideQuery = named !== null && (modelIn === 'body' || modelIn === 'deployment')
   const model = isBesideQuery ? checkQueryModel(named, target.query) : named
-  if (isServedByGateway(classified.endpoint)) {
+  if (classified.endpoint.ownResponse !== null) {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
@@ -76,7 +76,7 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   const targets = steps.at(-1)?.miss === null ? (steps.at(-1)?.route.targets ?? []) : []
   const refusal = refusalOf(routes, target.path, classified, question.key, model)
   const candidates = targets
-    .filter(({ upstream }) => classified.endpoint.name !== 'realtime' || upstream.websocket)
+    .filter(({ upstream }) => !classified.endpoint.session?.required || upstream.websocket)
     .map(each => destination(each, classified, target.path, target.query, model))
   return { classified, model, own: false, refusal, steps, candidates }
 }
@@ -93,7 +93,7 @@ function refusalOf(
     const route = routeFor(routes, path, classified, model)
     if (identity) checkModelList(identity, model, route)
     const { targets } = route
-    const isOpen = endpoint.name !== 'realtime' || targets.some(({ upstream }) => upstream.websocket)
+    const isOpen = !endpoint.session?.required || targets.some(({ upstream }) => upstream.websocket)
     return isOpen ? null : upgradeRequired('no upstream of the route takes WebSockets')
   } catch (error) {
     if (error instanceof GatewayError) return error

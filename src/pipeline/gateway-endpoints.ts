@@ -3,7 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import { placeOf } from '../config/problem.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
-import { modelCard, modelList, callerShape } from '../protocols/model-list.ts'
+import { callerFormat } from '../protocols/endpoint.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import { sendJson } from './gateway-response.ts'
 
@@ -67,10 +67,10 @@ function upstreamHealth({ health }: Gateway) {
 /** GET /v1/models and its kin: what the presented key may use, in the shape that the caller reads. */
 export function sendModels(gateway: Gateway, exchange: Exchange): void {
   const { classified, identity, req, target } = exchange
-  const shape = callerShape(classified.endpoint.protocol, req.headers, target.isGoogles)
-  if (classified.endpoint.name === 'models.list') {
+  const format = callerFormat(classified.endpoint, req.headers, target.isGoogles)
+  if (classified.endpoint.ownResponse === 'model_list') {
     const models = listedModels(gateway).filter(name => identity.allows(name))
-    sendJson(gateway, exchange, 200, modelList(shape, models))
+    sendJson(gateway, exchange, 200, format.modelList(models))
     return
   }
   const asked = classified.pathModel as string
@@ -80,7 +80,7 @@ export function sendModels(gateway: Gateway, exchange: Exchange): void {
       'model_not_found', `the model '${asked}' does not exist or the key may not use it`, { param: 'model' },
     )
   }
-  sendJson(gateway, exchange, 200, modelCard(shape, asked))
+  sendJson(gateway, exchange, 200, format.modelCard(asked))
 }
 
 /** The plain names in the routes' model lists, and those under `models` that some route serves. */

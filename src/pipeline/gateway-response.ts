@@ -4,9 +4,7 @@ import type { GatewayError } from '../base/errors.ts'
 import type { Upstream } from '../config/types.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
-import { PROTOCOLS } from '../protocols/index.ts'
-import { callerShape } from '../protocols/model-list.ts'
-import type { ProtocolName } from '../protocols/shared/names.ts'
+import { callerFormat } from '../protocols/endpoint.ts'
 import { hasBody } from '../proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from '../proxy/client.ts'
 import type { ClientRequest } from '../proxy/client.ts'
@@ -103,20 +101,14 @@ export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayEr
   const { res } = exchange
   exchange.status = error.status
   if (error.code === 'client_gone' || res.headersSent || res.destroyed) return
-  const body = PROTOCOLS[errorProtocol(exchange)].errorBody(error, exchange.id)
+  const body = callerFormat(exchange.classified.endpoint, exchange.req.headers, exchange.target.isGoogles)
+    .errorBody(error, exchange.id)
   try {
     sendJson(gateway, exchange, error.status, body, error.headers)
   } catch {
     // The connection may go at any moment, and what cannot be told is not worth more than it.
     destroyNow(res)
   }
-}
-
-/** The path tells the family, except where all of them ask for the same one. */
-function errorProtocol(exchange: Exchange): ProtocolName {
-  const { name, protocol } = exchange.classified.endpoint
-  if (name !== 'other' && name !== 'models.list' && name !== 'models.get') return protocol
-  return callerShape(protocol, exchange.req.headers, exchange.target.isGoogles)
 }
 
 /**

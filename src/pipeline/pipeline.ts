@@ -7,6 +7,7 @@ import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
+import { KEY_HEADERS } from '../protocols/shared/key-headers.ts'
 import { isNamed } from '../proxy/headers.ts'
 import { additionalModels } from './additional-models.ts'
 import { checkModelMatchesPath, checkModelList, checkModel, modelNotAllowed, routeFor, unknownPath } from './admission.ts'
@@ -63,14 +64,14 @@ export async function handle(gateway: Gateway, exchange: Exchange): Promise<void
 async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError | null> {
   open(gateway, exchange)
   const { endpoint } = exchange.classified
-  if (endpoint.name === 'status') {
+  if (endpoint.ownResponse === 'status') {
     checkMethod(exchange)
     sendStatus(gateway, exchange)
     return null
   }
   identify(gateway, exchange)
   checkMethod(exchange)
-  if (endpoint.name === 'models.list' || endpoint.name === 'models.get') {
+  if (endpoint.ownResponse !== null) {
     sendModels(gateway, exchange)
     return null
   }
@@ -107,7 +108,7 @@ export function open(gateway: Gateway, exchange: Exchange): void {
   if (req.headers.expect !== undefined && !exchange.awaitsContinue && req.httpVersion !== '1.0') {
     throw new GatewayError('bad_header', "the only expectation that is met is '100-continue'")
   }
-  if (exchange.classified.endpoint.name === 'status') return
+  if (exchange.classified.endpoint.ownResponse === 'status') return
   if (gateway.draining) {
     throw new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } })
   }
@@ -154,18 +155,16 @@ export function identify(gateway: Gateway, exchange: Exchange): void {
     return
   }
   if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', NOT_RETRYABLE)
-  const places = 'Authorization: Bearer, x-api-key, x-goog-api-key or api-key'
+  const places = `${['Authorization: Bearer', ...KEY_HEADERS.slice(0, -1)].join(', ')} or ${KEY_HEADERS.at(-1)}`
   throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, NOT_RETRYABLE)
 }
 
 /** @throws GatewayError method_not_allowed, upgrade_required */
 function checkMethod(exchange: Exchange): void {
   const { req, classified } = exchange
-  const { methods, name } = classified.endpoint
+  const { methods, session } = classified.endpoint
   const method = req.method ?? ''
-  if (
-    name === 'realtime' || (name === 'responses' && method === 'GET' && req.headers.upgrade !== undefined)
-  ) {
+  if (session !== null && (session.required || (method === 'GET' && req.headers.upgrade !== undefined))) {
     throw upgradeRequired()
   }
   if (methods.includes(method)) return

@@ -7,12 +7,11 @@ import { GatewayError, asGatewayError, upgradeRequired } from '../base/errors.ts
 import type { Target } from '../config/types.ts'
 import type { AttemptRecord, Exchange } from '../context/exchange.ts'
 import type { Gateway, LiveUpstream } from '../context/gateway.ts'
-import { isSession } from '../protocols/endpoint.ts'
-import { namesModelInMessage } from '../protocols/generate/paths.ts'
-import { errorIdentifier } from '../protocols/refusal.ts'
-import { renamePath } from '../protocols/rename.ts'
+import { namesModelInMessage } from '../protocols/google-paths.ts'
 import { modelName } from '../protocols/shared/inspect.ts'
 import { queryModel, renameQuery } from '../protocols/shared/query.ts'
+import { errorIdentifier } from '../protocols/shared/refusal.ts'
+import { renamePath } from '../protocols/shared/rename.ts'
 import { upstreamPath } from '../proxy/address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { isOperatorError } from '../proxy/retry.ts'
@@ -128,7 +127,7 @@ interface DeniedHandshake {
  */
 function needsHttpForModel({ routes }: Gateway, { classified, model, identity, target }: Exchange): boolean {
   const { path } = target
-  if (classified.endpoint.name !== 'responses' || !routes.servesPath(path)) return false
+  if (classified.endpoint.session?.required !== false || !routes.servesPath(path)) return false
   return identity.restricted || (model === null && routes.match(path, null) === null)
 }
 
@@ -176,8 +175,9 @@ async function openTunnel(
       exchange.status = 101
       record.status = 101
       trial.responseStarted(gateway.clock.monotonic() - beganAt)
-      if (isSession(exchange.classified.endpoint)) {
-        exchange.session = new MeteredSession(gateway, exchange, extensions)
+      const { session } = exchange.classified.endpoint
+      if (session !== null) {
+        exchange.session = new MeteredSession(gateway, exchange, session, extensions)
       } else {
         // What is said inside is not read: it was used, and nobody knows how much.
         exchange.response = { kind: 'none', delivered: true }

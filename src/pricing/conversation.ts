@@ -1,5 +1,6 @@
 import { countIn, eventIn, objectIn, objectOf } from '../protocols/media/realtime-event.ts'
-import { MEDIA_TOKENS, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
+import { MEDIA_TOKENS } from '../protocols/shared/request-estimate.ts'
+import { tokensOfBytes } from '../protocols/shared/tokens-of-bytes.ts'
 import type { JsonObject } from '../protocols/shared/usage-figures.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 

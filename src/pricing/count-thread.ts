@@ -11,8 +11,9 @@ serveThread<CountRequest>((request): TokenCounts => {
     return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
   }
   const body = parseJson(bufferOf(request.body), 0, request.body.length)
-  const tokens = request.kind === 'prompt' ? promptTokens : responseTokens
-  return [tokens(request.endpoint, body, count)]
+  return [request.kind === 'prompt'
+    ? promptTokens(request.prompt, body, count)
+    : responseTokens(request.members, body, count)]
 })
 
 /** What a string says, or JSON without its white space; the bytes as they are if the run was cut. */

@@ -1,6 +1,7 @@
 import { eventIn, objectIn } from '../protocols/media/realtime-event.ts'
-import { readUsage } from '../protocols/shared/readers.ts'
-import type { ReportedUsage } from '../protocols/shared/readers.ts'
+import { TRANSCRIPT_USAGE } from '../protocols/media/usage.ts'
+import { readUsage } from '../protocols/shared/reported-usage.ts'
+import type { ReportedUsage } from '../protocols/shared/reported-usage.ts'
 import type { JsonObject } from '../protocols/shared/usage-figures.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 
@@ -25,7 +26,7 @@ export class InputTranscripts {
   read(type: string, message: Buffer): ReportedUsage | null {
     if (type !== TRANSCRIBED) return null
     const { usage } = eventIn(message)
-    return readUsage('audio.transcriptions', usage) ?? { usage: blankUsage(), suspect: false }
+    return readUsage(TRANSCRIPT_USAGE, usage) ?? { usage: blankUsage(), suspect: false }
   }
 }
 

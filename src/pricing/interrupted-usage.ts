@@ -1,4 +1,4 @@
-import type { EndpointName } from '../protocols/shared/names.ts'
+import type { Endpoint } from '../protocols/shared/protocol.ts'
 import { provisionalUsage } from './provisional.ts'
 import { noCharge, settleUsage } from './settle-usage.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
@@ -32,7 +32,7 @@ export class InterruptedUsage {
 
 /** An answer that broke under way, after its client got some of it. */
 export interface InterruptedResponse {
-  readonly endpoint: EndpointName
+  readonly endpoint: Endpoint
   /** The request's body; null where there is none to look at. */
   readonly request: Buffer | null
   readonly answer: MeteredResponse

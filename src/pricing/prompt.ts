@@ -1,4 +1,4 @@
-import type { EndpointName } from '../protocols/shared/names.ts'
+import type { PromptText } from '../protocols/shared/protocol.ts'
 import { MEDIA_FROM, MEDIA_TOKENS, isBase64 } from '../protocols/shared/request-estimate.ts'
 import { isObject } from '../protocols/shared/usage-figures.ts'
 
@@ -10,32 +10,6 @@ const TOKENS_PER_MESSAGE = 4
 const TOKENS_BEFORE_RESPONSE = 3
 const MAX_DEPTH = 64
 
-/** Where the text stands that a model reads, or has written, by endpoint. */
-const PROMPT_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
-  'chat.completions': ['messages'],
-  'completions': ['prompt', 'suffix'],
-  'responses': ['instructions', 'input'],
-  'responses.compact': ['instructions', 'input'],
-  'decisions': ['input', 'questions'],
-  'messages': ['system', 'messages'],
-  'generate.content': ['systemInstruction', 'system_instruction', 'contents'],
-  'generate.stream': ['systemInstruction', 'system_instruction', 'contents'],
-  'interactions': ['system_instruction', 'input'],
-  'embeddings': ['input'],
-  'generate.embed': ['content'],
-  'generate.batch_embed': ['requests'],
-  'images.generations': ['prompt'],
-  'images.edits': ['prompt'],
-  'audio.speech': ['input', 'instructions'],
-}
-const RESPONSE_MEMBERS: Partial<Record<EndpointName, readonly string[]>> = {
-  'chat.completions': ['choices'],
-  'completions': ['choices'],
-  'responses': ['output'],
-  'messages': ['content'],
-  'generate.content': ['candidates'],
-  'interactions': ['steps', 'outputs'],
-}
 /** What a model is given as JSON, keys and all. */
 const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']
 
@@ -72,15 +46,14 @@ interface Walk {
  * template, tools and schemas as JSON, and a flat figure for each picture,
  * recording or file.
  *
+ * @param prompt null where the endpoint's input is not text: then the count is null too
  * @param body the parsed request
- * @returns null where the endpoint's input is not text
  */
-export function promptTokens(endpoint: EndpointName, body: unknown, count: Count): number | null {
-  const members = PROMPT_MEMBERS[endpoint]
-  if (!members || !isObject(body)) return null
-  let tokens = body.messages || body.contents || endpoint === 'responses' ? TOKENS_BEFORE_RESPONSE : 0
+export function promptTokens(prompt: PromptText | null, body: unknown, count: Count): number | null {
+  if (prompt === null || !isObject(body)) return null
+  let tokens = body.messages || body.contents || prompt.hasTemplate ? TOKENS_BEFORE_RESPONSE : 0
   const walk: Walk = { count, perMessage: TOKENS_PER_MESSAGE, skippedMembers: METADATA_MEMBERS }
-  for (const name of members) tokens += textTokens(body[name], walk, 0)
+  for (const name of prompt.members) tokens += textTokens(body[name], walk, 0)
   for (const name of SCHEMA_MEMBERS) {
     const schema = body[name]
     if (typeof schema === 'object' && schema !== null) tokens += count(JSON.stringify(schema))
@@ -92,9 +65,8 @@ export function promptTokens(endpoint: EndpointName, body: unknown, count: Count
  * Counts the tokens of a whole answer: text, reasoning as far as it shows, tool
  * calls; null where it is not text.
  */
-export function responseTokens(endpoint: EndpointName, body: unknown, count: Count): number | null {
-  const members = RESPONSE_MEMBERS[endpoint]
-  if (!members || !isObject(body)) return null
+export function responseTokens(members: readonly string[] | null, body: unknown, count: Count): number | null {
+  if (members === null || !isObject(body)) return null
   const walk: Walk = { count, perMessage: 0, skippedMembers: RESPONSE_METADATA_MEMBERS }
   return members.reduce((sum, name) => sum + textTokens(body[name], walk, 0), 0)
 }

@@ -1,15 +1,16 @@
-import { isQueuedResponse } from '../protocols/response-body.ts'
-import type { EndpointName } from '../protocols/shared/names.ts'
-import { readCharacters, estimateTokens, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
+import type { StreamMeter } from '../protocols/shared/meter.ts'
+import type { Endpoint } from '../protocols/shared/protocol.ts'
+import { readCharacters, estimateTokens } from '../protocols/shared/request-estimate.ts'
+import { isQueuedResponse } from '../protocols/shared/response-body.ts'
+import { tokensOfBytes } from '../protocols/shared/tokens-of-bytes.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
-import type { StreamMeter } from '../protocols/stream-meter.ts'
-import { supportsBackground, shapeOf, reportedBy } from './settle-usage.ts'
+import { reportedBy } from './settle-usage.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 
 /** What of an exchange that is under way there is to tell by. */
 export interface ResponseProgress {
-  readonly endpoint: EndpointName
+  readonly endpoint: Endpoint
   /** null: none came yet. */
   readonly response: MeteredResponse | null
   /** Of the request, as estimated at admission. */
@@ -29,15 +30,15 @@ export interface ResponseProgress {
 export function provisional(
   { endpoint, response: answer, inputTokens, request, inBackground, isCompressed: isPacked }: ResponseProgress,
 ): Pick<SettledUsage, 'usage' | 'unread'> {
-  const shape = shapeOf(endpoint)
+  const { metering } = endpoint
   const meter = answer?.kind === 'stream' ? answer.meter : null
   const body = answer?.kind === 'body' ? answer.body : null
-  const usage = provisionalUsage(meter, inputTokens, shape === 'text' && !isPacked ? body : null)
+  const usage = provisionalUsage(meter, inputTokens, metering === 'text' && !isPacked ? body : null)
   const untold = { usage: { ...usage, outputTokens: null }, unread: true }
   const hasCome = meter?.sawContent ?? (answer?.kind === 'none' ? answer.delivered : (body?.length ?? 0) > 0)
-  switch (shape) {
+  switch (metering) {
     case 'text':
-      if (inBackground && supportsBackground(endpoint) && isUnfinished(answer)) return untold
+      if (inBackground && endpoint.supportsBackground && isUnfinished(answer)) return untold
       return hasCome && body === null && !isCountable(meter) ? untold : { usage, unread: false }
     case 'images':
       return hasCome && (meter?.reading()?.usage.outputTokens ?? null) === null ? untold : { usage, unread: false }

@@ -1,9 +1,9 @@
-import { requestsBackground, isErrorBody, isQueuedResponse, readBodyUsage } from '../protocols/response-body.ts'
 import type { StreamMeter } from '../protocols/shared/meter.ts'
-import type { EndpointName } from '../protocols/shared/names.ts'
-import type { ServingModels } from '../protocols/shared/readers-messages.ts'
-import type { ReportedUsage } from '../protocols/shared/readers.ts'
+import type { Endpoint, MeteringKind } from '../protocols/shared/protocol.ts'
+import { readBodyUsage } from '../protocols/shared/reported-usage.ts'
+import type { ReportedUsage, ServingModels } from '../protocols/shared/reported-usage.ts'
 import { readCharacters, estimateTextTokens } from '../protocols/shared/request-estimate.ts'
+import { requestsBackground, isErrorBody, isQueuedResponse } from '../protocols/shared/response-body.ts'
 import { blankUsage, minInputTokens, minOutputTokens } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import type { InputEstimate } from './conversation.ts'
@@ -18,7 +18,7 @@ export type MeteredResponse =
   | { readonly kind: 'none'; readonly delivered: boolean }
 
 export interface SettleInput {
-  readonly endpoint: EndpointName
+  readonly endpoint: Endpoint
   /** Whole: to its proper end. Otherwise whose doing it was that it ended before. */
   readonly end: 'complete' | 'client_gone' | 'other'
   /** null: no upstream took the request, or each refused it. */
@@ -51,56 +51,24 @@ export interface SettledCost extends SettledUsage {
   readonly costPico: bigint | null
 }
 
-/** How an endpoint's usage is made up when the upstream does not tell. */
-export type Shape = 'text' | 'embedding' | 'transcript' | 'speech' | 'images' | 'unmetered'
-
-const SHAPES: Partial<Record<EndpointName, Shape>> = {
-  'chat.completions': 'text',
-  'completions': 'text',
-  'responses': 'text',
-  'responses.compact': 'text',
-  'decisions': 'text',
-  'messages': 'text',
-  'generate.content': 'text',
-  'generate.stream': 'text',
-  'interactions': 'text',
-  'embeddings': 'embedding',
-  'generate.embed': 'embedding',
-  'generate.batch_embed': 'embedding',
-  'audio.transcriptions': 'transcript',
-  'audio.translations': 'transcript',
-  'audio.speech': 'speech',
-  'images.generations': 'images',
-  'images.edits': 'images',
-  'other': 'unmetered',
-  'realtime': 'unmetered',
-}
-
-/** undefined = nothing is used there. */
-export function shapeOf(endpoint: EndpointName): Shape | undefined {
-  return SHAPES[endpoint]
-}
-
 /** Does a request to this endpoint use anything that is billed? */
-export function isMetered(endpoint: EndpointName): boolean {
-  const shape = SHAPES[endpoint]
-  return shape !== undefined && shape !== 'unmetered'
+export function isMetered({ metering }: Endpoint): boolean {
+  return metering !== null && metering !== 'unmetered'
 }
 
 /** Is what it answers text, or the arguments of tools? */
-export function isText(endpoint: EndpointName): boolean {
-  return SHAPES[endpoint] === 'text'
+export function isText({ metering }: Endpoint): boolean {
+  return metering === 'text'
 }
 
 /** Is what it answers a picture, or a transcript of sound, whose tokens only the end tells? */
-export function reportsTokensAtEnd(endpoint: EndpointName): boolean {
-  const shape = SHAPES[endpoint]
-  return shape === 'images' || shape === 'transcript'
+export function reportsTokensAtEnd({ metering }: Endpoint): boolean {
+  return metering === 'images' || metering === 'transcript'
 }
 
 /** Does a request to this endpoint, for a model, use something of which nobody can tell how much? */
-export function isUnmetered(endpoint: EndpointName): boolean {
-  return SHAPES[endpoint] === 'unmetered'
+export function isUnmetered({ metering }: Endpoint): boolean {
+  return metering === 'unmetered'
 }
 
 /**
@@ -110,9 +78,9 @@ export function isUnmetered(endpoint: EndpointName): boolean {
  * except for a prompt that the client abandoned, by the operator's policy.
  */
 export function settleUsage(input: SettleInput, counter: TokenCounter): SettledUsage | Promise<SettledUsage> {
-  const shape = SHAPES[input.endpoint]
-  if (!shape || input.answer === null) return noCharge()
-  return new UsageSettler(input, shape, counter).settle()
+  const { metering } = input.endpoint
+  if (metering === null || input.answer === null) return noCharge()
+  return new UsageSettler(input, metering, counter).settle()
 }
 
 /**
@@ -130,7 +98,7 @@ export function reportedBy(meter: StreamMeter, reading: ReportedUsage | null): U
 
 class UsageSettler {
   readonly #input: SettleInput
-  readonly #shape: Shape
+  readonly #metering: MeteringKind
   readonly #counter: TokenCounter
   readonly #reading: ReportedUsage | null
   readonly #reported: Usage
@@ -143,14 +111,14 @@ class UsageSettler {
   #usesReported = false
   #usesEstimate = false
 
-  constructor(input: SettleInput, shape: Shape, counter: TokenCounter) {
+  constructor(input: SettleInput, metering: MeteringKind, counter: TokenCounter) {
     this.#input = input
-    this.#shape = shape
+    this.#metering = metering
     this.#counter = counter
     const { answer, endpoint, end } = input
     const meter = answer?.kind === 'stream' ? answer.meter : null
     const body = answer?.kind === 'body' ? answer.body : null
-    this.#reading = body ? readBodyUsage(endpoint, body) : (meter?.reading() ?? null)
+    this.#reading = body ? readBodyUsage(endpoint.usage, body) : (meter?.reading() ?? null)
     this.#reported = meter ? reportedBy(meter, this.#reading) : (this.#reading?.usage ?? blankUsage())
     const { inputTokens, outputTokens } = this.#reported
     const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
@@ -183,7 +151,7 @@ class UsageSettler {
   /** It was asked for in the background, and not to its end: its upstream goes on, nobody knows how far. */
   get #runsInBackground(): boolean {
     const { endpoint, answer, request } = this.#input
-    if (this.#isComplete || this.#failed || !supportsBackground(endpoint)) return false
+    if (this.#isComplete || this.#failed || !endpoint.supportsBackground) return false
     if (answer?.kind === 'stream' && answer.meter.terminated === true) return false
     return request !== null && requestsBackground(request)
   }
@@ -191,7 +159,7 @@ class UsageSettler {
   /** Is there nothing to count? That is the usual case. */
   get #isFullyReported(): boolean {
     const { inputTokens, outputTokens } = this.#reported
-    return this.#shape === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
+    return this.#metering === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
   }
 
   async #abandoned(): Promise<SettledUsage> {
@@ -218,10 +186,10 @@ class UsageSettler {
 
   /** Of what a picture, or sound that was heard, comes to in tokens only the proper end tells. */
   #isIncomplete({ inputTokens, outputTokens, seconds }: Usage): boolean {
-    if (this.#shape === 'text') return outputTokens === null
+    if (this.#metering === 'text') return outputTokens === null
     if (this.#isComplete) return false
-    if (this.#shape === 'transcript') return (inputTokens ?? seconds) === null
-    return this.#shape === 'images' && outputTokens === null
+    if (this.#metering === 'transcript') return (inputTokens ?? seconds) === null
+    return this.#metering === 'images' && outputTokens === null
   }
 
   get #source(): SettledUsage['source'] {
@@ -230,7 +198,7 @@ class UsageSettler {
   }
 
   async #usage(): Promise<Usage> {
-    switch (this.#shape) {
+    switch (this.#metering) {
       case 'text':
         return this.#withOutput(await this.#withInput())
       case 'embedding':
@@ -261,7 +229,7 @@ class UsageSettler {
   /** Of text that was to be spoken. */
   get #characters(): number | null {
     const { request } = this.#input
-    return request && this.#shape === 'speech' ? readCharacters(request) : null
+    return request && this.#metering === 'speech' ? readCharacters(request) : null
   }
 
   #withCharacters(): Usage {
@@ -282,7 +250,7 @@ class UsageSettler {
 
   async #prompt(): Promise<number | null> {
     const { endpoint, request, estimate } = this.#input
-    const prompt = () => request && this.#counter.prompt(endpoint, request)
+    const prompt = () => request && this.#counter.prompt(endpoint.prompt, request)
     const tokens = estimate ? estimate.inputTokens : await prompt()
     if (tokens !== null) this.#usesEstimate = true
     return tokens
@@ -322,8 +290,8 @@ class UsageSettler {
     if (answer?.kind !== 'body') return null
     // Of a body that was cut no JSON is left to find the text in.
     const { body } = answer
-    if (supportsBackground(endpoint) && isQueuedResponse(body)) return null
-    const outputTokens = this.#isComplete ? await this.#counter.response(endpoint, body) : estimateTextTokens(body)
+    if (endpoint.supportsBackground && isQueuedResponse(body)) return null
+    const outputTokens = this.#isComplete ? await this.#counter.response(endpoint.responseMembers, body) : estimateTextTokens(body)
     if (outputTokens === null) return null
     this.#usesEstimate = true
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
@@ -341,11 +309,6 @@ class UsageSettler {
 }
 
 type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
-
-/** Can it be asked of the endpoint that its answer is made whoever waits for it? */
-export function supportsBackground(endpoint: EndpointName): boolean {
-  return endpoint === 'responses' || endpoint === 'interactions'
-}
 
 /** Nothing is to be paid. */
 export function noCharge(): SettledUsage {

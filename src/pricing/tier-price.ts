@@ -1,5 +1,5 @@
 import type { Price } from '../config/types.ts'
-import { readBodyTier } from '../protocols/response-body.ts'
+import { readBodyTier } from '../protocols/shared/response-body.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import { maxCost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'

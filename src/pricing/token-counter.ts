@@ -3,8 +3,9 @@ import type { Clock, Timer } from '../base/clock.ts'
 import { ThreadClient } from '../base/thread-client.ts'
 import { threadUrl } from '../base/thread-url.ts'
 import type { TextSample, GeneratedRun, TextKind } from '../protocols/shared/generated-text.ts'
-import type { EndpointName } from '../protocols/shared/names.ts'
-import { BYTES_PER_TOKEN, MEDIA_TOKENS, estimateTokens, scanStrings, tokensOfBytes } from '../protocols/shared/request-estimate.ts'
+import type { PromptText } from '../protocols/shared/protocol.ts'
+import { MEDIA_TOKENS, estimateTokens, scanStrings } from '../protocols/shared/request-estimate.ts'
+import { BYTES_PER_TOKEN, tokensOfBytes } from '../protocols/shared/tokens-of-bytes.ts'
 
 /**
  * Counts tokens that no upstream reported, in a thread. It never rejects: what the
@@ -15,9 +16,9 @@ export interface TokenCounter {
   /** Tokens of generated text, by kind. Text that was not kept is extrapolated from the text that was. */
   generated(generated: TextSample): Promise<Record<TextKind, number>>
   /** Tokens of a request's prompt; null where the body is not JSON, or its input is not text. */
-  prompt(endpoint: EndpointName, body: Buffer): Promise<number | null>
+  prompt(prompt: PromptText | null, body: Buffer): Promise<number | null>
   /** Tokens of a whole response's text; null where it is not JSON, or not text. */
-  response(endpoint: EndpointName, body: Buffer): Promise<number | null>
+  response(members: readonly string[] | null, body: Buffer): Promise<number | null>
   /** Waits for what is being counted, then ends the thread. What is asked later is estimated by bytes. */
   close(): Promise<void>
 }
@@ -41,7 +42,8 @@ interface TextRun {
 /** What the thread is asked. */
 export type CountRequest =
   | { readonly kind: 'texts'; readonly texts: readonly TextRun[] }
-  | { readonly kind: 'prompt' | 'response'; readonly endpoint: EndpointName; readonly body: Uint8Array }
+  | { readonly kind: 'prompt'; readonly prompt: PromptText | null; readonly body: Uint8Array }
+  | { readonly kind: 'response'; readonly members: readonly string[] | null; readonly body: Uint8Array }
 
 /** Its reply: the tokens of each text, or of the body; null for a body that is not text. */
 export type TokenCounts = readonly (number | null)[]
@@ -98,12 +100,12 @@ class ThreadCounter implements TokenCounter {
     return tokens
   }
 
-  prompt(endpoint: EndpointName, body: Buffer): Promise<number | null> {
-    return this.#body('prompt', endpoint, body)
+  prompt(prompt: PromptText | null, body: Buffer): Promise<number | null> {
+    return this.#body(body, bytes => ({ kind: 'prompt', prompt, body: bytes }))
   }
 
-  response(endpoint: EndpointName, body: Buffer): Promise<number | null> {
-    return this.#body('response', endpoint, body)
+  response(members: readonly string[] | null, body: Buffer): Promise<number | null> {
+    return this.#body(body, bytes => ({ kind: 'response', members, body: bytes }))
   }
 
   async close(): Promise<void> {
@@ -112,10 +114,10 @@ class ThreadCounter implements TokenCounter {
     await this.#thread.terminate()
   }
 
-  async #body(kind: 'prompt' | 'response', endpoint: EndpointName, body: Buffer): Promise<number | null> {
+  async #body(body: Buffer, question: (bytes: Uint8Array) => CountRequest): Promise<number | null> {
     if (!isJsonObject(body)) return null
     if (body.length > MAX_BODY_BYTES) return this.#largeBody(body)
-    const counts = await this.#request({ kind, endpoint, body: Uint8Array.from(body) })
+    const counts = await this.#request(question(Uint8Array.from(body)))
     return counts ? (counts[0] ?? null) : estimateTokens(body)
   }
 

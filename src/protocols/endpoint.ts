@@ -1,20 +1,29 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../base/errors.ts'
-import { deploymentPath, canonicalPath } from './chat/azure-paths.ts'
-import {
-  CHAT_AT_GOOGLE, GENERATE_PREFIX, INTERACTIONS, MEDIA, MEDIA_PATH, PUBLISHER_PATH, VERBS, VERSION, generatePath,
-  publisherPath,
-} from './generate/paths.ts'
-import { MODEL_CARD, OTHER, trimPath, modelCardPath, withoutPathModel, otherEndpoint } from './shared/classified.ts'
-import type { Classified, Endpoint } from './shared/classified.ts'
-import { BATCH_PATH, KNOWN_PATHS } from './shared/known-paths.ts'
+import { canonicalPath, deploymentPath } from './azure-paths.ts'
+import { CHAT_MODEL_CARD, OTHER, classifyChat } from './chat/paths.ts'
+import { GENERATE_MODEL_CARD, GENERATE_OTHER, GENERATE_PREFIX, VERBS, VERSION } from './generate/paths.ts'
+import { CHAT_AT_GOOGLE, INTERACTIONS, PUBLISHER_PATH, publisherPath } from './google-paths.ts'
+import { PROTOCOLS } from './index.ts'
+import { KNOWN_PATHS } from './known-paths.ts'
+import { modelCardPath, trimPath } from './shared/classified.ts'
+import type { Classified, ClientFormat, Endpoint } from './shared/protocol.ts'
+
+/** The format of what the gateway says where no path tells the protocol. */
+export const DEFAULT_FORMAT: ClientFormat = OTHER.endpoint.format
 
 /** Whatever is part of the API, in any case of letters. */
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
 
-const BATCH: Record<'chat' | 'messages', Classified> = {
-  chat: withoutPathModel({ ...otherEndpoint('chat'), isBatch: true }),
-  messages: withoutPathModel({ ...otherEndpoint('messages'), isBatch: true }),
-}
+/**
+ * Paths of OpenAI's API, and a batch's, that ask a model which need not be named: it has a default, or stands
+ * in a file, with an assistant or in a session.
+ */
+const MODEL_CALL_PATHS = new RegExp(
+  '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
+  + '|submit_tool_outputs|realtime/calls)/?(?:;[^/]*)?$',
+  'i',
+)
 
 /**
  * Recognises a normalised path (without its query). Every path gets an answer:
@@ -33,7 +42,7 @@ export function classifyPath(path: string): Classified {
   const interactions = INTERACTIONS.exec(bare)
   const known = KNOWN_PATHS.get(interactions?.[1] === '' ? '/v1beta/interactions' : bare)
   if (known) return known
-  if (interactions) return OTHER.generate
+  if (interactions) return GENERATE_OTHER
   const chat = CHAT_AT_GOOGLE.exec(plain)
   if (chat) return googleChatPath(path, plain, chat[0])
   const deployed = deploymentPath(path, plain)
@@ -41,15 +50,12 @@ export function classifyPath(path: string): Classified {
   const usual = canonicalPath(plain)
   if (usual !== null) return azurePath(usual)
   const published = PUBLISHER_PATH.exec(plain)
-  if (published) return publisherPath(path, plain, published) ?? OTHER[prefix ? 'generate' : 'chat']
-  if (prefix) return generatePath(path, plain, prefix) ?? OTHER.generate
-  if (plain.startsWith('/v1/tunedmodels/')) return generatePath(path, plain, '/v1/') ?? OTHER.generate
-  if (plain.startsWith('/v1/models/')) {
-    return generatePath(path, plain, '/v1/') ?? modelCardPath(path, '/v1/models/', MODEL_CARD.chat)
+  if (published) return publisherPath(path, plain, published) ?? (prefix ? GENERATE_OTHER : OTHER)
+  for (const { classify } of PROTOCOLS) {
+    const found = classify?.(path, plain)
+    if (found) return found
   }
-  if (MEDIA_PATH.test(plain)) return MEDIA
-  const protocol = plain.startsWith('/v1/messages') ? 'messages' : 'chat'
-  return (BATCH_PATH.test(plain) ? BATCH : OTHER)[protocol]
+  return classifyChat(path, plain)
 }
 
 /**
@@ -57,13 +63,11 @@ export function classifyPath(path: string): Classified {
  * `{model}` stands for the model's name.
  */
 export function knownEndpoints(): { readonly path: string; readonly endpoint: Endpoint }[] {
-  const { chat, generate } = MODEL_CARD
   return [
     ...[...KNOWN_PATHS].map(([path, { endpoint }]) => ({ path, endpoint })),
-    ...VERBS.map(([verb]) => `/v1beta/models/{model}:${verb}`)
-      .map(path => ({ path, endpoint: classifyPath(path).endpoint })),
-    { path: '/v1/models/{model}', endpoint: chat },
-    { path: '/v1beta/models/{model}', endpoint: generate },
+    ...VERBS.map(([verb, endpoint]) => ({ path: `/v1beta/models/{model}:${verb}`, endpoint })),
+    { path: '/v1/models/{model}', endpoint: CHAT_MODEL_CARD },
+    { path: '/v1beta/models/{model}', endpoint: GENERATE_MODEL_CARD },
   ]
 }
 
@@ -91,14 +95,15 @@ export function checkPathEncoding(path: string, classified: Classified): void {
   }
 }
 
-/** Does the gateway answer it itself? */
-export function isServedByGateway({ name }: Endpoint): boolean {
-  return name === 'status' || name === 'models.list' || name === 'models.get'
-}
-
-/** Does a WebSocket to it carry responses of the model's, one after the other? */
-export function isSession({ name }: Endpoint): boolean {
-  return name === 'responses' || name === 'realtime'
+/**
+ * The format that a caller reads: the path decides it, except where several protocols ask for the same path and
+ * only their headers tell them apart.
+ *
+ * @param hasGoogleKey the key came as `?key=`
+ */
+export function callerFormat(endpoint: Endpoint, headers: IncomingHttpHeaders, hasGoogleKey: boolean): ClientFormat {
+  if (!endpoint.formatByCaller) return endpoint.format
+  return PROTOCOLS.findLast(({ isCaller }) => isCaller?.(headers, hasGoogleKey))?.format ?? endpoint.format
 }
 
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
@@ -106,21 +111,26 @@ export function isApiPath(path: string): boolean {
   return API_PATH.test(path)
 }
 
+/** Does the path ask a model that need not be named? */
+export function isModelCallPath(path: string): boolean {
+  return MODEL_CALL_PATHS.test(path)
+}
+
 /** The chat family's paths, behind another prefix than its own. */
 function googleChatPath(path: string, plain: string, prefix: string): Classified {
   const cards = `${prefix}models/`
-  if (plain.startsWith(cards) && plain.length > cards.length) return modelCardPath(path, cards, MODEL_CARD.chat)
+  if (plain.startsWith(cards) && plain.length > cards.length) return modelCardPath(path, cards, CHAT_MODEL_CARD) ?? OTHER
   const rest = `/v1/${plain.slice(prefix.length)}`
   // One inside the other is nobody's path, and each would be looked through to its end.
-  if (CHAT_AT_GOOGLE.test(rest)) return OTHER.chat
+  if (CHAT_AT_GOOGLE.test(rest)) return OTHER
   const usual = classifyPath(rest)
   const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
-  return isOfItself ? usual : OTHER.chat
+  return isOfItself ? usual : OTHER
 }
 
 /** What Azure has beside its deployments: it lists models of its own. */
 function azurePath(path: string): Classified {
   const usual = classifyPath(path)
   const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
-  return isOfItself && !isServedByGateway(usual.endpoint) ? usual : OTHER.chat
+  return isOfItself && usual.endpoint.ownResponse === null ? usual : OTHER
 }

@@ -1,7 +1,9 @@
-import { chat } from './chat/errors.ts'
-import { generate } from './generate/errors.ts'
-import { messages } from './messages/errors.ts'
-import type { ProtocolName } from './shared/names.ts'
+import { CHAT } from './chat/index.ts'
+import { GENERATE } from './generate/index.ts'
+import { MEDIA } from './media/index.ts'
+import { MESSAGES } from './messages/index.ts'
+import { RESPONSES } from './responses/index.ts'
 import type { Protocol } from './shared/protocol.ts'
 
-export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = { chat, messages, generate }
+/** All wire protocols: to add one, add its folder and its name here. */
+export const PROTOCOLS: readonly Protocol[] = [CHAT, RESPONSES, MEDIA, MESSAGES, GENERATE]

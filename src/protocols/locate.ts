@@ -1,6 +1,6 @@
-import { canonicalPath } from './chat/azure-paths.ts'
+import { canonicalPath } from './azure-paths.ts'
 import { checkPathEncoding, classifyPath } from './endpoint.ts'
-import type { Classified } from './shared/classified.ts'
+import type { Classified } from './shared/protocol.ts'
 import { canonicalQuery } from './shared/query.ts'
 import { parseTarget } from './shared/target.ts'
 import type { RequestTarget } from './shared/target.ts'

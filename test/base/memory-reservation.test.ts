@@ -4,7 +4,8 @@ import type { ReserveMemory } from '../../src/base/memory-reservation.ts'
 import { WholeEvents } from '../../src/pipeline/respond/whole-events.ts'
 import { JsonArrayReader } from '../../src/protocols/shared/json-array.ts'
 import { SseReader } from '../../src/protocols/shared/sse.ts'
-import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
+import { createStreamMeter } from '../../src/protocols/shared/stream-meter.ts'
+import { endpointNamed } from '../protocols/endpoint-named.ts'
 
 const KB = 1024
 const PIECE = Buffer.alloc(32 * KB, 'x')
@@ -92,7 +93,7 @@ t.test('a last event that passed unread may have been the end of the stream', as
   const none = () => false
   const large = 'x'.repeat(100 * KB)
   const meterOf = (endpoint: 'responses' | 'chat.completions' | 'generate.stream', ...texts: string[]) => {
-    const meter = createStreamMeter(endpoint, { reserveMemory: none })
+    const meter = createStreamMeter(endpointNamed(endpoint), { reserveMemory: none })
     for (const text of texts) meter.push(Buffer.from(text))
     return meter
   }

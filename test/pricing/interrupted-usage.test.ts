@@ -2,8 +2,9 @@ import t from 'tap'
 import { InterruptedUsage, createInterruptedUsage } from '../../src/pricing/interrupted-usage.ts'
 import type { SettledUsage } from '../../src/pricing/settle-usage.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
+import { createStreamMeter } from '../../src/protocols/shared/stream-meter.ts'
 import { blankUsage } from '../../src/protocols/shared/usage.ts'
-import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
+import { endpointNamed } from '../protocols/endpoint-named.ts'
 
 function figures(outputTokens: number): SettledUsage {
   const usage = { ...blankUsage(), outputTokens }
@@ -37,10 +38,10 @@ t.test('roughly: nothing where nothing was generated, else what is known of both
   const counter = createTokenCounter()
   t.teardown(() => counter.close())
   const told = (...chunks: object[]) => {
-    const meter = createStreamMeter('chat.completions')
+    const meter = createStreamMeter(endpointNamed('chat.completions'))
     for (const chunk of chunks) meter.push(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))
     return createInterruptedUsage(counter, {
-      endpoint: 'chat.completions', request: null, answer: { kind: 'stream', meter }, estimatedInput: 9,
+      endpoint: endpointNamed('chat.completions'), request: null, answer: { kind: 'stream', meter }, estimatedInput: 9,
     }).reported
   }
   const role = { choices: [{ delta: { role: 'assistant', content: '' } }] }

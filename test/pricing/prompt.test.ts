@@ -3,6 +3,7 @@ import { responseTokens, promptTokens } from '../../src/pricing/prompt.ts'
 import { tokenCount } from '../../src/pricing/tokens.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
 import { MEDIA_TOKENS } from '../../src/protocols/shared/request-estimate.ts'
+import { endpointNamed } from '../protocols/endpoint-named.ts'
 
 const count = tokenCount()
 /** One for each word: what is counted shows in the sum. */
@@ -39,7 +40,7 @@ t.test('chat: the count of OpenAI for its own example', async t => {
       content: "This late pivot means we don't have time to boil the ocean for the client deliverable.",
     },
   ]
-  const tokens = promptTokens('chat.completions', { model: 'gpt-4o', messages: example }, count) ?? 0
+  const tokens = promptTokens(endpointNamed('chat.completions').prompt, { model: 'gpt-4o', messages: example }, count) ?? 0
   // Each of the four names costs one more there.
   t.equal(tokens + 4, 124)
 })
@@ -138,14 +139,14 @@ t.test('each endpoint: what the model reads', async t => {
     ['audio.speech', { input: 'say it', voice: 'alloy', instructions: 'slowly' }, 3],
   ]
   for (const [endpoint, body, expected] of cases) {
-    t.equal(promptTokens(endpoint, body, words), expected, `${endpoint} ${JSON.stringify(body)}`)
+    t.equal(promptTokens(endpointNamed(endpoint).prompt, body, words), expected, `${endpoint} ${JSON.stringify(body)}`)
   }
 })
 
 t.test('tools and schemas count as JSON', async t => {
   const tools = [{ type: 'function', function: { name: 'f', description: 'does it' } }]
   t.equal(
-    promptTokens('chat.completions', { messages: [], tools }, text => text.length),
+    promptTokens(endpointNamed('chat.completions').prompt, { messages: [], tools }, text => text.length),
     3 + JSON.stringify(tools).length,
   )
 })
@@ -172,7 +173,7 @@ t.test('pictures, recordings and files count flat, wherever they are', async t =
   ]
   for (const [endpoint, member, part] of parts) {
     t.equal(
-      promptTokens(endpoint, { [member]: [{ content: [part] }] }, words),
+      promptTokens(endpointNamed(endpoint).prompt, { [member]: [{ content: [part] }] }, words),
       3 + MEDIA_TOKENS,
       JSON.stringify(part).slice(0, 60),
     )
@@ -181,9 +182,9 @@ t.test('pictures, recordings and files count flat, wherever they are', async t =
 
 t.test('data is text or a recording, as it turns out', async t => {
   const audio = { audio: { id: 'a', data: 'AAAA'.repeat(1000), transcript: 'two words' } }
-  t.equal(responseTokens('chat.completions', { choices: [{ message: audio }] }, words), MEDIA_TOKENS + 2)
+  t.equal(responseTokens(endpointNamed('chat.completions').responseMembers, { choices: [{ message: audio }] }, words), MEDIA_TOKENS + 2)
   const source = { type: 'text', media_type: 'text/plain', data: 'three more words' }
-  t.equal(promptTokens('messages', { messages: [{ content: [{ type: 'document', source }] }] }, words), 3 + 3)
+  t.equal(promptTokens(endpointNamed('messages').prompt, { messages: [{ content: [{ type: 'document', source }] }] }, words), 3 + 3)
 })
 
 t.test('answers: text, reasoning as it shows, tool calls; no overhead', async t => {
@@ -249,20 +250,20 @@ t.test('answers: text, reasoning as it shows, tool calls; no overhead', async t 
     ],
   ]
   for (const [endpoint, body, expected] of cases) {
-    t.equal(responseTokens(endpoint, body, words), expected, `${endpoint} ${JSON.stringify(body)}`)
+    t.equal(responseTokens(endpointNamed(endpoint).responseMembers, body, words), expected, `${endpoint} ${JSON.stringify(body)}`)
   }
-  t.equal(responseTokens('embeddings', { data: [] }, words), null)
+  t.equal(responseTokens(endpointNamed('embeddings').responseMembers, { data: [] }, words), null)
 })
 
 t.test('what is not as it should be', async t => {
-  for (const body of [null, 5, 'x', [], NaN]) t.equal(promptTokens('chat.completions', body, words), null)
-  t.equal(promptTokens('audio.transcriptions', { model: 'x' }, words), null)
-  t.equal(promptTokens('chat.completions', { messages: 'just text' }, words), 3 + 2)
+  for (const body of [null, 5, 'x', [], NaN]) t.equal(promptTokens(endpointNamed('chat.completions').prompt, body, words), null)
+  t.equal(promptTokens(endpointNamed('audio.transcriptions').prompt, { model: 'x' }, words), null)
+  t.equal(promptTokens(endpointNamed('chat.completions').prompt, { messages: 'just text' }, words), 3 + 2)
   t.equal(
-    promptTokens('chat.completions', { messages: [null, 5, [[['a']]], { role: 'user' }] }, words),
+    promptTokens(endpointNamed('chat.completions').prompt, { messages: [null, 5, [[['a']]], { role: 'user' }] }, words),
     3 + 1 + 4,
   )
   let deep: unknown = 'text'
   for (let i = 0; i < 5000; i++) deep = { content: deep }
-  t.equal(promptTokens('chat.completions', { messages: [deep] }, words), 3)
+  t.equal(promptTokens(endpointNamed('chat.completions').prompt, { messages: [deep] }, words), 3)
 })

@@ -6,7 +6,8 @@ import { createTokenCounter } from '../../src/pricing/token-counter.ts'
 import type { TokenCounter } from '../../src/pricing/token-counter.ts'
 import { tokenCount } from '../../src/pricing/tokens.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
-import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
+import { createStreamMeter } from '../../src/protocols/shared/stream-meter.ts'
+import { endpointNamed } from '../protocols/endpoint-named.ts'
 import {
   chat,
   completions,
@@ -30,7 +31,7 @@ const REQUEST = Buffer.from(
 const PROMPT_TOKENS = 3 + 4 + count('Hello world, how are you?')
 
 function streamed(endpoint: EndpointName, events: readonly string[]): MeteredResponse {
-  const meter = createStreamMeter(endpoint)
+  const meter = createStreamMeter(endpointNamed(endpoint))
   for (const event of events) meter.push(Buffer.from(event))
   meter.end()
   return { kind: 'stream', meter }
@@ -50,7 +51,7 @@ function settle(
   answer: MeteredResponse | null,
   more: Partial<SettleInput> = {},
 ): SettledUsage | Promise<SettledUsage> {
-  return settleUsage({ endpoint, end, answer, request: REQUEST, abandoned: 'prompt', ...more }, counter)
+  return settleUsage({ endpoint: endpointNamed(endpoint), end, answer, request: REQUEST, abandoned: 'prompt', ...more }, counter)
 }
 
 /** The known figures, with the source. */
@@ -498,7 +499,7 @@ t.test('counting tokens and listing models is free; of unknown paths nothing is 
 })
 
 t.test('a stream that could not be read: its output is unknown, not 0', async t => {
-  const meter = createStreamMeter('chat.completions', { contentType: 'application/x-unknown' })
+  const meter = createStreamMeter(endpointNamed('chat.completions'), { contentType: 'application/x-unknown' })
   meter.push(Buffer.from('something'))
   t.strictSame(facts(await settle('chat.completions', 'complete', { kind: 'stream', meter })), {
     inputTokens: PROMPT_TOKENS,
@@ -509,10 +510,10 @@ t.test('a stream that could not be read: its output is unknown, not 0', async t 
 
 t.test('whose usage is looked at', async t => {
   for (const endpoint of ['chat.completions', 'generate.embed', 'audio.speech', 'images.edits'] as const) {
-    t.equal(isMetered(endpoint), true, endpoint)
+    t.equal(isMetered(endpointNamed(endpoint)), true, endpoint)
   }
   for (const endpoint of ['models.list', 'models.get', 'messages.count_tokens', 'other'] as const) {
-    t.equal(isMetered(endpoint), false, endpoint)
+    t.equal(isMetered(endpointNamed(endpoint)), false, endpoint)
   }
 })
 
@@ -525,7 +526,7 @@ t.test('while it runs: figures so far, and a quarter of the bytes', async t => {
     outputTokens: Math.ceil('I should say message_stop.'.length / 4),
   })
   t.match(provisionalUsage(null, 99), { inputTokens: 99, outputTokens: 0 })
-  t.match(provisionalUsage(createStreamMeter('chat.completions'), null), {
+  t.match(provisionalUsage(createStreamMeter(endpointNamed('chat.completions')), null), {
     inputTokens: null,
     outputTokens: 0,
   })
@@ -537,7 +538,7 @@ t.test('an answer that is nothing but an error is billed to nobody, whatever its
   const counter = createTokenCounter()
   t.teardown(() => counter.close())
   const ask = (body: string) => settleUsage({
-    endpoint: 'chat.completions',
+    endpoint: endpointNamed('chat.completions'),
     end: 'complete',
     answer: { kind: 'body', body: Buffer.from(body) },
     request: Buffer.from('{"model":"m","messages":[{"role":"user","content":"hello"}]}'),

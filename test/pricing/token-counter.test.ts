@@ -9,6 +9,7 @@ import type { TokenCounterOptions } from '../../src/pricing/token-counter.ts'
 import { tokenCount } from '../../src/pricing/tokens.ts'
 import type { TextSample, GeneratedRun } from '../../src/protocols/shared/generated-text.ts'
 import { estimateTokens } from '../../src/protocols/shared/request-estimate.ts'
+import { endpointNamed } from '../protocols/endpoint-named.ts'
 
 const count = tokenCount()
 const NONE = { content: 0, reasoning: 0, tool: 0 }
@@ -92,12 +93,12 @@ t.test('what was not kept is like what was', async t => {
 
 t.test('counts prompts and answers', async t => {
   const counter = counterFor(t)
-  t.equal(await counter.prompt('chat.completions', PROMPT), 3 + 4 + count('Hello world, how are you?'))
+  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), 3 + 4 + count('Hello world, how are you?'))
   const answer = Buffer.from('{"choices":[{"message":{"role":"assistant","content":"Fine."}}]}')
-  t.equal(await counter.response('chat.completions', answer), count('Fine.'))
-  t.equal(await counter.prompt('audio.transcriptions', Buffer.from('--form')), null)
-  t.equal(await counter.prompt('audio.transcriptions', Buffer.from('{"model":"whisper-1"}')), null)
-  t.equal(await counter.prompt('chat.completions', Buffer.from('{"messages":')), null)
+  t.equal(await counter.response(endpointNamed('chat.completions').responseMembers, answer), count('Fine.'))
+  t.equal(await counter.prompt(endpointNamed('audio.transcriptions').prompt, Buffer.from('--form')), null)
+  t.equal(await counter.prompt(endpointNamed('audio.transcriptions').prompt, Buffer.from('{"model":"whisper-1"}')), null)
+  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, Buffer.from('{"messages":')), null)
 })
 
 t.test('a prompt of megabytes is counted by a sample, its pictures flat', async t => {
@@ -107,16 +108,16 @@ t.test('a prompt of megabytes is counted by a sample, its pictures flat', async 
   const body = (parts: unknown[]) =>
     Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: parts }] }))
   const expected = count(text)
-  const plain = (await counter.prompt('chat.completions', body([{ type: 'text', text }]))) ?? 0
+  const plain = (await counter.prompt(endpointNamed('chat.completions').prompt, body([{ type: 'text', text }]))) ?? 0
   t.ok(Math.abs(plain - expected) / expected < 0.02, `${plain} for ${expected}`)
   const with_ =
-    (await counter.prompt('chat.completions', body([{ text }, { image_url: { url: picture } }]))) ?? 0
+    (await counter.prompt(endpointNamed('chat.completions').prompt, body([{ text }, { image_url: { url: picture } }]))) ?? 0
   t.ok(Math.abs(with_ - expected - 1000) / expected < 0.02, `${with_} for ${expected} + 1000`)
 })
 
 t.test('the event loop goes on while the thread counts', async t => {
   const counter = counterFor(t)
-  await counter.prompt('chat.completions', PROMPT)
+  await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)
   let turns = 0
   let over = false
   const turn = () => {
@@ -125,7 +126,7 @@ t.test('the event loop goes on while the thread counts', async t => {
   }
   setImmediate(turn)
   const text = 'Counting this takes some time. '.repeat(30_000)
-  await counter.prompt('chat.completions', Buffer.from(JSON.stringify({ messages: [{ content: text }] })))
+  await counter.prompt(endpointNamed('chat.completions').prompt, Buffer.from(JSON.stringify({ messages: [{ content: text }] })))
   over = true
   t.ok(turns > 1, `${turns} turns`)
 })
@@ -133,7 +134,7 @@ t.test('the event loop goes on while the thread counts', async t => {
 t.test('a thousand at once: all are answered, beyond the queue by their bytes', async t => {
   const counter = counterFor(t, { queue: 100 })
   const counts = await Promise.all(
-    Array.from({ length: 1000 }, () => counter.prompt('chat.completions', PROMPT)),
+    Array.from({ length: 1000 }, () => counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)),
   )
   const exact = 3 + 4 + count('Hello world, how are you?')
   t.equal(counts.filter(tokens => tokens === exact).length, 100)
@@ -144,7 +145,7 @@ t.test('a thread that dies: by their bytes; after three deaths it rests for a mi
   const clock = new HandClock()
   const counter = counterFor(t, { script: DYING, clock })
   for (let death = 0; death < 3; death++) {
-    t.equal(await counter.prompt('chat.completions', PROMPT), estimateTokens(PROMPT))
+    t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), estimateTokens(PROMPT))
   }
   /** Without a thread the answer is there before anything else happens. */
   const atOnce = async () => {
@@ -166,7 +167,7 @@ t.test('a thread that dies: by their bytes; after three deaths it rests for a mi
 t.test('a thread that makes no progress is given up', async t => {
   const clock = new HandClock()
   const counter = counterFor(t, { script: SILENT, clock, timeout: 1000 })
-  const waiting = Promise.all([1, 2, 3].map(() => counter.prompt('chat.completions', PROMPT)))
+  const waiting = Promise.all([1, 2, 3].map(() => counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)))
   clock.advance(1000)
   t.strictSame(
     await waiting,
@@ -177,10 +178,10 @@ t.test('a thread that makes no progress is given up', async t => {
 t.test('a thread that died is started again', async t => {
   const clock = new HandClock()
   const counter = counterFor(t, { clock, timeout: 5 })
-  const first = counter.prompt('chat.completions', PROMPT)
+  const first = counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)
   clock.advance(5)
   t.equal(await first, estimateTokens(PROMPT))
-  t.equal(await counter.prompt('chat.completions', PROMPT), 3 + 4 + count('Hello world, how are you?'))
+  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), 3 + 4 + count('Hello world, how are you?'))
 })
 
 t.test('a thread without work for a minute ends, and the next count starts another', async t => {
@@ -189,15 +190,15 @@ t.test('a thread without work for a minute ends, and the next count starts anoth
   const tokens = 3 + 4 + count('Hello world, how are you?')
   const ask = async () => {
     const started = once(process, 'worker') as Promise<[Worker]>
-    t.equal(await counter.prompt('chat.completions', PROMPT), tokens)
+    t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), tokens)
     return (await started)[0]
   }
   const first = await ask()
   const ended = once(first, 'exit')
   clock.advance(50_000)
-  t.equal(await counter.prompt('chat.completions', PROMPT), tokens)
+  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), tokens)
   clock.advance(50_000)
-  t.equal(await counter.prompt('chat.completions', PROMPT), tokens, 'it was needed meanwhile')
+  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), tokens, 'it was needed meanwhile')
   clock.advance(60_000)
   await ended
   t.not(await ask(), first)
@@ -205,9 +206,9 @@ t.test('a thread without work for a minute ends, and the next count starts anoth
 
 t.test('closing waits for what is being counted', async t => {
   const counter = createTokenCounter({ clock: systemClock })
-  const last = counter.prompt('chat.completions', PROMPT)
+  const last = counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)
   await counter.close()
   t.equal(await last, 3 + 4 + count('Hello world, how are you?'))
-  t.equal(await counter.prompt('chat.completions', PROMPT), estimateTokens(PROMPT), 'and none is started after')
+  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), estimateTokens(PROMPT), 'and none is started after')
   await counter.close()
 })

@@ -1,7 +1,7 @@
 import type { Affinity, Route, Target } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import type { RefusalReason } from '../../protocols/refusal.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import { chooseOrder } from '../../routing/choose.ts'
 
 /**

@@ -4,7 +4,6 @@ import type { Target } from '../../config/types.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Stoppable } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import { PROTOCOLS } from '../../protocols/index.ts'
 import type { ClientResponse } from '../../proxy/client.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
 import { headerValue } from '../../proxy/headers.ts'
@@ -312,17 +311,16 @@ class Forwarding implements RelayHost, Stoppable {
   #startKeepAlive(): void {
     if (this.#keepAlive) return
     this.#keepAlive = new KeepAliveTimer()
-    this.#keepAlive.start(this.#gateway.clock, this.#relay, this.#exchange.classified.endpoint.protocol)
+    this.#keepAlive.start(this.#gateway.clock, this.#relay, this.#exchange.classified.endpoint.format)
   }
 
   /** How the client is told of an error under way: in the upstream's own words, where there are any. */
   errorEvent(error: GatewayError): string {
-    const { classified, id } = this.#exchange
-    const { protocol, name } = classified.endpoint
+    const { classified: { endpoint: { format } }, id } = this.#exchange
     const told = error.source === 'upstream' ? this.#continuation?.upstreamErrorEvent : null
     if (told) return told
-    const own = this.#lastErrorResponse && upstreamErrorEvent(this.#lastErrorResponse.answer, protocol)
-    return own ?? PROTOCOLS[protocol].streamError(error, name, id)
+    const own = this.#lastErrorResponse && upstreamErrorEvent(this.#lastErrorResponse.answer, format)
+    return own ?? format.streamError(error, id)
   }
 
   /** Resolves when the time is up, or at once when the exchange is stopped. */

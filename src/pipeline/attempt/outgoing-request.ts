@@ -1,10 +1,10 @@
 import type { Target } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { LiveUpstream } from '../../context/gateway.ts'
-import { renameEdits, renamePath } from '../../protocols/rename.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
+import { renameEdits, renamePath } from '../../protocols/shared/rename.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
-import { spliceBytes, withIncludeUsage } from '../../protocols/shared/splice.ts'
+import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { upstreamPath } from '../../proxy/address.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
@@ -52,16 +52,15 @@ export function outgoingRequest(
 }
 
 /**
- * A chat stream tells its usage only when it is asked to. Where the client did
- * not ask, the gateway does, and hides the answer to its own question.
+ * Some streams report their usage only where the request asks for it. Where the client did
+ * not ask, the gateway does, and hides what it asked for.
  */
 function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] {
   const { body, classified, stream } = exchange
-  const { name } = classified.endpoint
+  const { usageOption } = classified.endpoint
   exchange.hidesUsage = false
-  if (!stream || upstream.config.usage === 'as_is' || !body?.json) return []
-  if (name !== 'chat.completions' && name !== 'completions') return []
-  const edits = withIncludeUsage(body.bytes, body.json)
+  if (!stream || upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return []
+  const edits = usageOption.edits(body.bytes, body.json)
   exchange.hidesUsage = edits !== null
   return edits ?? []
 }

@@ -1,6 +1,6 @@
 import { GatewayError, credentialRejected, upgradeRequired } from '../../base/errors.ts'
-import { denialReason } from '../../protocols/refusal.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { denialReason } from '../../protocols/shared/refusal.ts'
 import { headerValue } from '../../proxy/headers.ts'
 import { responseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused } from '../../proxy/retry.ts'

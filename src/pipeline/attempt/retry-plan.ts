@@ -1,7 +1,7 @@
 import type { Target } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import type { RefusalReason } from '../../protocols/refusal.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'
 import { retryability } from '../../proxy/retry.ts'
 import { CandidateState } from '../../routing/candidate-state.ts'

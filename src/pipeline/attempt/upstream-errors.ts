@@ -1,9 +1,8 @@
 import { GatewayError, credentialRejected } from '../../base/errors.ts'
-import { errorEvent } from '../../protocols/keep-alive.ts'
-import { retryDelay } from '../../protocols/refusal.ts'
-import type { RefusalReason } from '../../protocols/refusal.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
-import type { ProtocolName } from '../../protocols/shared/names.ts'
+import type { ClientFormat } from '../../protocols/shared/protocol.ts'
+import { retryDelay } from '../../protocols/shared/refusal.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
 import { responseHead, isEventStream } from '../../proxy/response-head.ts'
 import { isCredentialRefused, retryAfter } from '../../proxy/retry.ts'
@@ -15,12 +14,12 @@ export function decompressedBody({ status, headers, body }: HeldResponse): Buffe
 }
 
 /** An upstream's own error as an event; null where it cannot be one. */
-export function upstreamErrorEvent(answer: HeldResponse, protocol: ProtocolName): string | null {
+export function upstreamErrorEvent(answer: HeldResponse, format: ClientFormat): string | null {
   if (isEventStream(responseHead(answer.status, answer.headers))) return null
   try {
     const value = JSON.parse(decompressedBody(answer).toString('utf8')) as unknown
     const isError = typeof value === 'object' && value !== null && 'error' in value
-    return isError ? errorEvent(protocol, JSON.stringify(value)) : null
+    return isError ? format.errorEvent(JSON.stringify(value)) : null
   } catch {
     // No JSON, no event.
     return null

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
-import { isErrorBody } from '../../protocols/response-body.ts'
 import { decompressed } from '../../protocols/shared/decompress.ts'
 import { withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
+import { isErrorBody } from '../../protocols/shared/response-body.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import type { ResponseClassifier, Classification } from './response-gate.ts'
 import { isPresent, member, parseJson } from './stream-event.ts'

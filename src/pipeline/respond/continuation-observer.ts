@@ -1,5 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { EventTranslator } from '../../protocols/continuation.ts'
+import type { EventTranslator } from '../../protocols/shared/continuation.ts'
 import type { Observer } from './relay.ts'
 import type { StreamFaultKind, WholeEvents } from './whole-events.ts'
 

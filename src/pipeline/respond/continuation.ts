@@ -2,8 +2,8 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { AttemptRecord, Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { createInterruptedUsage } from '../../pricing/interrupted-usage.ts'
-import { createResumableStream } from '../../protocols/continuation.ts'
-import type { PriorUsage, EventTranslator, ResumableStream, Recovery } from '../../protocols/continuation.ts'
+import { createResumableStream } from '../../protocols/shared/continuation.ts'
+import type { PriorUsage, EventTranslator, ResumableStream, Recovery } from '../../protocols/shared/continuation.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
@@ -49,7 +49,7 @@ export class Continuation {
     this.#exchange = exchange
     this.#onStreamFault = onFlaw
     this.#resumable = body?.json
-      ? createResumableStream(classified.endpoint.name, body.bytes)
+      ? createResumableStream(classified.endpoint, body.bytes)
       : 'the request is no JSON object'
   }
 
@@ -140,7 +140,7 @@ function passThroughTranslator(resumption: ResumableStream, events: WholeEvents)
 function recordPartialResponse({ accounts: { counter } }: Gateway, exchange: Exchange, record: AttemptRecord): void {
   const { response: answer, quoted, estimatedInput, prompt, classified: { endpoint } } = exchange
   if (answer) {
-    const share = createInterruptedUsage(counter, { endpoint: endpoint.name, request: prompt, answer, estimatedInput })
+    const share = createInterruptedUsage(counter, { endpoint, request: prompt, answer, estimatedInput })
     exchange.earlierResponses.push({ response: answer, quoted, record, estimatedInput, share })
   }
   exchange.response = null

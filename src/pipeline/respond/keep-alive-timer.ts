@@ -1,6 +1,5 @@
 import type { Clock, Timer } from '../../base/clock.ts'
-import { keepAlive } from '../../protocols/keep-alive.ts'
-import type { ProtocolName } from '../../protocols/shared/names.ts'
+import type { ClientFormat } from '../../protocols/shared/protocol.ts'
 import type { Relay } from './relay.ts'
 
 /** Milliseconds before the first sign, and between two: a quick failure still gets its own status. */
@@ -10,11 +9,11 @@ const KEEP_ALIVE_INTERVAL = 10_000
 export class KeepAliveTimer {
   #timer: Timer | null = null
 
-  start(clock: Clock, relay: Relay, protocol: ProtocolName): void {
+  start(clock: Clock, relay: Relay, format: ClientFormat): void {
     this.#timer = clock.setTimeout(() => {
       relay.openEventStream()
-      relay.sendEvents(keepAlive(protocol))
-      this.start(clock, relay, protocol)
+      relay.sendEvents(format.keepAlive)
+      this.start(clock, relay, format)
     }, KEEP_ALIVE_INTERVAL)
   }
 

@@ -1,7 +1,7 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
-import type { EndpointName } from '../../protocols/shared/names.ts'
-import { createStreamMeter } from '../../protocols/stream-meter.ts'
-import type { StreamMeter } from '../../protocols/stream-meter.ts'
+import type { Endpoint, SocketSession } from '../../protocols/shared/protocol.ts'
+import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { PendingRequests } from './pending-requests.ts'
 import type { PendingRequest } from './pending-requests.ts'
 
@@ -22,15 +22,15 @@ export interface ActiveResponse {
  * that goes on beside each other. The one without a name is ''.
  */
 export class Lanes {
-  readonly #endpoint: EndpointName
+  readonly #endpoint: Endpoint
   readonly #pending: PendingRequests
   readonly #active = new Map<string, ActiveResponse>()
   /** The upstream tells of lanes. */
   #upstreamNamesLanes = false
 
-  constructor(endpoint: EndpointName, room: ReserveMemory) {
+  constructor(endpoint: Endpoint, session: SocketSession, room: ReserveMemory) {
     this.#endpoint = endpoint
-    this.#pending = new PendingRequests(room)
+    this.#pending = new PendingRequests(session, room)
   }
 
   /** Those in which something is asked for or under way. */

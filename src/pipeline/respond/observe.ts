@@ -1,16 +1,16 @@
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
-import { callsModel, isRead, isFormatUnknown, fieldMasks } from '../../context/exchange.ts'
+import { callsModel, isRead, isFormatUnknown } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { isMetered, isText, reportsTokensAtEnd } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
-import { UsageChunkFilter } from '../../protocols/chat/usage-chunk-filter.ts'
-import { respondsWithJson } from '../../protocols/responds-with-json.ts'
-import { readBodyUsage } from '../../protocols/response-body.ts'
+import { fieldMasks } from '../../protocols/field-masks.ts'
 import { decompressed, decompressedOrRaw } from '../../protocols/shared/decompress.ts'
-import { createStreamMeter } from '../../protocols/stream-meter.ts'
-import type { StreamMeter } from '../../protocols/stream-meter.ts'
+import type { UsageFilter } from '../../protocols/shared/protocol.ts'
+import { readBodyUsage } from '../../protocols/shared/reported-usage.ts'
+import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { ChunkList } from '../../proxy/chunk-list.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
@@ -34,7 +34,9 @@ export function observe(gateway: Gateway, exchange: Exchange, head: ResponseHead
   // The upstream's refusals are nobody's usage.
   if (head.status >= 400) return new ErrorReader(exchange, head)
   if (head.status < 200 || head.status >= 300) return null
-  const masks = isText(exchange.classified.endpoint.name) ? fieldMasks(exchange) : []
+  const { classified: { endpoint }, target, req, candidate } = exchange
+  const host = candidate?.upstream.url?.hostname ?? ''
+  const masks = isText(endpoint) ? fieldMasks(endpoint, target, req.headers, host) : []
   if (masks.length === 0) return observeUnmasked(gateway, exchange, head)
   // What it tells of the usage may be a part of that.
   if (masks.some(mask => /usage|\*/i.test(mask))) return observeDelivery(gateway, exchange)
@@ -43,10 +45,10 @@ export function observe(gateway: Gateway, exchange: Exchange, head: ResponseHead
 }
 
 function observeUnmasked(gateway: Gateway, exchange: Exchange, head: ResponseHead): Observer | null {
-  const endpoint = exchange.classified.endpoint.name
+  const { endpoint } = exchange.classified
   // What is only fetched was paid for when it was made, also where it comes as a stream.
   if (!isMetered(endpoint) && isRead(exchange)) return null
-  if (isEventStream(head) || endpoint === 'generate.stream' || isFormatUnknown(exchange, head)) {
+  if (isEventStream(head) || endpoint.streamsByPath || isFormatUnknown(exchange, head)) {
     // Compressed against our asking, its bytes pass unread.
     if (head.coding !== null) return observeDelivery(gateway, exchange)
     const room = responseMemoryFor(gateway, exchange)
@@ -54,13 +56,13 @@ function observeUnmasked(gateway: Gateway, exchange: Exchange, head: ResponseHea
     exchange.response = { kind: 'stream', meter }
     const stream = new StreamObserver(gateway, exchange, meter)
     // An array of Google's is a stream too.
-    const isEither = endpoint !== 'generate.stream' && !isEventStream(head)
+    const isEither = !endpoint.streamsByPath && !isEventStream(head)
     return isEither ? new FormatDetectingObserver(stream, () => new BodyCollector(gateway, exchange)) : stream
   }
   // What an unknown path used nobody can tell: where it asked a model, its cost is unknown, not nothing.
   if (!isMetered(endpoint)) return callsModel(exchange) ? observeDelivery(gateway, exchange) : null
   // What can only be JSON is read as such whatever it is called, as the client does too.
-  if (!head.contentType.includes('json') && !respondsWithJson(endpoint)) return observeDelivery(gateway, exchange)
+  if (!head.contentType.includes('json') && !endpoint.respondsWithJson) return observeDelivery(gateway, exchange)
   exchange.responseEncoding = head.coding
   return new BodyCollector(gateway, exchange)
 }
@@ -76,7 +78,7 @@ export function responseMemoryFor({ config, sharedState: { bodyMemory: bodies } 
 }
 
 class StreamObserver implements Observer {
-  readonly filter: UsageChunkFilter | null
+  readonly filter: UsageFilter | null
   readonly #meter: StreamMeter
   readonly #checkpoint: LedgerCheckpoint
   #isFirst = true
@@ -84,7 +86,7 @@ class StreamObserver implements Observer {
   constructor(gateway: Gateway, exchange: Exchange, meter: StreamMeter) {
     this.#meter = meter
     this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
-    this.filter = exchange.hidesUsage ? new UsageChunkFilter() : null
+    this.filter = exchange.hidesUsage ? exchange.classified.endpoint.usageOption?.createFilter() ?? null : null
   }
 
   get terminated(): boolean | null {
@@ -125,7 +127,7 @@ class BodyCollector implements Observer {
   constructor(gateway: Gateway, exchange: Exchange) {
     this.#exchange = exchange
     this.#memory = new MemoryReservation(responseMemoryFor(gateway, exchange))
-    this.#checkpoint = reportsTokensAtEnd(exchange.classified.endpoint.name) ? new LedgerCheckpoint(gateway, exchange) : null
+    this.#checkpoint = reportsTokensAtEnd(exchange.classified.endpoint) ? new LedgerCheckpoint(gateway, exchange) : null
     exchange.response = NOT_DELIVERED
   }
 
@@ -203,8 +205,8 @@ class MaskedObserver implements Observer {
 
   #reportsUsage(answer: MeteredResponse | null): boolean {
     if (answer === null || answer.kind === 'none') return false
-    const { name } = this.#exchange.classified.endpoint
-    const reading = answer.kind === 'stream' ? answer.meter.reading() : readBodyUsage(name, answer.body)
+    const { usage } = this.#exchange.classified.endpoint
+    const reading = answer.kind === 'stream' ? answer.meter.reading() : readBodyUsage(usage, answer.body)
     return reading !== null && reading.usage.inputTokens !== null && reading.usage.outputTokens !== null
   }
 }

@@ -1,6 +1,7 @@
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { readMessageInfo } from '../../protocols/shared/message-info.ts'
+import type { SocketSession } from '../../protocols/shared/protocol.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 
 /** More requests than anybody has waiting at once: those beyond are not kept. */
@@ -18,11 +19,13 @@ export interface PendingRequest {
 /** The requests that a client makes over a WebSocket of the responses protocol, until each is answered. */
 export class PendingRequests {
   readonly #byLane = new Map<string, PendingRequest[]>()
+  readonly #session: SocketSession
   readonly #memory: MemoryReservation
   #count = 0
   #bytes = 0
 
-  constructor(room: ReserveMemory) {
+  constructor(session: SocketSession, room: ReserveMemory) {
+    this.#session = session
     this.#memory = new MemoryReservation(room)
   }
 
@@ -36,7 +39,7 @@ export class PendingRequests {
    * @returns whether it is
    */
   add(message: Buffer): boolean {
-    const { type, model, lane } = readMessageInfo(message, 'responses')
+    const { type, model, lane } = readMessageInfo(message, this.#session)
     if (type !== 'response.create' || this.#count === MAX_PENDING) return false
     if (!this.#memory.resize(this.#bytes + message.length)) return false
     this.#count++

@@ -1,10 +1,9 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { isFormatUnknown } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import { denialReason, refusalReason } from '../../protocols/refusal.ts'
-import type { RefusalReason } from '../../protocols/refusal.ts'
-import { respondsWithJson } from '../../protocols/responds-with-json.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { denialReason, refusalReason } from '../../protocols/shared/refusal.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused, isRetryableStatus } from '../../proxy/retry.ts'
@@ -44,18 +43,18 @@ export function classifierFor(
   const { status } = head
   if (isRetryableStatus(status)) return new ErrorResponseClassifier(true, head, reasons)
   if (REQUEST_REFUSAL_STATUSES.has(status) && reasons.size > 0) return new ErrorResponseClassifier(false, head, reasons)
-  const endpoint = exchange.classified.endpoint.name
+  const { respondsWithJson, streamsByPath } = exchange.classified.endpoint
   const isEvents = isEventStream(head)
   if (begun() && (status !== 200 || !isEvents || head.coding !== null)) {
     return new ErrorResponseClassifier(true, head, reasons)
   }
   if (status < 200 || status > 299) return null
-  if (whole && (isEvents || respondsWithJson(endpoint)) && head.coding === null) {
+  if (whole && (isEvents || respondsWithJson) && head.coding === null) {
     return new WholeResponseClassifier(exchange, head, room)
   }
-  if (!respondsWithJson(endpoint)) return new AnyByteClassifier()
+  if (!respondsWithJson) return new AnyByteClassifier()
   if (!isEvents) {
-    const isArray = endpoint === 'generate.stream' && head.coding === null
+    const isArray = streamsByPath && head.coding === null
     const piece = isArray ? new FirstElementClassifier(head) : new BodyClassifier(head)
     return isFormatUnknown(exchange, head) && head.coding === null ? new UnknownFormatClassifier(piece) : piece
   }

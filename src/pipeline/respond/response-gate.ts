@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { GatewayError, overloaded } from '../../base/errors.ts'
-import type { MissingEnd } from '../../protocols/missing-end.ts'
+import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
 import type { ResponseSink } from '../../proxy/attempt.ts'
 import { ChunkList } from '../../proxy/chunk-list.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'

@@ -9,10 +9,11 @@ import { noCharge, settleUsage } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse, SettledCost, SettleInput } from '../../pricing/settle-usage.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { settingsIn } from '../../protocols/media/realtime-event.ts'
-import { requestsBackground } from '../../protocols/response-body.ts'
 import { CloseFrameDetector } from '../../protocols/shared/close-frame-detector.ts'
 import { readMessageInfo } from '../../protocols/shared/message-info.ts'
-import type { ReportedUsage } from '../../protocols/shared/readers.ts'
+import type { Endpoint, SocketSession } from '../../protocols/shared/protocol.ts'
+import type { ReportedUsage } from '../../protocols/shared/reported-usage.ts'
+import { requestsBackground } from '../../protocols/shared/response-body.ts'
 import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import { LedgerCheckpoint } from '../settle/ledger-checkpoint.ts'
@@ -56,6 +57,9 @@ export class MeteredSession implements Session {
   knownUsage = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
+  readonly #session: SocketSession
+  /** Each response is billed as text, whatever the endpoint is. */
+  readonly #billedEndpoint: Endpoint
   /** What the upstream says. */
   readonly #upstreamMessages: SocketMessages
   /** What the client says; null = of that the upstream tells as well, as far as it counts. */
@@ -80,22 +84,24 @@ export class MeteredSession implements Session {
   readonly #checkpoint: LedgerCheckpoint
 
   /** @param extensions what the handshake agreed on */
-  constructor(gateway: Gateway, exchange: Exchange, extensions: string | null) {
+  constructor(gateway: Gateway, exchange: Exchange, session: SocketSession, extensions: string | null) {
     this.#gateway = gateway
     this.#exchange = exchange
     const { model: alias, candidate } = exchange
     this.#urlModel = { alias, model: candidate?.model ?? alias }
     this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
     const room = responseMemoryFor(gateway, exchange)
-    const { name } = exchange.classified.endpoint
-    this.#lanes = new Lanes(name, room)
+    const { endpoint } = exchange.classified
+    this.#session = session
+    this.#billedEndpoint = { ...endpoint, metering: 'text' }
+    this.#lanes = new Lanes(endpoint, session, room)
     this.#upstreamMessages = new SocketMessages('server', extensions, room, this.#guarded(message => {
       this.#onUpstreamMessage(message)
     }))
     const ask = this.#guarded(message => {
       if (this.#lanes.addRequest(message)) this.#checkpoint.schedule()
     })
-    this.#clientMessages = name === 'responses' ? new SocketMessages('client', extensions, room, ask) : null
+    this.#clientMessages = session.isConversation ? null : new SocketMessages('client', extensions, room, ask)
   }
 
   /** Takes the next bytes that the upstream says. */
@@ -141,7 +147,7 @@ export class MeteredSession implements Session {
   usageSoFar(): SessionUsage | null {
     const parts = [...this.#settlingParts, ...[...this.#lanes.openLanes].map(lane => this.#settlementBasisOf(lane))]
     const roughly = parts.map(({ response: answer, request: asked, estimate, quoted }) => (
-      provisionalCost(answer, estimate, quoted, asked !== null && requestsBackground(asked.body))
+      provisionalCost(this.#billedEndpoint, answer, estimate, quoted, asked !== null && requestsBackground(asked.body))
     ))
     const bills = this.#total === null ? roughly : [this.#total, ...roughly]
     if (bills.length === 0) return null
@@ -167,11 +173,11 @@ export class MeteredSession implements Session {
   }
 
   #onUpstreamMessage(message: Buffer): void {
-    const isRealtime = this.#exchange.classified.endpoint.name === 'realtime'
-    const { type, model, lane: named } = readMessageInfo(message, isRealtime ? 'realtime' : 'responses')
+    const { isConversation } = this.#session
+    const { type, model, lane: named } = readMessageInfo(message, this.#session)
     this.#reportedModel = model ?? this.#reportedModel
-    const lane = isRealtime ? this.#lanes.laneOfResponse(named) : this.#laneOf(type, named)
-    if (isRealtime) this.#onRealtimeEvent(type, message)
+    const lane = isConversation ? this.#lanes.laneOfResponse(named) : this.#laneOf(type, named)
+    if (isConversation) this.#onRealtimeEvent(type, message)
     if (!type.startsWith(RESPONSE_PREFIX)) return
     const underway = this.#lanes.begin(lane)
     underway.model = model ?? underway.model
@@ -238,11 +244,10 @@ export class MeteredSession implements Session {
     const exchange = this.#exchange
     const quoted = priceFor(part.quoted, answer)
     exchange.quoted = quoted
-    // As the responses protocol is, whose events a realtime session's are.
     const { abandoned } = this.#gateway.config.billing
     const request = asked?.body ?? null
     const estimate = request === null && end !== 'complete' ? part.estimate : null
-    const input = { endpoint: 'responses', end, answer, request, estimate, abandoned } as const
+    const input = { endpoint: this.#billedEndpoint, end, answer, request, estimate, abandoned } as const
     this.#settlingParts.add(part)
     // All at once: the counter bounds what waits there, and counts the rest by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
@@ -260,9 +265,8 @@ export class MeteredSession implements Session {
    * @param told the model as the upstream has named it
    */
   #quote(told: string | null): QuotedPrice | null {
-    const { classified } = this.#exchange
     const { alias, model } = this.#urlModel
-    const isOne = classified.endpoint.name === 'realtime'
+    const { isConversation: isOne } = this.#session
     const used = isOne ? model ?? told : told ?? model
     return used === null ? null : this.#priceOf(used, (isOne ? alias : null) ?? used)
   }

@@ -2,13 +2,12 @@ import { GatewayError } from '../../base/errors.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { isFormatUnknown } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import { missingEndOf } from '../../protocols/continuation.ts'
-import type { MissingEnd } from '../../protocols/missing-end.ts'
-import { respondsWithJson } from '../../protocols/responds-with-json.ts'
-import type { EndpointName } from '../../protocols/shared/names.ts'
+import { missingEndOf } from '../../protocols/shared/continuation.ts'
+import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
+import type { Endpoint } from '../../protocols/shared/protocol.ts'
 import { SseReader } from '../../protocols/shared/sse.ts'
-import { createStreamMeter } from '../../protocols/stream-meter.ts'
-import type { StreamMeter } from '../../protocols/stream-meter.ts'
+import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyClassifier, beginsJson } from './body-classifier.ts'
@@ -26,7 +25,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
   readonly timeoutMs = null
   readonly anyByteCounts = true
   fault: GatewayError | null = null
-  readonly #endpoint: EndpointName
+  readonly #endpoint: Endpoint
   /** The client's body; null where it is no JSON. */
   readonly #request: Buffer | null
   readonly #meter: StreamMeter
@@ -40,14 +39,14 @@ export class WholeResponseClassifier implements ResponseClassifier {
   /** @param room memory for events that are not whole yet, beside that for the answer */
   constructor(exchange: Exchange, head: ResponseHead, room: ReserveMemory) {
     const { classified, body } = exchange
-    const endpoint = classified.endpoint.name
+    const { endpoint } = classified
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
     this.#request = body?.json ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory: room })
-    this.#bodyClassifier = isEvents || endpoint === 'generate.stream' ? null : new BodyClassifier(head)
+    this.#bodyClassifier = isEvents || endpoint.streamsByPath ? null : new BodyClassifier(head)
     this.#isFormatUnknown = isFormatUnknown(exchange, head)
-    this.#reader = isEvents && respondsWithJson(endpoint)
+    this.#reader = isEvents && endpoint.respondsWithJson
       ? new SseReader(event => {
         if (event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
       }, { reserveMemory: room })
@@ -88,8 +87,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
 
   missingEnd(body: Buffer): MissingEnd | null {
     if (this.#reader === null || this.#isMalformed || this.#meter.sawError) return null
-    // A generate stream is also over with one answer of several that were asked for.
-    if (this.#meter.terminated === true && this.#endpoint !== 'generate.stream') {
+    if (this.#meter.terminated === true && !this.#endpoint.streams?.endsWithEach) {
       return { completeBytes: this.#reader.blockStart, suffix: NOTHING }
     }
     return this.#request && missingEndOf(this.#endpoint, this.#request, body)

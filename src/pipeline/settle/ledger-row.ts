@@ -7,10 +7,9 @@ import { provisional } from '../../pricing/provisional.ts'
 import { isMetered, isUnmetered } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse, SettledCost } from '../../pricing/settle-usage.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
-import { isSession } from '../../protocols/endpoint.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
-import type { StreamMeter } from '../../protocols/stream-meter.ts'
 import { clientReceivedError } from './error-response.ts'
 import { addUsage, addCost, settleCost, provisionalSource } from './settled-cost.ts'
 
@@ -37,9 +36,8 @@ export function checkpointRow(exchange: Exchange): LedgerRow {
 /** Does it ask for something that costs nothing, such as to count tokens? */
 function isFree(exchange: Exchange): boolean {
   const { endpoint } = exchange.classified
-  const { name } = endpoint
   // What is asked for over a WebSocket is said inside.
-  return !isMetered(name) && !isSession(endpoint) && !(callsModel(exchange) && isUnmetered(name))
+  return !isMetered(endpoint) && endpoint.session === null && !(callsModel(exchange) && isUnmetered(endpoint))
 }
 
 /** What the answers used that broke so far, for the client: to be called when it is told. */
@@ -71,7 +69,7 @@ function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]]
   const part = ({ response: answer, quoted: asked, estimatedInput }: ResponseInput): ResponseSoFar => {
     const meter = answer?.kind === 'stream' ? answer.meter : null
     const { usage, unread } = provisional({
-      endpoint: exchange.classified.endpoint.name,
+      endpoint: exchange.classified.endpoint,
       response: answer,
       inputTokens: estimatedInput,
       request: exchange.prompt,

@@ -3,12 +3,11 @@ import type { Target } from '../../config/types.ts'
 import { ANONYMOUS_KEY } from '../../context/accounts.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import { anthropicRateHeaders, openaiRateHeaders, retryHeaders } from '../../limits/headers.ts'
+import { retryHeaders } from '../../limits/headers.ts'
 import type { Admission, Estimate, Refusal } from '../../limits/types.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { isMetered } from '../../pricing/settle-usage.ts'
 import { highestCost, hasCacheWriteRate } from '../../pricing/tier-price.ts'
-import { isSession } from '../../protocols/endpoint.ts'
 import { cacheWriteField, estimateItems, estimateRequest } from '../../protocols/shared/request-estimate.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 
@@ -50,9 +49,7 @@ export function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
   const key = own ?? ANONYMOUS_KEY
   if (unlimited || (key.limits === null && gateway.config.limits === null)) return []
   const figures = gateway.accounts.limiter.rateLimitStates(key, exchange.model)
-  const headers = openaiRateHeaders(figures)
-  if (exchange.classified.endpoint.protocol !== 'messages') return headers
-  return [...anthropicRateHeaders(figures, gateway.clock.wall()), ...headers]
+  return exchange.classified.endpoint.format.rateLimitHeaders(figures, gateway.clock.wall())
 }
 
 /** What the candidate's model costs; null = nobody knows, or there is no model. */
@@ -64,19 +61,18 @@ export function quote(gateway: Gateway, exchange: Exchange, candidate: Target): 
 }
 
 function estimate(gateway: Gateway, exchange: Exchange, quotes: readonly (QuotedPrice | null)[]): Estimate {
-  const { body, classified } = exchange
-  const { name } = classified.endpoint
+  const { body, classified: { endpoint } } = exchange
   // A WebSocket: how much it is going to use nobody knows, but that it uses something.
-  if (body === null && isSession(classified.endpoint)) {
+  if (body === null && endpoint.session !== null) {
     return { tokens: 1, pico: exchange.model !== null && quotes.includes(null) ? null : 1n }
   }
-  if (!isMetered(name) || body === null) return { tokens: 0, pico: 0n }
-  const { inputTokens, mediaTokens, maxOutputTokens, answers } = estimateRequest(name, body.bytes, body.json)
+  if (!isMetered(endpoint) || body === null) return { tokens: 0, pico: 0n }
+  const { inputTokens, mediaTokens, maxOutputTokens, answers } = estimateRequest(endpoint, body.bytes, body.json)
   exchange.estimatedInput = inputTokens
   const input = inputTokens ?? 0
   const { assumedOutput } = gateway.config.billing
   const output = maxOutputTokens ?? assumedOutput * Math.max(1, body.count ?? answers)
-  const { characters, images, seconds } = estimateItems(name, body.bytes, body.json, body.count)
+  const { characters, images, seconds } = estimateItems(endpoint, body.bytes, body.json, body.count)
   const used = {
     ...blankUsage(), characters, images, seconds,
     inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,

@@ -25,7 +25,7 @@ export async function settle(
   gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
 ): Promise<void> {
   const { endpoint } = exchange.classified
-  if (endpoint.name === 'status') return
+  if (endpoint.ownResponse === 'status') return
   try {
     const { ledger } = gateway.accounts
     exchange.ended = { failure, at: gateway.clock.monotonic() }
@@ -56,7 +56,7 @@ function costOfExchange(
   const end = failure === null ? 'complete' : isLeft ? 'client_gone' : 'other'
   const settling = decompressedResponse(gateway, exchange, answer => {
     const settled = settleUsage({
-      endpoint: exchange.classified.endpoint.name,
+      endpoint: exchange.classified.endpoint,
       end,
       answer,
       request: exchange.prompt,

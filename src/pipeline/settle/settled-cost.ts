@@ -7,9 +7,10 @@ import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
 import type { MeteredResponse, SettledCost, SettledUsage } from '../../pricing/settle-usage.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
+import type { Endpoint } from '../../protocols/shared/protocol.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
-import type { StreamMeter } from '../../protocols/stream-meter.ts'
 
 /** What one attempt contributed to an answer. */
 export interface AttemptCost {
@@ -35,12 +36,12 @@ export function provisionalSource(meter: StreamMeter | null, usage: Usage): Sett
  * @param inBackground whoever waits for it, it is made to its end
  */
 export function provisionalCost(
-  answer: MeteredResponse, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
+  endpoint: Endpoint, answer: MeteredResponse, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
 ): SettledCost {
   const meter = answer.kind === 'stream' ? answer.meter : null
   const inputTokens = estimate?.inputTokens ?? null
   const { usage: known, unread } = provisional(
-    { endpoint: 'responses', response: answer, inputTokens, request: null, inBackground, isCompressed: false },
+    { endpoint, response: answer, inputTokens, request: null, inBackground, isCompressed: false },
   )
   const isTold = (meter?.reading()?.usage.inputTokens ?? null) !== null
   const usage = isTold ? known : { ...known, ...estimate }

@@ -2,9 +2,8 @@ import { bytesEqual } from '../shared/cursor.ts'
 import type { TextKind } from '../shared/generated-text.ts'
 import { EventMeter } from '../shared/meter.ts'
 import type { MeterLimits } from '../shared/meter.ts'
-import type { EndpointName } from '../shared/names.ts'
-import { readUsage } from '../shared/readers.ts'
-import type { ReportedUsage } from '../shared/readers.ts'
+import { readUsage } from '../shared/reported-usage.ts'
+import type { ReportedUsage, UsageReader } from '../shared/reported-usage.ts'
 import type { SseEvent } from '../shared/sse.ts'
 
 const DONE = Buffer.from('[DONE]')
@@ -35,17 +34,17 @@ const CALLS_PER_CHOICE = 32
 
 /** Streams of chat completions and legacy completions: chunks, then `data: [DONE]`. */
 export class ChatMeter extends EventMeter {
-  readonly #endpoint: EndpointName
+  readonly #usageReader: UsageReader
   /** The event being read tells the usage. */
   #reported = false
 
-  constructor(endpoint: EndpointName, limits: MeterLimits) {
+  constructor(usage: UsageReader, limits: MeterLimits) {
     super(limits)
-    this.#endpoint = endpoint
+    this.#usageReader = usage
   }
 
   reading(): ReportedUsage | null {
-    return readUsage(this.#endpoint, this.lastUsage())
+    return readUsage(this.#usageReader, this.lastUsage())
   }
 
   protected event({ buf, dataStart, dataEnd }: SseEvent): void {

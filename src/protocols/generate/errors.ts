@@ -1,19 +1,43 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { Protocol } from '../shared/protocol.ts'
+import type { ClientFormat } from '../shared/protocol.ts'
+import { rateLimitHeaders } from '../shared/rate-limit-headers.ts'
 
 /**
- * The generate-content family: /v1beta, /v1/models/{model}:verb and /v1/interactions.
+ * The generate protocol's format: /v1beta and /v1/models/{model}:verb.
  * Error shape: {error:{code,message,status,details}}, google.rpc.Status as JSON.
  */
-export const generate: Protocol = {
-  name: 'generate',
+export const GENERATE_FORMAT: ClientFormat = {
+  protocol: 'generate',
   errorBody: error => JSON.stringify({ error: errorObject(error) }),
-  streamError: (error, endpoint) => {
-    // A block must start with `data:`; anything above it in the block makes the client lose it.
-    if (endpoint !== 'interactions') return `data: ${JSON.stringify({ error: errorObject(error) })}\n\n`
-    const { code, message } = error
-    return `event: error\ndata: ${JSON.stringify({ event_type: 'error', error: { code, message } })}\n\n`
-  },
+  // A block must start with `data:`; anything above it in the block makes the client lose it.
+  streamError: error => `data: ${JSON.stringify({ error: errorObject(error) })}\n\n`,
+  errorEvent: json => `data: ${json}\n\n`,
+  keepAlive: ': keep-alive\n\n',
+  modelList: models => JSON.stringify({ models: models.map(card) }),
+  modelCard: model => JSON.stringify(card(model)),
+  unmaskedMembers: ['usageMetadata', 'candidates'],
+  isGoogles: true,
+  rateLimitHeaders,
+}
+
+/** As generate, but for errors in mid-stream. */
+export const INTERACTION_FORMAT: ClientFormat = {
+  ...GENERATE_FORMAT,
+  streamError: ({ code, message }) => (
+    `event: error\ndata: ${JSON.stringify({ event_type: 'error', error: { code, message } })}\n\n`
+  ),
+}
+
+function card(id: string) {
+  return {
+    name: `models/${id}`,
+    baseModelId: id,
+    version: '001',
+    displayName: id,
+    supportedGenerationMethods: [
+      'generateContent', 'streamGenerateContent', 'countTokens', 'embedContent', 'batchEmbedContents',
+    ],
+  }
 }
 
 function errorObject(error: GatewayError) {

@@ -1,9 +1,10 @@
 import { bytesEqual } from '../shared/cursor.ts'
 import type { TextKind } from '../shared/generated-text.ts'
 import { EventMeter } from '../shared/meter.ts'
-import { readUsage } from '../shared/readers.ts'
-import type { ReportedUsage } from '../shared/readers.ts'
+import { readUsage } from '../shared/reported-usage.ts'
+import type { ReportedUsage } from '../shared/reported-usage.ts'
 import type { SseEvent } from '../shared/sse.ts'
+import { INTERACTION_USAGE } from './usage.ts'
 
 const EVENT_TYPE = Buffer.from('event_type')
 const INDEX = Buffer.from('index')
@@ -42,7 +43,7 @@ export class InteractionMeter extends EventMeter {
   #sawUsage = false
 
   reading(): ReportedUsage | null {
-    return readUsage('interactions', this.lastUsage(), this.terminated === true)
+    return readUsage(INTERACTION_USAGE, this.lastUsage(), this.terminated === true)
   }
 
   protected event(event: SseEvent): void {

@@ -2,10 +2,11 @@ import { JsonCursor, bytesEqual } from '../shared/cursor.ts'
 import { JsonArrayReader } from '../shared/json-array.ts'
 import { ProtocolMeter } from '../shared/meter.ts'
 import type { MeterLimits } from '../shared/meter.ts'
-import { readUsage } from '../shared/readers.ts'
-import type { ReportedUsage } from '../shared/readers.ts'
+import { readUsage } from '../shared/reported-usage.ts'
+import type { ReportedUsage } from '../shared/reported-usage.ts'
 import { SseReader } from '../shared/sse.ts'
 import type { StreamEvent } from '../shared/sse.ts'
+import { GENERATE_USAGE } from './usage.ts'
 
 const CANDIDATES = Buffer.from('candidates')
 const USAGE_METADATA = Buffer.from('usageMetadata')
@@ -101,7 +102,7 @@ export class GenerateMeter extends ProtocolMeter {
 
   /** Absent candidates are zero only at the end, and only if no answer was seen. */
   reading(): ReportedUsage | null {
-    return readUsage('generate.stream', this.lastUsage(), this.terminated === true && !this.#sawOutput)
+    return readUsage(GENERATE_USAGE, this.lastUsage(), this.terminated === true && !this.#sawOutput)
   }
 
   #element({ buf, dataStart, dataEnd, oversize, terminated }: StreamEvent): void {

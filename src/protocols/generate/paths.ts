@@ -1,15 +1,43 @@
-import { ANY_METHOD, MODEL_CARD, POST, trimPath, modelCardPath, withoutPathModel, withPathModel, otherEndpoint } from '../shared/classified.ts'
-import type { Classified, Endpoint } from '../shared/classified.ts'
-import { KNOWN_PATHS } from '../shared/known-paths.ts'
+import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, otherEndpoint, trimPath, withPathModel, withoutPathModel } from '../shared/classified.ts'
+import type { Classified, Endpoint, KnownPath, PromptText, StreamSupport } from '../shared/protocol.ts'
+import { GenerateStreamProtocol, asksForSeveralCandidates, generateObstacle, generateText } from './continuation.ts'
+import { GENERATE_FORMAT, INTERACTION_FORMAT } from './errors.ts'
+import { InteractionMeter } from './meter-interaction.ts'
+import { GenerateMeter } from './meter.ts'
+import { GENERATE_EMBEDDING_USAGE, GENERATE_USAGE, INTERACTION_USAGE } from './usage.ts'
+
+const format = GENERATE_FORMAT
+
+const STREAMS: StreamSupport = {
+  createProtocol: () => new GenerateStreamProtocol(),
+  text: generateText,
+  obstacle: generateObstacle,
+  asksForSeveral: asksForSeveralCandidates,
+  endsWithEach: true,
+}
+
+const OF_MODEL = { format, modelIn: 'path', modelRequired: true, respondsWithJson: true } as const satisfies Partial<Endpoint>
+const PROMPT: PromptText = { members: ['systemInstruction', 'system_instruction', 'contents'] }
+const EMBEDDING = {
+  ...OF_MODEL, metering: 'embedding', generatesTokens: false, usage: GENERATE_EMBEDDING_USAGE,
+} as const satisfies Partial<Endpoint>
 
 /** What is asked of a model, behind its name and a colon. */
-export const VERBS = [
-  ['generateContent', 'generate.content'],
-  ['streamGenerateContent', 'generate.stream'],
-  ['countTokens', 'generate.count_tokens'],
-  ['embedContent', 'generate.embed'],
-  ['batchEmbedContents', 'generate.batch_embed'],
-] as const
+export const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
+  ['generateContent', defineEndpoint({
+    ...OF_MODEL, name: 'generate.content', metering: 'text', prompt: PROMPT, responseMembers: ['candidates'],
+    usage: GENERATE_USAGE,
+  })],
+  ['streamGenerateContent', defineEndpoint({
+    ...OF_MODEL, name: 'generate.stream', metering: 'text', prompt: PROMPT, usage: GENERATE_USAGE, streamsByPath: true,
+    createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true, streams: STREAMS,
+  })],
+  ['countTokens', defineEndpoint({ ...OF_MODEL, name: 'generate.count_tokens', generatesTokens: false })],
+  ['embedContent', defineEndpoint({ ...EMBEDDING, name: 'generate.embed', prompt: { members: ['content'] } })],
+  ['batchEmbedContents', defineEndpoint({
+    ...EMBEDDING, name: 'generate.batch_embed', prompt: { members: ['requests'] },
+  })],
+]
 
 /** The versions of Google's APIs that serve no other family; clients of Vertex AI call the last. */
 const GOOGLE_VERSION = 'v1(?:alpha|beta1?)'
@@ -19,59 +47,52 @@ export const GENERATE_PREFIX = new RegExp(`^/${GOOGLE_VERSION}/`)
 /** They are forwarded as they are, and those behind GENERATE_PREFIX too; of each the path tells the model. */
 const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
 
-const OTHER_MODEL_ENDPOINT: Endpoint = {
-  name: 'other', protocol: 'generate', methods: ANY_METHOD, body: 'any', modelIn: 'path',
-  modelRequired: false,
-}
+export const OTHER_MODEL_ENDPOINT = otherEndpoint(format, { modelIn: 'path' })
 
 /** To ask what became of a video or a batch costs nothing. */
-const OPERATION: Endpoint = { ...OTHER_MODEL_ENDPOINT, name: 'generate.operation' }
+export const OPERATION: Endpoint = { ...OTHER_MODEL_ENDPOINT, name: 'generate.operation', metering: null }
 
-const GENERATE_VERBS = new Map<string, Endpoint>([
-  ...VERBS.map(([verb, name]): [string, Endpoint] => [
-    verb.toLowerCase(),
-    { name, protocol: 'generate', methods: POST, body: 'json', modelIn: 'path', modelRequired: true },
-  ]),
-  ...OTHER_VERBS.map((verb): [string, Endpoint] => [verb.toLowerCase(), OTHER_MODEL_ENDPOINT]),
+export const GENERATE_VERBS: ReadonlyMap<string, Endpoint> = new Map([
+  ...VERBS.map(([verb, endpoint]) => [verb.toLowerCase(), endpoint] as const),
+  ...OTHER_VERBS.map(verb => [verb.toLowerCase(), OTHER_MODEL_ENDPOINT] as const),
 ])
 
-/** At Vertex AI a video is asked for by a verb. */
-const PUBLISHER_VERBS = new Map([...GENERATE_VERBS, ['fetchpredictoperation', OPERATION]])
+export const GENERATE_MODEL_CARD = modelCardEndpoint(format, false)
 
-/** Claude at Vertex AI: the path has the model, and the body is that of the messages protocol. */
-const RAW_VERBS = new Map<string, Endpoint>(
-  ['rawPredict', 'streamRawPredict'].map(verb => [verb.toLowerCase(), {
-    name: 'messages', protocol: 'messages', methods: POST, body: 'json', modelIn: 'path', modelRequired: true,
-  }]),
-)
-const RAW_COUNT_TOKENS = /^count-tokens(?::|%3a)rawpredict/
+export const GENERATE_PATHS: readonly KnownPath[] = [
+  ['/v1beta/models', modelListEndpoint(format, false)],
+  ['/v1beta/interactions', defineEndpoint({
+    name: 'interactions',
+    format: INTERACTION_FORMAT,
+    modelAliases: ['agent'],
+    metering: 'text',
+    prompt: { members: ['system_instruction', 'input'] },
+    responseMembers: ['steps', 'outputs'],
+    supportsBackground: true,
+    respondsWithJson: true,
+    usage: INTERACTION_USAGE,
+    createMeter: limits => new InteractionMeter(limits),
+    hasLargeEvents: true,
+  })],
+]
 
-/** Models at Vertex AI, with a project or without, and what an endpoint of the project's own serves. */
-export const PUBLISHER_PATH =
-  new RegExp(`^/${VERSION}/(?:projects(?:/[^/]+){3}/)?(?:publishers/([^/]+)/models|endpoints)/`)
-/** Where a project's requests are served, at Vertex AI. */
-const PROJECT_LOCATION = 'projects/[^/]+/locations/[^/]+'
-/** Gemini's interactions; at Vertex AI behind a project. */
-export const INTERACTIONS = new RegExp(`^/${VERSION}(?:/${PROJECT_LOCATION})?/interactions(/|$)`)
-/** Where Gemini's API and Vertex AI speak chat. */
-export const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PROJECT_LOCATION}/endpoints/openapi)/`)
+export const GENERATE_OTHER = withoutPathModel(otherEndpoint(format))
 
 /** Files of Gemini's on their way: its client calls the pieces of any of them JSON. */
-export const MEDIA = withoutPathModel({ ...otherEndpoint('generate'), body: 'bytes', modelIn: 'none' })
-export const MEDIA_PATH = new RegExp(`^/(?:up|down)load/${VERSION}/`)
+const FILES = withoutPathModel(otherEndpoint(format, { body: 'bytes', modelIn: 'none' }))
+const FILES_PATH = new RegExp(`^/(?:up|down)load/${VERSION}/`)
 
-/** Google's live API: the first message over its WebSocket names the model, whatever the query says. */
-export function namesModelInMessage(path: string): boolean {
-  return path.toLowerCase().includes('bidigeneratecontent')
-}
-
-/** Is it a path of the chat family's as Google has them? */
-export function isChatAtGoogle(path: string): boolean {
-  return CHAT_AT_GOOGLE.test(path.toLowerCase())
+/** What no path of a cloud is. */
+export function classifyGenerate(path: string, plain: string): Classified | null {
+  const prefix = GENERATE_PREFIX.exec(plain)?.[0]
+  if (prefix) return generatePath(path, plain, prefix) ?? GENERATE_OTHER
+  if (plain.startsWith('/v1/tunedmodels/')) return generatePath(path, plain, '/v1/') ?? GENERATE_OTHER
+  if (plain.startsWith('/v1/models/')) return generatePath(path, plain, '/v1/')
+  return FILES_PATH.test(plain) ? FILES : null
 }
 
 /** @param plain the path in lower case, as long as it is */
-export function generatePath(path: string, plain: string, prefix: string): Classified | null {
+function generatePath(path: string, plain: string, prefix: string): Classified | null {
   const modelStart = plain.indexOf('/', prefix.length) + 1
   if (modelStart === 0) return null
   const collection = plain.slice(prefix.length, modelStart - 1)
@@ -81,13 +102,13 @@ export function generatePath(path: string, plain: string, prefix: string): Class
   const colon = plain.lastIndexOf(':')
   if (prefix !== '/v1/' && colon > modelStart) return withPathModel(OTHER_MODEL_ENDPOINT, path, modelStart, colon)
   if (prefix !== '/v1/' && colon === -1 && collection === 'models') {
-    return modelCardPath(path, `${prefix}models/`, MODEL_CARD.generate)
+    return modelCardPath(path, `${prefix}models/`, GENERATE_MODEL_CARD)
   }
   return null
 }
 
 /** A verb that is known, or an operation, behind the model that begins at `modelStart`. */
-function verbPath(
+export function verbPath(
   path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>,
 ): Classified | null {
   const operation = plain.indexOf('/operations/', modelStart)
@@ -99,34 +120,4 @@ function verbPath(
     if (endpoint) return withPathModel(endpoint, path, modelStart, at)
   }
   return null
-}
-
-/**
- * Vertex AI's paths are Gemini's behind a project and a publisher, or an endpoint; Claude is asked in its own
- * protocol.
- */
-export function publisherPath(
-  path: string, plain: string, [prefix, publisher]: RegExpExecArray,
-): Classified | null {
-  const modelStart = prefix.length
-  if (publisher === 'anthropic' && RAW_COUNT_TOKENS.test(plain.slice(modelStart))) {
-    return KNOWN_PATHS.get('/v1/messages/count_tokens') as Classified
-  }
-  const verbs = publisher === 'anthropic' ? RAW_VERBS : PUBLISHER_VERBS
-  const known = verbPath(path, plain, modelStart, verbs)
-  if (known || plain.length === modelStart) return known
-  const isEndpoint = publisher === undefined
-  const slash = isEndpoint ? plain.indexOf('/', modelStart) : -1
-  if (slash > modelStart) return withPathModel(vertexEndpoint(plain.slice(slash)), path, modelStart, slash)
-  const colon = Math.max(plain.lastIndexOf(':'), isEndpoint ? plain.lastIndexOf('%3a') : -1)
-  if (colon === modelStart || (isEndpoint && colon < modelStart)) return null
-  return colon > modelStart ? withPathModel(OTHER_MODEL_ENDPOINT, path, modelStart, colon)
-    : withPathModel(OPERATION, path, modelStart, path.length)
-}
-
-/** What serves chat there has its model in the path, whatever the body names. */
-function vertexEndpoint(rest: string): Endpoint {
-  const usual = KNOWN_PATHS.get(trimPath(`/v1${rest}`))?.endpoint
-  const speaksChat = usual?.protocol === 'chat' && usual.body === 'json' && usual.modelIn === 'body'
-  return speaksChat ? { ...usual, modelIn: 'path' } : OTHER_MODEL_ENDPOINT
 }

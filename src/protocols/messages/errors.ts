@@ -1,16 +1,34 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { Protocol } from '../shared/protocol.ts'
+import { CREATED } from '../shared/model-date.ts'
+import type { ClientFormat } from '../shared/protocol.ts'
+import { rateLimitHeaders } from '../shared/rate-limit-headers.ts'
+import { messagesRateLimitHeaders } from './rate-limit-headers.ts'
 
 /**
- * The messages family: /v1/messages.
+ * The messages protocol's format: /v1/messages.
  * Error shape: {type:"error",error:{type,message},request_id}, as the anthropic clients read it.
  */
-export const messages: Protocol = {
-  name: 'messages',
+export const MESSAGES_FORMAT: ClientFormat = {
+  protocol: 'messages',
   errorBody: (error, requestId) => JSON.stringify(errorObject(error, requestId)),
-  streamError: (error, _endpoint, requestId) =>
-    // Events without a name are dropped by the clients.
-    `event: error\ndata: ${JSON.stringify(errorObject(error, requestId))}\n\n`,
+  // Events without a name are dropped by the clients.
+  streamError: (error, requestId) => `event: error\ndata: ${JSON.stringify(errorObject(error, requestId))}\n\n`,
+  errorEvent: json => `event: error\ndata: ${json}\n\n`,
+  keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
+  modelList: models => JSON.stringify({
+    data: models.map(card),
+    has_more: false,
+    first_id: models[0] ?? null,
+    last_id: models.at(-1) ?? null,
+  }),
+  modelCard: model => JSON.stringify(card(model)),
+  unmaskedMembers: null,
+  isGoogles: false,
+  rateLimitHeaders: (figures, nowMs) => [...messagesRateLimitHeaders(figures, nowMs), ...rateLimitHeaders(figures)],
+}
+
+function card(id: string) {
+  return { type: 'model', id, display_name: id, created_at: new Date(CREATED * 1000).toISOString() }
 }
 
 function errorObject(error: GatewayError, requestId: string) {

@@ -1,10 +1,11 @@
 import { bytesEqual } from '../shared/cursor.ts'
 import { EventMeter } from '../shared/meter.ts'
-import { readUsage } from '../shared/readers.ts'
-import type { ReportedUsage } from '../shared/readers.ts'
+import { readUsage } from '../shared/reported-usage.ts'
+import type { ReportedUsage } from '../shared/reported-usage.ts'
 import { tierIn } from '../shared/service-tier.ts'
 import type { SseEvent } from '../shared/sse.ts'
 import { isObject } from '../shared/usage-figures.ts'
+import { MESSAGES_USAGE } from './usage.ts'
 
 const MESSAGE_START = Buffer.from('message_start')
 const MESSAGE_DELTA = Buffer.from('message_delta')
@@ -36,7 +37,7 @@ export class MessagesMeter extends EventMeter {
 
   reading(): ReportedUsage | null {
     if (this.#fields === null) return null
-    const reading = readUsage('messages', Object.fromEntries(this.#fields), this.terminated === true)
+    const reading = readUsage(MESSAGES_USAGE, Object.fromEntries(this.#fields), this.terminated === true)
     return reading && { ...reading, suspect: reading.suspect || this.#suspect }
   }
 

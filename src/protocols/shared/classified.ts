@@ -1,46 +1,59 @@
-import type { EndpointName, ProtocolName } from './names.ts'
-
-/** What the request body of an endpoint is due to be; bytes are not looked into, whatever they are called. */
-export type BodyKind = 'json' | 'form' | 'json_or_form' | 'any' | 'bytes' | 'none'
-
-export interface Endpoint {
-  readonly name: EndpointName
-  readonly protocol: ProtocolName
-  /** Methods that the path takes, as in an Allow header. */
-  readonly methods: readonly string[]
-  readonly body: BodyKind
-  /** Where the model's name stands; `deployment`: in the path, whatever the body names. */
-  readonly modelIn: 'body' | 'path' | 'deployment' | 'query' | 'none'
-  /** Without a model the request is refused, whatever the routes say. */
-  readonly modelRequired: boolean
-  /** It takes requests of its own models, in its body or in a file that it names; absent = no. */
-  readonly isBatch?: true
-}
-
-/** A path, recognised. */
-export interface Classified {
-  readonly endpoint: Endpoint
-  /** The model as the path names it, percent-decoded; null where it does not. */
-  readonly pathModel: string | null
-  /** Where the model's name stands in the path, for a rename. */
-  readonly pathModelStart: number
-  readonly pathModelEnd: number
-}
+import type { Classified, ClientFormat, Endpoint } from './protocol.ts'
 
 export const ANY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export const POST = ['POST'] as const
 export const READ = ['GET', 'HEAD'] as const
 
-export const MODEL_CARD: Record<'chat' | 'generate', Endpoint> = {
-  chat: modelCard('chat'),
-  generate: modelCard('generate'),
+type EndpointBasics = Pick<Endpoint, 'name' | 'format'>
+
+/** An endpoint that is what is said of it; all have their members in one order, whatever is said. */
+export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpoint {
+  return {
+    name: about.name,
+    protocol: about.format.protocol,
+    format: about.format,
+    formatByCaller: about.formatByCaller ?? false,
+    methods: about.methods ?? POST,
+    body: about.body ?? 'json',
+    modelIn: about.modelIn ?? 'body',
+    modelRequired: about.modelRequired ?? false,
+    modelAliases: about.modelAliases ?? [],
+    isBatch: about.isBatch ?? false,
+    ownResponse: about.ownResponse ?? null,
+    session: about.session ?? null,
+    metering: about.metering ?? null,
+    prompt: about.prompt ?? null,
+    responseMembers: about.responseMembers ?? null,
+    generatesTokens: about.generatesTokens ?? true,
+    answersEachPrompt: about.answersEachPrompt ?? false,
+    supportsBackground: about.supportsBackground ?? false,
+    usageOption: about.usageOption ?? null,
+    respondsWithJson: about.respondsWithJson ?? false,
+    streamsByPath: about.streamsByPath ?? false,
+    usage: about.usage ?? null,
+    createMeter: about.createMeter ?? null,
+    hasLargeEvents: about.hasLargeEvents ?? false,
+    streams: about.streams ?? null,
+  }
 }
 
-/** What is not known by name. */
-export const OTHER: Record<ProtocolName, Classified> = {
-  chat: withoutPathModel(otherEndpoint('chat')),
-  messages: withoutPathModel(otherEndpoint('messages')),
-  generate: withoutPathModel(otherEndpoint('generate')),
+/** What is not known by name: it is forwarded as it is. */
+export function otherEndpoint(format: ClientFormat, about: Partial<Endpoint> = {}): Endpoint {
+  return defineEndpoint({ name: 'other', format, methods: ANY_METHOD, body: 'any', metering: 'unmetered', ...about })
+}
+
+/** The list of models, which the gateway makes itself. */
+export function modelListEndpoint(format: ClientFormat, formatByCaller: boolean): Endpoint {
+  return defineEndpoint({
+    name: 'models.list', format, formatByCaller, methods: READ, body: 'none', modelIn: 'none', ownResponse: 'model_list',
+  })
+}
+
+/** One entry of the list. */
+export function modelCardEndpoint(format: ClientFormat, formatByCaller: boolean): Endpoint {
+  return defineEndpoint({
+    name: 'models.get', format, formatByCaller, methods: READ, body: 'none', modelIn: 'path', ownResponse: 'model_card',
+  })
 }
 
 /** Without a slash at the end, or the parameters of its last part. */
@@ -50,10 +63,9 @@ export function trimPath(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
-/** Of what a model is: its name is all that stands behind the prefix. */
-export function modelCardPath(path: string, prefix: string, endpoint: Endpoint): Classified {
-  if (path.length === prefix.length) return OTHER[endpoint.protocol]
-  return withPathModel(endpoint, path, prefix.length, path.length)
+/** Of what a model is: its name is all that stands behind the prefix. @returns null where there is no name */
+export function modelCardPath(path: string, prefix: string, endpoint: Endpoint): Classified | null {
+  return path.length === prefix.length ? null : withPathModel(endpoint, path, prefix.length, path.length)
 }
 
 /** The model's name stands in the path. */
@@ -67,14 +79,4 @@ export function withPathModel(endpoint: Endpoint, path: string, start: number, e
 /** The path has no model. */
 export function withoutPathModel(endpoint: Endpoint): Classified {
   return { endpoint, pathModel: null, pathModelStart: 0, pathModelEnd: 0 }
-}
-
-function modelCard(protocol: 'chat' | 'generate'): Endpoint {
-  return { name: 'models.get', protocol, methods: READ, body: 'none', modelIn: 'path', modelRequired: false }
-}
-
-export function otherEndpoint(protocol: ProtocolName): Endpoint {
-  return {
-    name: 'other', protocol, methods: ANY_METHOD, body: 'any', modelIn: 'body', modelRequired: false,
-  }
 }

@@ -1,12 +1,11 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { BodyKind, Endpoint } from './classified.ts'
 import { MAX_DUPLICATES } from './json-members.ts'
 import { JsonScan } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { mediaType } from './media-type.ts'
 import { scanMultipart } from './multipart.ts'
 import type { ValidForm } from './multipart.ts'
-import type { EndpointName } from './names.ts'
+import type { BodyKind, Endpoint } from './protocol.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
 /** What the gateway needs to know of a request body. */
@@ -110,7 +109,7 @@ export function jsonInspection(): JsonScan {
  * @throws GatewayError invalid_json, bad model
  */
 export function inspectJson(
-  scan: JsonScan, bytes: Buffer, wire: Buffer | null, { name, body }: Endpoint,
+  scan: JsonScan, bytes: Buffer, wire: Buffer | null, { body, modelAliases }: Endpoint,
 ): InspectedBody {
   const json = scan.end()
   if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
@@ -121,7 +120,7 @@ export function inspectJson(
     if (fields.length <= MAX_DUPLICATES) continue
     throw new GatewayError('invalid_json', `the body gives '${member}' more than ${MAX_DUPLICATES} times`)
   }
-  const modelFields = modelNameFields(json, name)
+  const modelFields = modelNameFields(json, modelAliases)
   const stream = json.fields.get('stream')?.at(-1)
   return {
     bytes,
@@ -164,12 +163,12 @@ function parseCount(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
-/** Of an interaction `agent` may name what is asked, in the place of `model`. */
-function modelNameFields({ fields }: ValidJson, name: EndpointName): readonly Field[] {
+/** @param aliases members that may name what is asked, in the place of `model` */
+function modelNameFields({ fields }: ValidJson, aliases: readonly string[]): readonly Field[] {
   const models = fields.get('model') ?? []
-  const agents = name === 'interactions' ? fields.get('agent') : undefined
-  if (!agents?.some(isNamed)) return models
-  return models.some(isNamed) ? [...models, ...agents] : agents
+  const others = aliases.flatMap(alias => fields.get(alias) ?? [])
+  if (!others.some(isNamed)) return models
+  return models.some(isNamed) ? [...models, ...others] : others
 }
 
 function isNamed({ type }: Field): boolean {

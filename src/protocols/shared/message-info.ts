@@ -1,12 +1,11 @@
 import { JsonCursor } from './cursor.ts'
+import type { SocketSession } from './protocol.ts'
 
 const TYPE = Buffer.from('type')
 const MODEL = Buffer.from('model')
 const ID = Buffer.from('id')
 const RESPONSE = Buffer.from('response')
 const SESSION = Buffer.from('session')
-/** The member that names the lane: in the realtime protocol each response is one. */
-const LANE_KEYS = { responses: Buffer.from('stream_id'), realtime: Buffer.from('response_id') } as const
 /** A longer one is nobody's: neither a model's nor a lane's. */
 const MAX_NAME_LENGTH = 256
 
@@ -24,7 +23,7 @@ export interface MessageInfo {
  *
  * Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server events.
  */
-export function readMessageInfo(message: Buffer, protocol: keyof typeof LANE_KEYS): MessageInfo {
+export function readMessageInfo(message: Buffer, { laneKey, isConversation }: SocketSession): MessageInfo {
   const cursor = new JsonCursor(message)
   let type = ''
   let model: string | null = null
@@ -33,13 +32,13 @@ export function readMessageInfo(message: Buffer, protocol: keyof typeof LANE_KEY
   if (!cursor.beginObject()) return { type, model, lane }
   while (cursor.nextMember()) {
     const isType = cursor.keyIs(TYPE)
-    const isLane = cursor.keyIs(LANE_KEYS[protocol])
+    const isLane = cursor.keyIs(laneKey)
     const isModel = cursor.keyIs(MODEL)
     const isResponse = cursor.keyIs(RESPONSE)
     if ((isResponse || cursor.keyIs(SESSION)) && cursor.isObject()) {
       const named = namesIn(cursor)
       model = named.model ?? model
-      if (isResponse && protocol === 'realtime') lane = named.id ?? lane
+      if (isResponse && isConversation) lane = named.id ?? lane
     } else if (isType && cursor.isString()) type = textAt(cursor)
     else if (isLane && cursor.isString()) lane = nameAt(cursor) ?? ''
     else if (isModel && cursor.isString()) asked = nameAt(cursor)

@@ -1,7 +1,8 @@
 import { JsonCursor, closingQuote, parseJson } from './cursor.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { hexUnit } from './json-text.ts'
-import type { EndpointName } from './names.ts'
+import type { Endpoint } from './protocol.ts'
+import { tokensOfBytes } from './tokens-of-bytes.ts'
 import type { Usage } from './usage.ts'
 
 /** What a request may cost, before it is sent. */
@@ -18,8 +19,6 @@ export interface RequestEstimate {
 
 /** What an image, a recording or a document counts as in an estimate: about a picture of a megapixel. */
 export const MEDIA_TOKENS = 1000
-/** The rule of thumb for all tokenizers: English and code lie near 4, other scripts below. */
-export const BYTES_PER_TOKEN = 4
 
 /** Of sound: 16 kbit/s, below which speech is seldom packed. */
 const BYTES_PER_SECOND = 2_000
@@ -50,14 +49,14 @@ type Fields = ReadonlyMap<string, readonly Field[]>
  * @param json where the body's members stand; null = it is no JSON
  */
 export function estimateRequest(
-  endpoint: EndpointName, body: Buffer, json: ValidJson | null,
+  endpoint: Endpoint, body: Buffer, json: ValidJson | null,
 ): RequestEstimate {
   if (json?.root !== 'object') {
     return { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
   }
   const { all: inputTokens, media: mediaTokens } = estimateSizes(body)
-  if (!generatesTokens(endpoint)) return { inputTokens, mediaTokens, maxOutputTokens: 0, answers: 1 }
-  const prompts = endpoint === 'completions' ? countPrompts(body, json.fields) : 1
+  if (!endpoint.generatesTokens) return { inputTokens, mediaTokens, maxOutputTokens: 0, answers: 1 }
+  const prompts = endpoint.answersEachPrompt ? countPrompts(body, json.fields) : 1
   return { inputTokens, mediaTokens, ...readOutputBound(body, json.fields, prompts) }
 }
 
@@ -73,16 +72,14 @@ const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds:
  * @param count of the pictures, where the body is a form that tells it
  */
 export function estimateItems(
-  endpoint: EndpointName, body: Buffer, json: ValidJson | null, count: number | null,
+  { metering }: Endpoint, body: Buffer, json: ValidJson | null, count: number | null,
 ): Items {
-  switch (endpoint) {
-    case 'audio.speech':
+  switch (metering) {
+    case 'speech':
       return { ...NO_ITEMS, characters: readCharacters(body) }
-    case 'images.generations':
-    case 'images.edits':
+    case 'images':
       return { ...NO_ITEMS, images: Math.max(1, count ?? readCount(body, json)) }
-    case 'audio.transcriptions':
-    case 'audio.translations':
+    case 'transcript':
       return { ...NO_ITEMS, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
     default:
       return NO_ITEMS
@@ -125,11 +122,6 @@ export function estimateTokens(body: Buffer): number {
 export function estimateTextTokens(body: Buffer): number | null {
   const { all, media } = estimateSizes(body)
   return media === 0 ? all : null
-}
-
-/** Tokens of so many bytes of text, roughly. */
-export function tokensOfBytes(bytes: number): number {
-  return Math.ceil(bytes / BYTES_PER_TOKEN)
 }
 
 /** In tokens; `media` are those of `all` that are pictures, recordings or files. */
@@ -203,21 +195,6 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
     if (!letter && !other && byte !== 0x5f && byte !== 0x5c) return false
   }
   return true
-}
-
-/** Does the endpoint answer with tokens of its own making? */
-function generatesTokens(endpoint: EndpointName): boolean {
-  switch (endpoint) {
-    case 'embeddings':
-    case 'generate.embed':
-    case 'generate.batch_embed':
-    case 'messages.count_tokens':
-    case 'responses.input_tokens':
-    case 'generate.count_tokens':
-      return false
-    default:
-      return true
-  }
 }
 
 function readOutputBound(

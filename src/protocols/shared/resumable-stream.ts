@@ -1,8 +1,8 @@
 import { PrefixStripper } from './prefix-stripper.ts'
-import { tokensOfBytes } from './request-estimate.ts'
 import type { Edit } from './splice.ts'
 import { SseReader, eventData } from './sse.ts'
 import type { SseEvent } from './sse.ts'
+import { tokensOfBytes } from './tokens-of-bytes.ts'
 import type { Usage } from './usage.ts'
 
 /** A JSON object, of which nothing is known yet. */

@@ -4,7 +4,7 @@ import type { RequestDetails } from '../../../src/console/api/logs.ts'
 import { adviceFor } from '../../../src/console/web/src/pages/story/advice.ts'
 import { explainLink, headline, upstreamRole } from '../../../src/console/web/src/pages/story/headline.ts'
 import { ticks, timelineOf } from '../../../src/console/web/src/pages/story/timeline.ts'
-import { isServedByGateway, knownEndpoints } from '../../../src/protocols/endpoint.ts'
+import { knownEndpoints } from '../../../src/protocols/endpoint.ts'
 
 function story(row: Partial<RequestDetails['row']>, attempts: Partial<RequestDetails['attempts'][number]>[] = [],
   running = false): RequestDetails {
@@ -58,7 +58,7 @@ t.test('an upstream that heard nothing of a request is not said to have answered
 
 t.test('where a request to an endpoint with a name goes is explained', async t => {
   for (const { path, endpoint } of knownEndpoints()) {
-    if (isServedByGateway(endpoint)) continue
+    if (endpoint.ownResponse !== null) continue
     const { row } = story({ endpoint: endpoint.name, model: 'm', key: null })
     const query = new URL(explainLink(row) ?? '/', 'http://console').searchParams
     t.equal(query.get('path'), path.replace('{model}', 'm'))

@@ -39,10 +39,11 @@ models: { m: { price: { input: 1, output: 1 } } }`,
     id: 'x', req: {} as ClientRequest, res: {} as ClientResponse, startedAt: 0, startedWall: 0,
     clientAddress: '', trustedPeer: null, awaitsContinue: false,
   })
-  exchange.classified = classifyPath('/v1/responses')
+  const classified = classifyPath('/v1/responses')
+  exchange.classified = classified
   exchange.candidate = config.routes[0]?.targets[0] ?? null
   const accounts = { ...gateway.accounts, counter }
-  return { clock, session: new MeteredSession({ ...gateway, accounts }, exchange, extensions) }
+  return { clock, session: new MeteredSession({ ...gateway, accounts }, exchange, classified.endpoint.session!, extensions) }
 }
 
 t.test('who answers a goodbye has not left, though what was said before it is still being inflated', async t => {

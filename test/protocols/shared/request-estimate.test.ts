@@ -4,13 +4,14 @@ import { JsonCursor } from '../../../src/protocols/shared/cursor.ts'
 import { jsonInspection } from '../../../src/protocols/shared/inspect.ts'
 import type { EndpointName } from '../../../src/protocols/shared/names.ts'
 import { MEDIA_TOKENS, estimateRequest, readCharacters, estimateTokens } from '../../../src/protocols/shared/request-estimate.ts'
+import { endpointNamed } from '../endpoint-named.ts'
 
 function estimate(endpoint: EndpointName, body: unknown) {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
   const scan = jsonInspection()
   scan.push(bytes)
   const json = scan.end()
-  return estimateRequest(endpoint, bytes, json.ok ? json : null)
+  return estimateRequest(endpointNamed(endpoint), bytes, json.ok ? json : null)
 }
 
 t.test('input is about a quarter of the bytes', async t => {

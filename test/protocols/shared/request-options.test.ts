@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createResumableStream } from '../../../src/protocols/continuation.ts'
+import { createResumableStream } from '../../../src/protocols/shared/continuation.ts'
 import { readRequestOptions } from '../../../src/protocols/shared/request-options.ts'
+import { endpointNamed } from '../endpoint-named.ts'
 
 const read = (text: string) => readRequestOptions(Buffer.from(text))
 
@@ -40,7 +41,7 @@ t.test('a prompt of many small pieces holds up nobody', async t => {
   const pieces = '{},'.repeat(4_000_000)
   const body = Buffer.from(`{"messages":[{"role":"user","content":[${pieces}{}]}]}`)
   const heap = process.memoryUsage().heapUsed
-  const answer = createResumableStream('chat.completions', body)
+  const answer = createResumableStream(endpointNamed('chat.completions'), body)
   t.not(typeof answer, 'string')
   t.ok(process.memoryUsage().heapUsed - heap < 32 * 1024 * 1024, 'no objects are made of it')
 })

@@ -10,10 +10,11 @@ import OpenAI from 'openai'
 import OpenAI6 from 'openai6'
 import t from 'tap'
 import type { Test } from 'tap'
-import { ResumableStream, createResumableStream } from '../../src/protocols/continuation.ts'
-import type { EndpointName } from '../../src/protocols/shared/names.ts'
-import { spliceBytes } from '../../src/protocols/shared/splice.ts'
-import { blankUsage } from '../../src/protocols/shared/usage.ts'
+import { ResumableStream, createResumableStream } from '../../../src/protocols/shared/continuation.ts'
+import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import { spliceBytes } from '../../../src/protocols/shared/splice.ts'
+import { blankUsage } from '../../../src/protocols/shared/usage.ts'
+import { endpointNamed } from '../endpoint-named.ts'
 
 const WORDS = ['The ', 'sky ', 'is ', 'blue', '.\n\n', '„Schön“ ', '😀']
 const TEXT = WORDS.join('')
@@ -167,7 +168,7 @@ const GENERATE: Protocol = {
 const PROTOCOLS = [CHAT, MESSAGES, GENERATE]
 
 function prepare(endpoint: EndpointName, body: Json): ResumableStream {
-  const prepared = createResumableStream(endpoint, Buffer.from(JSON.stringify(body)))
+  const prepared = createResumableStream(endpointNamed(endpoint), Buffer.from(JSON.stringify(body)))
   if (!(prepared instanceof ResumableStream)) throw new Error(prepared)
   return prepared
 }
@@ -364,7 +365,7 @@ t.test('what is under way and cannot be continued is not', async t => {
     ],
     ['responses', { input: 'x' }, /endpoint/],
   ] as const) {
-    t.match(createResumableStream(endpoint, Buffer.from(JSON.stringify(body))), reason)
+    t.match(createResumableStream(endpointNamed(endpoint), Buffer.from(JSON.stringify(body))), reason)
   }
   for (const [endpoint, body] of [
     ['chat.completions', { ...chatBody, n: 1, logprobs: false, audio: null }],
@@ -374,7 +375,7 @@ t.test('what is under way and cannot be continued is not', async t => {
       { contents: [], generationConfig: { candidateCount: 1, responseModalities: ['text'] } },
     ],
   ] as const) {
-    t.ok(createResumableStream(endpoint, Buffer.from(JSON.stringify(body))) instanceof ResumableStream)
+    t.ok(createResumableStream(endpointNamed(endpoint), Buffer.from(JSON.stringify(body))) instanceof ResumableStream)
   }
 })
 
@@ -462,7 +463,7 @@ t.test('generate: generation_config is read like generationConfig', async t => {
   const json = Buffer.from(JSON.stringify({
     contents: [], generation_config: { response_mime_type: 'application/json' },
   }))
-  t.match(createResumableStream('generate.stream', json), /structured/)
+  t.match(createResumableStream(endpointNamed('generate.stream'), json), /structured/)
   const body = { contents: [], generation_config: { max_output_tokens: 100 } }
   const prepared = prepare('generate.stream', body)
   prepared.recordSent(Buffer.from(GENERATE.events(['12345678'], 'a').slice(0, 1).join('')))
@@ -596,7 +597,7 @@ const LIMITS: readonly [EndpointName, (limit: string) => string][] = [
 t.test('a limit that is no count of tokens stays as the client wrote it, and what is asked is JSON', async t => {
   const rest = (endpoint: EndpointName, text: string) => {
     const body = Buffer.from(text)
-    const prepared = createResumableStream(endpoint, body) as ResumableStream
+    const prepared = createResumableStream(endpointNamed(endpoint), body) as ResumableStream
     prepared.recordSent(Buffer.from({
       'chat.completions': chunkOf({ content: 'x'.repeat(40) }),
       'messages': textBlock(0) + words(0, 'x'.repeat(40)),

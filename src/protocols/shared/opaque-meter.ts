@@ -1,5 +1,5 @@
-import type { TextSample } from '../shared/generated-text.ts'
-import type { StreamMeter } from '../shared/meter.ts'
+import type { TextSample } from './generated-text.ts'
+import type { StreamMeter } from './meter.ts'
 
 const NO_BYTES = { content: 0, reasoning: 0, tool: 0 }
 const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes: NO_BYTES }

@@ -1,21 +1,10 @@
-import { remainder } from './usage-figures.ts'
-import type { Figures, JsonObject } from './usage-figures.ts'
-import { blankUsage } from './usage.ts'
-import type { Usage } from './usage.ts'
+import type { ServingModels, UsageReader } from '../shared/reported-usage.ts'
+import { remainder } from '../shared/usage-figures.ts'
+import type { Figures, JsonObject } from '../shared/usage-figures.ts'
+import { blankUsage } from '../shared/usage.ts'
+import type { Usage } from '../shared/usage.ts'
 
-/** The models that made an answer, where it was not only the one that was asked. */
-export interface ServingModels {
-  /** Which served it in the place of that one; null = none did. */
-  readonly servedBy: string | null
-  /** What further ones used, beside the figures at the top. */
-  readonly others: readonly ModelUsage[]
-}
-
-interface ModelUsage {
-  /** null = nobody knows which. */
-  readonly model: string | null
-  readonly usage: Usage
-}
+export const MESSAGES_USAGE: UsageReader = { read: readMessages, servingModels: readServingModels }
 
 /**
  * The messages protocol: input_tokens excludes what was read from and written to
@@ -24,7 +13,7 @@ interface ModelUsage {
  *
  * Source: Anthropic's SDK, "BetaIterationsUsage".
  */
-export function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
+function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
   let sum = readMessage(usage, f, final)
   for (const iteration of f.array(usage.iterations)) {
     const one = f.object(iteration)
@@ -84,7 +73,7 @@ function withCompaction(message: Usage, compaction: Usage): Usage {
  *
  * @returns null where there is neither
  */
-export function readServingModels(usage: JsonObject, f: Figures): ServingModels | null {
+function readServingModels(usage: JsonObject, f: Figures): ServingModels | null {
   const iterations = f.array(usage.iterations).map(iteration => f.object(iteration))
   const served = iterations.findLast(({ type }) => type === 'fallback_message')
   const server = served ? modelIn(served) : null

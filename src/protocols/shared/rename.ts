@@ -1,10 +1,10 @@
-import { GatewayError } from '../base/errors.ts'
-import type { Classified } from './shared/classified.ts'
-import type { InspectedBody } from './shared/inspect.ts'
-import { scanJson } from './shared/json-scan.ts'
-import type { Field } from './shared/json-scan.ts'
-import { insertion, replaceValues } from './shared/splice.ts'
-import type { Edit } from './shared/splice.ts'
+import { GatewayError } from '../../base/errors.ts'
+import type { InspectedBody } from './inspect.ts'
+import { scanJson } from './json-scan.ts'
+import type { Field } from './json-scan.ts'
+import type { Classified } from './protocol.ts'
+import { insertion, replaceValues } from './splice.ts'
+import type { Edit } from './splice.ts'
 
 /**
  * Puts another model's name where the path has the client's.

@@ -1,11 +1,10 @@
-import type { EndpointName } from './shared/names.ts'
-import { readRequestOptions } from './shared/request-options.ts'
-import { ResumableStream } from './shared/resumable-stream.ts'
-import { SUPPORTED_STREAMS } from './stream-protocols.ts'
+import type { Endpoint } from './protocol.ts'
+import { readRequestOptions } from './request-options.ts'
+import { ResumableStream } from './resumable-stream.ts'
 
 export { missingEndOf } from './missing-end.ts'
-export type { PriorUsage, EventTranslator, Recovery } from './shared/resumable-stream.ts'
-export { ResumableStream } from './shared/resumable-stream.ts'
+export type { PriorUsage, EventTranslator, Recovery } from './resumable-stream.ts'
+export { ResumableStream } from './resumable-stream.ts'
 
 /**
  * Prepares for the case that a stream breaks after some of it was sent, so that
@@ -21,10 +20,9 @@ export { ResumableStream } from './shared/resumable-stream.ts'
  * @param body the request's, decompressed JSON
  * @returns the reason where the request cannot be continued, whatever comes
  */
-export function createResumableStream(endpoint: EndpointName, body: Buffer): ResumableStream | string {
+export function createResumableStream({ streams }: Endpoint, body: Buffer): ResumableStream | string {
   const wishes = readRequestOptions(body)
   if (typeof wishes === 'string') return wishes
-  const known = SUPPORTED_STREAMS[endpoint]
-  if (known === undefined) return 'answers of this endpoint cannot be continued'
-  return known.obstacle(wishes) ?? new ResumableStream(known.createProtocol(wishes), known.text)
+  if (streams === null) return 'answers of this endpoint cannot be continued'
+  return streams.obstacle(wishes) ?? new ResumableStream(streams.createProtocol(wishes), streams.text)
 }

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { missingEndOf } from '../../src/protocols/continuation.ts'
-import type { EndpointName } from '../../src/protocols/shared/names.ts'
+import { missingEndOf } from '../../../src/protocols/shared/continuation.ts'
+import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import { endpointNamed } from '../endpoint-named.ts'
 
 type Json = Record<string, unknown>
 
@@ -47,7 +48,7 @@ const GENERATE = {
 } as const
 
 function ended(endpoint: EndpointName, body: Json, stream: Buffer): Buffer | null {
-  const ending = missingEndOf(endpoint, Buffer.from(JSON.stringify(body)), stream)
+  const ending = missingEndOf(endpointNamed(endpoint), Buffer.from(JSON.stringify(body)), stream)
   return ending && Buffer.concat([stream.subarray(0, ending.completeBytes), ending.suffix])
 }
 

@@ -1,23 +1,30 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { Protocol } from '../shared/protocol.ts'
+import { CREATED } from './model-date.ts'
+import type { ClientFormat } from './protocol.ts'
+import { rateLimitHeaders } from './rate-limit-headers.ts'
 
 /**
- * The chat-completions family: /v1 except /v1/messages.
- * Error shape: {error:{message,type,param,code}}, as the openai clients read it.
+ * The format of OpenAI's protocols, as its clients read it.
+ * Error shape: {error:{message,type,param,code}}.
  */
-export const chat: Protocol = {
-  name: 'chat',
+export const OPENAI_FORMAT: ClientFormat = {
+  protocol: 'chat',
   errorBody: error => JSON.stringify({ error: errorObject(error) }),
-  streamError: (error, endpoint) => {
-    if (endpoint !== 'responses') return `data: ${JSON.stringify({ error: errorObject(error) })}\n\n`
-    // The responses stream names its events; `error` at the top is what openai's client throws on.
-    const { message, code, param } = errorObject(error)
-    const data = { type: 'error', code, message, param, error: errorObject(error) }
-    return `event: error\ndata: ${JSON.stringify(data)}\n\n`
-  },
+  streamError: error => `data: ${JSON.stringify({ error: errorObject(error) })}\n\n`,
+  errorEvent: json => `data: ${json}\n\n`,
+  keepAlive: ': keep-alive\n\n',
+  modelList: models => JSON.stringify({ object: 'list', data: models.map(card) }),
+  modelCard: model => JSON.stringify(card(model)),
+  unmaskedMembers: ['usage', 'choices'],
+  isGoogles: false,
+  rateLimitHeaders,
 }
 
-function errorObject(error: GatewayError) {
+function card(id: string) {
+  return { id, object: 'model', created: CREATED, owned_by: 'gateway' }
+}
+
+export function errorObject(error: GatewayError) {
   const { type, code } = kind(error)
   return { message: error.message, type, param: error.param, code }
 }

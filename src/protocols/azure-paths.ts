@@ -1,6 +1,7 @@
-import { OTHER, trimPath, withPathModel, otherEndpoint } from '../shared/classified.ts'
-import type { Classified, Endpoint } from '../shared/classified.ts'
-import { BATCH_PATH, KNOWN_PATHS } from '../shared/known-paths.ts'
+import { BATCH_PATH, CHAT_OTHER, OTHER } from './chat/paths.ts'
+import { KNOWN_PATHS } from './known-paths.ts'
+import { trimPath, withPathModel } from './shared/classified.ts'
+import type { Classified, Endpoint } from './shared/protocol.ts'
 
 /** Azure's paths of one model, or OpenAI's of old, which LiteLLM's proxy has still. */
 const DEPLOYMENT_PREFIX = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
@@ -13,7 +14,7 @@ const DEPLOYMENT_ENDPOINTS = new Map<string, Endpoint>(
     .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn: 'deployment' }]),
 )
 
-const OTHER_DEPLOYMENT_ENDPOINT: Endpoint = { ...otherEndpoint('chat'), modelIn: 'deployment' }
+const OTHER_DEPLOYMENT_ENDPOINT: Endpoint = { ...CHAT_OTHER, modelIn: 'deployment' }
 /** SDKs that have a deployment of their own put it there, too. */
 const BATCH_DEPLOYMENT_ENDPOINT: Endpoint = { ...OTHER_DEPLOYMENT_ENDPOINT, isBatch: true }
 
@@ -40,7 +41,7 @@ export function deploymentPath(path: string, plain: string): Classified | null {
   }
   const slash = plain.indexOf('/', modelStart)
   const end = slash === -1 ? path.length : slash
-  if (end === modelStart) return OTHER.chat
+  if (end === modelStart) return OTHER
   const isBatch = BATCH_PATH.test(`/v1${plain.slice(end)}`)
   return withPathModel(isBatch ? BATCH_DEPLOYMENT_ENDPOINT : OTHER_DEPLOYMENT_ENDPOINT, path, modelStart, end)
 }

@@ -1,10 +1,11 @@
 import t from 'tap'
-import { readBodyUsage } from '../../src/protocols/response-body.ts'
-import type { EndpointName } from '../../src/protocols/shared/names.ts'
-import { blankUsage } from '../../src/protocols/shared/usage.ts'
+import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import { readBodyUsage } from '../../../src/protocols/shared/reported-usage.ts'
+import { blankUsage } from '../../../src/protocols/shared/usage.ts'
+import { endpointNamed } from '../endpoint-named.ts'
 
 function read(endpoint: EndpointName, body: unknown) {
-  return readBodyUsage(endpoint, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
+  return readBodyUsage(endpointNamed(endpoint).usage, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
 }
 
 function figures(endpoint: EndpointName, body: unknown) {
@@ -154,7 +155,7 @@ t.test('sixty megabytes of base64 are no burden: nothing of them becomes a strin
   const usage = '{"input_tokens":5,"output_tokens":6}'
   const body = Buffer.from(`{"data":[{"b64_json":"${picture}"},{"b64_json":"${picture}"}],"usage":${usage}}`)
   const before = process.memoryUsage()
-  const reading = readBodyUsage('images.generations', body)
+  const reading = readBodyUsage(endpointNamed('images.generations').usage, body)
   const after = process.memoryUsage()
   t.equal(reading?.usage.images, 2)
   t.equal(reading?.usage.outputTokens, 6)

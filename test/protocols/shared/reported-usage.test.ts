@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { EndpointName } from '../../../src/protocols/shared/names.ts'
-import { readUsage } from '../../../src/protocols/shared/readers.ts'
-import type { ReportedUsage } from '../../../src/protocols/shared/readers.ts'
+import { readUsage } from '../../../src/protocols/shared/reported-usage.ts'
+import type { ReportedUsage } from '../../../src/protocols/shared/reported-usage.ts'
 import { blankUsage } from '../../../src/protocols/shared/usage.ts'
 import type { Usage } from '../../../src/protocols/shared/usage.ts'
+import { endpointNamed } from '../endpoint-named.ts'
 
 function sound(usage: Partial<Usage>): ReportedUsage {
   return { usage: { ...blankUsage(), ...usage }, suspect: false }
@@ -33,18 +34,18 @@ t.test(
       reasoningTokens: 128,
       outputAudioTokens: 7,
     })
-    t.strictSame(readUsage('chat.completions', usage), expected)
-    t.strictSame(readUsage('completions', usage), expected)
+    t.strictSame(readUsage(endpointNamed('chat.completions').usage, usage), expected)
+    t.strictSame(readUsage(endpointNamed('completions').usage, usage), expected)
   },
 )
 
 t.test('chat: absent details are unknown, explicit zeros are zeros', async t => {
   t.strictSame(
-    readUsage('chat.completions', { prompt_tokens: 5, completion_tokens: 0 }),
+    readUsage(endpointNamed('chat.completions').usage, { prompt_tokens: 5, completion_tokens: 0 }),
     sound({ inputTokens: 5, outputTokens: 0 }),
   )
   t.strictSame(
-    readUsage('chat.completions', {
+    readUsage(endpointNamed('chat.completions').usage, {
       prompt_tokens: 5,
       completion_tokens: 2,
       total_tokens: 7,
@@ -61,7 +62,7 @@ t.test('chat: absent details are unknown, explicit zeros are zeros', async t => 
     }),
   )
   t.strictSame(
-    readUsage('chat.completions', {
+    readUsage(endpointNamed('chat.completions').usage, {
       prompt_tokens: 5,
       completion_tokens: 2,
       prompt_tokens_details: null,
@@ -78,13 +79,13 @@ t.test('chat: cache hits that vendors report at the top', async t => {
     prompt_cache_hit_tokens: 4,
     prompt_cache_miss_tokens: 5,
   }
-  t.equal(readUsage('chat.completions', deepseek)?.usage.cachedInputTokens, 4)
+  t.equal(readUsage(endpointNamed('chat.completions').usage, deepseek)?.usage.cachedInputTokens, 4)
   const moonshot = { prompt_tokens: 9, completion_tokens: 1, cached_tokens: 3 }
-  t.equal(readUsage('chat.completions', moonshot)?.usage.cachedInputTokens, 3)
+  t.equal(readUsage(endpointNamed('chat.completions').usage, moonshot)?.usage.cachedInputTokens, 3)
 })
 
 t.test('chat: what was written to the cache, by the names of other vendors', async t => {
-  const read = (details: object) => readUsage('chat.completions', {
+  const read = (details: object) => readUsage(endpointNamed('chat.completions').usage, {
     prompt_tokens: 2000, completion_tokens: 1, total_tokens: 2001, prompt_tokens_details: details,
   })
   const qwen = {
@@ -112,11 +113,11 @@ t.test('chat: a total that is the sum of all three puts the reasoning beside the
     completion_tokens_details: { reasoning_tokens: 94 },
   }
   t.strictSame(
-    readUsage('chat.completions', beside),
+    readUsage(endpointNamed('chat.completions').usage, beside),
     sound({ inputTokens: 32, outputTokens: 103, reasoningTokens: 94 }),
   )
   t.strictSame(
-    readUsage('responses', {
+    readUsage(endpointNamed('responses').usage, {
       input_tokens: 32, output_tokens: 9, total_tokens: 135, output_tokens_details: { reasoning_tokens: 94 },
     }),
     sound({ inputTokens: 32, outputTokens: 103, reasoningTokens: 94 }),
@@ -124,7 +125,7 @@ t.test('chat: a total that is the sum of all three puts the reasoning beside the
 })
 
 t.test('chat: reasoning at the top: beside the completion at Perplexity, in it at SGLang', async t => {
-  const read = (usage: object) => readUsage('chat.completions', usage)
+  const read = (usage: object) => readUsage(endpointNamed('chat.completions').usage, usage)
   const research = {
     prompt_tokens: 33, completion_tokens: 7163, total_tokens: 7196, search_context_size: 'low',
     citation_tokens: 20016, num_search_queries: 18, reasoning_tokens: 73_997,
@@ -148,9 +149,9 @@ t.test('chat: reasoning at the top: beside the completion at Perplexity, in it a
 
 t.test('chat: thoughts that are in the total alone, as Gemini has them there, are output', async t => {
   const gemini = { prompt_tokens: 20, completion_tokens: 424, total_tokens: 1016 }
-  const read = (more: object) => readUsage('chat.completions', { ...gemini, ...more })?.usage
+  const read = (more: object) => readUsage(endpointNamed('chat.completions').usage, { ...gemini, ...more })?.usage
   t.strictSame(
-    readUsage('chat.completions', gemini),
+    readUsage(endpointNamed('chat.completions').usage, gemini),
     sound({ inputTokens: 20, outputTokens: 996, reasoningTokens: 572 }),
   )
   t.match(read({ completion_tokens: 0, total_tokens: 592 }), { outputTokens: 572, reasoningTokens: 572 })
@@ -171,14 +172,14 @@ t.test('chat: audio that was cached is not counted twice', async t => {
     prompt_tokens_details: { cached_tokens: 80, audio_tokens: 50 },
   }
   t.strictSame(
-    readUsage('chat.completions', usage),
+    readUsage(endpointNamed('chat.completions').usage, usage),
     sound({ inputTokens: 100, cachedInputTokens: 80, inputAudioTokens: 20, outputTokens: 1 }),
   )
 })
 
 t.test('responses: input_tokens includes cached; cache writes by lifetime', async t => {
   t.strictSame(
-    readUsage('responses', {
+    readUsage(endpointNamed('responses').usage, {
       input_tokens: 328,
       input_tokens_details: { cached_tokens: 128, cache_write_tokens: 0 },
       output_tokens: 52,
@@ -194,7 +195,7 @@ t.test('responses: input_tokens includes cached; cache writes by lifetime', asyn
     }),
   )
   t.strictSame(
-    readUsage('responses', {
+    readUsage(endpointNamed('responses').usage, {
       input_tokens: 500,
       input_tokens_details: {
         cached_tokens: 100,
@@ -217,7 +218,7 @@ t.test('responses: input_tokens includes cached; cache writes by lifetime', asyn
 
 t.test('messages: input_tokens excludes cache reads and writes', async t => {
   t.strictSame(
-    readUsage('messages', {
+    readUsage(endpointNamed('messages').usage, {
       input_tokens: 21,
       cache_creation_input_tokens: 188,
       cache_read_input_tokens: 1000,
@@ -245,10 +246,10 @@ t.test('messages: writes whose split is null, absent or short count as 5m', asyn
     output_tokens: 2,
   }
   const expected = sound({ inputTokens: 54, cachedInputTokens: 0, cacheWrite5mTokens: 50, outputTokens: 2 })
-  t.strictSame(readUsage('messages', { ...usage, cache_creation: null }), expected)
-  t.strictSame(readUsage('messages', usage), expected)
+  t.strictSame(readUsage(endpointNamed('messages').usage, { ...usage, cache_creation: null }), expected)
+  t.strictSame(readUsage(endpointNamed('messages').usage, usage), expected)
   t.strictSame(
-    readUsage('messages', {
+    readUsage(endpointNamed('messages').usage, {
       ...usage,
       cache_creation: { ephemeral_5m_input_tokens: null, ephemeral_1h_input_tokens: 20 },
     }),
@@ -265,11 +266,11 @@ t.test('messages: writes whose split is null, absent or short count as 5m', asyn
 t.test('messages: a split without a total is the total; one above it is not believed', async t => {
   const split = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 5 }
   t.strictSame(
-    readUsage('messages', { input_tokens: 1, output_tokens: 1, cache_creation: split }),
+    readUsage(endpointNamed('messages').usage, { input_tokens: 1, output_tokens: 1, cache_creation: split }),
     sound({ inputTokens: 9, cacheWrite5mTokens: 3, cacheWrite1hTokens: 5, outputTokens: 1 }),
   )
   const low = { input_tokens: 1, output_tokens: 1, cache_creation_input_tokens: 4, cache_creation: split }
-  t.strictSame(readUsage('messages', low), doubtful({ cacheWrite5mTokens: 4, outputTokens: 1 }))
+  t.strictSame(readUsage(endpointNamed('messages').usage, low), doubtful({ cacheWrite5mTokens: 4, outputTokens: 1 }))
 })
 
 t.test('messages: what a compaction used stands beside the figures at the top', async t => {
@@ -280,7 +281,7 @@ t.test('messages: what a compaction used stands beside the figures at the top', 
   }
   const message = { type: 'message', input_tokens: 23_000, output_tokens: 1_000 }
   const usage = { input_tokens: 23_000, output_tokens: 1_000, iterations: [compaction, message] }
-  t.strictSame(readUsage('messages', usage), sound({
+  t.strictSame(readUsage(endpointNamed('messages').usage, usage), sound({
     inputTokens: 203_540,
     cachedInputTokens: 500,
     cacheWrite5mTokens: 10,
@@ -288,25 +289,25 @@ t.test('messages: what a compaction used stands beside the figures at the top', 
     outputTokens: 4_500,
   }))
   t.strictSame(
-    readUsage('messages', { ...usage, iterations: null }),
+    readUsage(endpointNamed('messages').usage, { ...usage, iterations: null }),
     sound({ inputTokens: 23_000, outputTokens: 1_000 }),
     'there may be none',
   )
   t.strictSame(
-    readUsage('messages', { ...usage, output_tokens: undefined }, false),
+    readUsage(endpointNamed('messages').usage, { ...usage, output_tokens: undefined }, false),
     sound({
       inputTokens: 203_540, cachedInputTokens: 500, cacheWrite5mTokens: 10, cacheWrite1hTokens: 30,
     }),
     'an output that is not told yet is not that of the compaction',
   )
   const wrong = { ...usage, iterations: [{ ...compaction, input_tokens: -1 }, message] }
-  t.equal(readUsage('messages', wrong)?.usage.inputTokens, null, 'half a sum is none')
-  t.equal(readUsage('messages', { ...usage, iterations: 'many' })?.suspect, true)
+  t.equal(readUsage(endpointNamed('messages').usage, wrong)?.usage.inputTokens, null, 'half a sum is none')
+  t.equal(readUsage(endpointNamed('messages').usage, { ...usage, iterations: 'many' })?.suspect, true)
 })
 
 t.test('messages: the models that made an answer beside the one that was asked', async t => {
   const used = { input_tokens: 5, output_tokens: 1 }
-  const read = (...iterations: object[]) => readUsage('messages', { ...used, iterations })
+  const read = (...iterations: object[]) => readUsage(endpointNamed('messages').usage, { ...used, iterations })
   t.equal(read({ type: 'message', model: 'm', ...used })?.servingModels, undefined)
   t.strictSame(read({ type: 'advisor_message', model: 'wise', ...used })?.servingModels, {
     servedBy: null, others: [{ model: 'wise', usage: { ...blankUsage(), inputTokens: 5, outputTokens: 1 } }],
@@ -323,7 +324,7 @@ t.test('messages: the models that made an answer beside the one that was asked',
 
 t.test('generate: thoughts stand beside the candidates, tool results are further input', async t => {
   t.strictSame(
-    readUsage('generate.content', {
+    readUsage(endpointNamed('generate.content').usage, {
       promptTokenCount: 100,
       cachedContentTokenCount: 62,
       candidatesTokenCount: 20,
@@ -359,22 +360,22 @@ t.test('generate: thoughts stand beside the candidates, tool results are further
 
 t.test('generate: the total speaks for candidates that are absent', async t => {
   const start = { promptTokenCount: 8, totalTokenCount: 8 }
-  t.strictSame(readUsage('generate.stream', start, false), sound({ inputTokens: 8 }), 'not counted yet')
+  t.strictSame(readUsage(endpointNamed('generate.stream').usage, start, false), sound({ inputTokens: 8 }), 'not counted yet')
   t.strictSame(
-    readUsage('generate.stream', start, true),
+    readUsage(endpointNamed('generate.stream').usage, start, true),
     sound({ inputTokens: 8, outputTokens: 0 }),
     'zero at the end',
   )
   const thinking = { promptTokenCount: 8, thoughtsTokenCount: 40, totalTokenCount: 48 }
   t.strictSame(
-    readUsage('generate.stream', thinking, true),
+    readUsage(endpointNamed('generate.stream').usage, thinking, true),
     sound({ inputTokens: 8, outputTokens: 40, reasoningTokens: 40 }),
   )
   const rest = { promptTokenCount: 8, thoughtsTokenCount: 40, totalTokenCount: 60 }
-  t.equal(readUsage('generate.stream', rest, false)?.usage.outputTokens, 52)
+  t.equal(readUsage(endpointNamed('generate.stream').usage, rest, false)?.usage.outputTokens, 52)
   const impossible = { promptTokenCount: 8, totalTokenCount: 5 }
-  t.strictSame(readUsage('generate.stream', impossible, true), doubtful({ inputTokens: 8 }))
-  t.strictSame(readUsage('generate.stream', { totalTokenCount: 60 }), doubtful({}), 'but not for both')
+  t.strictSame(readUsage(endpointNamed('generate.stream').usage, impossible, true), doubtful({ inputTokens: 8 }))
+  t.strictSame(readUsage(endpointNamed('generate.stream').usage, { totalTokenCount: 60 }), doubtful({}), 'but not for both')
 })
 
 t.test('interactions: as generate, under other names', async t => {
@@ -389,20 +390,20 @@ t.test('interactions: as generate, under other names', async t => {
     total_thought_tokens: 297,
     total_tokens: 535,
   }
-  t.strictSame(readUsage('interactions', usage), sound({
+  t.strictSame(readUsage(endpointNamed('interactions').usage, usage), sound({
     inputTokens: 67, cachedInputTokens: 20, inputAudioTokens: 10,
     outputTokens: 468, reasoningTokens: 297, outputImageTokens: 71,
   }))
   const { total_output_tokens: _, ...thoughtsAlone } = { ...usage, total_tokens: 364 }
-  t.equal(readUsage('interactions', thoughtsAlone)?.usage.outputTokens, 297)
-  t.strictSame(readUsage('interactions', { total_tokens: 197 }), doubtful({}), 'nobody can tell them apart')
+  t.equal(readUsage(endpointNamed('interactions').usage, thoughtsAlone)?.usage.outputTokens, 297)
+  t.strictSame(readUsage(endpointNamed('interactions').usage, { total_tokens: 197 }), doubtful({}), 'nobody can tell them apart')
 })
 
 t.test('embeddings: prompt_tokens, or the total where it stands alone', async t => {
-  t.strictSame(readUsage('embeddings', { prompt_tokens: 8, total_tokens: 8 }), sound({ inputTokens: 8 }))
-  t.strictSame(readUsage('embeddings', { total_tokens: 9 }), sound({ inputTokens: 9 }))
-  t.strictSame(readUsage('generate.embed', { promptTokenCount: 3 }), sound({ inputTokens: 3 }))
-  t.strictSame(readUsage('generate.embed', { totalTokenCount: 4 }), sound({ inputTokens: 4 }))
+  t.strictSame(readUsage(endpointNamed('embeddings').usage, { prompt_tokens: 8, total_tokens: 8 }), sound({ inputTokens: 8 }))
+  t.strictSame(readUsage(endpointNamed('embeddings').usage, { total_tokens: 9 }), sound({ inputTokens: 9 }))
+  t.strictSame(readUsage(endpointNamed('generate.embed').usage, { promptTokenCount: 3 }), sound({ inputTokens: 3 }))
+  t.strictSame(readUsage(endpointNamed('generate.embed').usage, { totalTokenCount: 4 }), sound({ inputTokens: 4 }))
 })
 
 t.test('images: output is pictures unless the details say text', async t => {
@@ -413,20 +414,20 @@ t.test('images: output is pictures unless the details say text', async t => {
     input_tokens_details: { text_tokens: 10, image_tokens: 40 },
   }
   const expected = { inputTokens: 50, inputImageTokens: 40, outputTokens: 1056 }
-  t.strictSame(readUsage('images.generations', usage), sound({ ...expected, outputImageTokens: 1056 }))
+  t.strictSame(readUsage(endpointNamed('images.generations').usage, usage), sound({ ...expected, outputImageTokens: 1056 }))
   t.strictSame(
-    readUsage('images.edits', { ...usage, output_tokens_details: { image_tokens: 1000, text_tokens: 56 } }),
+    readUsage(endpointNamed('images.edits').usage, { ...usage, output_tokens_details: { image_tokens: 1000, text_tokens: 56 } }),
     sound({ ...expected, outputImageTokens: 1000 }),
   )
   t.strictSame(
-    readUsage('images.edits', { ...usage, output_tokens_details: { text_tokens: 56 } }),
+    readUsage(endpointNamed('images.edits').usage, { ...usage, output_tokens_details: { text_tokens: 56 } }),
     sound({ ...expected, outputImageTokens: 1000 }),
   )
 })
 
 t.test('transcriptions: tokens or a duration', async t => {
   t.strictSame(
-    readUsage('audio.transcriptions', {
+    readUsage(endpointNamed('audio.transcriptions').usage, {
       type: 'tokens',
       input_tokens: 14,
       input_token_details: { text_tokens: 0, audio_tokens: 14 },
@@ -435,14 +436,14 @@ t.test('transcriptions: tokens or a duration', async t => {
     }),
     sound({ inputTokens: 14, inputAudioTokens: 14, outputTokens: 101 }),
   )
-  t.strictSame(readUsage('audio.transcriptions', { type: 'duration', seconds: 9.5 }), sound({ seconds: 9.5 }))
-  t.strictSame(readUsage('audio.translations', { type: 'duration', seconds: 0 }), sound({ seconds: 0 }))
+  t.strictSame(readUsage(endpointNamed('audio.transcriptions').usage, { type: 'duration', seconds: 9.5 }), sound({ seconds: 9.5 }))
+  t.strictSame(readUsage(endpointNamed('audio.translations').usage, { type: 'duration', seconds: 0 }), sound({ seconds: 0 }))
   for (const [told, seconds] of [[8.470000267028809, 8.47], [1e-100, 0], [5e-324, 0], [0.0005, 0.001]] as const) {
-    t.strictSame(readUsage('audio.translations', { type: 'duration', seconds: told }), sound({ seconds }))
+    t.strictSame(readUsage(endpointNamed('audio.translations').usage, { type: 'duration', seconds: told }), sound({ seconds }))
   }
   for (const seconds of [-1, '9', null, undefined, 1e300, NaN]) {
     t.strictSame(
-      readUsage('audio.transcriptions', { type: 'duration', seconds }),
+      readUsage(endpointNamed('audio.transcriptions').usage, { type: 'duration', seconds }),
       doubtful({}),
       String(seconds),
     )
@@ -452,22 +453,22 @@ t.test('transcriptions: tokens or a duration', async t => {
 t.test("transcriptions: Mistral's have seconds and tokens, and vLLM's are a chat's", async t => {
   const heard = { prompt_audio_seconds: 203, prompt_tokens: 4, completion_tokens: 635, total_tokens: 3264 }
   t.strictSame(
-    readUsage('audio.transcriptions', heard),
+    readUsage(endpointNamed('audio.transcriptions').usage, heard),
     sound({ inputTokens: 2629, inputAudioTokens: 2625, outputTokens: 635, seconds: 203 }),
   )
   t.strictSame(
-    readUsage('audio.transcriptions', { ...heard, total_tokens: 3 }),
+    readUsage(endpointNamed('audio.transcriptions').usage, { ...heard, total_tokens: 3 }),
     doubtful({ inputTokens: 0, inputAudioTokens: 0, outputTokens: 635, seconds: 203 }),
   )
   t.strictSame(
-    readUsage('audio.translations', { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }),
+    readUsage(endpointNamed('audio.translations').usage, { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }),
     sound({ inputTokens: 7, outputTokens: 5 }),
   )
 })
 
 t.test('speech as events: its output is sound', async t => {
   t.strictSame(
-    readUsage('audio.speech', { input_tokens: 14, output_tokens: 101, total_tokens: 115 }),
+    readUsage(endpointNamed('audio.speech').usage, { input_tokens: 14, output_tokens: 101, total_tokens: 115 }),
     sound({ inputTokens: 14, outputTokens: 101, outputAudioTokens: 101 }),
   )
 })
@@ -482,7 +483,7 @@ t.test('endpoints without usage have none, whatever is there', async t => {
     'other',
   ]
   for (const endpoint of none)
-    t.equal(readUsage(endpoint, { input_tokens: 3, totalTokens: 3 }), null, endpoint)
+    t.equal(readUsage(endpointNamed(endpoint).usage, { input_tokens: 3, totalTokens: 3 }), null, endpoint)
 })
 
 /** Each endpoint's usage object, sound, with the place of each figure that decides the main ones. */
@@ -523,7 +524,7 @@ t.test('nonsense: the figure becomes null, the other stays, and the reading is s
     for (const name of names) {
       for (const value of NONSENSE) {
         const what = `${endpoint} ${name}: ${JSON.stringify(value)}`
-        const reading = readUsage(endpoint, { ...usage, [name]: value })
+        const reading = readUsage(endpointNamed(endpoint).usage, { ...usage, [name]: value })
         t.equal(reading?.suspect, true, what)
         const { inputTokens, outputTokens } = reading?.usage ?? blankUsage()
         const isInput = name === names[0]
@@ -539,42 +540,42 @@ t.test('nonsense: a promised figure that is missing', async t => {
     for (const name of names) {
       if (name === 'candidatesTokenCount') continue
       const { [name]: _, ...rest } = usage
-      t.equal(readUsage(endpoint, rest)?.suspect, true, `${endpoint} without ${name}`)
+      t.equal(readUsage(endpointNamed(endpoint).usage, rest)?.suspect, true, `${endpoint} without ${name}`)
     }
   }
 })
 
 t.test('nonsense: in the place of the usage object', async t => {
   for (const value of [5, 'lots', true, [], [{ prompt_tokens: 5 }], NaN]) {
-    t.strictSame(readUsage('chat.completions', value), doubtful({}), JSON.stringify(value))
+    t.strictSame(readUsage(endpointNamed('chat.completions').usage, value), doubtful({}), JSON.stringify(value))
   }
-  t.equal(readUsage('chat.completions', null), null)
-  t.equal(readUsage('chat.completions', undefined), null)
+  t.equal(readUsage(endpointNamed('chat.completions').usage, null), null)
+  t.equal(readUsage(endpointNamed('chat.completions').usage, undefined), null)
 })
 
 t.test('nonsense: details that contradict the whole', async t => {
   const usage = { prompt_tokens: 10, completion_tokens: 10 }
   t.strictSame(
-    readUsage('chat.completions', { ...usage, prompt_tokens_details: { cached_tokens: 11 } }),
+    readUsage(endpointNamed('chat.completions').usage, { ...usage, prompt_tokens_details: { cached_tokens: 11 } }),
     doubtful({ inputTokens: 10, outputTokens: 10 }),
   )
   t.strictSame(
-    readUsage('chat.completions', { ...usage, completion_tokens_details: { reasoning_tokens: 11 } }),
+    readUsage(endpointNamed('chat.completions').usage, { ...usage, completion_tokens_details: { reasoning_tokens: 11 } }),
     doubtful({ inputTokens: 10, outputTokens: 10 }),
   )
   t.strictSame(
-    readUsage('chat.completions', {
+    readUsage(endpointNamed('chat.completions').usage, {
       ...usage,
       prompt_tokens_details: { cached_tokens: 8, cache_write_tokens: 3 },
     }),
     doubtful({ inputTokens: 10, cachedInputTokens: 8, outputTokens: 10 }),
   )
   t.strictSame(
-    readUsage('chat.completions', { ...usage, completion_tokens_details: { audio_tokens: 6, image_tokens: 6 } }),
+    readUsage(endpointNamed('chat.completions').usage, { ...usage, completion_tokens_details: { audio_tokens: 6, image_tokens: 6 } }),
     doubtful({ inputTokens: 10, outputTokens: 10, outputAudioTokens: 6 }),
   )
   t.strictSame(
-    readUsage('chat.completions', {
+    readUsage(endpointNamed('chat.completions').usage, {
       ...usage,
       prompt_tokens_details: 'none',
       completion_tokens_details: [1],
@@ -582,7 +583,7 @@ t.test('nonsense: details that contradict the whole', async t => {
     doubtful({ inputTokens: 10, outputTokens: 10 }),
   )
   t.strictSame(
-    readUsage('generate.content', {
+    readUsage(endpointNamed('generate.content').usage, {
       promptTokenCount: 4,
       candidatesTokenCount: 1,
       cachedContentTokenCount: 5,
@@ -590,7 +591,7 @@ t.test('nonsense: details that contradict the whole', async t => {
     doubtful({ inputTokens: 4, outputTokens: 1 }),
   )
   t.strictSame(
-    readUsage('generate.content', {
+    readUsage(endpointNamed('generate.content').usage, {
       promptTokenCount: 4,
       candidatesTokenCount: 1,
       promptTokensDetails: { a: 1 },
@@ -600,10 +601,10 @@ t.test('nonsense: details that contradict the whole', async t => {
 })
 
 t.test('nonsense: an addend of the input that is not believed leaves the sum unknown', async t => {
-  const reading = readUsage('messages', { input_tokens: 5, cache_read_input_tokens: '7', output_tokens: 6 })
+  const reading = readUsage(endpointNamed('messages').usage, { input_tokens: 5, cache_read_input_tokens: '7', output_tokens: 6 })
   t.strictSame(reading, doubtful({ outputTokens: 6 }))
   const searched = { promptTokenCount: 5, toolUsePromptTokenCount: '7', candidatesTokenCount: 6 }
-  t.strictSame(readUsage('generate.content', searched), doubtful({ outputTokens: 6 }))
+  t.strictSame(readUsage(endpointNamed('generate.content').usage, searched), doubtful({ outputTokens: 6 }))
 })
 
 t.test(
@@ -664,7 +665,7 @@ t.test(
     const endpoints = fc.constantFrom(...TABLE.map(([endpoint]) => endpoint), 'audio.speech' as const)
     fc.assert(
       fc.property(endpoints, object, fc.boolean(), (endpoint, usage, final) => {
-        const reading = readUsage(endpoint, usage, final)
+        const reading = readUsage(endpointNamed(endpoint).usage, usage, final)
         if (!reading) return false
         const { seconds, ...counts } = reading.usage
         const all = Object.values(counts).every(
@@ -696,7 +697,7 @@ t.test('realtime: what came from the cache is no sound and no picture beside it'
     },
     output_token_details: { audio_tokens: 15, text_tokens: 5 },
   }
-  t.match(readUsage('realtime', usage), {
+  t.match(readUsage(endpointNamed('realtime').usage, usage), {
     suspect: false,
     usage: {
       inputTokens: 100, cachedInputTokens: 34, inputAudioTokens: 30, inputImageTokens: 10,

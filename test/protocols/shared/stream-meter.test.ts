@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { TextSample } from '../../src/protocols/shared/generated-text.ts'
-import type { EndpointName } from '../../src/protocols/shared/names.ts'
-import { createStreamMeter } from '../../src/protocols/stream-meter.ts'
-import type { StreamMeter, StreamMeterOptions } from '../../src/protocols/stream-meter.ts'
+import type { TextSample } from '../../../src/protocols/shared/generated-text.ts'
+import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import { createStreamMeter } from '../../../src/protocols/shared/stream-meter.ts'
+import type { StreamMeter, StreamMeterOptions } from '../../../src/protocols/shared/stream-meter.ts'
 import {
   RECORDINGS,
   chat,
@@ -14,9 +14,10 @@ import {
   responses,
   speech,
   transcript,
-} from '../pricing/recordings.ts'
-import type { Recording } from '../pricing/recordings.ts'
-import { chunksOf, chunksOfSize } from './shared/chunks.ts'
+} from '../../pricing/recordings.ts'
+import type { Recording } from '../../pricing/recordings.ts'
+import { endpointNamed } from '../endpoint-named.ts'
+import { chunksOf, chunksOfSize } from './chunks.ts'
 
 /** Pushes copies that are spoilt afterwards: a meter must not lean on old chunks. */
 function meterOf(
@@ -24,7 +25,7 @@ function meterOf(
   chunks: readonly (Buffer | string)[],
   options?: StreamMeterOptions,
 ): StreamMeter {
-  const meter = createStreamMeter(endpoint, options)
+  const meter = createStreamMeter(endpointNamed(endpoint), options)
   for (const chunk of chunks) {
     const copy = Buffer.from(chunk as string)
     meter.push(copy)
@@ -120,7 +121,7 @@ t.test('at a boundary only between events', async t => {
     const ends = new Set(
       recording.events.map((_, n) => Buffer.byteLength(recording.events.slice(0, n + 1).join(''))),
     )
-    const meter = createStreamMeter(recording.endpoint)
+    const meter = createStreamMeter(endpointNamed(recording.endpoint))
     t.equal(meter.atBoundary, true)
     let wrong = 0
     for (let at = 0; at < bytes.length; at++) {
@@ -478,7 +479,7 @@ t.test('malformed events harm nobody', async t => {
 })
 
 t.test('the text kept is bounded, and what came is counted on', async t => {
-  const meter = createStreamMeter('chat.completions', { textLimit: 1000 })
+  const meter = createStreamMeter(endpointNamed('chat.completions'), { textLimit: 1000 })
   const chunk = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"some words "}}]}\n\n')
   for (let i = 0; i < 1000; i++) meter.push(chunk)
   const { runs, keptBytes: kept, generatedBytes: came } = meter.partial()
@@ -525,7 +526,7 @@ t.test('what is no stream of a known protocol passes unread', async t => {
     ['generate.stream', { contentType: 'text/html' }],
   ]
   for (const [endpoint, options] of opaque) {
-    const meter = createStreamMeter(endpoint, options)
+    const meter = createStreamMeter(endpointNamed(endpoint), options)
     t.equal(meter.sawContent, false)
     meter.push(Buffer.from('data: [DONE]\n\n'))
     meter.end()

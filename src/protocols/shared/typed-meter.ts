@@ -1,12 +1,11 @@
-import { bytesEqual } from '../shared/cursor.ts'
-import type { TextKind } from '../shared/generated-text.ts'
-import { EventMeter } from '../shared/meter.ts'
-import type { MeterLimits } from '../shared/meter.ts'
-import type { EndpointName } from '../shared/names.ts'
-import { readUsage } from '../shared/readers.ts'
-import type { ReportedUsage } from '../shared/readers.ts'
-import type { SseEvent } from '../shared/sse.ts'
-import { blankUsage } from '../shared/usage.ts'
+import { bytesEqual } from './cursor.ts'
+import type { TextKind } from './generated-text.ts'
+import { EventMeter } from './meter.ts'
+import type { MeterLimits } from './meter.ts'
+import { readUsage } from './reported-usage.ts'
+import type { ReportedUsage, UsageReader } from './reported-usage.ts'
+import type { SseEvent } from './sse.ts'
+import { blankUsage } from './usage.ts'
 
 /** How one endpoint's events, told apart by their `type`, are to be taken. */
 export interface TypedEvents {
@@ -74,7 +73,7 @@ export const SPEECH_EVENTS: TypedEvents = {
  * images, speech.
  */
 export class TypedMeter extends EventMeter {
-  readonly #endpoint: EndpointName
+  readonly #usageReader: UsageReader
   readonly #events: TypedEvents
   #images = 0
   // Of the event being read.
@@ -82,14 +81,14 @@ export class TypedMeter extends EventMeter {
   #deltaEnd = 0
   #index = 0
 
-  constructor(endpoint: EndpointName, events: TypedEvents, limits: MeterLimits) {
+  constructor(usage: UsageReader, events: TypedEvents, limits: MeterLimits) {
     super(limits)
-    this.#endpoint = endpoint
+    this.#usageReader = usage
     this.#events = events
   }
 
   reading(): ReportedUsage | null {
-    const reading = readUsage(this.#endpoint, this.lastUsage())
+    const reading = readUsage(this.#usageReader, this.lastUsage())
     if (this.#images === 0) return reading
     return {
       usage: { ...(reading?.usage ?? blankUsage()), images: this.#images },

@@ -1,8 +1,7 @@
-import type { EndpointName } from './shared/names.ts'
-import { readRequestOptions } from './shared/request-options.ts'
-import { jsonObject } from './shared/resumable-stream.ts'
-import { SseReader, eventData, missingLineEnds } from './shared/sse.ts'
-import { SUPPORTED_STREAMS } from './stream-protocols.ts'
+import type { Endpoint } from './protocol.ts'
+import { readRequestOptions } from './request-options.ts'
+import { jsonObject } from './resumable-stream.ts'
+import { SseReader, eventData, missingLineEnds } from './sse.ts'
 
 /** A response that lacks no more than its end. */
 export interface MissingEnd {
@@ -19,12 +18,11 @@ export interface MissingEnd {
  * @param stream all that came of the events, none of them an error
  * @returns null where more is missing than the protocol's end, or where that is not certain
  */
-export function missingEndOf(endpoint: EndpointName, request: Buffer, stream: Buffer): MissingEnd | null {
+export function missingEndOf({ streams }: Endpoint, request: Buffer, stream: Buffer): MissingEnd | null {
   const asked = readRequestOptions(request)
-  const known = SUPPORTED_STREAMS[endpoint]
   // One of several may be all there, and the others not.
-  if (known === undefined || typeof asked === 'string' || known.asksForSeveral(asked)) return null
-  const dialect = known.createProtocol(asked)
+  if (streams === null || typeof asked === 'string' || streams.asksForSeveral(asked)) return null
+  const dialect = streams.createProtocol(asked)
   let isClear = true
   let isLast = false
   const reader = new SseReader(event => {

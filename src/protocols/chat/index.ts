@@ -1,0 +1,9 @@
+import { OPENAI_FORMAT } from '../shared/openai-format.ts'
+import type { Protocol } from '../shared/protocol.ts'
+import { CHAT_PATHS } from './paths.ts'
+
+export const CHAT: Protocol = {
+  format: OPENAI_FORMAT,
+  paths: CHAT_PATHS,
+  textPath: () => '/v1/chat/completions',
+}

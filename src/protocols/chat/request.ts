@@ -1,0 +1,48 @@
+import { MAX_DUPLICATES } from '../shared/json-members.ts'
+import { scanJson } from '../shared/json-scan.ts'
+import type { Field, ValidJson } from '../shared/json-scan.ts'
+import type { UsageOption } from '../shared/protocol.ts'
+import { insertion, replaceValues } from '../shared/splice.ts'
+import type { Edit } from '../shared/splice.ts'
+import { WatchedKeys } from '../shared/watched-keys.ts'
+import { UsageChunkFilter } from './usage-chunk-filter.ts'
+
+const USAGE_KEYS = new WatchedKeys(['include_usage'])
+const TRUE = Buffer.from('true')
+const INCLUDE_USAGE = Buffer.from('"include_usage":true')
+const OPTIONS = Buffer.from('{"include_usage":true}')
+const STREAM_OPTIONS = Buffer.from('"stream_options":{"include_usage":true}')
+
+/** A stream reports its usage only where the request asks for it. */
+export const USAGE_OPTION: UsageOption = { edits: withIncludeUsage, createFilter: () => new UsageChunkFilter() }
+
+/**
+ * The edits that make `stream_options.include_usage` true in a chat body whose
+ * scan watched `stream_options`; null when there is nothing to do. Where a key is
+ * given twice, each of them is made true, because parsers differ in which one
+ * counts. A `stream_options` that is neither object nor null, or a root that is
+ * no object, is left for the upstream to refuse.
+ */
+export function withIncludeUsage(body: Buffer, scanned: ValidJson): Edit[] | null {
+  if (scanned.members === null) return null
+  const options = scanned.fields.get('stream_options')
+  const edits = options === undefined
+    ? [insertion(scanned.members, STREAM_OPTIONS)]
+    : options.flatMap(field => optionEdits(body, field))
+  return edits.length === 0 ? null : edits
+}
+
+function optionEdits(body: Buffer, options: Field): Edit[] {
+  if (options.type === 'null') return replaceValues([options], OPTIONS)
+  if (options.type !== 'object') return []
+  const inner = scanJson(body.subarray(options.start, options.end), USAGE_KEYS)
+  if (!inner.ok || inner.members === null) throw new TypeError('the scan is of another body')
+  const { start } = options
+  const given = inner.fields.get('include_usage')
+  // Not all of them are known.
+  if (given && given.length > MAX_DUPLICATES) return []
+  const edits = given === undefined
+    ? [insertion(inner.members, INCLUDE_USAGE)]
+    : replaceValues(given.filter(value => value.type !== 'true'), TRUE)
+  return edits.map(edit => ({ start: start + edit.start, end: start + edit.end, bytes: edit.bytes }))
+}

@@ -1,0 +1,44 @@
+import { splitInput, splitOutput, unexplainedTokens } from '../shared/openai-usage.ts'
+import type { UsageReader } from '../shared/reported-usage.ts'
+import type { Figures, JsonObject } from '../shared/usage-figures.ts'
+import { blankUsage } from '../shared/usage.ts'
+import type { Usage } from '../shared/usage.ts'
+
+export const CHAT_USAGE: UsageReader = { read: readChat }
+export const EMBEDDING_USAGE: UsageReader = { read: readEmbeddings }
+
+/** Chat and legacy completions: prompt_tokens includes what was cached. */
+function readChat(usage: JsonObject, f: Figures): Usage {
+  const prompt = f.object(usage.prompt_tokens_details)
+  const completion = f.object(usage.completion_tokens_details)
+  const inputTokens = f.required(usage.prompt_tokens)
+  // DeepSeek and Moonshot report cache hits at the top.
+  const cached = prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens
+  const outputTokens = f.required(usage.completion_tokens)
+  const reasoning = completion.reasoning_tokens ?? usage.reasoning_tokens
+  const unexplained = isPerplexitySearch(usage)
+    ? f.count(reasoning) : unexplainedTokens(usage.total_tokens, inputTokens, outputTokens)
+  // Where it may be what was cached, or Mistral's sound, it is not taken for thoughts that nobody told.
+  const isThought = (cached ?? usage.prompt_audio_seconds ?? null) === null
+  const details = { ...completion, reasoning_tokens: reasoning ?? (isThought ? unexplained : null) }
+  return {
+    ...blankUsage(),
+    ...splitInput(f, inputTokens, cached, prompt),
+    ...splitOutput(f, outputTokens, details, unexplained),
+  }
+}
+
+/**
+ * Perplexity's, whose reasoning is beside the completion and in no total; at SGLang, which tells it in the same
+ * place, it is a part.
+ *
+ * Source: Perplexity's API reference, "UsageInfo", and its pricing of Sonar Deep Research.
+ */
+function isPerplexitySearch({ num_search_queries: searches, citation_tokens: citations }: JsonObject): boolean {
+  return (searches ?? citations ?? null) !== null
+}
+
+/** Voyage reports total_tokens alone: all of it is input. */
+function readEmbeddings(usage: JsonObject, f: Figures): Usage {
+  return { ...blankUsage(), inputTokens: f.required(usage.prompt_tokens ?? usage.total_tokens) }
+}

@@ -1,0 +1,29 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { CHAT_AT_GOOGLE } from './google-paths.ts'
+import type { Endpoint } from './shared/protocol.ts'
+import type { RequestTarget } from './shared/target.ts'
+
+const GOOGLE_API_HOST = /(?:^|\.)googleapis\.com$/
+
+/**
+ * Google's APIs leave out of a response what its request does not ask for: the usage as well, or the mark of
+ * a stream's end. Source: cloud.google.com/apis/docs/system-parameters.
+ *
+ * @param host the upstream's
+ * @returns the masks by which the request asks for parts alone; usually none
+ */
+export function fieldMasks(
+  { format }: Endpoint, { path, query }: RequestTarget, headers: IncomingHttpHeaders, host: string,
+): readonly string[] {
+  const inHeader = headers['x-goog-fieldmask'] ?? []
+  if (query === '' && inHeader.length === 0) return []
+  const { unmaskedMembers: needed, isGoogles } = format
+  if (needed === null) return []
+  if (!isGoogles && !CHAT_AT_GOOGLE.test(path.toLowerCase()) && !GOOGLE_API_HOST.test(host)) return []
+  const params = new URLSearchParams(query)
+  // An empty one masks nothing.
+  return [params.getAll('fields'), params.getAll('$fields'), inHeader].flat().filter(mask => {
+    const names = new Set(mask.split(',').map(name => name.trim()))
+    return mask !== '' && !names.has('*') && !needed.every(name => names.has(name))
+  })
+}

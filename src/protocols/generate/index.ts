@@ -1,0 +1,11 @@
+import type { Protocol } from '../shared/protocol.ts'
+import { GENERATE_FORMAT } from './errors.ts'
+import { GENERATE_PATHS, classifyGenerate } from './paths.ts'
+
+export const GENERATE: Protocol = {
+  format: GENERATE_FORMAT,
+  paths: GENERATE_PATHS,
+  classify: classifyGenerate,
+  isCaller: (headers, hasGoogleKey) => hasGoogleKey || headers['x-goog-api-key'] !== undefined,
+  textPath: model => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
+}

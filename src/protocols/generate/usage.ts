@@ -1,0 +1,99 @@
+import { lastMetadata } from '../shared/members.ts'
+import { readUsage } from '../shared/reported-usage.ts'
+import type { UsageReader } from '../shared/reported-usage.ts'
+import { clampTo, remainder } from '../shared/usage-figures.ts'
+import type { Figures, JsonObject } from '../shared/usage-figures.ts'
+import { blankUsage } from '../shared/usage.ts'
+import type { Usage } from '../shared/usage.ts'
+
+export const GENERATE_USAGE: UsageReader = {
+  read: readGenerate,
+  readBody: cursor => readUsage(GENERATE_USAGE, lastMetadata(cursor)),
+}
+export const GENERATE_EMBEDDING_USAGE: UsageReader = {
+  read: readGenerateEmbedding,
+  readBody: cursor => readUsage(GENERATE_EMBEDDING_USAGE, lastMetadata(cursor)),
+}
+export const INTERACTION_USAGE: UsageReader = { read: readInteraction }
+
+/**
+ * Generate: promptTokenCount includes what was cached, thoughts stand beside the
+ * candidates, and results of server-side tools are further input.
+ */
+function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
+  const prompt = f.required(meta.promptTokenCount)
+  const toolUse = f.count(meta.toolUsePromptTokenCount)
+  // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
+  const inputTokens = f.suspect || prompt === null ? null : prompt + (toolUse ?? 0)
+  const thoughts = f.count(meta.thoughtsTokenCount)
+  const candidates = candidateTokens(f, meta, inputTokens, thoughts, final)
+  const cachedInputTokens = f.part(meta.cachedContentTokenCount, prompt)
+  const cachedParts = f.array(meta.cacheTokensDetails)
+  const promptParts = f.array(meta.promptTokensDetails)
+  const fresh = remainder(prompt, cachedInputTokens)
+  const audio = modality(f, promptParts, 'AUDIO', prompt)
+  const image = modality(f, promptParts, 'IMAGE', prompt)
+  const inputAudioTokens = clampTo(remainder(audio, modality(f, cachedParts, 'AUDIO', audio)), fresh)
+  const room = remainder(fresh, inputAudioTokens)
+  const outputParts = f.array(meta.candidatesTokensDetails)
+  return {
+    ...blankUsage(),
+    inputTokens,
+    cachedInputTokens,
+    outputTokens: candidates === null ? null : candidates + (thoughts ?? 0),
+    reasoningTokens: thoughts,
+    inputAudioTokens,
+    inputImageTokens: clampTo(remainder(image, modality(f, cachedParts, 'IMAGE', image)), room),
+    outputAudioTokens: modality(f, outputParts, 'AUDIO', candidates),
+    outputImageTokens: modality(f, outputParts, 'IMAGE', candidates),
+  }
+}
+
+/**
+ * proto3 JSON leaves zeros out, and the first chunks of a stream come before
+ * anything was counted. So the total speaks for candidates that are absent, and
+ * where it leaves none, that is a zero only at the end.
+ */
+function candidateTokens(
+  f: Figures, meta: JsonObject, input: number | null, thoughts: number | null, final: boolean,
+): number | null {
+  const candidates = f.count(meta.candidatesTokenCount)
+  const total = f.count(meta.totalTokenCount)
+  const absent = meta.candidatesTokenCount === undefined || meta.candidatesTokenCount === null
+  if (!absent || total === null || input === null) return candidates
+  const left = f.count(total - input - (thoughts ?? 0))
+  return left === 0 && !final ? null : left
+}
+
+/**
+ * Gemini's interactions: as generate, under other names.
+ *
+ * Source: Gemini's API reference, "Usage".
+ */
+function readInteraction(usage: JsonObject, f: Figures, final: boolean): Usage {
+  return readGenerate({
+    promptTokenCount: usage.total_input_tokens,
+    promptTokensDetails: usage.input_tokens_by_modality,
+    cachedContentTokenCount: usage.total_cached_tokens,
+    cacheTokensDetails: usage.cached_tokens_by_modality,
+    toolUsePromptTokenCount: usage.total_tool_use_tokens,
+    thoughtsTokenCount: usage.total_thought_tokens,
+    candidatesTokenCount: usage.total_output_tokens,
+    candidatesTokensDetails: usage.output_tokens_by_modality,
+    totalTokenCount: usage.total_tokens,
+  }, f, final)
+}
+
+function readGenerateEmbedding(meta: JsonObject, f: Figures): Usage {
+  return { ...blankUsage(), inputTokens: f.required(meta.promptTokenCount ?? meta.totalTokenCount) }
+}
+
+/** Tokens of one modality in a breakdown of `whole`, a list of what has each; null = not listed. */
+function modality(f: Figures, parts: readonly unknown[], name: string, whole: number | null): number | null {
+  let sum: number | null = null
+  for (const part of parts) {
+    const { modality: kind, tokenCount, tokens } = f.object(part)
+    if (String(kind).toUpperCase() === name) sum = (sum ?? 0) + (f.count(tokenCount ?? tokens) ?? 0)
+  }
+  return f.part(sum, whole)
+}

@@ -1,0 +1,59 @@
+import { OTHER_MODEL_ENDPOINT, GENERATE_VERBS, OPERATION, VERSION, verbPath } from './generate/paths.ts'
+import { KNOWN_PATHS } from './known-paths.ts'
+import { COUNT_TOKENS, MESSAGES } from './messages/paths.ts'
+import { trimPath, withPathModel, withoutPathModel } from './shared/classified.ts'
+import type { Classified, Endpoint } from './shared/protocol.ts'
+
+/** At Vertex AI a video is asked for by a verb. */
+const PUBLISHER_VERBS = new Map([...GENERATE_VERBS, ['fetchpredictoperation', OPERATION]])
+
+/** Claude at Vertex AI: the path has the model, and the body is that of the messages protocol. */
+const RAW_VERBS = new Map<string, Endpoint>(
+  ['rawPredict', 'streamRawPredict'].map(verb => [verb.toLowerCase(), { ...MESSAGES, modelIn: 'path' }]),
+)
+const RAW_COUNT_TOKENS = /^count-tokens(?::|%3a)rawpredict/
+
+/** Models at Vertex AI, with a project or without, and what an endpoint of the project's own serves. */
+export const PUBLISHER_PATH =
+  new RegExp(`^/${VERSION}/(?:projects(?:/[^/]+){3}/)?(?:publishers/([^/]+)/models|endpoints)/`)
+/** Where a project's requests are served, at Vertex AI. */
+const PROJECT_LOCATION = 'projects/[^/]+/locations/[^/]+'
+/** Gemini's interactions; at Vertex AI behind a project. */
+export const INTERACTIONS = new RegExp(`^/${VERSION}(?:/${PROJECT_LOCATION})?/interactions(/|$)`)
+/** Where Gemini's API and Vertex AI speak chat. */
+export const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PROJECT_LOCATION}/endpoints/openapi)/`)
+
+/** Google's live API: the first message over its WebSocket names the model, whatever the query says. */
+export function namesModelInMessage(path: string): boolean {
+  return path.toLowerCase().includes('bidigeneratecontent')
+}
+
+/**
+ * Vertex AI's paths are Gemini's behind a project and a publisher, or an endpoint; Claude is asked in its own
+ * protocol.
+ */
+export function publisherPath(
+  path: string, plain: string, [prefix, publisher]: RegExpExecArray,
+): Classified | null {
+  const modelStart = prefix.length
+  if (publisher === 'anthropic' && RAW_COUNT_TOKENS.test(plain.slice(modelStart))) {
+    return withoutPathModel(COUNT_TOKENS)
+  }
+  const verbs = publisher === 'anthropic' ? RAW_VERBS : PUBLISHER_VERBS
+  const known = verbPath(path, plain, modelStart, verbs)
+  if (known || plain.length === modelStart) return known
+  const isEndpoint = publisher === undefined
+  const slash = isEndpoint ? plain.indexOf('/', modelStart) : -1
+  if (slash > modelStart) return withPathModel(vertexEndpoint(plain.slice(slash)), path, modelStart, slash)
+  const colon = Math.max(plain.lastIndexOf(':'), isEndpoint ? plain.lastIndexOf('%3a') : -1)
+  if (colon === modelStart || (isEndpoint && colon < modelStart)) return null
+  return colon > modelStart ? withPathModel(OTHER_MODEL_ENDPOINT, path, modelStart, colon)
+    : withPathModel(OPERATION, path, modelStart, path.length)
+}
+
+/** What serves chat there has its model in the path, whatever the body names. */
+function vertexEndpoint(rest: string): Endpoint {
+  const usual = KNOWN_PATHS.get(trimPath(`/v1${rest}`))?.endpoint
+  const speaksChat = usual?.protocol === 'chat' && usual.body === 'json' && usual.modelIn === 'body'
+  return speaksChat ? { ...usual, modelIn: 'path' } : OTHER_MODEL_ENDPOINT
+}

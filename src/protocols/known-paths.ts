@@ -1,0 +1,14 @@
+import { CHAT_OTHER } from './chat/paths.ts'
+import { PROTOCOLS } from './index.ts'
+import { READ, defineEndpoint, withoutPathModel } from './shared/classified.ts'
+import type { Classified, KnownPath } from './shared/protocol.ts'
+
+const STATUS: KnownPath = ['/api/status', defineEndpoint({
+  name: 'status', format: CHAT_OTHER.format, methods: READ, body: 'none', modelIn: 'none', ownResponse: 'status',
+})]
+
+/** What is known by its whole path. */
+export const KNOWN_PATHS: ReadonlyMap<string, Classified> = new Map(
+  [...PROTOCOLS.flatMap(protocol => protocol.paths), STATUS]
+    .map(([path, endpoint]) => [path, withoutPathModel(endpoint)]),
+)

@@ -1,0 +1,120 @@
+import type { JsonCursor } from '../shared/cursor.ts'
+import { members, parsedValue } from '../shared/members.ts'
+import { splitInput, splitOutput } from '../shared/openai-usage.ts'
+import { readUsage } from '../shared/reported-usage.ts'
+import type { ReportedUsage, UsageReader } from '../shared/reported-usage.ts'
+import { Figures, remainder } from '../shared/usage-figures.ts'
+import type { JsonObject } from '../shared/usage-figures.ts'
+import { blankUsage } from '../shared/usage.ts'
+import type { Usage } from '../shared/usage.ts'
+
+const USAGE = Buffer.from('usage')
+const DATA = Buffer.from('data')
+const DURATION = Buffer.from('duration')
+
+export const REALTIME_USAGE: UsageReader = { read: readRealtime }
+export const IMAGE_USAGE: UsageReader = { read: readImages, readBody: readImageBody }
+export const TRANSCRIPT_USAGE: UsageReader = { read: readTranscription, readBody: readTranscriptBody }
+export const SPEECH_USAGE: UsageReader = { read: readSpeech }
+
+/** A realtime session's responses: what came from the cache stands in its kind, too. */
+function readRealtime(usage: JsonObject, f: Figures): Usage {
+  const input = f.object(usage.input_token_details)
+  const cached = f.object(input.cached_tokens_details)
+  const inputTokens = f.required(usage.input_tokens)
+  return {
+    ...blankUsage(),
+    ...splitInput(f, inputTokens, input.cached_tokens, {
+      audio_tokens: remainder(f.count(input.audio_tokens), f.count(cached.audio_tokens)),
+      image_tokens: remainder(f.count(input.image_tokens), f.count(cached.image_tokens)),
+    }),
+    ...splitOutput(f, f.required(usage.output_tokens), f.object(usage.output_token_details), null),
+  }
+}
+
+/** Output is pictures, except what the details call text. */
+function readImages(usage: JsonObject, f: Figures): Usage {
+  const input = f.object(usage.input_tokens_details)
+  const output = f.object(usage.output_tokens_details)
+  const outputTokens = f.required(usage.output_tokens)
+  const text = f.part(output.text_tokens, outputTokens)
+  return {
+    ...blankUsage(),
+    ...splitInput(f, f.required(usage.input_tokens), input.cached_tokens, input),
+    outputTokens,
+    outputImageTokens: f.part(output.image_tokens, outputTokens) ?? remainder(outputTokens, text),
+  }
+}
+
+/** The pictures are counted, whether or not their tokens are reported. */
+function readImageBody(cursor: JsonCursor): ReportedUsage | null {
+  const [usage, images] = members(cursor, [USAGE, parsedValue], [DATA, countElements])
+  const reading = readUsage(IMAGE_USAGE, usage)
+  if (typeof images !== 'number') return reading
+  return { usage: { ...(reading?.usage ?? blankUsage()), images }, suspect: reading?.suspect ?? false }
+}
+
+function countElements(cursor: JsonCursor): number | undefined {
+  if (!cursor.beginArray()) {
+    cursor.skip()
+    return undefined
+  }
+  let count = 0
+  while (cursor.nextElement()) {
+    if (cursor.skip()) count++
+  }
+  return count
+}
+
+/** {type:"tokens",...} or {type:"duration",seconds}; from vLLM, whose chunks are a chat's, as chat. */
+function readTranscription(usage: JsonObject, f: Figures): Usage {
+  if (usage.type === 'duration') return { ...blankUsage(), seconds: f.seconds(usage.seconds) }
+  if (usage.prompt_audio_seconds !== undefined) return readMistralTranscript(usage, f)
+  const details = f.object(usage.input_token_details)
+  const inputTokens = f.required(usage.input_tokens ?? usage.prompt_tokens)
+  return {
+    ...blankUsage(),
+    inputTokens,
+    inputAudioTokens: f.part(details.audio_tokens, inputTokens),
+    outputTokens: f.required(usage.output_tokens ?? usage.completion_tokens),
+  }
+}
+
+/**
+ * Mistral's transcripts: prompt_tokens are the text beside the sound, whose tokens are in the total alone.
+ *
+ * Source: Mistral's API reference, "UsageInfo".
+ */
+function readMistralTranscript(usage: JsonObject, f: Figures): Usage {
+  const outputTokens = f.required(usage.completion_tokens)
+  const inputTokens = remainder(f.required(usage.total_tokens), outputTokens)
+  return {
+    ...blankUsage(),
+    inputTokens,
+    inputAudioTokens: remainder(inputTokens, f.part(usage.prompt_tokens, inputTokens)),
+    outputTokens,
+    seconds: f.seconds(usage.prompt_audio_seconds),
+  }
+}
+
+/** verbose_json of models that report no usage has the duration in seconds. */
+function readTranscriptBody(cursor: JsonCursor): ReportedUsage | null {
+  const [usage, duration] = members(cursor, [USAGE, parsedValue], [DURATION, parsedValue])
+  const reading = readUsage(TRANSCRIPT_USAGE, usage)
+  if (reading || duration === undefined) return reading
+  const figures = new Figures()
+  // vLLM tells it as a text.
+  const seconds = typeof duration === 'string' && /^\d+(\.\d+)?$/.test(duration) ? Number(duration) : duration
+  return { usage: { ...blankUsage(), seconds: figures.seconds(seconds) }, suspect: figures.suspect }
+}
+
+/** Only speech streamed as events reports tokens; its output is sound. */
+function readSpeech(usage: JsonObject, f: Figures): Usage {
+  const outputTokens = f.required(usage.output_tokens)
+  return {
+    ...blankUsage(),
+    inputTokens: f.required(usage.input_tokens),
+    outputTokens,
+    outputAudioTokens: outputTokens,
+  }
+}

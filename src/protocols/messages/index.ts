@@ -1,0 +1,11 @@
+import type { Protocol } from '../shared/protocol.ts'
+import { MESSAGES_FORMAT } from './errors.ts'
+import { MESSAGES_PATHS, classifyMessages } from './paths.ts'
+
+export const MESSAGES: Protocol = {
+  format: MESSAGES_FORMAT,
+  paths: MESSAGES_PATHS,
+  classify: classifyMessages,
+  isCaller: headers => headers['anthropic-version'] !== undefined || headers['vendorb-version'] !== undefined,
+  textPath: () => '/v1/messages',
+}

@@ -1,0 +1,46 @@
+import type { RateLimitFigures } from '../shared/rate-limit-headers.ts'
+
+/** The last second of the year 9999, the end of what RFC 3339 can write; ms since 1970. */
+const LAST_SECOND = 253_402_300_799_000
+
+const RATES = ['requests', 'tokens'] as const
+
+const NAMES = {
+  requests: {
+    limit: 'anthropic-ratelimit-requests-limit',
+    remaining: 'anthropic-ratelimit-requests-remaining',
+    reset: 'anthropic-ratelimit-requests-reset',
+  },
+  tokens: {
+    limit: 'anthropic-ratelimit-tokens-limit',
+    remaining: 'anthropic-ratelimit-tokens-remaining',
+    reset: 'anthropic-ratelimit-tokens-reset',
+  },
+} as const
+
+/**
+ * Anthropic's convention: `anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}`,
+ * reset as an RFC 3339 time in UTC, rounded up to the second. A flat list of names and values.
+ *
+ * Source: Anthropic API documentation, "Rate limits", "Response headers".
+ *
+ * @param nowMs - ms since 1970
+ */
+export function messagesRateLimitHeaders(figures: RateLimitFigures, nowMs: number): string[] {
+  const headers: string[] = []
+  for (const rate of RATES) {
+    const figure = figures[rate]
+    if (figure === null) continue
+    const { limit, remaining, reset } = NAMES[rate]
+    headers.push(
+      limit, String(figure.limit), remaining, String(figure.remaining), reset,
+      instant(nowMs + figure.resetMs),
+    )
+  }
+  return headers
+}
+
+function instant(ms: number): string {
+  const seconds = Math.min(Math.ceil(ms / 1000) * 1000, LAST_SECOND)
+  return new Date(seconds).toISOString().replace('.000Z', 'Z')
+}

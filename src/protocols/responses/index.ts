@@ -1,0 +1,9 @@
+import type { Protocol } from '../shared/protocol.ts'
+import { RESPONSES_FORMAT } from './errors.ts'
+import { RESPONSES_PATHS } from './paths.ts'
+
+export const RESPONSES: Protocol = {
+  format: RESPONSES_FORMAT,
+  paths: RESPONSES_PATHS,
+  textPath: () => '/v1/responses',
+}

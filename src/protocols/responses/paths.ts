@@ -1,0 +1,37 @@
+import { defineEndpoint } from '../shared/classified.ts'
+import { OPENAI_FORMAT } from '../shared/openai-format.ts'
+import type { KnownPath, PromptText } from '../shared/protocol.ts'
+import { RESPONSE_EVENTS, TypedMeter } from '../shared/typed-meter.ts'
+import { RESPONSES_FORMAT } from './errors.ts'
+import { RESPONSES_USAGE } from './usage.ts'
+
+/** Of those that do not stream events of this protocol. */
+const format = OPENAI_FORMAT
+
+const PROMPT: PromptText = { members: ['instructions', 'input'] }
+
+export const RESPONSES_PATHS: readonly KnownPath[] = [
+  ['/v1/responses', defineEndpoint({
+    name: 'responses',
+    format: RESPONSES_FORMAT,
+    session: { required: false, laneKey: Buffer.from('stream_id'), isConversation: false },
+    metering: 'text',
+    prompt: { ...PROMPT, hasTemplate: true },
+    responseMembers: ['output'],
+    supportsBackground: true,
+    respondsWithJson: true,
+    usage: RESPONSES_USAGE,
+    createMeter: limits => new TypedMeter(RESPONSES_USAGE, RESPONSE_EVENTS, limits),
+    hasLargeEvents: true,
+  })],
+  ['/v1/responses/compact', defineEndpoint({
+    name: 'responses.compact', format, metering: 'text', prompt: PROMPT, respondsWithJson: true, usage: RESPONSES_USAGE,
+  })],
+  ['/v1/responses/input_tokens', defineEndpoint({
+    name: 'responses.input_tokens', format, generatesTokens: false, respondsWithJson: true,
+  })],
+  ['/v1/decisions', defineEndpoint({
+    name: 'decisions', format, modelRequired: true, metering: 'text', prompt: { members: ['input', 'questions'] },
+    respondsWithJson: true, usage: RESPONSES_USAGE,
+  })],
+]

@@ -1,0 +1,20 @@
+import { splitInput, splitOutput, unexplainedTokens } from '../shared/openai-usage.ts'
+import type { UsageReader } from '../shared/reported-usage.ts'
+import type { Figures, JsonObject } from '../shared/usage-figures.ts'
+import { blankUsage } from '../shared/usage.ts'
+import type { Usage } from '../shared/usage.ts'
+
+export const RESPONSES_USAGE: UsageReader = { read: readResponses }
+
+/** The responses protocol: as chat, under other names. */
+function readResponses(usage: JsonObject, f: Figures): Usage {
+  const input = f.object(usage.input_tokens_details)
+  const inputTokens = f.required(usage.input_tokens)
+  const outputTokens = f.required(usage.output_tokens)
+  const unexplained = unexplainedTokens(usage.total_tokens, inputTokens, outputTokens)
+  return {
+    ...blankUsage(),
+    ...splitInput(f, inputTokens, input.cached_tokens, input),
+    ...splitOutput(f, outputTokens, f.object(usage.output_tokens_details), unexplained),
+  }
+}

@@ -1,0 +1,41 @@
+import type { JsonCursor } from './cursor.ts'
+
+const USAGE_METADATA = Buffer.from('usageMetadata')
+
+/** What is made of the value that the cursor is at, which is passed; undefined = nothing. */
+type ValueReader = (cursor: JsonCursor) => unknown
+
+export const parsedValue: ValueReader = cursor => (cursor.skip() ? cursor.parsed() : undefined)
+
+/** The value of a top-level member, the last of that name; undefined when there is none. */
+export function member(cursor: JsonCursor, name: Buffer): unknown {
+  return members(cursor, [name, parsedValue])[0]
+}
+
+/** The same of several members, or what is made of them, in the order of their names. */
+export function members(cursor: JsonCursor, ...wanted: readonly (readonly [name: Buffer, take: ValueReader])[]): unknown[] {
+  const values: unknown[] = wanted.map(() => undefined)
+  if (!cursor.beginObject()) return values
+  while (cursor.nextMember()) {
+    let at = wanted.length - 1
+    while (at >= 0 && !cursor.keyIs(wanted[at]![0])) at--
+    if (at < 0) {
+      cursor.skip()
+      continue
+    }
+    const value = wanted[at]![1](cursor)
+    if (value !== undefined) values[at] = value
+  }
+  return values
+}
+
+/** The `usageMetadata` of a body, or the last of a stream that came as one JSON array. */
+export function lastMetadata(cursor: JsonCursor): unknown {
+  if (!cursor.beginArray()) return member(cursor, USAGE_METADATA)
+  let last: unknown
+  while (cursor.nextElement()) {
+    if (!cursor.isObject()) cursor.skip()
+    else last = member(cursor, USAGE_METADATA) ?? last
+  }
+  return last
+}

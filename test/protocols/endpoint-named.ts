@@ -1,0 +1,11 @@
+import { classifyPath, knownEndpoints } from '../../src/protocols/endpoint.ts'
+import type { EndpointName } from '../../src/protocols/shared/names.ts'
+import type { Endpoint } from '../../src/protocols/shared/protocol.ts'
+
+const BY_NAME = new Map(knownEndpoints().map(({ endpoint }) => [endpoint.name, endpoint]))
+const OTHER = classifyPath('/v1/unheard-of').endpoint
+
+/** What is not known by name is `other`. */
+export function endpointNamed(name: EndpointName): Endpoint {
+  return BY_NAME.get(name) ?? OTHER
+}
