@@ -15,7 +15,7 @@ const closes = Number(process.argv[2] ?? 1_000)
 const rate = Number(process.argv[3] ?? 1_000)
 endAfter(180)
 
-/** An event that names the stream, so that the end of each can be told. */
+/** An event that names the stream, so that each end is identified. */
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
 const answer = '{"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2},"choices":[],"x":{}}'
 const closedAt = new Map<number, () => void>()

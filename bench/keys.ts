@@ -2,7 +2,7 @@
  * The question: what ten thousand keys cost a request, and a start, more than one
  * key does, from the configuration and from the store.
  *
- *     node bench/keys.ts [rounds] [requests]      # 20 rounds of 1,500 requests unless told
+ *     node bench/keys.ts [rounds] [requests]      # 20 rounds of 1,500 requests by default
  *
  * Each subject is a gateway of its own, with the in-process simulator behind it.
  * They take turns, in short rounds and in changing order, so that each round is a pair; every request

@@ -38,7 +38,7 @@ async function measure({ port, pid }: Subject, load: Load): Promise<Figure> {
   }
 }
 
-/** Those that answer the load at all; the others are named. */
+/** Those that respond to the load; the others are named. */
 async function those(all: readonly Subject[], load: Load): Promise<Subject[]> {
   const able: Subject[] = []
   for (const each of all) {

@@ -12,7 +12,7 @@ import { freePort, memory, pause, stopAtExit, temporaryDirectory } from './lib/s
 
 /**
  * Claim: whatever upstreams do, and however often the gateway is reloaded or
- * killed, each request ends in a whole answer or a clear error, the ledger has
+ * killed, each request ends in a whole response or a clear error, the ledger has
  * each that was answered exactly once, and memory does not grow.
  *
  *   node bench/soak.ts [minutes] [clients]
@@ -123,11 +123,11 @@ async function ask(agent: http.Agent, model: string, stream: boolean): Promise<v
     tally.ids.set(id, performance.now())
     if ((answer.statusCode ?? 0) >= 400 || body.includes('"error"')) tally.errors++
     else if (stream ? body.trimEnd().endsWith('[DONE]') : body.includes(`w${WORDS}`)) tally.whole++
-    // As the upstream sent it, on a route without further attempts: no client takes it for an answer.
+    // As the upstream sent it, on a route without further attempts: no client takes it for a response.
     else if (!stream && !isJson(body)) tally.errors++
     else tally.wrong.push(`${model}${stream ? ' stream' : ''} ${answer.statusCode}: ${body.slice(-200)}`)
   } catch {
-    // An abrupt end is how a cut is told; without a head, only a gateway that was killed may do that.
+    // A cut stream ends abruptly; only a killed gateway may end before the head.
     if (id !== undefined) tally.cut++
     else if (killedAt > asked - 5_000) {
       tally.lost++

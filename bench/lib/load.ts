@@ -10,9 +10,9 @@ const STREAMED_BODY = JSON.stringify({
 /** What one connection sends, again and again. */
 export interface Load {
   readonly bytes: Buffer
-  /** What one answer counts for. */
+  /** What one response counts for. */
   readonly units: number
-  /** The last bytes of a whole answer. */
+  /** The last bytes of a whole response. */
   readonly end: string
 }
 
@@ -49,7 +49,7 @@ export async function closedLoop(port: number, load: Load, connections: number, 
 }
 
 /**
- * One connection. Rejects on any answer but 200 and on an end before the answer:
+ * One connection. Rejects on any response but 200 and on an end before the response:
  * work that failed is cheap, and would flatter the proxy that failed it.
  */
 function drive(port: number, { bytes, units, end }: Load, until: number, work: LoadResult): Promise<void> {

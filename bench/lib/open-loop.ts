@@ -47,7 +47,7 @@ export async function firstByteTimes(
   return times
 }
 
-/** Calls as often as a thread of its own says, with the time at which it was due, until it is told false. */
+/** Calls back at the pace of a timer thread, with the due time, until the callback returns false. */
 async function everyMs(ms: number, call: (dueAt: number) => boolean): Promise<void> {
   const cell = new Int32Array(new SharedArrayBuffer(4))
   const metronome = new Worker(new URL('metronome.mjs', import.meta.url), {
@@ -88,7 +88,7 @@ class Connection {
     })
   }
 
-  /** @returns when the first byte came; settles when the answer is whole */
+  /** @returns when the first byte came; settles when the response is whole */
   send(bytes: Buffer): Promise<number> {
     this.#tail = ''
     this.#firstByteAt = 0

@@ -40,7 +40,7 @@ export async function startScript(name: string, file: string, ...args: string[])
 
 export interface GatewayOptions {
   readonly name?: string
-  /** Lines of YAML that stand in the place of the one route. */
+  /** Lines of YAML that stand instead of the one route. */
   readonly routes?: string
   /** Further entries of `keys`, in lines of YAML. */
   readonly keys?: string
@@ -48,7 +48,7 @@ export interface GatewayOptions {
   readonly server?: string
   /** Further top-level keys, in YAML. */
   readonly extra?: string
-  /** The ledger's file; a new one unless told. */
+  /** The ledger's file; a new one by default. */
   readonly ledger?: string
   /** Arguments of node, before the script. */
   readonly nodeArgs?: readonly string[]

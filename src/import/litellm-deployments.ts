@@ -293,7 +293,7 @@ function toNumber(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** @param v1 what stands there in the place of /v1; null = /v1 itself */
+/** @param v1 what stands there instead of /v1; null = /v1 itself */
 function addressOf(url: string, v1: string | null): Address {
   return v1 === null ? { url } : { url, v1 }
 }

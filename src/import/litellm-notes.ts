@@ -49,7 +49,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^guardrails/, 'there are no guardrails'],
 ]
 
-/** A note for each kind of setting that nobody took; entries of a list that lack the same are told once. */
+/** A note for each kind of setting that nobody took; entries of a list with the same gap are reported once. */
 export function notesOnUnusedSettings(source: Source): Note[] {
   const kinds = new Map<string, { first: Path, count: number }>()
   for (const path of source.unusedSettings()) {

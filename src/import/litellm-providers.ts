@@ -2,7 +2,7 @@
 export interface Provider {
   /** null: the operator's api_base alone says it. */
   readonly url: string | null
-  /** What stands there in the place of /v1; null = /v1 itself. */
+  /** What stands there instead of /v1; null = /v1 itself. */
   readonly v1: string | null
   /** The variable that LiteLLM reads when the file names no key; null = none is needed. */
   readonly variable: string | null

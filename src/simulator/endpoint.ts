@@ -83,7 +83,7 @@ export function locate(method: string, path: string): EndpointMatch {
   return located
 }
 
-/** Whose shape the answer has: the path decides where only one family has it, else the caller's headers. */
+/** Whose shape the response has: the path decides where only one family has it, else the caller's headers. */
 export function familyOf(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): Family {
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
   if (/^\/v1(?:alpha|beta)/.test(path) || verbOf(path) !== null) return 'generate'

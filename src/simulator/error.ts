@@ -2,7 +2,7 @@ import type { Behaviour } from './behaviour.ts'
 import { event } from './event.ts'
 import { json, type CompleteResponse } from './simulated-response.ts'
 
-/** Whose shape an answer has. */
+/** Whose shape a response has. */
 export type Family = 'chat' | 'messages' | 'generate'
 
 /** A request that a provider would refuse. */
@@ -60,7 +60,7 @@ export function refusalResponse(family: Family, refusal: Refusal, id: string): C
 }
 
 /**
- * The answer to `status`, `retry_after*` and `error_200`. The generate family
+ * The response to `status`, `retry_after*` and `error_200`. The generate family
  * repeats the delay in its body, where its clients look for it.
  *
  * @param now seconds since 1970

@@ -57,7 +57,7 @@ interface PlannedOutput {
   readonly counts: Counts
   readonly candidates: number
   readonly finish: string
-  /** Thoughts are part of the answer. */
+  /** Thoughts are part of the response. */
   readonly showThoughts: boolean
   readonly version: string
   readonly id: string
@@ -142,7 +142,7 @@ function arrayFraming(): ChunkFraming {
   }
 }
 
-/** The whole answer, or the last chunk of a stream: what says how it ended and what it cost. */
+/** The whole response, or the last chunk of a stream: what says how it ended and what it cost. */
 function finalResponse(spoken: PlannedOutput, parts: readonly Json[], behaviour: Behaviour): Json {
   const { candidates, finish, counts } = spoken
   const all = Array.from({ length: candidates }, (_, index) => candidate(index, parts, finish))

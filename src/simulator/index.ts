@@ -15,7 +15,7 @@ export interface SimulatorOptions {
 /**
  * An HTTP server, which also has the counts of what it did. It emits `aborted`,
  * with the request's `{ method, path, model }`, when a client leaves before the
- * end of an answer.
+ * end of a response.
  */
 export interface Simulator extends Server {
   readonly stats: Readonly<Stats>

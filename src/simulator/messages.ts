@@ -169,7 +169,7 @@ function startUsage(counts: Counts, behaviour: Behaviour, output: number): Json 
   }
 }
 
-/** Cumulative, as the last word on the whole answer. */
+/** Cumulative, as the last word on the whole response. */
 function deltaUsage(counts: Counts, behaviour: Behaviour): Json | undefined {
   if (behaviour.usage === 'none') return undefined
   return {

@@ -19,7 +19,7 @@ export function otherPath(request: SimulatedRequest): SimulatedResponse {
 const ECHO_LIMIT = 1024 * 1024
 
 /**
- * The answer to `echo`: everything that arrived, credentials included. Names and
+ * The response to `echo`: everything that arrived, credentials included. Names and
  * values take turns in `raw_headers`.
  */
 export function echo(request: SimulatedRequest): SimulatedResponse {

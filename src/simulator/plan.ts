@@ -3,10 +3,10 @@ import type { Behaviour } from './behaviour.ts'
 
 /** Words of reasoning where the request asks for reasoning and no behaviour says how many. */
 export const DEFAULT_REASONING = 8
-/** Words of an answer unless `tokens` says otherwise. */
+/** Words of a response unless `tokens` says otherwise. */
 export const DEFAULT_TOKENS = 16
 
-/** What an answer says: words `w1 w2 w3 ...`, one a token, after reasoning `r1 r2 r3 ...`. */
+/** What a response says: words `w1 w2 w3 ...`, one a token, after reasoning `r1 r2 r3 ...`. */
 export interface Plan {
   /** Words of reasoning. */
   readonly reasoning: number
@@ -18,7 +18,7 @@ export interface Plan {
   readonly lead: '' | ' '
   /** Bytes of a word with its space, at least; shorter ones are filled with dots. */
   readonly chunk: number
-  /** The token limit came before the answer's end. */
+  /** The token limit came before the response's end. */
   readonly clipped: boolean
   /** Tokens of the text alone. */
   readonly tokens: number
@@ -29,13 +29,13 @@ export interface PlanInput {
   readonly limit: number | null
   /** The request asks for reasoning. */
   readonly reasons: boolean
-  /** The text that the answer has to continue; null when there is none. */
+  /** The text that the response has to continue; null when there is none. */
   readonly prefill: string | null
 }
 
 /**
- * Decides what an answer says. Everything follows from the request and its
- * behaviours: the whole answer is w1 to w`tokens`, a prefilled answer goes on
+ * Decides what a response says. Everything follows from the request and its
+ * behaviours: the whole response is w1 to w`tokens`, a prefilled answer goes on
  * after its last word, and the limit takes reasoning first, words after it.
  */
 export function planOutput(behaviour: Behaviour, input: PlanInput): Plan {
@@ -51,7 +51,7 @@ export function planOutput(behaviour: Behaviour, input: PlanInput): Plan {
   return { reasoning, ...start, words, chunk: behaviour.chunk ?? 0, clipped: words < wanted, tokens: words }
 }
 
-/** The words of the answer, one by one, each with the space before it. */
+/** The words of the response, one by one, each with the space before it. */
 export function* words(plan: Plan): Generator<string, void, undefined> {
   const { from, chunk } = plan
   for (let i = 0; i < plan.words; i++) {
@@ -66,7 +66,7 @@ export function* reasoningWords(plan: Plan): Generator<string, void, undefined> 
 }
 
 /**
- * The answer as one text: what `words` says.
+ * The response as one text: what `words` says.
  *
  * @throws RangeError where that is longer than a string can be
  */

@@ -22,7 +22,7 @@ export function inputTokens(value: unknown): number {
 }
 
 /**
- * The text of the last message when it is the model's own, so that the answer
+ * The text of the last message when it is the model's own, so that the response
  * continues it; null otherwise. A message that calls a tool is not continued.
  */
 export function prefillOf(messages: unknown, role: 'assistant' | 'model'): string | null {

@@ -24,7 +24,7 @@ export function realtimeProtocol(context: SimulatorContext, model: string): WebS
     instructions: '', tools: [], tool_choice: 'auto', max_output_tokens: 'inf',
   }
   let previous: string | null = null
-  // Tokens of all items: each answer is asked with the whole conversation.
+  // Tokens of all items: each response is asked with the whole conversation.
   let tokens = 0
   let response = ''
 

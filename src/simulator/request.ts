@@ -25,7 +25,7 @@ export interface SimulatedRequest {
   readonly behaviour: Behaviour
   /** Seconds since 1970. */
   readonly now: number
-  /** What the answer's request id header says. */
+  /** What the response's request id header says. */
   readonly requestId: string
   /** A fresh identifier with the prefix. */
   readonly id: (prefix: string) => string

@@ -8,7 +8,7 @@ import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 
 /**
  * The responses protocol over a WebSocket: `response.create` carries the body
- * that POST /v1/responses takes, and its answer is the same sequence of events.
+ * that POST /v1/responses takes, and its response is the same sequence of events.
  */
 export function responsesProtocol(context: SimulatorContext, incoming: IncomingMessage): WebSocketProtocol {
   const error = (status: number, message: string): Json => ({

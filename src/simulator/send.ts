@@ -8,11 +8,11 @@ import type { SimulatedResponse, EventStream, CompleteResponse } from './simulat
 const PIECES = 8
 /** By how much `wrong_length` exceeds the body. */
 const EXCESS_LENGTH = 64
-/** What `wrong_length` says of a stream, whose length nobody knows. */
+/** The length that `wrong_length` reports for a stream. */
 const STREAM_LENGTH = 1_000_000_000
 
 /**
- * Sends an answer with the behaviours that concern how it is sent.
+ * Sends a response with the behaviours that concern how it is sent.
  *
  * @param deliberate called before the connection is ended otherwise than it should
  * @returns stops the sending at once

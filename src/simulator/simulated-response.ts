@@ -1,4 +1,4 @@
-/** What an endpoint answers, before it misbehaves. */
+/** What a endpoint responses, before it misbehaves. */
 export type SimulatedResponse = CompleteResponse | EventStream
 
 /** A body that is known at once. */
@@ -8,7 +8,7 @@ export interface CompleteResponse {
   readonly body: string | Buffer
 }
 
-/** An answer that comes in events, which are made as they are sent: nobody pays for what is not read. */
+/** A response that comes in events, which are generated as they are sent: unread events cost nothing. */
 export interface EventStream {
   readonly headers: Readonly<Record<string, string>>
   /** The events are server-sent ones: line ends and comments can be played with. */
@@ -36,7 +36,7 @@ export function json(value: unknown, status = 200, headers?: Readonly<Record<str
   }
 }
 
-/** An answer in any other content type, with status 200. */
+/** A response in any other content type, with status 200. */
 export function responseOf(contentType: string, body: string | Buffer): CompleteResponse {
   return { status: 200, headers: { 'content-type': contentType }, body }
 }

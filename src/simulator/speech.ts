@@ -18,7 +18,7 @@ const MP3_FRAME = frame([0xff, 0xfb, 0x90, 0x64], 417)
 const PCM_FRAME = frame([], 960)
 
 /**
- * POST /v1/audio/speech: as many frames of silence as the answer has tokens. MP3,
+ * POST /v1/audio/speech: as many frames of silence as the response has tokens. MP3,
  * WAV and PCM can be played; the other formats carry their content type alone.
  */
 export function speak(request: SimulatedRequest): SimulatedResponse {
@@ -66,7 +66,7 @@ function frame(head: readonly number[], length: number): Buffer {
   return Buffer.concat([Buffer.from(head)], length)
 }
 
-/** For a stream, whose length nobody knows yet: both lengths say "to the end". */
+/** For a stream, whose length is unknown yet: both lengths say "to the end". */
 const WAV_HEADER = wavHeader(24_000)
 
 function wavHeader(rate: number): Buffer {

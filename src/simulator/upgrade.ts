@@ -21,7 +21,7 @@ export interface Upgrader {
 /**
  * Takes WebSocket upgrades at /v1/realtime and /v1/responses. Behaviours of the
  * `x-simulate` header, and of the `model` in the query, concern the handshake
- * and each answer after it. A connection counts as one request.
+ * and each response after it. A connection counts as one request.
  */
 export function upgrader(context: SimulatorContext): Upgrader {
   const server = new WebSocketServer({ noServer: true })
@@ -86,7 +86,7 @@ function handleHandshake(
 
 /**
  * Waits, and reads on meanwhile: a connection that nobody reads does not say
- * that its other end is gone.
+ * that the peer disconnected.
  *
  * @returns gives up the waiting
  */
@@ -105,7 +105,7 @@ function protocolOf(context: SimulatorContext, path: string, model: string, inco
   return path === '/v1/realtime' ? realtimeProtocol(context, model) : responsesProtocol(context, incoming)
 }
 
-/** An answer in place of the upgrade, where there is no response object to write it. */
+/** A response in place of the upgrade, where there is no response object to write it. */
 function serializeResponse({ status, headers, body }: CompleteResponse): string {
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)

@@ -1,6 +1,6 @@
 import type { Behaviour } from './behaviour.ts'
 
-/** What an answer reports, in one vocabulary for all protocols. Tokens. */
+/** What a response reports, in one vocabulary for all protocols. Tokens. */
 export interface Counts {
   /** All input, cached reads and cache writes included. */
   readonly input: number
@@ -16,7 +16,7 @@ export interface Counts {
  * What is reported: what was said, unless behaviours set other figures.
  *
  * @param input tokens of the prompt
- * @param text tokens of the answer without its reasoning
+ * @param text tokens of the response without its reasoning
  * @param reasoning tokens of the reasoning
  */
 export function countUsage(behaviour: Behaviour, input: number, text: number, reasoning: number): Counts {

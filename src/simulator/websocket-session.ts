@@ -17,7 +17,7 @@ export interface WebSocketProtocol {
   readonly error: (status: number, message: string) => Json
 }
 
-/** Events to send at once; an answer to play; or what is said when the one that plays is cancelled. */
+/** Events to send at once; a response to play; or the event to send when the playing response is cancelled. */
 export type Reply =
   | { readonly kind: 'say'; readonly events: readonly Json[] }
   | { readonly kind: 'play'; readonly model: string; readonly script: (behaviour: Behaviour) => EventStream }
@@ -37,7 +37,7 @@ export interface SessionOptions {
  * time, each with the behaviours of its own model and, above them, those of the
  * handshake.
  *
- * @param onOutcome told, before the connection closes, whether an answer is cut off by it
+ * @param onOutcome called before the connection closes, with whether a response is cut off by it
  */
 export function runSession(
   context: SimulatorContext, parties: SessionOptions, onOutcome: (outcome: 'completed' | 'aborted') => void,
@@ -60,7 +60,7 @@ export function runSession(
     onOutcome('aborted')
     stop = () => {}
     const playing = play(reply.script(behaviour), behaviour, stage)
-    // An answer of no events is over by now.
+    // A response of no events is over by now.
     if (stop !== null) stop = playing
   }
   const hear = (message: Json) => {
@@ -89,7 +89,7 @@ export function runSession(
 
 /**
  * A WebSocket as a stage. An event is a message: the data of the server-sent
- * event that it would be over HTTP. A complete answer leaves the connection open.
+ * event that it would be over HTTP. A complete response leaves the connection open.
  */
 function webSocketSink({ client, socket }: SessionOptions, idle: () => void): EventSink {
   return {

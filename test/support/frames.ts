@@ -42,7 +42,7 @@ export function request(
   return frame(HEADERS, END_HEADERS | (end ? END_STREAM : 0), stream, headerBlock(fields))
 }
 
-/** RST_STREAM, with CANCEL unless told. */
+/** RST_STREAM, with CANCEL by default. */
 export function reset(stream: number, code = 8): Buffer {
   const payload = Buffer.alloc(4)
   payload.writeUInt32BE(code)

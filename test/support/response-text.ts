@@ -1,9 +1,9 @@
 import type { ResponseHandler } from '../../src/proxy/transport.ts'
 
 /**
- * @param send gets a handler, to be given to whoever sends the request
+ * @param send gets a handler and passes it to the sender of the request
  * @param onFailed is called from within the handler, before the promise rejects
- * @returns the answer's text; rejects with what the handler was told
+ * @returns the response's text; rejects with the error that the handler got
  */
 export function responseText(send: (handler: ResponseHandler) => void, onFailed = () => {}): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ export interface TestUpstream {
   readonly port: number
 }
 
-/** An upstream that answers as the test says; it is closed when the test ends. */
+/** An upstream that responses as the test says; it is closed when the test ends. */
 export async function startUpstream(
   t: Test, listener: http.RequestListener,
 ): Promise<TestUpstream & { server: http.Server }> {
@@ -21,7 +21,7 @@ export async function startUpstream(
   return { url: `http://127.0.0.1:${port}`, port, server }
 }
 
-/** An upstream on bare sockets, for answers that no HTTP server would give. */
+/** An upstream on bare sockets, for responses that no HTTP server would give. */
 export async function startRawUpstream(
   t: Test, onSocket: (socket: net.Socket) => void,
 ): Promise<TestUpstream> {
