@@ -7,6 +7,7 @@
 import { performance } from 'node:perf_hooks'
 import { UsageChunkFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
 import type { EndpointName } from '../src/protocols/shared/names.ts'
+import { SseReader } from '../src/protocols/shared/sse.ts'
 import { createStreamMeter } from '../src/protocols/shared/stream-meter.ts'
 import { endpointNamed } from '../test/protocols/endpoint-named.ts'
 
@@ -55,13 +56,18 @@ function measure(name: string, chunk: Buffer, step: (chunk: Buffer) => void): vo
 
 function meter(name: string, endpoint: EndpointName, chunk: Buffer): void {
   const meter = createStreamMeter(endpointNamed(endpoint))
-  measure(name, chunk, chunk => meter.push(chunk))
+  const reader = meter.createReader(meter)
+  measure(name, chunk, chunk => reader.push(chunk))
 }
 
 meter('chat.completions', 'chat.completions', CHAT)
 meter('chat.completions, usage: null', 'chat.completions', CHAT_ASKED)
 meter('messages', 'messages', MESSAGES)
 meter('generate.stream', 'generate.stream', GENERATE)
-const filter = new UsageChunkFilter()
-measure('hiding the usage chunk', CHAT_ASKED, chunk => void filter.push(chunk))
+const reader: SseReader = new SseReader({ event: event => void filter.event(event) })
+const filter = new UsageChunkFilter(reader)
+measure('hiding the usage chunk', CHAT_ASKED, chunk => {
+  reader.push(chunk)
+  filter.take(chunk)
+})
 measure('for comparison: JSON.parse', CHAT, chunk => void JSON.parse(chunk.toString('utf8', 6)))

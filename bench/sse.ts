@@ -4,6 +4,7 @@
  */
 import { JsonArrayReader } from '../src/protocols/shared/json-array.ts'
 import { SseReader } from '../src/protocols/shared/sse.ts'
+import type { EventSink } from '../src/protocols/shared/stream-event.ts'
 
 const EVENTS = 64
 const ROUNDS = 20_000
@@ -40,7 +41,12 @@ function measure(name: string, chunks: Buffer[], start: () => Reader, next: (las
 }
 
 let bytes = 0
-const sse = (): Reader => new SseReader(({ dataStart, dataEnd }) => { bytes += dataEnd - dataStart })
+const sink: EventSink = {
+  event: ({ dataStart, dataEnd }) => {
+    bytes += dataEnd - dataStart
+  },
+}
+const sse = (): Reader => new SseReader(sink)
 const keep = (reader: Reader): Reader => reader
 console.log(`${event.length}-byte events`)
 measure('SSE, one event a chunk', split(event.repeat(EVENTS), event.length), sse, keep)
@@ -49,7 +55,7 @@ measure('SSE, chunks of 150 bytes', split(event.repeat(EVENTS), 150), sse, keep)
 const crlf = event.replaceAll('\n', '\r\n')
 measure('SSE, CRLF, one event a chunk', split(crlf.repeat(EVENTS), crlf.length), sse, keep)
 
-const array = (): Reader => new JsonArrayReader(({ dataStart, dataEnd }) => { bytes += dataEnd - dataStart })
+const array = (): Reader => new JsonArrayReader(sink)
 const elements = `[${`${json}\n,\r\n`.repeat(EVENTS - 1)}${json}]`
 measure('JSON array, one element a chunk', split(elements, json.length + 4), array, array)
 if (bytes === 0) throw new Error('nothing was read')

@@ -1,11 +1,10 @@
 import t from 'tap'
 import { MemoryReservation } from '../../src/base/memory-reservation.ts'
 import type { ReserveMemory } from '../../src/base/memory-reservation.ts'
-import { WholeEvents } from '../../src/pipeline/respond/whole-events.ts'
 import { JsonArrayReader } from '../../src/protocols/shared/json-array.ts'
 import { SseReader } from '../../src/protocols/shared/sse.ts'
-import { createStreamMeter } from '../../src/protocols/shared/stream-meter.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
+import { readableMeter } from '../support/readable-meter.ts'
 
 const KB = 1024
 const PIECE = Buffer.alloc(32 * KB, 'x')
@@ -40,9 +39,9 @@ t.test('a little is not counted; of more all of it is, until it is let go', asyn
 t.test('an event for which there is no room passes unread, and those behind it are read', async t => {
   const state = memory(200 * KB)
   const seen: [boolean, string][] = []
-  const reader = new SseReader(({ buf, dataStart, dataEnd, oversize }) => {
+  const reader = new SseReader({ event: ({ buf, dataStart, dataEnd, oversize }) => {
     seen.push([oversize, buf.toString('latin1', dataStart, Math.min(dataEnd, dataStart + 3))])
-  }, { reserveMemory: state.take })
+  } }, { reserveMemory: state.take })
   const push = (data: string, pieces: number): void => {
     reader.push(Buffer.from(`data: ${data}`))
     for (let n = 0; n < pieces; n++) reader.push(PIECE)
@@ -60,7 +59,7 @@ t.test('an event for which there is no room passes unread, and those behind it a
 t.test('so does an element of an array', async t => {
   const state = memory(200 * KB)
   const seen: boolean[] = []
-  const reader = new JsonArrayReader(({ oversize }) => seen.push(oversize), { reserveMemory: state.take })
+  const reader = new JsonArrayReader({ event: ({ oversize }) => void seen.push(oversize) }, { reserveMemory: state.take })
   const push = (pieces: number): void => {
     reader.push(Buffer.from('{"a":"'))
     for (let n = 0; n < pieces; n++) reader.push(PIECE)
@@ -75,25 +74,11 @@ t.test('so does an element of an array', async t => {
   t.same(seen, [false, true, false])
 })
 
-t.test('events are not kept whole where there is no room for that', async t => {
-  const state = memory(300 * KB)
-  const events = new WholeEvents(false, state.take)
-  let passed = events.push(Buffer.from('data: {}\n\ndata: {"')).length
-  t.equal(passed, 10)
-  // Twice: to be passed on whole, and to be read.
-  for (let n = 0; n < 4; n++) passed += events.push(PIECE).length
-  t.equal(passed, 10)
-  t.equal(state.taken, 2 * (8 + 4 * PIECE.length))
-  for (let n = 0; n < 8; n++) passed += events.push(PIECE).length
-  t.ok(events.overflowed)
-  t.equal(passed, 18 + 12 * PIECE.length, 'nothing of it is lost')
-})
-
 t.test('a last event that passed unread may have been the end of the stream', async t => {
   const none = () => false
   const large = 'x'.repeat(100 * KB)
   const meterOf = (endpoint: 'responses' | 'chat.completions' | 'generate.stream', ...texts: string[]) => {
-    const meter = createStreamMeter(endpointNamed(endpoint), { reserveMemory: none })
+    const meter = readableMeter(endpointNamed(endpoint), { reserveMemory: none })
     for (const text of texts) meter.push(Buffer.from(text))
     return meter
   }

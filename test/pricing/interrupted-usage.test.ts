@@ -2,9 +2,9 @@ import t from 'tap'
 import { InterruptedUsage, createInterruptedUsage } from '../../src/pricing/interrupted-usage.ts'
 import type { SettledUsage } from '../../src/pricing/settle-usage.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
-import { createStreamMeter } from '../../src/protocols/shared/stream-meter.ts'
 import { blankUsage } from '../../src/protocols/shared/usage.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
+import { readableMeter } from '../support/readable-meter.ts'
 
 function figures(outputTokens: number): SettledUsage {
   const usage = { ...blankUsage(), outputTokens }
@@ -38,7 +38,7 @@ t.test('roughly: nothing where nothing was generated, else what is known of both
   const counter = createTokenCounter()
   t.teardown(() => counter.close())
   const told = (...chunks: object[]) => {
-    const meter = createStreamMeter(endpointNamed('chat.completions'))
+    const meter = readableMeter(endpointNamed('chat.completions'))
     for (const chunk of chunks) meter.push(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))
     return createInterruptedUsage(counter, {
       endpoint: endpointNamed('chat.completions'), request: null, answer: { kind: 'stream', meter }, estimatedInput: 9,

@@ -6,8 +6,8 @@ import { createTokenCounter } from '../../src/pricing/token-counter.ts'
 import type { TokenCounter } from '../../src/pricing/token-counter.ts'
 import { tokenCount } from '../../src/pricing/tokens.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
-import { createStreamMeter } from '../../src/protocols/shared/stream-meter.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
+import { readableMeter } from '../support/readable-meter.ts'
 import {
   chat,
   completions,
@@ -31,7 +31,7 @@ const REQUEST = Buffer.from(
 const PROMPT_TOKENS = 3 + 4 + count('Hello world, how are you?')
 
 function streamed(endpoint: EndpointName, events: readonly string[]): MeteredResponse {
-  const meter = createStreamMeter(endpointNamed(endpoint))
+  const meter = readableMeter(endpointNamed(endpoint))
   for (const event of events) meter.push(Buffer.from(event))
   meter.end()
   return { kind: 'stream', meter }
@@ -499,7 +499,7 @@ t.test('counting tokens and listing models is free; of unknown paths nothing is 
 })
 
 t.test('a stream that could not be read: its output is unknown, not 0', async t => {
-  const meter = createStreamMeter(endpointNamed('chat.completions'), { contentType: 'application/x-unknown' })
+  const meter = readableMeter(endpointNamed('chat.completions'), { contentType: 'application/x-unknown' })
   meter.push(Buffer.from('something'))
   t.strictSame(facts(await settle('chat.completions', 'complete', { kind: 'stream', meter })), {
     inputTokens: PROMPT_TOKENS,
@@ -526,7 +526,7 @@ t.test('while it runs: figures so far, and a quarter of the bytes', async t => {
     outputTokens: Math.ceil('I should say message_stop.'.length / 4),
   })
   t.match(provisionalUsage(null, 99), { inputTokens: 99, outputTokens: 0 })
-  t.match(provisionalUsage(createStreamMeter(endpointNamed('chat.completions')), null), {
+  t.match(provisionalUsage(readableMeter(endpointNamed('chat.completions')), null), {
     inputTokens: null,
     outputTokens: 0,
   })

@@ -14,10 +14,10 @@ import { isCredentialRefused, isOperatorError } from '../../proxy/retry.ts'
 import type { RetryStep } from '../../routing/candidate-state.ts'
 import { Continuation } from '../respond/continuation.ts'
 import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
-import { observe } from '../respond/observe.ts'
 import { Relay } from '../respond/relay.ts'
-import type { Observer, RelayEnd, RelayHost } from '../respond/relay.ts'
+import type { RelayEnd, RelayHost, ResponseBody } from '../respond/relay.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
+import { createResponseStream } from '../respond/response-stages.ts'
 import { quote } from '../settle/reserve.ts'
 import { CandidateAttempt } from './candidate-attempt.ts'
 import type { AttemptFailure } from './candidate-attempt.ts'
@@ -187,9 +187,9 @@ class Forwarding implements RelayHost, Stoppable {
   /** Who leaves while an answer is kept back has let it be generated, and pays for what came of it. */
   #recordHeldUsage({ heldBody: kept }: CandidateAttempt, { status, headers }: AttemptFailure): void {
     if (status === null || kept === null || kept.length === 0) return
-    const observer = observe(this.#gateway, this.#exchange, responseHead(status, headers))
-    observer?.push(kept)
-    observer?.end()
+    const stream = createResponseStream(this.#gateway, this.#exchange, responseHead(status, headers), null)
+    stream?.push(kept)
+    stream?.end()
   }
 
   /** What broke the stream that another candidate is to go on with; null = nothing did. */
@@ -261,7 +261,7 @@ class Forwarding implements RelayHost, Stoppable {
     return gatewayHeadersFor(this.#gateway, this.#exchange, (this.#exchange.candidate as Target).upstream)
   }
 
-  inspect(head: ResponseHead): GatewayError | Observer | null {
+  inspect(head: ResponseHead): GatewayError | ResponseBody | null {
     const exchange = this.#exchange
     const candidate = exchange.candidate as Target
     const back = this.#attempt?.selfRedirectError(head) ?? null
@@ -277,8 +277,7 @@ class Forwarding implements RelayHost, Stoppable {
       exchange.recording.encoding = headerValue(head.headers, 'content-encoding')
     }
     exchange.status = head.status
-    const observer = observe(this.#gateway, exchange, head)
-    return observer && this.#continuation ? this.#continuation.observe(observer, head) : observer
+    return createResponseStream(this.#gateway, exchange, head, this.#continuation)
   }
 
   onFirstByte(): void {

@@ -2,9 +2,9 @@ import { GatewayError } from '../../base/errors.ts'
 import { decompressed } from '../../protocols/shared/decompress.ts'
 import { withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
 import { isErrorBody } from '../../protocols/shared/response-body.ts'
+import { isPresent, member, parseJson } from '../../protocols/shared/stream-event.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import type { ResponseClassifier, Classification } from './response-gate.ts'
-import { isPresent, member, parseJson } from './stream-event.ts'
 
 /** Bytes of a whole answer that are looked at. */
 const MAX_BODY_BYTES = 256 * 1024

@@ -3,28 +3,24 @@ import type { AttemptRecord, Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { createInterruptedUsage } from '../../pricing/interrupted-usage.ts'
 import { createResumableStream } from '../../protocols/shared/continuation.ts'
-import type { PriorUsage, EventTranslator, ResumableStream, Recovery } from '../../protocols/shared/continuation.ts'
+import type { PriorUsage, ResumableStream, Recovery } from '../../protocols/shared/continuation.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import type { RetryStep } from '../../routing/candidate-state.ts'
 import { usedSoFar } from '../settle/ledger-row.ts'
-import { ContinuationObserver } from './continuation-observer.ts'
-import type { OnStreamFault } from './continuation-observer.ts'
-import { responseMemoryFor } from './observe.ts'
-import type { Observer, RelayEnd } from './relay.ts'
-import { WholeEvents } from './whole-events.ts'
-
-const NOTHING = Buffer.alloc(0)
+import { ContinuationStage } from './continuation-stage.ts'
+import type { ContinuationStageOptions, OnStreamFault } from './continuation-stage.ts'
+import type { RelayEnd } from './relay.ts'
 
 /**
  * Follows the client's stream, so that where it breaks another candidate can go
  * on with it (`resume: continue`). It goes through these once for each attempt:
  *
  *   1. `begin` as the attempt does, with `edits` in its request;
- *   2. `follow` the answer that comes of it;
- *   3. `interrupted` awaits its end;
- *   4. where it breaks, `stand` tells what can be done, and `goOn` has it done.
+ *   2. `createStage` for the response, if it `follows` it;
+ *   3. `awaitEnd` of it;
+ *   4. where it breaks, `recovery` tells what can be done, and `continueWith` has it done.
  */
 export class Continuation {
   readonly #gateway: Gateway
@@ -32,10 +28,9 @@ export class Continuation {
   readonly #onStreamFault: OnStreamFault
   /** A string tells why nobody could go on, whatever comes. */
   readonly #resumable: ResumableStream | string
-  #events: WholeEvents | null = null
-  #observer: ContinuationObserver | null = null
-  /** What the client gets is no stream that can be followed: nobody knows where it stands. */
-  #isUnreadable = false
+  #stage: ContinuationStage | null = null
+  /** What the client gets is no stream that can be followed: it is unknown where it stands. */
+  #isUnreadable = true
   #streamError: GatewayError | null = null
   /** What the answers so far have used; null = this is the first. */
   #priorUsage: (() => PriorUsage) | null = null
@@ -66,20 +61,22 @@ export class Continuation {
 
   /** An attempt begins. */
   begin(): void {
+    this.#isUnreadable = true
     if (typeof this.#resumable !== 'string') this.#nextStep = Promise.withResolvers()
   }
 
-  /** Looks on while an answer passes, the first one or one that goes on with it, and makes it fit. */
-  observe(inner: Observer, head: ResponseHead): Observer {
-    const resumption = this.#resumable
-    // Compressed against our asking, its events cannot be followed.
+  /** Can a response with that head be followed, so that another can continue it? */
+  follows(head: ResponseHead): boolean {
+    // Compressed against our asking, its events cannot be read.
     this.#isUnreadable = !isEventStream(head) || head.coding !== null || head.status !== 200
-    if (typeof resumption === 'string' || this.#isUnreadable) return inner
-    const events = new WholeEvents(this.#priorUsage !== null, responseMemoryFor(this.#gateway, this.#exchange))
-    this.#events = events
-    const joiner = this.#priorUsage ? resumption.createTranslator(this.#priorUsage) : passThroughTranslator(resumption, events)
-    this.#observer = new ContinuationObserver(inner, events, joiner, this.#onStreamFault)
-    return this.#observer
+    return typeof this.#resumable !== 'string' && !this.#isUnreadable
+  }
+
+  /** The stage for the response, the first one or one that continues it. */
+  createStage(stream: Pick<ContinuationStageOptions, 'reader' | 'filter' | 'reserveMemory'>): ContinuationStage {
+    const resumable = this.#resumable as ResumableStream
+    const translate = this.#priorUsage && resumable.createTranslator(this.#priorUsage)
+    return this.#stage = new ContinuationStage({ ...stream, resumable, translate, onStreamFault: this.#onStreamFault })
   }
 
   /**
@@ -96,11 +93,10 @@ export class Continuation {
     const resumption = this.#resumable
     if (typeof resumption === 'string') return { can: 'nothing', reason: resumption }
     if (this.#isUnreadable) return { can: 'nothing', reason: 'the stream cannot be read' }
-    if (this.#events?.overflowed) return { can: 'nothing', reason: 'an event is too long to be kept' }
-    // Of any other event somebody else has more to say, and may say that too.
-    const last = this.#observer?.takeLastEvent(data => resumption.isLastEvent(data)) ?? NOTHING
-    const { recovery: standing } = resumption
-    return standing.can === 'finish' ? { ...standing, rest: Buffer.concat([last, standing.rest]) } : standing
+    if (this.#stage?.overflowed) return { can: 'nothing', reason: 'an event is too long to be kept' }
+    const last = this.#stage?.takeLastEvent()
+    const { recovery } = resumption
+    return last && recovery.can === 'finish' ? { ...recovery, rest: Buffer.concat([last, recovery.rest]) } : recovery
   }
 
   /**
@@ -119,20 +115,8 @@ export class Continuation {
 
   /** The error that the upstream told of in the stream, as it came; null = it told of none. */
   get upstreamErrorEvent(): string | null {
-    const flaw = this.#events?.fault
-    return flaw?.kind === 'error' ? flaw.bytes.toString('utf8') : null
-  }
-}
-
-/** A first answer passes as it is; one that goes on with another is translated. */
-function passThroughTranslator(resumption: ResumableStream, events: WholeEvents): EventTranslator {
-  return {
-    push: bytes => {
-      // From there on nobody could go on with it, and they are no whole events.
-      if (!events.overflowed) resumption.recordSent(bytes)
-      return bytes
-    },
-    end: () => NOTHING,
+    const fault = this.#stage?.fault
+    return fault?.kind === 'error' ? fault.bytes.toString('utf8') : null
   }
 }
 

@@ -11,12 +11,14 @@ import { responseHead, isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { ClientWriter } from './client-writer.ts'
 
-/** What looks on while an answer passes. All of it is synchronous and cheap. */
-export interface Observer {
-  /** Called with each piece of the body, as the upstream sent it. */
-  push(chunk: Buffer): void
+/** The body of a response on its way through the stages. All of it is synchronous and cheap. */
+export interface ResponseBody {
+  /** Takes the next bytes, as the upstream sent them. @returns what the client gets now */
+  push(chunk: Buffer): Buffer
   /** No more will come. */
   end(): void
+  /** Nothing is missing. @returns what the client gets of what was held back */
+  rest(): Buffer
   /**
    * Did the protocol's own end pass by? null: the protocol marks none, so the
    * end of the HTTP message is the end.
@@ -24,8 +26,8 @@ export interface Observer {
   readonly terminated: boolean | null
   /** Everything so far ended with a whole event: another one can follow. */
   readonly atBoundary: boolean
-  /** Takes events out of the stream on their way to the client; null = every byte passes. */
-  readonly filter: { push(chunk: Buffer): Buffer; end(): Buffer } | null
+  /** Not every byte passes as it comes. */
+  readonly edits: boolean
 }
 
 /** Whom a relay works for. */
@@ -35,8 +37,8 @@ export interface RelayHost {
   gatewayHeaders(): GatewayHeaders
   readonly clock: Clock
   readonly deadlines: Deadlines
-  /** Looks at the head: an error refuses it; otherwise the observer of the body, or null. */
-  inspect(head: ResponseHead): GatewayError | Observer | null
+  /** Reads the head: an error refuses it; null = the body passes unread. */
+  inspect(head: ResponseHead): GatewayError | ResponseBody | null
   /** The first byte of the body came. */
   onFirstByte(): void
   /** The bytes that tell the client of an error in mid-stream. */
@@ -76,7 +78,8 @@ export class Relay implements ResponseSink {
   readonly #host: RelayHost
   readonly #finish: (end: RelayEnd) => void
   readonly #writer: ClientWriter
-  #observer: Observer | null = null
+  /** null: the body passes unread. */
+  #body: ResponseBody | null = null
   /** Bytes of the body that were written to the client, whether or not they left. */
   #written = 0
   #isEventStream = false
@@ -108,10 +111,10 @@ export class Relay implements ResponseSink {
     const answer = responseHead(status, headers)
     const verdict = this.#host.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
-    this.#observer = verdict
+    this.#body = verdict
     this.#isEventStream = isEventStream(answer)
     // A stream that ends too soon has to be seen to: with its length told, it would look whole.
-    const unsized = verdict !== null && (verdict.filter !== null || verdict.terminated !== null)
+    const unsized = verdict !== null && (verdict.edits || verdict.terminated !== null)
     this.#hasContentLength = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
     writeHead(res, status, clientHeaders(headers, { own: this.#host.gatewayHeaders(), httpVersion, dropContentLength: unsized }))
@@ -158,7 +161,7 @@ export class Relay implements ResponseSink {
     const verdict = this.#host.inspect(answer)
     if (verdict instanceof GatewayError) return verdict
     this.#awaitsResponse = false
-    this.#observer = verdict
+    this.#body = verdict
     return null
   }
 
@@ -168,8 +171,7 @@ export class Relay implements ResponseSink {
     if (this.#writer.blocked) deadlines.clientBlocked()
     else deadlines.upstreamActive()
     if (this.firstByteAt === 0) this.#begin()
-    this.#observer?.push(chunk)
-    return this.#write(this.#observer?.filter?.push(chunk) ?? chunk)
+    return this.#write(this.#body === null ? chunk : this.#body.push(chunk))
   }
 
   #begin(): void {
@@ -202,8 +204,8 @@ export class Relay implements ResponseSink {
   end(): void {
     if (this.#over) return
     const atBoundary = this.#atBoundary
-    this.#observer?.end()
-    if (this.#observer?.terminated === false) {
+    this.#body?.end()
+    if (this.#body?.terminated === false) {
       const error = new GatewayError('upstream_cut', 'the upstream ended the stream before its end')
       this.#break(error, atBoundary)
     } else {
@@ -212,8 +214,7 @@ export class Relay implements ResponseSink {
   }
 
   #conclude(): void {
-    const rest = this.#observer?.filter?.end()
-    if (rest) this.#write(rest)
+    if (this.#body) this.#write(this.#body.rest())
     this.#over = true
     const { res, deadlines } = this.#host
     // The exchange is over when the last byte is the client's system's, not ours.
@@ -234,25 +235,25 @@ export class Relay implements ResponseSink {
     if (!this.#over) this.#break(error, this.#atBoundary)
   }
 
-  /** Asked before the observer is told of the end: what it then takes for a last event is half of one. */
+  /** To be read before the body is ended: what is its last event then may be half of one. */
   get #atBoundary(): boolean {
-    return this.#observer?.atBoundary ?? this.#awaitsResponse
+    return this.#body?.atBoundary ?? this.#awaitsResponse
   }
 
   /** @param atBoundary everything so far ended with a whole event */
   #break(error: GatewayError, atBoundary: boolean): void {
     const { res, clock } = this.#host
-    const fault = this.#endObserver()
+    const fault = this.#endBody()
     const gone = error.code === 'client_gone' || error.code === 'client_stalled'
     // The protocol's own end has passed: nothing is missing, whatever became of the connection.
-    if (!gone && !fault && atBoundary && !this.#hasContentLength && this.#observer?.terminated === true) {
+    if (!gone && !fault && atBoundary && !this.#hasContentLength && this.#body?.terminated === true) {
       this.#conclude()
       if (error.source !== 'upstream') this.#limitDelivery(error)
       return
     }
     const rescue = !fault && this.#isEventStream && this.#host.recover(error)
     if (rescue !== false) {
-      this.#observer = null
+      this.#body = null
       if (rescue === true) {
         this.#awaitsResponse = true
       } else {
@@ -283,10 +284,10 @@ export class Relay implements ResponseSink {
     this.#host.res.once('finish', () => force.cancel()).once('close', () => force.cancel())
   }
 
-  /** A fault of the observer costs the exchange its figures, and nobody their answer. */
-  #endObserver(): GatewayError | null {
+  /** A fault of a stage costs the exchange its usage figures, and no client its response. */
+  #endBody(): GatewayError | null {
     try {
-      this.#observer?.end()
+      this.#body?.end()
       return null
     } catch (thrown) {
       return asGatewayError(thrown)

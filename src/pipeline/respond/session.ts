@@ -15,17 +15,15 @@ import type { Endpoint, SocketSession } from '../../protocols/shared/protocol.ts
 import type { ReportedUsage } from '../../protocols/shared/reported-usage.ts'
 import { requestsBackground } from '../../protocols/shared/response-body.ts'
 import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
+import { StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import { LedgerCheckpoint } from '../settle/ledger-checkpoint.ts'
 import { settleCost, mergeCosts, provisionalCost } from '../settle/settled-cost.ts'
 import { Lanes } from './lanes.ts'
-import { responseMemoryFor } from './observe.ts'
 import type { PendingRequest } from './pending-requests.ts'
+import { responseMemoryFor } from './response-memory.ts'
 
 const RESPONSE_PREFIX = 'response.'
-const EVENT_START = Buffer.from('data: ')
-const EVENT_END = Buffer.from('\n\n')
-const LINE_BREAKS = /[\r\n]/g
 
 /**
  * With which the upstream hangs up for what the client has said: no WebSocket's, of a wrong kind, malformed,
@@ -181,10 +179,7 @@ export class MeteredSession implements Session {
     if (!type.startsWith(RESPONSE_PREFIX)) return
     const underway = this.#lanes.begin(lane)
     underway.model = model ?? underway.model
-    // A line break is white space in JSON, and the end of a line of a stream.
-    const isOneLine = !message.includes(0x0a) && !message.includes(0x0d)
-    const line = isOneLine ? message : Buffer.from(message.toString('utf8').replace(LINE_BREAKS, ' '))
-    underway.meter.push(Buffer.concat([EVENT_START, line, EVENT_END]))
+    underway.meter.event(StreamEvent.of(message))
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
     else this.#checkpoint.schedule()
   }

@@ -1,10 +1,10 @@
 import { GatewayError } from '../../base/errors.ts'
 import { SseReader } from '../../protocols/shared/sse.ts'
-import type { SseEvent } from '../../protocols/shared/sse.ts'
+import { kindOf } from '../../protocols/shared/stream-event.ts'
+import type { StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { beginsJson } from './body-classifier.ts'
 import type { BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './response-gate.ts'
-import { kindOf } from './stream-event.ts'
 
 /** Bytes of a stream that are waited for its first event. */
 const MAX_EVENT_BYTES = 256 * 1024
@@ -16,9 +16,7 @@ export class FirstEventClassifier implements ResponseClassifier {
   readonly anyByteCounts: boolean = false
   fault: GatewayError | null = null
   #classification: Classification = 'open'
-  readonly #reader = new SseReader(event => {
-    if (this.#classification === 'open') this.#classification = this.#classify(event)
-  })
+  readonly #reader = new SseReader(this)
 
   push(chunk: Buffer): Classification {
     this.#reader.push(chunk)
@@ -33,7 +31,11 @@ export class FirstEventClassifier implements ResponseClassifier {
     return this.#reject('upstream_cut', 'the upstream ended the stream before its first event')
   }
 
-  #classify(event: SseEvent): Classification {
+  event(event: StreamEvent): void {
+    if (this.#classification === 'open') this.#classification = this.#classify(event)
+  }
+
+  #classify(event: StreamEvent): Classification {
     switch (kindOf(event)) {
       case 'ping':
         return 'open'

@@ -5,14 +5,14 @@ import type { Exchange } from '../../context/exchange.ts'
 import { missingEndOf } from '../../protocols/shared/continuation.ts'
 import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
 import type { Endpoint } from '../../protocols/shared/protocol.ts'
-import { SseReader } from '../../protocols/shared/sse.ts'
+import { kindOf } from '../../protocols/shared/stream-event.ts'
+import type { EventReader, StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyClassifier, beginsJson } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './response-gate.ts'
-import { kindOf } from './stream-event.ts'
 
 /** Bytes of an answer that is kept back until it is whole. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
@@ -34,7 +34,9 @@ export class WholeResponseClassifier implements ResponseClassifier {
   /** It may be a stream all the same. */
   readonly #isFormatUnknown: boolean
   #isMalformed = false
-  readonly #reader: SseReader | null
+  /** Its events have to be well-formed. */
+  readonly #checksEvents: boolean
+  readonly #reader: EventReader
 
   /** @param room memory for events that are not whole yet, beside that for the answer */
   constructor(exchange: Exchange, head: ResponseHead, room: ReserveMemory) {
@@ -46,11 +48,8 @@ export class WholeResponseClassifier implements ResponseClassifier {
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory: room })
     this.#bodyClassifier = isEvents || endpoint.streamsByPath ? null : new BodyClassifier(head)
     this.#isFormatUnknown = isFormatUnknown(exchange, head)
-    this.#reader = isEvents && endpoint.respondsWithJson
-      ? new SseReader(event => {
-        if (event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
-      }, { reserveMemory: room })
-      : null
+    this.#checksEvents = isEvents && endpoint.respondsWithJson
+    this.#reader = this.#meter.createReader(this)
   }
 
   /** What has come of a stream so far; null: it is an answer in one piece. */
@@ -60,12 +59,16 @@ export class WholeResponseClassifier implements ResponseClassifier {
 
   push(chunk: Buffer): Classification {
     if (this.#bodyClassifier && !this.#isFormatUnknown) return 'open'
-    this.#meter.push(chunk)
-    this.#reader?.push(chunk)
+    this.#reader.push(chunk)
     if (this.#isMalformed) {
       this.fault = new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed')
     }
     return this.#isMalformed || this.#meter.sawError ? 'bad' : 'open'
+  }
+
+  event(event: StreamEvent): void {
+    this.#meter.event(event)
+    if (this.#checksEvents && event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
@@ -78,7 +81,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
       )
       return 'bad'
     }
-    this.#meter.end()
+    this.#reader.end()
     if (this.#meter.sawError) return 'bad'
     if (this.#meter.terminated !== false) return 'good'
     this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before its end')
@@ -86,7 +89,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
   }
 
   missingEnd(body: Buffer): MissingEnd | null {
-    if (this.#reader === null || this.#isMalformed || this.#meter.sawError) return null
+    if (!this.#checksEvents || this.#isMalformed || this.#meter.sawError) return null
     if (this.#meter.terminated === true && !this.#endpoint.streams?.endsWithEach) {
       return { completeBytes: this.#reader.blockStart, suffix: NOTHING }
     }

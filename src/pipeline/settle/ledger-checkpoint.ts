@@ -5,19 +5,19 @@ import type { Gateway } from '../../context/gateway.ts'
 export class LedgerCheckpoint {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
-  /** Nobody has to be told: a draft waits to be written, or there is nowhere to write. */
-  #isSuppressed: boolean
+  /** No write is due yet, and there is a ledger to write to. */
+  isIdle: boolean
 
   constructor(gateway: Gateway, exchange: Exchange) {
     this.#gateway = gateway
     this.#exchange = exchange
-    this.#isSuppressed = exchange.ledgerEntry === null
+    this.isIdle = exchange.ledgerEntry !== null
   }
 
   /** There is something new: a second from now it is drafted, with what comes until then. */
   schedule(): void {
-    if (this.#isSuppressed) return
-    this.#isSuppressed = true
+    if (!this.isIdle) return
+    this.isIdle = false
     this.#gateway.accounts.checkpointTimer.add(this.#onTimer)
   }
 
@@ -28,7 +28,7 @@ export class LedgerCheckpoint {
   }
 
   readonly #onTimer = (): void => {
-    this.#isSuppressed = false
+    this.isIdle = true
     this.writeNow()
   }
 }

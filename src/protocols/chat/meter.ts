@@ -4,7 +4,7 @@ import { EventMeter } from '../shared/meter.ts'
 import type { MeterLimits } from '../shared/meter.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage, UsageReader } from '../shared/reported-usage.ts'
-import type { SseEvent } from '../shared/sse.ts'
+import type { StreamEvent } from '../shared/stream-event.ts'
 
 const DONE = Buffer.from('[DONE]')
 const USAGE = Buffer.from('usage')
@@ -47,7 +47,7 @@ export class ChatMeter extends EventMeter {
     return readUsage(this.#usageReader, this.lastUsage())
   }
 
-  protected event({ buf, dataStart, dataEnd }: SseEvent): void {
+  protected read({ buf, dataStart, dataEnd }: StreamEvent): void {
     if (isDone(buf, dataStart, dataEnd)) {
       this.terminated = true
       return

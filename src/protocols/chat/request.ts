@@ -14,7 +14,7 @@ const OPTIONS = Buffer.from('{"include_usage":true}')
 const STREAM_OPTIONS = Buffer.from('"stream_options":{"include_usage":true}')
 
 /** A stream reports its usage only where the request asks for it. */
-export const USAGE_OPTION: UsageOption = { edits: withIncludeUsage, createFilter: () => new UsageChunkFilter() }
+export const USAGE_OPTION: UsageOption = { edits: withIncludeUsage, createFilter: reader => new UsageChunkFilter(reader) }
 
 /**
  * The edits that make `stream_options.include_usage` true in a chat body whose

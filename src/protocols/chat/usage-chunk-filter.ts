@@ -1,6 +1,5 @@
 import { JsonCursor } from '../shared/cursor.ts'
-import { SseReader } from '../shared/sse.ts'
-import type { SseEvent } from '../shared/sse.ts'
+import type { EventReader, StreamEvent } from '../shared/stream-event.ts'
 
 const CHOICES = Buffer.from('choices')
 const USAGE = Buffer.from('usage')
@@ -24,26 +23,35 @@ type Visibility = 'hidden' | 'shown' | 'open'
  * Usage that stands on a chunk with choices stays, and so does `usage: null`.
  */
 export class UsageChunkFilter {
-  readonly #reader = new SseReader(event => this.#event(event), { maxEvent: MAX_HELD_BYTES })
+  readonly #reader: EventReader
   readonly #cursor = new JsonCursor()
-  /** Bytes of the stream given to the reader. */
-  #offset = 0
-  /** The bytes before #offset that are not passed on yet. */
+  /** The last bytes that were read, as far as they are not passed on yet. */
   #held: Buffer = NO_BYTES
   /** What the last bytes turned out to hold, by places in the stream. */
   #hidden: { start: number; end: number }[] = []
   /** Where the block begins that is known to be shown, while it is open. */
   #shown = -1
 
+  /** @param reader has read each chunk, and reported its events to this, before the chunk itself comes here */
+  constructor(reader: EventReader) {
+    this.#reader = reader
+  }
+
+  /** @returns whether the client gets the event */
+  event({ buf, dataStart, dataEnd, start, end, oversize }: StreamEvent): boolean {
+    if (oversize || end - start > MAX_HELD_BYTES || start === this.#shown) return true
+    if (this.#visibility(buf, dataStart, dataEnd) !== 'hidden') return true
+    this.#hidden.push({ start, end })
+    return false
+  }
+
   /** Takes the next bytes of the stream; returns what can be passed on now, which may be nothing. */
-  push(chunk: Buffer): Buffer {
-    const start = this.#offset - this.#held.length
+  take(chunk: Buffer): Buffer {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
-    this.#offset += chunk.length
-    this.#reader.push(chunk)
+    const start = this.#reader.offset - bytes.length
     const keep = this.#keepFrom(bytes, start)
     this.#held = keep === bytes.length ? NO_BYTES : Buffer.from(bytes.subarray(keep))
-    return this.#withoutHidden(keep === bytes.length ? bytes : bytes.subarray(0, keep), start)
+    return this.withoutHidden(keep === bytes.length ? bytes : bytes.subarray(0, keep), start)
   }
 
   /** The open block is held back whole: what was passed on ended with a whole event. */
@@ -51,24 +59,17 @@ export class UsageChunkFilter {
     return this.#held.length > 0
   }
 
-  /** No more will come: returns what was held back. */
-  end(): Buffer {
-    const start = this.#offset - this.#held.length
+  /** The stream has ended: returns what was held back. */
+  rest(): Buffer {
     const bytes = this.#held
     this.#held = NO_BYTES
-    this.#reader.end()
-    return this.#withoutHidden(bytes, start)
-  }
-
-  #event({ buf, dataStart, dataEnd, start, end, oversize }: SseEvent): void {
-    if (oversize || start === this.#shown) return
-    if (this.#visibility(buf, dataStart, dataEnd) === 'hidden') this.#hidden.push({ start, end })
+    return this.withoutHidden(bytes, this.#reader.offset - bytes.length)
   }
 
   /** From which of the bytes on the open block is to be held back. */
   #keepFrom(bytes: Buffer, start: number): number {
-    const { blockStart } = this.#reader
-    if (blockStart === this.#offset || blockStart === this.#shown) return bytes.length
+    const { blockStart, offset } = this.#reader
+    if (blockStart === offset || blockStart === this.#shown) return bytes.length
     const open = afterComments(bytes, Math.max(0, blockStart - start))
     if (bytes.length - open <= MAX_HELD_BYTES && this.#mayBeHidden(bytes, open)) return open
     this.#shown = blockStart
@@ -104,7 +105,8 @@ export class UsageChunkFilter {
     return empty && used ? 'hidden' : 'shown'
   }
 
-  #withoutHidden(bytes: Buffer, start: number): Buffer {
+  /** The bytes without the events that the client does not get. @param start where in the stream they begin */
+  withoutHidden(bytes: Buffer, start: number): Buffer {
     if (this.#hidden.length === 0) return bytes
     const pieces: Buffer[] = []
     let from = 0

@@ -3,7 +3,7 @@ import type { TextKind } from '../shared/generated-text.ts'
 import { EventMeter } from '../shared/meter.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage } from '../shared/reported-usage.ts'
-import type { SseEvent } from '../shared/sse.ts'
+import type { StreamEvent } from '../shared/stream-event.ts'
 import { INTERACTION_USAGE } from './usage.ts'
 
 const EVENT_TYPE = Buffer.from('event_type')
@@ -46,7 +46,7 @@ export class InteractionMeter extends EventMeter {
     return readUsage(INTERACTION_USAGE, this.lastUsage(), this.terminated === true)
   }
 
-  protected event(event: SseEvent): void {
+  protected read(event: StreamEvent): void {
     const { buf } = event
     this.terminated ??= false
     this.#index = 0

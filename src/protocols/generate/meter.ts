@@ -1,11 +1,10 @@
 import { JsonCursor, bytesEqual } from '../shared/cursor.ts'
-import { JsonArrayReader } from '../shared/json-array.ts'
 import { ProtocolMeter } from '../shared/meter.ts'
 import type { MeterLimits } from '../shared/meter.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage } from '../shared/reported-usage.ts'
-import { SseReader } from '../shared/sse.ts'
-import type { StreamEvent } from '../shared/sse.ts'
+import type { EventSink, StreamEvent } from '../shared/stream-event.ts'
+import { GenerateReader } from './events.ts'
 import { GENERATE_USAGE } from './usage.ts'
 
 const CANDIDATES = Buffer.from('candidates')
@@ -27,11 +26,7 @@ const CODE = Buffer.from('code')
 const INLINE_DATA = Buffer.from('inlineData')
 const NO_FINISH = Buffer.from('FINISH_REASON_UNSPECIFIED')
 const NO_BLOCK = Buffer.from('BLOCK_REASON_UNSPECIFIED')
-const OPEN_BRACKET = 0x5b
-const OPEN_BRACE = 0x7b
 const LOWER_T = 0x74
-/** In front of a single object, so that it is read like the one element of an array. */
-const ARRAY_OF_ONE = Buffer.from('[')
 // One bit each in a number.
 const MAX_CANDIDATES = 31
 
@@ -43,10 +38,7 @@ const MAX_CANDIDATES = 31
  */
 export class GenerateMeter extends ProtocolMeter {
   readonly #limits: MeterLimits
-  #sse: SseReader | null = null
-  #array: JsonArrayReader | null = null
-  #isSingleObject = false
-  #pushed = 0
+  #reader: GenerateReader | null = null
   /** Candidates by index, as bits. */
   #seen = 0
   #finished = 0
@@ -66,38 +58,15 @@ export class GenerateMeter extends ProtocolMeter {
   }
 
   get terminated(): boolean | null {
-    if (this.#isSingleObject) return null
+    if (this.#reader?.isSingleObject) return null
+    const closed = this.#reader?.closed ?? true
     // What has passed unread may have been the end.
-    if (this.#lastWasOversize && (this.#array?.closed ?? true)) return null
-    const finished = this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished)
-    return finished && (this.#array?.closed ?? true)
+    if (this.#lastWasOversize && closed) return null
+    return closed && (this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished))
   }
 
-  get atBoundary(): boolean {
-    if (this.#array) return false
-    return this.#sse === null || this.#sse.blockStart === this.#pushed
-  }
-
-  push(chunk: Buffer): void {
-    if (this.#sse === null && this.#array === null) {
-      const first = chunk.find(byte => byte > 0x20)
-      if (first === undefined) return
-      const read = (event: StreamEvent) => this.#element(event)
-      if (first !== OPEN_BRACKET && first !== OPEN_BRACE) this.#sse = new SseReader(read, this.#limits)
-      else this.#array = new JsonArrayReader(read, this.#limits)
-      if (first === OPEN_BRACE) {
-        this.#isSingleObject = true
-        this.#array?.push(ARRAY_OF_ONE)
-      }
-    }
-    this.#pushed += chunk.length
-    if (this.#sse) this.#sse.push(chunk)
-    else this.#array?.push(chunk)
-  }
-
-  end(): void {
-    this.#sse?.end()
-    this.#array?.end()
+  createReader(sink: EventSink): GenerateReader {
+    return this.#reader = new GenerateReader(sink, this.#limits)
   }
 
   /** Absent candidates are zero only at the end, and only if no answer was seen. */
@@ -105,7 +74,7 @@ export class GenerateMeter extends ProtocolMeter {
     return readUsage(GENERATE_USAGE, this.lastUsage(), this.terminated === true && !this.#sawOutput)
   }
 
-  #element({ buf, dataStart, dataEnd, oversize, terminated }: StreamEvent): void {
+  event({ buf, dataStart, dataEnd, oversize, terminated }: StreamEvent): void {
     const { cursor } = this
     this.#lastWasOversize = oversize && terminated
     if (oversize) {

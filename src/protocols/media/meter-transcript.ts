@@ -1,5 +1,5 @@
 import { ChatMeter } from '../chat/meter.ts'
-import type { SseEvent } from '../shared/sse.ts'
+import type { StreamEvent } from '../shared/stream-event.ts'
 
 const TEXTS = [Buffer.from('delta'), Buffer.from('text')]
 /** OpenAI's and Mistral's names of what is new, and of the end. */
@@ -12,16 +12,16 @@ const ERROR_TYPES = [Buffer.from('error')]
  * and Mistral send them, or chunks like those of a chat, as vLLM does.
  */
 export class TranscriptMeter extends ChatMeter {
-  protected override event(event: SseEvent): void {
+  protected override read(event: StreamEvent): void {
     const { buf } = event
     this.walk(event)
     if (this.isOneOf(buf, DELTA_TYPES)) this.#text(event)
     else if (this.isOneOf(buf, END_TYPES)) this.terminated = true
     else if (this.isOneOf(buf, ERROR_TYPES)) this.sawError = true
-    super.event(event)
+    super.read(event)
   }
 
-  #text({ buf, dataStart, dataEnd }: SseEvent): void {
+  #text({ buf, dataStart, dataEnd }: StreamEvent): void {
     const { cursor } = this
     cursor.reset(buf, dataStart, dataEnd)
     if (!cursor.beginObject()) return

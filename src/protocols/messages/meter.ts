@@ -3,7 +3,7 @@ import { EventMeter } from '../shared/meter.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage } from '../shared/reported-usage.ts'
 import { tierIn } from '../shared/service-tier.ts'
-import type { SseEvent } from '../shared/sse.ts'
+import type { StreamEvent } from '../shared/stream-event.ts'
 import { isObject } from '../shared/usage-figures.ts'
 import { MESSAGES_USAGE } from './usage.ts'
 
@@ -45,7 +45,7 @@ export class MessagesMeter extends EventMeter {
     return this.#fields && tierIn(Object.fromEntries(this.#fields))
   }
 
-  protected event({ buf, dataStart, dataEnd, nameStart, nameEnd }: SseEvent): void {
+  protected read({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): void {
     const { cursor } = this
     // The name decides, as it does for the vendor's own client; without one, the data's type.
     if (nameEnd > nameStart) return this.#dispatch(buf, nameStart, nameEnd, dataStart, dataEnd)

@@ -2,7 +2,9 @@ import { MemoryReservation } from '../../base/memory-reservation.ts'
 import { GrowingBytes } from './growing-bytes.ts'
 import { endOfPlainText } from './json-text.ts'
 import { MAX_EVENT } from './sse.ts'
-import type { ReaderLimits, StreamEvent } from './sse.ts'
+import type { ReaderLimits } from './sse.ts'
+import { StreamEvent } from './stream-event.ts'
+import type { EventReader, EventSink } from './stream-event.ts'
 
 // States: what comes next, between elements and inside one.
 const OPENING = 0
@@ -38,13 +40,13 @@ const NO_BYTES = Buffer.alloc(0)
  * It finds where elements end and checks what stands between them, but not the
  * grammar inside them: that is for whoever parses one.
  */
-export class JsonArrayReader {
-  readonly #onElement: (element: StreamEvent) => void
+export class JsonArrayReader implements EventReader {
+  readonly #sink: EventSink
   readonly #maxEvent: number
   readonly #memory: MemoryReservation
-  readonly #element: StreamEvent = {
-    buf: NO_BYTES, dataStart: 0, dataEnd: 0, start: 0, end: 0, terminated: true, oversize: false
-  }
+  readonly #element = new StreamEvent()
+  /** Behind an array nothing else can follow. */
+  readonly atBoundary = false
 
   #state = OPENING
   /** Absolute offset of the next chunk's first byte. */
@@ -57,14 +59,22 @@ export class JsonArrayReader {
   #oversize = false
 
   /**
-   * @param onElement Called synchronously out of push and end. Must not throw, nor call the reader.
+   * @param sink called synchronously out of push and end
    * @param options maxEvent: bytes of the longest element that is kept; room: without it there is always
    *   some.
    */
-  constructor(onElement: (element: StreamEvent) => void, options: ReaderLimits = {}) {
-    this.#onElement = onElement
+  constructor(sink: EventSink, options: ReaderLimits = {}) {
+    this.#sink = sink
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
     this.#memory = new MemoryReservation(options.reserveMemory)
+  }
+
+  get offset(): number {
+    return this.#offset
+  }
+
+  get blockStart(): number {
+    return this.#state >= NESTED ? this.#start : this.#offset
   }
 
   /** The array's closing bracket has come, and nothing but white space after it. */
@@ -77,7 +87,6 @@ export class JsonArrayReader {
     return this.#state === MALFORMED
   }
 
-  /** Reads the next chunk; it may be reused afterwards. */
   push(chunk: Buffer): void {
     const base = this.#offset
     this.#offset = base + chunk.length
@@ -108,7 +117,6 @@ export class JsonArrayReader {
     if (this.#state >= NESTED) this.#buffer(chunk, Math.max(this.#start - base, 0), chunk.length)
   }
 
-  /** Ends the stream, and reports the element that it cuts off, if any. To be called once. */
   end(): void {
     if (this.#state >= NESTED) this.#report(this.#buffered.bytes, this.#start, this.#offset, false)
   }
@@ -204,8 +212,8 @@ export class JsonArrayReader {
     this.#oversize = false
     this.#buffered.clear()
     this.#memory.resize(0)
-    this.#onElement(element)
-    element.buf = NO_BYTES
+    this.#sink.event(element)
+    element.clear()
   }
 }
 

@@ -6,21 +6,23 @@ import { GrowingBytes } from './growing-bytes.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import { tierIn, normaliseTier } from './service-tier.ts'
 import { SseReader } from './sse.ts'
-import type { SseEvent } from './sse.ts'
+import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
 
 /**
- * Looks on while a streamed answer passes. A chunk costs one walk over its bytes
- * and one copy of the text in it; figures are parsed when somebody asks.
+ * Measures a streamed response. An event costs one walk over its bytes and one copy
+ * of the text in it; usage figures are parsed when they are asked for.
  */
 export interface StreamMeter {
-  /** Takes the next bytes of the answer, decompressed, cut anywhere. */
-  push(chunk: Buffer): void
-  /** No more will come; to be called once. */
-  end(): void
+  /**
+   * Makes the reader that splits a stream, decompressed, into the events of the meter's protocol.
+   *
+   * @param sink the meter itself, or what gives each event to it among others
+   */
+  createReader(sink: EventSink): EventReader
+  /** Takes the next event. */
+  event(event: StreamEvent): void
   /** Did the protocol's own end pass by? null: nobody can tell, and HTTP's end is the end. */
   readonly terminated: boolean | null
-  /** Everything so far ended with a whole event: another one can follow. */
-  readonly atBoundary: boolean
   /** The protocol's own in-stream error passed by. */
   readonly sawError: boolean
   /** Something generated passed by: text, a tool call, sound, a picture. */
@@ -64,7 +66,6 @@ export abstract class ProtocolMeter implements StreamMeter {
   sawContent = false
   uncountable = false
   abstract readonly terminated: boolean | null
-  abstract readonly atBoundary: boolean
   protected readonly cursor = new JsonCursor()
   readonly #text: GeneratedText
   readonly #usage = new GrowingBytes()
@@ -76,8 +77,8 @@ export abstract class ProtocolMeter implements StreamMeter {
     this.#text = new GeneratedText(keep)
   }
 
-  abstract push(chunk: Buffer): void
-  abstract end(): void
+  abstract createReader(sink: EventSink): EventReader
+  abstract event(event: StreamEvent): void
   abstract reading(): ReportedUsage | null
 
   get isOutputReported(): boolean {
@@ -181,16 +182,15 @@ export abstract class EventMeter extends ProtocolMeter {
   /** Where the type stands of the event that was walked over last. */
   protected typeStart = 0
   protected typeEnd = 0
-  readonly #reader: SseReader
-  #pushed = 0
+  readonly #limits: MeterLimits
 
   constructor(limits: MeterLimits) {
     super(limits)
-    this.#reader = new SseReader(event => this.#event(event), limits)
+    this.#limits = limits
   }
 
   /** Reads one event. Its data is JSON that the cursor is not set to yet, or the protocol's own word. */
-  protected abstract event(event: SseEvent): void
+  protected abstract read(event: StreamEvent): void
 
   /**
    * Walks over the members of an event's data, of which `type` tells what it is; the
@@ -198,7 +198,7 @@ export abstract class EventMeter extends ProtocolMeter {
    *
    * @returns false where the data is no object, or is broken
    */
-  protected walk({ buf, dataStart, dataEnd, nameStart, nameEnd }: SseEvent): boolean {
+  protected walk({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
     const { cursor } = this
     this.typeStart = nameStart
     this.typeEnd = nameEnd
@@ -231,20 +231,11 @@ export abstract class EventMeter extends ProtocolMeter {
   /** An event has passed that was too long to be kept. */
   protected onOversizeEvent(): void {}
 
-  get atBoundary(): boolean {
-    return this.#reader.blockStart === this.#pushed
+  createReader(sink: EventSink): EventReader {
+    return new SseReader(sink, this.#limits)
   }
 
-  push(chunk: Buffer): void {
-    this.#pushed += chunk.length
-    this.#reader.push(chunk)
-  }
-
-  end(): void {
-    this.#reader.end()
-  }
-
-  #event(event: SseEvent): void {
+  event(event: StreamEvent): void {
     if (event.oversize) {
       // Nothing but pictures and sound is that large.
       this.noteUncountable()
@@ -253,11 +244,11 @@ export abstract class EventMeter extends ProtocolMeter {
     }
     if (!event.terminated && !this.#isWhole(event)) return
     if (bytesEqual(event.buf, event.nameStart, event.nameEnd, ERROR)) this.sawError = true
-    this.event(event)
+    this.read(event)
   }
 
   /** What the end of the stream cut in its data is dropped: no client can have made use of it. */
-  #isWhole({ buf, dataStart, dataEnd }: SseEvent): boolean {
+  #isWhole({ buf, dataStart, dataEnd }: StreamEvent): boolean {
     this.cursor.reset(buf, dataStart, dataEnd)
     return this.cursor.skip()
   }

@@ -1,7 +1,7 @@
 import type { Endpoint } from './protocol.ts'
 import { readRequestOptions } from './request-options.ts'
-import { jsonObject } from './resumable-stream.ts'
-import { SseReader, eventData, missingLineEnds } from './sse.ts'
+import { isObject } from './resumable-stream.ts'
+import { SseReader, missingLineEnds } from './sse.ts'
 
 /** A response that lacks no more than its end. */
 export interface MissingEnd {
@@ -25,13 +25,12 @@ export function missingEndOf({ streams }: Endpoint, request: Buffer, stream: Buf
   const dialect = streams.createProtocol(asked)
   let isClear = true
   let isLast = false
-  const reader = new SseReader(event => {
-    const data = eventData(event)
-    const value = jsonObject(data)
-    isLast = value !== null && dialect.completes(value)
-    if (value !== null) dialect.read(value)
-    else if (event.oversize || data !== '') isClear = false
-  })
+  const reader = new SseReader({ event: event => {
+    const { text, value, oversize } = event
+    isLast = isObject(value) && dialect.completes(value)
+    if (isObject(value)) dialect.read(value)
+    else if (oversize || text !== '') isClear = false
+  } })
   reader.push(stream)
   const whole = reader.blockStart
   // What the stream ended in may only be a piece of what is missing.

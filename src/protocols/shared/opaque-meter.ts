@@ -1,5 +1,7 @@
 import type { TextSample } from './generated-text.ts'
 import type { StreamMeter } from './meter.ts'
+import { ChunkReader } from './stream-event.ts'
+import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
 
 const NO_BYTES = { content: 0, reasoning: 0, tool: 0 }
 const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes: NO_BYTES }
@@ -7,7 +9,6 @@ const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes
 /** A stream of no protocol that is known: its bytes pass unread, and HTTP's own end is its end. */
 export class OpaqueMeter implements StreamMeter {
   readonly terminated = null
-  readonly atBoundary = false
   readonly sawError = false
   readonly isOutputReported = true
   readonly uncountable = false
@@ -15,12 +16,12 @@ export class OpaqueMeter implements StreamMeter {
   readonly generatedBytes = NO_BYTES
   sawContent = false
 
-  push(chunk: Buffer): void {
-    if (chunk.length > 0) this.sawContent = true
+  createReader(sink: EventSink): EventReader {
+    return new ChunkReader(sink)
   }
 
-  end(): void {
-    // Nothing is held back.
+  event({ start, end }: StreamEvent): void {
+    if (end > start) this.sawContent = true
   }
 
   reading(): null {

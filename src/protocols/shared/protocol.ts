@@ -7,6 +7,7 @@ import type { RateLimitFigures } from './rate-limit-headers.ts'
 import type { UsageReader } from './reported-usage.ts'
 import type { Json, StreamProtocol } from './resumable-stream.ts'
 import type { Edit } from './splice.ts'
+import type { EventReader, StreamEvent } from './stream-event.ts'
 
 /** A wire protocol: a folder beside this one, collected in the index. */
 export interface Protocol {
@@ -133,17 +134,21 @@ export interface UsageOption {
   /** The edits that ask for it; null = there is nothing to do. */
   edits(body: Buffer, json: ValidJson): Edit[] | null
   /** Takes the usage out of the response of a client that did not ask for it. */
-  createFilter(): UsageFilter
+  createFilter(reader: EventReader): UsageFilter
 }
 
-/** Takes events out of a stream; everything else passes byte for byte. */
+/** Takes events out of a stream; everything else passes byte for byte. A reader gives it the events. */
 export interface UsageFilter {
-  /** Takes the next bytes of the stream; returns what can be passed on now, which may be nothing. */
-  push(chunk: Buffer): Buffer
+  /** @returns whether the client gets the event */
+  event(event: StreamEvent): boolean
+  /** Takes the chunk that was read last; returns what can be passed on now, which may be nothing. */
+  take(chunk: Buffer): Buffer
   /** The open block is held back whole: what was passed on ended with a whole event. */
   readonly holding: boolean
-  /** No more will come: returns what was held back. */
-  end(): Buffer
+  /** The stream has ended: returns what was held back. */
+  rest(): Buffer
+  /** Whole events without those that the client does not get. @param start where in the stream they begin */
+  withoutHidden(events: Buffer, start: number): Buffer
 }
 
 /** What is known of an endpoint's streams. */

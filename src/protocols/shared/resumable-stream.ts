@@ -1,7 +1,6 @@
 import { PrefixStripper } from './prefix-stripper.ts'
 import type { Edit } from './splice.ts'
-import { SseReader, eventData } from './sse.ts'
-import type { SseEvent } from './sse.ts'
+import type { EventContent } from './stream-event.ts'
 import { tokensOfBytes } from './tokens-of-bytes.ts'
 import type { Usage } from './usage.ts'
 
@@ -22,13 +21,12 @@ export type PriorUsage = Readonly<Pick<
   Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens'
 >>
 
-/** Turns the events of an answer that goes on where another broke into events for the same client. */
-export interface EventTranslator {
-  /** @param events whole events, none of them an error */
-  push(events: Buffer): Buffer
-  /** No more will come: what the last event was, if it lacked its blank line. */
-  end(): Buffer
-}
+/**
+ * Turns an event of a response that continues another into what the same client gets for it.
+ *
+ * @param event not an error, and not oversize
+ */
+export type EventTranslator = (event: EventContent) => string
 
 /** What a protocol has to know to be continued; one for each request. */
 export interface StreamProtocol {
@@ -76,7 +74,6 @@ const DONE = '[DONE]'
 export class ResumableStream {
   readonly #protocol: StreamProtocol
   readonly #textOf: (value: Json) => string
-  readonly #reader = new SseReader(event => this.#readEvent(event))
   #text = ''
   #done = false
   #obstacle: string | null = null
@@ -87,16 +84,21 @@ export class ResumableStream {
     this.#textOf = textOf
   }
 
-  /** These bytes went to the client: whole events, as an upstream sent them. */
-  recordSent(events: Buffer): void {
-    this.#reader.push(events)
-    this.#reader.flush()
+  /** The client gets this event, as an upstream sent it. */
+  recordSent({ text, value }: EventContent): void {
+    if (text === DONE) this.#done = true
+    else if (isObject(value)) this.#record(value)
+    else if (text !== '') this.#obstacle ??= 'an event was no JSON object'
   }
 
-  /** Is what an event says, which the client has not got, the last that it has to get? */
-  isLastEvent(data: string): boolean {
-    const value = jsonObject(data)
-    return value !== null && this.#protocol.completes(value)
+  /** The client gets an event that is too large to be read. */
+  recordOversize(): void {
+    this.#obstacle ??= 'an event was too large to look into'
+  }
+
+  /** Is an event that the client has not got the last that it has to get? */
+  isLastEvent({ value }: EventContent): boolean {
+    return isObject(value) && this.#protocol.completes(value)
   }
 
   get recovery(): Recovery {
@@ -126,52 +128,20 @@ export class ResumableStream {
   createTranslator(before: () => PriorUsage): EventTranslator {
     const joined = this.#protocol.createTranslation(before)
     const leading = new PrefixStripper(this.#text.slice(this.#text.trimEnd().length))
-    let out: string[] = []
-    const reader = new SseReader(event => {
-      const data = eventData(event)
-      if (data === DONE) {
-        if (!this.#done) out.push(`data: ${DONE}\n\n`)
+    return ({ text, value }) => {
+      if (text === DONE) {
+        const isFirst = !this.#done
         this.#done = true
-        return
+        return isFirst ? `data: ${DONE}\n\n` : ''
       }
-      const value = jsonObject(data)
-      if (value === null) return
+      if (!isObject(value)) return ''
+      let out = ''
       for (const each of joined.translate(value, part => leading.strip(part))) {
         this.#record(each)
-        out.push(joined.render(each))
+        out += joined.render(each)
       }
-    })
-    const joinedSoFar = (): Buffer => {
-      const bytes = Buffer.from(out.join(''))
-      out = []
-      return bytes
+      return out
     }
-    return {
-      push: events => {
-        reader.push(events)
-        reader.flush()
-        return joinedSoFar()
-      },
-      end: () => {
-        reader.end()
-        return joinedSoFar()
-      },
-    }
-  }
-
-  #readEvent(event: SseEvent): void {
-    if (event.oversize) {
-      this.#obstacle ??= 'an event was too large to look into'
-      return
-    }
-    const data = eventData(event)
-    if (data === DONE) {
-      this.#done = true
-      return
-    }
-    const value = jsonObject(data)
-    if (value !== null) this.#record(value)
-    else if (data !== '') this.#obstacle ??= 'an event was no JSON object'
   }
 
   #record(value: Json): void {
@@ -184,16 +154,6 @@ export class ResumableStream {
     }
     this.#text += this.#textOf(value)
     if (this.#text.length > MAX_TEXT_CHARS) this.#obstacle = 'the answer is too long'
-  }
-}
-
-/** The JSON object that the text is; null where it is none. */
-export function jsonObject(data: string): Json | null {
-  try {
-    const value: unknown = JSON.parse(data)
-    return isObject(value) ? value : null
-  } catch {
-    return null
   }
 }
 

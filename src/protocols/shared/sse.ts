@@ -1,36 +1,8 @@
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { GrowingBytes } from './growing-bytes.ts'
-
-/**
- * One unit of a streamed answer. The reader reuses the object and its buffer: it
- * holds good during the callback alone. `start` and `end` count the bytes of the
- * whole stream, from 0, and what lies between is the event with all that belongs
- * to it, so that a relay can leave it out.
- */
-export interface StreamEvent {
-  /** The data is buf[dataStart, dataEnd). */
-  buf: Buffer
-  dataStart: number
-  dataEnd: number
-  start: number
-  end: number
-  /** False when the stream ended before the event did. */
-  terminated: boolean
-  /** It was longer than the reader keeps: its data was passed over and is empty here. */
-  oversize: boolean
-}
-
-export interface SseEvent extends StreamEvent {
-  /** The event's name is buf[nameStart, nameEnd); empty when none was given. */
-  nameStart: number
-  nameEnd: number
-}
-
-/** What an event says, without white space round it. */
-export function eventData({ buf, dataStart, dataEnd }: SseEvent): string {
-  return buf.toString('utf8', dataStart, dataEnd).trim()
-}
+import { StreamEvent } from './stream-event.ts'
+import type { EventReader, EventSink } from './stream-event.ts'
 
 /** What the last event of a stream lacks of its blank line: without it clients drop the event. */
 export function missingLineEnds(event: Buffer): Buffer {
@@ -73,14 +45,11 @@ const NO_BYTES = Buffer.alloc(0)
  * limit, as far as there is room; an event beyond it is reported as `oversize`,
  * whatever it holds.
  */
-export class SseReader {
-  readonly #onEvent: (event: SseEvent) => void
+export class SseReader implements EventReader {
+  readonly #sink: EventSink
   readonly #maxEvent: number
   readonly #memory: MemoryReservation
-  readonly #event: SseEvent = {
-    buf: NO_BYTES, dataStart: 0, dataEnd: 0, nameStart: 0, nameEnd: 0,
-    start: 0, end: 0, terminated: true, oversize: false
-  }
+  readonly #event = new StreamEvent()
 
   // All offsets kept between chunks are absolute.
   /** Of the next chunk's first byte. */
@@ -107,25 +76,27 @@ export class SseReader {
   readonly #joined = new GrowingBytes()
 
   /**
-   * @param onEvent Called synchronously out of push and end. Must not throw, nor call the reader.
+   * @param sink called synchronously out of push and end
    * @param options maxEvent: bytes of the longest event that is kept; room: without it there always is some.
    */
-  constructor(onEvent: (event: SseEvent) => void, options: ReaderLimits = {}) {
-    this.#onEvent = onEvent
+  constructor(sink: EventSink, options: ReaderLimits = {}) {
+    this.#sink = sink
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
     this.#memory = new MemoryReservation(options.reserveMemory)
   }
 
-  /**
-   * Where the block begins that has not ended yet, in bytes of the stream: all
-   * before it is settled, and a relay that may want to leave out the next event
-   * has to hold back what comes after.
-   */
+  get offset(): number {
+    return this.#markBytes > 0 ? this.#markBytes : this.#offset
+  }
+
   get blockStart(): number {
     return this.#blockStart
   }
 
-  /** Reads the next chunk; it may be reused afterwards. */
+  get atBoundary(): boolean {
+    return this.#blockStart === this.offset
+  }
+
   push(chunk: Buffer): void {
     if (this.#markBytes === -1) return this.#read(chunk)
     let i = 0
@@ -144,16 +115,9 @@ export class SseReader {
     this.#read(chunk)
   }
 
-  /** Takes what has come for whole events: the last one does not wait for the LF that could follow its CR. */
-  flush(): void {
-    if (!this.#ended) return
-    this.#afterCR = false
-    this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, true)
-  }
-
-  /** Ends the stream, and reports the event that it cuts off, if any. To be called once. */
   end(): void {
-    this.flush()
+    // The last event waits for the LF that could follow its CR.
+    if (this.#ended) this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, true)
     if (this.#blockStart === this.#offset) return
     if (this.#lineStart < this.#offset) this.#readLine(this.#buffered.bytes, this.#blockStart, this.#offset)
     this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, false)
@@ -216,12 +180,12 @@ export class SseReader {
   #buffer(chunk: Buffer, from: number, to: number): void {
     if (this.#oversize) return
     const length = this.#buffered.length + to - from
-    if (length > this.#maxEvent || !this.#memory.resize(length + this.#joined.length)) this.drop()
+    if (length > this.#maxEvent || !this.#memory.resize(length + this.#joined.length)) this.#drop()
     else this.#buffered.append(chunk, from, to)
   }
 
   /** Gives up what is kept of the event that is under way. */
-  drop(): void {
+  #drop(): void {
     this.#oversize = true
     this.#buffered.clear()
     this.#joined.clear()
@@ -230,7 +194,7 @@ export class SseReader {
 
   /** Takes in the line from lineStart to before `end`. `buf` begins at the absolute offset `base`. */
   #readLine(buf: Buffer, base: number, end: number): void {
-    if (end - this.#blockStart > this.#maxEvent) this.drop()
+    if (end - this.#blockStart > this.#maxEvent) this.#drop()
     if (this.#oversize) return
     const from = this.#lineStart - base
     const to = end - base
@@ -287,8 +251,8 @@ export class SseReader {
     this.#joined.clear()
     this.#memory.resize(0)
     if (event.oversize || lines > 0) {
-      this.#onEvent(event)
-      event.buf = NO_BYTES
+      this.#sink.event(event)
+      event.clear()
     }
   }
 }

@@ -4,7 +4,7 @@ import { EventMeter } from './meter.ts'
 import type { MeterLimits } from './meter.ts'
 import { readUsage } from './reported-usage.ts'
 import type { ReportedUsage, UsageReader } from './reported-usage.ts'
-import type { SseEvent } from './sse.ts'
+import type { StreamEvent } from './stream-event.ts'
 import { blankUsage } from './usage.ts'
 
 /** How one endpoint's events, told apart by their `type`, are to be taken. */
@@ -96,7 +96,7 @@ export class TypedMeter extends EventMeter {
     }
   }
 
-  protected event(event: SseEvent): void {
+  protected read(event: StreamEvent): void {
     this.terminated ??= false
     this.#deltaStart = this.#deltaEnd = this.#index = 0
     if (!this.walk(event)) return
@@ -138,7 +138,7 @@ export class TypedMeter extends EventMeter {
     return bytesEqual(buf, start, start + REASONING_PREFIX.length, REASONING_PREFIX) ? 'reasoning' : 'tool'
   }
 
-  #onEnd({ buf, dataStart, dataEnd }: SseEvent): void {
+  #onEnd({ buf, dataStart, dataEnd }: StreamEvent): void {
     this.terminated = true
     if (this.#events.isImage) {
       this.#images++

@@ -6,7 +6,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { GatewayError } from '../../../src/base/errors.ts'
 import { Relay } from '../../../src/pipeline/respond/relay.ts'
-import type { Observer } from '../../../src/pipeline/respond/relay.ts'
+import type { ResponseBody } from '../../../src/pipeline/respond/relay.ts'
 import { Deadlines } from '../../../src/proxy/deadlines.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
@@ -17,7 +17,7 @@ const MUCH = Buffer.alloc(32 * 1024 * 1024, ': much\n\n')
 const LAST_WORDS = 'data: {"error":{}}\n\n'
 
 /** A relay whose stream another answer may go on with or not, to a client that does not read yet. */
-async function startRelay(t: Test, observer: Observer | null = null, goesOn = true) {
+async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn = true) {
   const server = http.createServer().listen(0, '127.0.0.1')
   t.teardown(() => {
     server.closeAllConnections()
@@ -88,7 +88,7 @@ t.test('what is no stream of events, or comes compressed, behind a head that say
 })
 
 t.test('all was said, but the client has not taken it by the total timeout: one moment more', async t => {
-  const said: Observer = { push: () => {}, end: () => {}, terminated: true, atBoundary: true, filter: null }
+  const said = streamBody({ terminated: true })
   const { relay, clock, client } = await startRelay(t, said)
   relay.head(200, EVENTS, '1.1')
   relay.data(MUCH)
@@ -160,7 +160,7 @@ t.test('what waits for a slow client goes out before the break', async t => {
 })
 
 t.test('a client that reads a stream slowly is told why it breaks, behind what waits for it', async t => {
-  const open: Observer = { push: () => {}, end: () => {}, terminated: false, atBoundary: true, filter: null }
+  const open = streamBody()
   const { relay, client } = await startRelay(t, open, false)
   relay.head(200, EVENTS, '1.1')
   t.notOk(relay.data(MUCH))
@@ -173,16 +173,18 @@ t.test('a client that reads a stream slowly is told why it breaks, behind what w
   t.ok(tail.endsWith(`: much\n\n\r\n${LAST_WORDS.length.toString(16)}\r\n${LAST_WORDS}\r\n`), tail)
 })
 
-/** What looks on at a stream, which is so far. */
-function looking(at: Partial<Observer> = {}): Observer {
-  return { push: () => {}, end: () => {}, terminated: false, atBoundary: true, filter: null, ...at }
+/** The body of a stream that passes as it comes. */
+function streamBody(at: Partial<ResponseBody> = {}): ResponseBody {
+  return {
+    push: chunk => chunk, end: () => {}, rest: () => Buffer.alloc(0), terminated: false, atBoundary: true, edits: false, ...at,
+  }
 }
 
 const CUT = new GatewayError('upstream_cut', 'cut')
 
 /** All that a client is sent of a stream that breaks, and how the relay ended. */
 async function broken(
-  t: Test, observer: Observer, { headers = EVENTS, body = ': x\n\n', error = CUT, goesOn = false } = {},
+  t: Test, observer: ResponseBody, { headers = EVENTS, body = ': x\n\n', error = CUT, goesOn = false } = {},
 ) {
   const { relay, client, sent } = await startRelay(t, observer, goesOn)
   let text = ''
@@ -197,42 +199,42 @@ async function broken(
 }
 
 t.test('a stream that breaks behind a whole event tells why', async t => {
-  const { text, end, sent } = await broken(t, looking())
+  const { text, end, sent } = await broken(t, streamBody())
   t.ok(text.endsWith(`${LAST_WORDS}\r\n`), text)
   t.equal(sent, `: x\n\n${LAST_WORDS}`)
   t.equal(end, CUT)
 })
 
 t.test('one that breaks inside an event does not', async t => {
-  const { text } = await broken(t, looking({ atBoundary: false }))
+  const { text } = await broken(t, streamBody({ atBoundary: false }))
   t.ok(text.endsWith(': x\n\n\r\n'), text)
 })
 
 t.test('nor does one whose length was told: they would be a part of it', async t => {
   const headers = [...EVENTS, 'content-length', '100']
-  const { text } = await broken(t, looking({ terminated: null }), { headers })
+  const { text } = await broken(t, streamBody({ terminated: null }), { headers })
   t.match(text, /content-length: 100/)
   t.ok(text.endsWith(': x\n\n'), text)
 })
 
 t.test('nor does one whose client does not read', async t => {
-  const { text } = await broken(t, looking(), { error: new GatewayError('client_stalled', 'it does not read') })
+  const { text } = await broken(t, streamBody(), { error: new GatewayError('client_stalled', 'it does not read') })
   t.notMatch(text, LAST_WORDS)
 })
 
 t.test('what breaks with its head has one', async t => {
-  const { text } = await broken(t, looking({ atBoundary: false }), { body: '' })
+  const { text } = await broken(t, streamBody({ atBoundary: false }), { body: '' })
   t.match(text, /^HTTP\/1\.1 200 OK\r\n/)
   t.notMatch(text, /0\r\n\r\n$/)
 })
 
 t.test('the length of a stream is not told, where its protocol marks its end', async t => {
-  const { text } = await broken(t, looking(), { headers: [...EVENTS, 'content-length', '7'] })
+  const { text } = await broken(t, streamBody(), { headers: [...EVENTS, 'content-length', '7'] })
   t.notMatch(text, /content-length/)
 })
 
 t.test('what is no stream is not gone on with', async t => {
-  const { end } = await broken(t, looking({ terminated: null }), { headers: [], goesOn: true })
+  const { end } = await broken(t, streamBody({ terminated: null }), { headers: [], goesOn: true })
   t.equal(end, CUT)
 })
 
@@ -241,13 +243,13 @@ t.test('a stream is not gone on with behind a fault of who looks on', async t =>
     throw new TypeError('a fault of our own')
   }
   for (const terminated of [false, true]) {
-    const { end } = await broken(t, looking({ end: fault, terminated }), { goesOn: true })
+    const { end } = await broken(t, streamBody({ end: fault, terminated }), { goesOn: true })
     t.match(end, { code: 'internal' })
   }
 })
 
 t.test('a stream that ends too soon, and inside an event, does not tell why', async t => {
-  const observer = { ...looking({ atBoundary: false }) } as { -readonly [key in keyof Observer]: Observer[key] }
+  const observer = { ...streamBody({ atBoundary: false }) } as { -readonly [key in keyof ResponseBody]: ResponseBody[key] }
   // At its end it takes what it has for an event.
   observer.end = () => {
     observer.atBoundary = true
@@ -266,7 +268,7 @@ t.test('a stream that ends too soon, and inside an event, does not tell why', as
 })
 
 t.test('a client that leaves when all was said has left', async t => {
-  const { relay } = await startRelay(t, looking({ terminated: true }), false)
+  const { relay } = await startRelay(t, streamBody({ terminated: true }), false)
   relay.head(200, EVENTS, '1.1')
   relay.data(MUCH)
   relay.stop(new GatewayError('client_gone', 'gone'))

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { UsageChunkFilter } from '../../../src/protocols/chat/usage-chunk-filter.ts'
+import { SseReader } from '../../../src/protocols/shared/sse.ts'
 import { chat } from '../../pricing/recordings.ts'
 import { chunksOf, chunksOfSize } from '../shared/chunks.ts'
 
@@ -10,8 +11,28 @@ const CONTENT = 'data: {"id":"c1","object":"chat.completion.chunk",'
   + '"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":null}\n\n'
 const DONE = 'data: [DONE]\n\n'
 
+/** A filter with the reader that gives it its events. */
+class Filter {
+  readonly #reader: SseReader = new SseReader({ event: event => void this.#filter.event(event) })
+  readonly #filter = new UsageChunkFilter(this.#reader)
+
+  push(chunk: Buffer): Buffer {
+    this.#reader.push(chunk)
+    return this.#filter.take(chunk)
+  }
+
+  end(): Buffer {
+    this.#reader.end()
+    return this.#filter.rest()
+  }
+
+  get holding(): boolean {
+    return this.#filter.holding
+  }
+}
+
 function filter(chunks: readonly (Buffer | string)[]): string {
-  const filter = new UsageChunkFilter()
+  const filter = new Filter()
   const out = chunks.map(chunk => {
     const copy = Buffer.from(chunk as string)
     const passed = Buffer.from(filter.push(copy))
@@ -80,7 +101,7 @@ t.test('leaves what only looks like it', async t => {
 })
 
 t.test('a chunk of whole events is passed on as it is, not as a copy', async t => {
-  const filter = new UsageChunkFilter()
+  const filter = new Filter()
   for (const text of [CONTENT, CONTENT + CONTENT, ': ping\n\n', DONE]) {
     const chunk = Buffer.from(text)
     t.equal(filter.push(chunk), chunk, text)
@@ -88,7 +109,7 @@ t.test('a chunk of whole events is passed on as it is, not as a copy', async t =
 })
 
 t.test('holds back no more than it must', async t => {
-  const passed = (text: string) => new UsageChunkFilter().push(Buffer.from(text)).toString()
+  const passed = (text: string) => new Filter().push(Buffer.from(text)).toString()
   const now = [
     CONTENT,
     `${CONTENT}data: {"id":"c1","choices":[{`,
@@ -115,7 +136,7 @@ t.test('holds back no more than it must', async t => {
 })
 
 t.test('tells whether it holds something back', async t => {
-  const filter = new UsageChunkFilter()
+  const filter = new Filter()
   t.equal(filter.holding, false)
   filter.push(Buffer.from(`${CONTENT}data: {"id"`))
   t.equal(filter.holding, true)
@@ -124,7 +145,7 @@ t.test('tells whether it holds something back', async t => {
 })
 
 t.test('the rest of an event that is let go passes at once', async t => {
-  const filter = new UsageChunkFilter()
+  const filter = new Filter()
   t.equal(filter.push(Buffer.from('data: {"choices":[{"delta":{"con')).length, 32)
   t.equal(filter.push(Buffer.from('tent":"x')).toString(), 'tent":"x')
   t.equal(filter.push(Buffer.from('"}}],"usage":{}}\n')).toString(), '"}}],"usage":{}}\n')
@@ -144,7 +165,7 @@ t.test('at the end it gives back what it held, unless that was the usage chunk',
 })
 
 t.test('what is held is bounded', async t => {
-  const filter = new UsageChunkFilter()
+  const filter = new Filter()
   let passed = 0
   filter.push(Buffer.from('data: {"choices":[],"usage":{"x":"'))
   for (let i = 0; i < 40; i++) passed += filter.push(Buffer.alloc(1000, 'y')).length

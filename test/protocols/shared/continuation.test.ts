@@ -11,8 +11,11 @@ import OpenAI6 from 'openai6'
 import t from 'tap'
 import type { Test } from 'tap'
 import { ResumableStream, createResumableStream } from '../../../src/protocols/shared/continuation.ts'
+import type { PriorUsage, Recovery } from '../../../src/protocols/shared/continuation.ts'
 import type { EndpointName } from '../../../src/protocols/shared/names.ts'
 import { spliceBytes } from '../../../src/protocols/shared/splice.ts'
+import type { Edit } from '../../../src/protocols/shared/splice.ts'
+import { SseReader } from '../../../src/protocols/shared/sse.ts'
 import { blankUsage } from '../../../src/protocols/shared/usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 
@@ -167,10 +170,63 @@ const GENERATE: Protocol = {
 
 const PROTOCOLS = [CHAT, MESSAGES, GENERATE]
 
-function prepare(endpoint: EndpointName, body: Json): ResumableStream {
-  const prepared = createResumableStream(endpointNamed(endpoint), Buffer.from(JSON.stringify(body)))
-  if (!(prepared instanceof ResumableStream)) throw new Error(prepared)
-  return prepared
+/** A resumable stream that takes the bytes of events. */
+class ByteStream {
+  readonly #resumable: ResumableStream
+
+  constructor(endpoint: EndpointName, body: Buffer) {
+    const resumable = createResumableStream(endpointNamed(endpoint), body)
+    if (!(resumable instanceof ResumableStream)) throw new Error(resumable)
+    this.#resumable = resumable
+  }
+
+  get recovery(): Recovery {
+    return this.#resumable.recovery
+  }
+
+  edits(body: Buffer): Edit[] {
+    return this.#resumable.edits(body)
+  }
+
+  recordSent(events: Buffer): void {
+    const reader = new SseReader({
+      event: event => {
+        if (event.oversize) this.#resumable.recordOversize()
+        else this.#resumable.recordSent(event)
+      },
+    })
+    reader.push(events)
+    reader.end()
+  }
+
+  createTranslator(before: () => PriorUsage) {
+    const translate = this.#resumable.createTranslator(before)
+    let out = ''
+    const reader = new SseReader({
+      event: event => {
+        out += translate(event)
+      },
+    })
+    const take = (): Buffer => {
+      const bytes = Buffer.from(out)
+      out = ''
+      return bytes
+    }
+    return {
+      push: (bytes: Buffer): Buffer => {
+        reader.push(bytes)
+        return take()
+      },
+      end: (): Buffer => {
+        reader.end()
+        return take()
+      },
+    }
+  }
+}
+
+function prepare(endpoint: EndpointName, body: Json): ByteStream {
+  return new ByteStream(endpoint, Buffer.from(JSON.stringify(body)))
 }
 
 /** The client's bytes of an answer that broke behind `cut` events and that another finished. */
@@ -239,8 +295,9 @@ for (const protocol of PROTOCOLS) {
     t.match(asked, '"The sky"')
     const joiner = prepared.createTranslator(BEFORE)
     const rest = events(WORDS.slice(2), 'second')
-    t.match(joiner.push(withCR(rest.slice(0, head + 1))).toString(), '"is ')
-    joiner.push(withCR(rest.slice(head + 1)))
+    t.match(joiner.push(withCR(rest.slice(0, head + 2))).toString(), '"is ')
+    joiner.push(withCR(rest.slice(head + 2)))
+    joiner.end()
     t.strictSame(prepared.recovery, { can: 'finish', rest: Buffer.alloc(0) })
   })
 
@@ -597,7 +654,7 @@ const LIMITS: readonly [EndpointName, (limit: string) => string][] = [
 t.test('a limit that is no count of tokens stays as the client wrote it, and what is asked is JSON', async t => {
   const rest = (endpoint: EndpointName, text: string) => {
     const body = Buffer.from(text)
-    const prepared = createResumableStream(endpointNamed(endpoint), body) as ResumableStream
+    const prepared = new ByteStream(endpoint, body)
     prepared.recordSent(Buffer.from({
       'chat.completions': chunkOf({ content: 'x'.repeat(40) }),
       'messages': textBlock(0) + words(0, 'x'.repeat(40)),

@@ -19,9 +19,9 @@ interface Outcome {
 
 function read(chunks: readonly Buffer[], maxEvent?: number): Outcome {
   const elements: Seen[] = []
-  const reader = new JsonArrayReader(({ buf, dataStart, dataEnd, start, end, terminated, oversize }) => {
+  const reader = new JsonArrayReader({ event: ({ buf, dataStart, dataEnd, start, end, terminated, oversize }) => {
     elements.push({ text: buf.toString('utf8', dataStart, dataEnd), start, end, terminated, oversize })
-  }, maxEvent === undefined ? {} : { maxEvent })
+  } }, maxEvent === undefined ? {} : { maxEvent })
   for (const chunk of chunks) {
     // A copy that is spoilt afterwards: the reader must not lean on old chunks.
     const copy = Buffer.from(chunk)
@@ -49,10 +49,10 @@ t.test('reads a stream as the generate protocol sends it', async t => {
 t.test('an element is reported as soon as it is complete, in place', async t => {
   const seen: string[] = []
   let buffer: Buffer | null = null
-  const reader = new JsonArrayReader(({ buf, dataStart, dataEnd }) => {
+  const reader = new JsonArrayReader({ event: ({ buf, dataStart, dataEnd }) => {
     buffer = buf
     seen.push(buf.toString('utf8', dataStart, dataEnd))
-  })
+  } })
   const push = (text: string): Buffer => {
     const chunk = Buffer.from(text)
     reader.push(chunk)
@@ -125,7 +125,7 @@ t.test('what an endless element holds in memory is bounded', async t => {
   const piece = Buffer.alloc(64 * 1024, 'x')
   let oversize = 0
   const count = ({ oversize: over }: { oversize: boolean }): void => { if (over) oversize++ }
-  const reader = new JsonArrayReader(count, { maxEvent: 1024 * 1024 })
+  const reader = new JsonArrayReader({ event: count }, { maxEvent: 1024 * 1024 })
   reader.push(Buffer.from('[{"a":"'))
   const before = process.memoryUsage().arrayBuffers
   for (let n = 0; n < 1000; n++) reader.push(piece)

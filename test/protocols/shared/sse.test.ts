@@ -15,11 +15,11 @@ interface Seen {
 
 function read(chunks: readonly Buffer[], maxEvent?: number): Seen[] {
   const events: Seen[] = []
-  const reader = new SseReader(({ buf, dataStart, dataEnd, nameStart, nameEnd, ...event }) => {
+  const reader = new SseReader({ event: ({ buf, dataStart, dataEnd, nameStart, nameEnd, ...event }) => {
     const { start, end, terminated, oversize } = event
     const data = buf.toString('latin1', dataStart, dataEnd)
     events.push({ data, name: buf.toString('latin1', nameStart, nameEnd), start, end, terminated, oversize })
-  }, maxEvent === undefined ? {} : { maxEvent })
+  } }, maxEvent === undefined ? {} : { maxEvent })
   for (const chunk of chunks) {
     // A copy that is spoilt afterwards: the reader must not lean on old chunks.
     const copy = Buffer.from(chunk)
@@ -96,12 +96,12 @@ t.test('fields that are not data or event, comments and case do not matter', asy
 t.test('an event is handed out in place when one chunk holds it', async t => {
   const chunk = Buffer.from('event: x\ndata: {"a":"é"}\n\nda')
   let calls = 0
-  const reader = new SseReader(event => {
+  const reader = new SseReader({ event: event => {
     calls++
     t.equal(event.buf, chunk)
     t.equal(event.buf.toString('utf8', event.dataStart, event.dataEnd), '{"a":"é"}')
     t.equal(event.buf.toString('utf8', event.nameStart, event.nameEnd), 'x')
-  })
+  } })
   reader.push(chunk)
   t.equal(calls, 1)
 })
@@ -119,7 +119,7 @@ t.test('several data lines are joined, and the name stays beside them', async t 
 
 t.test('an event is reported as soon as its blank line is there', async t => {
   const seen: number[] = []
-  const reader = new SseReader(event => seen.push(event.end))
+  const reader = new SseReader({ event: event => void seen.push(event.end) })
   const push = (text: string): void => reader.push(Buffer.from(text))
   push('data: 1\n')
   t.strictSame(seen, [])
@@ -135,7 +135,7 @@ t.test('an event is reported as soon as its blank line is there', async t => {
 })
 
 t.test('blockStart is where the first unsettled byte is', async t => {
-  const reader = new SseReader(() => {})
+  const reader = new SseReader({ event: () => {} })
   const after = (text: string): number => {
     reader.push(Buffer.from(text))
     return reader.blockStart
@@ -195,11 +195,11 @@ t.test('an event beyond the limit is passed over, and the next one is read', asy
 t.test('a line of many megabytes arrives whole', async t => {
   const piece = Buffer.alloc(64 * 1024, 'aGVsbG8=')
   let seen = 0
-  const reader = new SseReader(({ buf, dataStart, dataEnd }) => {
+  const reader = new SseReader({ event: ({ buf, dataStart, dataEnd }) => {
     seen = dataEnd - dataStart
     t.ok(buf.subarray(dataStart, dataStart + piece.length).equals(piece))
     t.ok(buf.subarray(dataEnd - piece.length, dataEnd).equals(piece))
-  })
+  } })
   reader.push(Buffer.from('data: '))
   for (let n = 0; n < 160; n++) reader.push(piece)
   reader.push(Buffer.from('\n\n'))
@@ -211,7 +211,7 @@ t.test('what an endless line holds in memory is bounded', async t => {
   const lines = Buffer.from('data:\n'.repeat(10_000))
   for (const chunk of [piece, lines]) {
     let oversize = 0
-    const reader = new SseReader(event => { if (event.oversize) oversize++ }, { maxEvent: 1024 * 1024 })
+    const reader = new SseReader({ event: event => { if (event.oversize) oversize++ } }, { maxEvent: 1024 * 1024 })
     reader.push(Buffer.from('data: '))
     const before = process.memoryUsage().arrayBuffers
     for (let n = 0; n < 500; n++) reader.push(chunk)

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { TextSample } from '../../../src/protocols/shared/generated-text.ts'
 import type { EndpointName } from '../../../src/protocols/shared/names.ts'
-import { createStreamMeter } from '../../../src/protocols/shared/stream-meter.ts'
 import type { StreamMeter, StreamMeterOptions } from '../../../src/protocols/shared/stream-meter.ts'
 import {
   RECORDINGS,
@@ -16,6 +15,8 @@ import {
   transcript,
 } from '../../pricing/recordings.ts'
 import type { Recording } from '../../pricing/recordings.ts'
+import { readableMeter } from '../../support/readable-meter.ts'
+import type { ReadableMeter } from '../../support/readable-meter.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 import { chunksOf, chunksOfSize } from './chunks.ts'
 
@@ -24,8 +25,8 @@ function meterOf(
   endpoint: EndpointName,
   chunks: readonly (Buffer | string)[],
   options?: StreamMeterOptions,
-): StreamMeter {
-  const meter = createStreamMeter(endpointNamed(endpoint), options)
+): ReadableMeter {
+  const meter = readableMeter(endpointNamed(endpoint), options)
   for (const chunk of chunks) {
     const copy = Buffer.from(chunk as string)
     meter.push(copy)
@@ -34,7 +35,7 @@ function meterOf(
   return meter
 }
 
-function ended(meter: StreamMeter): StreamMeter {
+function ended(meter: ReadableMeter): StreamMeter {
   meter.end()
   return meter
 }
@@ -121,16 +122,16 @@ t.test('at a boundary only between events', async t => {
     const ends = new Set(
       recording.events.map((_, n) => Buffer.byteLength(recording.events.slice(0, n + 1).join(''))),
     )
-    const meter = createStreamMeter(endpointNamed(recording.endpoint))
-    t.equal(meter.atBoundary, true)
+    const meter = readableMeter(endpointNamed(recording.endpoint))
+    t.equal(meter.reader.atBoundary, true)
     let wrong = 0
     for (let at = 0; at < bytes.length; at++) {
       meter.push(bytes.subarray(at, at + 1))
-      if (meter.atBoundary !== ends.has(at + 1)) wrong++
+      if (meter.reader.atBoundary !== ends.has(at + 1)) wrong++
     }
     t.equal(wrong, 0, recording.name)
   }
-  t.equal(meterOf('generate.stream', ['[{}']).atBoundary, false, 'no event can follow inside an array')
+  t.equal(meterOf('generate.stream', ['[{}']).reader.atBoundary, false, 'no event can follow inside an array')
 })
 
 t.test('what was reported before a cut: chat, nothing until the usage chunk', async t => {
@@ -479,7 +480,7 @@ t.test('malformed events harm nobody', async t => {
 })
 
 t.test('the text kept is bounded, and what came is counted on', async t => {
-  const meter = createStreamMeter(endpointNamed('chat.completions'), { textLimit: 1000 })
+  const meter = readableMeter(endpointNamed('chat.completions'), { textLimit: 1000 })
   const chunk = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"some words "}}]}\n\n')
   for (let i = 0; i < 1000; i++) meter.push(chunk)
   const { runs, keptBytes: kept, generatedBytes: came } = meter.partial()
@@ -526,7 +527,7 @@ t.test('what is no stream of a known protocol passes unread', async t => {
     ['generate.stream', { contentType: 'text/html' }],
   ]
   for (const [endpoint, options] of opaque) {
-    const meter = createStreamMeter(endpointNamed(endpoint), options)
+    const meter = readableMeter(endpointNamed(endpoint), options)
     t.equal(meter.sawContent, false)
     meter.push(Buffer.from('data: [DONE]\n\n'))
     meter.end()

@@ -1,11 +1,60 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { WholeEvents } from '../../../src/pipeline/respond/whole-events.ts'
+import type { ReserveMemory } from '../../../src/base/memory-reservation.ts'
+import { ContinuationStage } from '../../../src/pipeline/respond/continuation-stage.ts'
+import { ChatStreamProtocol, chatText } from '../../../src/protocols/chat/continuation.ts'
+import { ResumableStream } from '../../../src/protocols/shared/continuation.ts'
 import { SseReader } from '../../../src/protocols/shared/sse.ts'
+import type { EventContent } from '../../../src/protocols/shared/stream-event.ts'
+
+/** Wants only one last event. */
+class Resumable extends ResumableStream {
+  override isLastEvent({ text }: EventContent): boolean {
+    return text === '{"a":1}'
+  }
+}
+
+/** A stage with the reader that gives it its events. */
+class StagedStream {
+  readonly stage: ContinuationStage
+  readonly #reader: SseReader = new SseReader({ event: event => this.stage.event(event) })
+
+  /** @param isJoined it continues another stream, of which each event is translated to itself */
+  constructor(isJoined = false, reserveMemory?: ReserveMemory) {
+    this.stage = new ContinuationStage({
+      reader: this.#reader,
+      filter: null,
+      resumable: new Resumable(new ChatStreamProtocol({}), chatText),
+      translate: isJoined ? ({ text }) => `data: ${text}\n\n` : null,
+      reserveMemory,
+      onStreamFault: () => {},
+    })
+  }
+
+  push(chunk: Buffer): Buffer {
+    this.#reader.push(chunk)
+    return this.stage.take(chunk)
+  }
+
+  end(): Buffer {
+    this.#close()
+    return this.stage.rest()
+  }
+
+  takeLastEvent(): Buffer {
+    this.#close()
+    return this.stage.takeLastEvent()
+  }
+
+  #close(): void {
+    this.stage.close()
+    this.#reader.end()
+  }
+}
 
 /** Feeds a stream in pieces that end at those places. */
 function feed(text: string, cuts: readonly number[]) {
-  const gate = new WholeEvents()
+  const gate = new StagedStream()
   const bytes = Buffer.from(text)
   const places = [...new Set(cuts.map(cut => cut % (bytes.length + 1)))].sort((a, b) => a - b)
   const out: Buffer[] = []
@@ -40,7 +89,7 @@ t.test('whole events pass, however they are cut; half of one is held, and nobody
   fc.assert(fc.property(events, halves, cuts, (list, half, cuts) => {
     const whole = list.join('')
     const { gate, passed } = feed(whole + half, cuts)
-    return passed === whole && gate.fault === null && gate.end().length === 0
+    return passed === whole && gate.stage.fault === null && gate.end().length === 0
   }))
   t.end()
 })
@@ -64,7 +113,7 @@ t.test('where a stream breaks the last event passes only if it is wanted, and no
     ['data: {"a":1', false], ['event: a\n', false], ['event: a', false], [': bye', false], ['', false],
   ] as const) {
     const { gate } = feed(`data: {"a":0}\n\n${rest}`, [])
-    t.equal(gate.end(data => data === '{"a":1}').length > 0, wanted, rest)
+    t.equal(gate.takeLastEvent().length > 0, wanted, rest)
   }
   t.end()
 })
@@ -73,18 +122,18 @@ t.test('an error does not pass, nor what is not well-formed, nor what comes behi
   for (const [kind, flaws] of [['error', ERRORS], ['malformed', MALFORMED]] as const) {
     fc.assert(fc.property(events, fc.constantFrom(...flaws), events, cuts, (before, flaw, after, cuts) => {
       const { gate, passed } = feed(before.join('') + flaw + after.join(''), cuts)
-      return passed === before.join('') && gate.fault?.kind === kind && gate.fault.bytes.toString() === flaw
+      return passed === before.join('') && gate.stage.fault?.kind === kind && gate.stage.fault.bytes.toString() === flaw
     }))
   }
   t.end()
 })
 
 t.test('an event that is too long to wait for passes as it comes', t => {
-  const gate = new WholeEvents()
+  const gate = new StagedStream()
   const piece = Buffer.alloc(4 * 1024 * 1024, 'x')
   let passed = gate.push(Buffer.from('data: {"a":1}\n\ndata: ')).length
   for (let n = 0; n < 6; n++) passed += gate.push(piece).length
-  t.ok(gate.overflowed)
+  t.ok(gate.stage.overflowed)
   t.equal(passed, 'data: {"a":1}\n\ndata: '.length + 6 * piece.length)
   t.equal(gate.end().length, 0)
   t.end()
@@ -96,36 +145,41 @@ t.test('joined to another stream, an event passes only if it can be read, howeve
   for (const size of [most - 1, most, most + 1, most + 2]) {
     const event = `data: {"b":"${'x'.repeat(size - 'data: {"b":""}\n\n'.length)}"}\n\n`
     const sizes: boolean[] = []
-    const reader = new SseReader(({ oversize }) => sizes.push(oversize), { maxEvent: most })
+    const reader = new SseReader({ event: ({ oversize }) => void sizes.push(oversize) }, { maxEvent: most })
     const bytes = Buffer.from(before + event)
     reader.push(bytes)
     for (const cuts of [[], [20], [bytes.length - 1], [bytes.length - 2], [20, bytes.length - 3]]) {
-      const gate = new WholeEvents(true)
+      const gate = new StagedStream(true)
       let passed = 0
       let from = 0
       for (const to of [...cuts, bytes.length]) {
         passed += gate.push(bytes.subarray(from, to)).length
         from = to
       }
-      t.equal(gate.overflowed, false)
-      t.equal(gate.fault?.kind, sizes.at(-1) ? 'too_long' : undefined)
+      t.equal(gate.stage.overflowed, false)
+      t.equal(gate.stage.fault?.kind, sizes.at(-1) ? 'too_long' : undefined)
       t.equal(passed, sizes.at(-1) ? before.length : bytes.length, `${size} bytes, cut at ${cuts.join(', ')}`)
-      t.equal(gate.push(Buffer.from('data: {"c":1}\n\n')).length, gate.fault ? 0 : 15, 'nothing behind it')
+      t.equal(gate.push(Buffer.from('data: {"c":1}\n\n')).length, gate.stage.fault ? 0 : 15, 'nothing behind it')
     }
   }
   t.end()
 })
 
-t.test('what finds no room gives back all that it had', async t => {
-  let held = 0
-  const events = new WholeEvents(false, bytes => {
-    if (held + bytes > 3 * 1024 * 1024) return false
-    held += bytes
+t.test('an event that finds no memory passes as it comes, and releases what it had', async t => {
+  const piece = Buffer.alloc(32 * 1024, 'x')
+  let reserved = 0
+  const events = new StagedStream(false, bytes => {
+    if (reserved + bytes > 150 * 1024) return false
+    reserved += bytes
     return true
   })
-  const chunk = Buffer.alloc(100_000, 'x')
-  let passed = events.push(Buffer.from('data: ')).length
-  for (let n = 0; !events.overflowed; n++) passed += events.push(chunk).length
-  t.equal(held, 0)
-  t.equal(passed % chunk.length, 6, 'and to the client goes all that came')
+  let passed = events.push(Buffer.from('data: {}\n\ndata: {"')).length
+  t.equal(passed, 10)
+  for (let n = 0; n < 4; n++) passed += events.push(piece).length
+  t.equal(passed, 10)
+  t.equal(reserved, 8 + 4 * piece.length)
+  for (let n = 0; n < 8; n++) passed += events.push(piece).length
+  t.ok(events.stage.overflowed)
+  t.equal(reserved, 0)
+  t.equal(passed, 18 + 12 * piece.length, 'nothing of it is lost')
 })

@@ -1,0 +1,70 @@
+import { JsonArrayReader } from '../shared/json-array.ts'
+import { SseReader } from '../shared/sse.ts'
+import type { ReaderLimits } from '../shared/sse.ts'
+import type { EventReader, EventSink } from '../shared/stream-event.ts'
+
+const OPEN_BRACKET = 0x5b
+const OPEN_BRACE = 0x7b
+const SPACE = 0x20
+/** In front of a single object, so that it is read like the one element of an array. */
+const ARRAY_OF_ONE = Buffer.from('[')
+
+/**
+ * Reads a stream of the generate protocol: Server-Sent Events or one JSON array, of
+ * which the first byte tells. A single object is no stream, and has one event.
+ */
+export class GenerateReader implements EventReader {
+  isSingleObject = false
+  /** Both read while it is open which it is: white space alone is no event of either. */
+  #sse: SseReader | null
+  #array: JsonArrayReader | null
+
+  constructor(sink: EventSink, limits: ReaderLimits) {
+    this.#sse = new SseReader(sink, limits)
+    this.#array = new JsonArrayReader(sink, limits)
+  }
+
+  get offset(): number {
+    return this.#reader.offset
+  }
+
+  get blockStart(): number {
+    return this.#reader.blockStart
+  }
+
+  get atBoundary(): boolean {
+    return this.#reader.atBoundary
+  }
+
+  /** No bracket is open that has to be closed. */
+  get closed(): boolean {
+    return this.#sse !== null || this.#array === null || this.#array.closed
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#sse && this.#array) this.#detect(chunk)
+    this.#sse?.push(chunk)
+    this.#array?.push(chunk)
+  }
+
+  end(): void {
+    this.#sse?.end()
+    this.#array?.end()
+  }
+
+  get #reader(): EventReader {
+    return this.#sse ?? (this.#array as JsonArrayReader)
+  }
+
+  #detect(chunk: Buffer): void {
+    const first = chunk.find(byte => byte > SPACE)
+    if (first === undefined) return
+    if (first !== OPEN_BRACKET && first !== OPEN_BRACE) {
+      this.#array = null
+      return
+    }
+    this.#sse = null
+    this.isSingleObject = first === OPEN_BRACE
+    if (this.isSingleObject) this.#array?.push(ARRAY_OF_ONE)
+  }
+}

@@ -1,0 +1,19 @@
+import type { Endpoint } from '../../src/protocols/shared/protocol.ts'
+import type { EventReader } from '../../src/protocols/shared/stream-event.ts'
+import { createStreamMeter } from '../../src/protocols/shared/stream-meter.ts'
+import type { StreamMeter, StreamMeterOptions } from '../../src/protocols/shared/stream-meter.ts'
+
+/** A meter with the reader that gives it the events of its stream. */
+export type ReadableMeter = StreamMeter & {
+  readonly reader: EventReader
+  push(chunk: Buffer): void
+  end(): void
+}
+
+export function readableMeter(endpoint: Endpoint, options?: StreamMeterOptions): ReadableMeter {
+  const meter = createStreamMeter(endpoint, options)
+  const reader = meter.createReader(meter)
+  return Object.assign(meter, {
+    reader, push: (chunk: Buffer) => reader.push(chunk), end: () => reader.end(),
+  })
+}
