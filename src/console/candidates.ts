@@ -10,10 +10,12 @@ const CIRCUITS_BY_SEVERITY = ['open', 'probing', 'closed'] as const
 /** What all workers together know of each candidate, by upstream. */
 export function candidateStates(all: readonly WorkerActivity[]): Map<string, CandidateState[]> {
   const byUpstream = new Map<string, Map<string | null, CandidateState>>()
-  for (const { upstream, ...state } of all.flatMap(({ candidates }) => candidates)) {
+  for (const candidate of all.flatMap(({ candidates }) => candidates)) {
+    const { upstream, model, circuit, opens_in_ms, in_flight, first_byte_ms } = candidate
+    const state = { model, circuit, opens_in_ms, in_flight, first_byte_ms }
     const states = byUpstream.get(upstream) ?? new Map<string | null, CandidateState>()
-    const known = states.get(state.model)
-    states.set(state.model, known ? mergeStates(known, state) : state)
+    const known = states.get(model)
+    states.set(model, known ? mergeStates(known, state) : state)
     byUpstream.set(upstream, states)
   }
   return new Map([...byUpstream].map(([name, states]) => [name, [...states.values()]]))

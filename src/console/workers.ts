@@ -7,13 +7,21 @@ import type { Live, UpstreamState } from './api/panel.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
 import { isoTime } from './texts.ts'
 
+/** A candidate as one process sees it. */
+export interface WorkerCandidate extends Readonly<UpstreamState['candidates'][number]> {
+  readonly upstream: string
+  /** When the circuit opened, ISO 8601; null while it is closed. */
+  readonly open_since: string | null
+  readonly consecutive_failures: number
+}
+
 /** What one process has under way, and what it knows of the candidates. */
 export interface WorkerActivity {
   readonly running: number
   readonly streams: number
   /** The longest-running first; not all where there are many. */
   readonly exchanges: readonly Live['exchanges'][number][]
-  readonly candidates: readonly (UpstreamState['candidates'][number] & { readonly upstream: string })[]
+  readonly candidates: readonly WorkerCandidate[]
   readonly rejections: readonly (readonly [upstream: string, rejection: CredentialRejection])[]
 }
 
@@ -46,7 +54,8 @@ export function activityOf({ sharedState: lasting, health, config }: Gateway, ow
     running: all.length,
     streams,
     exchanges: all.slice(0, MAX_EXCHANGES).map(toLiveExchange),
-    candidates: health.conditions().map(([id, { circuit, opensIn, inFlight, firstByteMs }]) => {
+    candidates: health.conditions().map(([id, condition]) => {
+      const { circuit, opensIn, openForMs, inFlight, firstByteMs, consecutiveFailures } = condition
       const [upstream, model] = candidateOf(id)
       const opens = opensIn === Infinity || circuit === 'closed' ? null : opensIn
       return {
@@ -56,6 +65,8 @@ export function activityOf({ sharedState: lasting, health, config }: Gateway, ow
         opens_in_ms: opens,
         in_flight: inFlight,
         first_byte_ms: firstByteMs,
+        open_since: openForMs === null ? null : isoTime(Date.now() - openForMs),
+        consecutive_failures: consecutiveFailures,
       }
     }),
     rejections: [...lasting.credentialRejections].filter(([name]) => named(name)),

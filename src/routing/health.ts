@@ -13,6 +13,8 @@ export interface CandidateHealth {
   readonly circuit: 'closed' | 'open' | 'probing'
   /** Milliseconds until an open circuit lets a probe through; Infinity = a check decides; 0 otherwise. */
   readonly opensIn: number
+  /** Milliseconds since the circuit opened, probes included; null while it is closed. */
+  readonly openForMs: number | null
   readonly inFlight: number
   /** Moving average of the time to the first byte, milliseconds; null before the first answer. */
   readonly firstByteMs: number | null
@@ -79,8 +81,8 @@ const MAX_HEALTHY_RECORDS = 4_096
 export class Health {
   readonly #options: HealthOptions
   readonly #records = new Map<CandidateId, CandidateRecord>()
-  /** Upstreams that fail their checks, and how often in a row. */
-  readonly #failing = new Map<string, number>()
+  /** Upstreams that fail their checks: how often in a row, and since when on the monotonic clock. */
+  readonly #failing = new Map<string, { readonly count: number; readonly since: number }>()
   /** The number of records at which those are forgotten that say nothing any more. */
   #sweepAt = MAX_HEALTHY_RECORDS
 
@@ -91,13 +93,15 @@ export class Health {
   condition(id: CandidateId): CandidateHealth {
     const record = this.#records.get(id)
     const isDown = this.#isDown(id)
-    if (!record) return isDown ? { ...UNKNOWN, circuit: 'open', opensIn: Infinity } : UNKNOWN
     const now = this.#options.clock.monotonic()
+    const downFor = isDown ? now - (this.#failing.get(candidateOf(id)[0])?.since ?? now) : null
+    if (!record) return isDown ? { ...UNKNOWN, circuit: 'open', opensIn: Infinity, openForMs: downFor } : UNKNOWN
     const opensIn = isDown ? Infinity : Math.max(0, record.openUntil - now)
     const circuit = isDown ? 'open' : record.openUntil === 0 ? 'closed' : record.probes > 0 ? 'probing' : 'open'
     return {
       circuit,
       opensIn: circuit === 'open' ? opensIn : 0,
+      openForMs: record.openUntil === 0 ? downFor : now - record.openedAt,
       inFlight: record.inFlight,
       firstByteMs: record.firstByteMs,
       expectedMs: record.firstByteMs === null
@@ -139,7 +143,9 @@ export class Health {
    */
   recordCheck(upstream: string, isHealthy: boolean): boolean {
     if (!isHealthy) {
-      this.#failing.set(upstream, (this.#failing.get(upstream) ?? 0) + 1)
+      const { count, since } = this.#failing.get(upstream)
+        ?? { count: 0, since: this.#options.clock.monotonic() }
+      this.#failing.set(upstream, { count: count + 1, since })
       return !this.failsChecks(upstream)
     }
     this.#failing.delete(upstream)
@@ -153,7 +159,7 @@ export class Health {
 
   /** Is it taken not to be well, by its checks? */
   failsChecks(upstream: string): boolean {
-    return (this.#failing.get(upstream) ?? 0) >= CHECK_FAILURES_TO_OPEN
+    return (this.#failing.get(upstream)?.count ?? 0) >= CHECK_FAILURES_TO_OPEN
   }
 
   /** The upstream is checked no more: what its last checks said is forgotten. */
@@ -248,6 +254,8 @@ class CandidateRecord {
   #probedAt = 0
   /** On the monotonic clock; 0 = closed. */
   openUntil = 0
+  /** On the monotonic clock: when it opened last. */
+  openedAt = 0
   firstByteMs: number | null = null
   /** On the monotonic clock. */
   measuredAt = 0
@@ -300,6 +308,7 @@ class CandidateRecord {
     const now = clock.monotonic()
     // What was under way when the circuit opened says nothing new of it.
     const wasOpen = this.openUntil > now
+    if (this.openUntil === 0) this.openedAt = now
     if (coolMs !== null) {
       this.#retryAfter = { since: now, until: Math.max(this.#retryAfter.until, now + Math.min(coolMs, MAX_RETRY_AFTER)) }
       this.openUntil = Math.max(this.openUntil, this.#retryAfter.until)
@@ -325,5 +334,6 @@ class CandidateRecord {
 }
 
 const UNKNOWN: CandidateHealth = {
-  circuit: 'closed', opensIn: 0, inFlight: 0, firstByteMs: null, expectedMs: null, consecutiveFailures: 0,
+  circuit: 'closed', opensIn: 0, openForMs: null, inFlight: 0, firstByteMs: null, expectedMs: null,
+  consecutiveFailures: 0,
 }

@@ -17,7 +17,8 @@ t.test('nobody knows ill of a candidate that was never asked', t => {
   const { health } = setUp()
   t.ok(health.allows('a'))
   t.strictSame(health.condition('a'), {
-    circuit: 'closed', opensIn: 0, inFlight: 0, firstByteMs: null, expectedMs: null, consecutiveFailures: 0,
+    circuit: 'closed', opensIn: 0, openForMs: null, inFlight: 0, firstByteMs: null, expectedMs: null,
+    consecutiveFailures: 0,
   })
   t.strictSame(health.conditions(), [])
   t.end()
@@ -33,6 +34,28 @@ t.test('three failures in a row open the circuit, and a success between them doe
   t.notOk(health.allows('a'))
   t.match(health.condition('a'), { circuit: 'open', opensIn: 1_000, consecutiveFailures: 3 })
   t.ok(health.allows('b'), 'each candidate has its own')
+  t.end()
+})
+
+t.test('a circuit knows for how long it has been open, half-open included', t => {
+  const { clock, health, fail, succeed } = setUp()
+  fail(2)
+  t.equal(health.condition('a').openForMs, null)
+  fail()
+  clock.advance(400)
+  t.match(health.condition('a'), { circuit: 'open', openForMs: 400 })
+  clock.advance(600)
+  const probe = health.begin('a')
+  t.match(health.condition('a'), { circuit: 'probing', openForMs: 1_000 })
+  probe.failed(null)
+  clock.advance(100)
+  t.match(health.condition('a'), { circuit: 'open', openForMs: 1_100 })
+  succeed()
+  t.match(health.condition('a'), { circuit: 'closed', openForMs: null })
+  health.recordCheck('up', false)
+  clock.advance(50)
+  health.recordCheck('up', false)
+  t.match(health.conditions().at(-1)?.[1], { circuit: 'open', openForMs: 50 })
   t.end()
 })
 
