@@ -6,16 +6,16 @@ import type { Alert } from './api/panel.ts'
 import { modelRow } from './model-rows.ts'
 import type { ConfiguredBudget, Reports } from './reports/reports.ts'
 import { isoTimeOrNull, isolatedName } from './texts.ts'
-import type { WorkerActivity } from './workers.ts'
+import type { WorkerActivity, WorkerCandidate } from './workers.ts'
 
-/** Share of a budget from which on somebody should know. */
+/** Used share of a budget from which an alert is raised. */
 const BUDGET_ALERT_SHARE = 0.9
-/** Clients make models up, and each is looked up in the routes. */
+/** Clients can invent model names, and each one costs a lookup in the routes. */
 const MAX_UNPRICED_MODELS = 100
-/** ms for which an upstream that refused the operator's credential is told of. */
+/** How long a rejected credential of an upstream stays an alert, ms. */
 const REJECTION_ALERT_MS = 15 * 60_000
 
-/** What only this process has to say: nothing of it takes a question to the ledger. */
+/** Alerts that need no query to the ledger. */
 export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], now: number): Alert[] {
   return [
     ...keyAlerts(gateway), ...configurationAlerts(gateway), ...certificateAlerts(gateway, now), ...ledgerAlerts(gateway),
@@ -23,109 +23,119 @@ export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], 
   ]
 }
 
-function keyAlerts({ config, keyStore, sharedState: lasting }: Gateway): Alert[] {
-  const concerns: Alert[] = []
+function keyAlerts({ config, keyStore, sharedState: { reloads } }: Gateway): Alert[] {
+  const alerts: Alert[] = []
   if (config.auth === 'keys' && config.keys.length === 0 && (keyStore?.keys().length ?? 0) === 0) {
-    concerns.push(
-      createAlert('no_keys', 'error', 'There is no key, so that nobody gets in: make one on the page Keys'),
+    alerts.push(
+      createAlert('no_keys', 'error', 'No keys: all requests are refused. Create a key on the Keys page'),
     )
   }
-  const trouble = keyStore?.failure ?? null
-  if (trouble !== null) {
-    const message = `Stored keys cannot be read: ${trouble}. Those known so far stay in force`
-    concerns.push(createAlert('key_store', 'error', message))
+  const storeFailure = keyStore?.failure ?? null
+  if (storeFailure !== null) {
+    const message = `Stored keys cannot be read: ${storeFailure}. The keys read last stay valid`
+    alerts.push(createAlert('key_store', 'error', message))
   }
-  const { loadedAt, failure, pending } = lasting.reloads
-  if (failure !== null) return concerns
+  const { loadedAt, failure, pending } = reloads
+  if (failure !== null) return alerts
   if (pending.length > 0) {
-    const what =
-      `${pending.join(', ')} ${pending.length === 1 ? 'has' : 'have'} changed: that takes a restart`
-    concerns.push(createAlert('restart_needed', 'warning', what, null, loadedAt))
+    const message = `Restart needed: ${pending.join(', ')} changed`
+    alerts.push(createAlert('restart_needed', 'warning', message, null, loadedAt))
   }
-  return concerns
+  return alerts
 }
 
 function configurationAlerts({ sharedState: { reloads: { failure } } }: Gateway): Alert[] {
   const worst = failure?.problems.find(({ severity }) => severity === 'error')
   if (!failure || !worst) return []
   const more = failure.problems.length === 1 ? '' : ` (and ${failure.problems.length - 1} more)`
-  const why = `${placeOf(worst)}: ${worst.message}${more}`
-  const message = `The configuration was not taken, the one before is in force: ${why}`
+  const cause = `${placeOf(worst)}: ${worst.message}${more}`
+  const message = `Last reload rejected: ${cause}. The previous configuration stays active`
   return [createAlert('reload_failed', 'error', message, null, failure.at)]
 }
 
 function certificateAlerts({ sharedState: { shown: { chain } } }: Gateway, now: number): Alert[] {
   return chain.flatMap((each, index) => {
-    const remark = validityWarning(each, index, now)
-    if (remark === null) return []
+    const warning = validityWarning(each, index, now)
+    if (warning === null) return []
     const severity = each.validToDate.getTime() < now ? 'error' : 'warning'
-    return [createAlert('certificate', severity, `server.tls.cert: ${remark}; renew it, and read it by SIGHUP`)]
+    return [createAlert('certificate', severity, `server.tls.cert: ${warning}. Renew it, then reload with SIGHUP`)]
   })
 }
 
 function ledgerAlerts({ accounts: { ledger } }: Gateway): Alert[] {
   if (ledger === null) {
     return [createAlert(
-      'ledger', 'warning', 'There is no ledger, so that nothing is known of the past: set ledger.file',
+      'ledger', 'warning', 'No ledger: usage is not recorded. Set ledger.file in gateway.yaml',
     )]
   }
   if (ledger.stats().healthy) return []
   return [createAlert(
-    'ledger', 'error', 'The ledger cannot be written: look at its disk, and at the log for the reason',
+    'ledger', 'error', 'The ledger cannot be written. Check its disk and the gateway log',
   )]
 }
 
 function upstreamAlerts(all: readonly WorkerActivity[], now: number): Alert[] {
-  const concerns = new Map<string, Alert>()
+  const alerts = new Map<string, Alert>()
   for (const [name, { status, at }] of all.flatMap(({ rejections }) => rejections)) {
     if (at < now - REJECTION_ALERT_MS) continue
-    const what = `The upstream ${name} answered ${status} to the gateway's own credential`
-    const message = `${what}: check upstreams.${name}.auth`
-    concerns.set(`rejected ${name}`, createAlert('upstream_key_rejected', 'error', message, name, at))
+    const message = `Upstream ${name} rejected the gateway's credential (${status}). Check upstreams.${name}.auth`
+    alerts.set(`rejected ${name}`, createAlert('upstream_key_rejected', 'error', message, name, at))
   }
-  for (const { upstream, model, circuit } of all.flatMap(({ candidates }) => candidates)) {
-    if (circuit === 'closed') continue
-    const what = model === null ? upstream : `${isolatedName(model)} at ${upstream}`
-    const message = `${what} fails, and is left alone for now`
-    concerns.set(`open ${what}`, createAlert('circuit_open', 'warning', message, upstream))
+  const open = all.flatMap(({ candidates }) => candidates).filter(({ circuit }) => circuit !== 'closed')
+  // Each worker has circuits of its own: the one that opened first makes the alert.
+  for (const candidate of open.sort((a, b) => (a.open_since ?? '').localeCompare(b.open_since ?? ''))) {
+    const { upstream, model, open_since: since } = candidate
+    const id = `circuit ${upstream} ${model}`
+    if (alerts.has(id)) continue
+    const alert = createAlert('circuit_open', 'warning', circuitMessage(candidate), upstream)
+    alerts.set(id, { ...alert, since: since ?? null })
   }
-  return [...concerns.values()]
+  return [...alerts.values()]
+}
+
+function circuitMessage(candidate: WorkerCandidate): string {
+  const { upstream, model, circuit, opens_in_ms, consecutive_failures: failures } = candidate
+  const state = circuit === 'open' ? 'Circuit open' : 'Circuit half-open'
+  const what = model === null ? upstream : `${isolatedName(model)} on ${upstream}`
+  const why = circuit === 'open' && opens_in_ms === null ? ' (health checks fail)'
+    : failures > 1 ? ` (${failures} consecutive failures)`
+    : ''
+  return `${state}: ${what}${why}`
 }
 
 /**
- * Models that were used in the last 24 hours without a price. One that has a price by now is told as such:
- * what was used before stays without a cost.
+ * Models that were used without a price in the last 24 hours. A price that was added since does not change
+ * the cost of those requests; the message says so.
  *
  * @param now ms since 1970
  */
 export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: number): Promise<Alert[]> {
   const models = await reports.unpricedModels(MAX_UNPRICED_MODELS)
   return models.map(({ name, requests: count }) => {
-    const requests = count === 1 ? 'one request' : `${count} requests`
+    const requests = `${count} request${count === 1 ? '' : 's'} in the last 24 hours`
     const message = modelRow(gateway, name, false, new Date(now)).price === null
-      ? `Nobody knows what ${isolatedName(name)} costs (${requests} of late): give it a price under models`
-      : `Nobody knows what ${requests} for ${isolatedName(name)} cost of late: ` +
-        'it had no price then, or has none for what was used'
+      ? `No price for ${isolatedName(name)}: cost unknown for ${requests}. Add a price under models in gateway.yaml`
+      : `Cost unknown for ${requests} for ${isolatedName(name)}: no price at that time, or none for the usage`
     return createAlert('unpriced_model', 'warning', message, name)
   })
 }
 
-/** Budgets that are near their end, or beyond it. */
+/** Budgets that are used up or almost used up. */
 export async function budgetAlerts(gateway: Gateway, reports: Reports): Promise<Alert[]> {
   const near = await reports.nearBudgets(budgetsOf(gateway, null), BUDGET_ALERT_SHARE)
   return near.map(({ key, model, per, limit_usd: limit, used }) => {
     const models = model === null ? '' : ` for ${isolatedName(model)}`
-    const which = `The budget of ${isolatedName(key)}${models}, ${limit} USD ${perText(per)},`
-    const message = `${which} is ${used >= 1 ? 'spent' : `used to ${Math.floor(used * 100)} %`}`
+    const state = used >= 1 ? 'Budget used up' : `Budget ${Math.floor(used * 100)} % used`
+    const message = `${state}: ${isolatedName(key)}${models}, $${limit} ${perText(per)}`
     return createAlert('budget', used >= 1 ? 'error' : 'warning', message, key)
   })
 }
 
 function perText(per: ConfiguredBudget['per']): string {
-  return per === 'total' ? 'in total' : `a ${per}`
+  return per === 'total' ? 'in total' : `per ${per}`
 }
 
-/** Every budget that is in force, of one key or of all. */
+/** The effective budgets of one key, or of all keys. */
 export function budgetsOf({ config, keyStore }: Gateway, own: string | null): ConfiguredBudget[] {
   const keys = new Map([...keyStore?.keys() ?? [], ...config.keys].map(key => [key.name, key]))
   return [...keys.values()]
@@ -145,9 +155,9 @@ function createAlert(
   return { kind, severity, message, subject, since: isoTimeOrNull(since) }
 }
 
-/** The worst first, and of those the newest. */
-export function sortAlerts(concerns: readonly Alert[]): Alert[] {
+/** Errors first, then newest first. */
+export function sortAlerts(alerts: readonly Alert[]): Alert[] {
   const weight = ({ severity }: Alert) => (severity === 'error' ? 0 : 1)
-  return [...concerns].sort((a, b) => weight(a) - weight(b) || (b.since ?? '').localeCompare(a.since ?? ''))
+  return [...alerts].sort((a, b) => weight(a) - weight(b) || (b.since ?? '').localeCompare(a.since ?? ''))
 }
 

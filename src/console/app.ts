@@ -66,7 +66,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     keyGenerator: request => callerOf(context.host, request.raw).address,
     errorResponseBuilder: (_, { ttl }) => {
       const retryAfter = Math.ceil(ttl / 1_000)
-      return new ConsoleProblem('too_many', 'too many requests: try again in a moment', { retryAfter })
+      return new ConsoleProblem('too_many', 'Too many requests. Try again in a moment.', { retryAfter })
     },
   })
   await secureHeaders(app, request => callerOf(context.host, (request as FastifyRequest).raw).secure)
@@ -82,7 +82,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     const description = cached(() => consoleOpenApi(context.host.current().version), Infinity, () => 0)
     api.get('/openapi.json', { onRequest: guard({ roles: [] }) }, description)
     api.all('/*', () => {
-      throw new ConsoleProblem('not_found', 'there is no such operation')
+      throw new ConsoleProblem('not_found', 'There is no such operation.')
     })
   }, { prefix: PREFIX })
   await app.register(api => servePlayground(api, context), { prefix: `${PREFIX}/playground` })

@@ -43,14 +43,14 @@ export function guard({ roles, opens = false }: { roles: readonly string[] | nul
   return async (request: FastifyRequest): Promise<void> => {
     const session = request.standing?.session ?? null
     if (roles !== null && session === null) {
-      throw new ConsoleProblem('not_logged_in', 'nobody is logged in, or the session is over: log in')
+      throw new ConsoleProblem('not_logged_in', 'Not logged in, or the session has expired. Log in again.')
     }
     if (session === null) return
     if (!opens && !isSafeMethod(request.method) && !isCsrf(session, request.headers['x-csrf-token'])) {
-      throw new ConsoleProblem('forbidden', "the header x-csrf-token does not have the session's token")
+      throw new ConsoleProblem('forbidden', 'The x-csrf-token header does not match the session.')
     }
     if (roles !== null && roles.length > 0 && !roles.includes(session.role)) {
-      throw new ConsoleProblem('forbidden', `that is not for the role ${session.role}`)
+      throw new ConsoleProblem('forbidden', `The role ${session.role} may not do this.`)
     }
   }
 }

@@ -33,7 +33,7 @@ export function bodyOperations(
       const { id } = asked.params
       const transcripts = await kept(id, own)
       if (transcripts.length === 0) {
-        throw new ConsoleProblem('not_found', 'no bodies of this request are kept')
+        throw new ConsoleProblem('not_found', 'No bodies of this request are stored.')
       }
       if (own === null) {
         const { name } = requireSession(asked)

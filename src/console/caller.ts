@@ -41,12 +41,11 @@ export function checkSite(req: ClientRequest, { secure, host }: Caller): void {
   const { origin, 'sec-fetch-site': site } = req.headers
   const reads = isSafeMethod(req.method ?? '')
   const isOwn = site === undefined || site === 'same-origin' || (reads && site === 'none')
-  if (!isOwn) throw new ConsoleProblem('forbidden', 'the request comes from another site')
+  if (!isOwn) throw new ConsoleProblem('forbidden', 'The request comes from another site.')
   if (origin === undefined || reads) return
   const wanted = `${secure ? 'https' : 'http'}://${host}`
   if (origin.toLowerCase() === wanted.toLowerCase()) return
   throw new ConsoleProblem('forbidden',
-    `the request comes from ${origin}, and the console is at ${wanted}. ` +
-    'If a proxy stands between, it has to pass on Host and X-Forwarded-Proto, ' +
-    'and be named in server.trusted_proxies')
+    `The request comes from ${origin}, but the console is at ${wanted}. ` +
+    'A proxy in front must forward Host and X-Forwarded-Proto and be listed in server.trusted_proxies.')
 }

@@ -22,7 +22,7 @@ type KeyOperations = Pick<
   | 'POST /keys/:name/unblock' | 'POST /keys/find' | 'GET /audit'
 >
 
-const NO_LEDGER = 'The configuration names no ledger, beside which keys are kept'
+const NO_LEDGER = 'No ledger is configured, and keys are stored beside it'
 const AUDIT_PAGE = 100
 
 /** Keys: those of gateway.yaml, which can be shut out here, and those that are made here. */
@@ -32,7 +32,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
   )
   const writable = (): void => {
     if (host.current().keyStore === null) {
-      throw new ConsoleProblem('conflict', `${NO_LEDGER}: set ledger.file`)
+      throw new ConsoleProblem('conflict', `${NO_LEDGER}. Set ledger.file in gateway.yaml.`)
     }
   }
 
@@ -95,7 +95,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
       const { name, models, limits } = asked.body
       checkName(name)
       if (configured(name)) {
-        throw new ConsoleProblem('conflict', 'gateway.yaml has a key of that name', { field: 'name' })
+        throw new ConsoleProblem('conflict', 'gateway.yaml already has a key with this name.', { field: 'name' })
       }
       const made = generateKey(randomBytes)
       const key = {
@@ -108,7 +108,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
         await desk.call('createKey', key, clock.wall(), actorOf(asked))
       } catch (error) {
         if (!(error instanceof ConsoleStoreError) || error.code !== 'taken') throw error
-        throw new ConsoleProblem('conflict', error.message, { field: 'name' })
+        throw new ConsoleProblem('conflict', 'An active key already has this name.', { field: 'name' })
       }
       return { name, key: made }
     },
@@ -196,13 +196,13 @@ function actorOf(asked: Pick<OperationRequest<'POST /keys'>, 'session' | 'caller
 function checkChangeResult(changed: ChangeResult, name: string): void {
   if (changed === 'unknown') throw unknownKeyError(name)
   if (changed !== 'unconfirmed') return
-  throw new ConsoleProblem('unavailable', 'it is written down, but a running gateway has not confirmed it')
+  throw new ConsoleProblem('unavailable', 'The change is stored, but a running gateway has not confirmed it yet.')
 }
 
 function unknownKeyError(name: string): ConsoleProblem {
-  return new ConsoleProblem('not_found', `there is no live key named ${JSON.stringify(name)}`)
+  return new ConsoleProblem('not_found', `No active key is named ${JSON.stringify(name)}.`)
 }
 
 function configuredKeyError(name: string): ConsoleProblem {
-  return new ConsoleProblem('conflict', `${JSON.stringify(name)} is a key of gateway.yaml: change it there`)
+  return new ConsoleProblem('conflict', `${JSON.stringify(name)} is a key in gateway.yaml. Change it there.`)
 }

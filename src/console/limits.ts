@@ -73,5 +73,5 @@ function checkGlob(glob: string, at: string): void {
 }
 
 function invalidField(field: string, what: string): ConsoleProblem {
-  return new ConsoleProblem('bad_request', `${field} ${what}`, { field })
+  return new ConsoleProblem('bad_request', `${field} ${what}.`, { field })
 }

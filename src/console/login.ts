@@ -78,5 +78,5 @@ function tooManyAttempts(seconds: number): ConsoleProblem {
   const time = seconds === 1 ? '1 second'
     : seconds < 120 ? `${seconds} seconds`
     : `${Math.ceil(seconds / 60)} minutes`
-  return new ConsoleProblem('too_many', `too many attempts: try again in ${time}`, { retryAfter: seconds })
+  return new ConsoleProblem('too_many', `Too many attempts. Try again in ${time}.`, { retryAfter: seconds })
 }

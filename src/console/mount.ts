@@ -102,7 +102,7 @@ class Console implements Mount {
     this.#host.current().log.error({ err: error }, 'the console cannot be loaded')
     this.#app = null
     writeHead(res, 503, ['content-type', 'text/plain; charset=utf-8', 'retry-after', '1'])
-    res.end('The console cannot be loaded; the log of the gateway says why.\n')
+    res.end('The console cannot be loaded. See the gateway log.\n')
   }
 }
 

@@ -26,7 +26,7 @@ export async function servePages(app: FastifyInstance): Promise<void> {
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' || request.method === 'HEAD'
     if (!isPage || request.url.startsWith('/console/assets/')) {
-      return reply.code(404).type('text/plain; charset=utf-8').send('There is nothing here.\n')
+      return reply.code(404).type('text/plain; charset=utf-8').send('Not found.\n')
     }
     return sendPage(reply)
   })

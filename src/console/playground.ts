@@ -33,7 +33,7 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
     const url = (request.raw.url ?? '').slice(app.prefix.length)
     if (session === null || !url.startsWith('/v1')) {
       throw new ConsoleProblem(
-        'not_found', 'the playground takes paths of the API, such as /v1/chat/completions',
+        'not_found', 'Use a path of the gateway API, such as /v1/chat/completions.',
       )
     }
     const identity = identityOf(session)

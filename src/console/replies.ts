@@ -54,12 +54,12 @@ function problemOf(thrown: unknown): ConsoleProblem {
   }
   if (thrown instanceof ConsoleStoreError) {
     return new ConsoleProblem(
-      'unavailable', 'what the console keeps cannot be read or written; the log says why',
+      'unavailable', 'The console store cannot be read or written. See the gateway log.',
     )
   }
   const { statusCode, message } = thrown as Partial<FastifyError>
   if (statusCode !== undefined && statusCode < 500) {
-    return new ConsoleProblem(codeOf(statusCode), message ?? 'it is wrong')
+    return new ConsoleProblem(codeOf(statusCode), message ?? 'The request is invalid.')
   }
-  return new ConsoleProblem('internal', 'the gateway has failed; its log says how')
+  return new ConsoleProblem('internal', 'Internal error. See the gateway log.')
 }

@@ -79,7 +79,7 @@ function keyNamed({ config, keyStore }: Gateway, name: string): Key {
   const key = [...config.keys, ...keyStore?.keys() ?? []].find(key => key.name === name)
   if (key) return key
   throw new ConsoleProblem(
-    'not_found', `there is no live key named ${JSON.stringify(name)}`, { field: 'key' },
+    'not_found', `No active key is named ${JSON.stringify(name)}.`, { field: 'key' },
   )
 }
 
@@ -93,7 +93,7 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
     own,
     refusal: refusal && { code: refusal.code, status: refusal.status, message: refusal.message },
     steps: steps.map(({ route: { index, line }, miss }) => ({
-      index, line, takes: miss === null, why: miss === null ? 'takes it' : MISMATCH_TEXT[miss],
+      index, line, takes: miss === null, why: miss === null ? 'matches' : MISMATCH_TEXT[miss],
     })),
     candidates: candidates.map(({ target, url, model, headers }) => ({
       upstream: target.upstream.name,

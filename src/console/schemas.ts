@@ -22,17 +22,17 @@ function createAjv(options: Options): Ajv {
 export function validationProblem(errors: readonly ErrorObject[], part: string): ConsoleProblem {
   // Of a choice, the last error says that none of it fits; those before are of the single choices.
   const error = errors.at(-1)
-  if (error === undefined) return new ConsoleProblem('bad_request', `the ${part} is wrong`)
-  const { keyword, params, instancePath, message = 'is wrong' } = error
+  if (error === undefined) return new ConsoleProblem('bad_request', `The ${part} is invalid.`)
+  const { keyword, params, instancePath, message = 'is invalid' } = error
   const steps = instancePath.split('/').slice(1)
   if (keyword === 'required') steps.push(String(params['missingProperty']))
   if (keyword === 'additionalProperties') steps.push(String(params['additionalProperty']))
   const field = steps.join('.')
-  const subject = field === '' ? `the ${part}` : field
+  const subject = field === '' ? `The ${part}` : field
   const why = keyword === 'required' ? 'is missing'
-    : keyword === 'additionalProperties' ? 'is not known here'
+    : keyword === 'additionalProperties' ? 'is not a known field'
     : keyword === 'enum' ? `must be one of ${(params['allowedValues'] as string[]).join(', ')}`
-    : keyword === 'anyOf' ? 'has none of the forms that are taken'
+    : keyword === 'anyOf' ? 'does not match any accepted form'
     : message
-  return new ConsoleProblem('bad_request', `${subject} ${why}`, field === '' ? {} : { field })
+  return new ConsoleProblem('bad_request', `${subject} ${why}.`, field === '' ? {} : { field })
 }

@@ -34,7 +34,7 @@ export function sessionOperations(context: Context): SessionOperations {
       await desk.call('note', {
         actor, at: now, address, action: 'login.refused', subject: null, detail: null,
       })
-      const what = 'key' in body ? 'the key is not known here' : 'the name or the password is wrong'
+      const what = 'key' in body ? 'The gateway does not know this API key.' : 'The name or the password is wrong.'
       throw new ConsoleProblem('not_logged_in', what)
     }
     // Whoever knows the token of before must not be logged in with it.

@@ -4,25 +4,25 @@ import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
 
 /** What ended a request, for people. */
 export const END_DESCRIPTIONS: Readonly<Record<EndReason, string>> = {
-  complete: 'the whole answer was sent',
-  client_gone: 'the client closed its connection before the answer was complete',
-  upstream_cut: 'the upstream broke off before the answer was complete',
-  timeout: 'a deadline passed',
-  refused: 'the gateway refused it; no upstream heard of it',
-  error: 'it failed',
-  interrupted: 'the gateway process ended while it ran; what is known is of its last moments',
+  complete: 'the whole response was sent',
+  client_gone: 'the client disconnected before the response was complete',
+  upstream_cut: 'the upstream disconnected before the response was complete',
+  timeout: 'a timeout expired',
+  refused: 'the gateway refused the request and sent it to no upstream',
+  error: 'the request failed',
+  interrupted: 'the gateway process ended while the request ran; the values are from its last checkpoint',
 }
 
 /** Where the counts are from, for people. */
 export const SOURCE_DESCRIPTIONS: Readonly<Record<UsageSource, string>> = {
-  reported: 'as the upstream reported it',
-  estimated: 'estimated by the gateway: the upstream did not say',
+  reported: 'reported by the upstream',
+  estimated: 'estimated by the gateway, because the upstream reported none',
   mixed: 'partly reported by the upstream, partly estimated by the gateway',
-  none: 'nobody counted anything',
+  none: 'none',
 }
 
 /** Of a cost where there is a price. */
-const COST_UNKNOWN_REASON = 'not all that was used is known, or has a price'
+const COST_UNKNOWN_REASON = 'part of the usage is unknown or has no price'
 
 /** One line of the bill: quantity x price / per = cost. */
 export interface CostLine {

@@ -46,9 +46,9 @@ export interface Destination {
 
 /** Why a route did not take the request, for people. */
 export const MISMATCH_TEXT: Readonly<Record<MismatchReason, string>> = {
-  path: 'its path does not match',
-  model: 'its models do not match',
-  'no model': 'it lists models, and the request names none',
+  path: 'path does not match',
+  model: 'models do not match',
+  'no model': 'the route lists models, but the request names none',
 }
 
 /**

@@ -8,21 +8,23 @@ import type { Certificate } from '../support/certificate.ts'
 import { KEY } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 
+const ISO_TIME = /^\d{4}-\d\d-\d\dT/
 const OPS = { name: 'ops', password: PASSWORD }
 
-interface Concern {
+interface Alert {
   readonly kind: string
   readonly severity: string
   readonly message: string
   readonly subject: string | null
+  readonly since: string | null
 }
 
-async function concernsOf(gateway: TestConsole, who: object = OPS): Promise<Concern[]> {
+async function alertsOf(gateway: TestConsole, who: object = OPS): Promise<Alert[]> {
   const browser = await gateway.login(who)
-  return ((await browser.ask('/live')).json as { concerns: Concern[] }).concerns
+  return ((await browser.ask('/live')).json as { concerns: Alert[] }).concerns
 }
 
-t.test('where all is well there is nothing to look at', async t => {
+t.test('a healthy gateway has no alerts', async t => {
   const gateway = await startConsole(t)
   await chat(gateway)
   const browser = await gateway.login(OPS)
@@ -31,20 +33,22 @@ t.test('where all is well there is nothing to look at', async t => {
   })
 })
 
-t.test('an upstream that refuses the operator\'s credential, and one that does not answer', async t => {
+t.test('alerts for a rejected credential and an open circuit', async t => {
   let status = 401
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(status).end())
   const gateway = await startConsole(
     t, YAML.replace('sim: { simulator: true }', `sim: { url: "${upstream.url}" }`),
   )
   await chat(gateway)
-  t.match(await concernsOf(gateway), [{
+  t.match(await alertsOf(gateway), [{
     kind: 'upstream_key_rejected', severity: 'error', subject: 'sim', message: /401.*upstreams\.sim\.auth/,
   }])
   status = 500
   for (let i = 0; i < 3; i++) await chat(gateway)
-  const kinds = (await concernsOf(gateway)).map(({ kind }) => kind)
+  const kinds = (await alertsOf(gateway)).map(({ kind }) => kind)
   t.same(kinds, ['upstream_key_rejected', 'circuit_open'])
+  const [, open] = await alertsOf(gateway)
+  t.match(open, { message: /^Circuit open: demo on sim \(\d consecutive failures\)$/, subject: 'sim', since: ISO_TIME })
   const browser = await gateway.login(OPS)
   t.match((await browser.ask('/upstreams')).json, {
     upstreams: [{ name: 'sim', health: 'down', url: `${upstream.url}/`, candidates: [
@@ -56,18 +60,18 @@ t.test('an upstream that refuses the operator\'s credential, and one that does n
   })
   gateway.clock.advance(16 * 60_000)
   t.notMatch(
-    (await concernsOf(gateway)).map(({ kind }) => kind), ['upstream_key_rejected'],
-    'a quarter of an hour later it is history',
+    (await alertsOf(gateway)).map(({ kind }) => kind), ['upstream_key_rejected'],
+    'the alert ends after 15 minutes',
   )
 })
 
-t.test('an upstream that fails its checks and was asked for nothing', async t => {
+t.test('an alert for an upstream that fails its health checks without any request', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(500).end())
   const gateway = await startConsole(t, YAML
     .replace('upstreams: {', `$& gone: { url: "${upstream.url}", health: { path: /, every: 10ms } },`)
     .replace('routes: [', 'routes: [{ model: lost, to: { upstream: gone, model: x } },'))
   await gateway.waitForLog(line => line['msg'] === 'the upstream is not well')
-  t.match(await concernsOf(gateway), [{ kind: 'circuit_open', subject: 'gone', message: /^gone fails/ }])
+  t.match(await alertsOf(gateway), [{ kind: 'circuit_open', subject: 'gone', message: 'Circuit open: gone (health checks fail)', since: ISO_TIME }])
   const browser = await gateway.login(OPS)
   const { upstreams } = (await browser.ask('/upstreams')).json as { upstreams: { name: string }[] }
   t.match(upstreams.find(({ name }) => name === 'gone'), {
@@ -78,25 +82,25 @@ t.test('an upstream that fails its checks and was asked for nothing', async t =>
   })
 })
 
-t.test('a configuration that was not taken, and one that waits for a restart', async t => {
+t.test('alerts for a rejected reload and a needed restart', async t => {
   const gateway = await startConsole(t)
   t.match(await gateway.change(YAML.replace('routes:', 'rautes:')), { applied: false })
-  t.match(await concernsOf(gateway), [
-    { kind: 'reload_failed', message: /gateway\.yaml:\d+:\d+: .*did you mean "routes"/ },
+  t.match(await alertsOf(gateway), [
+    { kind: 'reload_failed', message: /^Last reload rejected: .*gateway\.yaml:\d+:\d+: .*did you mean "routes"/ },
   ])
   const browser = await gateway.login(OPS)
   const { json } = await browser.ask('/configuration')
   t.match(json, { failure: { problems: [{ severity: 'error', place: /gateway\.yaml:\d+:\d+/ }] } })
-  t.match((json as { text: string }).text, 'routes:', 'what is in force is shown, not what the file says now')
+  t.match((json as { text: string }).text, 'routes:', 'the active configuration is shown, not the file')
   t.notMatch((json as { text: string }).text, 'rautes')
   t.match(await gateway.change(YAML.replace('ledger: {', 'ledger: { keep: 30d,')), { applied: true })
-  t.match(await concernsOf(gateway), [
-    { kind: 'restart_needed', severity: 'warning', message: /ledger\.keep/ },
+  t.match(await alertsOf(gateway), [
+    { kind: 'restart_needed', severity: 'warning', message: 'Restart needed: ledger.keep changed' },
   ])
   t.match((await browser.ask('/configuration')).json, { failure: null, restart_needed: ['ledger.keep'] })
 })
 
-t.test('a certificate that should be renewed, until it is', async t => {
+t.test('an alert for a certificate that expires soon, until it is renewed', async t => {
   const { certFile, keyFile, ...lasting } = certificateFiles(t)
   const write = ({ cert, key }: Certificate): void => {
     writeFileSync(certFile, cert)
@@ -106,30 +110,30 @@ t.test('a certificate that should be renewed, until it is', async t => {
   const gateway = await startConsole(
     t, YAML.replace('server: {', `$& tls: { cert: "${certFile}", key: "${keyFile}" },`),
   )
-  t.match(await concernsOf(gateway), [
+  t.match(await alertsOf(gateway), [
     { kind: 'certificate', severity: 'warning', message: /^server\.tls\.cert: certificate 1 .* soon, on .* SIGHUP/ },
   ])
   write(selfSigned('P-256', inDays(-80), inDays(-1)))
   t.match(await gateway.change(), { applied: true })
-  t.match(await concernsOf(gateway), [{ kind: 'certificate', severity: 'error', message: /has run out, on/ }])
+  t.match(await alertsOf(gateway), [{ kind: 'certificate', severity: 'error', message: /has run out, on/ }])
   write(lasting)
   t.match(await gateway.change(), { applied: true })
-  t.strictSame(await concernsOf(gateway), [])
+  t.strictSame(await alertsOf(gateway), [])
 })
 
-t.test('nobody can get in, and the store of keys is in trouble', async t => {
+t.test('alerts for missing keys and an unreadable key store', async t => {
   const gateway = await startConsole(t, YAML.replace(/^keys.*$/m, 'keys: []'))
-  t.match(await concernsOf(gateway), [{ kind: 'no_keys', severity: 'error' }])
+  t.match(await alertsOf(gateway), [{ kind: 'no_keys', severity: 'error' }])
   const browser = await gateway.login(OPS)
   t.equal((await browser.ask('/keys', { method: 'POST', body: { name: 'made' } })).status, 201)
-  t.strictSame(await concernsOf(gateway), [])
+  t.strictSame(await alertsOf(gateway), [])
   writeFileSync(join(gateway.file, '..', 'data', 'keys.db'), 'this is no database')
   await gateway.waitForLog(({ msg }) => String(msg).startsWith('stored keys cannot be read'))
   const live = await browser.ask('/live')
   t.match(live.json, { concerns: [{ kind: 'key_store' }] })
 })
 
-t.test('a budget near its end, and a model without a price', async t => {
+t.test('alerts for an almost used budget and an unpriced model', async t => {
   const yaml = YAML.replace(
     'models: [demo] }', 'models: [demo], limits: { budget: { usd: 0.00004, per: day } } }',
   )
@@ -141,41 +145,41 @@ t.test('a budget near its end, and a model without a price', async t => {
   const admin = await gateway.login(OPS)
   const seen = async () => ((await admin.ask('/logs')).json as { rows: unknown[] }).rows.length
   while (await seen() < 2) await new Promise(resolve => setImmediate(resolve))
-  const concerns = await concernsOf(gateway)
-  t.match(concerns.map(({ kind, subject }) => [kind, subject]).sort(), [
+  const alerts = await alertsOf(gateway)
+  t.match(alerts.map(({ kind, subject }) => [kind, subject]).sort(), [
     ['budget', 'second'], ['unpriced_model', 'sim'],
   ])
-  t.match(await concernsOf(gateway, { key: holder }), [{ kind: 'budget', subject: 'second' }])
-  t.strictSame(await concernsOf(gateway, { key: KEY }), [])
+  t.match(await alertsOf(gateway, { key: holder }), [{ kind: 'budget', subject: 'second' }])
+  t.strictSame(await alertsOf(gateway, { key: KEY }), [])
 })
 
-t.test('a hundred concerns are told, however many models clients invent', async t => {
+t.test('at most 100 alerts, however many models clients invent', async t => {
   const gateway = await startConsole(t)
   for (let n = 0; n <= 100; n++) await chat(gateway, KEY, `sim-${n}`)
   const admin = await gateway.login(OPS)
   const seen = async () => ((await admin.ask('/logs?limit=200')).json as { rows: unknown[] }).rows.length
   while (await seen() < 101) await new Promise(resolve => setImmediate(resolve))
-  t.equal((await concernsOf(gateway)).length, 100)
+  t.equal((await alertsOf(gateway)).length, 100)
 })
 
-t.test('whoever has given a model its price is not told to do so', async t => {
+t.test('the alert of an unpriced model changes once it has a price', async t => {
   const gateway = await startConsole(t)
   await chat(gateway, KEY, 'sim')
   const admin = await gateway.login(OPS)
   const seen = async () => ((await admin.ask('/logs')).json as { rows: unknown[] }).rows.length
   while (await seen() < 1) await new Promise(resolve => setImmediate(resolve))
-  const told = async () => (await concernsOf(gateway)).map(({ message }) => message)
-  t.strictSame(await told(), [
-    'Nobody knows what sim costs (one request of late): give it a price under models',
+  const messages = async () => (await alertsOf(gateway)).map(({ message }) => message)
+  t.strictSame(await messages(), [
+    'No price for sim: cost unknown for 1 request in the last 24 hours. Add a price under models in gateway.yaml',
   ])
   await gateway.change(YAML.replace('models: {', 'models: { sim: { price: { input: 1, output: 2 } },'))
   gateway.clock.advance(31_000)
-  t.strictSame(await told(), [
-    'Nobody knows what one request for sim cost of late: it had no price then, or has none for what was used',
+  t.strictSame(await messages(), [
+    'Cost unknown for 1 request in the last 24 hours for sim: no price at that time, or none for the usage',
   ])
 })
 
-t.test('the present limits of the own key', async t => {
+t.test('the current limits of the own key', async t => {
   const gateway = await startConsole(
     t, `${YAML}\nlimits: { requests_per_minute: 10, models: { "sim*": { concurrent: 1 } } }\n`,
   )
@@ -187,7 +191,7 @@ t.test('the present limits of the own key', async t => {
   })
 })
 
-t.test('a name that is written from the right turns nothing else of a sentence round', async t => {
+t.test('a right-to-left name does not reorder the rest of a message', async t => {
   const names = { hebrew: '\u05d0\u05d1', override: 'sim\u202ex', closing: 'sim\u2069\u202ex' }
   const yaml = YAML.replace('[demo, "sim*"]', `[demo, "sim*", "${names.hebrew}"]`)
     .replace('name: second', `name: "${names.hebrew}"`)
@@ -200,13 +204,13 @@ t.test('a name that is written from the right turns nothing else of a sentence r
   const seen = async () => ((await admin.ask('/logs')).json as { rows: unknown[] }).rows.length
   while (await seen() < 4) await new Promise(resolve => setImmediate(resolve))
   const whole = (message: string) => message.replace(/\u2068[^\u2066-\u2069]*\u2069/g, 'NAME')
-  const concerns = await concernsOf(gateway)
-  t.same(new Set(concerns.map(({ message }) => whole(message))), new Set([
-    'The budget of NAME, 0.00004 USD a day, is used to 95 %',
-    'Nobody knows what NAME costs (one request of late): give it a price under models',
+  const alerts = await alertsOf(gateway)
+  t.same(new Set(alerts.map(({ message }) => whole(message))), new Set([
+    'Budget 95 % used: NAME, $0.00004 per day',
+    'No price for NAME: cost unknown for 1 request in the last 24 hours. Add a price under models in gateway.yaml',
   ]))
   t.same(
-    concerns.filter(({ kind }) => kind === 'unpriced_model').map(({ subject }) => subject).sort(),
-    Object.values(names).sort(), 'the name itself is as it is',
+    alerts.filter(({ kind }) => kind === 'unpriced_model').map(({ subject }) => subject).sort(),
+    Object.values(names).sort(), 'the subject is the unchanged name',
   )
 })

@@ -49,7 +49,7 @@ t.test('wrong names, passwords and keys are all refused alike', async t => {
   ])
   for (const { status, json, headers } of answers) {
     t.equal(status, 401)
-    t.same(json, { code: 'not_logged_in', message: 'the name or the password is wrong' })
+    t.same(json, { code: 'not_logged_in', message: 'The name or the password is wrong.' })
     t.equal(headers.get('set-cookie'), null)
   }
   t.match(await browser().login({ key: 'sk-unknown' }), { status: 401, json: { code: 'not_logged_in' } })

@@ -24,7 +24,7 @@ t.test('it tells what was asked, what happened when, what was counted and what i
   route        routes[0], line 12: model gpt-* -> openai (ordered)
   answered by  openai, as gpt-4.1-mini
   status       200
-  end          complete: the whole answer was sent
+  end          complete: the whole response was sent
   bytes        912 in, 512 out
 
 Timeline (ms from the start of the request)
@@ -34,7 +34,7 @@ Timeline (ms from the start of the request)
   310.5  first byte of the answer
   1,204  the end: complete
 
-Usage (as the upstream reported it)
+Usage (reported by the upstream)
   input tokens       1,200
     read from cache  1,000
   output tokens      300

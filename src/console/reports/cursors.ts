@@ -48,5 +48,5 @@ export class Cursors {
 }
 
 function unknownCursorError(field: string): ReportError {
-  return new ReportError('bad_request', 'no answer of this gateway ended there: ask again without it', field)
+  return new ReportError('bad_request', 'Not a cursor of this gateway. Repeat the request without it.', field)
 }

@@ -116,12 +116,12 @@ function lastId(view: View): number {
 function parsePosition(text: string): RowPosition {
   const [, at, id] = /^(\d{1,16})-(\d{1,16})$/.exec(text) ?? []
   if (at === undefined || id === undefined) {
-    throw new ReportError('bad_request', 'no page ended there', 'before')
+    throw new ReportError('bad_request', 'Unknown page.', 'before')
   }
   return { at: Number(at), id: Number(id) }
 }
 
 function parseRowId(text: string): number {
-  if (!/^\d{1,16}$/.test(text)) throw new ReportError('bad_request', 'no look ended there', 'after')
+  if (!/^\d{1,16}$/.test(text)) throw new ReportError('bad_request', 'Unknown position.', 'after')
   return Number(text)
 }

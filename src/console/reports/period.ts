@@ -25,16 +25,16 @@ export function periodOf(query: { readonly from?: string; readonly to?: string }
   const to = query.to === undefined ? null : parseTimestamp(query.to, 'to')
   const from = query.from === undefined ? (to ?? now) - DAY : parseTimestamp(query.from, 'from')
   const period = { from, to: to ?? Math.max(now, from + 1) }
-  if (period.from >= period.to) throw new ReportError('bad_request', 'the time ends before it begins', 'to')
+  if (period.from >= period.to) throw new ReportError('bad_request', 'The end of the time range must be after its start.', 'to')
   if (period.to - period.from > MAX_DAYS * DAY) {
-    throw new ReportError('bad_request', `no report is of more than ${MAX_DAYS} days`, 'from')
+    throw new ReportError('bad_request', `The time range is longer than ${MAX_DAYS} days.`, 'from')
   }
   return period
 }
 
 function parseTimestamp(text: string, field: string): number {
   const ms = Date.parse(text)
-  if (!Number.isFinite(ms)) throw new ReportError('bad_request', 'there is no such moment', field)
+  if (!Number.isFinite(ms)) throw new ReportError('bad_request', 'Not a valid time.', field)
   return ms
 }
 
@@ -93,8 +93,8 @@ export interface PeriodSegment extends Period {
  */
 export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
   if (isFarBehind(view)) {
-    throw new ReportError('not_yet', `the sums of ${view.unsummed} requests are still being made; ` +
-      'after an upgrade that takes a minute or two for ten million')
+    throw new ReportError('not_yet', `The totals of ${view.unsummed} requests are not ready yet. ` +
+      'After an upgrade this takes one or two minutes per ten million requests.')
   }
   // Of what is to come there is nothing: the hour need not be cut.
   const end = to >= view.now ? ceil(to, HOUR) : to

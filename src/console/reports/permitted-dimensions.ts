@@ -20,11 +20,11 @@ export function permittedDimensions(query: ReportQuery, own: string | null): Dim
   const { key, upstream, by } = query
   const without = query.without?.split(',') ?? []
   if (own !== null) {
-    if (key !== undefined && key !== own) forbid('only your own key is yours to see', 'key')
-    if (without.includes('key')) forbid('only your own key is yours to see', 'without')
-    if (by === 'upstream') forbid('upstreams are not yours to see', 'by')
-    if (upstream !== undefined) forbid('upstreams are not yours to see', 'upstream')
-    if (without.includes('upstream')) forbid('upstreams are not yours to see', 'without')
+    if (key !== undefined && key !== own) forbid('You can see only your own key.', 'key')
+    if (without.includes('key')) forbid('You can see only your own key.', 'without')
+    if (by === 'upstream') forbid('You cannot see upstreams.', 'by')
+    if (upstream !== undefined) forbid('You cannot see upstreams.', 'upstream')
+    if (without.includes('upstream')) forbid('You cannot see upstreams.', 'without')
   }
   const asked: { -readonly [N in keyof Dimensions]: Dimensions[N] } = {}
   for (const name of ['key', 'model', 'upstream'] as const) {
@@ -32,7 +32,7 @@ export function permittedDimensions(query: ReportQuery, own: string | null): Dim
     if (wanted !== undefined) asked[name] = wanted
     if (!without.includes(name)) continue
     if (wanted !== undefined) {
-      throw new ReportError('bad_request', `no request has the ${name} that is asked for and none`, 'without')
+      throw new ReportError('bad_request', `${name} and without=${name} exclude each other.`, 'without')
     }
     asked[name] = null
   }

@@ -10,7 +10,7 @@ type ReportArgs<N extends ReportName> =
 
 /** Reports that wait; more are refused. */
 const MAX_PENDING = 100
-const CLOSING = 'the gateway is shutting down'
+const CLOSING = 'The gateway is shutting down.'
 
 export interface ReportClientOptions {
   /** Path of the ledger. */
@@ -39,7 +39,7 @@ export class ReportClient {
    */
   async run<N extends ReportName>(name: N, ...args: ReportArgs<N>): Promise<ReturnType<ReportTable[N]>> {
     if (this.#thread.pending >= MAX_PENDING) {
-      throw new ReportError('not_yet', 'too many reports are asked for at once; try again')
+      throw new ReportError('not_yet', 'Too many reports are running. Try again.')
     }
     const { now, deadline } = this.#options
     try {
@@ -60,9 +60,11 @@ function reportError({ reason, message, thrown }: ThreadError, deadline: number)
     case 'closed':
       return new ReportError('not_yet', CLOSING)
     case 'timeout':
-      return new ReportError('unavailable', `the ledger did not answer within ${deadline} ms; ask for less time at once`)
+      return new ReportError(
+        'unavailable', `The ledger did not respond within ${deadline / 1_000} s. Select a shorter time range.`,
+      )
     case 'ended':
-      return new ReportError('unavailable', `the reading thread died: ${message}`)
+      return new ReportError('unavailable', `The report thread failed: ${message}.`)
     case 'thrown': {
       const { name, code, field, stack } = thrown ?? {}
       return name === 'ReportError'

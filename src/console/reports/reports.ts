@@ -190,7 +190,7 @@ class UnavailableReports implements Reports {
 
 function rejectUnavailable(): Promise<never> {
   return Promise.reject(new ReportError('unavailable',
-    'the configuration names no ledger: add ledger: { file: ... }'))
+    'No ledger is configured. Set ledger.file in gateway.yaml.'))
 }
 
 // oxlint-disable-next-line require-yield

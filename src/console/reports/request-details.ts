@@ -19,10 +19,10 @@ function toRequestDetails({ row, running }: FoundRequest, own: string | null): R
     running,
     bytes_in: row.bytesIn,
     bytes_out: row.bytesOut,
-    end_explanation: running ? 'it is still running: all of this is provisional' : END_DESCRIPTIONS[row.end],
+    end_explanation: running ? 'the request is still running; all values are provisional' : END_DESCRIPTIONS[row.end],
     error_explanation: row.error === null ? null : errorText(row.error),
     source_explanation: SOURCE_DESCRIPTIONS[row.source],
-    // It names upstreams.
+    // The route names upstreams.
     route: own === null ? row.route : null,
     attempts: row.attempts.map(attempt => toAttempt(attempt, own)),
     counts: usageCounts(row).flatMap(([label, value]) => (value === null ? [] : [{ label, value }])),
@@ -47,11 +47,11 @@ function toAttempt(attempt: AttemptRecord, own: string | null): RequestDetails['
 }
 
 function outcomeText({ outcome: code, said }: AttemptRecord): string {
-  if (code === 'ok') return 'It answered.'
+  if (code === 'ok') return 'The upstream responded.'
   if (code === 'error_answer') {
-    return `It answered with an error of its own${said === undefined ? '' : `: ${said}`}.`
+    return `The upstream responded with an error${said === undefined ? '' : `: ${said}`}.`
   }
-  return errorText(code) ?? 'It failed.'
+  return errorText(code) ?? 'The attempt failed.'
 }
 
 /** @returns null for a code that an older version may have written */
@@ -59,7 +59,7 @@ function errorText(code: string): string | null {
   return Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].about : null
 }
 
-/** An answer that several upstreams made up is billed by each at its own price. */
+/** If several attempts produced the response, each one is billed at its own price. */
 function costLines(row: LedgerRow): RequestDetails['bill'] {
   if (row.costPico === null || row.costPico === 0n) return []
   const shares = row.attempts.flatMap(({ costUsd: cost }, n) => (

@@ -11,7 +11,7 @@ import type { View } from './view.ts'
 export function statement(view: View, query: QueryOf<'GET /statement'>, own: string | null): Statement {
   const { key } = permittedDimensions(query, own)
   if (typeof key !== 'string') {
-    throw new ReportError('bad_request', 'a statement is of one key: say which', 'key')
+    throw new ReportError('bad_request', 'Select a key: a statement covers one key.', 'key')
   }
   const month = monthOf(query.month)
   const dimensions = { key }
@@ -37,7 +37,7 @@ function monthOf(text: string): Period {
   const [year = NaN, month = NaN] = text.split('-').map(Number)
   const from = Date.UTC(year, month - 1)
   if (!/^\d{4}-\d\d$/.test(text) || month < 1 || month > 12) {
-    throw new ReportError('bad_request', 'there is no such month', 'month')
+    throw new ReportError('bad_request', 'Not a valid month.', 'month')
   }
   return { from, to: Date.UTC(year, month) }
 }

@@ -5,10 +5,7 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import type { Plugin } from 'vite'
 
-/**
- * Beside each script and style sheet its compressed forms, for the
- * server to send: a third, and a fifth of the bytes.
- */
+/** Writes gzip and Brotli versions beside each script and style sheet, for the server to send. */
 const compressed: Plugin = {
   name: 'compressed',
   writeBundle({ dir = '' }, bundle) {
@@ -24,13 +21,13 @@ const compressed: Plugin = {
 export default defineConfig({
   base: '/console/',
   plugins: [react(), compressed],
-  // The workspace's React is newer than the one that packages at the root would find by themselves.
+  // Packages at the root would otherwise resolve an older React than the workspace's.
   resolve: { dedupe: ['react', 'react-dom'] },
   build: {
     outDir: '../../../dist/console/web',
     emptyOutDir: true,
     target: 'es2023',
-    // The Content-Security-Policy admits files of the console alone: no data: URL, no inline script.
+    // The Content-Security-Policy allows only files of the console: no data: URLs, no inline scripts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 600,

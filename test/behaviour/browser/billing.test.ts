@@ -18,7 +18,7 @@ t.test('billing', async t => {
     await page.getByRole('heading', { name: 'Budgets' }).waitFor()
   })
 
-  await t.test('the rows add up to the total, and the days do', async t => {
+  await t.test('rows and days add up to the total', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     for (const by of ['key', 'model', 'upstream']) {
       await go(page, `/billing?range=30d&by=${by}`)
@@ -31,14 +31,14 @@ t.test('billing', async t => {
       t.not(plain(total?.[1]), '0')
       t.equal(sum(...spend), plain(total?.[1]), `by ${by}`)
 
-      await page.getByRole('button', { name: 'Show as a table: Spend by day' }).click()
+      await page.getByRole('button', { name: 'Show as table: Spend by day' }).click()
       const days = await texts(page, 'Spend by day', 'tbody tr')
       t.equal(days.length, 30)
       t.equal(sum(...days.map(([, usd]) => plain(usd))), plain(total?.[1]), `by day of ${by}`)
     }
   })
 
-  await t.test('a row, a bar and a day lead to the requests behind them', async t => {
+  await t.test('a row, a bar and a day link to their requests', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=7d&by=model')
     await page.getByRole('table', { name: 'Spend by model' }).getByRole('link', { name: 'gemini-3-pro' })
@@ -56,7 +56,7 @@ t.test('billing', async t => {
     t.equal(span(ofBar), 86_400_000)
 
     await page.goBack()
-    await page.getByRole('button', { name: 'Show as a table: Spend by day' }).click()
+    await page.getByRole('button', { name: 'Show as table: Spend by day' }).click()
     const first = page.getByRole('table', { name: 'Spend by day' }).getByRole('link').first()
     await first.focus()
     await page.keyboard.press('ArrowDown')
@@ -65,10 +65,10 @@ t.test('billing', async t => {
     t.equal(span(new URL(page.url())), 86_400_000, 'by keyboard')
   })
 
-  await t.test('the row of what has no key leads to those requests', async t => {
+  await t.test('the row without a key links to those requests', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=7d')
-    await page.getByRole('table', { name: 'Spend by key' }).getByRole('link', { name: 'without a key' })
+    await page.getByRole('table', { name: 'Spend by key' }).getByRole('link', { name: 'No key' })
       .click()
     await page.waitForURL(/without=key/)
     await page.getByRole('table', { name: /^Requests/ }).getByText('missing_key').first().waitFor()
@@ -76,7 +76,7 @@ t.test('billing', async t => {
     t.strictSame([...new Set(keys)], ['none'])
   })
 
-  await t.test('the table as CSV', async t => {
+  await t.test('the table can be downloaded as CSV', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=30d&by=upstream')
     await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
@@ -88,20 +88,20 @@ t.test('billing', async t => {
     t.ok(lines.some(line => line.startsWith('anthropic,')), lines.join('\n'))
   })
 
-  await t.test('the chosen time and group stay in the address', async t => {
+  await t.test('the address keeps time range and group', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing')
     await page.getByText('Upstream', { exact: true }).click()
     await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
-    await page.getByRole('combobox', { name: 'Time, UTC' }).click()
+    await page.getByRole('combobox', { name: 'Time range (UTC)' }).click()
     await page.getByRole('option', { name: 'Last 7 days' }).click()
     await page.waitForURL('**/console/billing?by=upstream&range=7d')
     await page.reload()
     await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
-    t.equal(await page.getByRole('combobox', { name: 'Time, UTC' }).inputValue(), 'Last 7 days')
+    t.equal(await page.getByRole('combobox', { name: 'Time range (UTC)' }).inputValue(), 'Last 7 days')
   })
 
-  await t.test('the holder of a key sees that key alone, by model', async t => {
+  await t.test('a key holder sees only the own key, by model', async t => {
     const { page } = await visit(t, browser, { origin, as: { key: KEYS['support-bot'] } })
     await go(page, '/billing?range=30d&by=key&key=web-app')
     await page.getByRole('table', { name: 'Spend by model' }).waitFor()
@@ -112,13 +112,13 @@ t.test('billing', async t => {
   })
 })
 
-/** The cells of the rows of a table, as they are read. */
+/** The cell texts of some rows of a table. */
 async function texts(page: Page, table: string, rows: string): Promise<string[][]> {
   const found = await page.getByRole('table', { name: table, exact: true }).locator(rows).all()
   return Promise.all(found.map(row => row.locator('th, td').allInnerTexts()))
 }
 
-/** `$1,234.50` with the spaces that put points below each other -> `1234.5` */
+/** `$1,234.50`, padded with spaces -> `1234.5` */
 function plain(money = ''): string {
   return sum(money.replaceAll(/[^\d.]/g, ''))
 }

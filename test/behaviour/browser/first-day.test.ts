@@ -9,7 +9,7 @@ const AXES = `[...document.querySelectorAll('.recharts-yAxis-tick-labels')].map(
   [...axis.querySelectorAll('text')].map(each => each.textContent))`
 const ADMIN = { name: 'ops', password: PASSWORD }
 
-t.test('pages without anything to show keep nobody out', async t => {
+t.test('empty pages are accessible', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { console: origin } = await startConsole(t)
@@ -21,7 +21,7 @@ t.test('pages without anything to show keep nobody out', async t => {
   }
 })
 
-t.test('names that clients chose break no page', async t => {
+t.test('odd model names do not break a page', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))
@@ -33,15 +33,15 @@ t.test('names that clients chose break no page', async t => {
   await page.getByRole('combobox', { name: 'Model' }).click()
   await page.getByRole('option').filter({ hasText: 'none' }).click()
   await page.waitForURL(/model=%00none/)
-  await page.getByText('1 request: all of this time').waitFor()
+  await page.getByText('1 request in this time range').waitFor()
   await go(page, '/billing?by=model')
-  t.strictSame(await barriers(page), [], 'a name of spaces is a link that can be seen')
+  t.strictSame(await barriers(page), [], 'a name of spaces is a visible link')
   await page.getByRole('link', { name: '" "' }).click()
-  await page.getByText('1 request: all of this time').waitFor()
+  await page.getByText('1 request in this time range').waitFor()
   t.strictSame(faults, [])
 })
 
-t.test('what is spent first is a very small amount', async t => {
+t.test('very small amounts are readable', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, YAML.replace('input: 1, output: 2', 'input: 0.02, output: 0.02'))
@@ -60,10 +60,10 @@ t.test('what is spent first is a very small amount', async t => {
     await go(page, path)
     await page.getByText('$0.00000008', { exact: true }).first().waitFor()
     t.equal(await page.getByRole('alert').count(), 0, path)
-    t.strictSame(await page.evaluate(CLIPPED), [], 'no figure lacks its last digits')
+    t.strictSame(await page.evaluate(CLIPPED), [], 'no figure is cut off')
     const axes = await page.evaluate<string[][]>(AXES)
     t.equal(axes.length, path === '/' ? 3 : 1)
-    t.notOk(axes.some(lines => new Set(lines).size < lines.length), 'no two lines of an axis are the same')
+    t.notOk(axes.some(lines => new Set(lines).size < lines.length), 'axis labels are distinct')
     t.equal(await page.getByText('$0.00000006', { exact: true }).count(), 1, `the axis of ${path}`)
     t.equal(await overflow(page), 0)
     t.strictSame(faults, [])

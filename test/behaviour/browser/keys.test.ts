@@ -23,30 +23,30 @@ t.test('keys', async t => {
   await walk(t, browser, { origin, as: ADMIN, path: '/audit' },
     page => page.getByText('Logged in').first().waitFor())
 
-  await t.test('a key is made, works, is limited, is revoked, and works no more', async t => {
+  await t.test('a key is created, used, limited and revoked', async t => {
     const { page, faults } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/keys')
-    const key = await make(page, 'laptop of Zoë <b>', 'gpt-*')
+    const key = await create(page, 'laptop of Zoë <b>', 'gpt-*')
     t.match(key, /^mgw_/)
     t.equal(await statusWith(key, 'gpt-5.1'), 200)
-    t.equal(await statusWith(key, 'claude-sonnet-4.5'), 403, 'a model that it may not use')
+    t.equal(await statusWith(key, 'claude-sonnet-4.5'), 403, 'a model that the key may not use')
 
     const row = page.locator('tbody tr', { hasText: 'laptop of Zoë <b>' })
     await act(page, 'laptop of Zoë <b>', 'Change models and limits')
-    await page.getByRole('textbox', { name: 'Requests a minute' }).fill('1')
+    await page.getByRole('textbox', { name: 'Requests per minute' }).fill('1')
     await page.getByRole('button', { name: 'Save' }).click()
-    await row.getByText('1 request a minute').waitFor()
+    await row.getByText('1 request per minute').waitFor()
     await statusWith(key, 'gpt-5.1')
-    t.equal(await statusWith(key, 'gpt-5.1'), 429, 'the limit holds from now on')
+    t.equal(await statusWith(key, 'gpt-5.1'), 429, 'the limit applies')
 
     await act(page, 'laptop of Zoë <b>', 'Revoke')
     await page.getByText('This cannot be undone').waitFor()
     t.strictSame(await barriers(page), [])
-    await page.getByRole('button', { name: 'Revoke this key' }).click()
+    await page.getByRole('button', { name: 'Revoke key' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await row.waitFor({ state: 'detached' })
     t.equal(await statusWith(key, 'gpt-5.1'), 401)
-    await page.getByRole('switch', { name: 'Revoked too (1)' }).click()
+    await page.getByRole('switch', { name: 'Show revoked (1)' }).click()
     await row.getByText('Revoked').waitFor()
 
     await go(page, '/audit')
@@ -56,7 +56,7 @@ t.test('keys', async t => {
     t.strictSame(faults, [])
   })
 
-  await t.test('a new key has to be kept before its dialog closes, and is not told again', async t => {
+  await t.test('a new key is shown once, until the user confirms that it is saved', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'dark', width: 390 } })
     await go(page, '/keys')
     await fill(page, 'another', null)
@@ -77,62 +77,62 @@ t.test('keys', async t => {
     t.notMatch(await page.content(), key)
   })
 
-  await t.test('a key of gateway.yaml is blocked and let in again', async t => {
+  await t.test('a key from gateway.yaml is blocked and unblocked', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/keys')
     await act(page, 'support-bot', 'Block')
-    await page.getByRole('button', { name: 'Block this key' }).click()
+    await page.getByRole('button', { name: 'Block key' }).click()
     const row = page.locator('tbody tr', { hasText: 'support-bot' })
     await row.getByText('Blocked').waitFor()
     t.equal(await statusWith(KEYS['support-bot'], 'gpt-5-mini'), 401)
     await act(page, 'support-bot', 'Unblock')
-    await page.getByRole('button', { name: 'Unblock this key' }).click()
-    await row.getByText('Live').waitFor()
+    await page.getByRole('button', { name: 'Unblock key' }).click()
+    await row.getByText('Active').waitFor()
     t.equal(await statusWith(KEYS['support-bot'], 'gpt-5-mini'), 200)
   })
 
-  await t.test('a key that leaked is found by itself, and cut off', async t => {
+  await t.test('a leaked key is looked up and blocked', async t => {
     const { page, faults } = await visit(t, browser, {
       origin, as: ADMIN, look: { scheme: 'dark', width: 390 },
     })
     await go(page, '/keys')
-    await page.getByRole('button', { name: 'Whose key is this?' }).click()
-    await page.getByLabel('The key', { exact: true }).fill('sk-of-somebody-else')
+    await page.getByRole('button', { name: 'Look up a key' }).click()
+    await page.getByLabel('API key', { exact: true }).fill('sk-of-somebody-else')
     await page.keyboard.press('Enter')
-    await page.getByText('It is no key of this gateway').waitFor()
-    await page.getByLabel('The key', { exact: true }).fill(` ${KEYS['batch-nightly']} `)
+    await page.getByText('Not a key of this gateway').waitFor()
+    await page.getByLabel('API key', { exact: true }).fill(` ${KEYS['batch-nightly']} `)
     await page.keyboard.press('Enter')
-    await page.getByText('It is the key batch-nightly, and it is let in.').waitFor()
+    await page.getByText('Key: batch-nightly. State: active.').waitFor()
     t.strictSame(await barriers(page), [])
-    await page.getByRole('button', { name: 'Cut it off …' }).click()
-    await page.getByRole('button', { name: 'Block this key' }).click()
+    await page.getByRole('button', { name: 'Block …' }).click()
+    await page.getByRole('button', { name: 'Block key' }).click()
     await page.locator('tbody tr', { hasText: 'batch-nightly' }).getByText('Blocked').waitFor()
     t.equal(await statusWith(KEYS['batch-nightly'], 'gpt-5-mini'), 401)
     t.strictSame(faults, [])
   })
 
-  await t.test('what is wrong in the form is said beside it', async t => {
+  await t.test('each invalid field shows its error', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/keys')
     await page.getByRole('button', { name: 'New key' }).click()
-    await page.getByRole('textbox', { name: 'Budget, USD' }).fill('much')
+    await page.getByRole('textbox', { name: 'Budget (USD)' }).fill('much')
     await page.getByRole('button', { name: 'Create key' }).click()
-    await page.getByText('A name has 1 to 128 characters.').waitFor()
-    await page.getByText('An amount of USD, such as 50 or 0.25.').waitFor()
+    await page.getByText('Enter a name of 1 to 128 characters.').waitFor()
+    await page.getByText('Enter an amount in USD, such as 50 or 0.25.').waitFor()
     t.strictSame(await barriers(page), [])
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('web-app')
-    await page.getByRole('textbox', { name: 'Budget, USD' }).fill('0.5')
+    await page.getByRole('textbox', { name: 'Budget (USD)' }).fill('0.5')
     await page.getByRole('button', { name: 'Create key' }).click()
-    await page.getByText('gateway.yaml has a key of that name').waitFor()
+    await page.getByText('gateway.yaml already has a key with this name.').waitFor()
   })
 
-  await t.test('a viewer looks and changes nothing', async t => {
+  await t.test('a viewer cannot change keys', async t => {
     const { page } = await visit(t, browser, { origin, as: VIEWER })
     await go(page, '/keys')
     await page.getByText('web-app').first().waitFor()
     t.equal(await page.getByRole('button', { name: 'New key' }).count(), 0)
     await page.getByRole('button', { name: 'Actions for web-app' }).click()
-    await page.getByRole('menuitem', { name: 'Its requests' }).waitFor()
+    await page.getByRole('menuitem', { name: 'Requests' }).waitFor()
     t.equal(await page.getByRole('menuitem', { name: 'Block' }).count(), 0)
   })
 })
@@ -147,16 +147,16 @@ async function fill(page: Page, name: string, models: string | null): Promise<vo
   await page.getByRole('button', { name: 'Create key' }).click()
 }
 
-/** @returns the key */
-async function make(page: Page, name: string, models: string): Promise<string> {
+/** @returns the new key */
+async function create(page: Page, name: string, models: string): Promise<string> {
   await fill(page, name, models)
   const key = await page.getByTestId('new-key').innerText()
-  await page.getByRole('checkbox', { name: /find it again/ }).check()
+  await page.getByRole('checkbox', { name: 'I have saved the key' }).check()
   await page.getByRole('button', { name: 'Done' }).click()
   return key
 }
 
-async function act(page: Page, name: string, deed: string): Promise<void> {
+async function act(page: Page, name: string, action: string): Promise<void> {
   await page.getByRole('button', { name: `Actions for ${name}` }).click()
-  await page.getByRole('menuitem', { name: deed, exact: true }).click()
+  await page.getByRole('menuitem', { name: action, exact: true }).click()
 }

@@ -3,17 +3,17 @@ import { go, openBrowser, settled, visit, walk } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.test('logging in', async t => {
+t.test('login', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin } = await startScene(t)
 
   await walk(t, browser, { origin, path: '/', shot: 'login' })
 
-  await t.test('by name and password, and out again', async t => {
+  await t.test('login by name and password, then logout', async t => {
     const { page, faults } = await visit(t, browser, { origin })
     await go(page, '/billing')
-    // Whoever comes can type at once.
+    // The first field has the focus.
     await page.keyboard.type(ADMIN.name)
     t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), ADMIN.name)
     await page.getByLabel('Password', { exact: true }).fill('not it')
@@ -21,23 +21,23 @@ t.test('logging in', async t => {
     await page.getByRole('alert').getByText(/./).first().waitFor()
     t.equal(
       await page.getByRole('heading', { name: 'Billing' }).count(), 0,
-      'a wrong password does not open the door',
+      'a wrong password is refused',
     )
 
     await page.getByLabel('Password', { exact: true }).fill(ADMIN.password)
     await page.getByLabel('Password', { exact: true }).press('Enter')
     await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
-    t.match(page.url(), /\/console\/billing$/, 'the page that was asked for')
+    t.match(page.url(), /\/console\/billing$/, 'the requested page')
 
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByRole('button', { name: 'Log in' }).waitFor()
     await page.reload()
     await settled(page)
-    t.equal(await page.getByRole('button', { name: 'Log in' }).count(), 1, 'the session is over')
+    t.equal(await page.getByRole('button', { name: 'Log in' }).count(), 1, 'the session has ended')
     t.strictSame(faults, [])
   })
 
-  await t.test('by an API key', async t => {
+  await t.test('login by API key', async t => {
     const { page } = await visit(t, browser, { origin })
     await go(page, '/')
     await page.getByRole('tab', { name: 'API key' }).click()
@@ -48,11 +48,11 @@ t.test('logging in', async t => {
     t.equal(await pages.getByRole('link', { name: 'My key' }).count(), 1)
     t.equal(
       await pages.getByRole('link', { name: 'Keys', exact: true }).count(), 0,
-      'other keys are none of its holder\'s',
+      'a key holder has no page for other keys',
     )
   })
 
-  await t.test('a session that ends gives way to the login, on the same page', async t => {
+  await t.test('an expired session shows the login on the same page', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=7d')
     await page.context().clearCookies()
@@ -69,5 +69,5 @@ t.test('a console without users', async t => {
   const { page } = await visit(t, browser, { origin })
   await go(page, '/')
   await page.getByRole('heading', { name: 'No console user is configured' }).waitFor()
-  t.equal(await page.getByText('gateway password', { exact: true }).count(), 1, 'says how to make one')
+  t.equal(await page.getByText('gateway password', { exact: true }).count(), 1, 'explains how to create one')
 })

@@ -19,42 +19,42 @@ t.test('logs', async t => {
   await walk(t, browser, { origin, as: ADMIN, path: '/logs', shot: 'logs' },
     page => rowsOf(page).first().waitFor())
 
-  await t.test('a filter stands in the address, so that others see the same', async t => {
+  await t.test('the address keeps the filters', async t => {
     const page = await open(t, '/logs')
-    await page.getByRole('combobox', { name: 'End' }).click()
+    await page.getByRole('combobox', { name: 'Outcome' }).click()
     await page.getByRole('option', { name: 'Any failure' }).click()
     await page.waitForURL(/end=failed/)
     await settled(page)
     const chosen = await textsOf(page)
     t.ok(chosen.length > 0)
-    t.notOk(chosen.some(text => text.includes('Complete') || text.includes('Client left')))
+    t.notOk(chosen.some(text => text.includes('Complete') || text.includes('Client disconnected')))
     await page.reload()
     await rowsOf(page).first().waitFor()
-    t.equal(await page.getByRole('combobox', { name: 'End' }).inputValue(), 'Any failure')
+    t.equal(await page.getByRole('combobox', { name: 'Outcome' }).inputValue(), 'Any failure')
     t.strictSame(await textsOf(page), chosen)
-    await page.getByRole('button', { name: 'Show all' }).click()
+    await page.getByRole('button', { name: 'Clear filters' }).click()
     await page.getByText('Complete').first().waitFor()
   })
 
-  await t.test('links from elsewhere land on the requests that they mean', async t => {
+  await t.test('a link with filters shows the matching requests', async t => {
     const page = await open(t, '/logs?key=research&model=house-model&range=7d')
     await rowsOf(page).first().waitFor()
     t.equal(await page.getByRole('combobox', { name: 'Key' }).inputValue(), 'research')
     t.equal(await page.getByRole('combobox', { name: 'Model' }).inputValue(), 'house-model')
     const texts = await textsOf(page)
     t.equal(texts.length, 1)
-    t.match(texts[0], /unknown/, 'a cost that nobody knows is not called nothing')
+    t.match(texts[0], /unknown/, 'an unknown cost is not zero')
   })
 
-  await t.test('a pasted id opens its story', async t => {
+  await t.test('a pasted ID opens the request', async t => {
     const page = await open(t, '/logs')
-    await page.getByRole('textbox', { name: 'Request id' }).fill(`  "${requests.failed}" `)
+    await page.getByRole('textbox', { name: 'Request ID' }).fill(`  "${requests.failed}" `)
     await page.keyboard.press('Enter')
     await page.waitForURL(`**/console/logs/${requests.failed}`)
-    await page.getByText('It failed with 503').waitFor()
+    await page.getByText('Failed with 503').waitFor()
   })
 
-  await t.test('older ones are loaded on demand, each once', async t => {
+  await t.test('older requests are loaded on demand, without duplicates', async t => {
     const page = await open(t, '/logs?range=30d')
     await rowsOf(page).nth(49).waitFor()
     await page.getByRole('button', { name: 'Load older' }).click()
@@ -64,31 +64,31 @@ t.test('logs', async t => {
     t.equal(new Set(links).size, links.length)
   })
 
-  await t.test('what ends while one looks appears by itself', async t => {
+  await t.test('new requests appear while the page is open', async t => {
     const page = await open(t, '/logs?live=1')
-    await page.getByText('Live, 0 new').waitFor()
+    await page.getByText('Live: 0 new').waitFor()
     const id = await ask(base, KEYS.research)
     await page.locator(`a[href$="${id}"]`).waitFor()
-    await page.getByText('Live, 1 new').waitFor()
+    await page.getByText('Live: 1 new').waitFor()
   })
 
-  await t.test('the tail stands still while one reads, and then catches up', async t => {
+  await t.test('the live tail pauses while scrolled down, then catches up', async t => {
     const page = await open(t, '/logs?live=1')
-    await page.getByText('Live, 0 new').waitFor()
+    await page.getByText('Live: 0 new').waitFor()
     await page.evaluate('window.scrollTo(0, window.innerHeight)')
-    await page.getByText('Paused while you read').waitFor()
+    await page.getByText('Paused: scroll up to resume').waitFor()
     const shown = await textsOf(page)
     const id = await ask(base, KEYS.research)
-    // Another page hears of it: it would be here by now.
+    // Another page has it, so an unpaused tail would have it too.
     const other = await open(t, '/logs?live=1')
     await other.locator(`a[href$="${id}"]`).waitFor()
     t.strictSame(await textsOf(page), shown)
     await page.evaluate('window.scrollTo(0, 0)')
     await page.locator(`a[href$="${id}"]`).waitFor()
-    await page.getByText('Live, 1 new').waitFor()
+    await page.getByText('Live: 1 new').waitFor()
   })
 
-  await t.test('a time that is over has no live tail', async t => {
+  await t.test('a past time range has no live tail', async t => {
     const page = await open(t, '/logs?range=yesterday&live=1')
     await rowsOf(page).first().waitFor()
     t.ok(await page.getByRole('switch', { name: 'Live' }).isDisabled())
@@ -100,7 +100,7 @@ t.test('logs', async t => {
     t.strictSame([...new Set(times)], [yesterday])
   })
 
-  await t.test('requests without a key are found, and why each was refused', async t => {
+  await t.test('requests without a key are found, with the error', async t => {
     const page = await open(t, '/logs')
     await page.getByRole('combobox', { name: 'Key' }).click()
     await page.getByRole('option', { name: 'No key' }).click()
@@ -115,43 +115,43 @@ t.test('logs', async t => {
     await page.waitForURL(({ searchParams }) => searchParams.get('without') === 'model')
   })
 
-  await t.test('the way back from a story keeps the filters, and the place in the list', async t => {
+  await t.test('going back from a request keeps filters and scroll position', async t => {
     const page = await open(t, '/logs?range=7d&key=research')
     await rowsOf(page).nth(40).scrollIntoViewIfNeeded()
     const at = await page.evaluate<number>('window.scrollY')
     t.ok(at > 0)
     await rowsOf(page).nth(40).locator('a').click()
-    await page.getByRole('heading', { name: 'What happened' }).waitFor()
-    t.equal(await page.evaluate('window.scrollY'), 0, 'another page begins at its top')
+    await page.getByRole('heading', { name: 'Summary' }).waitFor()
+    t.equal(await page.evaluate('window.scrollY'), 0, 'a new page starts at its top')
     await page.goBack()
     await rowsOf(page).nth(40).waitFor()
     await page.waitForFunction(`Math.abs(window.scrollY - ${at}) < 2`)
     await rowsOf(page).nth(40).locator('a').click()
-    await page.getByRole('link', { name: 'Back to the list' }).click()
+    await page.getByRole('link', { name: 'Back to list' }).click()
     await page.waitForURL(/\/logs\?range=7d&key=research$/)
     await rowsOf(page).first().waitFor()
     t.equal(await page.getByRole('combobox', { name: 'Key' }).inputValue(), 'research')
   })
 
-  await t.test('a story leads to what else was asked then', async t => {
+  await t.test('a request links to the requests around it', async t => {
     const page = await open(t, `/logs/${requests.failed}`)
-    await page.getByRole('link', { name: 'Around that time' }).click()
+    await page.getByRole('link', { name: 'Requests around this time' }).click()
     await page.waitForURL(/from=.*&to=/)
     await rowsOf(page).first().waitFor()
     t.ok(await page.locator(`a[href$="${requests.failed}"]`).count() <= 1)
     t.ok(await rowsOf(page).count() > 1)
   })
 
-  await t.test('the CSV is of what is shown', async t => {
+  await t.test('the CSV file has the filtered requests', async t => {
     const page = await open(t, '/logs?key=research&model=house-model&range=7d')
     const [download] =
       await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()])
     const lines = readFileSync(await download.path(), 'utf8').trimEnd().split(/\r?\n/)
-    t.equal(lines.length, 2, 'a heading and the one request')
+    t.equal(lines.length, 2, 'the header and one request')
     t.match(lines[1], 'house-model')
   })
 
-  await t.test('the holder of a key sees its own requests, and no upstream', async t => {
+  await t.test('a key holder sees only own requests, and no upstream', async t => {
     const page = await open(t, '/logs?range=30d&key=web-app', { key: KEYS.research })
     await rowsOf(page).first().waitFor()
     const texts = (await textsOf(page)).join('\n')
@@ -160,7 +160,7 @@ t.test('logs', async t => {
     t.equal(await page.getByRole('columnheader', { name: 'Upstream' }).count(), 0)
     t.equal(await page.getByRole('combobox', { name: 'Key' }).count(), 0)
     await go(page, `/logs/${requests.answered}`)
-    await page.getByText('No request has this id').waitFor()
+    await page.getByText('No request with this ID').waitFor()
   })
 })
 

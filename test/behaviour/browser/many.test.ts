@@ -7,7 +7,7 @@ const KEYS = 250
 const names = Array.from({ length: KEYS }, (_, n) => `customer-${String(n).padStart(3, '0')}`)
 const keys = names.map(name => `{ name: ${name}, key: sk-${name}-0123456789 }`).join(', ')
 
-t.test('of many keys and budgets the page shows the first, and more when it is asked', async t => {
+t.test('pages with many keys and budgets show the first ones, and more on demand', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const yaml = YAML.replace(/^keys: .*$/m, `keys: [${keys}]\nlimits: { budget: { usd: 5, per: month } }`)
@@ -26,14 +26,14 @@ t.test('of many keys and budgets the page shows the first, and more when it is a
   await settled(page)
   await page.getByRole('textbox', { name: 'Filter by name' }).fill('customer-249')
   await page.getByText('customer-249').waitFor()
-  t.equal(await rows.count(), 1, 'what is not shown is found all the same')
+  t.equal(await rows.count(), 1, 'the filter finds rows that are not shown')
 
   await go(page, '/billing')
   await page.getByText('60 of 250 shown').waitFor()
   t.strictSame(faults, [])
 })
 
-t.test('of many models the pages show the first, to users and to holders of a key', async t => {
+t.test('pages with many models show the first ones', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const models = Array.from({ length: 250 }, (_, n) => `model-${n}`).join(', ')
@@ -47,7 +47,7 @@ t.test('of many models the pages show the first, to users and to holders of a ke
   }
 })
 
-t.test('what needs attention many times leaves room for the rest of the panel', async t => {
+t.test('the panel shows the first alerts, and more on demand', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))
@@ -56,9 +56,9 @@ t.test('what needs attention many times leaves room for the rest of the panel', 
     origin: gateway.console, as: { name: 'ops', password: PASSWORD },
   })
   await go(page, '/')
-  const concerns = page.getByRole('region', { name: 'Needs attention' })
-  await concerns.getByText('12 of 15 shown').waitFor()
-  t.equal(await concerns.getByRole('listitem').count(), 12)
-  await concerns.getByRole('button', { name: 'Show 3 more' }).click()
-  t.equal(await concerns.getByRole('listitem').count(), 15)
+  const alerts = page.getByRole('region', { name: 'Alerts' })
+  await alerts.getByText('12 of 15 shown').waitFor()
+  t.equal(await alerts.getByRole('listitem').count(), 12)
+  await alerts.getByRole('button', { name: 'Show 3 more' }).click()
+  t.equal(await alerts.getByRole('listitem').count(), 15)
 })

@@ -3,15 +3,15 @@ import { openBrowser, walk } from './browser.ts'
 import { ADMIN } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.test('the other pages', async t => {
+t.test('pages for administrators', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin, requests } = await startScene(t)
-  const ofReaders = {
+  const paths = {
     keys: '/keys', audit: '/audit', models: '/models', routes: '/routes', configuration: '/configuration',
-    playground: '/playground', logs: '/logs', story: `/logs/${requests.rescued}`,
+    playground: '/playground', logs: '/logs', request: `/logs/${requests.rescued}`,
   }
-  for (const [shot, path] of Object.entries(ofReaders)) {
+  for (const [shot, path] of Object.entries(paths)) {
     await walk(t, browser, { origin, as: ADMIN, path, shot })
   }
 })

@@ -14,20 +14,20 @@ t.test('panel', async t => {
     await page.getByRole('heading', { name: 'Top models' }).waitFor()
   })
 
-  await t.test('what needs attention comes first, with where to mend it', async t => {
+  await t.test('alerts come first, each with a link', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
-    const concerns = page.getByRole('region', { name: 'Needs attention' })
-    await concerns.getByText('house-model').waitFor()
-    await concerns.getByText('azure-eu').first().waitFor()
-    await concerns.getByRole('link', { name: 'Models and prices' }).click()
+    const alerts = page.getByRole('region', { name: 'Alerts' })
+    await alerts.getByText('house-model').waitFor()
+    await alerts.getByText('azure-eu').first().waitFor()
+    await alerts.getByRole('link', { name: 'Models and prices' }).click()
     await page.waitForURL('**/console/models')
   })
 
-  await t.test('it follows what happens without being loaded again', async t => {
+  await t.test('running requests update without a reload', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
-    await page.getByText('2 running, 2 of them streams').first().waitFor()
+    await page.getByText('2 requests, 2 streaming').first().waitFor()
     const leaving = new AbortController()
     const response = await fetch(`${base}/v1/chat/completions`, {
       method: 'POST',
@@ -40,51 +40,51 @@ t.test('panel', async t => {
       }),
       signal: leaving.signal,
     })
-    await page.getByText('3 running, 3 of them streams').first().waitFor()
+    await page.getByText('3 requests, 3 streaming').first().waitFor()
     leaving.abort()
     await response.text().catch(() => '')
-    await page.getByText('2 running, 2 of them streams').first().waitFor()
-    t.pass('seen to come and to go')
+    await page.getByText('2 requests, 2 streaming').first().waitFor()
+    t.pass('the request appeared and disappeared')
   })
 
-  await t.test('a chart can be read as a table', async t => {
+  await t.test('a chart can be shown as a table', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/?range=7d')
-    await page.getByRole('button', { name: 'Show as a table: Tokens' }).click()
-    const rows = page.getByRole('table', { name: /^Course by/ }).locator('tbody tr')
+    await page.getByRole('button', { name: 'Show as table: Tokens' }).click()
+    const rows = page.getByRole('table', { name: /^Traffic by/ }).locator('tbody tr')
     t.ok(await rows.count() >= 7)
   })
 
-  await t.test('the time that the figures are of stands above them', async t => {
+  await t.test('the page says which period the data covers', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/?from=2026-01-10T05:30:00Z&to=2026-01-11T09:00:00Z')
-    await page.getByText('. The figures are of 2026-01-10 – 2026-01-11').waitFor()
+    await page.getByText('. Data covers 2026-01-10 – 2026-01-11').waitFor()
     await go(page, '/?from=2026-01-10T00:00:00Z&to=2026-01-11T00:00:00Z')
-    await page.getByText('2026-01-10, compared with the time before it', { exact: true }).waitFor()
+    await page.getByText('2026-01-10, compared with the previous period', { exact: true }).waitFor()
   })
 
-  await t.test('the time that was chosen is in the address', async t => {
+  await t.test('the address keeps the time range', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
-    await page.getByRole('combobox', { name: 'Time, UTC' }).click()
+    await page.getByRole('combobox', { name: 'Time range (UTC)' }).click()
     await page.getByRole('option', { name: 'Custom …' }).click()
-    const [from, to] = [page.getByLabel('From, UTC'), page.getByLabel('To, UTC')]
+    const [from, to] = [page.getByLabel('From (UTC)'), page.getByLabel('To (UTC)')]
     t.match(await from.inputValue(), /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$/)
     await from.fill('01/01/2026, 12:00 AM')
     await to.fill('2026-01-03 12:30')
-    await page.getByRole('button', { name: 'Show', exact: true }).click()
-    await page.getByText('Write it as 2026-11-21 07:18').waitFor()
+    await page.getByRole('button', { name: 'Apply', exact: true }).click()
+    await page.getByText('Use the format 2026-11-21 07:18').waitFor()
     await from.fill('2026-01-01 00:00')
-    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByRole('button', { name: 'Apply', exact: true }).click()
     await page.waitForURL(({ searchParams }) => searchParams.get('from') === '2026-01-01T00:00:00.000Z')
     t.equal(new URL(page.url()).searchParams.get('to'), '2026-01-03T12:30:00.000Z')
     await page.getByText('2026-01-01 00:00 – 2026-01-03 12:30, compared').waitFor()
   })
 
-  await t.test('the holder of a key sees nothing of others, and no upstream', async t => {
+  await t.test('a key holder sees no other keys, and no upstream', async t => {
     const { page } = await visit(t, browser, { origin, as: { key: KEYS.research } })
     await go(page, '/')
-    await page.getByText('1 running, 1 of them streams').first().waitFor()
+    await page.getByText('1 request, 1 streaming').first().waitFor()
     const text = await page.locator('main').innerText()
     for (const hidden of ['web-app', 'batch-nightly', 'openai', 'anthropic', 'azure-eu', 'Upstreams']) {
       t.notMatch(text, hidden)

@@ -20,36 +20,36 @@ t.test('playground', async t => {
     await page.getByTestId('cost').waitFor()
   })
 
-  await t.test('text appears as it comes, and a stop is a stop', async t => {
+  await t.test('text appears as it arrives, and Stop stops it', async t => {
     const page = await open('/playground?model=gpt-5.1,pace=50ms,tokens=2000')
     await send(page)
-    await page.getByTestId('answer').getByText('w1 w2').waitFor()
-    await page.getByText('200 Answering').waitFor()
+    await page.getByTestId('response').getByText('w1 w2').waitFor()
+    await page.getByText('200 Receiving').waitFor()
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByText('200 Stopped').waitFor()
     await page.getByTestId('cost').waitFor()
-    await page.getByRole('link', { name: 'Its story' }).click()
-    await page.getByText('The client closed its connection').first().waitFor()
+    await page.getByRole('link', { name: 'Details' }).click()
+    await page.getByText('The client disconnected').first().waitFor()
     t.match(page.url(), /\/logs\/[0-9a-f-]{36}$/)
   })
 
-  await t.test('an error is shown as a client would get it', async t => {
+  await t.test('an error is shown as the client gets it', async t => {
     const page = await open('/playground?model=gpt-5.1')
     await page.getByRole('combobox', { name: 'Model' }).fill('no-such-model')
     await page.keyboard.press('Escape')
     await send(page)
     await page.getByText('404 Failed').waitFor()
-    t.match(await page.getByRole('region', { name: 'The error' }).innerText(), /"code": "model_not_found"/)
+    t.match(await page.getByRole('region', { name: 'Error response' }).innerText(), /"code": "model_not_found"/)
   })
 
-  await t.test('a stream that is cut is not called complete', async () => {
+  await t.test('an interrupted stream has failed', async () => {
     const page = await open('/playground?model=gpt-5.1,cut_after=4')
     await send(page)
     await page.getByText('200 Failed').waitFor()
     await page.getByRole('alert').waitFor()
   })
 
-  await t.test('a key holder sends with its own key, and within what that may do', async () => {
+  await t.test('a key holder sends with the own key and its permissions', async () => {
     const page = await open('/playground?model=gemini-3-pro', { key: KEYS['web-app'] })
     await send(page)
     await page.getByText('403 Failed').waitFor()
@@ -60,7 +60,7 @@ t.test('playground', async t => {
     t.ok(await page.getByRole('button', { name: 'Send' }).isDisabled())
   })
 
-  await t.test('the code is the same request', async t => {
+  await t.test('the code sends the same request', async t => {
     const page = await open('/playground?model=gpt-5.1')
     await page.getByLabel('Base URL').fill(base)
     const code = await page.getByRole('region', { name: 'curl code' }).innerText()

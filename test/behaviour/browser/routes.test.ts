@@ -22,18 +22,18 @@ t.test('models, routes, configuration', async t => {
   await walk(t, browser, { origin, as: ADMIN, path: '/configuration', shot: 'configuration' }, page =>
     page.getByText('upstreams:').waitFor())
 
-  await t.test('what a model costs at each target that it goes to, and which is billed', async t => {
+  await t.test('prices per target, and which one is billed', async t => {
     const page = await open('/models')
     const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: /^steady/ }) })
     const targets = await row.getByRole('listitem').allInnerTexts()
     t.equal(targets.length, 2)
     t.match(targets[0], /openai[^]*input[^]*\$1\.25[^]*output[^]*\$10\.00/)
     t.match(targets[1], /anthropic[^]*claude-sonnet-4\.5[^]*input[^]*\$3\.00[^]*output[^]*\$15\.00/)
-    t.match(await row.innerText(), 'billed at that of the target that answers it')
-    t.match(await row.innerText(), 'or 1 other')
+    t.match(await row.innerText(), 'billed at the price of the target that serves it')
+    t.match(await row.innerText(), /\+ 1 more target/)
   })
 
-  await t.test('it is explained which route takes a request, and why the others do not', async t => {
+  await t.test('explains which route matches, and why the others do not', async t => {
     const page = await open('/routes')
     await page.getByRole('combobox', { name: 'Path' }).fill('/v1/messages')
     await page.getByRole('combobox', { name: 'Model' }).fill('claude-sonnet-4.5')
@@ -42,22 +42,22 @@ t.test('models, routes, configuration', async t => {
     await page.waitForURL(/path=%2Fv1%2Fmessages&model=claude-sonnet-4\.5/)
     const steps =
       page.locator('section', { hasText: 'Explain a request' }).locator('ol').first().locator('li')
-    await steps.filter({ hasText: 'takes it' }).waitFor()
-    const told = await steps.allInnerTexts()
-    t.match(told[0], /routes\[0\].*models do not match/)
-    t.match(told.at(-1), /routes\[3\].*takes it/)
-    t.match(await page.locator('tbody tr', { hasText: 'takes it' }).innerText(), 'claude-*')
+    await steps.filter({ hasText: /\bmatches\b/ }).waitFor()
+    const texts = await steps.allInnerTexts()
+    t.match(texts[0], /routes\[0\].*models do not match/)
+    t.match(texts.at(-1), /routes\[3\].*matches/)
+    t.match(await page.locator('tbody tr', { hasText: 'matches' }).innerText(), 'claude-*')
   })
 
-  await t.test('a refusal is explained before it happens', async () => {
+  await t.test('explains a refusal', async () => {
     const page = await open('/routes?path=/v1/chat/completions&model=gemini-3-pro&key=web-app')
     await page.getByText('403 model_not_allowed').waitFor()
   })
 
   await t.test('no secret reaches the browser', async t => {
     const page = await open('/configuration')
-    const text = await page.getByRole('region', { name: /^The text of/ }).innerText()
-    t.match(text, 'budget: { usd: 400, per: month }', 'what is no secret is shown')
+    const text = await page.getByRole('region', { name: /^Contents of/ }).innerText()
+    t.match(text, 'budget: { usd: 400, per: month }', 'other values are shown')
     const answers =
       [await page.content(), ...await Promise.all(['configuration', 'keys', 'routes'].map(async name =>
       (await page.request.get(`/console/api/${name}`)).text()))]
@@ -68,7 +68,7 @@ t.test('models, routes, configuration', async t => {
     }
   })
 
-  await t.test('the holder of a key sees the models that it may use, and not where they go', async t => {
+  await t.test('a key holder sees the allowed models without targets', async t => {
     const page = await open('/models', { key: KEYS['web-app'] })
     await page.getByText('gpt-5-mini').first().waitFor()
     const text = await page.locator('main').innerText()

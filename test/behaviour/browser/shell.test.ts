@@ -3,28 +3,28 @@ import { go, openBrowser, visit } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.test('what is around every page', async t => {
+t.test('the frame around every page', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin, requests } = await startScene(t)
   const focused = 'document.activeElement?.id || document.activeElement?.textContent'
 
-  await t.test('keyboard: the first stop skips to the content', async t => {
+  await t.test('keyboard: the first link skips to the content', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
     await page.keyboard.press('Tab')
-    t.equal(await page.evaluate<string>(focused), 'Skip to the content')
+    t.equal(await page.evaluate<string>(focused), 'Skip to content')
     await page.keyboard.press('Enter')
     t.equal(await page.evaluate<string>(focused), 'main')
   })
 
-  await t.test('keyboard: pages and the search have shortcuts, unless one is writing', async t => {
+  await t.test('keyboard shortcuts open pages and the search, except while typing', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
     await page.keyboard.press('g')
     await page.keyboard.press('b')
     await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
-    t.equal(await page.evaluate<string>(focused), 'main', 'reading goes on in the new page')
+    t.equal(await page.evaluate<string>(focused), 'main', 'the new page has the focus')
 
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
@@ -32,7 +32,7 @@ t.test('what is around every page', async t => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
 
     await page.keyboard.press('/')
-    const field = page.getByLabel('Request id')
+    const field = page.getByLabel('Request ID')
     await field.fill('gb')
     await field.press('g')
     await field.press('p')
@@ -42,12 +42,12 @@ t.test('what is around every page', async t => {
     await page.waitForURL(`**/console/logs/${requests.answered}`)
   })
 
-  await t.test('the colours that were chosen are remembered', async t => {
+  await t.test('the theme is remembered', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
     const scheme = 'document.documentElement.dataset.mantineColorScheme'
     t.equal(await page.evaluate<string>(scheme), 'light')
-    await page.getByRole('button', { name: 'Colours' }).click()
+    await page.getByRole('button', { name: 'Theme' }).click()
     await page.getByRole('menuitem', { name: 'Dark' }).click()
     t.equal(await page.evaluate<string>(scheme), 'dark')
     await page.reload()
@@ -55,7 +55,7 @@ t.test('what is around every page', async t => {
     t.equal(await page.evaluate<string>(scheme), 'dark')
   })
 
-  await t.test('everybody finds the documentation, in a tab of its own', async t => {
+  await t.test('the documentation opens in a new tab', async t => {
     for (const as of [ADMIN, { key: KEYS.research }]) {
       const { page } = await visit(t, browser, { origin, as })
       await go(page, '/')
@@ -65,7 +65,7 @@ t.test('what is around every page', async t => {
     }
   })
 
-  await t.test('on a phone the pages are in a drawer', async t => {
+  await t.test('a phone has the navigation in a drawer', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'light', width: 390 } })
     await go(page, '/')
     t.equal(await page.getByRole('link', { name: 'Billing' }).count(), 0)
@@ -75,7 +75,7 @@ t.test('what is around every page', async t => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
-  await t.test('the holder of a key is led away from the pages of others', async t => {
+  await t.test('a key holder is redirected from pages of other roles', async t => {
     const { page } = await visit(t, browser, { origin, as: { key: KEYS.research } })
     for (const path of ['/keys', '/audit', '/routes', '/configuration', '/no-such-page']) {
       await page.goto(`/console${path}`)

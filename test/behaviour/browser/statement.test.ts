@@ -34,13 +34,13 @@ t.test('statement', async t => {
     await page.getByText('Final', { exact: true }).waitFor()
   })
 
-  await t.test('a month that is not over is provisional', async t => {
+  await t.test('the current month is provisional', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/statement?key=web-app')
     await page.getByText('Provisional', { exact: true }).waitFor()
   })
 
-  await t.test('on paper there is the statement alone, dark on white', async t => {
+  await t.test('print shows only the statement, dark on white', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'dark', width: 1280 } })
     await go(page, path)
     await page.getByRole('table', { name: 'By model' }).waitFor()
@@ -52,7 +52,7 @@ t.test('statement', async t => {
     t.ok(pdf.length > 10_000)
   })
 
-  await t.test('the holder of a key needs to name none', async t => {
+  await t.test('a key holder gets the statement of the own key', async t => {
     const { page } = await visit(t, browser, { origin, as: { key: KEYS.research } })
     await go(page, `/statement?key=web-app&month=${before}`)
     await page.getByRole('table', { name: 'By model' }).waitFor()
@@ -62,7 +62,7 @@ t.test('statement', async t => {
   })
 })
 
-t.test('a key that is used no more still has its statements', async t => {
+t.test('an unused key still has its old statements', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { console: origin, file } = await startConsole(t)
@@ -79,7 +79,7 @@ t.test('a key that is used no more still has its statements', async t => {
 
   const { page } = await visit(t, browser, { origin, as: { name: 'ops', password: PASSWORD } })
   await go(page, '/statement')
-  await page.getByRole('combobox', { name: 'Month, UTC' }).click()
+  await page.getByRole('combobox', { name: 'Month (UTC)' }).click()
   await page.getByRole('option', { name: monthName(new Date(startedAt).toISOString().slice(0, 7)) }).click()
   await page.getByRole('combobox', { name: 'Key', exact: true }).click()
   await page.getByRole('option', { name: 'departed' }).click()
@@ -87,14 +87,14 @@ t.test('a key that is used no more still has its statements', async t => {
   await page.getByText('Final', { exact: true }).waitFor()
 })
 
-/** The colour of the text; the browser takes up another medium within a frame or two. */
+/** The text colour. The browser applies the print medium within two frames. */
 async function inkOf(page: Page): Promise<string> {
   const frame = 'new Promise(resolve => { requestAnimationFrame(() => requestAnimationFrame(resolve)) })'
   const ink = 'getComputedStyle(document.querySelector("article")).color'
   return page.evaluate<string>(`${frame}.then(() => ${ink})`)
 }
 
-/** The month before the present one: `2026-10`. */
+/** The previous month: `2026-10`. */
 function lastMonth(now: number): string {
   const date = new Date(now)
   return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - 1, 1)).toISOString().slice(0, 7)

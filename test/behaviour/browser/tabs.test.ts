@@ -5,7 +5,7 @@ import type { Page } from './browser.ts'
 
 const ADMIN = { name: 'ops', password: PASSWORD }
 
-t.test('two tabs of a browser have one session', async t => {
+t.test('two tabs share one session', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { console: origin } = await startConsole(t)
@@ -14,23 +14,23 @@ t.test('two tabs of a browser have one session', async t => {
   await go(first, '/keys')
   await go(second, '/')
 
-  await t.test('who logs out in one is logged out in the other', async t => {
+  await t.test('a logout in one tab logs out the other', async t => {
     await second.getByRole('button', { name: 'Log out' }).click()
     await second.getByRole('heading', { name: 'Model Gateway', level: 1 }).waitFor()
     await first.getByRole('heading', { name: 'Model Gateway', level: 1 }).waitFor()
-    t.equal(await first.getByText('Keys of this gateway').count(), 0)
+    t.equal(await first.getByText('API keys').count(), 0)
   })
 
-  await t.test('who logs in in one can go on in the other', async t => {
+  await t.test('a login in one tab logs in the other', async t => {
     await login(second, { name: 'ops', password: PASSWORD })
     await first.getByRole('button', { name: 'New key' }).click()
     await first.getByRole('textbox', { name: 'Name', exact: true }).fill('of the first tab')
     await first.getByRole('button', { name: 'Create key' }).click()
-    await first.getByRole('dialog', { name: 'The new key' }).waitFor()
+    await first.getByRole('dialog', { name: 'Key created' }).waitFor()
     t.match(await first.getByTestId('new-key').textContent(), /^mgw_/)
   })
 
-  await t.test('nobody looks at pages of somebody else', async t => {
+  await t.test('a login as another user replaces the pages of the first user', async t => {
     await second.getByRole('button', { name: 'Log out' }).click()
     await login(second, { key: SECOND_KEY })
     await first.getByText('Key holder').first().waitFor()

@@ -13,7 +13,7 @@ t.test('while the sums of an older ledger are made there are no reports, which i
   db.exec('UPDATE requests SET id = id + 300000')
   db.close()
   const { status, headers, json } = await admin.ask('/panel')
-  t.match({ status, json }, { status: 503, json: { code: 'unavailable', message: /sums of \d+ requests/ } })
+  t.match({ status, json }, { status: 503, json: { code: 'unavailable', message: /totals of \d+ requests/ } })
   t.equal(headers.get('retry-after'), '5')
   t.notOk(gateway.logged.some(({ msg }) => msg === 'the console failed'), 'nobody has to look at it')
 })

@@ -12,7 +12,7 @@ t.test('a ledger that is not there yet, is none, or is not configured', async t 
     [join(dir, 'none.db'), /no such file/],
     [join(dir, 'text.db'), /not a database/],
     [join(dir, 'empty.db'), /empty/],
-    [null, /names no ledger/],
+    [null, /No ledger is configured/],
   ] as const) {
     const reports = openReports({ file })
     await t.rejects(reports.panel({}, null), { name: 'ReportError', code: 'unavailable', message })
@@ -39,7 +39,7 @@ t.test('a deadline passes, and the next question is answered', async t => {
   const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
   const reports = openReports({ file, now: () => NOW, deadline: 0 })
   // The thread takes longer to start than that.
-  await t.rejects(reports.panel({}, null), { code: 'unavailable', message: /within 0 ms/ })
+  await t.rejects(reports.panel({}, null), { code: 'unavailable', message: /within 0 s/ })
   await reports.close()
   await withReports(file, async again => t.equal((await again.panel({}, null)).now.figures.requests, 1))
 })
@@ -49,7 +49,7 @@ t.test('what is too much at once is told to come back; what is closed says so', 
   const reports = openReports({ file, now: () => NOW, deadline: 60_000 })
   const asked = await Promise.allSettled(Array.from({ length: 120 }, () => reports.logs({}, null)))
   t.equal(asked.filter(({ status }) => status === 'fulfilled').length, 100)
-  t.match(asked.at(-1), { status: 'rejected', reason: { code: 'not_yet', message: /too many/ } })
+  t.match(asked.at(-1), { status: 'rejected', reason: { code: 'not_yet', message: /Too many/ } })
   const open = reports.logs({}, null)
   const closing = reports.close()
   await t.rejects(open, { code: 'not_yet', message: /shutting down/ })
@@ -69,7 +69,7 @@ t.test('a thread that dies takes one question with it, and is started again', as
     // It can answer nothing from here on, however fast it is; that it has ended is told later.
     void threads.at(-1)?.terminate()
     const [first, second] = [reports.logs({}, null), reports.logs({}, null)]
-    await t.rejects(first, { code: 'unavailable', message: /died/ })
+    await t.rejects(first, { code: 'unavailable', message: /report thread failed/ })
     t.equal((await second).rows.length, 1)
     t.equal(threads.length, 2)
   })

@@ -20,9 +20,9 @@ t.test('a request that failed over tells why, and how its cost comes about', asy
       running: false,
       bytes_in: 912,
       bytes_out: 512,
-      end_explanation: 'the whole answer was sent',
+      end_explanation: 'the whole response was sent',
       error_explanation: null,
-      source_explanation: 'as the upstream reported it',
+      source_explanation: 'reported by the upstream',
       route: 'routes[0], line 12: model gpt-* -> openai (ordered)',
       price_version: 'config',
       row: { request_id: 'a', attempts: 3, cost_usd: '0.00066' },
@@ -31,8 +31,8 @@ t.test('a request that failed over tells why, and how its cost comes about', asy
       [upstream, explanation, status, at])
     t.strictSame(brief, [
       ['first', ERRORS.first_byte_timeout.about, null, 1],
-      ['second', 'It answered with an error of its own.', 500, 202],
-      ['openai', 'It answered.', 200, 230],
+      ['second', 'The upstream responded with an error.', 500, 202],
+      ['openai', 'The upstream responded.', 200, 230],
     ])
     t.strictSame(story?.bill.map(({ item, quantity, cost_usd: cost }) => [item, quantity, cost]), [
       ['cached_input', 1000, '0.0001'], ['input', 200, '0.00008'], ['output', 300, '0.00048'],

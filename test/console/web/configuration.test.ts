@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { tokens } from '../../../src/console/web/src/pages/configuration/tokens.ts'
 
-t.test('keys, values and comments are told apart', async t => {
+t.test('a YAML line is split into key, value and comment', async t => {
   const kinds = (line: string) => tokens(line)
     .filter(({ text }) => text.trim() !== '').map(({ kind, text }) => `${kind} ${text.trim()}`)
   t.strictSame(kinds('  listen: 127.0.0.1:8080   # here'),
@@ -13,7 +13,7 @@ t.test('keys, values and comments are told apart', async t => {
   t.strictSame(kinds("'gpt-4*': { input: 1 }"), ["key 'gpt-4*':", 'value { input: 1 }'])
 })
 
-t.test('nothing of a line is lost', async t => {
+t.test('the parts of a line add up to the line', async t => {
   fc.assert(fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[ #:"'a-]*$/)), text => {
     const line = text.replaceAll(/[\r\n\u2028\u2029]/g, '')
     t.equal(tokens(line).map(token => token.text).join(''), line)

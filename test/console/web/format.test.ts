@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { formatUsd } from '../../../src/base/decimal.ts'
 import {
-  bytes, count, countShort, dayShort, duration, money, moneyShort, moneyTick, monthName, percent, relative,
-  sum, timeUtc,
+  bytes, clockUtc, count, countShort, counted, dayShort, duration, minuteUtc, money, moneyShort, moneyTick,
+  monthName, percent, quantity, relative, sum, timeShort, timeUtc,
 } from '../../../src/console/web/src/format.ts'
 
-t.test('money keeps every digit, and has two decimals at least', async t => {
+t.test('money has all digits and at least two decimals', async t => {
   for (const [text, read] of [
     ['0', '$0.00'], ['12', '$12.00'], ['1234.5', '$1,234.50'], ['1234567.000001', '$1,234,567.000001'],
     ['0.100', '$0.10'], ['-3.5', '\u2212$3.50'], ['9007199254740993.25', '$9,007,199,254,740,993.25'],
@@ -14,7 +14,7 @@ t.test('money keeps every digit, and has two decimals at least', async t => {
   t.equal(money(null), '–')
 })
 
-t.test('money in headings is rounded half up, and what is small is not called nothing', async t => {
+t.test('short money is rounded half up, and small amounts are not $0.00', async t => {
   for (const [text, read] of [
     ['0', '$0.00'], ['28.3281026', '$28.33'], ['1.005', '$1.01'], ['0.995', '$1.00'],
     ['999.999', '$1,000.00'],
@@ -23,7 +23,7 @@ t.test('money in headings is rounded half up, and what is small is not called no
   ] as const) t.equal(moneyShort(text), read, text)
 })
 
-t.test('money at an axis is a number, however small or large', async t => {
+t.test('money at a chart axis, from small to large', async t => {
   for (const [value, read] of [
     [0, '$0.00'], [3e-8, '$0.00000003'], [1e-7, '$0.0000001'], [1e-12, '$0.00'], [0.1 + 0.2, '$0.30'],
     [9_000, '$9,000.00'], [30_000, '$30K'], [1_250_000, '$1.3M'],
@@ -41,9 +41,11 @@ t.test('sums of money are exact', async t => {
   }))
 })
 
-t.test('numbers, shares, sizes', async t => {
+t.test('counts, quantities, percentages and sizes', async t => {
   t.equal(count(1234567), '1,234,567')
   t.equal(count(null), '–')
+  t.strictSame([0, 1, 1234].map(value => counted(value, 'request')), ['0 requests', '1 request', '1,234 requests'])
+  t.equal(quantity(1234.5678), '1,234.568')
   t.strictSame([9999, 12_345, 4_400_000].map(countShort), ['9,999', '12.3K', '4.4M'])
   const read = (share: number) => percent(share).replace('\u202f', ' ')
   t.strictSame([0, 0.0004, 0.012, 0.04, 0.471, 0.9996, 1, 1.03].map(read),
@@ -59,9 +61,14 @@ t.test('durations', async t => {
   t.equal(duration(null), '–')
 })
 
-t.test('times are UTC', async t => {
+t.test('times are in UTC', async t => {
   const now = Date.parse('2026-11-21T12:00:00Z')
   t.equal(timeUtc('2026-11-21T07:18:22.999Z'), '2026-11-21 07:18:22')
+  t.equal(minuteUtc('2026-11-21T07:18:22.999Z'), '2026-11-21 07:18')
+  t.equal(timeShort('2026-11-21T07:18:22Z', now), '11-21 07:18:22')
+  t.equal(timeShort('2025-11-21T07:18:22Z', now), '2025-11-21 07:18:22')
+  t.equal(clockUtc('2026-11-21T07:18:22Z', now), '07:18 UTC')
+  t.equal(clockUtc('2026-11-20T07:18:22Z', now), '2026-11-20 07:18 UTC')
   t.equal(dayShort('2026-11-03T23:59:59Z', now), '3 Nov')
   t.equal(dayShort('2025-12-31T23:59:59Z', now), '31 Dec 2025')
   t.equal(monthName('2026-11'), 'November 2026')

@@ -12,30 +12,30 @@ const KEY = {
   },
 }
 
-t.test('a key that goes through its form is the same key', async t => {
+t.test('the form returns the same key if nothing changes', async t => {
   t.strictSame(keyOf(fieldsOf(KEY)), KEY)
   t.strictSame(fieldErrors(fieldsOf(KEY)), {})
 })
 
-t.test('of a key that is changed only that is sent which is other', async t => {
+t.test('a change sends only the changed parts', async t => {
   const before = fieldsOf(KEY)
   t.strictSame(changeOf(fieldsOf(KEY), before), {})
   t.strictSame(changeOf({ ...before, models: [] }, before), { models: null })
   const rates = { ...before.rates, concurrent: '7' }
   t.strictSame(changeOf({ ...before, rates }, before), { limits: { ...KEY.limits, concurrent: 7 } })
   t.strictSame(changeOf({ ...before, rates: NO_RATES, byModel: [] }, before), { limits: null })
-  const shutOut = fieldsOf({ ...KEY, models: [] })
+  const noModels = fieldsOf({ ...KEY, models: [] })
   t.strictSame(
-    changeOf({ ...shutOut, rates: NO_RATES, byModel: [] }, shutOut), { limits: null },
+    changeOf({ ...noModels, rates: NO_RATES, byModel: [] }, noModels), { limits: null },
     'a key that may use no model does not get all of them',
   )
 })
 
-t.test('an empty form is a key without limits, for every model', async t => {
+t.test('an empty form is a key without limits for all models', async t => {
   t.strictSame(keyOf({ ...fieldsOf(null), name: ' ci ' }), { name: 'ci' })
 })
 
-t.test('thousands may be separated, and money keeps all its digits', async t => {
+t.test('numbers may have thousands separators, and money keeps all digits', async t => {
   const fields = { ...fieldsOf(null), name: 'a',
     rates: { ...NO_RATES, tokens_per_minute: '100,000', usd: '0.100000000001' } }
   t.strictSame(fieldErrors(fields), {})
@@ -43,16 +43,16 @@ t.test('thousands may be separated, and money keeps all its digits', async t => 
     { tokens_per_minute: 100000, budget: { usd: '0.100000000001', per: 'month' } })
 })
 
-t.test('what the gateway would refuse is said beside its field', async t => {
+t.test('each invalid field has its own error', async t => {
   const rates = { ...NO_RATES, requests_per_minute: '0', tokens_per_minute: '1.5', concurrent: '-1',
     usd: '1e3' }
-  const wrong = fieldErrors({ ...fieldsOf(null), rates, byModel: [
+  const errors = fieldErrors({ ...fieldsOf(null), rates, byModel: [
     { id: 4, glob: '', rates: NO_RATES },
     { id: 5, glob: 'a', rates: { ...NO_RATES, usd: 'x' } },
     { id: 6, glob: 'a', rates: { ...NO_RATES, concurrent: '1' } },
   ] })
-  t.strictSame(Object.keys(wrong).toSorted(), [
+  t.strictSame(Object.keys(errors).toSorted(), [
     '4.glob', '5.usd', '6.glob', 'concurrent', 'name', 'requests_per_minute', 'tokens_per_minute', 'usd',
   ])
-  t.match(fieldErrors({ ...fieldsOf(null), name: `mgw_${'a'.repeat(38)}` })['name'], /That is a key/)
+  t.match(fieldErrors({ ...fieldsOf(null), name: `mgw_${'a'.repeat(38)}` })['name'], /This is an API key/)
 })

@@ -1,23 +1,23 @@
 import { Suspense, lazy } from 'react'
 import type { ComponentType } from 'react'
 import { Redirect, Route, Router, Switch } from 'wouter'
-import { useSession } from './ask.ts'
-import { Boundary } from './components/boundary.tsx'
-import { Failure, Loading } from './components/states.tsx'
+import { useSession } from './api-hooks.ts'
+import { ErrorBoundary } from './components/error-boundary.tsx'
+import { LoadError, Loading } from './components/states.tsx'
 import { Login } from './pages/login.tsx'
-import { navigationItemsFor } from './places.ts'
+import { navigationItemsFor } from './navigation-items.ts'
 import { UserContext } from './session.ts'
 import type { User } from './session.ts'
 import { Shell } from './shell/shell.tsx'
 
-/** Each page is in a file of its own, read when it is gone to. */
+/** Each page is a separate chunk, loaded on the first visit. */
 const PAGES: readonly { path: string; page: ComponentType }[] = [
   { path: '/', page: lazy(() => import('./pages/panel.tsx')) },
   { path: '/billing', page: lazy(() => import('./pages/billing.tsx')) },
   { path: '/statement', page: lazy(() => import('./pages/statement.tsx')) },
-  { path: '/own', page: lazy(() => import('./pages/own.tsx')) },
+  { path: '/own', page: lazy(() => import('./pages/my-key.tsx')) },
   { path: '/logs', page: lazy(() => import('./pages/logs.tsx')) },
-  { path: '/logs/:id', page: lazy(() => import('./pages/story.tsx')) },
+  { path: '/logs/:id', page: lazy(() => import('./pages/request.tsx')) },
   { path: '/keys', page: lazy(() => import('./pages/keys.tsx')) },
   { path: '/audit', page: lazy(() => import('./pages/audit.tsx')) },
   { path: '/models', page: lazy(() => import('./pages/models.tsx')) },
@@ -26,11 +26,11 @@ const PAGES: readonly { path: string; page: ComponentType }[] = [
   { path: '/playground', page: lazy(() => import('./pages/playground.tsx')) },
 ]
 
-/** The whole console: the login, or the shell with the page that the address names. */
+/** The login page, or the shell with the page for the current address. */
 export function App() {
   const session = useSession()
   if (session.data === undefined) {
-    return session.isError ? <Failure error={session.error} retry={() => { void session.refetch() }} /> : null
+    return session.isError ? <LoadError error={session.error} retry={() => { void session.refetch() }} /> : null
   }
   const { user } = session.data
   if (user === null) return <Login session={session.data} />
@@ -48,11 +48,11 @@ export function App() {
 function Pages({ user }: { readonly user: User }) {
   return (
     <Switch>
-      {PAGES.filter(({ path }) => isFor(user, path)).map(({ path, page: Content }) => (
+      {PAGES.filter(({ path }) => isVisible(user, path)).map(({ path, page: Content }) => (
         <Route key={path} path={path}>
-          <Boundary key={path}>
+          <ErrorBoundary key={path}>
             <Suspense fallback={<Loading height={320} />}><Content /></Suspense>
-          </Boundary>
+          </ErrorBoundary>
         </Route>
       ))}
       <Route><Redirect to="/" replace /></Route>
@@ -60,8 +60,8 @@ function Pages({ user }: { readonly user: User }) {
   )
 }
 
-/** What is below a place is for those that the place is for. */
-function isFor({ role }: User, path: string): boolean {
-  const place = `/${path.split('/')[1]}`
-  return navigationItemsFor(role).some(each => each.path === place)
+/** A subpage is visible to the roles that see its navigation item. */
+function isVisible({ role }: User, path: string): boolean {
+  const section = `/${path.split('/')[1]}`
+  return navigationItemsFor(role).some(item => item.path === section)
 }

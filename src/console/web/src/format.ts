@@ -1,9 +1,12 @@
-/** What people read, from what the API says. Money never passes through a float. */
+/**
+ * The one place where values of the API become text: numbers, money, times, durations, sizes.
+ * Money never passes through a float.
+ */
 
 const MINUS = '\u2212'
 const NARROW = '\u202f'
 
-/** `1234.5` -> `$1,234.50`: all digits that there are, and two at least. null is `–`. */
+/** `1234.5` -> `$1,234.50`: all digits, at least two decimals. null is `–`. */
 export function money(usd: string | null): string {
   if (usd === null) return '–'
   const { sign, whole, fraction } = digitsOf(usd)
@@ -11,8 +14,8 @@ export function money(usd: string | null): string {
 }
 
 /**
- * For headings, where all digits would be too much: two decimals, or as many as two
- * digits that are not 0 need, rounded half up. `0.0012345` -> `$0.0012`.
+ * Money for headings: two decimals, or two significant digits below one cent, rounded half up.
+ * `0.0012345` -> `$0.0012`.
  */
 export function moneyShort(usd: string | null): string {
   if (usd === null) return '–'
@@ -27,18 +30,18 @@ export function moneyShort(usd: string | null): string {
   return `${sign}$${grouped(digits.slice(0, -kept))}.${trimmed}`
 }
 
-/** What stands at an axis, brief from ten thousand on. `0.00000003` -> `$0.00000003`, `30000` -> `$30K` */
+/** Money at a chart axis, shortened from 10,000. `0.00000003` -> `$0.00000003`, `30000` -> `$30K` */
 export function moneyTick(value: number): string {
-  // String() would write a small one as 3e-8.
+  // String() writes small numbers as 3e-8.
   return value < 10_000 ? moneyShort(value.toFixed(12)) : `$${SHORT.format(value)}`
 }
 
-/** For charts alone, whose lengths are numbers. */
+/** Money as a float, for chart lengths and sorting only. */
 export function approximate(usd: string): number {
   return Number(usd)
 }
 
-/** The exact sum of decimals as the API writes them. */
+/** The exact sum of decimal strings of the API. */
 export function sum(...usd: readonly string[]): string {
   const places = Math.max(0, ...usd.map(text => digitsOf(text).fraction.length))
   const total = usd.reduce((acc, text) => {
@@ -53,7 +56,7 @@ export function sum(...usd: readonly string[]): string {
 }
 
 /** How many decimals `money` writes. */
-export function placesOf(usd: string): number {
+export function decimalsOf(usd: string): number {
   return Math.max(2, digitsOf(usd).fraction.length)
 }
 
@@ -68,6 +71,7 @@ function grouped(whole: string): string {
 }
 
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+const QUANTITY = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 })
 const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
 
 /** `1234567` -> `1,234,567` */
@@ -75,12 +79,22 @@ export function count(value: number | null): string {
   return value === null ? '–' : WHOLE.format(value)
 }
 
-/** `1234567` -> `1.2M`; whole below ten thousand. */
+/** `1 request`, `1,234 requests` */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+}
+
+/** A quantity that need not be whole, such as seconds of audio: `1,234.568` */
+export function quantity(value: number): string {
+  return QUANTITY.format(value)
+}
+
+/** `1234567` -> `1.2M`; exact below 10,000. */
 export function countShort(value: number): string {
   return value < 10_000 ? WHOLE.format(value) : SHORT.format(value)
 }
 
-/** A share of 1 as per cent: `0.1234` -> `12.3 %`; what is small is not called none. */
+/** A share of 1 as a percentage: `0.1234` -> `12 %`; small shares are `<0.1 %`, not 0. */
 export function percent(share: number): string {
   if (share === 0) return `0${NARROW}%`
   const value = share * 100
@@ -130,16 +144,32 @@ export function dayUtc(moment: string | number): string {
   return new Date(moment).toISOString().slice(0, 10)
 }
 
+/** `2026-11-21 07:18`, UTC. */
+export function minuteUtc(moment: string | number): string {
+  return timeUtc(moment).slice(0, 16)
+}
+
+/** `11-21 07:18:22`, UTC; with the year if it is not the current year. */
+export function timeShort(moment: string | number, now: number): string {
+  const [time, present] = [timeUtc(moment), timeUtc(now)]
+  return time.slice(0, 4) === present.slice(0, 4) ? time.slice(5) : time
+}
+
+/** `07:18 UTC`; on another day `2026-11-21 07:18 UTC`. */
+export function clockUtc(moment: string | number, now: number): string {
+  return `${dayUtc(moment) === dayUtc(now) ? hourUtc(moment) : minuteUtc(moment)} UTC`
+}
+
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
 
-/** `21 Nov`; of another year `21 Nov 2025`. */
+/** `21 Nov`; in another year `21 Nov 2025`. */
 export function dayShort(moment: string | number, now: number): string {
   const date = new Date(moment)
   const text = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`
   return date.getUTCFullYear() === new Date(now).getUTCFullYear() ? text : `${text} ${date.getUTCFullYear()}`
 }
 
-/** `07:00`, UTC. */
+/** `07:18`, UTC. */
 export function hourUtc(moment: string | number): string {
   return new Date(moment).toISOString().slice(11, 16)
 }
@@ -150,7 +180,7 @@ export function monthName(month: string): string {
   return date.toLocaleDateString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 }
 
-/** How far a moment is from now: `just now`, `5 min ago`, `in 3 h`. */
+/** A moment relative to now: `just now`, `5 min ago`, `in 3 h`. */
 export function relative(moment: string | number, now: number): string {
   const ms = now - new Date(moment).getTime()
   const away = Math.abs(ms)
@@ -162,7 +192,10 @@ export function relative(moment: string | number, now: number): string {
   return ms > 0 ? `${text} ago` : `in ${text}`
 }
 
-/** A name that clients chose, in quotes where nobody would see it. */
+/** A name chosen by a client, in quotes if it would be invisible. */
 export function visible(name: string): string {
   return name.trim() === '' ? `"${name}"` : name
 }
+
+/** The period of a budget. */
+export const PER_PERIOD = { day: 'per day', month: 'per month', total: 'in total' } as const

@@ -6,7 +6,7 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
-import { createQueryClient } from './ask.ts'
+import { createQueryClient } from './api-hooks.ts'
 import { theme } from './theme.ts'
 
 const root = document.getElementById('root')
@@ -14,7 +14,7 @@ if (root === null) throw new Error('index.html has no #root')
 
 createRoot(root).render(
   <StrictMode>
-    {/* No style elements: the Content-Security-Policy admits none; theme.css has what they would say. */}
+    {/* The Content-Security-Policy blocks style elements: theme.css sets Mantine's variables instead. */}
     <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false}
       withGlobalClasses={false}>
       <QueryClientProvider client={createQueryClient()}>

@@ -1,5 +1,6 @@
 import { useCallback, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
+import { dayUtc, minuteUtc } from './format.ts'
 
 export const PRESETS = {
   '1h': 'Last hour',
@@ -18,50 +19,49 @@ const DAY = 24 * HOUR
 const LENGTHS = { '1h': HOUR, '24h': 24 * HOUR, '7d': 168 * HOUR, '30d': 720 * HOUR } as const
 
 export interface TimeRange {
-  /** What was chosen; equal ids mean the same choice. */
+  /** Equal ids mean the same selection. */
   readonly id: string
   readonly preset: Preset | 'custom'
   readonly label: string
-  /** The moments that the choice means at a time, as the API takes them. */
+  /** Start and end of the range, evaluated at a time; ISO 8601, as the API takes them. */
   at(now: number): { from: string; to: string }
 }
 
-/** A time counted back from the present. */
+/** A range relative to the present. */
 export function presetRange(preset: Preset): TimeRange {
   return {
     id: preset,
     preset,
     label: PRESETS[preset],
     at: now => {
-      if (preset === 'today') return written(startOfDay(now), now)
-      if (preset === 'yesterday') return written(startOfDay(now) - DAY, startOfDay(now))
-      if (preset === 'month') return written(startOfMonth(now, 0), now)
-      if (preset === 'last-month') return written(startOfMonth(now, -1), startOfMonth(now, 0))
-      return written(now - LENGTHS[preset], now)
+      if (preset === 'today') return isoRange(startOfDay(now), now)
+      if (preset === 'yesterday') return isoRange(startOfDay(now) - DAY, startOfDay(now))
+      if (preset === 'month') return isoRange(startOfMonth(now, 0), now)
+      if (preset === 'last-month') return isoRange(startOfMonth(now, -1), startOfMonth(now, 0))
+      return isoRange(now - LENGTHS[preset], now)
     },
   }
 }
 
-/** The same in whole UTC days: `the last 7 days` are today and the six before it. */
+/** The range in whole UTC days: `Last 7 days` is today and the six days before. */
 export function wholeDays(range: TimeRange): TimeRange {
   return {
     ...range,
     id: `days of ${range.id}`,
     at: now => {
       const { from, to } = range.at(now)
-      return written(Math.ceil(Date.parse(from) / DAY) * DAY, Math.ceil(Date.parse(to) / DAY) * DAY)
+      return isoRange(Math.ceil(Date.parse(from) / DAY) * DAY, Math.ceil(Date.parse(to) / DAY) * DAY)
     },
   }
 }
 
-/** @param from - ISO 8601 UTC; @param to - likewise, the first moment after it */
+/** @param from - ISO 8601, UTC; @param to - the same, exclusive */
 export function customRange(from: string, to: string): TimeRange {
   return { id: `${from}/${to}`, preset: 'custom', label: labelOf(from, to), at: () => ({ from, to }) }
 }
 
 /**
- * The time chosen in the address: `?range=7d`, or `?from=…&to=…`. What is wrong there is
- * as if nothing stood there.
+ * The range in the page's address: `?range=7d`, or `?from=…&to=…`. Invalid values are ignored.
  */
 export function rangeOf(search: URLSearchParams, fallback: Preset): TimeRange {
   const from = momentOf(search.get('from'))
@@ -71,12 +71,15 @@ export function rangeOf(search: URLSearchParams, fallback: Preset): TimeRange {
   return presetRange(preset !== null && Object.hasOwn(PRESETS, preset) ? preset as Preset : fallback)
 }
 
-/** Members of the address that mean a range: for links that keep it. */
+/** The range as address parameters, for links that keep it. */
 export function searchOf(range: TimeRange): Record<string, string> {
   return range.preset === 'custom' ? range.at(0) : { range: range.preset }
 }
 
-/** The range in the address, and how to put another there; the other members stay, but for those given up. */
+/**
+ * The range in the page's address, and a function to change it.
+ * @param drops - address parameters to remove on a change; the others stay
+ */
 export function useRange(fallback: Preset = '24h', drops: readonly string[] = []):
 [range: TimeRange, choose: (range: TimeRange) => void] {
   const [search, setSearch] = useSearchParams()
@@ -93,7 +96,7 @@ export function useRange(fallback: Preset = '24h', drops: readonly string[] = []
   return [range, choose]
 }
 
-/** Does it go on, so that what happens next belongs to it? */
+/** Does the range include the present, so that new requests belong to it? */
 export function isOpenEnded({ preset }: TimeRange): boolean {
   return preset !== 'custom' && preset !== 'yesterday' && preset !== 'last-month'
 }
@@ -107,7 +110,7 @@ function startOfMonth(now: number, away: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + away, 1)
 }
 
-function written(from: number, to: number) {
+function isoRange(from: number, to: number) {
   return { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
 }
 
@@ -119,10 +122,9 @@ function momentOf(text: string | null): string | null {
 function labelOf(from: string, to: string): string {
   const isWhole = (moment: string) => moment.endsWith('T00:00:00.000Z')
   if (isWhole(from) && isWhole(to)) {
-    const last = new Date(Date.parse(to) - 1).toISOString().slice(0, 10)
-    const first = from.slice(0, 10)
+    const last = dayUtc(Date.parse(to) - 1)
+    const first = dayUtc(from)
     return first === last ? first : `${first} – ${last}`
   }
-  const brief = (moment: string) => moment.slice(0, 16).replace('T', ' ')
-  return `${brief(from)} – ${brief(to)}`
+  return `${minuteUtc(from)} – ${minuteUtc(to)}`
 }

@@ -2,21 +2,21 @@ import { useQueryClient } from '@tanstack/react-query'
 import { createContext, use, useCallback } from 'react'
 import { send } from './api.ts'
 import type { BodyOf } from './api.ts'
-import { SESSION, endSession, clearCachedResponses, notifyOtherTabs } from './ask.ts'
-import type { Session } from './ask.ts'
+import { SESSION, endSession, clearCachedResponses, notifyOtherTabs } from './api-hooks.ts'
+import type { Session } from './api-hooks.ts'
 
 export type User = NonNullable<Session['user']>
 
 export const UserContext = createContext<User | null>(null)
 
-/** Who looks at the page. Within the shell there is always somebody. */
+/** The logged-in user. Only for components inside the shell. */
 export function useUser(): User {
   const user = use(UserContext)
   if (user === null) throw new Error('useUser outside of the shell')
   return user
 }
 
-/** Logging in and out; what was read for one user is forgotten before the next. */
+/** Login and logout. Both drop the cached responses of the previous user. */
 export function useLogin(): {
   login: (body: BodyOf<'POST /session'>) => Promise<void>
   logout: () => Promise<void>

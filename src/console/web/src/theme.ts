@@ -3,9 +3,8 @@ import { Drawer, Modal, Select, Tooltip, createTheme } from '@mantine/core'
 const CLOSE = { 'aria-label': 'Close' }
 
 /**
- * What Mantine's components do. How they look is in theme.css. Nothing here may make
- * a component write a style element:
- * that is why nothing locks the scrolling.
+ * Defaults of Mantine's components; their look is in theme.css. The Content-Security-Policy blocks
+ * style elements. Locking the scroll position writes one, so it is off.
  */
 export const theme = createTheme({
   respectReducedMotion: true,
@@ -15,7 +14,7 @@ export const theme = createTheme({
       defaultProps: { lockScroll: false, radius: 'md', centered: true, closeButtonProps: CLOSE },
     }),
     Drawer: Drawer.extend({ defaultProps: { lockScroll: false, closeButtonProps: CLOSE } }),
-    // More than that nobody goes through: they are found by their names.
+    // Longer lists are searched by name, not scrolled.
     Select: Select.extend({ defaultProps: { allowDeselect: false, checkIconPosition: 'right', limit: 200 } }),
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 250, multiline: true, withArrow: true } }),
   },

@@ -7,13 +7,13 @@ import classes from './chart.module.css'
 import { Section } from './page.tsx'
 
 export interface Series {
-  /** The member of a point that it is drawn from. */
+  /** The key in a point's `values`. */
   readonly id: string
   readonly label: string
   readonly colour: string
 }
 
-/** One bar: what stands below it, and a number for each series. */
+/** One bar, with a number for each series. */
 export interface Point {
   readonly id: string
   readonly values: Readonly<Record<string, number>>
@@ -21,24 +21,24 @@ export interface Point {
 
 export interface BarsProps {
   readonly points: readonly Point[]
-  /** From the ground upwards. */
+  /** From bottom to top. */
   readonly series: readonly Series[]
   readonly height: number
-  /** What is written below a bar. */
+  /** Label below a bar. */
   readonly tick: (id: string) => string
-  /** What stands at the axis, shortened. */
+  /** Short label at the value axis. */
   readonly scale: (value: number) => string
-  /** What is shown has parts: between one and two there is something to write. */
+  /** Values can be fractions, so the axis may have labels between whole numbers. */
   readonly divisible?: boolean
-  /** What is told of a bar that is pointed at: every part with its value in full. */
+  /** Tooltip of a bar: every part with its exact value. */
   readonly tip: (point: Point) => {
     title: string
     parts: readonly { series: Series; text: string }[]
     total?: string
   }
-  /** A click on a part of a bar. For those without a mouse the table beside it has the same links. */
+  /** Called on a click on a part of a bar. The table has the same links for keyboard users. */
   readonly open?: (point: Point, series: Series) => void
-  /** Bars of charts with the same name are pointed at together. */
+  /** Charts with the same name show their tooltips together. */
   readonly sync?: string
 }
 
@@ -46,7 +46,7 @@ interface Datum {
   readonly point: Point
 }
 
-/** Stacked bars over time. A picture alone: what it shows stands in a table as well (ChartSection). */
+/** Stacked bars over time. Hidden from screen readers: ChartSection has the same data as a table. */
 export function Bars(props: BarsProps) {
   const { points, series, height, tick, scale, divisible = false, tip, open, sync } = props
   const data = points.map(point => ({ id: point.id, point, ...point.values }))
@@ -118,15 +118,15 @@ export interface ChartSectionProps {
   readonly title: string
   readonly about?: ReactNode
   readonly actions?: ReactNode
-  /** The same as the chart, to be read. */
+  /** The same data as a table. */
   readonly table: ReactNode
   readonly children: ReactNode
 }
 
-/** A chart with its table; the button in its corner goes from one to the other. */
+/** A chart and its table, with a button to switch between them. */
 export function ChartSection({ title, about, actions, table, children }: ChartSectionProps) {
   const [isTable, setTable] = useState(false)
-  const label = isTable ? 'Show the chart' : 'Show as a table'
+  const label = isTable ? 'Show as chart' : 'Show as table'
   const Icon = isTable ? IconChartBar : IconTable
   return (
     <Section title={title} about={about} flush={isTable} actions={

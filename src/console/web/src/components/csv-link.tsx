@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 
-/** Saves a table. @param href - undefined while there is none */
+/** Downloads a table as CSV. @param href - undefined while it is not known */
 export function CsvLink({ href }: { readonly href: string | undefined }) {
   return (
     <Button component="a" variant="default" leftSection={<IconDownload size={16} stroke={1.6} aria-hidden />}

@@ -3,50 +3,48 @@ import { useState } from 'react'
 import type { KeyboardEvent, MouseEvent, ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import classes from './data-table.module.css'
-import { useScrolls } from './use-scrolls.ts'
-import { useShowMore } from './use-some.tsx'
+import { useOverflow } from './use-overflow.ts'
+import { useShowMore } from './show-more.tsx'
 
 export interface Column<T> {
   readonly id: string
   readonly title: string
-  /** Numbers stand right. */
+  /** For numbers. */
   readonly align?: 'right'
   readonly cell: (row: T) => ReactNode
-  /** Makes the column one to sort by. Compares numbers as numbers and text as text. */
+  /** Makes the column sortable. Numbers are compared as numbers, text as text. */
   readonly sort?: (row: T) => number | string
   readonly total?: ReactNode
-  /** Left out on a phone. */
+  /** Hidden on a phone. */
   readonly deskOnly?: boolean
-  /** Long text: `wrap` goes to several lines, `clip` ends in an ellipsis. */
+  /** Long text: `wrap` breaks into lines, `clip` ends with an ellipsis. */
   readonly long?: 'wrap' | 'clip'
 }
 
 export interface DataTableProps<T> {
-  /** What is in the table, for those who cannot see where it stands. */
+  /** Caption for screen readers. */
   readonly label: string
   readonly rows: readonly T[]
-  /** The first one is what names the row. */
+  /** The first column names the row. */
   readonly columns: readonly Column<T>[]
   readonly id: (row: T) => string
-  /** The page that a row opens, by click, Enter on its name, and the arrow keys to go from row to row. */
+  /** The page that a row opens, by click or Enter; the arrow keys move between rows. */
   readonly href?: (row: T) => string | null
-  /**
-   * What the page that a row opens is told of this one: the `state` of its entry in the browser's history.
-   */
+  /** Passed to the page that a row opens, as the `state` of its history entry. */
   readonly state?: unknown
-  /** Makes some rows look different from the others. */
+  /** Extra CSS class of a row. */
   readonly rowClass?: (row: T) => string | undefined
-  /** On a phone: `scroll` keeps the columns with the name in place, `cards` sets them below each other. */
+  /** On a phone: `scroll` scrolls sideways and keeps the first column, `cards` stacks the columns. */
   readonly phone?: 'scroll' | 'cards'
-  /** What the last row, with the totals, is called. */
+  /** Label of the last row, which has the totals. */
   readonly totalLabel?: ReactNode
-  /** As many rows are shown at first, and as many more at each click; all, unless told. */
+  /** Rows shown at first, and added by each click on the button. Default: all. */
   readonly step?: number
 }
 
 interface Order {
   readonly column: string
-  readonly down: boolean
+  readonly descending: boolean
 }
 
 /** Rows of data. */
@@ -55,23 +53,23 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const { phone = 'scroll', step = Infinity } = props
   const [order, setOrder] = useState<Order | null>(null)
   const [, navigate] = useLocation()
-  const [scrolls, frame] = useScrolls()
+  const [overflows, frame] = useOverflow()
   const sorted = order === null
     ? rows
-    : sortedBy(rows, columns.find(column => column.id === order.column), order.down)
+    : sortedBy(rows, columns.find(column => column.id === order.column), order.descending)
   const [shown, more] = useShowMore(sorted, step)
-  const turn = (column: string) => {
+  const toggleSort = (column: string) => {
     setOrder(before => {
-      if (before?.column !== column) return { column, down: true }
-      return before.down ? { column, down: false } : null
+      if (before?.column !== column) return { column, descending: true }
+      return before.descending ? { column, descending: false } : null
     })
   }
   return (
-    // What scrolls has to be reachable by keyboard.
+    // A scrollable region must be reachable by keyboard.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex, jsx-a11y/prefer-tag-over-role
-    <div tabIndex={scrolls ? 0 : undefined} ref={frame} className={classes.frame} role="group"
+    <div tabIndex={overflows ? 0 : undefined} ref={frame} className={classes.frame} role="group"
       aria-label={label}>
-      {/* The arrow keys go between the links in it. */}
+      {/* The arrow keys move between the links in the table. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <table className={`${classes.table} ${classes[phone]}`} onKeyDown={moveBetweenRows}>
         <caption className="unseen">{label}</caption>
@@ -81,9 +79,9 @@ export function DataTable<T>(props: DataTableProps<T>) {
               <th key={column.id} scope="col" className={classNameOf(column)}
                 aria-sort={sortOf(column, order)}>
                 {column.sort
-                  ? <button type="button" className={classes.sort} onClick={() => { turn(column.id) }}>
+                  ? <button type="button" className={classes.sort} onClick={() => { toggleSort(column.id) }}>
                       {column.title}
-                      {order?.column === column.id && !order.down
+                      {order?.column === column.id && !order.descending
                         ? <IconChevronUp size={13} aria-hidden /> : <IconChevronDown size={13} aria-hidden />}
                     </button>
                   : column.title === '' ? <span className="unseen">Actions</span> : column.title}
@@ -98,7 +96,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
               if (target !== null) openRow(event, () => { navigate(target, { state }) })
             }
             return (
-              // The link in the first cell is the row's control; a click beside it is a convenience.
+              // Keyboard users open a row by the link in its first cell; the click is for the mouse only.
               // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions
               <tr key={id(row)} onClick={open}
                 className={`${target === null ? '' : classes.open} ${rowClass?.(row) ?? ''}`.trim()
@@ -147,13 +145,13 @@ function classNameOf<T>({ align, long, deskOnly }: Column<T>): string | undefine
 function sortOf<T>(column: Column<T>, order: Order | null) {
   if (!column.sort) return undefined
   if (order?.column !== column.id) return 'none'
-  return order.down ? 'descending' : 'ascending'
+  return order.descending ? 'descending' : 'ascending'
 }
 
-function sortedBy<T>(rows: readonly T[], column: Column<T> | undefined, down: boolean): readonly T[] {
+function sortedBy<T>(rows: readonly T[], column: Column<T> | undefined, descending: boolean): readonly T[] {
   const sort = column?.sort
   if (!sort) return rows
-  const sign = down ? -1 : 1
+  const sign = descending ? -1 : 1
   return rows.toSorted((one, other) => {
     const [a, b] = [sort(one), sort(other)]
     const areNumbers = typeof a === 'number' && typeof b === 'number'
@@ -162,7 +160,7 @@ function sortedBy<T>(rows: readonly T[], column: Column<T> | undefined, down: bo
   })
 }
 
-/** A click on what is itself a control, or with which text is selected, is not meant for the row. */
+/** Ignores clicks on controls and clicks that select text. */
 function openRow(event: MouseEvent, open: () => void): void {
   const isControl = event.target instanceof Element
     && event.target.closest('a, button, input, label, [role="menu"]')

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { percent } from '../format.ts'
 import classes from './figure.module.css'
 
-/** Figures side by side, the most looked at first. @param columns - how many there are: 4 or 6 */
+/** Figures side by side. @param columns - their number */
 export function Figures({ columns, children }: { readonly columns: 4 | 6; readonly children: ReactNode }) {
   return <dl className={classes.figures} style={{
     '--wide': columns, '--middle': columns / 2,
@@ -13,23 +13,23 @@ export function Figures({ columns, children }: { readonly columns: 4 | 6; readon
 export interface FigureProps {
   readonly label: string
   readonly value: ReactNode
-  /** The value in full, where it is shortened. */
+  /** The exact value, if `value` is shortened. */
   readonly exact?: string
-  /** The period before, as it is written; with both numbers the change is worked out. */
+  /** The previous period: its text, and both numbers for the change. */
   readonly before?: {
     readonly text: string
     readonly now: number | null
     readonly past: number | null
-    /** They are shares of 1: the change is told in points, and not as a share of a share. */
+    /** The numbers are shares of 1: the change is in percentage points. */
     readonly areShares?: boolean
   }
-  /** What a rise means; `neither` for traffic and spend, which may grow. */
+  /** Whether a rise is good or bad; `neither` for traffic and spend. */
   readonly rise?: 'good' | 'bad' | 'neither'
-  /** Instead of the period before, or beside it. */
+  /** Text below the value. */
   readonly note?: ReactNode
 }
 
-/** One figure with the period before beside it. */
+/** One figure, compared with the previous period. */
 export function Figure({ label, value, exact, before, rise = 'neither', note }: FigureProps) {
   return (
     <div className={classes.figure}>
@@ -38,7 +38,7 @@ export function Figure({ label, value, exact, before, rise = 'neither', note }: 
       {(before !== undefined || note !== undefined) && (
         <dd className={classes.before}>
           {before && <Change {...before} rise={rise} />}
-          {before && <span>{before.text} before</span>}
+          {before && <span>vs {before.text}</span>}
           {note}
         </dd>
       )}
@@ -73,7 +73,7 @@ function relative(share: number): string {
   return share >= 10 ? `${Math.round(share + 1)}×` : percent(Math.abs(share))
 }
 
-/** As percent() writes it, with another unit: from 2 % to 3 % is a point, and half as much again. */
+/** The difference of two percentages, in percentage points. */
 function points(share: number) {
   return (
     <>

@@ -2,8 +2,8 @@ import { percent } from '../format.ts'
 import classes from './meter.module.css'
 
 /**
- * How much of a whole. What it means stands beside it in words.
- * @param share - of 1; more is drawn as full
+ * A bar that shows a share. Hidden from screen readers: show the value as text beside it.
+ * @param share - from 0 to 1; larger values fill the bar
  */
 export function Meter(
   { share, tone = 'accent' }: { readonly share: number; readonly tone?: 'accent' | 'warn' | 'bad' },
@@ -15,7 +15,7 @@ export function Meter(
   )
 }
 
-/** A share of 1, drawn and written. */
+/** A share from 0 to 1, as text and as a bar. */
 export function Share({ of: share }: { readonly of: number }) {
   return <div className={classes.share}><span>{percent(share)}</span><Meter share={share} /></div>
 }

@@ -3,18 +3,18 @@ import type { ReactNode } from 'react'
 import classes from './notice.module.css'
 import tones from './tones.module.css'
 
-const SIGNS = { warn: IconAlertTriangle, bad: IconCircleX, accent: IconInfoCircle } as const
+const ICONS = { warn: IconAlertTriangle, bad: IconCircleX, accent: IconInfoCircle } as const
 
-/** Something to know about the whole page. */
+/** A message about the whole page. */
 export function Notice({ tone, title, children }: {
-  readonly tone: keyof typeof SIGNS
+  readonly tone: keyof typeof ICONS
   readonly title?: string
   readonly children: ReactNode
 }) {
-  const Sign = SIGNS[tone]
+  const Icon = ICONS[tone]
   return (
     <div className={`${classes.notice} ${tones[tone]}`}>
-      <Sign size={18} stroke={1.8} aria-hidden />
+      <Icon size={18} stroke={1.8} aria-hidden />
       <div>
         {title !== undefined && <strong>{title}</strong>}
         {children}

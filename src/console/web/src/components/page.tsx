@@ -1,20 +1,20 @@
 import { useEffect, useId } from 'react'
 import type { ReactNode } from 'react'
-import { useFailedRefetch } from '../ask.ts'
+import { useFailedRefetch } from '../api-hooks.ts'
 import { timeUtc } from '../format.ts'
 import { Notice } from './notice.tsx'
 import classes from './page.module.css'
 
 export interface PageProps {
   readonly title: string
-  /** One sentence: what the page is for. */
+  /** One sentence: what the page shows. */
   readonly about?: ReactNode
-  /** What bears on the whole page: the time, a download. */
+  /** Controls for the whole page, such as the time range. */
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
 
-/** A page: its heading, then its parts one below the other. */
+/** A page: heading, controls and sections. */
 export function Page({ title, about, actions, children }: PageProps) {
   useEffect(() => { document.title = `${title} · Model Gateway` }, [title])
   return (
@@ -26,20 +26,20 @@ export function Page({ title, about, actions, children }: PageProps) {
         </div>
         {actions !== undefined && <div className={classes.actions}>{actions}</div>}
       </div>
-      <Outdated />
+      <StaleNotice />
       <div className={classes.stack}>{children}</div>
     </>
   )
 }
 
-/** Says of when the page is, if it cannot be read anew. */
-function Outdated() {
+/** If a refresh fails: the reason, and the age of the data. */
+function StaleNotice() {
   const failed = useFailedRefetch()
   return (
-    <output className={classes.outdated}>
+    <output className={classes.stale}>
       {failed && (
         <Notice tone="warn">
-          {failed.error?.message} What stands here is of {timeUtc(failed.dataUpdatedAt)} UTC.
+          {failed.error?.message} Showing data from {timeUtc(failed.dataUpdatedAt)} UTC.
         </Notice>
       )}
     </output>
@@ -50,12 +50,12 @@ export interface SectionProps {
   readonly title: string
   readonly about?: ReactNode | undefined
   readonly actions?: ReactNode
-  /** Tables reach to the edges. */
+  /** No padding: for tables. */
   readonly flush?: boolean
   readonly children: ReactNode
 }
 
-/** A part of a page, with a heading of the second order. */
+/** A section of a page, with a level 2 heading. */
 export function Section({ title, about, actions, flush = false, children }: SectionProps) {
   const id = useId()
   return (
@@ -73,8 +73,8 @@ export function Section({ title, about, actions, flush = false, children }: Sect
 }
 
 /**
- * Parts side by side where there is room for them.
- * @param least - the width below which one goes under, in rem
+ * Sections side by side, if the page is wide enough.
+ * @param least - minimum width of a section, in rem
  */
 export function Columns({ least, children }: { readonly least: number; readonly children: ReactNode }) {
   return <div className={classes.columns} style={{ '--least': `${least}rem` }}>{children}</div>

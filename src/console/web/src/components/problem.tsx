@@ -1,7 +1,7 @@
 import { IconAlertTriangle } from '@tabler/icons-react'
 import classes from './problem.module.css'
 
-/** What was asked for was refused, and why: beside the button that asked. */
+/** An error message beside the control that caused it. */
 export function Problem({ error }: { readonly error: Error }) {
   return (
     <p className={classes.problem} role="alert">

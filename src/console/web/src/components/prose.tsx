@@ -1,7 +1,7 @@
-/** A sentence of the gateway's, in which `…` marks what is code. */
+/** A text of the API in which backticks mark code. */
 export function Prose({ text }: { readonly text: string }) {
   return text.split('`').map((part, index) => index % 2 === 1
-    // oxlint-disable-next-line react/no-array-index-key -- a part of a sentence is its place in it
+    // oxlint-disable-next-line react/no-array-index-key -- the parts never change their order
     ? <code key={`${index} ${part}`}>{part}</code>
     : part)
 }

@@ -3,23 +3,23 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { PRESETS, presetRange } from '../range.ts'
 import type { Preset, TimeRange } from '../range.ts'
-import { parseRangeInput, toRangeInput } from '../written-range.ts'
-import type { RangeErrors } from '../written-range.ts'
+import { parseRangeInput, toRangeInput } from '../range-input.ts'
+import type { RangeErrors } from '../range-input.ts'
 import classes from './range-picker.module.css'
 
 export interface RangePickerProps {
   readonly range: TimeRange
   readonly choose: (range: TimeRange) => void
-  /** Those that make sense here. */
+  /** Offered ranges. */
   readonly presets?: readonly Preset[]
-  /** Whole days alone, where money is added up by days. */
+  /** Only whole days. */
   readonly days?: boolean
 }
 
-const USUAL: readonly Preset[] = ['1h', '24h', 'today', 'yesterday', '7d', '30d', 'month']
+const DEFAULT_PRESETS: readonly Preset[] = ['1h', '24h', 'today', 'yesterday', '7d', '30d', 'month']
 
-/** Chooses the time that a page is about. It is kept in the address, so that a link shows the same. */
-export function RangePicker({ range, choose, presets = USUAL, days = false }: RangePickerProps) {
+/** Selects the time range of a page. The page's address keeps it. */
+export function RangePicker({ range, choose, presets = DEFAULT_PRESETS, days = false }: RangePickerProps) {
   const [isOpen, setOpen] = useState(false)
   const data = [
     ...presets.map(preset => ({ value: preset as string, label: PRESETS[preset] as string })),
@@ -29,7 +29,7 @@ export function RangePicker({ range, choose, presets = USUAL, days = false }: Ra
     <Popover opened={isOpen} onChange={setOpen} position="bottom-end" trapFocus withRoles={false} shadow="md">
       <Popover.Target>
         <div className={classes.picker}>
-          <Select aria-label="Time, UTC" size="sm" w={range.preset === 'custom' && !days ? 300 : 220}
+          <Select aria-label="Time range (UTC)" size="sm" w={range.preset === 'custom' && !days ? 300 : 220}
             data={data}
             value={range.preset} maxDropdownHeight={320} comboboxProps={{ position: 'bottom-end' }}
             rightSectionWidth={26}
@@ -54,26 +54,26 @@ interface CustomRangeProps extends Pick<RangePickerProps, 'range' | 'choose'> {
 }
 
 function CustomRange({ range, choose, days }: CustomRangeProps) {
-  const [written, setWritten] = useState(() => toRangeInput(range.at(Date.now()), days))
-  const [faults, setFaults] = useState<RangeErrors>({})
+  const [text, setText] = useState(() => toRangeInput(range.at(Date.now()), days))
+  const [errors, setErrors] = useState<RangeErrors>({})
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const read = parseRangeInput(written, days)
-    if ('range' in read) choose(read.range)
-    else setFaults(read.faults)
+    const parsed = parseRangeInput(text, days)
+    if ('range' in parsed) choose(parsed.range)
+    else setErrors(parsed.errors)
   }
   const field = (end: 'from' | 'to', label: string) => (
-    <TextInput label={`${label}, UTC`} placeholder={days ? 'YYYY-MM-DD' : 'YYYY-MM-DD HH:mm'}
+    <TextInput label={`${label} (UTC)`} placeholder={days ? 'YYYY-MM-DD' : 'YYYY-MM-DD HH:mm'}
       className="numbers"
-      spellCheck={false} autoComplete="off" value={written[end]} error={faults[end]}
+      spellCheck={false} autoComplete="off" value={text[end]} error={errors[end]}
       data-autofocus={end === 'from' || undefined}
-      onChange={({ currentTarget: { value } }) => { setWritten(before => ({ ...before, [end]: value })) }} />
+      onChange={({ currentTarget: { value } }) => { setText(before => ({ ...before, [end]: value })) }} />
   )
   return (
     <form onSubmit={submit} className={classes.form}>
       {field('from', days ? 'First day' : 'From')}
       {field('to', days ? 'Last day' : 'To')}
-      <Button type="submit">Show</Button>
+      <Button type="submit">Apply</Button>
     </form>
   )
 }

@@ -4,12 +4,12 @@ const WIDTH = 200
 const HEIGHT = 36
 
 export interface SparklineProps {
-  /** Two at least, the oldest first. */
+  /** At least two, oldest first. */
   readonly values: readonly number[]
   readonly colour: string
 }
 
-/** The course of a number, without a scale. What it came to stands beside it in words. */
+/** A small line chart without axes. Hidden from screen readers. */
 export function Sparkline({ values, colour }: SparklineProps) {
   const most = Math.max(...values, Number.MIN_VALUE)
   const step = WIDTH / Math.max(1, values.length - 1)

@@ -4,7 +4,7 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import classes from './states.module.css'
 
-/** There is nothing to show, and why, and what would change that. */
+/** Empty state: what is missing, and how to get it. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className={classes.state}>
@@ -15,19 +15,19 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   )
 }
 
-/** What was asked for could not be had. */
-export function Failure({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
+/** Data could not be loaded. */
+export function LoadError({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
   return (
     <div className={`${classes.state} ${classes.error}`} role="alert">
       <span className={classes.icon} aria-hidden><IconAlertTriangle size={20} stroke={1.6} /></span>
-      <strong>This could not be loaded</strong>
+      <strong>Could not load the data</strong>
       <p>{error.message}</p>
       {retry && <Button size="xs" variant="default" mt="xs" onClick={retry}>Try again</Button>}
     </div>
   )
 }
 
-/** Until the first answer is there. @param height - of what will be in its place, in px */
+/** Placeholder until the first response. @param height - in px */
 export function Loading({ height }: { readonly height: number }) {
   return (
     <div aria-busy="true">
@@ -39,16 +39,16 @@ export function Loading({ height }: { readonly height: number }) {
 
 export interface QueryViewProps<T> {
   readonly of: UseQueryResult<T, Error>
-  /** Of the content, in px: its place is kept while it is loading. */
+  /** Height of the placeholder while loading, in px. */
   readonly height: number
   readonly children: (data: T) => ReactNode
 }
 
-/** An answer in each of its states. What was there before stays, paler, until the new one is here. */
+/** The result of a query: loading, failed or loaded. Old data is shown paler while new data loads. */
 export function QueryView<T>({ of: query, height, children }: QueryViewProps<T>) {
   if (query.data !== undefined) {
     return <div className={query.isPlaceholderData ? classes.old : undefined}>{children(query.data)}</div>
   }
-  if (query.isError) return <Failure error={query.error} retry={() => { void query.refetch() }} />
+  if (query.isError) return <LoadError error={query.error} retry={() => { void query.refetch() }} />
   return <Loading height={height} />
 }

@@ -1,20 +1,20 @@
 import { relative, timeUtc } from '../format.ts'
-import { useNow } from '../now.ts'
+import { useNow } from '../use-now.ts'
 
 export interface TimeProps {
   readonly at: string
-  /** Which of both is read at once; the other is in the tooltip. */
+  /** The form that is shown; the tooltip has the other. */
   readonly form?: 'absolute' | 'relative'
 }
 
-/** A moment, in UTC. */
+/** A point in time, UTC. */
 export function Time({ at, form = 'absolute' }: TimeProps) {
   const now = useNow()
   const absolute = `${timeUtc(at)} UTC`
-  const away = relative(at, now)
+  const fromNow = relative(at, now)
   return (
-    <time dateTime={at} title={form === 'absolute' ? away : absolute} className="numbers">
-      {form === 'absolute' ? timeUtc(at) : away}
+    <time dateTime={at} title={form === 'absolute' ? fromNow : absolute} className="numbers">
+      {form === 'absolute' ? timeUtc(at) : fromNow}
     </time>
   )
 }

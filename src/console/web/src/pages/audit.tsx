@@ -8,13 +8,13 @@ import type { Tone } from '../components/badges.tsx'
 import { DataTable } from '../components/data-table.tsx'
 import type { Column } from '../components/data-table.tsx'
 import { Page, Section } from '../components/page.tsx'
-import { Empty, Failure, Loading } from '../components/states.tsx'
+import { Empty, LoadError, Loading } from '../components/states.tsx'
 import { timeUtc } from '../format.ts'
 import classes from './logs/logs.module.css'
 
 type Entry = Audit['entries'][number]
 
-/** Who changed what, and who logged in. */
+/** The audit log: changes and logins. */
 export default function AuditPage() {
   const audit = useInfiniteQuery({
     queryKey: ['GET /audit'],
@@ -25,14 +25,14 @@ export default function AuditPage() {
   })
   const entries = useMemo(() => audit.data?.pages.flatMap(page => page.entries), [audit.data])
   return (
-    <Page title="Audit" about="Who changed what, and who logged in or tried to. The newest stands first.">
-      <Section title="Changes and logins" flush>
+    <Page title="Audit log" about="Changes and logins, newest first.">
+      <Section title="Audit events" flush>
         {entries === undefined
-          ? audit.isError ? <Failure error={audit.error} retry={() => { void audit.refetch() }} />
+          ? audit.isError ? <LoadError error={audit.error} retry={() => { void audit.refetch() }} />
             : <Loading height={420} />
           : entries.length === 0
-            ? <Empty title="Nothing has been changed yet">Each change and each login appears here.</Empty>
-            : <DataTable label="Audit, the newest first" rows={entries} columns={COLUMNS}
+            ? <Empty title="No audit events">Every change and every login appears here.</Empty>
+            : <DataTable label="Audit events, newest first" rows={entries} columns={COLUMNS}
               id={({ id }) => String(id)} phone="cards" />}
         {audit.hasNextPage && (
           <div className={classes.more}>
@@ -47,27 +47,27 @@ export default function AuditPage() {
   )
 }
 
-const ACTIONS: Readonly<Record<Entry['action'], { tone: Tone; word: string }>> = {
-  'key.created': { tone: 'accent', word: 'Key created' },
-  'key.changed': { tone: 'accent', word: 'Key changed' },
-  'key.revoked': { tone: 'warn', word: 'Key revoked' },
-  'key.blocked': { tone: 'warn', word: 'Key blocked' },
-  'key.unblocked': { tone: 'accent', word: 'Key unblocked' },
-  login: { tone: 'plain', word: 'Logged in' },
-  'login.refused': { tone: 'bad', word: 'Login refused' },
-  logout: { tone: 'plain', word: 'Logged out' },
-  'bodies.read': { tone: 'warn', word: 'Bodies read' },
+const ACTIONS: Readonly<Record<Entry['action'], { tone: Tone; label: string }>> = {
+  'key.created': { tone: 'accent', label: 'Key created' },
+  'key.changed': { tone: 'accent', label: 'Key changed' },
+  'key.revoked': { tone: 'warn', label: 'Key revoked' },
+  'key.blocked': { tone: 'warn', label: 'Key blocked' },
+  'key.unblocked': { tone: 'accent', label: 'Key unblocked' },
+  login: { tone: 'plain', label: 'Logged in' },
+  'login.refused': { tone: 'bad', label: 'Login failed' },
+  logout: { tone: 'plain', label: 'Logged out' },
+  'bodies.read': { tone: 'warn', label: 'Bodies viewed' },
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { id: 'at', title: 'Time, UTC', cell: ({ at }) => <time dateTime={at}>{timeUtc(at)}</time> },
-  { id: 'actor', title: 'Who', long: 'clip', cell: ({ actor }) => <span title={actor}>{actor}</span> },
-  { id: 'action', title: 'What',
-    cell: ({ action }) => <StatusBadge tone={ACTIONS[action].tone}>{ACTIONS[action].word}</StatusBadge> },
+  { id: 'at', title: 'Time (UTC)', cell: ({ at }) => <time dateTime={at}>{timeUtc(at)}</time> },
+  { id: 'actor', title: 'Actor', long: 'clip', cell: ({ actor }) => <span title={actor}>{actor}</span> },
+  { id: 'action', title: 'Action',
+    cell: ({ action }) => <StatusBadge tone={ACTIONS[action].tone}>{ACTIONS[action].label}</StatusBadge> },
   { id: 'subject', title: 'Key', long: 'wrap',
     cell: ({ subject }) => subject ?? <span className="dim">–</span> },
-  { id: 'detail', title: 'Detail', long: 'wrap',
+  { id: 'detail', title: 'Details', long: 'wrap',
     cell: ({ detail }) => detail ?? <span className="dim">–</span> },
-  { id: 'address', title: 'From',
-    cell: ({ address }) => address ?? <span className="dim">this machine</span> },
+  { id: 'address', title: 'Address',
+    cell: ({ address }) => address ?? <span className="dim">local command</span> },
 ]

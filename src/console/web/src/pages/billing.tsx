@@ -2,9 +2,9 @@ import { SegmentedControl } from '@mantine/core'
 import { useLocation, useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
 import type { ResponseOf } from '../api.ts'
-import { useApiQuery } from '../ask.ts'
+import { useApiQuery } from '../api-hooks.ts'
 import { Budgets } from './billing/budgets.tsx'
-import { UsageSources } from './billing/certainty.tsx'
+import { UsageSources } from './billing/usage-sources.tsx'
 import { Filters } from './billing/filters.tsx'
 import type { Filter } from './billing/filters.tsx'
 import { GroupTable } from './billing/group-table.tsx'
@@ -17,7 +17,7 @@ import { Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
 import { QueryView } from '../components/states.tsx'
 import { count, countShort, money, moneyShort } from '../format.ts'
-import { logsHref, onlyOf } from '../links.ts'
+import { logsHref, filterFor } from '../links.ts'
 import type { LogFilter } from '../links.ts'
 import { customRange, useRange, wholeDays } from '../range.ts'
 import type { Preset } from '../range.ts'
@@ -29,7 +29,7 @@ type Billing = ResponseOf<'GET /billing'>
 const PRESETS: readonly Preset[] = ['month', 'last-month', '7d', '30d']
 const DAY = 86_400_000
 
-/** What was spent, by whom or on what; from every bar and row to the requests behind it. */
+/** Spend by key, model or upstream. Bars and rows link to their requests. */
 export default function BillingPage() {
   const { role } = useUser()
   const [range, choose] = useRange('month')
@@ -53,7 +53,7 @@ export default function BillingPage() {
     return logsHref(customRange(from, new Date(Date.parse(from) + DAY).toISOString()), { ...filter, ...more })
   }
   return (
-    <Page title="Billing" about={`${range.label}, in whole UTC days`}
+    <Page title="Billing" about={`${range.label}, whole UTC days`}
       actions={
         <>
           {role !== 'key' && (
@@ -62,11 +62,11 @@ export default function BillingPage() {
           )}
           <RangePicker range={range} choose={choose} presets={PRESETS} days />
           <CsvLink href={
-            billing.data && addressOf('GET /billing.csv', { query: askedOf(billing.data, filter) })
+            billing.data && addressOf('GET /billing.csv', { query: csvQuery(billing.data, filter) })
           } />
         </>
       }>
-      <Filters filter={filter} drop={kind => { set(kind, null) }} />
+      <Filters filter={filter} remove={kind => { set(kind, null) }} />
       <QueryView of={billing} height={520}>
         {data => (
           <Stack>
@@ -74,18 +74,18 @@ export default function BillingPage() {
             <div className={classes.split}>
               <SpendChart billing={data} hrefOfDay={hrefOfDay}
                 open={(day, name) => {
-                  navigate(hrefOfDay(day, name === undefined ? {} : onlyOf(data.by, name)))
+                  navigate(hrefOfDay(day, name === undefined ? {} : filterFor(data.by, name)))
                 }} />
               <UsageSources total={data.total} />
             </div>
             <GroupTable billing={data}
               href={name => logsHref(
-                customRange(data.from, data.to), { ...filter, ...onlyOf(data.by, name) },
+                customRange(data.from, data.to), { ...filter, ...filterFor(data.by, name) },
               )} />
           </Stack>
         )}
       </QueryView>
-      <Budgets about="Of the present period of each, whatever time is chosen above" />
+      <Budgets about="Current period of each budget, regardless of the time range above" />
     </Page>
   )
 }
@@ -94,19 +94,19 @@ function BillingFigures({ total }: { readonly total: Billing['total'] }) {
   return (
     <Figures columns={4}>
       <Figure label="Spend" value={moneyShort(total.cost_usd)}
-        note={<span>exactly {money(total.cost_usd)}</span>} />
+        note={<span>exact: {money(total.cost_usd)}</span>} />
       <Figure label="Requests" value={countShort(total.requests)} exact={count(total.requests)}
-        note={<span>{count(total.errors)} of them failed</span>} />
+        note={<span>{count(total.errors)} failed</span>} />
       <Figure label="Input tokens" value={countShort(total.input_tokens)} exact={count(total.input_tokens)}
-        note={<span>{countShort(total.cached_input_tokens)} from a cache</span>} />
+        note={<span>{countShort(total.cached_input_tokens)} cached</span>} />
       <Figure label="Output tokens" value={countShort(total.output_tokens)} exact={count(total.output_tokens)}
-        note={<span>{countShort(total.reasoning_tokens)} for reasoning</span>} />
+        note={<span>{countShort(total.reasoning_tokens)} reasoning</span>} />
     </Figures>
   )
 }
 
-/** What an answer was the answer to. */
-function askedOf({ from, to, by }: Billing, filter: Filter) {
+/** The query of the CSV file with the same data. */
+function csvQuery({ from, to, by }: Billing, filter: Filter) {
   return { from, to, by, ...filter }
 }
 

@@ -1,5 +1,5 @@
 import type { Configuration } from '../../../api/routes.ts'
-import { useApiQuery } from '../ask.ts'
+import { useApiQuery } from '../api-hooks.ts'
 import { CodeBlock } from '../components/code-block.tsx'
 import { Copy } from '../components/copy.tsx'
 import { Notice } from '../components/notice.tsx'
@@ -9,29 +9,32 @@ import { Time } from '../components/time.tsx'
 import classes from './configuration/configuration.module.css'
 import { tokens } from './configuration/tokens.ts'
 
-/** How often it is looked at whether another one was loaded, ms. */
+/** Refresh interval, ms. */
 const REFRESH = 10_000
 
-/** What is in force, without its secrets. */
+/** The active configuration, with masked secrets. */
 export default function ConfigurationPage() {
   const configuration = useApiQuery('GET /configuration', {}, { every: REFRESH })
   return (
     <Page title="Configuration"
-      about="What is in force, without its secrets. ${NAME} stands as it was written.">
-      <QueryView of={configuration} height={560}>{data => <Running configuration={data} />}</QueryView>
+      about="The active configuration. Secrets are masked; ${NAME} is shown as written.">
+      <QueryView of={configuration} height={560}>
+        {data => <ActiveConfiguration configuration={data} />}
+      </QueryView>
     </Page>
   )
 }
 
-function Running({ configuration: { file, loaded_at, text, failure,
-  restart_needed } }: { readonly configuration: Configuration }) {
+function ActiveConfiguration(
+  { configuration: { file, loaded_at, text, failure, restart_needed } }:
+  { readonly configuration: Configuration },
+) {
   return (
     <Stack>
       {failure !== null && (
-        <Notice tone="bad" title="The last change was not taken">
+        <Notice tone="bad" title={rejectionTitle(failure.problems)}>
           <p>
-            At <Time at={failure.at} /> UTC the file was read again and refused. What stands below is still
-            in force.
+            Rejected at <Time at={failure.at} /> UTC. The configuration below stays active.
           </p>
           <ul className={classes.problems}>
             {failure.problems.map(({ place, severity, message }) => (
@@ -41,9 +44,8 @@ function Running({ configuration: { file, loaded_at, text, failure,
         </Notice>
       )}
       {restart_needed.length > 0 && (
-        <Notice tone="warn" title="A restart is needed">
-          <p>These keys of the file differ from what the gateway was started with,
-            and wait for its next start:</p>
+        <Notice tone="warn" title="Restart needed">
+          <p>These settings have changed and take effect at the next start:</p>
           <ul className={classes.problems}>{restart_needed.map(key =>
             <li key={key}><code>{key}</code></li>)}</ul>
         </Notice>
@@ -60,12 +62,20 @@ function Running({ configuration: { file, loaded_at, text, failure,
   )
 }
 
+type Problem = NonNullable<Configuration['failure']>['problems'][number]
+
+/** The place of the first error: `Last reload rejected: gateway.yaml:41:5` */
+function rejectionTitle(problems: readonly Problem[]): string {
+  const place = problems.find(({ severity }) => severity === 'error')?.place
+  return `Last reload rejected${place === undefined ? '' : `: ${place.slice(place.lastIndexOf('/') + 1)}`}`
+}
+
 function Yaml({ text, label }: { readonly text: string; readonly label: string }) {
   const lines = text.replace(/\n$/, '').split('\n')
   return (
-    <CodeBlock label={`The text of ${label}`} form="bare">
+    <CodeBlock label={`Contents of ${label}`} form="bare">
       {lines.map((line, n) => (
-        // The numbers are what tells lines apart.
+        // Lines have no other identity than their number.
         // oxlint-disable-next-line react/no-array-index-key
         <span key={n} className={classes.line} data-number={n + 1}>
           {tokens(line).map(({ kind, text: piece }) =>

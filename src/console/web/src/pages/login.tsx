@@ -4,13 +4,13 @@ import { useEffect, useRef, useState } from 'react'
 import type { FormEvent } from 'react'
 import { ApiError } from '../api.ts'
 import type { BodyOf } from '../api.ts'
-import type { Session } from '../ask.ts'
+import type { Session } from '../api-hooks.ts'
 import { Copy } from '../components/copy.tsx'
 import icon from '../icon.svg'
 import { useLogin } from '../session.ts'
 import classes from './login/login.module.css'
 
-/** By name and password, or by an API key. Without users it says how to add the first one. */
+/** Login by name and password, or by API key. Without users it explains how to add one. */
 export function Login({ session }: { readonly session: Session }) {
   const card = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -34,10 +34,10 @@ export function Login({ session }: { readonly session: Session }) {
               <Tabs.Tab value="key">API key</Tabs.Tab>
             </Tabs.List>
             <Tabs.Panel value="password">
-              {session.has_users ? <ByPassword /> : <FirstUser />}
+              {session.has_users ? <PasswordForm /> : <FirstUser />}
             </Tabs.Panel>
             <Tabs.Panel value="key">
-              <ByKey />
+              <KeyForm />
               {!session.has_users && <FirstUser />}
             </Tabs.Panel>
           </Tabs>
@@ -48,8 +48,8 @@ export function Login({ session }: { readonly session: Session }) {
   )
 }
 
-/** @returns what to do with what was typed, and how that goes */
-function useAttempt() {
+/** A login attempt and its state. */
+function useLoginAttempt() {
   const { login } = useLogin()
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
@@ -66,8 +66,8 @@ function useAttempt() {
   return { attempt, isBusy, problem }
 }
 
-function ByPassword() {
-  const { attempt, isBusy, problem } = useAttempt()
+function PasswordForm() {
+  const { attempt, isBusy, problem } = useLoginAttempt()
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
   const submit = (event: FormEvent) => {
@@ -81,15 +81,15 @@ function ByPassword() {
       <PasswordInput label="Password" required withAsterisk={false} autoComplete="current-password"
         value={password}
         onChange={event => { setPassword(event.currentTarget.value) }}
-        visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }} />
-      <Refusal text={problem} />
+        visibilityToggleButtonProps={{ 'aria-label': 'Show password' }} />
+      <LoginError text={problem} />
       <Button type="submit" loading={isBusy} fullWidth>Log in</Button>
     </form>
   )
 }
 
-function ByKey() {
-  const { attempt, isBusy, problem } = useAttempt()
+function KeyForm() {
+  const { attempt, isBusy, problem } = useLoginAttempt()
   const [key, setKey] = useState('')
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -99,16 +99,16 @@ function ByKey() {
     <form className={classes.form} onSubmit={submit}>
       <PasswordInput label="API key" required withAsterisk={false} autoComplete="off" value={key}
         spellCheck={false}
-        description="You see what this key used, and nothing else"
+        description="Shows only the usage of this key"
         onChange={event => { setKey(event.currentTarget.value) }}
-        visibilityToggleButtonProps={{ 'aria-label': 'Show the key' }} />
-      <Refusal text={problem} />
+        visibilityToggleButtonProps={{ 'aria-label': 'Show key' }} />
+      <LoginError text={problem} />
       <Button type="submit" loading={isBusy} fullWidth>Log in</Button>
     </form>
   )
 }
 
-function Refusal({ text }: { readonly text: string | null }) {
+function LoginError({ text }: { readonly text: string | null }) {
   return (
     <div role="alert">
       {text !== null && <Alert color="red" icon={<IconAlertTriangle size={18} />} p="xs">{text}</Alert>}
@@ -121,25 +121,25 @@ const YAML = `console:
   users:
     - name: ops
       role: admin
-      password: "scrypt:…"   # what the command printed`
+      password: "scrypt:…"   # output of the command`
 
-/** There is no default password: whoever runs the gateway adds the first user. */
+/** There is no default password: the operator adds the first user. */
 function FirstUser() {
   return (
     <div className={classes.note}>
       <h2>No console user is configured</h2>
-      <p>On the machine of the gateway, make the hash of a password:</p>
+      <p>On the gateway's machine, create a password hash:</p>
       <div className={classes.block}>
         <pre className={classes.code}>{COMMAND}</pre>
         <Copy value={COMMAND} what="command" />
       </div>
       <p>
-        Add it to gateway.yaml, then send the gateway a SIGHUP or start it again; one that runs
-        with <code>--watch</code> reads the file by itself.
+        Add it to gateway.yaml. Then send SIGHUP to the gateway or restart it. With <code>--watch</code> the
+        gateway reloads the file itself.
       </p>
       <div className={classes.block}>
         <pre className={classes.code}>{YAML}</pre>
-        <Copy value={YAML} what="lines" />
+        <Copy value={YAML} what="configuration" />
       </div>
     </div>
   )

@@ -3,42 +3,43 @@ import { IconSearch, IconTerminal2 } from '@tabler/icons-react'
 import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import type { Model } from '../../../api/routes.ts'
-import { useApiQuery } from '../ask.ts'
+import { useApiQuery } from '../api-hooks.ts'
 import { NameLabel } from '../components/badges.tsx'
 import { DataTable } from '../components/data-table.tsx'
 import type { Column } from '../components/data-table.tsx'
 import { Page, Section } from '../components/page.tsx'
 import { QueryView, Empty } from '../components/states.tsx'
+import { counted } from '../format.ts'
 import { useUser } from '../session.ts'
 import classes from './models/models.module.css'
 import { Prices, sourcesOf } from './models/prices.tsx'
 
-/** Models that are shown at first. */
+/** Models shown at first. */
 const STEP = 200
 
-/** Models, what they cost and where they go. */
+/** Models with their prices and targets. */
 export default function ModelsPage() {
   const forKey = useUser().role === 'key'
   const models = useApiQuery('GET /models', {})
   const [text, setText] = useState('')
   const columns = useMemo(() => COLUMNS.filter(({ id }) => !forKey || id !== 'upstream'), [forKey])
-  const wanted = text.trim().toLowerCase()
+  const search = text.trim().toLowerCase()
   return (
-    <Page title="Models" about={forKey ? 'Models that your key may use, and what they cost.'
-      : 'Models that a route serves by name or that have a price, what they cost, and where they go.'}>
+    <Page title="Models" about={forKey ? 'Models that your key may use, with prices.'
+      : 'Models that a route names or that have a price, with prices and targets.'}>
       <Section title="Models and prices"
-        about="USD for a million tokens, where the name does not say otherwise." flush actions={
+        about="USD per million tokens, unless the item names another unit." flush actions={
         <TextInput size="sm" aria-label="Filter by name" placeholder="Filter by name" value={text}
           leftSection={<IconSearch size={16} stroke={1.6} aria-hidden />}
           onChange={event => { setText(event.currentTarget.value) }} />
       }>
         <QueryView of={models} height={420}>
           {({ models: all }) => {
-            const shown = all.filter(({ name }) => name.toLowerCase().includes(wanted))
+            const shown = all.filter(({ name }) => name.toLowerCase().includes(search))
             return shown.length === 0
-              ? <Empty title={all.length === 0 ? 'No model is known by name' : 'No model of that name'}>
+              ? <Empty title={all.length === 0 ? 'No models' : 'No matching models'}>
                   {all.length === 0 && !forKey
-                    ? 'Name some in the routes, or give them a price under models in gateway.yaml.' : null}
+                    ? 'Name models in a route, or add prices under models in gateway.yaml.' : null}
                 </Empty>
               : <DataTable label="Models" rows={shown} columns={columns} id={({ name }) => name}
                 phone="cards" step={STEP} />
@@ -47,10 +48,6 @@ export default function ModelsPage() {
       </Section>
     </Page>
   )
-}
-
-const PROTOCOLS: Readonly<Record<Model['protocols'][number], string>> = {
-  chat: 'chat', responses: 'responses', messages: 'messages', generate: 'generate',
 }
 
 const COLUMNS: readonly Column<Model>[] = [
@@ -65,16 +62,16 @@ const COLUMNS: readonly Column<Model>[] = [
   },
   { id: 'price', title: 'Price', long: 'wrap', cell: model => <Prices model={model} /> },
   {
-    id: 'source', title: 'Price from', long: 'wrap',
+    id: 'source', title: 'Price source', long: 'wrap',
     cell: model => sourcesOf(model).join(', ') || <span className="dim">–</span>,
   },
   {
     id: 'protocols', title: 'Protocols', long: 'wrap',
-    cell: ({ protocols }) => (protocols.length === 0 ? <span className="dim">no route serves it</span>
-      : protocols.map(protocol => PROTOCOLS[protocol]).join(', ')),
+    cell: ({ protocols }) => (protocols.length === 0 ? <span className="dim">no route</span>
+      : protocols.join(', ')),
   },
   {
-    id: 'upstream', title: 'A chat goes to', sort: ({ upstream }) => upstream ?? '',
+    id: 'upstream', title: 'Chat target', sort: ({ upstream }) => upstream ?? '',
     cell: ({ upstream, targets }) => (upstream === null ? <span className="dim">–</span> : (
       <span className={classes.name}>
         <NameLabel kind="upstream" name={upstream} />
@@ -94,5 +91,5 @@ const COLUMNS: readonly Column<Model>[] = [
 ]
 
 function othersText(others: number): string {
-  return others === 1 ? 'or 1 other' : `or ${others} others`
+  return `+ ${counted(others, 'more target')}`
 }

@@ -1,13 +1,13 @@
 import { useLocation } from 'wouter'
-import { useApiQuery } from '../ask.ts'
+import { useApiQuery } from '../api-hooks.ts'
 import { Columns, Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
-import { QueryView, Failure } from '../components/states.tsx'
-import { logsHref, onlyOf } from '../links.ts'
-import { Alerts } from './panel/concerns.tsx'
-import { TrafficCharts } from './panel/course.tsx'
+import { QueryView, LoadError } from '../components/states.tsx'
+import { logsHref, filterFor } from '../links.ts'
+import { Alerts } from './panel/alerts.tsx'
+import { TrafficCharts } from './panel/charts.tsx'
 import { PanelFigures } from './panel/figures.tsx'
-import { RunningRequests } from './panel/now.tsx'
+import { RunningRequests } from './panel/running.tsx'
 import { TopList } from './panel/top.tsx'
 import { Upstreams } from './panel/upstreams.tsx'
 import { customRange, useRange } from '../range.ts'
@@ -16,7 +16,7 @@ import { useUser } from '../session.ts'
 const EVERY = 10_000
 const LIVE_EVERY = 2_000
 
-/** What goes on, and what went on in the chosen time. */
+/** Alerts, running requests, and the figures of the selected time range. */
 export default function Panel() {
   const { role } = useUser()
   const [range, choose] = useRange('24h')
@@ -25,17 +25,17 @@ export default function Panel() {
   const live = useApiQuery('GET /live', {}, { every: LIVE_EVERY })
   const panel = useApiQuery('GET /panel', {}, { range, every: EVERY })
   const upstreams = useApiQuery('GET /upstreams', {}, { range, every: EVERY, enabled: isReader })
-  // A time long past is told in full days.
-  const told = range.preset === 'custom' && panel.data !== undefined && !panel.isPlaceholderData
+  // For old ranges the API widens the period to whole hours or days.
+  const covered = range.preset === 'custom' && panel.data !== undefined && !panel.isPlaceholderData
     ? customRange(panel.data.now.from, panel.data.now.to).label : range.label
   return (
     <Page title="Panel" about={<>
-      {range.label}, compared with the time before it{told !== range.label && `. The figures are of ${told}`}
+      {range.label}, compared with the previous period{covered !== range.label && `. Data covers ${covered}`}
     </>}
       actions={<RangePicker range={range} choose={choose} />}>
       {live.data
-        ? <Alerts concerns={live.data.concerns} />
-        : live.isError && <Failure error={live.error} />}
+        ? <Alerts alerts={live.data.concerns} />
+        : live.isError && <LoadError error={live.error} />}
       <QueryView of={panel} height={420}>
         {data => (
           <Stack>
@@ -53,16 +53,19 @@ export default function Panel() {
           )}
         </QueryView>
       )}
-      <QueryView of={live} height={160}>{data => <RunningRequests live={data} isLive={!live.isError} />}</QueryView>
+      <QueryView of={live} height={160}>
+        {data => <RunningRequests live={data} isLive={!live.isError} />}
+      </QueryView>
       {panel.data && (
         <Columns least={26}>
           {isReader && (
             <TopList title="Top keys" kind="key" rows={panel.data.top_keys}
               spend={panel.data.now.figures.cost_usd}
-              href={key => logsHref(range, onlyOf('key', key))} />
+              href={key => logsHref(range, filterFor('key', key))} />
           )}
           <TopList title="Top models" kind="model" rows={panel.data.top_models}
-            spend={panel.data.now.figures.cost_usd} href={model => logsHref(range, onlyOf('model', model))} />
+            spend={panel.data.now.figures.cost_usd}
+            href={model => logsHref(range, filterFor('model', model))} />
         </Columns>
       )}
     </Page>

@@ -4,19 +4,19 @@ import { useEffect } from 'react'
 import { useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
 import type { ResponseOf } from '../api.ts'
-import { useApiQuery } from '../ask.ts'
-import { StatementDocument } from './billing/statement-paper.tsx'
+import { useApiQuery } from '../api-hooks.ts'
+import { StatementDocument } from './billing/statement-document.tsx'
 import { CsvLink } from '../components/csv-link.tsx'
 import { Page, Section } from '../components/page.tsx'
-import { QueryView, Empty, Failure } from '../components/states.tsx'
+import { QueryView, Empty, LoadError } from '../components/states.tsx'
 import { monthName } from '../format.ts'
-import { useNow } from '../now.ts'
+import { useNow } from '../use-now.ts'
 import { useUser } from '../session.ts'
 
 const MONTHS = 24
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/
 
-/** One key's month, to print or to save. */
+/** The usage of one key in one month, to print or save. */
 export default function StatementPage() {
   const { role, name } = useUser()
   const now = useNow(60_000)
@@ -24,36 +24,36 @@ export default function StatementPage() {
   const isReader = role !== 'key'
   const filters = useApiQuery('GET /filters', {}, { enabled: isReader })
   const months = monthsUpTo(now)
-  const asked = search.get('month')
-  const month = asked !== null && MONTH.test(asked) ? asked : months[0] ?? ''
-  // Of late they are others than in a month that is long over.
+  const selected = search.get('month')
+  const month = selected !== null && MONTH.test(selected) ? selected : months[0] ?? ''
+  // `filters` has recent keys only: add the keys of the selected month.
   const used = useApiQuery('GET /billing', { query: { ...boundsOf(month), by: 'key' } }, { enabled: isReader })
   const keys = [...filters.data?.keys ?? [], ...keysIn(used.data?.groups ?? [])]
   const key = isReader ? search.get('key') ?? keys[0] ?? null : name
   const failed = [filters, used].find(({ isError }) => isError)
   const statement = useApiQuery('GET /statement', { query: { month, ...isReader && key !== null && { key } } },
     { enabled: key !== null })
-  const set = (member: string, value: string) => {
+  const set = (name: string, value: string) => {
     setSearch(before => {
       const next = new URLSearchParams(before)
-      next.set(member, value)
+      next.set(name, value)
       return next
     })
   }
   useEffect(() => {
-    // What the browser offers as the name of the saved file.
+    // Browsers suggest the title as the file name.
     if (key !== null) document.title = `Statement ${key} ${month}`
   }, [key, month])
-  const offered = [...new Set([...keys, ...key === null ? [] : [key]])].sort()
+  const options = [...new Set([...keys, ...key === null ? [] : [key]])].sort()
   return (
-    <Page title="Statement" about="What one key used in one month"
+    <Page title="Statement" about="Usage and cost of one key in one month"
       actions={
         <>
           {isReader && (
-            <Select aria-label="Key" w={220} searchable data={offered} value={key} placeholder="Choose a key"
+            <Select aria-label="Key" w={220} searchable data={options} value={key} placeholder="Select a key"
               onChange={value => { if (value !== null) set('key', value) }} />
           )}
-          <Select aria-label="Month, UTC" w={170} value={month}
+          <Select aria-label="Month (UTC)" w={170} value={month}
             data={[...new Set([...months, month])].map(value => ({ value, label: monthName(value) }))}
             onChange={value => { if (value !== null) set('month', value) }} />
           <CsvLink href={statement.data && addressOf('GET /billing.csv', { query: {
@@ -67,10 +67,10 @@ export default function StatementPage() {
         </>
       }>
       {key === null && failed?.error
-        ? <Failure error={failed.error} retry={() => { void failed.refetch() }} />
+        ? <LoadError error={failed.error} retry={() => { void failed.refetch() }} />
         : key === null && filters.data !== undefined && used.data !== undefined
-        ? <Section title="No key yet"><Empty title="No key has been used yet">
-            A statement is of one key. It appears here with the first request.
+        ? <Section title="Usage statement"><Empty title="No usage yet">
+            A key has a statement after its first request.
           </Empty></Section>
         : <QueryView of={statement} height={480}>{data => <StatementDocument statement={data} />}</QueryView>}
     </Page>
@@ -89,7 +89,7 @@ function keysIn(groups: ResponseOf<'GET /billing'>['groups']): string[] {
   return groups.flatMap(({ name }) => (name === null ? [] : [name])).sort()
 }
 
-/** The present month and those before it, the newest first: `2026-11`. */
+/** The current month and the months before it, newest first: `2026-11`. */
 function monthsUpTo(now: number): string[] {
   const date = new Date(now)
   return Array.from({ length: MONTHS }, (_, back) =>

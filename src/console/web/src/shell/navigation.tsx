@@ -3,10 +3,10 @@ import { IconBook, IconExternalLink, IconKeyboard, IconLogout, IconSearch } from
 import { useState } from 'react'
 import { Link, useRoute } from 'wouter'
 import { Problem } from '../components/problem.tsx'
-import { navigationItemsFor } from '../places.ts'
-import type { NavigationItem } from '../places.ts'
-import type { Session } from '../ask.ts'
-import { reachableOrigin } from '../reach.ts'
+import { navigationItemsFor } from '../navigation-items.ts'
+import type { NavigationItem } from '../navigation-items.ts'
+import type { Session } from '../api-hooks.ts'
+import { reachableOrigin } from '../reachable-origin.ts'
 import { useLogin, useUser } from '../session.ts'
 import classes from './navigation.module.css'
 import { SchemeSwitch } from './scheme-switch.tsx'
@@ -15,21 +15,21 @@ const ROLES = { admin: 'Administrator', viewer: 'Viewer', key: 'Key holder' } as
 
 export interface NavigationProps {
   readonly session: Session
-  /** Opens the search for a request. */
+  /** Opens the request search. */
   readonly search: () => void
   /** Opens the list of shortcuts. */
   readonly help: () => void
-  /** Called when a page was chosen: the drawer closes. */
-  readonly chosen?: () => void
+  /** Called when the user selects a page: closes the drawer. */
+  readonly onSelect?: () => void
 }
 
-/** The pages that the user may see, and what belongs to the session. */
-export function Navigation({ session, search, help, chosen }: NavigationProps) {
+/** The pages that the user may see, the user's name, and tools. */
+export function Navigation({ session, search, help, onSelect }: NavigationProps) {
   const user = useUser()
   const { logout } = useLogin()
   const [problem, setProblem] = useState<Error | null>(null)
-  const places = navigationItemsFor(user.role)
-  const groups = [...new Set(places.map(({ group }) => group))]
+  const items = navigationItemsFor(user.role)
+  const groups = [...new Set(items.map(({ group }) => group))]
   return (
     <>
       <nav className={classes.nav} aria-label="Pages">
@@ -37,8 +37,8 @@ export function Navigation({ session, search, help, chosen }: NavigationProps) {
           <div key={group}>
             <div id={`nav-${group}`} className={classes.group}>{group}</div>
             <ul aria-labelledby={`nav-${group}`}>
-              {places.filter(place => place.group === group).map(place => (
-                <li key={place.path}><PlaceLink place={place} chosen={chosen} /></li>
+              {items.filter(item => item.group === group).map(item => (
+                <li key={item.path}><PageLink item={item} onSelect={onSelect} /></li>
               ))}
             </ul>
           </div>
@@ -80,31 +80,34 @@ export function Navigation({ session, search, help, chosen }: NavigationProps) {
   )
 }
 
-function PlaceLink({ place, chosen }: { readonly place: NavigationItem; readonly chosen: (() => void) | undefined }) {
-  const [isHere] = useRoute(place.path === '/' ? '/' : `${place.path}/*?`)
-  const { icon: Icon } = place
+function PageLink(
+  { item, onSelect }: { readonly item: NavigationItem; readonly onSelect: (() => void) | undefined },
+) {
+  const [isCurrent] = useRoute(item.path === '/' ? '/' : `${item.path}/*?`)
+  const { icon: Icon } = item
   return (
-    <Link href={place.path} className={classes.link} aria-current={isHere ? 'page' : undefined}
-      onClick={chosen}>
+    <Link href={item.path} className={classes.link} aria-current={isCurrent ? 'page' : undefined}
+      onClick={onSelect}>
       <Icon size={18} stroke={1.6} aria-hidden />
-      {place.title}
+      {item.title}
     </Link>
   )
 }
 
-/** Where it is served, and to be reached from here. */
+/** Link to the documentation, if it is served and this browser can reach it. */
 function Documentation({ url }: { readonly url: string | null }) {
   const href = reachableOrigin(url, window.location)
   if (href === null) return null
   return (
     <div>
-      <div id="nav-Learn" className={classes.group}>Learn</div>
-      <ul aria-labelledby="nav-Learn">
+      <div id="nav-Help" className={classes.group}>Help</div>
+      <ul aria-labelledby="nav-Help">
         <li>
           <a href={`${href}/`} target="_blank" rel="noreferrer" className={classes.link}>
             <IconBook size={18} stroke={1.6} aria-hidden />
             Documentation
-            <IconExternalLink size={14} stroke={1.6} className={classes.leaves} aria-label="in a new tab" />
+            <IconExternalLink size={14} stroke={1.6} className={classes.external}
+              aria-label="opens in a new tab" />
           </a>
         </li>
       </ul>

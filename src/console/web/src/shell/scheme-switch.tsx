@@ -2,20 +2,20 @@ import { ActionIcon, Menu, Tooltip, useMantineColorScheme } from '@mantine/core'
 import { IconCheck, IconDeviceDesktop, IconMoon, IconSun } from '@tabler/icons-react'
 
 const SCHEMES = [
-  { value: 'auto', label: 'As the system', icon: IconDeviceDesktop },
+  { value: 'auto', label: 'System', icon: IconDeviceDesktop },
   { value: 'light', label: 'Light', icon: IconSun },
   { value: 'dark', label: 'Dark', icon: IconMoon },
 ] as const
 
-/** Dark, light, or as the system is. The browser remembers it. */
+/** Dark, light or system theme. The browser remembers the choice. */
 export function SchemeSwitch() {
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true })
   const { icon: Current } = SCHEMES.find(({ value }) => value === colorScheme) ?? SCHEMES[0]
   return (
     <Menu position="top-end" shadow="md">
       <Menu.Target>
-        <Tooltip label="Colours">
-          <ActionIcon variant="subtle" color="gray" aria-label="Colours">
+        <Tooltip label="Theme">
+          <ActionIcon variant="subtle" color="gray" aria-label="Theme">
             <Current size={17} stroke={1.6} />
           </ActionIcon>
         </Tooltip>
@@ -23,7 +23,7 @@ export function SchemeSwitch() {
       <Menu.Dropdown>
         {SCHEMES.map(({ value, label, icon: Icon }) => (
           <Menu.Item key={value} leftSection={<Icon size={16} stroke={1.6} />}
-            rightSection={value === colorScheme ? <IconCheck size={14} aria-label="chosen" /> : null}
+            rightSection={value === colorScheme ? <IconCheck size={14} aria-label="selected" /> : null}
             onClick={() => { setColorScheme(value) }}>
             {label}
           </Menu.Item>

@@ -3,7 +3,7 @@ import { IconSearch } from '@tabler/icons-react'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
-import type { Session } from '../ask.ts'
+import type { Session } from '../api-hooks.ts'
 import icon from '../icon.svg'
 import { Navigation } from './navigation.tsx'
 import { Search } from './search.tsx'
@@ -12,7 +12,7 @@ import classes from './shell.module.css'
 
 type Open = 'drawer' | 'search' | 'help' | null
 
-/** What is around every page. */
+/** The frame around every page: navigation, search, shortcuts. */
 export function Shell({ session, children }: { readonly session: Session; readonly children: ReactNode }) {
   const [open, setOpen] = useState<Open>(null)
   const search = useCallback(() => { setOpen('search') }, [])
@@ -22,7 +22,7 @@ export function Shell({ session, children }: { readonly session: Session; readon
   useShortcuts(search, help)
   return (
     <>
-      <a href="#main" className={classes.skip}>Skip to the content</a>
+      <a href="#main" className={classes.skip}>Skip to content</a>
       <div className={classes.shell}>
         <header className={classes.bar}>
           <Burger opened={open === 'drawer'} onClick={() => { setOpen('drawer') }} size="sm"
@@ -45,7 +45,7 @@ export function Shell({ session, children }: { readonly session: Session; readon
       <Drawer opened={open === 'drawer'} onClose={close} size={290} title="Model Gateway"
         classNames={{ content: classes.panel, body: classes.body, title: classes.name }}>
         <div className={classes.drawer}>
-          <Navigation session={session} search={search} help={help} chosen={close} />
+          <Navigation session={session} search={search} help={help} onSelect={close} />
         </div>
       </Drawer>
       <Search opened={open === 'search'} close={close} />
@@ -64,23 +64,23 @@ function Brand() {
 }
 
 /**
- * Another page begins at its top, and reading goes on there. One
- * that is gone back to stands where it was left.
+ * On a page change: moves the focus to the page and scrolls to the top. Going back keeps the browser's
+ * scroll position.
  */
 function useFocusOnChange() {
   const [path] = useLocation()
   const main = useRef<HTMLElement>(null)
-  const before = useRef(path)
+  const previous = useRef(path)
   const returnedTo = useRef<string | null>(null)
   useEffect(() => {
-    const note = () => { returnedTo.current = window.location.pathname }
-    // Before the router hears of it.
-    window.addEventListener('popstate', note, { capture: true })
-    return () => { window.removeEventListener('popstate', note, { capture: true }) }
+    const onPopState = () => { returnedTo.current = window.location.pathname }
+    // Capture: before the router handles it.
+    window.addEventListener('popstate', onPopState, { capture: true })
+    return () => { window.removeEventListener('popstate', onPopState, { capture: true }) }
   }, [])
   useEffect(() => {
-    if (before.current === path) return
-    before.current = path
+    if (previous.current === path) return
+    previous.current = path
     if (returnedTo.current !== window.location.pathname) window.scrollTo(0, 0)
     returnedTo.current = null
     main.current?.focus({ preventScroll: true })

@@ -1,28 +1,30 @@
 import { Kbd, Modal } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
-import { navigationItemsFor } from '../places.ts'
+import { navigationItemsFor } from '../navigation-items.ts'
 import { useUser } from '../session.ts'
 import classes from './shortcuts.module.css'
 
-/** How long after `g` its letter may come, in ms. */
-const PATIENCE = 1500
+/** Maximum time between `g` and its letter, in ms. */
+const SEQUENCE_MS = 1500
 
-/** Keys that work on every page, unless one is writing somewhere. */
+const FIELDS = 'input, textarea, select, [role="dialog"], [role="menu"]'
+
+/** Keyboard shortcuts that work on every page, except while the user types. */
 export function useShortcuts(search: () => void, help: () => void): void {
   const [, navigate] = useLocation()
   const { role } = useUser()
-  const goneAt = useRef(-Infinity)
+  const gPressedAt = useRef(-Infinity)
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (
-        event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isWriting(event.target)
+        event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)
       ) return
-      const isAfterG = event.timeStamp - goneAt.current < PATIENCE
-      goneAt.current = -Infinity
-      const place = isAfterG ? navigationItemsFor(role).find(({ letter }) => letter === event.key) : undefined
-      if (place) navigate(place.path)
-      else if (event.key === 'g') goneAt.current = event.timeStamp
+      const isAfterG = event.timeStamp - gPressedAt.current < SEQUENCE_MS
+      gPressedAt.current = -Infinity
+      const item = isAfterG ? navigationItemsFor(role).find(({ letter }) => letter === event.key) : undefined
+      if (item) navigate(item.path)
+      else if (event.key === 'g') gPressedAt.current = event.timeStamp
       else if (event.key === '/') search()
       else if (event.key === '?') help()
       else return
@@ -33,11 +35,10 @@ export function useShortcuts(search: () => void, help: () => void): void {
   }, [navigate, role, search, help])
 }
 
-/** In a field the keys are text; in a dialog or a menu they are its own. */
-function isWriting(target: EventTarget | null): boolean {
+/** Fields, dialogs and menus handle keys themselves. */
+function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement
-    && (target.isContentEditable || target.closest('input, textarea, select, ' +
-      '[role="dialog"], [role="menu"]') !== null)
+    && (target.isContentEditable || target.closest(FIELDS) !== null)
 }
 
 export function ShortcutList({ opened, close }: { readonly opened: boolean; readonly close: () => void }) {
@@ -45,10 +46,10 @@ export function ShortcutList({ opened, close }: { readonly opened: boolean; read
   return (
     <Modal opened={opened} onClose={close} title="Keyboard shortcuts" size="sm">
       <dl className={classes.list}>
-        <div><dt><Kbd>/</Kbd></dt><dd>Find a request by its id</dd></div>
-        <div><dt><Kbd>?</Kbd></dt><dd>This list</dd></div>
+        <div><dt><Kbd>/</Kbd></dt><dd>Find a request by its ID</dd></div>
+        <div><dt><Kbd>?</Kbd></dt><dd>Show this list</dd></div>
         <div>
-          <dt><Kbd>↑</Kbd> <Kbd>↓</Kbd> <Kbd>Enter</Kbd></dt><dd>Go through the rows of a table, open one</dd>
+          <dt><Kbd>↑</Kbd> <Kbd>↓</Kbd> <Kbd>Enter</Kbd></dt><dd>Move between table rows, open a row</dd>
         </div>
         {navigationItemsFor(role).map(({ path, title, letter }) => (
           <div key={path}><dt><Kbd>g</Kbd> <Kbd>{letter}</Kbd></dt><dd>{title}</dd></div>

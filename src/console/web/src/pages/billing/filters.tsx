@@ -5,17 +5,22 @@ import classes from './filters.module.css'
 
 export type Filter = Partial<Record<Kind, string>>
 
-/** What the page is narrowed to; each can be taken away. */
-export function Filters({ filter, drop }: { readonly filter: Filter; readonly drop: (kind: Kind) => void }) {
+export interface FiltersProps {
+  readonly filter: Filter
+  readonly remove: (kind: Kind) => void
+}
+
+/** The active filters; each can be removed. */
+export function Filters({ filter, remove }: FiltersProps) {
   const entries = Object.entries(filter) as [Kind, string][]
   if (entries.length === 0) return null
   return (
-    <ul className={classes.chips} aria-label="Narrowed to">
+    <ul className={classes.chips} aria-label="Filters">
       {entries.map(([kind, name]) => (
         <li key={kind} className={classes.chip}>
           <NameLabel kind={kind} name={name} />
-          <CloseButton size="xs" radius="xl" aria-label={`Not only ${kind} ${name}`}
-            onClick={() => { drop(kind) }} />
+          <CloseButton size="xs" radius="xl" aria-label={`Remove filter: ${kind} ${name}`}
+            onClick={() => { remove(kind) }} />
         </li>
       ))}
     </ul>

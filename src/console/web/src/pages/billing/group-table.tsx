@@ -3,7 +3,7 @@ import { Swatch } from '../../components/chart.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Share } from '../../components/meter.tsx'
-import { Money, columnPlaces } from '../../components/money.tsx'
+import { Money, columnDecimals } from '../../components/money.tsx'
 import { Section } from '../../components/page.tsx'
 import { Empty } from '../../components/states.tsx'
 import { approximate, count } from '../../format.ts'
@@ -15,25 +15,25 @@ type Billing = ResponseOf<'GET /billing'>
 type Row = Billing['groups'][number] & { readonly rank: number }
 type Figures = Billing['total']
 
-/** Groups that are shown at first. */
+/** Groups shown at first. */
 const STEP = 200
 
 export interface GroupTableProps {
   readonly billing: Billing
-  /** The requests of a group. */
+  /** Link to the requests of a group. */
   readonly href: (name: string | null) => string
 }
 
-/** Spend by group, with the total: the rows add up to it, to the last digit. */
+/** Spend by group, with the total. The rows add up to it exactly. */
 export function GroupTable({ billing, href }: GroupTableProps) {
   const { by } = billing
   const title = GROUPS.find(({ value }) => value === by)?.label ?? by
   const rows = billing.groups.map((group, rank) => ({ ...group, rank }))
   return (
     <Section title={`Spend by ${by}`} flush
-      about="The rows add up to the total exactly. A row shows its requests">
+      about="Select a row to see its requests">
       {rows.length === 0
-        ? <Empty title="No requests in this time" />
+        ? <Empty title="No requests in this time range" />
         : <DataTable label={`Spend by ${by}`} rows={rows} columns={columnsOf(title, billing)}
             id={({ name }) => name ?? '\0'} href={({ name }) => href(name)}
             totalLabel="Total" step={STEP} />}
@@ -42,8 +42,8 @@ export function GroupTable({ billing, href }: GroupTableProps) {
 }
 
 function columnsOf(title: string, { by, groups, total }: Billing): Column<Row>[] {
-  const places = columnPlaces([total.cost_usd, ...groups.map(({ figures }) => figures.cost_usd)])
-  const estimatedPlaces = columnPlaces([
+  const places = columnDecimals([total.cost_usd, ...groups.map(({ figures }) => figures.cost_usd)])
+  const estimatedPlaces = columnDecimals([
     total.estimated_cost_usd, ...groups.map(({ figures }) => figures.estimated_cost_usd),
   ])
   const whole = approximate(total.cost_usd)
@@ -73,9 +73,9 @@ function columnsOf(title: string, { by, groups, total }: Billing): Column<Row>[]
       deskOnly: true,
     },
     numbers('requests', 'Requests'),
-    numbers('input_tokens', 'Input'),
+    numbers('input_tokens', 'Input tokens'),
     numbers('cached_input_tokens', 'Cached'),
-    numbers('output_tokens', 'Output'),
+    numbers('output_tokens', 'Output tokens'),
     {
       id: 'estimated', title: 'Estimated', align: 'right',
       total: <Money usd={total.estimated_cost_usd} places={estimatedPlaces} />,

@@ -1,4 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
+import { NO_NAME } from '../../components/badges.tsx'
 import { visible } from '../../format.ts'
 
 export type Group = ResponseOf<'GET /billing'>['by']
@@ -9,9 +10,7 @@ export const GROUPS: readonly { value: Group; label: string }[] = [
   { value: 'upstream', label: 'Upstream' },
 ]
 
-const NOBODY = { key: 'without a key', model: 'without a model', upstream: 'no upstream' } as const
-
-/** What a group is called; null is the one of the requests that had none. */
+/** Name of a group; null is the group of requests without one. */
 export function nameOf(by: Group, name: string | null): string {
-  return name === null ? NOBODY[by] : visible(name)
+  return name === null ? NO_NAME[by] : visible(name)
 }

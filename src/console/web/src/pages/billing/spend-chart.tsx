@@ -2,7 +2,7 @@ import type { ResponseOf } from '../../api.ts'
 import { Bars, ChartSection, Legend } from '../../components/chart.tsx'
 import type { Point, Series } from '../../components/chart.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { Money, columnPlaces } from '../../components/money.tsx'
+import { Money, columnDecimals } from '../../components/money.tsx'
 import { Empty } from '../../components/states.tsx'
 import { approximate, dayShort, money, moneyTick } from '../../format.ts'
 import { nameOf } from './names.ts'
@@ -13,14 +13,14 @@ type Day = Billing['days'][number]
 const COLOURS = 12
 const OTHERS: Series = { id: 'others', label: 'All others', colour: 'var(--chart-rest)' }
 
-/** The colour of a group, which is the same in the chart and in the table. @param index - by spend, from 0 */
+/** The colour of a group in the chart and the table. @param index - rank by spend, from 0 */
 export function colourOf(index: number): string {
   return index < COLOURS ? `var(--chart-${index + 1})` : OTHERS.colour
 }
 
 export interface SpendChartProps {
   readonly billing: Billing
-  /** The requests behind a part of a bar; the name is undefined for all of the day. */
+  /** Opens the requests of a part of a bar; all requests of the day if the name is undefined. */
   readonly open: (day: string, name: string | null | undefined) => void
   readonly hrefOfDay: (day: string) => string
 }
@@ -35,7 +35,7 @@ export function SpendChart({ billing, open, hrefOfDay }: SpendChartProps) {
   }))
   const withOthers = days.some(day => approximate(day.others_cost_usd) !== 0)
   const all: readonly Series[] = [
-    // What cost nothing is in the table, and would be a colour here that nobody finds.
+    // Groups without cost have no bar, so they are left out of the legend too.
     ...series.filter((_, index) => approximate(shown[index]?.figures.cost_usd ?? '0') !== 0),
     ...withOthers ? [OTHERS] : [],
   ]
@@ -52,10 +52,10 @@ export function SpendChart({ billing, open, hrefOfDay }: SpendChartProps) {
     return { title: `${point.id} UTC`, parts: parts.toReversed(), total: money(day.cost_usd) }
   }
   return (
-    <ChartSection title="Spend by day" about="Whole days, UTC. A click on a bar shows its requests"
+    <ChartSection title="Spend by day" about="UTC days. Select a bar to see its requests"
       table={<DayTable days={days} hrefOfDay={hrefOfDay} />}>
       {isEmpty
-        ? <Empty title="Nothing was spent in this time" />
+        ? <Empty title="No spend in this time range" />
         : <>
             <Legend series={all} />
             <Bars height={260} series={all} tick={day => dayShort(day, now)} scale={moneyTick} divisible
@@ -75,11 +75,11 @@ export function SpendChart({ billing, open, hrefOfDay }: SpendChartProps) {
 function DayTable(
   { days, hrefOfDay }: { readonly days: readonly Day[]; readonly hrefOfDay: (day: string) => string },
 ) {
-  const places = columnPlaces(days.map(({ cost_usd }) => cost_usd))
+  const places = columnDecimals(days.map(({ cost_usd }) => cost_usd))
   return (
     <DataTable label="Spend by day" rows={days} id={({ day }) => day} href={({ day }) => hrefOfDay(day)}
       columns={[
-        { id: 'day', title: 'Day, UTC', cell: ({ day }) => day, sort: ({ day }) => day },
+        { id: 'day', title: 'Day (UTC)', cell: ({ day }) => day, sort: ({ day }) => day },
         {
           id: 'spend', title: 'Spend', align: 'right', sort: ({ cost_usd }) => approximate(cost_usd),
           cell: ({ cost_usd }) => <Money usd={cost_usd} places={places} />,

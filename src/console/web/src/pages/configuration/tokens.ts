@@ -1,4 +1,4 @@
-/** A piece of a line of YAML, for its colour. */
+/** A part of a YAML line, for syntax colours. */
 export interface Token {
   readonly kind: 'key' | 'comment' | 'mark' | 'value'
   readonly text: string
@@ -7,7 +7,7 @@ export interface Token {
 const LINE =
   /^(\s*(?:- +)*)((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#"'{[&*!|>-][^#:]*?|-[^\s#:][^#:]*?):(?=\s|$))?(.*)$/
 
-/** Tells keys, values and comments of one line apart, well enough for colours. */
+/** Splits one line of YAML into key, value and comment; exact enough for syntax colours. */
 export function tokens(line: string): Token[] {
   const [, indent = '', key = '', rest = ''] = LINE.exec(line) ?? []
   const at = commentAt(rest, key === '')
@@ -20,7 +20,7 @@ export function tokens(line: string): Token[] {
   return found.filter(({ text }) => text !== '')
 }
 
-/** A # begins a comment at the start of a line or after a space, and not within quotes. */
+/** A # starts a comment at the start of a line or after a space, but not inside quotes. */
 function commentAt(text: string, fromStart: boolean): number {
   let quote = ''
   for (let i = 0; i < text.length; i++) {

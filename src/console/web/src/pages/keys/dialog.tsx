@@ -4,90 +4,89 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import type { KeyState } from '../../../../api/keys.ts'
 import { ApiError } from '../../api.ts'
-import { useApiMutation, useApiQuery } from '../../ask.ts'
+import { useApiMutation, useApiQuery } from '../../api-hooks.ts'
 import { Problem } from '../../components/problem.tsx'
 import { changeOf, fieldsOf, keyOf, NO_RATES, fieldErrors } from './fields.ts'
 import type { KeyFields } from './fields.ts'
 import { ModelLine, RateInputs } from './inputs.tsx'
 import classes from './keys.module.css'
-import { CreatedKeyNotice } from './made.tsx'
+import { CreatedKeyNotice } from './created-key.tsx'
 
 export interface KeyDialogProps {
-  /** A key to change, or `new`; null = closed. */
+  /** The key to change, or `new`; null: the dialog is closed. */
   readonly of: KeyState | 'new' | null
   readonly close: () => void
 }
 
-/** Makes a key, or changes what one may do. */
+/** Creates a key, or changes the models and limits of one. */
 export function KeyDialog({ of, close }: KeyDialogProps) {
-  const make = useApiMutation('POST /keys', ['GET /keys', 'GET /audit'])
-  const { data: made } = make
+  const create = useApiMutation('POST /keys', ['GET /keys', 'GET /audit'])
+  const { data: created } = create
   const leave = () => {
-    // Who leaves now would never see the key.
-    if (make.isPending) return
-    make.reset()
+    // The new key is shown only once: keep the dialog open until it arrives.
+    if (create.isPending) return
+    create.reset()
     close()
   }
-  const isShown = made !== undefined
+  const isCreated = created !== undefined
   return (
-    <Modal opened={of !== null} onClose={leave} size="lg" closeOnEscape={!isShown} closeOnClickOutside={false}
-      withCloseButton={!isShown} title={isShown ? 'The new key' : of === 'new' ? 'New key'
+    <Modal opened={of !== null} onClose={leave} size="lg" closeOnEscape={!isCreated} closeOnClickOutside={false}
+      withCloseButton={!isCreated} title={isCreated ? 'Key created' : of === 'new' ? 'New key'
         : 'Change models and limits'}>
-      {isShown ? <CreatedKeyNotice made={made} done={leave} />
-        : of !== null && <KeyForm of={of === 'new' ? null : of} make={make} close={leave} />}
+      {isCreated ? <CreatedKeyNotice created={created} done={leave} />
+        : of !== null && <KeyForm of={of === 'new' ? null : of} create={create} close={leave} />}
     </Modal>
   )
 }
 
 interface KeyFormProps {
   readonly of: KeyState | null
-  readonly make: ReturnType<typeof useApiMutation<'POST /keys'>>
+  readonly create: ReturnType<typeof useApiMutation<'POST /keys'>>
   readonly close: () => void
 }
 
-function KeyForm({ of, make, close }: KeyFormProps) {
+function KeyForm({ of, create, close }: KeyFormProps) {
   const [before] = useState<KeyFields>(() => fieldsOf(of))
   const [fields, setFields] = useState(before)
-  const [isTried, setTried] = useState(false)
+  const [isSubmitted, setSubmitted] = useState(false)
   const models = useApiQuery('GET /models', {}).data?.models ?? []
   const patch = useApiMutation('PATCH /keys/:name', ['GET /keys', 'GET /audit'])
-  const { isPending, error } = of === null ? make : patch
-  const wrong = isTried ? fieldErrors(fields) : {}
-  const change = (news: Partial<KeyFields>) => { setFields(before => ({ ...before, ...news })) }
+  const { isPending, error } = of === null ? create : patch
+  const errors = isSubmitted ? fieldErrors(fields) : {}
+  const change = (changes: Partial<KeyFields>) => { setFields(before => ({ ...before, ...changes })) }
   const { byModel } = fields
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    setTried(true)
+    setSubmitted(true)
     if (Object.keys(fieldErrors(fields)).length > 0) return
-    if (of === null) make.mutate({ body: keyOf(fields) })
+    if (of === null) create.mutate({ body: keyOf(fields) })
     else patch.mutate({ params: { name: of.name }, body: changeOf(fields, before) }, { onSuccess: close })
   }
-  const isOfName = error instanceof ApiError && error.field === 'name'
+  const isNameError = error instanceof ApiError && error.field === 'name'
   return (
     <form onSubmit={submit} className={classes.form} noValidate>
       {of === null
         ? <TextInput label="Name"
-          description="What logs and billing call it. Everybody may see it." required data-autofocus
-            value={fields.name} error={wrong['name']
-              ?? (isOfName ? error.message : undefined)} autoComplete="off"
+          description="Shown in logs and billing. Not secret." required data-autofocus
+            value={fields.name} error={errors['name']
+              ?? (isNameError ? error.message : undefined)} autoComplete="off"
             onChange={event => { change({ name: event.currentTarget.value }) }} />
         : <p className={classes.subject}>{of.name}</p>}
       <TagsInput label="Models" value={[...fields.models]} data={models.map(({ name }) => name)}
         splitChars={[',', ' ']}
-        description="Names or patterns such as gpt-*, each followed by Enter. Empty: every model."
+        description="Names or patterns such as gpt-*. Press Enter after each one. Empty: all models."
         acceptValueOnBlur
         placeholder={fields.models.length === 0 ? 'All' : ''} maxDropdownHeight={240}
         onChange={chosen => { change({ models: chosen }) }} />
       <fieldset className={classes.limits}>
         <legend>Limits</legend>
-        <p className="dim">What is left empty is held to the limits that gateway.yaml sets for every key,
-          if any.</p>
-        <RateInputs rates={fields.rates} wrong={wrong} prefix="" change={rates => { change({ rates }) }} />
+        <p className="dim">An empty field uses the default limit in gateway.yaml, if there is one.</p>
+        <RateInputs rates={fields.rates} errors={errors} prefix="" change={rates => { change({ rates }) }} />
       </fieldset>
       {byModel.map(line => (
-        <ModelLine key={line.id} line={line} wrong={wrong}
-          change={news => {
-            change({ byModel: byModel.map(other => (other.id === line.id ? news : other)) })
+        <ModelLine key={line.id} line={line} errors={errors}
+          change={changed => {
+            change({ byModel: byModel.map(other => (other.id === line.id ? changed : other)) })
           }}
           remove={() => { change({ byModel: byModel.filter(({ id }) => id !== line.id) }) }} />
       ))}
@@ -95,11 +94,11 @@ function KeyForm({ of, make, close }: KeyFormProps) {
         onClick={() => {
           change({ byModel: [...byModel, { id: nextId(fields), glob: '', rates: NO_RATES }] })
         }}>
-        Limits for some models
+        Add limits for some models
       </Button>
-      {error && !isOfName && <Problem error={error} />}
+      {error && !isNameError && <Problem error={error} />}
       <div className={classes.buttons}>
-        <Button variant="default" disabled={make.isPending} onClick={close}>Cancel</Button>
+        <Button variant="default" disabled={create.isPending} onClick={close}>Cancel</Button>
         <Button type="submit" loading={isPending}>{of === null ? 'Create key' : 'Save'}</Button>
       </div>
     </form>

@@ -1,9 +1,9 @@
 import type { KeyChange, KeyState, Limits, NewKey } from '../../../../api/keys.ts'
 
-/** The form of a key, as text in its fields; empty = not limited. */
+/** The key form, as text in its fields; empty: no limit. */
 export interface KeyFields {
   readonly name: string
-  /** Empty = every model. */
+  /** Empty: all models. */
   readonly models: readonly string[]
   readonly rates: RateFields
   readonly byModel: readonly ModelRates[]
@@ -18,7 +18,7 @@ export interface RateFields {
 }
 
 export interface ModelRates {
-  /** Tells one line of the form from another. */
+  /** Identifies a line of the form. */
   readonly id: number
   readonly glob: string
   readonly rates: RateFields
@@ -26,15 +26,15 @@ export interface ModelRates {
 
 type Rates = Omit<Limits, 'models'>
 
-/** As the gateway takes them: see `gateway keys create`. */
-const MOST_COUNT = 1_000_000_000_000
-const LONGEST_NAME = 128
+/** The same bounds as on the server (src/console/limits.ts). */
+const MAX_COUNT = 1_000_000_000_000
+const MAX_NAME_LENGTH = 128
 export const COUNTS = ['requests_per_minute', 'tokens_per_minute', 'concurrent'] as const
 
 export const NO_RATES: RateFields = { requests_per_minute: '', tokens_per_minute: '', concurrent: '', usd: '',
   per: 'month' }
 
-/** @param key whose form it is; null for a new one */
+/** @param key - the key to change; null for a new key */
 export function fieldsOf(key: Pick<KeyState, 'name' | 'models' | 'limits'> | null): KeyFields {
   const { models: byModel, ...rates } = key?.limits ?? {}
   return {
@@ -57,7 +57,7 @@ function rateFields({ requests_per_minute, tokens_per_minute, concurrent, budget
   }
 }
 
-/** @returns what the API is told; only for fields in which nothing is wrong */
+/** @returns the new key for the API; only for fields without errors */
 export function keyOf({ name, models, rates, byModel }: KeyFields): NewKey {
   const limits: Limits = {
     ...ratesOf(rates),
@@ -71,13 +71,13 @@ export function keyOf({ name, models, rates, byModel }: KeyFields): NewKey {
   }
 }
 
-/** @returns what the API is told of a change: what somebody else has changed meanwhile stays */
+/** @returns only the changed parts, so that changes made elsewhere in the meantime stay */
 export function changeOf(fields: KeyFields, before: KeyFields): KeyChange {
   const [now, then] = [keyOf(fields), keyOf(before)]
-  const isOther = (part: 'models' | 'limits') => JSON.stringify(now[part]) !== JSON.stringify(then[part])
+  const isChanged = (part: 'models' | 'limits') => JSON.stringify(now[part]) !== JSON.stringify(then[part])
   return {
-    ...isOther('models') && { models: now.models ?? null },
-    ...isOther('limits') && { limits: now.limits ?? null },
+    ...isChanged('models') && { models: now.models ?? null },
+    ...isChanged('limits') && { limits: now.limits ?? null },
   }
 }
 
@@ -88,48 +88,45 @@ function ratesOf({ usd, per, ...counts }: RateFields): Rates {
   return rates
 }
 
-/** People separate thousands. */
+/** Removes thousands separators. */
 function digits(text: string): string {
   return text.trim().replaceAll(/[ ,_]/g, '')
 }
 
-/**
- * @returns what to change, by the field: `name`, `usd`, `concurrent`, and for the
- *   line of a model `7.glob`, `7.usd`
- */
+/** @returns error texts by field: `name`, `usd`, `concurrent`; for the line with id 7 `7.glob`, `7.usd` */
 export function fieldErrors({ name, rates, byModel }: KeyFields): Record<string, string> {
-  const wrong: Record<string, string> = { ...wrongRates(rates, '') }
-  // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
-  if (name.trim() === '' || name.trim().length > LONGEST_NAME || /[\x00-\x1f\x7f]/.test(name)) {
-    wrong['name'] = `A name has 1 to ${LONGEST_NAME} characters.`
+  const errors: Record<string, string> = { ...rateErrors(rates, '') }
+  // oxlint-disable-next-line no-control-regex -- names must not contain them
+  if (name.trim() === '' || name.trim().length > MAX_NAME_LENGTH || /[\x00-\x1f\x7f]/.test(name)) {
+    errors['name'] = `Enter a name of 1 to ${MAX_NAME_LENGTH} characters.`
   } else if (/^mgw_[0-9A-Za-z]{38}$/.test(name.trim())) {
-    wrong['name'] = 'That is a key. Choose a name, which everybody may see.'
+    errors['name'] = 'This is an API key. Enter a name instead: names are not secret.'
   }
   const globs = new Set<string>()
   for (const line of byModel) {
     const glob = line.glob.trim()
-    if (glob === '') wrong[`${line.id}.glob`] = 'Name a model or a pattern such as gpt-4*.'
-    else if (globs.has(glob)) wrong[`${line.id}.glob`] = 'There is a line for it already.'
+    if (glob === '') errors[`${line.id}.glob`] = 'Enter a model or a pattern such as gpt-4*.'
+    else if (globs.has(glob)) errors[`${line.id}.glob`] = 'This pattern already has limits.'
     globs.add(glob)
-    Object.assign(wrong, wrongRates(line.rates, `${line.id}.`))
+    Object.assign(errors, rateErrors(line.rates, `${line.id}.`))
     if (Object.keys(ratesOf(line.rates)).length === 0) {
-      wrong[`${line.id}.glob`] ??= 'Give it a limit, or remove the line.'
+      errors[`${line.id}.glob`] ??= 'Set a limit, or remove this pattern.'
     }
   }
-  return wrong
+  return errors
 }
 
-function wrongRates({ usd, ...counts }: RateFields, prefix: string): Record<string, string> {
-  const wrong: Record<string, string> = {}
+function rateErrors({ usd, ...counts }: RateFields, prefix: string): Record<string, string> {
+  const errors: Record<string, string> = {}
   for (const name of COUNTS) {
     const text = digits(counts[name])
     const count = Number(text)
-    if (text !== '' && !(/^\d+$/.test(text) && count >= 1 && count <= MOST_COUNT)) {
-      wrong[prefix + name] = 'A whole number from 1 on.'
+    if (text !== '' && !(/^\d+$/.test(text) && count >= 1 && count <= MAX_COUNT)) {
+      errors[prefix + name] = 'Enter a whole number, 1 or more.'
     }
   }
   if (usd.trim() !== '' && !/^\d{1,10}(\.\d{1,12})?$/.test(usd.trim())) {
-    wrong[`${prefix}usd`] = 'An amount of USD, such as 50 or 0.25.'
+    errors[`${prefix}usd`] = 'Enter an amount in USD, such as 50 or 0.25.'
   }
-  return wrong
+  return errors
 }

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import type { KeyOwner } from '../../../../api/keys.ts'
 import type { ResponseOf } from '../../api.ts'
-import { useApiMutation } from '../../ask.ts'
+import { useApiMutation } from '../../api-hooks.ts'
 import { Problem } from '../../components/problem.tsx'
 import classes from './keys.module.css'
 
@@ -12,20 +12,20 @@ type Owner = NonNullable<ResponseOf<'POST /keys/find'>['owner']>
 export interface FindProps {
   readonly opened: boolean
   readonly close: () => void
-  /** Takes the key away, or its block. */
-  readonly cutOff: (name: string) => void
+  /** Opens the confirmation to revoke or block the key. */
+  readonly revokeOrBlock: (name: string) => void
 }
 
-/** Says whose a key is that turned up where it should not be. */
-export function FindKey({ opened, close, cutOff }: FindProps) {
+/** Finds the name and state of a key, for example of a leaked one. */
+export function FindKey({ opened, close, revokeOrBlock }: FindProps) {
   return (
-    <Modal opened={opened} onClose={close} title="Whose key is this?">
-      <Question close={close} cutOff={cutOff} />
+    <Modal opened={opened} onClose={close} title="Look up a key">
+      <FindForm close={close} revokeOrBlock={revokeOrBlock} />
     </Modal>
   )
 }
 
-function Question({ close, cutOff }: Omit<FindProps, 'opened'>) {
+function FindForm({ close, revokeOrBlock }: Omit<FindProps, 'opened'>) {
   const find = useApiMutation('POST /keys/find')
   const [key, setKey] = useState('')
   const submit = (event: FormEvent) => {
@@ -35,37 +35,39 @@ function Question({ close, cutOff }: Omit<FindProps, 'opened'>) {
   const owner = find.data?.owner
   return (
     <form className={classes.form} onSubmit={submit}>
-      <PasswordInput label="The key"
-        description="All of it. It is compared by its SHA-256, and written down nowhere."
+      <PasswordInput label="API key"
+        description="The full key. Only its SHA-256 hash is compared. The key is not stored."
         required withAsterisk={false} autoComplete="off" spellCheck={false} value={key} data-autofocus
-        visibilityToggleButtonProps={{ 'aria-label': 'Show the key' }}
+        visibilityToggleButtonProps={{ 'aria-label': 'Show key' }}
         onChange={event => {
           setKey(event.currentTarget.value)
           find.reset()
         }} />
       {find.error && <Problem error={find.error} />}
       <output className={owner === undefined ? 'unseen' : undefined}>
-        {owner !== undefined && told(owner)}
+        {owner !== undefined && ownerText(owner)}
       </output>
       <div className={classes.buttons}>
         <Button variant="default" onClick={close}>Close</Button>
         {owner?.state === 'live'
-          ? <Button className={classes.dangerous} onClick={() => { cutOff(owner.name) }}>Cut it off …</Button>
+          ? <Button className={classes.dangerous} onClick={() => { revokeOrBlock(owner.name) }}>
+              {owner.origin === 'config' ? 'Block …' : 'Revoke …'}
+            </Button>
           : <Button type="submit" loading={find.isPending}>Find</Button>}
       </div>
     </form>
   )
 }
 
-function told(owner: KeyOwner['owner']): string {
+function ownerText(owner: KeyOwner['owner']): string {
   if (owner === null) {
-    return 'It is no key of this gateway: there is nothing to cut off. Was all of it copied?'
+    return 'Not a key of this gateway. Check that the full key was pasted.'
   }
-  return `It is the key ${owner.name}, ${STATES[owner.state]}.`
+  return `Key: ${owner.name}. State: ${STATES[owner.state]}.`
 }
 
 const STATES: Readonly<Record<Owner['state'], string>> = {
-  live: 'and it is let in',
-  blocked: 'which is blocked already',
-  revoked: 'which is revoked already',
+  live: 'active',
+  blocked: 'blocked',
+  revoked: 'revoked',
 }

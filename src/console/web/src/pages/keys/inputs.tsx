@@ -1,44 +1,41 @@
 import { ActionIcon, NativeSelect, TextInput } from '@mantine/core'
 import { IconTrash } from '@tabler/icons-react'
+import { PER_PERIOD } from '../../format.ts'
 import { COUNTS } from './fields.ts'
 import type { ModelRates, RateFields } from './fields.ts'
 import classes from './keys.module.css'
 
 const LABELS = {
-  requests_per_minute: 'Requests a minute',
-  tokens_per_minute: 'Tokens a minute',
-  concurrent: 'At a time',
+  requests_per_minute: 'Requests per minute',
+  tokens_per_minute: 'Tokens per minute',
+  concurrent: 'Concurrent requests',
 } as const
 
-const PERIODS = [
-  { value: 'day', label: 'a day' },
-  { value: 'month', label: 'a month' },
-  { value: 'total', label: 'in total' },
-]
+const PERIODS = Object.entries(PER_PERIOD).map(([value, label]) => ({ value, label }))
 
 export interface RateInputsProps {
   readonly rates: RateFields
-  /** What to change, by the name of the field after the prefix. */
-  readonly wrong: Readonly<Record<string, string>>
+  /** Error texts by prefix and field. */
+  readonly errors: Readonly<Record<string, string>>
   readonly prefix: string
   readonly change: (rates: RateFields) => void
 }
 
-/** How much a key may do. */
-export function RateInputs({ rates, wrong, prefix, change }: RateInputsProps) {
+/** Inputs for the limits of a key or of some models. */
+export function RateInputs({ rates, errors, prefix, change }: RateInputsProps) {
   return (
     <div className={classes.rates}>
       {COUNTS.map(name => (
-        <TextInput key={name} label={LABELS[name]} value={rates[name]} error={wrong[prefix + name]}
+        <TextInput key={name} label={LABELS[name]} value={rates[name]} error={errors[prefix + name]}
           inputMode="numeric"
-          placeholder="No limit" autoComplete="off" onChange={event => { change({ ...rates,
+          placeholder="Default" autoComplete="off" onChange={event => { change({ ...rates,
             [name]: event.currentTarget.value }) }} />
       ))}
       <div className={classes.budget}>
-        <TextInput label="Budget, USD" value={rates.usd} error={wrong[`${prefix}usd`]} inputMode="decimal"
-          placeholder="No limit"
+        <TextInput label="Budget (USD)" value={rates.usd} error={errors[`${prefix}usd`]} inputMode="decimal"
+          placeholder="Default"
           autoComplete="off" onChange={event => { change({ ...rates, usd: event.currentTarget.value }) }} />
-        <NativeSelect aria-label="Period of the budget, UTC" data={PERIODS} value={rates.per}
+        <NativeSelect aria-label="Budget period (UTC)" data={PERIODS} value={rates.per}
           onChange={event => { change({ ...rates, per: event.currentTarget.value as RateFields['per'] }) }} />
       </div>
     </div>
@@ -47,27 +44,27 @@ export function RateInputs({ rates, wrong, prefix, change }: RateInputsProps) {
 
 export interface ModelLineProps {
   readonly line: ModelRates
-  readonly wrong: Readonly<Record<string, string>>
+  readonly errors: Readonly<Record<string, string>>
   readonly change: (line: ModelRates) => void
   readonly remove: () => void
 }
 
-/** Limits of some models, within those of the key. */
-export function ModelLine({ line, wrong, change, remove }: ModelLineProps) {
+/** Limits for some models, in addition to the limits of the key. */
+export function ModelLine({ line, errors, change, remove }: ModelLineProps) {
   const prefix = `${line.id}.`
   return (
     <fieldset className={classes.limits}>
       <legend>Limits for some models</legend>
       <div className={classes.glob}>
-        <TextInput label="Models" value={line.glob} error={wrong[`${prefix}glob`]} placeholder="gpt-4*"
+        <TextInput label="Models" value={line.glob} error={errors[`${prefix}glob`]} placeholder="gpt-4*"
           autoComplete="off"
           onChange={event => { change({ ...line, glob: event.currentTarget.value }) }} />
         <ActionIcon variant="subtle" color="gray" size="lg" onClick={remove}
-          aria-label={`Remove the limits for ${line.glob === '' ? 'these models' : line.glob}`}>
+          aria-label={`Remove limits for ${line.glob === '' ? 'these models' : line.glob}`}>
           <IconTrash size={17} stroke={1.6} />
         </ActionIcon>
       </div>
-      <RateInputs rates={line.rates} wrong={wrong} prefix={prefix}
+      <RateInputs rates={line.rates} errors={errors} prefix={prefix}
         change={rates => { change({ ...line, rates }) }} />
     </fieldset>
   )

@@ -13,42 +13,58 @@ import { Time } from '../../components/time.tsx'
 import { approximate, count, dayUtc, money, moneyShort } from '../../format.ts'
 import classes from './keys.module.css'
 
-/** Keys that are shown at first. */
+/** Keys shown at first. */
 const STEP = 200
 
-/** What can be done to a key. */
+/** Actions on a key. */
 export type KeyAction = 'change' | 'revoke' | 'block' | 'unblock'
 
 export interface KeyTableProps {
   readonly keys: readonly KeyState[]
-  /** Absent for those who may look alone. */
-  readonly act?: (deed: KeyAction, key: KeyState) => void
-  /** Keys made at run time can be changed. */
+  /** Missing for viewers. */
+  readonly onAction?: (action: KeyAction, key: KeyState) => void
+  /** Whether the key store can be changed. */
   readonly writable: boolean
+  /** Whether gateway.yaml sets default limits. */
+  readonly hasDefaults: boolean
 }
 
-export function KeyTable({ keys, act, writable }: KeyTableProps) {
-  const columns = useMemo(() => columnsFor(act, writable), [act, writable])
+export function KeyTable({ keys, onAction, writable, hasDefaults }: KeyTableProps) {
+  const columns = useMemo(
+    () => columnsFor(onAction, writable, hasDefaults), [onAction, writable, hasDefaults],
+  )
   return (
-    <DataTable label="Keys, with their use in the last 30 days" rows={keys} columns={columns} phone="cards"
+    <DataTable label="Keys, with usage in the last 30 days" rows={keys} columns={columns} phone="cards"
       step={STEP}
       id={({ name, state, created_at }) => `${state} ${created_at} ${name}`} />
   )
 }
 
-const STATES: Readonly<Record<KeyState['state'], { tone: Tone; word: string }>> = {
-  live: { tone: 'good', word: 'Live' },
-  blocked: { tone: 'warn', word: 'Blocked' },
-  revoked: { tone: 'plain', word: 'Revoked' },
+const STATES: Readonly<Record<KeyState['state'], { tone: Tone; label: string }>> = {
+  live: { tone: 'good', label: 'Active' },
+  blocked: { tone: 'warn', label: 'Blocked' },
+  revoked: { tone: 'plain', label: 'Revoked' },
 }
 
-function columnsFor(act: KeyTableProps['act'], writable: boolean): readonly Column<KeyState>[] {
-  return [...COLUMNS, {
-    id: 'actions', title: '', align: 'right', cell: key => <Actions of={key} act={act} writable={writable} />,
-  }]
+function columnsFor(
+  onAction: KeyTableProps['onAction'], writable: boolean, hasDefaults: boolean,
+): readonly Column<KeyState>[] {
+  const noLimits = hasDefaults ? 'default' : 'none'
+  return [
+    ...IDENTITY,
+    {
+      id: 'limits', title: 'Limits', long: 'wrap',
+      cell: ({ limits }) => <LimitLines limits={limits} none={noLimits} />,
+    },
+    ...USAGE,
+    {
+      id: 'actions', title: '', align: 'right',
+      cell: key => <Actions of={key} onAction={onAction} writable={writable} />,
+    },
+  ]
 }
 
-const COLUMNS: readonly Column<KeyState>[] = [
+const IDENTITY: readonly Column<KeyState>[] = [
   {
     id: 'name', title: 'Name', sort: ({ name }) => name,
     cell: ({ name, origin, place, created_at }) => (
@@ -56,7 +72,7 @@ const COLUMNS: readonly Column<KeyState>[] = [
         <span>{name}</span>
         <small className="dim" title={place ?? undefined}>
           {origin === 'config' ? place?.split('/').at(-1) ?? 'gateway.yaml'
-            : `made here${created_at === null ? '' : ` on ${dayUtc(created_at)}`}`}
+            : created_at === null ? 'stored key' : `created ${dayUtc(created_at)}`}
         </small>
       </span>
     ),
@@ -65,14 +81,16 @@ const COLUMNS: readonly Column<KeyState>[] = [
     id: 'state', title: 'State', sort: ({ state }) => state,
     cell: ({ state, revoked_at }) => (
       <span title={revoked_at === null ? undefined : `since ${dayUtc(revoked_at)}`}>
-        <StatusBadge tone={STATES[state].tone}>{STATES[state].word}</StatusBadge>
+        <StatusBadge tone={STATES[state].tone}>{STATES[state].label}</StatusBadge>
       </span>
     ),
   },
   { id: 'models', title: 'Models', long: 'wrap', cell: ({ models }) => <Globs models={models} /> },
-  { id: 'limits', title: 'Limits', long: 'wrap', cell: ({ limits }) => <LimitLines limits={limits} /> },
+]
+
+const USAGE: readonly Column<KeyState>[] = [
   {
-    id: 'used', title: 'Last use', sort: ({ last_used_at }) => last_used_at ?? '',
+    id: 'used', title: 'Last used', sort: ({ last_used_at }) => last_used_at ?? '',
     cell: ({ last_used_at }) =>
       (last_used_at === null ? <span className="dim">never</span>
       : <Time at={last_used_at} form="relative" />),
@@ -96,13 +114,13 @@ function Globs({ models }: { readonly models: readonly string[] | null }) {
 
 interface ActionsProps extends Pick<KeyTableProps, 'writable'> {
   readonly of: KeyState
-  readonly act: KeyTableProps['act']
+  readonly onAction: KeyTableProps['onAction']
 }
 
-function Actions({ of: key, act, writable }: ActionsProps) {
+function Actions({ of: key, onAction, writable }: ActionsProps) {
   const { name, origin, state } = key
   const query = new URLSearchParams({ key: name, range: '30d' })
-  const can = act !== undefined && writable
+  const canChange = onAction !== undefined && writable
   return (
     <Menu position="bottom-end" shadow="md">
       <Menu.Target>
@@ -112,34 +130,34 @@ function Actions({ of: key, act, writable }: ActionsProps) {
       <Menu.Dropdown>
         <Menu.Item component={Link} href={`/logs?${query}`}
           leftSection={<IconListDetails size={16} stroke={1.6} />}>
-          Its requests
+          Requests
         </Menu.Item>
         <Menu.Item component={Link} href={`/billing?${query}`}
           leftSection={<IconChartHistogram size={16} stroke={1.6} />}>
-          What it spent
+          Spend
         </Menu.Item>
-        {can && state !== 'revoked' && <Menu.Divider />}
-        {can && origin === 'store' && state === 'live' && (
+        {canChange && state !== 'revoked' && <Menu.Divider />}
+        {canChange && origin === 'store' && state === 'live' && (
           <>
             <Menu.Item leftSection={<IconAdjustments size={16} stroke={1.6} />}
-              onClick={() => { act('change', key) }}>
+              onClick={() => { onAction('change', key) }}>
               Change models and limits
             </Menu.Item>
             <Menu.Item leftSection={<IconTrash size={16} stroke={1.6} />} className={classes.danger}
-              onClick={() => { act('revoke', key) }}>
+              onClick={() => { onAction('revoke', key) }}>
               Revoke
             </Menu.Item>
           </>
         )}
-        {can && origin === 'config' && state === 'live' && (
+        {canChange && origin === 'config' && state === 'live' && (
           <Menu.Item leftSection={<IconBan size={16} stroke={1.6} />} className={classes.danger}
-            onClick={() => { act('block', key) }}>
+            onClick={() => { onAction('block', key) }}>
             Block
           </Menu.Item>
         )}
-        {can && state === 'blocked' && (
+        {canChange && state === 'blocked' && (
           <Menu.Item leftSection={<IconLockOpen size={16} stroke={1.6} />}
-            onClick={() => { act('unblock', key) }}>
+            onClick={() => { onAction('unblock', key) }}>
             Unblock
           </Menu.Item>
         )}

@@ -1,15 +1,15 @@
-import { END_LABELS } from '../../ends.ts'
-import type { End } from '../../ends.ts'
+import { END_LABELS } from '../../end-labels.ts'
+import type { End } from '../../end-labels.ts'
 
-/** Which requests are shown, besides their time. It stands in the page's address, under the API's names. */
+/** Filters besides the time range. The page's address keeps them, under the names of the API. */
 export interface LogFilter {
   readonly key?: string
   readonly model?: string
   readonly upstream?: string
-  /** 503, a class such as 5xx, or none. */
+  /** 503, a class such as 5xx, or none (no status was sent). */
   readonly status?: string
   readonly end?: End | 'failed'
-  /** Of which names the requests have none, with commas between. */
+  /** Requests without these: `key`, `model`, `upstream`, separated by commas. */
   readonly without?: string
 }
 
@@ -18,7 +18,7 @@ export type NameFilter = (typeof NAMES)[number]
 const STATUS = /^([1-5]xx|[1-5]\d\d|none)$/
 export const FILTERS = [...NAMES, 'status', 'end', 'without'] as const
 
-/** @returns what the address asks for; what makes no sense there is left out */
+/** @returns the filters in the page's address; invalid ones are ignored */
 export function filterOf(search: URLSearchParams): LogFilter {
   const filter: { -readonly [N in keyof LogFilter]: LogFilter[N] } = {}
   for (const name of NAMES) {
@@ -34,36 +34,33 @@ export function filterOf(search: URLSearchParams): LogFilter {
   return filter
 }
 
-/** The names that requests are to have none of. */
+/** Parses `without`. */
 export function withoutOf(text: string | null | undefined): NameFilter[] {
-  const asked = new Set(text?.split(','))
-  return NAMES.filter(name => asked.has(name))
+  const parts = new Set(text?.split(','))
+  return NAMES.filter(name => parts.has(name))
 }
 
-/** Requests with that name alone; null: with none, undefined: with any. */
+/** Changes one name filter. @param value - null: requests without it; undefined: no filter */
 export function narrowFilter(
-  filter: LogFilter, name: NameFilter, to: string | null | undefined,
+  filter: LogFilter, name: NameFilter, value: string | null | undefined,
 ): Record<string, string | null> {
   const others = withoutOf(filter.without).filter(each => each !== name)
-  return { [name]: to ?? null, without: (to === null ? [...others, name] : others).join(',') }
+  return { [name]: value ?? null, without: (value === null ? [...others, name] : others).join(',') }
 }
 
-/** @returns the address with some conditions changed; null takes one away */
+/** @returns the address with changed filters; null removes one */
 export function changeFilter(
-  search: URLSearchParams, change: Readonly<Record<string, string | null>>,
+  search: URLSearchParams, changes: Readonly<Record<string, string | null>>,
 ): URLSearchParams {
   const next = new URLSearchParams(search)
-  for (const [name, value] of Object.entries(change)) {
+  for (const [name, value] of Object.entries(changes)) {
     if (value === null || value === '') next.delete(name)
     else next.set(name, value)
   }
   return next
 }
 
-/**
- * The request id in what somebody pasted: alone, in quotes, as a header's line or
- * out of a line of JSON.
- */
+/** The request ID in a pasted text: the ID alone, in quotes, a header line or a piece of JSON. */
 export function parsePastedId(text: string): string {
   return text
     .replace(/^[\s"'`{]*(?:x-gateway-request-id|request[-_ ]?id)["']?\s*[:=]\s*/i, '')

@@ -8,57 +8,57 @@ import type { LogFilter } from './filter.ts'
 
 type Page = ResponseOf<'GET /logs'> & { readonly range: { from: string; to: string } }
 
-/** Where an older page begins, in the time that the first one was asked for. */
-interface Place {
+/** Start of an older page, in the time range of the first page. */
+interface PageCursor {
   readonly before: string
   readonly range: Page['range']
 }
 
 const PAGE = 50
-/** Of one look at the tail. */
-const MOST = 200
-/** Milliseconds between two looks at what ended since. */
+/** Maximum number of rows of one tail request. */
+const TAIL_PAGE = 200
+/** Refresh interval of the live tail, ms. */
 const LIVE_EVERY = 1000
-/** As many rows of the live tail are kept. */
+/** Maximum number of rows in the live tail. */
 export const MAX_LIVE_ROWS = 500
 
-/** Requests page by page, the newest first. */
+/** Requests, page by page, newest first. */
 export function useRequests(filter: LogFilter, range: TimeRange) {
   return useInfiniteQuery({
     queryKey: ['GET /logs', filter, range.id],
-    initialPageParam: null as Place | null,
+    initialPageParam: null as PageCursor | null,
     queryFn: async ({ pageParam, signal }): Promise<Page> => {
       const at = pageParam?.range ?? range.at(Date.now())
       const query: QueryOf<'GET /logs'> = { ...filter, ...at, limit: PAGE, ...pageParam
         && { before: pageParam.before } }
       return { ...await send('GET /logs', { query }, { signal }), range: at }
     },
-    getNextPageParam: ({ next, range: at }: Page): Place | null =>
+    getNextPageParam: ({ next, range: at }: Page): PageCursor | null =>
       (next === null ? null : { before: next, range: at }),
     refetchOnWindowFocus: false,
   })
 }
 
-/** Why the live tail stands still; null = it runs. */
+/** Why the live tail is paused; null if it runs. */
 export type Pause = 'hidden' | 'scrolled' | null
 
 export interface Tail {
-  /** What ended since the page was read, the newest first. */
+  /** Requests that ended since the page was loaded, newest first. */
   readonly rows: readonly Row[]
   readonly pause: Pause
-  /** The last look failed, and why; another follows. */
+  /** Why the last refresh failed; the next one follows. */
   readonly error: Error | null
 }
 
 /**
- * What ends from now on.
+ * The live tail: requests that end from now on.
  *
- * @param since - the cursor of the first page; undefined = it is not there yet
+ * @param since - cursor of the first page; undefined while it loads
  */
 export function useTail(isOn: boolean, filter: LogFilter, since: string | null | undefined): Tail {
-  const question = JSON.stringify(filter)
-  // Another question, or the page read anew, has another tail.
-  const id = `${since} ${question}`
+  const filterJson = JSON.stringify(filter)
+  // Another filter or a reloaded page starts a new tail.
+  const id = `${since} ${filterJson}`
   const [found, setFound] = useState<{ id: string; rows: readonly Row[] }>({ id, rows: [] })
   const [error, setError] = useState<Error | null>(null)
   const cursor = useRef({ id, last: since ?? null })
@@ -69,10 +69,10 @@ export function useTail(isOn: boolean, filter: LogFilter, since: string | null |
     if (cursor.current.id !== id) cursor.current = { id, last: since }
     const abort = new AbortController()
     let timer: ReturnType<typeof setTimeout>
-    const look = async () => {
+    const refresh = async () => {
       const { last } = cursor.current
-      const query = { ...JSON.parse(question) as LogFilter, ...last === null ? { limit: PAGE }
-        : { limit: MOST, after: last } }
+      const query = { ...JSON.parse(filterJson) as LogFilter, ...last === null ? { limit: PAGE }
+        : { limit: TAIL_PAGE, after: last } }
       try {
         const { rows, last: reached } =
           await send('GET /logs', { query }, { live: true, signal: abort.signal })
@@ -86,25 +86,25 @@ export function useTail(isOn: boolean, filter: LogFilter, since: string | null |
         if (abort.signal.aborted) return
         setError(reason instanceof Error ? reason : new Error(String(reason)))
       }
-      timer = setTimeout(() => void look(), LIVE_EVERY)
+      timer = setTimeout(() => void refresh(), LIVE_EVERY)
     }
-    void look()
+    void refresh()
     return () => {
       clearTimeout(timer)
       abort.abort()
     }
-  }, [runs, id, question, since])
+  }, [runs, id, filterJson, since])
   return { rows: found.id === id ? found.rows : NONE, pause: isOn ? pause : null, error: isOn ? error : null }
 }
 
 const NONE: readonly Row[] = []
 
-/** @returns what tells a request from every other: an id can come twice */
+/** @returns a unique key of a request: a request ID alone can occur twice */
 export function identityOf({ request_id, started_at }: Row): string {
   return `${started_at} ${request_id}`
 }
 
-/** Both without what is in them twice, the newest first. */
+/** Both lists without duplicates, newest first. */
 export function mergeRows(one: readonly Row[], other: readonly Row[]): Row[] {
   const found = new Map<string, Row>()
   for (const row of [...one, ...other]) if (!found.has(identityOf(row))) found.set(identityOf(row), row)
@@ -112,19 +112,19 @@ export function mergeRows(one: readonly Row[], other: readonly Row[]): Row[] {
     (a.started_at < b.started_at ? 1 : a.started_at > b.started_at ? -1 : 0))
 }
 
-/** Whoever scrolled down reads, and whoever has another tab open does not look. */
+/** The tail pauses while the page is scrolled down or the tab is in the background. */
 function usePause(): Pause {
   const [pause, setPause] = useState<Pause>(null)
   useEffect(() => {
-    const look =
-      () => { setPause(document.hidden ? 'hidden' : window.scrollY > window.innerHeight / 2 ? 'scrolled'
-      : null) }
-    look()
-    document.addEventListener('visibilitychange', look)
-    window.addEventListener('scroll', look, { passive: true })
+    const update = () => {
+      setPause(document.hidden ? 'hidden' : window.scrollY > window.innerHeight / 2 ? 'scrolled' : null)
+    }
+    update()
+    document.addEventListener('visibilitychange', update)
+    window.addEventListener('scroll', update, { passive: true })
     return () => {
-      document.removeEventListener('visibilitychange', look)
-      window.removeEventListener('scroll', look)
+      document.removeEventListener('visibilitychange', update)
+      window.removeEventListener('scroll', update)
     }
   }, [])
   return pause

@@ -2,29 +2,29 @@ import { useMemo } from 'react'
 import type { Row } from '../../../../api/logs.ts'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { EndBadge } from '../../components/end-mark.tsx'
-import { count, duration, money, moneyShort, timeUtc, visible } from '../../format.ts'
-import { useNow } from '../../now.ts'
+import { EndBadge } from '../../components/end-badge.tsx'
+import { count, counted, duration, money, moneyShort, timeShort, visible } from '../../format.ts'
+import { useNow } from '../../use-now.ts'
 import classes from './logs.module.css'
 import { identityOf } from './requests.ts'
 
 export interface RequestTableProps {
   readonly rows: readonly Row[]
-  /** Those that came while the page was open. */
+  /** Rows that arrived while the page was open. */
   readonly fresh: ReadonlySet<string>
-  /** Holders of a key see their own requests alone, and no upstreams. */
+  /** Key holders see no keys and no upstreams. */
   readonly forKey: boolean
-  /** The address of this list, for the way back from a story. */
+  /** Address of this list, for the link back from a request. */
   readonly list: string
 }
 
-/** Requests; each opens its story. */
+/** The table of requests; a row opens the request. */
 export function RequestTable({ rows, fresh, forKey, list }: RequestTableProps) {
-  const year = timeUtc(useNow(60_000)).slice(0, 4)
-  const columns = useMemo(() => columnsAt(year, forKey), [year, forKey])
+  const now = useNow(60_000)
+  const columns = useMemo(() => columnsAt(now, forKey), [now, forKey])
   return (
     <div className={classes.table}>
-      <DataTable label="Requests, the newest first" rows={rows} columns={columns} id={identityOf}
+      <DataTable label="Requests, newest first" rows={rows} columns={columns} id={identityOf}
         phone="cards"
         state={{ list }}
         href={({ request_id }) => `/logs/${encodeURIComponent(request_id)}`}
@@ -33,14 +33,11 @@ export function RequestTable({ rows, fresh, forKey, list }: RequestTableProps) {
   )
 }
 
-function columnsAt(year: string, forKey: boolean): readonly Column<Row>[] {
+function columnsAt(now: number, forKey: boolean): readonly Column<Row>[] {
   const columns: Column<Row>[] = [
     {
-      id: 'time', title: 'Time, UTC',
-      cell: ({ started_at }) => {
-        const text = timeUtc(started_at)
-        return <time dateTime={started_at}>{text.startsWith(year) ? text.slice(5) : text}</time>
-      },
+      id: 'time', title: 'Time (UTC)',
+      cell: ({ started_at }) => <time dateTime={started_at}>{timeShort(started_at, now)}</time>,
     },
     { id: 'key', title: 'Key', cell: ({ key }) => <Name text={key} width={classes.key} /> },
     { id: 'model', title: 'Model', cell: ({ model }) => <Name text={model} width={classes.model} /> },
@@ -49,12 +46,12 @@ function columnsAt(year: string, forKey: boolean): readonly Column<Row>[] {
       cell: ({ upstream, attempts }) => (
         <span className={classes.pair}>
           <Name text={upstream} width={classes.key} />
-          {attempts > 1 && <span className="dim" title={`${attempts} attempts`}>×{attempts}</span>}
+          {attempts > 1 && <span className="dim" title={counted(attempts, 'attempt')}>×{attempts}</span>}
         </span>
       ),
     },
     {
-      id: 'end', title: 'Status and end',
+      id: 'end', title: 'Status',
       cell: ({ status, end, error }) => (
         <span className={classes.end}>
           <EndBadge end={end} status={status} />

@@ -5,11 +5,11 @@ import classes from './models.module.css'
 
 type Target = Model['targets'][number]
 
-const AFTER = {
-  context_length: 'for what is too long for the others', content_filter: 'for what a filter refused',
+const FALLBACKS = {
+  context_length: 'fallback for context length', content_filter: 'fallback for content filter',
 } as const
 
-/** What a model costs: once, or for each target where they differ. */
+/** The price of a model; one per target if they differ. */
 export function Prices({ model }: { readonly model: Model }) {
   const { price, price_varies, targets } = model
   if (!price_varies) return <Price price={price} />
@@ -26,26 +26,26 @@ export function Prices({ model }: { readonly model: Model }) {
         </ul>
       )}
       <small className="dim">{targets.length === 0
-        ? 'Some requests are answered at another price: each is billed at that of the model that answered it.'
-        : 'Prices differ: a request is billed at that of the target that answers it.'}</small>
+        ? 'The price depends on the target that serves the request.'
+        : 'Prices differ. A request is billed at the price of the target that serves it.'}</small>
     </div>
   )
 }
 
-/** Where the prices are from, each source once. */
+/** The sources of the prices, without duplicates. */
 export function sourcesOf({ price_source, price_varies, targets }: Model): string[] {
   const all = price_varies && targets.length > 0 ? targets.map(target => target.price_source) : [price_source]
   return [...new Set(all.filter(source => source !== null))]
 }
 
 function TargetName({ target, model }: { readonly target: Target; readonly model: Model }) {
-  const isOfSome = target.protocols.length < model.protocols.length
+  const isPartial = target.protocols.length < model.protocols.length
   return (
     <span className={classes.target}>
       <NameLabel kind="upstream" name={target.upstream} />
       {target.model !== null && <code>{target.model}</code>}
-      {isOfSome && <span className="dim">{target.protocols.join(', ')} only</span>}
-      {target.after !== null && <span className="dim">{AFTER[target.after]}</span>}
+      {isPartial && <span className="dim">{target.protocols.join(', ')} only</span>}
+      {target.after !== null && <span className="dim">{FALLBACKS[target.after]}</span>}
     </span>
   )
 }

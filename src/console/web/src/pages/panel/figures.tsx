@@ -1,11 +1,11 @@
 import type { ResponseOf } from '../../api.ts'
 import { Figure, Figures } from '../../components/figure.tsx'
-import { approximate, count, countShort, duration, money, moneyShort, percent } from '../../format.ts'
+import { approximate, count, countShort, counted, duration, money, moneyShort, percent } from '../../format.ts'
 
 type Panel = ResponseOf<'GET /panel'>
 type Period = Panel['now']
 
-/** The chosen time in six figures, with the time before. */
+/** Six figures of the selected time range, compared with the previous period. */
 export function PanelFigures({ panel }: { readonly panel: Panel }) {
   const { now, before } = panel
   const [tokens, tokensBefore] = [tokensOf(now), tokensOf(before)]
@@ -14,10 +14,10 @@ export function PanelFigures({ panel }: { readonly panel: Panel }) {
     <Figures columns={6}>
       <Figure label="Requests" value={countShort(now.figures.requests)} exact={count(now.figures.requests)}
         before={compared(now.figures.requests, before.figures.requests, countShort)} />
-      <Figure label="Errors" value={percent(share)} exact={`${count(now.figures.errors)} requests`} rise="bad"
+      <Figure label="Errors" value={percent(share)} exact={counted(now.figures.errors, 'request')} rise="bad"
         before={{ ...compared(share, shareBefore, percent), areShares: true }} />
       <Figure label="Tokens" value={countShort(tokens)}
-        exact={`${count(now.figures.input_tokens)} in, ${count(now.figures.output_tokens)} out`}
+        exact={`${count(now.figures.input_tokens)} input, ${count(now.figures.output_tokens)} output`}
         before={compared(tokens, tokensBefore, countShort)} />
       <Figure label="Spend" value={moneyShort(now.figures.cost_usd)} exact={money(now.figures.cost_usd)}
         before={{

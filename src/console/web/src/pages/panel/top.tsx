@@ -11,18 +11,18 @@ export interface TopProps {
   readonly title: string
   readonly kind: 'key' | 'model'
   readonly rows: Top
-  /** Of all together: the shares are parts of it. */
+  /** Total spend, for the shares. */
   readonly spend: string
   readonly href: (name: string | null) => string
 }
 
-/** The dearest keys or models. */
+/** The keys or models with the highest spend. */
 export function TopList({ title, kind, rows, spend, href }: TopProps) {
   const whole = approximate(spend)
   return (
-    <Section title={title} about="By spend in the chosen time" flush>
+    <Section title={title} about="By spend in the selected time range" flush>
       {rows.length === 0
-        ? <Empty title="No requests in this time" />
+        ? <Empty title="No requests in this time range" />
         : <DataTable label={title} rows={rows} id={row => `${row.name}`} phone="scroll"
             href={row => href(row.name)}
             columns={[

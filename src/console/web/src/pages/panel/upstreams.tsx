@@ -12,17 +12,17 @@ import classes from './upstreams.module.css'
 type Upstream = ResponseOf<'GET /upstreams'>['upstreams'][number]
 
 const HEALTH: Readonly<Record<Upstream['health'], { tone: Tone; text: string }>> = {
-  well: { tone: 'good', text: 'Well' },
-  failing: { tone: 'warn', text: 'Failing' },
-  down: { tone: 'bad', text: 'Down' },
-  unknown: { tone: 'plain', text: 'Not asked since the start' },
+  well: { tone: 'good', text: 'Healthy' },
+  failing: { tone: 'warn', text: 'Degraded' },
+  down: { tone: 'bad', text: 'Unhealthy' },
+  unknown: { tone: 'plain', text: 'No requests since start' },
 }
 
 const COLUMNS: readonly Column<Upstream>[] = [
   {
     id: 'name', title: 'Upstream', long: 'clip', sort: row => row.name,
     cell: row =>
-      <>{row.name}<small className={classes.where}>{row.url ?? 'simulator, in the process'}</small></>,
+      <>{row.name}<small className={classes.where}>{row.url ?? 'built-in simulator'}</small></>,
   },
   {
     id: 'health', title: 'Health and circuits', sort: row => row.health,
@@ -42,8 +42,8 @@ const COLUMNS: readonly Column<Upstream>[] = [
   },
   { id: 'errors', title: 'Errors', align: 'right', sort: errorShare, cell: row => percent(errorShare(row)) },
   {
-    id: 'p50', title: 'Median', align: 'right', deskOnly: true, sort: row => row.first_byte.p50_ms ?? -1,
-    cell: row => duration(row.first_byte.p50_ms),
+    id: 'p50', title: 'p50', align: 'right', deskOnly: true,
+    sort: row => row.first_byte.p50_ms ?? -1, cell: row => duration(row.first_byte.p50_ms),
   },
   {
     id: 'p95', title: 'p95', align: 'right', sort: row => row.first_byte.p95_ms ?? -1,
@@ -61,18 +61,18 @@ const COLUMNS: readonly Column<Upstream>[] = [
 
 export interface UpstreamsProps {
   readonly upstreams: readonly Upstream[]
-  /** Where the requests of an upstream are listed. */
+  /** Link to the requests of an upstream. */
   readonly href: (name: string) => string
 }
 
-/** Each upstream: how it is, and what it did in the chosen time. */
+/** Each upstream: its current health, and its figures in the selected time range. */
 export function Upstreams({ upstreams, href }: UpstreamsProps) {
   return (
     <Section title="Upstreams"
-      about="Health is of now; the figures are of the chosen time, latency to the first byte"
+      about="Current health. Other columns: selected time range; p50 and p95 are the time to the first byte"
       flush>
       {upstreams.length === 0
-        ? <Empty title="No upstreams">Nothing is configured that a request could go to.</Empty>
+        ? <Empty title="No upstreams">Add upstreams in gateway.yaml.</Empty>
         : <DataTable label="Upstreams" rows={upstreams} columns={COLUMNS} id={row => row.name}
             href={row => href(row.name)} phone="cards" />}
     </Section>
@@ -80,29 +80,29 @@ export function Upstreams({ upstreams, href }: UpstreamsProps) {
 }
 
 function Circuits({ upstream }: { readonly upstream: Upstream }) {
-  const troubled = upstream.candidates.filter(({ circuit }) => circuit !== 'closed')
+  const notClosed = upstream.candidates.filter(({ circuit }) => circuit !== 'closed')
   const total = upstream.candidates.length
   if (total === 0) return null
-  if (troubled.length === 0) {
+  if (notClosed.length === 0) {
     return <small>{total === 1 ? 'circuit closed' : `${total} circuits closed`}</small>
   }
   return (
     <>
-      {troubled.slice(0, 3).map(({ model, circuit, opens_in_ms }) => (
+      {notClosed.slice(0, 3).map(({ model, circuit, opens_in_ms }) => (
         <small key={model}>
-          <b>
-            {circuit}
-          </b> for {model ?? 'any model'}{opens_in_ms !== null && `, tried ${whenTried(opens_in_ms)}`}
+          <b>Circuit {circuit === 'open' ? 'open' : 'half-open'}</b>: {model ?? 'all models'}
+          {circuit === 'open' && `, retry ${nextRetry(opens_in_ms)}`}
         </small>
       ))}
-      {total > troubled.length && <small>{total - troubled.length} of {total} circuits closed</small>}
+      {total > notClosed.length && <small>{total - notClosed.length} of {total} circuits closed</small>}
     </>
   )
 }
 
-/** A circuit whose time is over waits for the next request. */
-function whenTried(ms: number): string {
-  return ms > 0 ? `in ${duration(ms)}` : 'with the next request'
+/** When an open circuit lets a request through. @param ms - null: a health check decides */
+function nextRetry(ms: number | null): string {
+  if (ms === null) return 'after a successful health check'
+  return ms > 0 ? `in ${duration(ms)}` : 'on next request'
 }
 
 function errorShare({ figures }: Upstream): number {

@@ -1,12 +1,12 @@
-import { reachableOrigin } from '../../reach.ts'
-import type { PageLocation } from '../../reach.ts'
+import { reachableOrigin } from '../../reachable-origin.ts'
+import type { PageLocation } from '../../reachable-origin.ts'
 
 /**
- * Where clients send what the playground sends.
+ * Base URL for the code samples.
  *
- * @param configuredUrl - where the gateway listens, as its configuration has it; null = nobody knows
- * @param here - the console's own address, which takes the same requests
- * @returns without a slash at its end
+ * @param configuredUrl - the listen address in the configuration; null if it is not known
+ * @param here - the address of the console, which accepts the same requests
+ * @returns a URL without a trailing slash
  */
 export function baseUrlFor(configuredUrl: string | null, here: PageLocation): string {
   return reachableOrigin(configuredUrl, here) ?? here.origin

@@ -1,22 +1,22 @@
 export interface ServerEvent {
-  /** Its `event:` line; null = it has none. */
+  /** Value of the `event:` line; null without one. */
   readonly name: string | null
   readonly data: string
 }
 
 /**
- * Finds the events in a stream's text, wherever it is cut. Source: the HTML
- * Living Standard, "Interpreting an event stream".
+ * Parses a stream of server-sent events that arrives in pieces. Source: HTML Living Standard,
+ * "Interpreting an event stream".
  */
 export class EventReader {
   #rest = ''
   #name: string | null = null
   #data: string[] = []
 
-  /** @returns the events that this piece completed */
+  /** @returns the events that end in this piece */
   push(piece: string): ServerEvent[] {
     const text = this.#rest + piece
-    // A CR at the end may be half of a CR LF.
+    // A CR at the end may be the first half of CR LF.
     const end = text.endsWith('\r') ? text.length - 1 : text.length
     const lines = text.slice(0, end).split(/\r\n|\r|\n/)
     this.#rest = (lines.pop() ?? '') + text.slice(end)

@@ -12,55 +12,57 @@ export interface Draft extends Omit<Prompt, 'maxTokens' | 'temperature'> {
   readonly temperature: string
 }
 
-/** @returns the prompt that the fields stand for, and what is wrong in them */
-export function promptOf(draft: Draft): { prompt: Prompt; wrong: Partial<Record<keyof Draft, string>> } {
+type DraftErrors = Partial<Record<keyof Draft, string>>
+
+/** @returns the prompt, and error texts by field */
+export function promptOf(draft: Draft): { prompt: Prompt; errors: DraftErrors } {
   const maxTokens = draft.maxTokens.trim() === '' ? null : Number(draft.maxTokens)
   const temperature = draft.temperature.trim() === '' ? null : Number(draft.temperature)
   return {
     prompt: { ...draft, model: draft.model.trim(), maxTokens, temperature },
-    wrong: {
-      ...draft.model.trim() === '' && { model: 'Name a model.' },
-      ...draft.text.trim() === '' && { text: 'Write something.' },
+    errors: {
+      ...draft.model.trim() === '' && { model: 'Enter a model.' },
+      ...draft.text.trim() === '' && { text: 'Enter a prompt.' },
       ...maxTokens !== null && !(Number.isSafeInteger(maxTokens) && maxTokens > 0)
-        && { maxTokens: 'A whole number from 1 on.' },
+        && { maxTokens: 'Enter a whole number, 1 or more.' },
       ...temperature !== null && !(temperature >= 0 && temperature <= 2)
-        && { temperature: 'A number from 0 to 2.' },
+        && { temperature: 'Enter a number from 0 to 2.' },
     },
   }
 }
 
 export interface PromptFormProps {
   readonly draft: Draft
-  readonly change: (news: Partial<Draft>) => void
-  readonly wrong: Partial<Record<keyof Draft, string>>
+  readonly change: (changes: Partial<Draft>) => void
+  readonly errors: DraftErrors
   readonly models: Models['models']
   readonly isRunning: boolean
   readonly submit: () => void
   readonly stop: () => void
-  /** Why nothing can be sent; null = it can. */
+  /** Why sending is disabled; null if it is enabled. */
   readonly disabledReason: string | null
 }
 
-/** What is asked, and how. */
-export function PromptForm({ draft, change, wrong, models, isRunning, submit, stop,
-  disabledReason: barred }: PromptFormProps) {
+/** The form of the playground. */
+export function PromptForm(props: PromptFormProps) {
+  const { draft, change, errors, models, isRunning, submit, stop, disabledReason } = props
   const known = models.find(({ name }) => name === draft.model.trim())
-  const offered = known === undefined || known.protocols.length === 0 ? PROTOCOLS
+  const supported = known === undefined || known.protocols.length === 0 ? PROTOCOLS
     : PROTOCOLS.filter(name => known.protocols.includes(name))
-  const protocols = offered.includes(draft.protocol) ? offered : [...offered, draft.protocol]
+  const protocols = supported.includes(draft.protocol) ? supported : [...supported, draft.protocol]
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
-    if (!isRunning && barred === null) submit()
+    if (!isRunning && disabledReason === null) submit()
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onSubmit(event)
   }
   return (
-    // Control and Enter sends from any of the fields.
+    // Ctrl + Enter sends from any field.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <form onSubmit={onSubmit} onKeyDown={onKeyDown} className={classes.form} noValidate>
       <div className={classes.pair}>
-        <Autocomplete label="Model" value={draft.model} error={wrong.model} maxDropdownHeight={280}
+        <Autocomplete label="Model" value={draft.model} error={errors.model} maxDropdownHeight={280}
           spellCheck={false}
           data={models.filter(({ protocols }) => protocols.length > 0).map(({ name }) => name)}
           onChange={model => { change({ model }) }} />
@@ -68,30 +70,30 @@ export function PromptForm({ draft, change, wrong, models, isRunning, submit, st
           data={protocols.map(value => ({ value, label: PROTOCOL_NAMES[value] }))}
           onChange={event => { change({ protocol: event.currentTarget.value as Protocol }) }} />
       </div>
-      <Textarea label="System text" rows={2} resize="vertical" value={draft.system} placeholder="None"
+      <Textarea label="System prompt" rows={2} resize="vertical" value={draft.system} placeholder="None"
         onChange={event => { change({ system: event.currentTarget.value }) }} />
-      <Textarea label="Prompt" rows={6} resize="vertical" value={draft.text} error={wrong.text}
+      <Textarea label="Prompt" rows={6} resize="vertical" value={draft.text} error={errors.text}
         onChange={event => { change({ text: event.currentTarget.value }) }} />
       <div className={classes.pair}>
-        <TextInput label="Most tokens" inputMode="numeric" value={draft.maxTokens} error={wrong.maxTokens}
+        <TextInput label="Max tokens" inputMode="numeric" value={draft.maxTokens} error={errors.maxTokens}
           autoComplete="off"
-          placeholder={draft.protocol === 'messages' ? String(MESSAGES_MAX_TOKENS) : 'As the model likes'}
+          placeholder={draft.protocol === 'messages' ? String(MESSAGES_MAX_TOKENS) : 'Default'}
           onChange={event => { change({ maxTokens: event.currentTarget.value }) }} />
-        <TextInput label="Temperature" inputMode="decimal" value={draft.temperature} error={wrong.temperature}
-          autoComplete="off" placeholder="As the model likes"
+        <TextInput label="Temperature" inputMode="decimal" value={draft.temperature} error={errors.temperature}
+          autoComplete="off" placeholder="Default"
           onChange={event => { change({ temperature: event.currentTarget.value }) }} />
       </div>
       <div className={classes.send}>
         <Switch label="Stream" checked={draft.stream}
           onChange={event => { change({ stream: event.currentTarget.checked }) }} />
-        {/* Two elements: one that became the other within its own click would do the other's work. */}
+        {/* Separate keys: a reused button could submit the form within the click that stops the request. */}
         {isRunning
           ? <Button key="stop" variant="default" leftSection={<IconPlayerStop size={16} aria-hidden />}
             onClick={stop}>Stop</Button>
-          : <Button key="send" type="submit" disabled={barred !== null}
+          : <Button key="send" type="submit" disabled={disabledReason !== null}
             leftSection={<IconPlayerPlay size={16} aria-hidden />}>Send</Button>}
       </div>
-      <p className={classes.note}>{barred ?? 'Ctrl + Enter sends, too.'}</p>
+      <p className={classes.note}>{disabledReason ?? 'Ctrl + Enter also sends the request.'}</p>
     </form>
   )
 }

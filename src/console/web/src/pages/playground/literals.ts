@@ -1,4 +1,4 @@
-/** Values as source code. Whatever text they hold stays inside its quotes. */
+/** Writes values as source code. Any text is quoted and escaped. */
 
 type Json = unknown
 
@@ -8,14 +8,14 @@ interface Grammar {
   readonly none: string
   readonly true: string
   readonly false: string
-  /** Of an object; Python's dictionaries want none between the brackets. */
+  /** Space inside the braces of an object; none in Python. */
   readonly pad: string
   member(name: string): string
 }
 
 const JAVASCRIPT: Grammar = {
   none: 'null', true: 'true', false: 'false', pad: ' ',
-  // Written plainly, that one would set the prototype.
+  // A plain __proto__ member would set the prototype.
   member: name => `${name === '__proto__' ? '["__proto__"]'
     : /^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name)}: `,
 }
@@ -24,17 +24,17 @@ const PYTHON: Grammar = {
   none: 'None', true: 'True', false: 'False', pad: '', member: name => `${quoted(name)}: `,
 }
 
-/** @param indent columns at which the line begins */
+/** @param indent - indentation of the line, in columns */
 export function javascript(value: Json, indent = 0): string {
   return literal(value, indent, JAVASCRIPT)
 }
 
-/** @param indent columns at which the line begins */
+/** @param indent - indentation of the line, in columns */
 export function python(value: Json, indent = 0): string {
   return literal(value, indent, PYTHON)
 }
 
-/** `model="x", stream=True`, one a line when they are long; undefined ones are left out. */
+/** `model="x", stream=True`; one argument per line if long. Undefined arguments are left out. */
 export function pythonArguments(values: Readonly<Record<string, Json>>, indent = 0): string {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined)
   const short = entries.map(([name, value]) => `${name}=${flat(value, PYTHON)}`).join(', ')
@@ -44,12 +44,12 @@ export function pythonArguments(values: Readonly<Record<string, Json>>, indent =
   return `\n${lines.join('')}${' '.repeat(indent)}`
 }
 
-/** A word of a POSIX shell, whatever it holds. */
+/** Quotes a text as one word of a POSIX shell. */
 export function shell(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Code that is already such: a call, a variable. */
+/** Source code to insert as it is: a call, a variable. */
 export class Code {
   readonly text: string
 
@@ -88,7 +88,7 @@ function members(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, item]) => item !== undefined)
 }
 
-/** JSON's quotes and escapes mean the same in JavaScript and in Python. */
+/** A JSON string literal is valid in JavaScript and Python. */
 function quoted(text: string): string {
   return JSON.stringify(text)
 }

@@ -1,4 +1,4 @@
-/** A prompt, and the request that it is in each protocol. */
+/** Builds the request for a prompt in each protocol. */
 
 export const PROTOCOLS = ['chat', 'responses', 'messages', 'generate'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
@@ -13,27 +13,27 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
 export interface Prompt {
   readonly protocol: Protocol
   readonly model: string
-  /** Empty = none. */
+  /** Empty: no system prompt. */
   readonly system: string
   readonly text: string
-  /** null = the request names no bound, except where the protocol demands one. */
+  /** null: not set in the request, unless the protocol requires it. */
   readonly maxTokens: number | null
   readonly temperature: number | null
   readonly stream: boolean
 }
 
 export interface Call {
-  /** With its query, as it is below the base URL. */
+  /** Path below the base URL, with its query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** The messages protocol demands a bound. */
+/** Default for the Messages protocol, which requires max_tokens. */
 export const MESSAGES_MAX_TOKENS = 1024
 export const MESSAGES_VERSION = '2023-06-01'
 
-/** @returns what a client of the prompt's protocol would send; credentials are not part of it */
+/** @returns the request of a client of the prompt's protocol, without credentials */
 export function callOf(prompt: Prompt): Call {
   return { headers: {}, ...CALLS[prompt.protocol](prompt) }
 }
@@ -91,7 +91,7 @@ const CALLS: Readonly<Record<Protocol, (prompt: Prompt) => Omit<Call, 'headers'>
 }
 
 function generatePath(model: string, stream: boolean): string {
-  // A slash in a name is part of the path there, as the vendor's own SDK has it.
+  // The vendor's SDK leaves slashes in model names unescaped.
   const name = encodeURIComponent(model).replaceAll('%2F', '/').replaceAll('%2C', ',').replaceAll('%3D', '=')
   return `/v1beta/models/${name}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
 }

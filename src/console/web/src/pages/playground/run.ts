@@ -1,104 +1,105 @@
-import { readResponse, readEvent, problemMessage } from './answer.ts'
-import type { ParsedOutput } from './answer.ts'
+import { readResponse, readEvent, problemMessage } from './parse-response.ts'
+import type { ParsedOutput } from './parse-response.ts'
 import { EventReader } from './events.ts'
 import type { ServerEvent } from './events.ts'
 import type { Call, Protocol } from './prompt.ts'
 
-/** How far a request of the playground has come, and what it has brought. */
+/** State of a playground request, and what has arrived so far. */
 export interface Progress {
   readonly phase: 'waiting' | 'reading' | 'complete' | 'failed' | 'stopped'
   readonly status: number | null
-  /** The gateway's id of it, for its row in the ledger. */
+  /** Request ID, to find the request in the ledger. */
   readonly requestId: string | null
   readonly text: string
   readonly reasoning: string
   readonly usage: Readonly<Record<string, number>> | null
-  /** Why it ended, in the protocol's word. */
+  /** Finish reason, as in the protocol. */
   readonly finish: string | null
   readonly error: string | null
-  /** Milliseconds from the start, to the first byte of the body and to the end. */
+  /** Time from the start to the first body byte and to the end, ms. */
   readonly firstByteMs: number | null
   readonly totalMs: number | null
-  /** The stream's events; the same list grows while it is read. */
+  /** Events of the stream. The same array grows while reading. */
   readonly events: readonly ServerEvent[]
   readonly eventCount: number
-  /** An answer that is no stream of events, as it came. */
+  /** Body of a response that is not an event stream. */
   readonly body: string
 }
 
 export interface RunOptions {
   readonly protocol: Protocol
   readonly signal: AbortSignal
-  /** Sends it as the user of the console. */
+  /** Sends the request as the console user. */
   readonly send: (call: Call, signal: AbortSignal) => Promise<Response>
-  /** Milliseconds. */
+  /** Clock, ms. */
   readonly now: () => number
   readonly onProgress: (progress: Progress) => void
 }
 
 export const INITIAL_PROGRESS: Progress = {
   phase: 'waiting', status: null, requestId: null, text: '', reasoning: '', usage: null, finish: null,
-    error: null,
-  firstByteMs: null, totalMs: null, events: [], eventCount: 0, body: '',
+  error: null, firstByteMs: null, totalMs: null, events: [], eventCount: 0, body: '',
 }
 
-/** Sends a request and tells of its answer as it comes. Whatever goes wrong is told, not thrown. */
-export async function run(call: Call,
-  { protocol, signal, send, now, onProgress }: RunOptions): Promise<void> {
+/** Sends a request and reports its progress. Errors are reported in the progress, not thrown. */
+export async function run(
+  call: Call, { protocol, signal, send, now, onProgress }: RunOptions,
+): Promise<void> {
   const start = now()
   let progress = INITIAL_PROGRESS
-  const tell = (news: Partial<Progress>): void => onProgress(progress = { ...progress, ...news })
-  const finish = (news: Partial<Progress>): void => tell({ ...news, totalMs: now() - start })
-  tell({})
+  const update = (changes: Partial<Progress>): void => onProgress(progress = { ...progress, ...changes })
+  const finish = (changes: Partial<Progress>): void => update({ ...changes, totalMs: now() - start })
+  update({})
   try {
     const response = await send(call, signal)
-    tell({ phase: 'reading', status: response.status,
-      requestId: response.headers.get('x-gateway-request-id') })
+    update({
+      phase: 'reading', status: response.status, requestId: response.headers.get('x-gateway-request-id'),
+    })
     const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
     const reader = new EventReader()
     const events: ServerEvent[] = []
-    let last = false
+    let sawLast = false
     for await (const piece of pieces(response)) {
       const firstByteMs = progress.firstByteMs ?? now() - start
       if (!isStream) {
-        tell({ firstByteMs, body: progress.body + piece })
+        update({ firstByteMs, body: progress.body + piece })
         continue
       }
-      const fresh = reader.push(piece)
-      const said = fresh.map(({ data }) => readEvent(protocol, data))
-      events.push(...fresh)
-      last ||= said.some(({ isLast }) => isLast)
-      tell({ ...added(progress, said), firstByteMs, events, eventCount: events.length })
+      const newEvents = reader.push(piece)
+      const parts = newEvents.map(({ data }) => readEvent(protocol, data))
+      events.push(...newEvents)
+      sawLast ||= parts.some(({ isLast }) => isLast)
+      update({ ...withParts(progress, parts), firstByteMs, events, eventCount: events.length })
     }
-    if (isStream) return finish(endOfStream(progress, last))
-    const said = readResponse(protocol, progress.body)
-    const failed = said.error !== null || !response.ok
+    if (isStream) return finish(endOfStream(progress, sawLast))
+    const part = readResponse(protocol, progress.body)
+    const failed = part.error !== null || !response.ok
     const error = !failed ? null
-      : said.error ?? problemMessage(progress.body) ?? `The answer's status is ${response.status}.`
-    finish({ ...added(progress, [said]), error, phase: failed ? 'failed' : 'complete' })
+      : part.error ?? problemMessage(progress.body) ?? `The response has status ${response.status}.`
+    finish({ ...withParts(progress, [part]), error, phase: failed ? 'failed' : 'complete' })
   } catch {
-    // Browsers tell no more than that it broke.
+    // fetch does not say why the connection failed.
     if (signal.aborted) return finish({ phase: 'stopped' })
-    finish({ phase: 'failed', error: 'The connection broke before the answer was complete.' })
+    finish({ phase: 'failed', error: 'The connection closed before the response was complete.' })
   }
 }
 
-function endOfStream({ error }: Progress, last: boolean): Partial<Progress> {
+function endOfStream({ error }: Progress, sawLast: boolean): Partial<Progress> {
   if (error !== null) return { phase: 'failed' }
-  return last ? { phase: 'complete' }
-    : { phase: 'failed', error: 'The stream ended before the answer was complete.' }
+  return sawLast ? { phase: 'complete' }
+    : { phase: 'failed', error: 'The stream ended before the response was complete.' }
 }
 
-function added(progress: Progress, said: readonly ParsedOutput[]): Partial<Progress> {
-  // Some protocols tell input and output apart, in different events.
-  const figures = said.flatMap(({ usage }) => (usage === null ? [] : [usage]))
+function withParts(progress: Progress, parts: readonly ParsedOutput[]): Partial<Progress> {
+  // Some protocols send input and output usage in different events.
+  const figures = parts.flatMap(({ usage }) => (usage === null ? [] : [usage]))
   return {
-    text: progress.text + said.map(({ text }) => text).join(''),
-    reasoning: progress.reasoning + said.map(({ reasoning }) => reasoning).join(''),
+    text: progress.text + parts.map(({ text }) => text).join(''),
+    reasoning: progress.reasoning + parts.map(({ reasoning }) => reasoning).join(''),
     usage: figures.length === 0 ? progress.usage
       : Object.assign({}, progress.usage, ...figures) as Record<string, number>,
-    finish: said.findLast(({ finish }) => finish !== null)?.finish ?? progress.finish,
-    error: said.findLast(({ error }) => error !== null)?.error ?? progress.error,
+    finish: parts.findLast(({ finish }) => finish !== null)?.finish ?? progress.finish,
+    error: parts.findLast(({ error }) => error !== null)?.error ?? progress.error,
   }
 }
 

@@ -2,20 +2,20 @@ import { Code, javascript, python, pythonArguments, shell } from './literals.ts'
 import { callOf, MESSAGES_MAX_TOKENS } from './prompt.ts'
 import type { Prompt, Protocol } from './prompt.ts'
 
-/** What stands where the reader's key belongs. */
+/** Placeholder for the user's API key. */
 export const PLACEHOLDER = 'YOUR_API_KEY'
 
 export interface Snippet {
   readonly language: 'curl' | 'JavaScript' | 'Python'
-  /** What has to be installed first; null = nothing. */
+  /** Command to install the client library; null if none is needed. */
   readonly install: string | null
   readonly code: string
 }
 
 /**
- * The same request by a client's own means.
+ * The request as code for curl and the official client libraries.
  *
- * @param baseUrl of the gateway, without a slash at its end
+ * @param baseUrl - of the gateway, without a trailing slash
  */
 export function snippets(prompt: Prompt, baseUrl: string): Snippet[] {
   const { npm, pip } = PACKAGES[prompt.protocol]
@@ -53,15 +53,15 @@ function curl(prompt: Prompt, baseUrl: string): string {
   return lines.join(' \\\n  ')
 }
 
-type Writing = (prompt: Prompt, baseUrl: string) => string
+type SnippetWriter = (prompt: Prompt, baseUrl: string) => string
 
-const JAVASCRIPT: Readonly<Record<Protocol, Writing>> = {
+const JAVASCRIPT: Readonly<Record<Protocol, SnippetWriter>> = {
   chat: (prompt, baseUrl) => openai(baseUrl) + (prompt.stream
     ? `const stream = await client.chat.completions.create(${javascript(callOf(prompt).body)})
 for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')
 `
-    : `const answer = await client.chat.completions.create(${javascript(callOf(prompt).body)})
-console.log(answer.choices[0].message.content, answer.usage)
+    : `const response = await client.chat.completions.create(${javascript(callOf(prompt).body)})
+console.log(response.choices[0].message.content, response.usage)
 `),
   responses: (prompt, baseUrl) => openai(baseUrl) + (prompt.stream
     ? `const stream = await client.responses.create(${javascript(callOf(prompt).body)})
@@ -93,8 +93,8 @@ ${prompt.stream
   ? `const stream = await client.models.generateContentStream(${javascript(generation(prompt))})
 for await (const chunk of stream) process.stdout.write(chunk.text ?? '')
 `
-  : `const answer = await client.models.generateContent(${javascript(generation(prompt))})
-console.log(answer.text, answer.usageMetadata)
+  : `const response = await client.models.generateContent(${javascript(generation(prompt))})
+console.log(response.text, response.usageMetadata)
 `}`,
 }
 
@@ -114,15 +114,15 @@ function generation({ model, system, text, maxTokens, temperature }: Prompt) {
   return { model, contents: text, ...Object.keys(config).length > 0 && { config } }
 }
 
-const PYTHON: Readonly<Record<Protocol, Writing>> = {
+const PYTHON: Readonly<Record<Protocol, SnippetWriter>> = {
   chat: (prompt, baseUrl) => pythonOpenai(baseUrl) + (prompt.stream
     ? `stream = client.chat.completions.create(${pythonArguments(callOf(prompt).body)})
 for chunk in stream:
     if chunk.choices:
         print(chunk.choices[0].delta.content or "", end="", flush=True)
 `
-    : `answer = client.chat.completions.create(${pythonArguments(callOf(prompt).body)})
-print(answer.choices[0].message.content, answer.usage)
+    : `response = client.chat.completions.create(${pythonArguments(callOf(prompt).body)})
+print(response.choices[0].message.content, response.usage)
 `),
   responses: (prompt, baseUrl) => pythonOpenai(baseUrl) + (prompt.stream
     ? `for event in client.responses.create(${pythonArguments(callOf(prompt).body)}):
@@ -176,8 +176,8 @@ ${stream
   ? `for chunk in client.models.generate_content_stream(${values}):
     print(chunk.text or "", end="", flush=True)
 `
-  : `answer = client.models.generate_content(${values})
-print(answer.text, answer.usage_metadata)
+  : `response = client.models.generate_content(${values})
+print(response.text, response.usage_metadata)
 `}`
   },
 }

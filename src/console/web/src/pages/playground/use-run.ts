@@ -1,21 +1,21 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { SESSION, endSession } from '../../ask.ts'
-import type { Session } from '../../ask.ts'
+import { SESSION, endSession } from '../../api-hooks.ts'
+import type { Session } from '../../api-hooks.ts'
 import { callOf } from './prompt.ts'
 import type { Call, Prompt } from './prompt.ts'
 import { run } from './run.ts'
 import type { Progress } from './run.ts'
 
 export interface Running {
-  /** null = nothing was sent yet. */
+  /** null before the first request. */
   readonly progress: Progress | null
   readonly isRunning: boolean
   readonly send: (prompt: Prompt) => void
   readonly stop: () => void
 }
 
-/** Sends prompts, one at a time, as the user of the console. */
+/** Sends prompts as the console user, one at a time. */
 export function useRun(): Running {
   const client = useQueryClient()
   const [progress, setProgress] = useState<Progress | null>(null)
@@ -39,13 +39,13 @@ export function useRun(): Running {
           cache: 'no-store',
           credentials: 'same-origin',
         })
-        // Not the gateway's answer, which has an id, but the console's: the session is over.
+        // Without a request ID the 401 is from the console, not from the gateway: the session has ended.
         if (response.status === 401 && !response.headers.has('x-gateway-request-id')) endSession(client)
         return response
       },
       now: () => performance.now(),
-      // What was stopped for the sake of another is not told over it.
-      onProgress: news => { if (abort.current === controller) setProgress(news) },
+      // Ignore the progress of a request that a newer one replaced.
+      onProgress: current => { if (abort.current === controller) setProgress(current) },
     })
   }, [client])
   const isRunning = progress !== null && (progress.phase === 'waiting' || progress.phase === 'reading')

@@ -7,21 +7,21 @@ import type { FormEvent } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Explanation, ExplainRequest } from '../../../../api/routes.ts'
 import { ApiError, send } from '../../api.ts'
-import { SESSION, useApiQuery } from '../../ask.ts'
-import type { Session } from '../../ask.ts'
+import { SESSION, useApiQuery } from '../../api-hooks.ts'
+import type { Session } from '../../api-hooks.ts'
 import { StatusBadge, NameLabel } from '../../components/badges.tsx'
 import { Section } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Loading } from '../../components/states.tsx'
+import { counted } from '../../format.ts'
 import classes from './routes.module.css'
 
 const PATHS = [
   '/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1/embeddings', '/v1/images/generations',
-    '/v1/audio/speech',
-  '/v1/audio/transcriptions', '/v1/models',
+  '/v1/audio/speech', '/v1/audio/transcriptions', '/v1/models',
 ]
 
-/** @returns what the address asks; null where it names no path */
+/** @returns the question in the page's address; null without a path */
 export function questionOf(search: URLSearchParams): ExplainRequest | null {
   const [path, model, key] = [search.get('path'), search.get('model'), search.get('key')]
   if (path === null || path === '') return null
@@ -44,7 +44,7 @@ export interface ExplainProps {
   readonly explanation: UseQueryResult<Explanation, Error>
 }
 
-/** Asks where a request would go, without sending it. The question stands in the address. */
+/** Explains where a request would go, without sending it. The page's address keeps the question. */
 export function Explain({ question, explanation }: ExplainProps) {
   const [, setSearch] = useSearchParams()
   const [path, setPath] = useState(question?.path ?? '/v1/chat/completions')
@@ -52,20 +52,20 @@ export function Explain({ question, explanation }: ExplainProps) {
   const [key, setKey] = useState(question?.key ?? null)
   const models = useApiQuery('GET /models', {}).data?.models ?? []
   const keys = useApiQuery('GET /keys', {}).data?.keys ?? []
-  const names =
-    [...new Set([...keys.filter(({ state }) => state === 'live').map(({ name }) => name), ...key === null ? []
-    : [key]])]
+  const activeKeys = keys.filter(({ state }) => state === 'live').map(({ name }) => name)
+  const names = [...new Set([...activeKeys, ...key === null ? [] : [key]])]
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const asked = { path: path.trim(), ...model.trim() !== '' && { model: model.trim() }, ...key !== null
-      && { key } }
-    if (JSON.stringify(asked) === JSON.stringify(question)) void explanation.refetch()
-    else setSearch(asked)
+    const next = {
+      path: path.trim(), ...model.trim() !== '' && { model: model.trim() }, ...key !== null && { key },
+    }
+    if (JSON.stringify(next) === JSON.stringify(question)) void explanation.refetch()
+    else setSearch(next)
   }
   const { error } = explanation
   const field = error instanceof ApiError ? error.field : null
   return (
-    <Section title="Explain a request" about="Where it would go and why, without sending it.">
+    <Section title="Explain a request" about="Shows the route and targets of a request, without sending it.">
       <form onSubmit={submit} className={classes.form}>
         <Autocomplete label="Path" data={PATHS} value={path} onChange={setPath} required
           maxDropdownHeight={280}
@@ -78,8 +78,8 @@ export function Explain({ question, explanation }: ExplainProps) {
         <Button type="submit" loading={explanation.isFetching}>Explain</Button>
       </form>
       {question !== null && (
-        <div className={classes.answer} aria-live="polite">
-          {explanation.data ? <Told explanation={explanation.data} />
+        <div className={classes.result} aria-live="polite">
+          {explanation.data ? <ExplanationView explanation={explanation.data} />
             : error ? (field === null && <Problem error={error} />) : <Loading height={120} />}
         </div>
       )}
@@ -87,24 +87,24 @@ export function Explain({ question, explanation }: ExplainProps) {
   )
 }
 
-function Told({ explanation }: { readonly explanation: Explanation }) {
+function ExplanationView({ explanation }: { readonly explanation: Explanation }) {
   const { endpoint, protocol, model, own, refusal, steps, candidates } = explanation
-  const taken = steps.find(({ takes }) => takes)
+  const matched = steps.find(({ takes }) => takes)
   return (
     <>
       <p className={classes.verdict}>
-        {own ? <><StatusBadge tone="accent">Own</StatusBadge> The gateway answers it itself: no route is asked.</>
+        {own ? <><StatusBadge tone="accent">Gateway</StatusBadge> The gateway responds itself. No route is used.</>
           : refusal !== null
             ? <>
                 <StatusBadge tone="bad">{`${refusal.status} ${refusal.code}`}</StatusBadge>
-                {' '}It would be refused: {refusal.message}.
+                {' '}Refused: {refusal.message}.
               </>
-            : <><StatusBadge tone="good">Forwarded</StatusBadge> <strong>routes[{taken?.index}]</strong> takes it,
-              line {taken?.line}.</>}
+            : <><StatusBadge tone="good">Forwarded</StatusBadge> <strong>routes[{matched?.index}]</strong> matches
+              (line {matched?.line}).</>}
       </p>
       <p className="dim">
-        Endpoint {endpoint}{protocol !== null && `, ${protocol} family`}; {model === null ? 'no model'
-          : <>model <code>{model}</code></>}
+        Endpoint: {endpoint}{protocol !== null && ` (${protocol})`}. Model: {model === null ? 'none'
+          : <code>{model}</code>}
       </p>
       {steps.length > 0 && <Steps steps={steps} />}
       {candidates.length > 0 && refusal === null && (
@@ -121,12 +121,12 @@ function Told({ explanation }: { readonly explanation: Explanation }) {
   )
 }
 
-/** Every route up to the one that takes it. */
+/** The routes in order, up to the first one that matches. */
 function Steps({ steps }: { readonly steps: Explanation['steps'] }) {
   return (
     <ol className={classes.steps}>
       {steps.map(({ index, line, takes, why }) => (
-        <li key={index} data-takes={takes || undefined}>
+        <li key={index} data-matches={takes || undefined}>
           {takes ? <IconCheck size={16} stroke={2.2} aria-hidden />
             : <IconX size={16} stroke={1.8} aria-hidden />}
           <span><strong>routes[{index}]</strong> <span className="dim">line {line}:</span> {why}</span>
@@ -144,11 +144,10 @@ function Candidate({ candidate: { upstream, model, url, headers }, title }: {
     <div className={classes.candidate}>
       <h3>{title}: <NameLabel kind="upstream" name={upstream} /></h3>
       <p className={classes.url}><code>{url}</code></p>
-      <p>{model === null ? 'without a model' : <>as model <code>{model}</code></>}</p>
+      <p>Model: {model === null ? 'none' : <code>{model}</code>}</p>
       {headers.length > 0 && (
         <details>
-          <summary>{headers.length} {headers.length === 1 ? 'header'
-            : 'headers'} of the gateway’s own</summary>
+          <summary>{counted(headers.length, 'header')} set by the gateway</summary>
           <dl className={classes.headers}>
             {headers.map(({ name, value }, n) => (
               <div key={`${name} ${headers.slice(0, n).filter(other => other.name === name).length}`}>

@@ -10,27 +10,27 @@ import classes from './routes.module.css'
 export interface RouteTableProps {
   readonly file: string
   readonly routes: readonly RouteRow[]
-  /** The index of the route that the explained request takes. */
+  /** Index of the route that the explained request uses. */
   readonly matched?: number
 }
 
-/** Routes in their order. */
-export function RouteTable({ file, routes, matched: taken }: RouteTableProps) {
-  const columns = useMemo(() => columnsFor(file, taken), [file, taken])
+/** Routes in the order of the configuration. */
+export function RouteTable({ file, routes, matched }: RouteTableProps) {
+  const columns = useMemo(() => columnsFor(file, matched), [file, matched])
   return (
-    <DataTable label="Routes, in their order" rows={routes} columns={columns}
+    <DataTable label="Routes in order" rows={routes} columns={columns}
       id={({ index }) => String(index)} phone="cards"
-      rowClass={({ index }) => (index === taken ? classes.taken : undefined)} />
+      rowClass={({ index }) => (index === matched ? classes.matched : undefined)} />
   )
 }
 
-/** What can be searched in a route, in lower case. */
+/** The searchable text of a route, in lower case. */
 export function routeText({ path, models, targets }: RouteRow): string {
   return [path ?? '', ...models ?? [],
     ...targets.flatMap(({ upstream, model }) => [upstream, model ?? ''])].join('\n').toLowerCase()
 }
 
-function columnsFor(file: string, taken: number | undefined): readonly Column<RouteRow>[] {
+function columnsFor(file: string, matched: number | undefined): readonly Column<RouteRow>[] {
   return [
     {
       id: 'index', title: 'Route',
@@ -38,7 +38,7 @@ function columnsFor(file: string, taken: number | undefined): readonly Column<Ro
         <span className={classes.place}>
           <span>routes[{index}]</span>
           <small className="dim" title={`${file}:${line}`}>line {line}</small>
-          {index === taken && <StatusBadge tone="accent">takes it</StatusBadge>}
+          {index === matched && <StatusBadge tone="accent">matches</StatusBadge>}
         </span>
       ),
     },
@@ -48,19 +48,19 @@ function columnsFor(file: string, taken: number | undefined): readonly Column<Ro
     },
     {
       id: 'models', title: 'Models', long: 'wrap',
-      cell: ({ models }) => (models === null ? <span className="dim">any, or none</span>
+      cell: ({ models }) => (models === null ? <span className="dim">any or none</span>
         : <span className={classes.globs}>{[...new Set(models)].map(glob =>
           <code key={glob}>{glob}</code>)}</span>),
     },
-    { id: 'targets', title: 'Goes to', long: 'wrap', cell: ({ targets }) => <Targets targets={targets} /> },
-    { id: 'manner', title: 'How', long: 'wrap', cell: route => <Manner route={route} /> },
+    { id: 'targets', title: 'Targets', long: 'wrap', cell: ({ targets }) => <Targets targets={targets} /> },
+    { id: 'policy', title: 'Policy', long: 'wrap', cell: route => <Policy route={route} /> },
   ]
 }
 
-const CIRCUITS: Readonly<Record<'closed' | 'open' | 'probing', { tone: Tone; word: string }>> = {
-  closed: { tone: 'good', word: 'Well' },
-  open: { tone: 'bad', word: 'Circuit open' },
-  probing: { tone: 'warn', word: 'Being tried' },
+const CIRCUITS: Readonly<Record<'closed' | 'open' | 'probing', { tone: Tone; label: string }>> = {
+  closed: { tone: 'good', label: 'Healthy' },
+  open: { tone: 'bad', label: 'Circuit open' },
+  probing: { tone: 'warn', label: 'Circuit half-open' },
 }
 
 function Targets({ targets }: { readonly targets: RouteRow['targets'] }) {
@@ -73,44 +73,45 @@ function Targets({ targets }: { readonly targets: RouteRow['targets'] }) {
           {model !== null && <code>{model}</code>}
           {isWeighted && <span className="dim">weight {weight}</span>}
           {prefill && <span className="dim">prefill</span>}
-          {circuit !== 'unknown' && <StatusBadge tone={CIRCUITS[circuit].tone}>{CIRCUITS[circuit].word}</StatusBadge>}
+          {circuit !== 'unknown'
+            && <StatusBadge tone={CIRCUITS[circuit].tone}>{CIRCUITS[circuit].label}</StatusBadge>}
         </li>
       ))}
     </ol>
   )
 }
 
-const ORDER: Readonly<Record<RouteRow['strategy'], string>> = {
+const STRATEGIES: Readonly<Record<RouteRow['strategy'], string>> = {
   ordered: 'In order',
-  weighted: 'At random, by weight',
-  least_busy: 'The least busy first',
-  fastest: 'The faster of two at random first',
+  weighted: 'Weighted random',
+  least_busy: 'Least busy first',
+  fastest: 'Faster of two random targets first',
 }
 
-/** How a target is chosen, and what follows when it fails. */
-function Manner({ route }: { readonly route: RouteRow }) {
+/** How a target is selected, and what happens when it fails. */
+function Policy({ route }: { readonly route: RouteRow }) {
   const { targets, strategy, affinity, retries, resume, on_context_length, on_content_filter, timeouts } =
     route
   const lines = [
-    ...targets.length > 1 ? [affinity === null ? ORDER[strategy] : `The same target for each ${affinity}`]
+    ...targets.length > 1 ? [affinity === null ? STRATEGIES[strategy] : `Same target for each ${affinity}`]
       : [],
     ...retries > 0 ? [retries === 1 ? '1 retry' : `${retries} retries`] : [],
-    ...resume === 'continue' ? ['A cut stream is continued'] : resume === 'hold'
-      ? ['Held back until it is complete'] : [],
-    ...on_context_length === null ? [] : [`Too long: ${on_context_length}`],
-    ...on_content_filter === null ? [] : [`Filtered: ${on_content_filter}`],
+    ...resume === 'continue' ? ['Continues interrupted streams'] : resume === 'hold'
+      ? ['Holds the response until it is complete'] : [],
+    ...on_context_length === null ? [] : [`Context too long: ${on_context_length}`],
+    ...on_content_filter === null ? [] : [`Content filtered: ${on_content_filter}`],
   ]
   const { connect_ms, first_byte_ms, idle_ms, total_ms } = timeouts
   const all = [
     `connect ${duration(connect_ms)}`, `first byte ${duration(first_byte_ms)}`, `idle ${duration(idle_ms)}`,
-    `in all ${duration(total_ms)}`,
+    `total ${duration(total_ms)}`,
   ]
   return (
-    <ul className={classes.manner}>
+    <ul className={classes.policy}>
       {lines.map(line => <li key={line}>{line}</li>)}
       <li className="dim">
         <abbr title={all.join(', ')}>
-          First byte in {duration(first_byte_ms)}, all in {duration(total_ms)}
+          Timeouts: first byte {duration(first_byte_ms)}, total {duration(total_ms)}
         </abbr>
       </li>
     </ul>

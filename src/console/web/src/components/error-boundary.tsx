@@ -1,0 +1,22 @@
+import { Component } from 'react'
+import type { ReactNode } from 'react'
+import { LoadError } from './states.tsx'
+
+interface ErrorBoundaryState {
+  readonly error: Error | null
+}
+
+/** Shows an error in place of a page that throws; the navigation stays usable. */
+export class ErrorBoundary extends Component<{ readonly children: ReactNode }, ErrorBoundaryState> {
+  override state: ErrorBoundaryState = { error: null }
+
+  static getDerivedStateFromError(error: unknown): ErrorBoundaryState {
+    return { error: error instanceof Error ? error : new Error(String(error)) }
+  }
+
+  override render() {
+    const { error } = this.state
+    return error === null ? this.props.children
+      : <LoadError error={error} retry={() => { this.setState({ error: null }) }} />
+  }
+}

@@ -1,0 +1,23 @@
+import { useApiQuery } from '../api-hooks.ts'
+import { Budgets } from './billing/budgets.tsx'
+import { Page } from '../components/page.tsx'
+import { QueryView } from '../components/states.tsx'
+import { RemainingLimits } from './my-key/limits.tsx'
+import { AllowedModels } from './my-key/models.tsx'
+import { useUser } from '../session.ts'
+
+/** Limits, budgets and models of the key that is logged in. */
+export default function MyKeyPage() {
+  const { name } = useUser()
+  const own = useApiQuery('GET /own', {}, { every: 5_000 })
+  const models = useApiQuery('GET /models', {})
+  return (
+    <Page title="My key" about={`Remaining limits, budgets and models of the key ${name}`}>
+      <QueryView of={own} height={140}>{data => <RemainingLimits own={data} />}</QueryView>
+      <Budgets />
+      <QueryView of={models} height={240}>
+        {data => <AllowedModels models={data.models} allowed={own.data?.models ?? null} />}
+      </QueryView>
+    </Page>
+  )
+}

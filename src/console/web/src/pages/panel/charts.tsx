@@ -1,0 +1,96 @@
+import type { ResponseOf } from '../../api.ts'
+import { Bars, ChartSection } from '../../components/chart.tsx'
+import type { Point, Series } from '../../components/chart.tsx'
+import { DataTable } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Columns } from '../../components/page.tsx'
+import {
+  approximate, count, countShort, dayShort, dayUtc, hourUtc, minuteUtc, money, moneyTick, percent,
+} from '../../format.ts'
+
+type Panel = ResponseOf<'GET /panel'>
+type Slice = Panel['slices'][number]
+
+const OK: Series = { id: 'ok', label: 'No error', colour: 'var(--chart-1)' }
+const ERRORS: Series = { id: 'errors', label: 'Errors', colour: 'var(--chart-bad)' }
+const TOKENS: Series = { id: 'tokens', label: 'Tokens', colour: 'var(--chart-2)' }
+const SPEND: Series = { id: 'spend', label: 'Spend', colour: 'var(--chart-6)' }
+
+const HEIGHT = 190
+
+export interface TrafficChartsProps {
+  readonly panel: Panel
+  /** Opens the requests of a bar. */
+  readonly open: (from: string, to: string, failed: boolean) => void
+}
+
+/** Requests, tokens and spend, per hour or day. */
+export function TrafficCharts({ panel, open }: TrafficChartsProps) {
+  const { slices, slice } = panel
+  const bySlice = new Map(slices.map(each => [each.at, each]))
+  const now = Date.parse(panel.now.to)
+  const ofPoint = ({ id }: Point) => bySlice.get(id)
+    ?? { at: id, requests: 0, errors: 0, tokens: 0, cost_usd: '0' }
+  const title = ({ id }: Point) => slice === 'hour' ? `${minuteUtc(id)} UTC` : `${dayUtc(id)} UTC`
+  const isDay = slices.length <= 26 && slice === 'hour'
+  const tick = (id: string) => isDay ? hourUtc(id) : dayShort(id, now)
+  const openSlice = (point: Point, series: Series) => {
+    const length = slice === 'hour' ? 3_600_000 : 86_400_000
+    open(point.id, new Date(Date.parse(point.id) + length).toISOString(), series.id === ERRORS.id)
+  }
+  const common = { tick, height: HEIGHT, sync: 'traffic', open: openSlice }
+  const about = `Per ${slice} (UTC)`
+  return (
+    <Columns least={17}>
+      <ChartSection title="Requests and errors" about={about}
+        table={<SliceTable slices={slices} slice={slice} />}>
+        <Bars {...common} series={[OK, ERRORS]} scale={countShort}
+          points={slices.map(({ at, requests, errors }) => ({
+            id: at, values: { ok: requests - errors, errors },
+          }))}
+          tip={point => {
+            const { requests, errors } = ofPoint(point)
+            const share = requests === 0 ? 0 : errors / requests
+            return {
+              title: title(point),
+              parts: [
+                { series: OK, text: count(requests - errors) },
+                { series: ERRORS, text: `${count(errors)} (${percent(share)})` },
+              ],
+              total: count(requests),
+            }
+          }} />
+      </ChartSection>
+      <ChartSection title="Tokens" about={about} table={<SliceTable slices={slices} slice={slice} />}>
+        <Bars {...common} series={[TOKENS]} scale={countShort}
+          points={slices.map(({ at, tokens }) => ({ id: at, values: { tokens } }))}
+          tip={point => ({
+            title: title(point), parts: [{ series: TOKENS, text: count(ofPoint(point).tokens) }],
+          })} />
+      </ChartSection>
+      <ChartSection title="Spend" about={about} table={<SliceTable slices={slices} slice={slice} />}>
+        <Bars {...common} series={[SPEND]} scale={moneyTick} divisible
+          points={slices.map(({ at, cost_usd }) => ({ id: at, values: { spend: approximate(cost_usd) } }))}
+          tip={point => ({
+            title: title(point), parts: [{ series: SPEND, text: money(ofPoint(point).cost_usd) }],
+          })} />
+      </ChartSection>
+    </Columns>
+  )
+}
+
+const COLUMNS: readonly Column<Slice>[] = [
+  { id: 'requests', title: 'Requests', align: 'right', cell: row => count(row.requests) },
+  { id: 'errors', title: 'Errors', align: 'right', cell: row => count(row.errors) },
+  { id: 'tokens', title: 'Tokens', align: 'right', cell: row => count(row.tokens) },
+  { id: 'spend', title: 'Spend', align: 'right', cell: row => money(row.cost_usd) },
+]
+
+function SliceTable({ slices, slice }: Pick<Panel, 'slices' | 'slice'>) {
+  const at: Column<Slice> = {
+    id: 'at', title: slice === 'hour' ? 'Hour (UTC)' : 'Day (UTC)',
+    cell: row => slice === 'hour' ? minuteUtc(row.at) : dayUtc(row.at),
+  }
+  return <DataTable label={`Traffic by ${slice}`} rows={slices} columns={[at, ...COLUMNS]}
+    id={row => row.at} />
+}

@@ -1,0 +1,159 @@
+import type { Protocol } from './prompt.ts'
+
+/** The content of one stream event, or of a whole response. */
+export interface ParsedOutput {
+  readonly text: string
+  readonly reasoning: string
+  /** Usage figures by their names in the protocol; null if there are none. */
+  readonly usage: Readonly<Record<string, number>> | null
+  /** Finish reason, as in the protocol. */
+  readonly finish: string | null
+  /** Whether this is the regular last event of the stream. */
+  readonly isLast: boolean
+  /** Error message. */
+  readonly error: string | null
+}
+
+const EMPTY: ParsedOutput = { text: '', reasoning: '', usage: null, finish: null, isLast: false, error: null }
+
+/** @param data - data of an event; unknown shapes give an empty part */
+export function readEvent(protocol: Protocol, data: string): ParsedOutput {
+  if (data.trim() === '[DONE]') return { ...EMPTY, isLast: true }
+  const event = parse(data)
+  if (event === undefined) return { ...EMPTY, error: 'A stream event is not valid JSON.' }
+  return { ...EMPTY, ...EVENTS[protocol](event), ...errorIn(event) }
+}
+
+/** @param body - body of a response without streaming, or of an error */
+export function readResponse(protocol: Protocol, body: string): ParsedOutput {
+  const response = parse(body)
+  if (response === undefined) {
+    return { ...EMPTY, error: body === '' ? 'The response is empty.' : 'The response is not valid JSON.' }
+  }
+  return { ...EMPTY, isLast: true, ...RESPONSES[protocol](response), ...errorIn(response) }
+}
+
+/** @returns the message of an error of the console itself, which is not in the shape of the protocol */
+export function problemMessage(body: string): string | null {
+  return stringAt(parse(body), 'message')
+}
+
+type Parser = (json: unknown) => Partial<ParsedOutput>
+
+const EVENTS: Readonly<Record<Protocol, Parser>> = {
+  chat: event => ({
+    text: textAt(event, 'choices', 0, 'delta', 'content'),
+    reasoning: textAt(event, 'choices', 0, 'delta', 'reasoning_content'),
+    finish: stringAt(event, 'choices', 0, 'finish_reason'),
+    usage: numbersIn(at(event, 'usage')),
+  }),
+  responses: event => {
+    const type = stringAt(event, 'type')
+    return {
+      text: type === 'response.output_text.delta' ? textAt(event, 'delta') : '',
+      reasoning: type?.startsWith('response.reasoning') === true ? textAt(event, 'delta') : '',
+      finish: stringAt(event, 'response', 'incomplete_details', 'reason') ??
+        (type === 'response.completed' ? 'completed' : null),
+      usage: numbersIn(at(event, 'response', 'usage')),
+      isLast: type === 'response.completed' || type === 'response.incomplete' || type === 'response.failed',
+    }
+  },
+  messages: event => ({
+    text: textAt(event, 'delta', 'text'),
+    reasoning: textAt(event, 'delta', 'thinking'),
+    finish: stringAt(event, 'delta', 'stop_reason'),
+    usage: numbersIn(at(event, 'message', 'usage') ?? at(event, 'usage')),
+    isLast: stringAt(event, 'type') === 'message_stop',
+  }),
+  generate: event => {
+    const finish = stringAt(event, 'candidates', 0, 'finishReason')
+    return { ...parts(event), finish, usage: numbersIn(at(event, 'usageMetadata')), isLast: finish !== null }
+  },
+}
+
+const RESPONSES: Readonly<Record<Protocol, Parser>> = {
+  chat: response => ({
+    text: textAt(response, 'choices', 0, 'message', 'content'),
+    reasoning: textAt(response, 'choices', 0, 'message', 'reasoning_content'),
+    finish: stringAt(response, 'choices', 0, 'finish_reason'),
+    usage: numbersIn(at(response, 'usage')),
+  }),
+  responses: response => ({
+    text: listOf(at(response, 'output')).flatMap(item => listOf(at(item, 'content')))
+      .map(part => textAt(part, 'text')).join(''),
+    reasoning: listOf(at(response, 'output')).flatMap(item => listOf(at(item, 'summary')))
+      .map(part => textAt(part, 'text')).join(''),
+    finish: stringAt(response, 'incomplete_details', 'reason') ?? stringAt(response, 'status'),
+    usage: numbersIn(at(response, 'usage')),
+  }),
+  messages: response => ({
+    text: listOf(at(response, 'content')).map(block => textAt(block, 'text')).join(''),
+    reasoning: listOf(at(response, 'content')).map(block => textAt(block, 'thinking')).join(''),
+    finish: stringAt(response, 'stop_reason'),
+    usage: numbersIn(at(response, 'usage')),
+  }),
+  generate: response => ({
+    ...parts(response),
+    finish: stringAt(response, 'candidates', 0, 'finishReason'),
+    usage: numbersIn(at(response, 'usageMetadata')),
+  }),
+}
+
+function parts(json: unknown): Pick<ParsedOutput, 'text' | 'reasoning'> {
+  const all = listOf(at(json, 'candidates', 0, 'content', 'parts'))
+  const isThought = (part: unknown): boolean => at(part, 'thought') === true
+  const join = (some: unknown[]): string => some.map(part => textAt(part, 'text')).join('')
+  return { text: join(all.filter(part => !isThought(part))), reasoning: join(all.filter(isThought)) }
+}
+
+/** All protocols have an `error` object at or near the top level. */
+function errorIn(json: unknown): Partial<ParsedOutput> {
+  const error = at(json, 'error') ?? at(json, 'response', 'error')
+  if (error === null || error === undefined) {
+    return stringAt(json, 'type') === 'error'
+      ? { error: stringAt(json, 'message') ?? 'The upstream reported an error.' } : {}
+  }
+  return { error: stringAt(error, 'message') ?? (typeof error === 'string' ? error : JSON.stringify(error)) }
+}
+
+/** The numbers of a usage object, including nested ones: `prompt_tokens_details.cached_tokens`. */
+function numbersIn(usage: unknown): Record<string, number> | null {
+  if (typeof usage !== 'object' || usage === null || Array.isArray(usage)) return null
+  const found: Record<string, number> = {}
+  for (const [name, value] of Object.entries(usage)) {
+    if (typeof value === 'number') found[name] = value
+    for (const [inner, figure] of Object.entries(numbersIn(value) ?? {})) found[`${name}.${inner}`] = figure
+  }
+  return Object.keys(found).length === 0 ? null : found
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    // The callers report the error.
+    return undefined
+  }
+}
+
+function at(json: unknown, ...path: (string | number)[]): unknown {
+  let value = json
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = Object.hasOwn(value, name) ? (value as Record<string | number, unknown>)[name] : undefined
+  }
+  return value
+}
+
+function stringAt(json: unknown, ...path: (string | number)[]): string | null {
+  const value = at(json, ...path)
+  return typeof value === 'string' ? value : null
+}
+
+function textAt(json: unknown, ...path: (string | number)[]): string {
+  return stringAt(json, ...path) ?? ''
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}

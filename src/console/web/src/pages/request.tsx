@@ -1,0 +1,234 @@
+import { Anchor, Button } from '@mantine/core'
+import { IconArrowLeft } from '@tabler/icons-react'
+import { Link, useParams } from 'wouter'
+import { useHistoryState } from 'wouter/use-browser-location'
+import type { RequestDetails } from '../../../api/logs.ts'
+import { useApiQuery } from '../api-hooks.ts'
+import { NameLabel } from '../components/badges.tsx'
+import { Copy } from '../components/copy.tsx'
+import { EndBadge } from '../components/end-badge.tsx'
+import { Columns, Page, Section, Stack } from '../components/page.tsx'
+import { Empty, LoadError, Loading } from '../components/states.tsx'
+import { Time } from '../components/time.tsx'
+import tones from '../components/tones.module.css'
+import { bytes, quantity } from '../format.ts'
+import { logsHref } from '../links.ts'
+import { useNow } from '../use-now.ts'
+import { customRange } from '../range.ts'
+import { useUser } from '../session.ts'
+import { adviceFor } from './request/advice.ts'
+import { Bodies } from './request/bodies.tsx'
+import { Cost } from './request/cost.tsx'
+import { explainLink, headline, upstreamRole } from './request/headline.ts'
+import classes from './request/request.module.css'
+import { TimelineTable } from './request/timeline-table.tsx'
+
+/** Refresh interval of a running request, ms. */
+const REFRESH = 1000
+/** Time before and after the request that "Requests around this time" lists, ms. */
+const AROUND = 5 * 60_000
+
+/** Everything that the ledger knows about one request. */
+export default function RequestPage() {
+  const id = decoded(useParams<{ id: string }>().id)
+  const query = useApiQuery('GET /logs/:id', { params: { id } })
+  const stories = query.isPlaceholderData ? undefined : query.data?.stories
+  const startedAt = stories?.[0]?.row.started_at
+  const list = listOf(useHistoryState<unknown>())
+  return (
+    <Page title="Request"
+      about={<span className={classes.id}><code>{id}</code><Copy value={id} what="request ID" /></span>}
+      actions={
+        <>
+          {startedAt !== undefined && (
+            <Button component={Link} href={aroundHref(startedAt)} variant="default" size="sm">
+              Requests around this time
+            </Button>
+          )}
+          <Button component={Link} href={list ?? '/logs'} variant="default" size="sm"
+            leftSection={<IconArrowLeft size={16} stroke={1.6} aria-hidden />}>
+            {list === null ? 'All requests' : 'Back to list'}
+          </Button>
+        </>
+      }>
+      {stories === undefined
+        ? query.isError ? <LoadError error={query.error} retry={() => { void query.refetch() }} />
+          : <Loading height={520} />
+        : stories.length === 0 ? <NotFound retry={() => { void query.refetch() }} />
+        : <RequestList stories={stories} />}
+      {query.data?.has_bodies === true && !query.isPlaceholderData && <Bodies key={id} id={id} />}
+      {stories?.some(({ running }) => running) && <Refresh id={id} />}
+    </Page>
+  )
+}
+
+/** The router does not decode percent escapes such as `%3A`. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // A percent sign that is not an escape
+    return part
+  }
+}
+
+/** Address of the list with its filters; null if the page was not opened from a list. */
+function listOf(state: unknown): string | null {
+  const list = state !== null && typeof state === 'object' && 'list' in state ? state.list : null
+  return typeof list === 'string' && list.startsWith('/logs') ? list : null
+}
+
+/** Link to all requests shortly before and after. */
+function aroundHref(startedAt: string): string {
+  const at = Date.parse(startedAt)
+  return logsHref(customRange(new Date(at - AROUND).toISOString(), new Date(at + AROUND).toISOString()), {})
+}
+
+/** Refreshes the request while mounted. */
+function Refresh({ id }: { readonly id: string }) {
+  useApiQuery('GET /logs/:id', { params: { id } }, { every: REFRESH })
+  return null
+}
+
+function NotFound({ retry }: { readonly retry: () => void }) {
+  return (
+    <Section title="Request not found">
+      <Empty title="No request with this ID">
+        Check that the full ID was copied from the x-gateway-request-id response header. A new request appears
+        after a moment. The ledger deletes old requests after its retention period.
+        <Button variant="default" size="xs" display="block" mt="sm" mx="auto"
+          onClick={retry}>Try again</Button>
+      </Empty>
+    </Section>
+  )
+}
+
+function RequestList({ stories }: { readonly stories: readonly RequestDetails[] }) {
+  if (stories.length === 1) return stories.map(story =>
+    <RequestView key={story.row.started_at} story={story} title="Summary" />)
+  return (
+    <>
+      <p className={classes.many}>
+        {stories.length} requests have this ID, because a trusted proxy sent it more than once. Oldest first.
+      </p>
+      {stories.map((story, n) => (
+        <RequestView key={`${story.row.started_at} ${story.row.duration_ms}`} story={story}
+          title={`Request ${n + 1} of ${stories.length}`} />
+      ))}
+    </>
+  )
+}
+
+function RequestView({ story, title }: { readonly story: RequestDetails; readonly title: string }) {
+  const { row, running } = story
+  const elapsedMs = useNow(running ? 500 : 60_000) - Date.parse(row.started_at)
+  return (
+    <Stack>
+      <Section title={title} actions={<EndBadge end={row.end} status={row.status} running={running} />}>
+        <div className={classes.head}>
+          <p className={classes.headline}
+            aria-live={running ? 'off' : undefined}>{headline(story, elapsedMs)}</p>
+          {!running && <AdviceNote story={story} />}
+          <Facts story={story} />
+        </div>
+      </Section>
+      <Section title="Timeline" flush>
+        <TimelineTable story={story} elapsedMs={elapsedMs} />
+      </Section>
+      <Columns least={24}>
+        <Section title="Cost"><Cost story={story} /></Section>
+        <Section title="Usage"><UsageCounts story={story} /></Section>
+      </Columns>
+      <Route story={story} />
+    </Stack>
+  )
+}
+
+/** An indented label is a part of the count above it. */
+function UsageCounts({ story: { counts, bytes_in, bytes_out } }: { readonly story: RequestDetails }) {
+  const lines = [
+    ...counts,
+    { label: 'request bytes', value: bytes_in },
+    { label: 'response bytes', value: bytes_out },
+  ]
+  return (
+    <dl className={classes.counts}>
+      {lines.map(({ label, value }, at) => {
+        const whole = label.startsWith(' ')
+          ? lines.findLast((line, n) => n < at && !line.label.startsWith(' ')) : undefined
+        return (
+          <div key={`${whole?.label} ${label}`} data-part={whole ? true : undefined}>
+            <dt>{whole && <span className="unseen">{whole.label}, </span>}{label.trim()}</dt>
+            <dd>{quantity(value)}</dd>
+          </div>
+        )
+      })}
+    </dl>
+  )
+}
+
+const WHO = { client: 'What to do', operator: 'What to do (operator)' } as const
+
+/** Why the request failed, and what to do. */
+function AdviceNote({ story }: { readonly story: RequestDetails }) {
+  const { row, end_explanation, error_explanation } = story
+  const advice = adviceFor(row)
+  if (advice === null) return null
+  return (
+    <div className={`${classes.advice} ${tones.warn}`}>
+      <p>
+        <strong>Cause:</strong> {error_explanation ?? lastAttemptError(story)
+          ?? `${end_explanation.charAt(0).toUpperCase()}${end_explanation.slice(1)}.`}
+        {row.error !== null && <> <code>{row.error}</code></>}
+      </p>
+      <p><strong>{WHO[advice.who]}:</strong> {advice.text}</p>
+    </div>
+  )
+}
+
+/** The error of the last attempt, if it failed. */
+function lastAttemptError({ row: { end }, attempts }: RequestDetails): string | null {
+  const last = attempts.at(-1)
+  if (end !== 'error' || !last || last.outcome === 'ok') return null
+  return last.explanation
+}
+
+function Facts({ story }: { readonly story: RequestDetails }) {
+  const { row, bytes_in, bytes_out } = story
+  const forKey = useUser().role === 'key'
+  const renamed = row.upstream_model !== null && row.upstream_model !== row.model
+  return (
+    <dl className={classes.facts}>
+      <div><dt>Started (UTC)</dt><dd><Time at={row.started_at} /></dd></div>
+      <div><dt>Key</dt><dd><NameLabel kind="key" name={row.key} /></dd></div>
+      <div><dt>Model</dt><dd><NameLabel kind="model" name={row.model} /></dd></div>
+      {!forKey && (
+        <div>
+          <dt>{upstreamRole(story)}</dt>
+          <dd><NameLabel kind="upstream" name={row.upstream} />{renamed
+            && <span className="dim"> as {row.upstream_model}</span>}</dd>
+        </div>
+      )}
+      <div><dt>Endpoint</dt><dd>{row.endpoint ?? 'unknown'}{row.protocol !== null
+        && <span className="dim"> ({row.protocol})</span>}</dd></div>
+      <div><dt>Request / response size</dt><dd>{bytes(bytes_in)} / {bytes(bytes_out)}</dd></div>
+    </dl>
+  )
+}
+
+/** The route of the request. Hidden from key holders. */
+function Route({ story }: { readonly story: RequestDetails }) {
+  const { role } = useUser()
+  if (role === 'key') return null
+  const link = explainLink(story.row)
+  return (
+    <Section title="Route">
+      {story.route === null
+        ? <p>No route matched.</p>
+        : <code className={classes.route}>{story.route}</code>}
+      {link !== null && (
+        <p><Anchor component={Link} href={link}>Explain how such a request is routed now</Anchor></p>
+      )}
+    </Section>
+  )
+}

@@ -1,0 +1,121 @@
+import type { ErrorCode } from '../../../../../base/errors.ts'
+import type { Row } from '../../../../api/logs.ts'
+
+/** What to do about a failed request, and who can do it. */
+export interface Advice {
+  readonly who: 'client' | 'operator'
+  readonly text: string
+}
+
+/** @returns what to do about the outcome of a request; null if nothing is wrong */
+export function adviceFor({ end, error }: Pick<Row, 'end' | 'error'>): Advice | null {
+  if (error !== null && Object.hasOwn(ADVICE, error)) return ADVICE[error as ErrorCode]
+  switch (end) {
+    case 'complete':
+      return null
+    case 'client_gone':
+      return ADVICE.client_gone
+    case 'upstream_cut':
+      return ADVICE.upstream_cut
+    case 'timeout':
+      return operator(
+        'Compare the timeline with the timeouts of the route. Raise the timeout that is too short.',
+      )
+    case 'refused':
+      return client('Correct what the cause names, then send the request again.')
+    case 'interrupted':
+      return client('Send the request again. The gateway log says why the process ended.')
+    case 'error':
+      return client('The client received the error of the upstream unchanged. Its message says what to change.')
+  }
+}
+
+const SEND_AGAIN = 'Send the request again; the client SDKs retry automatically.'
+const WHERE_KEYS_ARE = 'on the Keys page, or in gateway.yaml if the key is defined there'
+const SECOND_TARGET = 'If this happens often, add a second target to the route, so that requests fail over.'
+
+const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
+  bad_request_target: client(
+    'Correct the path: use an absolute path without dot segments or unusual escapes.',
+  ),
+  bad_header: client('Remove or correct the header that the error message names.'),
+  bad_framing: client(
+    'Check the proxy or client library between client and gateway: it sends invalid HTTP framing.',
+  ),
+  headers_too_large: client('Send smaller headers. Large cookies or tracing headers are the usual cause.'),
+  headers_timeout: client('The connection is too slow or was idle. Send the request on a new connection.'),
+  invalid_json: client('Correct the body: it is not valid JSON. The error message names the position.'),
+  empty_body: client('Send a body: this endpoint requires one.'),
+  wrong_content_type: client('Set the content type that the error message names.'),
+  wrong_content_encoding: client('Send the body uncompressed, or compressed with gzip, br or zstd.'),
+  invalid_form: client(
+    'Correct the multipart form. A boundary missing from the content type is the usual cause.',
+  ),
+  model_required: client('Set a model in the request.'),
+  model_ambiguous: client('Set the same model in path, query and body, or set it only once.'),
+  body_timeout: client('The client paused too long while sending the body. Check its connection.'),
+  body_too_large: operator('Send a smaller body, or raise server.body_limit.'),
+  missing_key: client(
+    'Send the API key in one of these headers: Authorization: Bearer, x-api-key, x-goog-api-key, api-key.',
+  ),
+  invalid_key: client('Check the API key: it is mistyped, revoked, or belongs to another gateway.'),
+  key_revoked: client(
+    'Use another API key: this one was revoked or blocked, and its running requests were stopped.',
+  ),
+  model_not_allowed: operator(
+    `Use a model that the key allows, or allow this model ${WHERE_KEYS_ARE}.`,
+  ),
+  model_unpriced: operator(
+    'Add a price for the model under models in gateway.yaml. A key with a budget cannot use unpriced models.',
+  ),
+  unknown_path: client('Check the base URL. A missing or doubled /v1 is the usual cause.'),
+  model_not_found: operator(
+    'Check the spelling of the model, or add a route for it. Explain a request on the Routes page shows why ' +
+      'no route matches.',
+  ),
+  method_not_allowed: client('Use a method that the allow response header names.'),
+  upgrade_required: client('Nothing: after this response, clients use plain HTTP instead.'),
+  rate_limited: operator(
+    `Wait for the time in retry-after and send fewer requests, or raise the limit ${WHERE_KEYS_ARE}.`,
+  ),
+  budget_spent: operator(`Wait for the next budget period, or raise the budget ${WHERE_KEYS_ARE}.`),
+  client_gone: client(
+    'If the client did not intend to disconnect, raise its timeout. Tokens generated until then are billed.',
+  ),
+  client_stalled: client('The client stopped reading the response. Check what it does while streaming.'),
+  internal: operator('Search the gateway log for the request ID and report the error.'),
+  overloaded: operator(`${SEND_AGAIN} If this happens often, raise server.max_* or add workers.`),
+  draining: client(`The gateway was shutting down. ${SEND_AGAIN}`),
+  upstream_unreachable: operator(
+    `Check the upstream's url, its DNS name and the network in between. ${SECOND_TARGET}`,
+  ),
+  upstream_reset: operator(`${SEND_AGAIN} ${SECOND_TARGET}`),
+  upstream_invalid: operator('Check that the url of the upstream points to the provider.'),
+  upstream_rejected_key: operator(
+    'The provider rejects the credential in gateway.yaml. Replace it under auth of the upstream, then reload.',
+  ),
+  upstream_cut: operator(
+    `${SEND_AGAIN} With resume: continue on the route, the gateway continues such a response itself.`,
+  ),
+  answer_too_large: operator(
+    'Use resume: continue instead of resume: hold on the route, or request a shorter response.',
+  ),
+  connect_timeout: operator(`Check the network to the upstream. ${SECOND_TARGET}`),
+  first_byte_timeout: operator(
+    'The upstream took too long to start. Raise timeouts.first_byte of the route, or add a second target.',
+  ),
+  idle_timeout: operator(
+    'The upstream stopped sending. Raise timeouts.idle of the route if such pauses are normal.',
+  ),
+  total_timeout: operator(
+    'The response took longer than the route allows. Raise timeouts.total, or request a shorter response.',
+  ),
+}
+
+function client(text: string): Advice {
+  return { who: 'client', text }
+}
+
+function operator(text: string): Advice {
+  return { who: 'operator', text }
+}

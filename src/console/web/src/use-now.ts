@@ -1,0 +1,11 @@
+import { useEffect, useState } from 'react'
+
+/** The current time in ms since 1970, updated every `every` ms: for texts such as `5 min ago`. */
+export function useNow(every = 10_000): number {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => { setNow(Date.now()) }, every)
+    return () => { clearInterval(timer) }
+  }, [every])
+  return now
+}
