@@ -11,21 +11,21 @@ export type { Page } from 'playwright-core'
 
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-/** What a page may take on the slowest of machines; a fault is told by what is on it, not by its time. */
-const MOST_MS = 120_000
-/** With SCREENSHOTS=1 the run writes those of the documentation. */
+/** Timeout of each step, ms. Long, because slow machines are no failure. */
+const TIMEOUT_MS = 120_000
+/** SCREENSHOTS=1 writes the screenshots of the documentation. */
 const SHOTS = process.env['SCREENSHOTS']
   ? fileURLToPath(new URL('../../../docs/public/screenshots', import.meta.url))
   : null
 
-/** A browser, closed when the test ends; null where there is none, or nothing to look at, which is said. */
+/** A browser, closed when the test ends; null (and a skipped test) without Chromium or without built pages. */
 export async function openBrowser(t: Test): Promise<Browser | null> {
-  const lack = !existsSync(CHROMIUM)
+  const missing = !existsSync(CHROMIUM)
     ? `no Chromium at ${CHROMIUM}: install it, or set CHROMIUM to where it is`
     : !IS_BUILT ? 'the pages are not built: npm run build:console'
     : null
-  if (lack !== null) {
-    t.pass('the console in a browser', { skip: lack })
+  if (missing !== null) {
+    t.pass('the console in a browser', { skip: missing })
     return null
   }
   const isRoot = process.getuid?.() === 0
@@ -39,7 +39,7 @@ export interface Look {
   readonly width: 1280 | 390
 }
 
-/** As people look at it: in the light and in the dark, at a desk and on a phone. */
+/** Light and dark theme, on a desktop and on a phone. */
 export const LOOKS: readonly Look[] = [
   { scheme: 'light', width: 1280 },
   { scheme: 'dark', width: 1280 },
@@ -49,7 +49,7 @@ export const LOOKS: readonly Look[] = [
 
 export interface Visit {
   readonly page: Page
-  /** What must not be: errors on the console, what the CSP refused, requests to elsewhere. */
+  /** Errors on the browser console, violations of the CSP, and requests to other hosts. */
   readonly faults: readonly string[]
 }
 
@@ -60,7 +60,7 @@ export interface VisitOptions {
   readonly look?: Look
 }
 
-/** A page of its own, with its own cookies. It is at no address yet. */
+/** A new page with its own cookies, at no address yet. */
 export async function visit(t: Test, browser: Browser, options: VisitOptions): Promise<Visit> {
   const { origin, as, look = { scheme: 'light', width: 1280 } } = options
   const context = await browser.newContext({
@@ -71,14 +71,13 @@ export async function visit(t: Test, browser: Browser, options: VisitOptions): P
       ? { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
       : { viewport: { width: 1280, height: 800 } },
   })
-  context.setDefaultTimeout(MOST_MS)
+  context.setDefaultTimeout(TIMEOUT_MS)
   t.teardown(() => context.close())
   const faults: string[] = []
   const page = await context.newPage()
   page.on('pageerror', error => { faults.push(`error: ${error.message}`) })
   page.on('console', message => {
-    // What the CSP refuses is told as an error too. An answer that the
-    // page expects to be one is no fault of it.
+    // Violations of the CSP are errors too. HTTP error responses are not: pages handle them.
     const isExpected = message.text().includes('the server responded with a status of')
     if (['error', 'warning'].includes(message.type()) && !isExpected) {
       faults.push(`console: ${message.text()}`)
@@ -97,13 +96,13 @@ export async function visit(t: Test, browser: Browser, options: VisitOptions): P
   return { page, faults }
 }
 
-/** Goes to a page, below /console, and waits until nothing on it is being loaded. */
+/** Opens a page below /console and waits until it is loaded. */
 export async function go(page: Page, path: string): Promise<void> {
   await page.goto(`/console${path}`)
   await settled(page)
 }
 
-/** Waits until the page has its heading, and nothing on it is being loaded or changes its colour. */
+/** Waits until the page has its heading, and nothing on it loads or is animated. */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1').waitFor()
   await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
@@ -111,9 +110,9 @@ export async function settled(page: Page): Promise<void> {
     .filter(({ effect }) => effect.getTiming().iterations !== Infinity).map(({ finished }) => finished))`)
 }
 
-/** What axe-core finds that keeps people out: faults that it calls serious or critical. */
+/** The accessibility violations that axe-core rates serious or critical. */
 export async function barriers(page: Page): Promise<string[]> {
-  // In a world of its own, where the page's CSP does not reach; as an extension would be.
+  // In an isolated world, like a browser extension: the page's CSP does not apply there.
   const session = await page.context().newCDPSession(page)
   const { frameTree } = await session.send('Page.getFrameTree')
   const { executionContextId } = await session.send(
@@ -133,7 +132,7 @@ export async function barriers(page: Page): Promise<string[]> {
   return result.value as string[]
 }
 
-/** By how many px the page is wider than the screen. */
+/** How much wider the page is than the screen, px. */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate<number>(
     'Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)',
@@ -142,15 +141,15 @@ export function overflow(page: Page): Promise<number> {
 
 export interface WalkOptions extends Omit<VisitOptions, 'look'> {
   readonly path: string
-  /** The name of its picture for the documentation. */
+  /** Name of the screenshot for the documentation. */
   readonly shot?: string
-  /** Which looks have one; at a desk in the light, unless told. */
+  /** Looks with a screenshot. Default: desktop, light. */
   readonly shots?: readonly Look[]
 }
 
 /**
- * Looks at one page in every way in which people look at it.
- * @param ready - what to do before it is looked at
+ * Checks one page in every look: accessibility, overflow and faults.
+ * @param ready - steps before the checks
  */
 export async function walk(
   t: Test, browser: Browser, options: WalkOptions,
@@ -161,9 +160,9 @@ export async function walk(
       const { page, faults } = await visit(t, browser, { ...options, look })
       await go(page, options.path)
       await ready(page)
-      t.strictSame(await barriers(page), [], 'nothing keeps people out')
-      t.equal(await overflow(page), 0, 'nothing is wider than the screen')
-      t.strictSame(faults, [], 'nothing is refused, fails or asks elsewhere')
+      t.strictSame(await barriers(page), [], 'no accessibility violations')
+      t.equal(await overflow(page), 0, 'no horizontal overflow')
+      t.strictSame(faults, [], 'no errors, CSP violations or requests to other hosts')
       if (options.shot !== undefined && (options.shots ?? LOOKS.slice(0, 1)).includes(look)) {
         await shoot(page, `${options.shot}-${look.width === 390 ? 'phone' : 'desk'}-${look.scheme}`)
       }
@@ -171,7 +170,7 @@ export async function walk(
   }
 }
 
-/** Writes a picture for the documentation, where the run is to write them. */
+/** Writes a screenshot for the documentation, if SCREENSHOTS is set. */
 export async function shoot(page: Page, name: string): Promise<void> {
   if (SHOTS === null) return
   mkdirSync(SHOTS, { recursive: true })

@@ -9,7 +9,7 @@ t.test('my key', async t => {
   const { origin } = await startScene(t)
   const as = { key: KEYS['web-app'] }
 
-  await walk(t, browser, { origin, as, path: '/own', shot: 'own' }, async page => {
+  await walk(t, browser, { origin, as, path: '/own', shot: 'my-key' }, async page => {
     await page.getByText('Requests per minute').waitFor()
     await page.getByRole('heading', { name: 'Models' }).waitFor()
   })

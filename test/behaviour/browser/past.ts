@@ -7,9 +7,7 @@ const DAY = 86_400_000
 const DAYS = 45
 const PER_DAY = 260
 
-/**
- * What was used, by whom, how much of all it is, and its price per million tokens in and out, in USD cents.
- */
+/** Key, model and upstream, their weight, and the prices per million input and output tokens in USD cents. */
 const USES = [
   { key: 'web-app', model: 'gpt-5.1', upstream: 'openai', weight: 9, input: 125n, output: 1000n },
   { key: 'web-app', model: 'gpt-5-mini', upstream: 'openai', weight: 8, input: 25n, output: 200n },
@@ -27,8 +25,8 @@ const USES = [
 const DECK = USES.flatMap(use => Array.from({ length: use.weight }, () => use))
 
 /**
- * Writes the rows of the last weeks into a ledger that nobody has open yet: for each
- * day the same in another order, with errors, estimates and clients that left.
+ * Writes the rows of the last weeks into a ledger that is not open yet, with errors, estimates and
+ * disconnected clients.
  *
  * @param now - ms since 1970; no row is later
  */
@@ -44,7 +42,7 @@ export async function writePast(file: string, now: number): Promise<void> {
     const isWeekend = [0, 6].includes(new Date(day).getUTCDay())
     const number = Math.round(PER_DAY * (isWeekend ? 0.45 : 1) * (0.8 + random() * 0.4))
     for (let index = 0; index < number; index++) {
-      // More of it by day than by night.
+      // More by day than by night.
       const startedAt = day + Math.floor((0.5 + (random() + random() - 1) * 0.5) * DAY)
       if (startedAt < now - 60_000) ledger.close(pastRow(startedAt, random))
     }
@@ -70,12 +68,12 @@ function pastRow(startedAt: number, random: () => number): LedgerRow {
     ],
     usage: {
       ...row('').usage, inputTokens, outputTokens,
-      // Without a price of their own, both are priced as their kin.
+      // Cached and reasoning tokens have no price of their own here: input and output prices apply.
       cachedInputTokens: Math.floor(inputTokens * 0.3), reasoningTokens: Math.floor(outputTokens * 0.2),
     },
     price,
     source: isEstimated ? 'estimated' : 'reported',
-    // Cents per million tokens: a token costs ten thousand millionths of a millionth for each.
+    // One cent per million tokens is 10,000 pico-USD per token.
     costPico: (BigInt(inputTokens) * use.input + BigInt(outputTokens) * use.output) * 10_000n,
   })
   if (fate < 0.02) {
@@ -102,7 +100,7 @@ function uuid(at: number, random: () => number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(6)}${hex(6)}`
 }
 
-/** Numbers from 0 to 1 that are the same in every run (a linear congruence). */
+/** Pseudo-random numbers from 0 to 1, the same in every run (linear congruential generator). */
 function sequence(): () => number {
   let state = 42
   return () => {

@@ -13,7 +13,7 @@ import { writePast } from './past.ts'
 import { KEYS, PASSWORD } from './people.ts'
 import { makeTraffic } from './traffic.ts'
 
-/** A gateway that was used for a month, and is used now. */
+/** A gateway with a month of usage and running requests. */
 export interface Scene {
   /** The gateway's address for clients. */
   readonly base: string
@@ -25,21 +25,20 @@ export interface Scene {
   readonly requests: Readonly<Record<'answered' | 'failed' | 'gone' | 'rescued' | 'continued', string>>
 }
 
-/** Whether the pages are built; a test of them says so and ends if not. */
+/** Whether the pages are built. */
 export const IS_BUILT = existsSync(new URL('../../../dist/console/web/index.html', import.meta.url))
 
-/** What the pages, and so the documentation's pictures, call the configuration's file. */
+/** Path of the configuration file as shown on the pages and in screenshots. */
 const SHOWN = '/etc/model-gateway/gateway.yaml'
 
 export interface SceneOptions {
-  /** Whether anybody can log in by name and password; yes, unless told. */
+  /** Whether the configuration has console users. Default: true. */
   readonly withUsers?: boolean
 }
 
 /**
- * Starts a gateway with a ledger, the simulator behind several upstreams, and several
- * keys; a month of use is in its ledger, and it has just answered requests of all
- * kinds. It is closed when the test ends.
+ * Starts a gateway with several keys, several simulated upstreams and a ledger with a month of usage, and
+ * sends requests of all kinds. The gateway is closed when the test ends.
  */
 export async function startScene(t: Test, { withUsers = true }: SceneOptions = {}): Promise<Scene> {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-'))

@@ -7,13 +7,13 @@ type KeyName = keyof typeof KEYS
 interface Wanted {
   readonly key: KeyName | null
   readonly model: string
-  /** The simulator's behaviours. */
+  /** Behaviour of the simulator. */
   readonly how?: string
   readonly stream?: boolean
   readonly path?: string
 }
 
-/** Sends requests of all kinds and waits for their ends; one stream goes on until the test ends. */
+/** Sends requests of all kinds and waits until they end. Two streams run until the test ends. */
 export async function makeTraffic(t: Test, base: string): Promise<Scene['requests']> {
   const send = (wanted: Wanted, signal?: AbortSignal) => request(base, wanted, signal)
   const finish = async (wanted: Wanted) => {
@@ -38,12 +38,12 @@ export async function makeTraffic(t: Test, base: string): Promise<Scene['request
     ])
   }
   const failed = await finish({ key: 'research', model: 'gemini-3-pro', how: 'status=503' })
-  await finish({ key: 'web-app', model: 'gemini-3-pro' }) // not one of its models
+  await finish({ key: 'web-app', model: 'gemini-3-pro' }) // a model that the key may not use
   await finish({ key: null, model: 'gpt-5.1' })
   await finish({ key: 'web-app', model: 'house-model' }).catch(() => null)
   await finish({ key: 'research', model: 'house-model', how: 'tokens=40' }) // without a price
   let rescued = ''
-  // Often enough for the circuit of the upstream that does not answer to open.
+  // Enough failures to open the circuit of the unreachable upstream.
   for (let index = 0; index < 8; index++) {
     rescued = await finish({ key: 'research', model: 'gpt-5.1-eu', how: 'tokens=30' })
   }
@@ -55,7 +55,7 @@ export async function makeTraffic(t: Test, base: string): Promise<Scene['request
 
 type Send = (wanted: Wanted, signal?: AbortSignal) => Promise<Response>
 
-/** A client that goes away in the middle of an answer. */
+/** A client that disconnects in the middle of a response. */
 async function leave(send: Send): Promise<string> {
   const leaving = new AbortController()
   const response = await send(
@@ -66,7 +66,7 @@ async function leave(send: Send): Promise<string> {
   return idOf(response)
 }
 
-/** A stream that is under way for as long as the test looks at the pages. */
+/** Two streams that run until the test ends. */
 async function keepRunning(t: Test, send: Send): Promise<void> {
   const ending = new AbortController()
   t.teardown(() => { ending.abort() })
