@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { KEY_HEADERS } from '../protocols/shared/key-headers.ts'
+import { KEY_HEADERS, SUBPROTOCOL_KEY_PREFIX } from '../protocols/shared/vendor-headers.ts'
 
-/** Browsers cannot set headers on a WebSocket; OpenAI's realtime client sends the key as a subprotocol. */
-const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.([^\s,]+)\s*(?:,|$)/
+const SUBPROTOCOL_KEY = new RegExp(`(?:^|,)\\s*${RegExp.escape(SUBPROTOCOL_KEY_PREFIX)}([^\\s,]+)\\s*(?:,|$)`)
 
 /**
  * What a request presents as its key, in the order of the specification
@@ -36,6 +35,6 @@ export function withoutSubprotocolKey(offered: string): string {
   return offered
     .split(',')
     .map(name => name.trim())
-    .filter(name => name !== '' && !name.startsWith('openai-insecure-api-key.'))
+    .filter(name => name !== '' && !name.startsWith(SUBPROTOCOL_KEY_PREFIX))
     .join(', ')
 }

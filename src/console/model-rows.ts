@@ -1,17 +1,13 @@
 import type { Price, Target } from '../config/types.ts'
 import type { Gateway } from '../context/gateway.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
+import { PROTOCOLS } from '../protocols/index.ts'
 import type { Model } from './api/routes.ts'
 
-/** How a model is asked in each protocol that the playground speaks. */
-const PATHS = {
-  chat: () => '/v1/chat/completions',
-  responses: () => '/v1/responses',
-  messages: () => '/v1/messages',
-  generate: (model: string) => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
-} as const
-type Protocol = keyof typeof PATHS
-const PROTOCOLS = Object.keys(PATHS) as Protocol[]
+type ProtocolName = Model['protocols'][number]
+
+/** How a model is asked for text in each protocol; the playground speaks all of these. */
+const PATHS = PROTOCOLS.flatMap(({ name, textPath }) => textPath ? [{ name: name as ProtocolName, path: textPath }] : [])
 
 type ModelTarget = Model['targets'][number]
 
@@ -24,15 +20,15 @@ type ModelTarget = Model['targets'][number]
  */
 export function modelRow(gateway: Gateway, name: string, listed: boolean, now: Date): Model {
   const { routes } = gateway
-  const protocols = PROTOCOLS.filter(protocol => routes.match(PATHS[protocol](name), name) !== null)
-  const targets = targetsOf(gateway, name, protocols, now)
+  const served = PATHS.filter(({ path }) => routes.match(path(name), name) !== null)
+  const targets = targetsOf(gateway, name, served, now)
   const [first] = targets
   // What no route takes is what upstreams call a model.
   const { price, price_source } = first ?? quote(gateway, null, name, now)
   return {
     name,
     listed,
-    protocols,
+    protocols: served.map(protocol => protocol.name),
     price,
     price_source,
     price_varies: new Set(targets.map(target => JSON.stringify(target.price))).size > 1,
@@ -47,10 +43,10 @@ export function withoutTargets(model: Model): Model {
 }
 
 /** In the order of the protocols and of each route; what several protocols share stands once. */
-function targetsOf(gateway: Gateway, name: string, protocols: readonly Protocol[], now: Date): ModelTarget[] {
+function targetsOf(gateway: Gateway, name: string, served: typeof PATHS, now: Date): ModelTarget[] {
   const found = new Map<string, ModelTarget>()
-  for (const protocol of protocols) {
-    const route = gateway.routes.match(PATHS[protocol](name), name)
+  for (const { name: protocol, path } of served) {
+    const route = gateway.routes.match(path(name), name)
     if (route === null) continue
     const { targets, on: { contextLength, contentFilter } } = route
     const add = (target: Target, after: ModelTarget['after']) => {

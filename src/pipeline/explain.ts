@@ -3,7 +3,7 @@ import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Config, Key, Route, Target } from '../config/types.ts'
-import { isApiPath } from '../protocols/endpoint.ts'
+import { API_PREFIXES, isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
 import type { Classified } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
@@ -68,8 +68,7 @@ export function explain(config: Config, question: RouteQuery): Explanation {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
-    const places = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload and /download'
-    const refusal = new GatewayError('unknown_path', `outside of ${places} a route has to name the path`)
+    const refusal = new GatewayError('unknown_path', `outside of ${API_PREFIXES} a route has to name the path`)
     return { classified, model, own: false, refusal, steps: [], candidates: [] }
   }
   const steps = routes.trace(target.path, model)

@@ -7,7 +7,7 @@ import { GatewayError, asGatewayError, upgradeRequired } from '../base/errors.ts
 import type { Target } from '../config/types.ts'
 import type { AttemptRecord, Exchange } from '../context/exchange.ts'
 import type { Gateway, LiveUpstream } from '../context/gateway.ts'
-import { namesModelInMessage } from '../protocols/google-paths.ts'
+import { namesModelInMessage } from '../protocols/endpoint.ts'
 import { modelName } from '../protocols/shared/inspect.ts'
 import { queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { errorIdentifier } from '../protocols/shared/refusal.ts'

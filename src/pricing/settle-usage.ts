@@ -1,12 +1,11 @@
 import type { StreamMeter } from '../protocols/shared/meter.ts'
-import type { Endpoint, MeteringKind } from '../protocols/shared/protocol.ts'
+import type { Endpoint, InputEstimate, MeteringKind } from '../protocols/shared/protocol.ts'
 import { readBodyUsage } from '../protocols/shared/reported-usage.ts'
 import type { ReportedUsage, ServingModels } from '../protocols/shared/reported-usage.ts'
 import { readCharacters, estimateTextTokens } from '../protocols/shared/request-estimate.ts'
 import { requestsBackground, isErrorBody, isQueuedResponse } from '../protocols/shared/response-body.ts'
 import { blankUsage, minInputTokens, minOutputTokens } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
-import type { InputEstimate } from './conversation.ts'
 import type { TokenCounter } from './token-counter.ts'
 
 /** What of an upstream's successful answer there is to settle by. */

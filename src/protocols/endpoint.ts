@@ -12,6 +12,9 @@ import type { Classified, ClientFormat, Endpoint } from './shared/protocol.ts'
 /** The format of what the gateway says where no path tells the protocol. */
 export const DEFAULT_FORMAT: ClientFormat = OTHER.endpoint.format
 
+/** What the paths of the API begin with, for messages. */
+export const API_PREFIXES = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload and /download'
+
 /** Whatever is part of the API, in any case of letters. */
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
 
@@ -104,6 +107,11 @@ export function checkPathEncoding(path: string, classified: Classified): void {
 export function callerFormat(endpoint: Endpoint, headers: IncomingHttpHeaders, hasGoogleKey: boolean): ClientFormat {
   if (!endpoint.formatByCaller) return endpoint.format
   return PROTOCOLS.findLast(({ isCaller }) => isCaller?.(headers, hasGoogleKey))?.format ?? endpoint.format
+}
+
+/** Google's live API: the first message over its WebSocket names the model, whatever the query says. */
+export function namesModelInMessage(path: string): boolean {
+  return path.toLowerCase().includes('bidigeneratecontent')
 }
 
 /** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */

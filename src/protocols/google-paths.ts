@@ -23,11 +23,6 @@ export const INTERACTIONS = new RegExp(`^/${VERSION}(?:/${PROJECT_LOCATION})?/in
 /** Where Gemini's API and Vertex AI speak chat. */
 export const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PROJECT_LOCATION}/endpoints/openapi)/`)
 
-/** Google's live API: the first message over its WebSocket names the model, whatever the query says. */
-export function namesModelInMessage(path: string): boolean {
-  return path.toLowerCase().includes('bidigeneratecontent')
-}
-
 /**
  * Vertex AI's paths are Gemini's behind a project and a publisher, or an endpoint; Claude is asked in its own
  * protocol.

@@ -1,5 +1,5 @@
 import type { Upstream } from '../config/types.ts'
-import { CREDENTIAL_HEADERS } from '../protocols/shared/key-headers.ts'
+import { CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { gatewayAddress, withoutCredential } from './address.ts'
 
 /**
@@ -32,8 +32,8 @@ const NOT_SENT_UPSTREAM = new Set<string>([
   ...CREDENTIAL_HEADERS, 'cookie', 'cookie2',
   // One of the subprotocols may be the key; a handshake brings those that are left.
   'sec-websocket-protocol',
-  // The messages protocol's version header, under either of its names: goes up under the upstream's.
-  'anthropic-version', 'vendorb-version',
+  // Sent under the upstream's name for it.
+  ...VERSION_HEADERS,
   ...FORWARDING_HEADERS,
 ])
 
@@ -47,9 +47,6 @@ const NOT_SENT_TO_CLIENT = new Set([
 
 /** Where to go next, or where the answer stands; the last as Azure's long operations have it. */
 const ADDRESSES = new Set(['location', 'content-location', 'operation-location'])
-
-/** Where Google takes the bytes of an upload that was started: the start's key may stand in it. */
-const UPLOAD_ADDRESSES = new Set(['x-goog-upload-url', 'x-goog-upload-control-url'])
 
 /** What a browser would keep, or act on, for the console's own origin, when an answer comes from there. */
 const BROWSER_HEADERS = new Set([
@@ -102,7 +99,7 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
     const lower = name.toLowerCase()
     if (NOT_SENT_UPSTREAM.has(lower)) {
       if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
-      else if (lower === 'anthropic-version' || lower === 'vendorb-version') version ??= value
+      else if (VERSION_HEADERS.has(lower)) version ??= value
       else if (options.trustedPeer !== null && FORWARDING_HEADERS.has(lower)) {
         out.push(name, lower === 'x-forwarded-for' ? `${value}, ${options.trustedPeer}` : value)
       }
@@ -150,10 +147,10 @@ export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLe
     }
     if (filtered && lower === 'content-length') continue
     if (own.inConsole && BROWSER_HEADERS.has(lower)) continue
-    if (own.limits.length > 0 && RATE_HEADER.test(lower)) continue
+    if (own.limits.length > 0 && RATE_LIMIT_HEADER.test(lower)) continue
     // HTTP/2's :status, and whatever the upstream's Connection header names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
-    if (UPLOAD_ADDRESSES.has(lower)) out.push(name, withoutCredential(value))
+    if (UPLOAD_ADDRESS_HEADERS.has(lower)) out.push(name, withoutCredential(value))
     else if (own.served && ADDRESSES.has(lower)) out.push(name, gatewayAddress(value, own.served.upstream))
     else out.push(name, value)
   }
@@ -180,8 +177,6 @@ export interface GatewayHeaders {
   /** The answer comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean
 }
-
-const RATE_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/
 
 /** What every response of the gateway carries, errors included; behind others where these are given. */
 export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): string[] {

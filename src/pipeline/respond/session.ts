@@ -1,17 +1,13 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { Exchange, Session, SessionUsage } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import { Conversation } from '../../pricing/conversation.ts'
-import type { InputEstimate } from '../../pricing/conversation.ts'
-import { InputTranscripts } from '../../pricing/input-transcripts.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { noCharge, settleUsage } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse, SettledCost, SettleInput } from '../../pricing/settle-usage.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
-import { settingsIn } from '../../protocols/media/realtime-event.ts'
 import { CloseFrameDetector } from '../../protocols/shared/close-frame-detector.ts'
 import { readMessageInfo } from '../../protocols/shared/message-info.ts'
-import type { Endpoint, SocketSession } from '../../protocols/shared/protocol.ts'
+import type { Conversation, Endpoint, InputEstimate, SocketSession } from '../../protocols/shared/protocol.ts'
 import type { ReportedUsage } from '../../protocols/shared/reported-usage.ts'
 import { requestsBackground } from '../../protocols/shared/response-body.ts'
 import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
@@ -74,8 +70,8 @@ export class MeteredSession implements Session {
   readonly #urlModel: { readonly alias: string | null, readonly model: string | null }
   /** As the upstream has named it last. */
   #reportedModel: string | null = null
-  readonly #transcripts = new InputTranscripts()
-  readonly #conversation = new Conversation()
+  /** null = each request names its model. */
+  readonly #conversation: Conversation | null
   #reading: Promise<unknown> | null = null
   #settling = Promise.resolve()
   #failed = false
@@ -91,6 +87,7 @@ export class MeteredSession implements Session {
     const room = responseMemoryFor(gateway, exchange)
     const { endpoint } = exchange.classified
     this.#session = session
+    this.#conversation = session.createConversation?.() ?? null
     this.#billedEndpoint = { ...endpoint, metering: 'text' }
     this.#lanes = new Lanes(endpoint, session, room)
     this.#upstreamMessages = new SocketMessages('server', extensions, room, this.#guarded(message => {
@@ -99,7 +96,7 @@ export class MeteredSession implements Session {
     const ask = this.#guarded(message => {
       if (this.#lanes.addRequest(message)) this.#checkpoint.schedule()
     })
-    this.#clientMessages = session.isConversation ? null : new SocketMessages('client', extensions, room, ask)
+    this.#clientMessages = this.#conversation ? null : new SocketMessages('client', extensions, room, ask)
   }
 
   /** Takes the next bytes that the upstream says. */
@@ -138,7 +135,7 @@ export class MeteredSession implements Session {
     while (this.#lanes.openLanes.size > 0) for (const lane of this.#lanes.openLanes) this.#endLane(lane, end)
     await this.#settling
     if (this.#upstreamMessages.unreadable || this.#failed) this.#add(UNKNOWN_COST)
-    this.#exchange.model ??= this.#reportedModel ?? this.#transcripts.model
+    this.#exchange.model ??= this.#reportedModel ?? this.#conversation?.transcriptionModel ?? null
     return this.#total ?? settleCost(noCharge(), null)
   }
 
@@ -152,7 +149,7 @@ export class MeteredSession implements Session {
     return {
       ...mergeSessionCosts(bills),
       quoted: parts.at(-1)?.quoted ?? this.#exchange.quoted,
-      model: this.#reportedModel ?? this.#transcripts.model,
+      model: this.#reportedModel ?? this.#conversation?.transcriptionModel ?? null,
     }
   }
 
@@ -171,30 +168,17 @@ export class MeteredSession implements Session {
   }
 
   #onUpstreamMessage(message: Buffer): void {
-    const { isConversation } = this.#session
     const { type, model, lane: named } = readMessageInfo(message, this.#session)
     this.#reportedModel = model ?? this.#reportedModel
-    const lane = isConversation ? this.#lanes.laneOfResponse(named) : this.#laneOf(type, named)
-    if (isConversation) this.#onRealtimeEvent(type, message)
+    const lane = this.#conversation ? this.#lanes.laneOfResponse(named) : this.#laneOf(type, named)
+    const transcript = this.#conversation?.onMessage(type, message) ?? null
+    if (transcript !== null) this.#addTranscript(transcript)
     if (!type.startsWith(RESPONSE_PREFIX)) return
     const underway = this.#lanes.begin(lane)
     underway.model = model ?? underway.model
     underway.meter.event(StreamEvent.of(message))
     if (underway.meter.terminated) this.#endLane(lane, 'complete')
     else this.#checkpoint.schedule()
-  }
-
-  /** What a realtime session's events tell beside its responses. */
-  #onRealtimeEvent(type: string, message: Buffer): void {
-    const settings = settingsIn(type, message)
-    if (settings !== null) {
-      this.#transcripts.applySettings(settings)
-      this.#conversation.applySettings(settings)
-      return
-    }
-    const transcript = this.#transcripts.read(type, message)
-    if (transcript !== null) this.#addTranscript(transcript)
-    this.#conversation.onEvent(type, message)
   }
 
   /** The lane of an event of the responses protocol, where an error ends what was under way. */
@@ -207,7 +191,7 @@ export class MeteredSession implements Session {
 
   /** What the client said was put into words: at the price of the model that does that. */
   #addTranscript({ usage, suspect }: ReportedUsage): void {
-    const { model } = this.#transcripts
+    const model = this.#conversation?.transcriptionModel ?? null
     const quoted = model === null ? null : this.#priceOf(model, model)
     const isTold = Object.values(usage).some(count => count !== null)
     const source = isTold ? 'reported' : 'none'
@@ -224,7 +208,7 @@ export class MeteredSession implements Session {
     return {
       response: underway ? { kind: 'stream', meter: underway.meter } : { kind: 'none', delivered: false },
       request: asked,
-      estimate: asked ? estimateOf(asked) : underway ? this.#conversation.inputEstimate : null,
+      estimate: asked ? estimateOf(asked) : underway ? this.#conversation?.inputEstimate ?? null : null,
       quoted: this.#quote(model),
     }
   }
@@ -261,7 +245,7 @@ export class MeteredSession implements Session {
    */
   #quote(told: string | null): QuotedPrice | null {
     const { alias, model } = this.#urlModel
-    const { isConversation: isOne } = this.#session
+    const isOne = this.#conversation !== null
     const used = isOne ? model ?? told : told ?? model
     return used === null ? null : this.#priceOf(used, (isOne ? alias : null) ?? used)
   }

@@ -3,6 +3,7 @@ import type { Protocol } from '../shared/protocol.ts'
 import { CHAT_PATHS } from './paths.ts'
 
 export const CHAT: Protocol = {
+  name: 'chat',
   format: OPENAI_FORMAT,
   paths: CHAT_PATHS,
   textPath: () => '/v1/chat/completions',

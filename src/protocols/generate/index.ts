@@ -3,6 +3,7 @@ import { GENERATE_FORMAT } from './errors.ts'
 import { GENERATE_PATHS, classifyGenerate } from './paths.ts'
 
 export const GENERATE: Protocol = {
+  name: 'generate',
   format: GENERATE_FORMAT,
   paths: GENERATE_PATHS,
   classify: classifyGenerate,

@@ -3,6 +3,7 @@ import type { Protocol } from '../shared/protocol.ts'
 import { MEDIA_PATHS } from './paths.ts'
 
 export const MEDIA: Protocol = {
+  name: 'media',
   format: OPENAI_FORMAT,
   paths: MEDIA_PATHS,
 }

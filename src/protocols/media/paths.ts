@@ -2,6 +2,7 @@ import { READ, defineEndpoint } from '../shared/classified.ts'
 import { OPENAI_FORMAT } from '../shared/openai-format.ts'
 import type { Endpoint, KnownPath } from '../shared/protocol.ts'
 import { IMAGE_EVENTS, REALTIME_EVENTS, SPEECH_EVENTS, TypedMeter } from '../shared/typed-meter.ts'
+import { RealtimeConversation } from './conversation.ts'
 import { TranscriptMeter } from './meter-transcript.ts'
 import { IMAGE_USAGE, REALTIME_USAGE, SPEECH_USAGE, TRANSCRIPT_USAGE } from './usage.ts'
 
@@ -46,7 +47,7 @@ export const MEDIA_PATHS: readonly KnownPath[] = [
     methods: READ,
     body: 'none',
     modelIn: 'query',
-    session: { required: true, laneKey: Buffer.from('response_id'), isConversation: true },
+    session: { required: true, laneKey: Buffer.from('response_id'), createConversation: () => new RealtimeConversation() },
     metering: 'unmetered',
     usage: REALTIME_USAGE,
     createMeter: limits => new TypedMeter(REALTIME_USAGE, REALTIME_EVENTS, limits),

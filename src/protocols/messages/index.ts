@@ -3,6 +3,7 @@ import { MESSAGES_FORMAT } from './errors.ts'
 import { MESSAGES_PATHS, classifyMessages } from './paths.ts'
 
 export const MESSAGES: Protocol = {
+  name: 'messages',
   format: MESSAGES_FORMAT,
   paths: MESSAGES_PATHS,
   classify: classifyMessages,

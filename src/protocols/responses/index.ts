@@ -3,6 +3,7 @@ import { RESPONSES_FORMAT } from './errors.ts'
 import { RESPONSES_PATHS } from './paths.ts'
 
 export const RESPONSES: Protocol = {
+  name: 'responses',
   format: RESPONSES_FORMAT,
   paths: RESPONSES_PATHS,
   textPath: () => '/v1/responses',

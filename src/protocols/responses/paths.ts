@@ -14,7 +14,7 @@ export const RESPONSES_PATHS: readonly KnownPath[] = [
   ['/v1/responses', defineEndpoint({
     name: 'responses',
     format: RESPONSES_FORMAT,
-    session: { required: false, laneKey: Buffer.from('stream_id'), isConversation: false },
+    session: { required: false, laneKey: Buffer.from('stream_id'), createConversation: null },
     metering: 'text',
     prompt: { ...PROMPT, hasTemplate: true },
     responseMembers: ['output'],

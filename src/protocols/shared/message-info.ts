@@ -23,7 +23,7 @@ export interface MessageInfo {
  *
  * Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server events.
  */
-export function readMessageInfo(message: Buffer, { laneKey, isConversation }: SocketSession): MessageInfo {
+export function readMessageInfo(message: Buffer, { laneKey, createConversation }: SocketSession): MessageInfo {
   const cursor = new JsonCursor(message)
   let type = ''
   let model: string | null = null
@@ -38,7 +38,7 @@ export function readMessageInfo(message: Buffer, { laneKey, isConversation }: So
     if ((isResponse || cursor.keyIs(SESSION)) && cursor.isObject()) {
       const named = namesIn(cursor)
       model = named.model ?? model
-      if (isResponse && isConversation) lane = named.id ?? lane
+      if (isResponse && createConversation !== null) lane = named.id ?? lane
     } else if (isType && cursor.isString()) type = textAt(cursor)
     else if (isLane && cursor.isString()) lane = nameAt(cursor) ?? ''
     else if (isModel && cursor.isString()) asked = nameAt(cursor)

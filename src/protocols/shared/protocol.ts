@@ -4,13 +4,15 @@ import type { ValidJson } from './json-scan.ts'
 import type { MeterLimits, StreamMeter } from './meter.ts'
 import type { EndpointName, ProtocolName } from './names.ts'
 import type { RateLimitFigures } from './rate-limit-headers.ts'
-import type { UsageReader } from './reported-usage.ts'
+import type { ReportedUsage, UsageReader } from './reported-usage.ts'
 import type { Json, StreamProtocol } from './resumable-stream.ts'
 import type { Edit } from './splice.ts'
 import type { EventReader, StreamEvent } from './stream-event.ts'
+import type { Usage } from './usage.ts'
 
 /** A wire protocol: a folder beside this one, collected in the index. */
 export interface Protocol {
+  readonly name: string
   /** How the gateway itself speaks to its clients. */
   readonly format: ClientFormat
   /** The paths that are known whole. */
@@ -67,8 +69,28 @@ export interface SocketSession {
   readonly required: boolean
   /** The member of a message that names its lane. */
   readonly laneKey: Buffer
-  /** One conversation with one model, each of whose responses is a lane; otherwise each request names its model. */
-  readonly isConversation: boolean
+  /**
+   * Makes what follows the one conversation that it is, with one model, each of whose responses is a lane;
+   * null = each request names its model.
+   */
+  readonly createConversation: (() => Conversation) | null
+}
+
+/** What a response reads, as far as that can be estimated. */
+export type InputEstimate = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'inputAudioTokens'>
+
+/** Follows what the upstream reports beside its responses. */
+export interface Conversation {
+  /** What the next response is going to read; null = the upstream has reported nothing. */
+  readonly inputEstimate: InputEstimate | null
+  /** The model that transcribes what the client says, by whose price that is; null = it is not known. */
+  readonly transcriptionModel: string | null
+  /**
+   * Takes the next of the upstream's messages.
+   *
+   * @returns what a transcript used, if the message is one
+   */
+  onMessage(type: string, message: Buffer): ReportedUsage | null
 }
 
 /** Where the text stands that a model reads. */

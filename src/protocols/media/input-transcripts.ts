@@ -1,9 +1,9 @@
-import { eventIn, objectIn } from '../protocols/media/realtime-event.ts'
-import { TRANSCRIPT_USAGE } from '../protocols/media/usage.ts'
-import { readUsage } from '../protocols/shared/reported-usage.ts'
-import type { ReportedUsage } from '../protocols/shared/reported-usage.ts'
-import type { JsonObject } from '../protocols/shared/usage-figures.ts'
-import { blankUsage } from '../protocols/shared/usage.ts'
+import { readUsage } from '../shared/reported-usage.ts'
+import type { ReportedUsage } from '../shared/reported-usage.ts'
+import type { JsonObject } from '../shared/usage-figures.ts'
+import { blankUsage } from '../shared/usage.ts'
+import { eventIn, objectIn } from './realtime-event.ts'
+import { TRANSCRIPT_USAGE } from './usage.ts'
 
 const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 

@@ -1,8 +1,10 @@
-import { countIn, eventIn, objectIn, objectOf } from '../protocols/media/realtime-event.ts'
-import { MEDIA_TOKENS } from '../protocols/shared/request-estimate.ts'
-import { tokensOfBytes } from '../protocols/shared/tokens-of-bytes.ts'
-import type { JsonObject } from '../protocols/shared/usage-figures.ts'
-import type { Usage } from '../protocols/shared/usage.ts'
+import type { Conversation, InputEstimate } from '../shared/protocol.ts'
+import type { ReportedUsage } from '../shared/reported-usage.ts'
+import { MEDIA_TOKENS } from '../shared/request-estimate.ts'
+import { tokensOfBytes } from '../shared/tokens-of-bytes.ts'
+import type { JsonObject } from '../shared/usage-figures.ts'
+import { InputTranscripts } from './input-transcripts.ts'
+import { countIn, eventIn, objectIn, objectOf, settingsIn } from './realtime-event.ts'
 
 /** Source: OpenAI's guide "Managing costs": 1 token for 100 ms of what the user says. */
 const MS_PER_TOKEN = 100
@@ -10,9 +12,6 @@ const MS_PER_TOKEN = 100
 const MAX_PARSED_BYTES = 256 * 1024
 
 const ITEMS = new Set(['conversation.item.created', 'conversation.item.added'])
-
-/** What an answer reads, as far as that can be estimated. */
-export type InputEstimate = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'inputAudioTokens'>
 
 /**
  * What the next response of a realtime session is going to read, for one that breaks off before it
@@ -22,7 +21,8 @@ export type InputEstimate = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'i
  *
  * Source: OpenAI's API reference, "Realtime", server events.
  */
-export class Conversation {
+export class RealtimeConversation implements Conversation {
+  readonly #transcripts = new InputTranscripts()
   /** Tokens of instructions and tools, until a response has told what it read. */
   #settingsTokens = 0
   #cachedTokens = 0
@@ -38,6 +38,22 @@ export class Conversation {
     const inputTokens = (this.#cachedTokens || this.#settingsTokens) + this.#textTokens + this.#audioTokens
     if (inputTokens === 0) return null
     return { inputTokens, cachedInputTokens: this.#cachedTokens || null, inputAudioTokens: this.#audioTokens || null }
+  }
+
+  get transcriptionModel(): string | null {
+    return this.#transcripts.model
+  }
+
+  onMessage(type: string, message: Buffer): ReportedUsage | null {
+    const settings = settingsIn(type, message)
+    if (settings !== null) {
+      this.#transcripts.applySettings(settings)
+      this.applySettings(settings)
+      return null
+    }
+    const transcript = this.#transcripts.read(type, message)
+    this.onEvent(type, message)
+    return transcript
   }
 
   /** The session has these settings from now on. */

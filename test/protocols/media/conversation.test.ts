@@ -1,10 +1,10 @@
 import t from 'tap'
-import { Conversation } from '../../src/pricing/conversation.ts'
-import { settingsIn } from '../../src/protocols/media/realtime-event.ts'
+import { RealtimeConversation } from '../../../src/protocols/media/conversation.ts'
+import { settingsIn } from '../../../src/protocols/media/realtime-event.ts'
 
 /** What the next response reads after the upstream has said these. */
 function inputAfter(...events: readonly { readonly type: string }[]) {
-  const conversation = new Conversation()
+  const conversation = new RealtimeConversation()
   for (const event of events) {
     const message = Buffer.from(JSON.stringify(event))
     const settings = settingsIn(event.type, message)
