@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { RequestDetails } from '../../../src/console/api/logs.ts'
 import { ERRORS } from '../../../src/base/errors.ts'
+import type { RequestDetails } from '../../../src/console/api/logs.ts'
 import { adviceFor } from '../../../src/console/web/src/pages/request/advice.ts'
 import { explainLink, headline, upstreamRole } from '../../../src/console/web/src/pages/request/headline.ts'
 import { ticks, timelineOf } from '../../../src/console/web/src/pages/request/timeline.ts'
