@@ -1,10 +1,7 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { knownEndpoints } from '../../src/protocols/endpoint.ts'
-import type { BodyKind, Endpoint } from '../../src/protocols/shared/classified.ts'
-import type { EndpointName, ProtocolName } from '../../src/protocols/shared/names.ts'
+import type { BodyKind, Endpoint } from '../../src/protocols/shared/protocol.ts'
 import { SCHEMAS } from './openapi-schemas.ts'
-
-type Named = Exclude<EndpointName, 'other' | 'generate.operation'>
 
 /** What an endpoint is for, and the shapes that are known of it. */
 interface About {
@@ -24,7 +21,7 @@ interface About {
 const BETA = ['beta', 'true turns on beta features of the protocol; forwarded unchanged'] as const
 const VERSION = ['anthropic-version', 'version of the protocol, YYYY-MM-DD; forwarded unchanged'] as const
 
-const ABOUT: Readonly<Record<Named, About>> = {
+const ABOUT: Readonly<Record<string, About>> = {
   'chat.completions': {
     summary: 'Chat completion', request: 'ChatRequest', response: 'ChatResponse', streams: true,
   },
@@ -60,7 +57,7 @@ const ABOUT: Readonly<Record<Named, About>> = {
   'status': { summary: 'Status: 200 while the gateway takes requests, otherwise 503', response: 'Status' },
 }
 
-const ERROR_SHAPES: Readonly<Record<ProtocolName, string>> = {
+const ERROR_SHAPES: Readonly<Record<string, string>> = {
   chat: 'ChatError', messages: 'MessagesError', generate: 'GenerateError',
 }
 
@@ -68,7 +65,7 @@ const ERROR_SHAPES: Readonly<Record<ProtocolName, string>> = {
 export const OWN: readonly string[] = ['x-gateway-request-id', 'x-gateway-version', 'via']
 const FORWARDED: readonly string[] = ['x-gateway-upstream', 'x-gateway-attempts']
 
-const TAGS: Readonly<Record<ProtocolName, string>> = {
+const TAGS: Readonly<Record<string, string>> = {
   chat: 'Chat completions', messages: 'Messages', generate: 'Generate content',
 }
 
@@ -77,7 +74,7 @@ export function openApi(): OpenAPIV3_1.Document {
   const paths: Record<string, OpenAPIV3_1.PathItemObject> = {}
   for (const { path, endpoint } of knownEndpoints()) {
     paths[path] = Object.fromEntries(endpoint.methods.map(method => [
-      method.toLowerCase(), operation(path, method, endpoint, ABOUT[endpoint.name as Named]),
+      method.toLowerCase(), operation(path, method, endpoint, aboutOf(endpoint)),
     ]))
   }
   return {
@@ -113,6 +110,12 @@ export function openApi(): OpenAPIV3_1.Document {
       schemas: SCHEMAS,
     },
   }
+}
+
+function aboutOf({ name }: Endpoint): About {
+  const about = ABOUT[name]
+  if (about === undefined) throw new Error(`docs/generate/openapi.ts does not describe the endpoint '${name}'`)
+  return about
 }
 
 function operation(path: string, method: string, endpoint: Endpoint, about: About): OpenAPIV3_1.OperationObject {

@@ -1,8 +1,8 @@
+import { ChunkMeter } from '../shared/chunk-meter.ts'
 import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, otherEndpoint, withoutPathModel } from '../shared/classified.ts'
 import { OPENAI_FORMAT } from '../shared/openai-format.ts'
 import type { Classified, KnownPath, StreamSupport } from '../shared/protocol.ts'
 import { ChatStreamProtocol, asksForSeveralChats, chatObstacle, chatText } from './continuation.ts'
-import { ChatMeter } from './meter.ts'
 import { USAGE_OPTION } from './request.ts'
 import { CHAT_USAGE, EMBEDDING_USAGE } from './usage.ts'
 
@@ -24,7 +24,7 @@ const TEXT = {
   usageOption: USAGE_OPTION,
   respondsWithJson: true,
   usage: CHAT_USAGE,
-  createMeter: limits => new ChatMeter(CHAT_USAGE, limits),
+  createMeter: limits => new ChunkMeter(CHAT_USAGE, limits),
 } as const satisfies Partial<Parameters<typeof defineEndpoint>[0]>
 
 /** What no protocol knows by name is in this one's format, or in that of the caller. */

@@ -2,7 +2,7 @@ import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, ot
 import type { Classified, Endpoint, KnownPath, PromptText, StreamSupport } from '../shared/protocol.ts'
 import { GenerateStreamProtocol, asksForSeveralCandidates, generateObstacle, generateText } from './continuation.ts'
 import { GENERATE_FORMAT, INTERACTION_FORMAT } from './errors.ts'
-import { InteractionMeter } from './meter-interaction.ts'
+import { InteractionMeter } from './interaction-meter.ts'
 import { GenerateMeter } from './meter.ts'
 import { GENERATE_EMBEDDING_USAGE, GENERATE_USAGE, INTERACTION_USAGE } from './usage.ts'
 

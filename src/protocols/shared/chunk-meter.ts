@@ -1,10 +1,10 @@
-import { bytesEqual } from '../shared/cursor.ts'
-import type { TextKind } from '../shared/generated-text.ts'
-import { EventMeter } from '../shared/meter.ts'
-import type { MeterLimits } from '../shared/meter.ts'
-import { readUsage } from '../shared/reported-usage.ts'
-import type { ReportedUsage, UsageReader } from '../shared/reported-usage.ts'
-import type { StreamEvent } from '../shared/stream-event.ts'
+import { bytesEqual } from './cursor.ts'
+import type { TextKind } from './generated-text.ts'
+import { EventMeter } from './meter.ts'
+import type { MeterLimits } from './meter.ts'
+import { readUsage } from './reported-usage.ts'
+import type { ReportedUsage, UsageReader } from './reported-usage.ts'
+import type { StreamEvent } from './stream-event.ts'
 
 const DONE = Buffer.from('[DONE]')
 const USAGE = Buffer.from('usage')
@@ -32,8 +32,8 @@ const SPACE = 0x20
 // Tool calls of one choice share its numbers: more of them than this share the last.
 const CALLS_PER_CHOICE = 32
 
-/** Streams of chat completions and legacy completions: chunks, then `data: [DONE]`. */
-export class ChatMeter extends EventMeter {
+/** Streams of chat completions, of legacy completions and of servers like them: chunks, then `data: [DONE]`. */
+export class ChunkMeter extends EventMeter {
   readonly #usageReader: UsageReader
   /** The event being read tells the usage. */
   #reported = false

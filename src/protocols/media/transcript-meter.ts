@@ -1,4 +1,4 @@
-import { ChatMeter } from '../chat/meter.ts'
+import { ChunkMeter } from '../shared/chunk-meter.ts'
 import type { StreamEvent } from '../shared/stream-event.ts'
 
 const TEXTS = [Buffer.from('delta'), Buffer.from('text')]
@@ -11,7 +11,7 @@ const ERROR_TYPES = [Buffer.from('error')]
  * Streams of transcripts: events with a type, whose last has the usage, as OpenAI
  * and Mistral send them, or chunks like those of a chat, as vLLM does.
  */
-export class TranscriptMeter extends ChatMeter {
+export class TranscriptMeter extends ChunkMeter {
   protected override read(event: StreamEvent): void {
     const { buf } = event
     this.walk(event)
