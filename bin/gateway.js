@@ -45,8 +45,8 @@ function run() {
  * V8's memory reducer collects an idle process eight seconds after it last had to
  * collect, or half a minute after it started, and throws the compiled code away
  * with the shapes of objects that nobody has just then: the next ten thousand
- * requests cost twice as much. What it would bring, src/cli/spare-memory.ts does
- * at better times. The reducer's clock is set going while modules load, or before
+ * requests cost twice as much. src/cli/spare-memory.ts collects the garbage of the
+ * start once. The reducer's clock is set going while modules load, or before
  * this; each collection sets it anew, and reads these flags. V8 says on stderr
  * when it does not know one: the second came with Node 26.
  */

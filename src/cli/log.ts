@@ -2,7 +2,7 @@ import { constants, fstatSync, openSync } from 'node:fs'
 import pino from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from '../config/types.ts'
-import { Lines } from './lines.ts'
+import { LogDestination } from './log-destination.ts'
 import { escapeTerminalControl, useFastLineWriter } from './log-line.ts'
 
 export interface OpenLog {
@@ -32,8 +32,7 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
     const log = pino(options, { write: line => shown.write(escapeTerminalControl(line, '\\\\u')) })
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
-  const lines = new Lines(reopenPipe(process.stdout.fd))
-  process.once('exit', () => lines.flushSync())
+  const lines = new LogDestination(reopenPipe(process.stdout.fd))
   const log = pino(options, lines)
   useFastLineWriter(log)
   lines.on('dropped', lost => {

@@ -1,79 +1,54 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { getHeapStatistics } from 'node:v8'
 import t from 'tap'
-import { collectGarbageWhenIdle, thisProcess } from '../../src/cli/spare-memory.ts'
+import { collectGarbageOfStart, thisProcess } from '../../src/cli/spare-memory.ts'
 import type { MeasuredProcess } from '../../src/cli/spare-memory.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { gateway } from './command.ts'
 
-const MB = 1024 * 1024
-const MINUTE = 60_000
-
 /** A process that has worked 400 ms to start, and counts its collections. */
 function started() {
   const clock = new FakeClock()
-  const state = { worked: 400, heap: 30 * MB, collections: 0 }
+  const state = { worked: 400, collections: 0 }
   const process: MeasuredProcess = {
     activeTime: () => state.worked,
-    usedHeap: () => state.heap,
     collect: () => {
       state.collections++
-      state.worked += 50
     },
   }
-  collectGarbageWhenIdle(clock, process)
+  collectGarbageOfStart(clock, process)
   return { clock, state }
 }
 
-t.test('what the start needed is given back once it has settled', async t => {
+t.test('the garbage of the start is collected once, when the process is idle', async t => {
   const { clock, state } = started()
+  clock.advance(400)
   t.equal(state.collections, 0)
-  clock.advance(500)
+  clock.advance(100)
   t.equal(state.collections, 1)
-})
-
-t.test('a start that takes longer, and brings some requests, is waited for', async t => {
-  const { clock, state } = started()
-  state.worked += 100
-  clock.advance(500)
-  state.worked += 140
-  clock.advance(5_000)
-  t.equal(state.collections, 0)
-  clock.advance(5_000)
-  t.equal(state.collections, 1)
-})
-
-t.test('who does nothing afterwards is left alone', async t => {
-  const { clock, state } = started()
-  clock.advance(500)
   clock.advance(60_000)
   t.equal(state.collections, 1)
 })
 
-t.test('while there is work nothing is collected, and once when it is long over', async t => {
+t.test('a start that takes longer delays the collection', async t => {
   const { clock, state } = started()
-  for (let i = 0; i < 120; i++) {
-    state.worked += 300
+  for (let i = 0; i < 4; i++) {
+    state.worked += 50
     clock.advance(500)
   }
   t.equal(state.collections, 0)
-  clock.advance(4 * MINUTE)
-  t.equal(state.collections, 0, 'not at once: the next load would find no compiled code')
-  clock.advance(2 * MINUTE)
-  t.equal(state.collections, 1)
-  clock.advance(20 * MINUTE)
+  clock.advance(500)
   t.equal(state.collections, 1)
 })
 
-t.test('a load that comes right after the start is followed by no collection either', async t => {
+t.test('nothing is collected after requests', async t => {
   const { clock, state } = started()
-  state.worked += 400
+  state.worked += 300
   clock.advance(500)
-  clock.advance(4 * MINUTE)
+  clock.advance(60_000)
   t.equal(state.collections, 0)
-  clock.advance(2 * MINUTE)
-  t.equal(state.collections, 1)
 })
 
 t.test('V8 is told what it does otherwise behind our back, by flags that it knows', async t => {
@@ -101,33 +76,16 @@ t.test('V8 is told what it does otherwise behind our back, by flags that it know
   }
 })
 
-t.test('pauses between loads are no time to collect', async t => {
-  const { clock, state } = started()
-  clock.advance(500)
-  for (let i = 0; i < 20; i++) {
-    state.worked += 5_000
-    clock.advance(4 * MINUTE)
-  }
-  t.equal(state.collections, 1)
-})
-
-t.test('a large heap is not looked through', async t => {
-  const { clock, state } = started()
-  state.heap = 500 * MB
-  clock.advance(20 * MINUTE)
-  t.equal(state.collections, 0)
-})
-
 /** @returns bytes of the heap, with some megabytes that nobody needs any more */
 function litter(): number {
   const garbage = Array.from({ length: 200_000 }, () => ({ of: [] }))
-  return garbage.length === 0 ? 0 : thisProcess.usedHeap()
+  return garbage.length === 0 ? 0 : getHeapStatistics().used_heap_size
 }
 
 t.test('garbage goes, and the process goes on', async t => {
   const before = litter()
   thisProcess.collect()
-  while (thisProcess.usedHeap() > before - 3 * MB) await setTimeout(1)
+  while (getHeapStatistics().used_heap_size > before - 3 * 1024 * 1024) await setTimeout(1)
   await setTimeout(1)
   t.ok(thisProcess.activeTime() > 0)
 })

@@ -5,11 +5,11 @@ import { closeSync, constants, openSync, readFileSync, readSync, writeSync } fro
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { Lines } from '../../../src/cli/lines.ts'
+import { LogDestination } from '../../../src/cli/log-destination.ts'
 import { GATEWAY } from '../../cli/command.ts'
 
 const linux = process.platform === 'linux' ? false : 'only there can a pipe be opened anew'
-const MODULE = new URL('../../../src/cli/lines.ts', import.meta.url)
+const MODULE = new URL('../../../src/cli/log-destination.ts', import.meta.url)
 
 /**
  * Keeps the threads busy that write without waiting, so that what is left to them is not there by chance.
@@ -26,7 +26,7 @@ function keepThreadsBusy(t: Test): Promise<unknown> {
 /** A log at a file, and what the file has by now. */
 function logAt(t: Test) {
   const path = join(t.testdir(), 'log')
-  const lines = new Lines(openSync(path, 'w'))
+  const lines = new LogDestination(openSync(path, 'w'))
   return { lines, written: () => readFileSync(path, 'utf8') }
 }
 
@@ -53,8 +53,8 @@ t.test('last words do not come in the place of what is being written: nothing is
 
 t.test('a process whose last words nobody can take ends all the same', async t => {
   const program = `
-    const { Lines } = await import(${JSON.stringify(MODULE.href)})
-    const lines = new Lines(1)
+    const { LogDestination } = await import(${JSON.stringify(MODULE.href)})
+    const lines = new LogDestination(1)
     process.once('exit', () => lines.flushSync())
     for (let i = 0; i < 1000; i++) lines.write('x'.repeat(99) + '\\n')
     await lines.flush()

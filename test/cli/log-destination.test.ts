@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { Test } from 'tap'
-import { Lines } from '../../src/cli/lines.ts'
+import { LogDestination } from '../../src/cli/log-destination.ts'
 
 const LINE = `${'x'.repeat(99)}\n`
 
@@ -21,7 +21,7 @@ function pipe(t: Test): { path: string; fd: number } {
 t.test('every line arrives, in order and whole, whether few or many', async t => {
   for (const count of [1, 1_000]) {
     const path = join(t.testdir(), 'log')
-    const lines = new Lines(openSync(path, 'w'))
+    const lines = new LogDestination(openSync(path, 'w'))
     let expected = ''
     for (let i = 0; i < count; i++) {
       const line = `${i} ü\n`
@@ -36,13 +36,13 @@ t.test('every line arrives, in order and whole, whether few or many', async t =>
 t.test('a line that nobody follows leaves by itself', async t => {
   const { path, fd } = pipe(t)
   const reader = createInterface(createReadStream(path))
-  new Lines(fd).write('alone\n')
+  new LogDestination(fd).write('alone\n')
   t.same(await once(reader, 'line'), ['alone'])
 })
 
 t.test('last words are there at once', async t => {
   const path = join(t.testdir(), 'log')
-  const lines = new Lines(openSync(path, 'w'))
+  const lines = new LogDestination(openSync(path, 'w'))
   lines.write('the last\n')
   lines.flushSync()
   t.equal(readFileSync(path, 'utf8'), 'the last\n')
@@ -50,7 +50,7 @@ t.test('last words are there at once', async t => {
 
 t.test('what nobody reads does not fill the memory, and how much was lost is told', async t => {
   const { path, fd } = pipe(t)
-  const lines = new Lines(fd, 1024 * 1024)
+  const lines = new LogDestination(fd, 1024 * 1024)
   const count = 50_000
   for (let i = 0; i < count; i++) lines.write(LINE)
   const flushed = lines.flush()
@@ -73,7 +73,7 @@ t.test('a reader that left is no error', async t => {
   const path = join(dir, 'pipe')
   execFileSync('mkfifo', [path])
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  const lines = new Lines(openSync(path, constants.O_WRONLY))
+  const lines = new LogDestination(openSync(path, constants.O_WRONLY))
   closeSync(reader)
   for (let i = 0; i < 3; i++) {
     lines.write(LINE)
@@ -88,7 +88,7 @@ t.test('a reader who is not ready gets every line when he is', async t => {
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   // As node has its own standard output, once that is a pipe.
   const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
-  const lines = new Lines(fd)
+  const lines = new LogDestination(fd)
   const count = 5_000
   for (let i = 0; i < count; i++) lines.write(`${i}\n${LINE}`)
   const flushed = lines.flush()

@@ -1,0 +1,87 @@
+import { EventEmitter } from 'node:events'
+import pino from 'pino'
+
+/** Bytes that are written together, and milliseconds until fewer are written. */
+const BATCH_BYTES = 8192
+const BATCH_DELAY = 100
+/** Bytes that wait for a reader who does not read; further lines are dropped. */
+const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
+/** Milliseconds that the end of the process waits for a reader. */
+const FLUSH_TIMEOUT = 5_000
+const SYNC_FLUSH_TIMEOUT = 1_000
+
+/**
+ * pino's destination (sonic-boom) for a file descriptor: it writes lines in batches and in order, without
+ * blocking, and tries again when the reader is busy or the disk is full. A closed reader ends it without an error.
+ *
+ * Emits `dropped` with the number of dropped lines when the reader takes lines again.
+ */
+export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
+  readonly #destination
+  #timer: NodeJS.Timeout | null = null
+  #dropped = 0
+  #isFailing = false
+  #syncDeadline = Infinity
+
+  /**
+   * @param fd a file descriptor that is open for writing
+   * @param maxBuffered bytes
+   */
+  constructor(fd: number, maxBuffered = MAX_BUFFERED_BYTES) {
+    super()
+    this.#destination = pino.destination({
+      fd, sync: false, contentMode: 'buffer', minLength: BATCH_BYTES, maxLength: maxBuffered,
+      retryEAGAIN: () => performance.now() < this.#syncDeadline,
+    })
+    this.#destination.on('error', () => { this.#isFailing = true })
+    this.#destination.on('drop', () => { this.#dropped++ })
+    this.#destination.on('write', () => { this.#isFailing = false })
+    this.#destination.on('drain', () => this.#reportDropped())
+    // pino flushes at the exit of the process too. sonic-boom would retry for ever on a full disk.
+    const flushSync = this.#destination.flushSync.bind(this.#destination)
+    this.#destination.flushSync = () => {
+      if (this.#isFailing) return
+      this.#syncDeadline = performance.now() + SYNC_FLUSH_TIMEOUT
+      try {
+        flushSync()
+      } catch {
+        // The reader is still busy: the process ends without it.
+      }
+    }
+  }
+
+  /** @param line with its line feed */
+  write(line: string): void {
+    // Buffers take half the CPU of strings; pino's type knows only strings.
+    this.#destination.write(Buffer.from(line) as unknown as string)
+    if (this.#timer !== null) return
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      this.#destination.flush()
+    }, BATCH_DELAY)
+  }
+
+  /** @returns resolves when all lines are written, cannot be written, or five seconds have passed */
+  flush(): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, FLUSH_TIMEOUT)
+      // A flush during a write ends with that write; the second one writes the rest.
+      this.#destination.flush(() => this.#destination.flush(() => {
+        clearTimeout(timer)
+        resolve()
+      }))
+    })
+  }
+
+  /** Writes all lines before it returns, unless the disk is full or the reader is busy for a second. */
+  flushSync(): void {
+    this.#destination.flushSync()
+  }
+
+  #reportDropped(): void {
+    if (this.#dropped === 0) return
+    const lines = this.#dropped
+    this.#dropped = 0
+    this.emit('dropped', lines)
+  }
+}
