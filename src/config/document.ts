@@ -1,6 +1,5 @@
 import { isAlias, isMap, isScalar, parseDocument } from 'yaml'
 import type { Alias, Document, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
-import { didYouMean } from './nearest.ts'
 import { expandReferences } from './references.ts'
 import type { Environment } from './references.ts'
 import type { Range, SourceText } from './source-text.ts'
@@ -42,8 +41,6 @@ export interface ParsedYaml {
 /** A file of ten thousand keys has a hundred thousand values; only aliases of aliases reach this. */
 const MAX_VALUES = 500_000
 const MAX_DEPTH = 64
-/** Characters in which a mistake that goes through the whole of a large file can be told. */
-const MAX_PREFIX_LENGTH = 16_384
 
 const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
 
@@ -51,10 +48,17 @@ const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
  * Reads YAML 1.2 with merge keys, keeping the place of each key and value, and
  * fills in the environment. Content that came through an alias or a merge key
  * keeps the place where it was written.
+ *
+ * @param env fills in references to the environment
+ * @returns the values with their places, and what is wrong
  */
 export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
-  const { document, isWhole } = parse(source.text)
-  const faults = isWhole ? syntaxFaults(source, document) : [firstFault(source, document)]
+  const document = parse(source.text)
+  if (document === null) {
+    const fault = { offset: 0, message: 'values are nested too deeply, or thousands of lines have a wrong indentation' }
+    return { root: scalarAt({ start: 0, end: 0 }, null), faults: [fault], isInvalid: true }
+  }
+  const faults = syntaxFaults(source, document)
   const reader = new Reader(source, env)
   const root = reader.read(document.contents as YamlNode, null)
   return faults.length > 0
@@ -62,29 +66,18 @@ export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
     : { root, faults: reader.faults, isInvalid: false }
 }
 
-/**
- * The parser calls itself for each line that stands at a wrong column as for a
- * deeper level: thousands of them are too many for it, and the beginning of the text has to do.
- */
-function parse(text: string): { document: Document.Parsed, isWhole: boolean } {
-  for (let end = text.length; ; end = Math.min(MAX_PREFIX_LENGTH, Math.floor(end / 2))) {
-    try {
-      const document = parseDocument(text.slice(0, end), {
-        prettyErrors: false,
-        uniqueKeys: false, // checked here: the library's check is quadratic and names no first place
-        schema: 'core', // whatever a %YAML line says
-      })
-      return { document, isWhole: end === text.length }
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error
-    }
+/** null for a text that is nested too deeply for the parser's stack. */
+function parse(text: string): Document.Parsed | null {
+  try {
+    return parseDocument(text, {
+      prettyErrors: false,
+      uniqueKeys: false, // checked here: the library's check is quadratic and names no first place
+      schema: 'core', // whatever a %YAML line says
+    })
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
   }
-}
-
-/** Of a beginning: what is told behind it may come of where it ends. */
-function firstFault(source: SourceText, document: Document.Parsed): Fault {
-  const [first = { offset: 0, message: 'values are nested too deeply' }] = syntaxFaults(source, document)
-  return first
 }
 
 type YamlNode = Alias | Scalar | YAMLMap | YAMLSeq | null
@@ -160,13 +153,9 @@ class Reader {
   #mapChildren(node: YAMLMap, strays: Entry[]): Map<string, Located> {
     const own = new Map<string, Located>()
     const merged: Located[] = []
-    let mergeKey: Range | null = null
     for (const pair of node.items as Pair<YamlNode, YamlNode>[]) {
       if (isScalar(pair.key) && pair.key.type === 'PLAIN' && pair.key.source === '<<') {
-        const key = rangeOf(pair.key)
-        if (mergeKey) this.#report(key.start, 'a map takes one <<; put several into a list: <<: [*a, *b]')
-        mergeKey ??= key
-        merged.push(...this.#mergeSources(this.read(pair.value, key), strays))
+        merged.push(...this.#mergeSources(this.read(pair.value, rangeOf(pair.key)), strays))
       } else {
         this.#entry(pair, own, strays)
       }
@@ -212,12 +201,7 @@ class Reader {
     const at = rangeOf(node)
     const target = this.#anchors.get(node.source)
     if (target === null) return this.#fault('this refers to the value that it is a part of', at, key)
-    if (target === undefined) {
-      const guess = didYouMean(node.source, this.#anchors.keys())
-      const hint = guess || '; a value that starts with * needs quotes'
-      const message = `no anchor of this name stands above${hint}`
-      return this.#fault(message, at, key)
-    }
+    if (target === undefined) return this.#fault('no anchor of this name stands above; a value that starts with * needs quotes', at, key)
     this.#size += target.size
     if (this.#size <= MAX_VALUES) return { ...target, at, key }
     if (!this.#isTooLarge) this.#report(at.start, 'aliases multiply the values beyond reason')

@@ -1,7 +1,7 @@
 import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
-import { printable } from './printable.ts'
 import type { Problem } from './problem.ts'
+import { printable } from './source-text.ts'
 import type { SourceText, Range } from './source-text.ts'
 
 interface Finding {

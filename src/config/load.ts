@@ -10,7 +10,6 @@ import { buildKeys, exampleKeyOf } from './keys.ts'
 import { buildLimits } from './limits.ts'
 import { buildListeners } from './listeners.ts'
 import { buildLog } from './log.ts'
-import { reportMisleadingCharacters } from './misleading-characters.ts'
 import { buildModels } from './prices.ts'
 import { ConfigError } from './problem.ts'
 import type { Problem } from './problem.ts'
@@ -76,22 +75,16 @@ function loadSource(
 ): LoadedConfig {
   const parsed = parseYaml(source, env)
   const schema = readSchema()
-  const loneReturn = source.text.search(LONE_CARRIAGE_RETURN)
-  const isGuessed = parsed.isInvalid || loneReturn !== -1
   const secrets = (): Range[] =>
-    (isGuessed ? unknownWords(source, schema) : secretRanges(source, parsed.root, schema))
+    (parsed.isInvalid ? unknownWords(source, schema) : secretRanges(source, parsed.root, schema))
   const findings = new Findings(file, source, parsed.root, secrets)
-  if (loneReturn !== -1) {
-    findings.errorAt(loneReturn, 'a line ends here in CR alone; save the file with line ends LF, or CR LF')
-    throw new ConfigError(findings.problems())
-  }
   const needed = neededKey === null ? null : locate(parsed.root, [neededKey])?.at
   for (const { offset, message, isUnset } of parsed.faults) {
     const isSpared = isUnset && needed !== null && !isWithin(offset, needed)
     if (!isSpared) findings.errorAt(offset, message)
   }
   rejectEmptyFile(file, parsed)
-  if (parsed.isInvalid) throw new ConfigError(problemsOf(findings, source))
+  if (parsed.isInvalid) throw new ConfigError(findings.problems())
 
   const raw = applySchema(schema, parsed.root, findings)
   const config = { ...buildConfig(raw, resolve(file), findings, neededKey === null), text: source.text }
@@ -99,20 +92,9 @@ function loadSource(
     addConfigWarnings(config, findings)
     extraCheck(config, findings)
   }
-  const problems = problemsOf(findings, source)
+  const problems = findings.problems()
   if (findings.failed) throw new ConfigError(problems, referencedFiles(config))
   return { config: deepFreeze(config), warnings: problems, exampleKey: exampleKeyOf(raw, findings) }
-}
-
-/**
- * YAML 1.2 takes it for a line end (section 5.4) and the parser does not, so that what follows a comment would
- * be part of that. In front of a whole line end it does no harm.
- */
-const LONE_CARRIAGE_RETURN = /\r(?!\r*\n)/
-
-function problemsOf(findings: Findings, source: SourceText): Problem[] {
-  if (findings.failed) reportMisleadingCharacters(findings, source)
-  return findings.problems()
 }
 
 /** What a configuration is made from beside its own file: certificates, and the key of one. */

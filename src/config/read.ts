@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { nonFileKind } from '../base/file-exists.ts'
 
@@ -53,13 +54,10 @@ export function readText(file: string): string {
   if (/^(fffe|feff)/.test(bytes.toString('hex', 0, 2))) {
     throw new UnreadableError('the file is in UTF-16; save it as UTF-8')
   }
-  try {
-    return decode(bytes)
-  } catch {
-    // Only fatal decoding throws: find the place for the message.
-    const place = { text: new TextDecoder().decode(bytes), offset: validTextLength(bytes) }
-    throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', { place })
-  }
+  const text = new TextDecoder().decode(bytes)
+  const offset = isUtf8(bytes) ? -1 : text.indexOf('\ufffd')
+  if (offset === -1) return text
+  throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', { place: { text, offset } })
 }
 
 /**
@@ -88,24 +86,4 @@ function readBytes(file: string): Buffer {
     closeSync(fd)
   }
   throw new UnreadableError('the file is larger than 64 MB, which no configuration is')
-}
-
-function decode(bytes: Uint8Array, isCut = false): string {
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isCut })
-}
-
-/** Of the longest beginning in UTF-8, in UTF-16 units. */
-function validTextLength(bytes: Buffer): number {
-  let good = 0
-  let text = ''
-  for (let bad = bytes.length + 1; bad - good > 1;) {
-    const middle = Math.floor((good + bad) / 2)
-    try {
-      text = decode(bytes.subarray(0, middle), true)
-      good = middle
-    } catch {
-      bad = middle // the end is at or before this
-    }
-  }
-  return text.length
 }

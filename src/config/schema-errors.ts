@@ -57,8 +57,7 @@ function violationText(
 ): string {
   const { keyword, params } = error
   const value = located?.value
-  if (value === '' && located?.referenced) return 'is empty: the environment gives it no value'
-  if (value === '') return 'must not be empty'
+  if (value === '') return located?.referenced ? 'is empty: the environment gives it no value' : 'must not be empty'
   switch (keyword) {
     case 'type': {
       const types = [params['type']].flat() as string[]
@@ -77,14 +76,6 @@ function violationText(
     }
     case 'pattern':
       return `must be ${expectedText(holder, 'something else')}`
-    case 'minLength':
-      return 'must not be empty'
-    case 'maxLength':
-      return `must be at most ${params['limit']} characters long`
-    case 'minimum':
-      return `must be at least ${params['limit']}`
-    case 'maximum':
-      return `must be at most ${params['limit']}`
     case 'minItems':
     case 'minProperties':
       return `needs at least ${params['limit'] === 1 ? 'one entry' : `${params['limit']} entries`}`

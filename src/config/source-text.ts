@@ -1,4 +1,4 @@
-import { printable } from './printable.ts'
+import { LineCounter } from 'yaml'
 import { splitReferences } from './references.ts'
 
 /** A stretch of the text, in UTF-16 units from 0; `end` is not part of it. */
@@ -25,34 +25,29 @@ export function overlapping(ranges: readonly Range[], { start, end }: Range): Ra
 /** The file's text, with its lines. */
 export class SourceText {
   readonly text: string
-  readonly #starts: number[] = [0]
+  readonly #lines = new LineCounter()
 
   constructor(text: string) {
     this.text = text
-    for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) this.#starts.push(at + 1)
+    for (let start = 0; start !== -1; start = text.indexOf('\n', start) + 1 || -1) this.#lines.addNewLine(start)
   }
 
-  /** Line and column, both from 1, of an offset. */
+  /**
+   * @param offset in UTF-16 units from 0
+   * @returns line and column, both from 1
+   */
   position(offset: number): { line: number, column: number } {
-    let low = 0
-    let high = this.#starts.length - 1
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2)
-      if (this.#starts[middle]! <= offset) low = middle
-      else high = middle - 1
-    }
-    return { line: low + 1, column: offset - this.#starts[low]! + 1 }
+    const { line, col: column } = this.#lines.linePos(offset)
+    return { line, column }
   }
 
-  /** Lines of the file; an empty last one counts. */
-  get lines(): number {
-    return this.#starts.length
-  }
-
-  /** Where a line, from 1, lies, without its line break. */
+  /**
+   * @param line from 1
+   * @returns its range without the line break
+   */
   lineRange(line: number): Range {
-    const start = this.#starts[line - 1]!
-    const next = this.#starts[line]
+    const start = this.#lines.lineStarts[line - 1]!
+    const next = this.#lines.lineStarts[line]
     const end = next === undefined ? this.text.length : next - 1
     return { start, end: this.text[end - 1] === '\r' && end > start ? end - 1 : end }
   }
@@ -109,4 +104,16 @@ function formatExcerpt(line: number, text: string, caret: number): string {
   const before = shown.slice(0, caret - from + (from > 0 ? 1 : 0)).replaceAll(/[^\t]/g, ' ')
   const gutter = String(line).padStart(5)
   return `${gutter} | ${shown}\n${' '.repeat(gutter.length)} | ${before}^`
+}
+
+/** Characters that move a terminal's cursor or begin a line, and spaces and letters that cannot be told apart. */
+// eslint-disable-next-line no-control-regex
+const MISLEADING = /[\u0000-\u0008\u000a-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]/g
+
+/**
+ * @param text one line for people to read
+ * @returns the line with U+FFFD for each character that would mislead them
+ */
+export function printable(text: string): string {
+  return text.replaceAll(MISLEADING, '\ufffd')
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Document, isCollection, isMap, visit } from 'yaml'
 import type { Scalar, YAMLMap } from 'yaml'
-import { printable } from '../config/printable.ts'
+import { printable } from '../config/source-text.ts'
 import { readDeployments, variableOf } from './litellm-deployments.ts'
 import type { Deployment } from './litellm-deployments.ts'
 import { notesOnUnusedSettings } from './litellm-notes.ts'

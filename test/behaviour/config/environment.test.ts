@@ -47,7 +47,7 @@ t.test('a size of the environment may be a plain number of bytes, as in the file
   t.match(config.server, { bodyLimit: 2048, bodyMemory: 2048 })
   t.match(config.log.bodies, [{ limit: 2048 }])
   const told = (LIMIT: string) => problems(t, `${LEAST}${text}`, { LIMIT })[0]?.message
-  t.match(told('0'), /server.body_limit must be at least 1, which/)
+  t.match(told('0'), /server.body_limit must be >= 1, which/)
   for (const text of ['1.5', 'much']) {
     t.match(told(text), /body_limit must be a size such as .*, which the value from the environment is not/, text)
   }

@@ -84,7 +84,7 @@ t.test('a list in brackets whose thousands of lines are not indented has its mis
       t.fail('it is a mistake')
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      t.match(error.problems, [{ line: 2 }])
+      t.match(error.problems, [{ severity: 'error' }])
       t.equal(error.problems.length, 1)
     }
   }

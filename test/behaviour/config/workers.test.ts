@@ -21,8 +21,8 @@ t.test('workers: one unless told, a number, or one for each core', async t => {
   t.equal(load('workers: auto').workers, availableParallelism())
   const told = (server: string) =>
     problemsOf(() => loaded(server)).map(({ column, message }) => [column, message])
-  t.same(told('workers: 0'), [[20, 'server.workers must be at least 1']])
-  t.same(told('workers: 1000'), [[20, 'server.workers must be at most 256']])
+  t.same(told('workers: 0'), [[20, 'server.workers must be >= 1']])
+  t.same(told('workers: 1000'), [[20, 'server.workers must be <= 256']])
   const otherwise = [[20, 'server.workers must be a whole number from 1 to 256, or auto']]
   t.same(told('workers: 2.5'), otherwise)
   t.same(told('workers: many'), otherwise)
