@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
 import { systemClock } from '../base/clock.ts'
 import type { Limits } from '../config/types.ts'
-import { SharedLimiter } from '../limits/shared.ts'
 import type { Limiter } from '../limits/types.ts'
+import { WorkerLimiter } from '../limits/worker-limiter.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 /** Commands of the supervisor to a worker. */
@@ -36,7 +36,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
   // Terminals and some process managers signal the whole process group; only the supervisor acts on it.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   const report = (what: WorkerMessage): void => void (worker.isConnected() && worker.send(what))
-  let limiter: SharedLimiter | null = null
+  let limiter: WorkerLimiter | null = null
   let handler: WorkerCommands | null = null
   let isStale = false
   const beginning = Promise.withResolvers<WorkerStart>()
@@ -59,7 +59,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
     reloaded: (text, drain) => report({ kind: 'reloaded', text, drain }),
     release: () => process.channel?.unref(),
     openLimiter: defaults => (
-      limiter = new SharedLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))
+      limiter = new WorkerLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))
     ),
   }
 }

@@ -8,26 +8,21 @@ const UNITS = 60_000
 /** A higher limit than this per minute is held at it: above, a double no longer counts units exactly. */
 export const MAX_PER_MINUTE = 1e11
 
-/** What a reservation holds of a bucket until its true size is known. */
+/** What a reservation holds of a bucket until its actual amount is known. */
 export interface Hold {
   amount: number
-  readonly lowWaterMark: LowWaterMark
+  /** Counts the holds of the bucket. A hold that was split keeps its number. */
+  readonly number: number
 }
 
-/**
- * Holds since whose start the bucket has been equally low. The newer, the less
- * low: a bucket's tides are a stack that grows upwards, and a low that undercuts
- * its top melts them into one. They are few, however many holds there are, except
- * after a burst.
- */
+/** The lowest level since some holds were poured in. */
 interface LowWaterMark {
-  /** The lowest level since, in units. */
+  /** In units. */
   low: number
+  /** The first hold that it stands for; the next mark's first hold is beyond the last. */
+  readonly firstHold: number
+  /** How many of its holds are not settled. */
   holds: number
-  older: LowWaterMark | null
-  newer: LowWaterMark | null
-  /** The tide that this one melted into. */
-  mergedInto: LowWaterMark | null
 }
 
 /**
@@ -38,11 +33,11 @@ interface LowWaterMark {
  * admitted.
  *
  * A hold is poured in at its worst case. When it turns out smaller, the level
- * becomes exactly what it would be had the true amount been poured in at the
+ * becomes exactly what it would be had the actual amount been poured in at the
  * start. That is not always the whole difference: what would since have drained
- * into nothing is lost, as it is for anybody who leaves a limit unused, or else
- * long-running requests could save up a burst. The loss is known from the lowest
- * level since (the regulator of a reflected process), hence the tides.
+ * from an empty bucket is lost, as for every limit that is left unused. Otherwise
+ * long-running requests could save up a burst. The loss follows from the lowest
+ * level since (the regulator of a reflected process), hence the low-water marks.
  *
  * Times are whole milliseconds of a monotonic clock, amounts whole numbers.
  */
@@ -50,7 +45,9 @@ export class Bucket {
   #perMinute: number
   #level = 0
   #drainedAt: number
-  #newest: LowWaterMark | null = null
+  /** Oldest first, and lowest first: a level below the last ones merges them. Few, except after a burst. */
+  readonly #marks: LowWaterMark[] = []
+  #lastHold = 0
 
   constructor(perMinute: number, now: number) {
     this.#perMinute = Math.min(perMinute, MAX_PER_MINUTE)
@@ -84,30 +81,28 @@ export class Bucket {
   /** Pours in `amount` and remembers it until `settle`. */
   hold(amount: number, now: number): Hold {
     this.add(amount, now)
-    const tide: LowWaterMark = { low: this.#level, holds: 1, older: this.#newest, newer: null, mergedInto: null }
-    if (this.#newest !== null) this.#newest.newer = tide
-    this.#newest = tide
-    return { amount, lowWaterMark: tide }
+    const number = ++this.#lastHold
+    this.#marks.push({ low: this.#level, firstHold: number, holds: 1 })
+    return { amount, number }
   }
 
-  /**
-   * Ends a hold that turned out to be `amount`; once for each hold.
-   */
+  /** Ends a hold that turned out to be `amount`; called once for each hold. */
   settle(hold: Hold, amount: number, now: number): void {
     this.#drain(now)
-    if (amount < hold.amount) this.#refund(mergedMark(hold.lowWaterMark), (hold.amount - amount) * UNITS)
-    const tide = mergedMark(hold.lowWaterMark)
-    if (--tide.holds === 0) this.#unlink(tide)
+    let at = this.#markOf(hold)
+    if (amount < hold.amount) at = this.#refund(at, (hold.amount - amount) * UNITS)
+    const mark = this.#marks[at]
+    if (mark !== undefined && --mark.holds === 0) this.#marks.splice(at, 1)
     if (amount > hold.amount) this.add(amount - hold.amount, now)
   }
 
   /** Takes `amount`, or what there is, out of a hold. @returns a hold of its own, from the same moment on */
   split(hold: Hold, amount: number): Hold {
-    const tide = mergedMark(hold.lowWaterMark)
-    tide.holds++
+    const mark = this.#marks[this.#markOf(hold)]
+    if (mark !== undefined) mark.holds++
     const part = Math.min(amount, hold.amount)
     hold.amount -= part
-    return { amount: part, lowWaterMark: tide }
+    return { amount: part, number: hold.number }
   }
 
   /** What would be admitted now; not below 0. */
@@ -125,7 +120,7 @@ export class Bucket {
   /** Whether it differs in nothing from a new one. */
   idle(now: number): boolean {
     this.#drain(now)
-    return this.#level === 0 && this.#newest === null
+    return this.#level === 0 && this.#marks.length === 0
   }
 
   #drain(now: number): void {
@@ -133,50 +128,42 @@ export class Bucket {
     if (elapsed <= 0) return
     this.#level = Math.max(0, this.#level - elapsed * this.#perMinute)
     this.#drainedAt = now
-    if (this.#newest === null || this.#newest.low <= this.#level) return
-    this.#newest.low = this.#level
-    this.#merge(this.#newest)
+    const newest = this.#marks.at(-1)
+    if (newest === undefined || newest.low <= this.#level) return
+    newest.low = this.#level
+    this.#merge(this.#marks.length - 1)
   }
 
-  #refund(tide: LowWaterMark, units: number): void {
-    const refund = Math.min(units, tide.low)
-    if (refund === 0) return
-    for (let at: LowWaterMark | null = tide; at !== null; at = at.newer) at.low -= refund
+  /** @returns where the mark is afterwards */
+  #refund(at: number, units: number): number {
+    const refund = Math.min(units, this.#marks[at]?.low ?? 0)
+    if (refund === 0) return at
+    for (const mark of this.#marks.slice(at)) mark.low -= refund
     this.#level -= refund
-    this.#merge(tide)
+    return this.#merge(at)
   }
 
-  /**
-   * Melts `tide` into the older ones that are no lower. It is the older that
-   * lasts, or else the chain behind a long-lived hold would grow without end.
-   */
-  #merge(tide: LowWaterMark): void {
-    for (let at = tide; at.older !== null && at.older.low >= at.low; at = at.mergedInto) {
-      at.mergedInto = at.older
-      at.mergedInto.low = at.low
-      at.mergedInto.holds += at.holds
-      this.#unlink(at)
+  /** Merges a mark into the older ones that are no lower. @returns where it is afterwards */
+  #merge(at: number): number {
+    const marks = this.#marks
+    for (let mark = marks[at], older = marks[at - 1]; mark && older && older.low >= mark.low; older = marks[at - 1]) {
+      older.low = mark.low
+      older.holds += mark.holds
+      marks.splice(at, 1)
+      at -= 1
+      mark = older
     }
+    return at
   }
 
-  #unlink(tide: LowWaterMark): void {
-    const { older, newer } = tide
-    if (older !== null) older.newer = newer
-    if (newer !== null) newer.older = older
-    else this.#newest = older
-    // A hold may keep this one reachable; its neighbours need not stay with it.
-    tide.older = tide.newer = null
+  /** Where the mark of a hold is: the last one that does not begin beyond it. */
+  #markOf({ number }: Hold): number {
+    let [from, to] = [0, this.#marks.length]
+    while (to - from > 1) {
+      const middle = (from + to) >> 1
+      if ((this.#marks[middle]?.firstHold ?? 0) <= number) from = middle
+      else to = middle
+    }
+    return from
   }
-}
-
-function mergedMark(tide: LowWaterMark): LowWaterMark {
-  let last = tide
-  while (last.mergedInto !== null) last = last.mergedInto
-  // Shortens the way for the next look-up.
-  for (let at = tide; at.mergedInto !== null;) {
-    const next = at.mergedInto
-    at.mergedInto = last
-    at = next
-  }
-  return last
 }

@@ -1,7 +1,7 @@
 import type { Refusal } from './types.ts'
 
 /**
- * What tells a client when to come back: `retry-after` (seconds, rounded up;
+ * When a client should retry: `retry-after` (seconds, rounded up;
  * RFC 9110, section 10.2.3) and `retry-after-ms`, which the vendors' SDKs prefer,
  * unless waiting is of no use; `x-should-retry: false` unless it is a short wait.
  */

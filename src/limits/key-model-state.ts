@@ -5,43 +5,42 @@ import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
 
 /** Milliseconds within which a second request makes a third one likely. */
 const BURST_WINDOW_MS = 100
-/** Requests that a loan is asked for, at first and at most. */
+/** Requests that a lease is asked for, at first and at most. */
 const INITIAL_LEASE_REQUESTS = 16
 const MAX_LEASE_REQUESTS = 256
 
-/** What a worker knows of one key with one model: the latest figures, and a loan if it has one. */
+/** What a worker knows of one key with one model: the latest rate-limit states, and a lease if it has one. */
 export class KeyModelState<Waiting> {
-  /** The key's own, under which its loans are lent. */
+  /** The key's own limits, under which its leases are granted. */
   readonly limits: Limits | null
   lease: WorkerLease | null = null
   #rateLimitStates: RateLimitStates
-  /** The loan that the figures count as used, all of it. */
+  /** The lease that the rate-limit states count as used up. */
   #countedLease: WorkerLease | null = null
   #lastRequestAt = -Infinity
   #isLeaseRequested = false
-  /** Whether the last loan that was asked for came. */
+  /** Whether the last lease that was asked for was granted. */
   #wasLeaseGranted = false
   #waiting: Waiting[] = []
   #nextLeaseRequests = INITIAL_LEASE_REQUESTS
 
-  constructor(limits: Limits | null, figures: RateLimitStates) {
+  constructor(limits: Limits | null, rateLimits: RateLimitStates) {
     this.limits = limits
-    this.#rateLimitStates = figures
+    this.#rateLimitStates = rateLimits
   }
 
   /**
-   * Admits a request on its loan. While there is something left, one request asks for
-   * the next loan, and the others need not wait for that.
-   *
-   * @param now milliseconds of a monotonic clock
-   * @returns null where the limits are to be asked
+   * Admits a request on the lease. While some of it is left, one request asks for the
+   * next lease, and the others do not wait for it.
+   * @param now ms of a monotonic clock
+   * @returns null where the lease server has to be asked
    */
   admit(estimate: Estimate, now: number): WorkerReservation | null {
     if (this.lease === null || (this.lease.needsRenewal(now) && !this.#isLeaseRequested)) return null
     return this.lease.admit(estimate, now)
   }
 
-  /** The limits are about to be asked. @returns for how many further requests a loan is wanted */
+  /** The lease server is about to be asked. @returns for how many further requests a lease is wanted */
   startLimiterRequest(now: number): number {
     const isSoon = now - this.#lastRequestAt < BURST_WINDOW_MS
     this.#lastRequestAt = now
@@ -51,10 +50,9 @@ export class KeyModelState<Waiting> {
   }
 
   /**
-   * Has a request wait for the loan that is on its way, which takes no longer than to ask for itself.
-   * Where the loan before did not come, this one is unlikely to, and who had waited would ask all the same.
-   *
-   * @returns false where it is to ask: no loan is on its way, or as many wait as that is for
+   * Has a request wait for the lease that is on its way, which takes no longer than to ask for itself.
+   * Where the last lease was not granted, this one probably is not either, so the request asks.
+   * @returns false where it has to ask: no lease is on its way, or as many wait as it is for
    */
   waitForLease(waiting: Waiting): boolean {
     if (!this.#isLeaseRequested || !this.#wasLeaseGranted || this.#waiting.length >= this.#nextLeaseRequests) return false
@@ -62,25 +60,25 @@ export class KeyModelState<Waiting> {
     return true
   }
 
-  updateRateLimitStates(figures: RateLimitStates): void {
-    this.#rateLimitStates = figures
+  updateRateLimitStates(rateLimits: RateLimitStates): void {
+    this.#rateLimitStates = rateLimits
     this.#countedLease = this.lease
   }
 
-  /** The loan that was asked for has come, or is none. @returns those who waited for it, in their order */
-  leaseReplied(isLent: boolean): readonly Waiting[] {
+  /** The lease was granted or not. @returns the requests that waited for it, in their order */
+  leaseReplied(isGranted: boolean): readonly Waiting[] {
     const waiting = this.#waiting
     this.#isLeaseRequested = false
-    this.#wasLeaseGranted = isLent
+    this.#wasLeaseGranted = isGranted
     this.#waiting = []
     return waiting
   }
 
-  /** A loan has ended: how much of it was used tells how large the next one should be. */
-  leaseEnded(loan: WorkerLease): void {
-    this.#rateLimitStates = this.#subtractLease(loan)
+  /** The lease has ended. How much of it was used decides the size of the next one. */
+  leaseEnded(lease: WorkerLease): void {
+    this.#rateLimitStates = this.#subtractLease(lease)
     this.lease = this.#countedLease = null
-    const { admitted, isMostlyUsed } = loan
+    const { admitted, isMostlyUsed } = lease
     this.#nextLeaseRequests = isMostlyUsed ? Math.min(MAX_LEASE_REQUESTS, admitted * 2) : Math.max(MIN_LEASE_REQUESTS, admitted)
   }
 
@@ -88,13 +86,13 @@ export class KeyModelState<Waiting> {
     return this.lease === null ? this.#rateLimitStates : this.#subtractLease(this.lease)
   }
 
-  #subtractLease(loan: WorkerLease): RateLimitStates {
+  #subtractLease(lease: WorkerLease): RateLimitStates {
     const { requests, tokens } = this.#rateLimitStates
-    if (loan === this.#countedLease) return this.#rateLimitStates
-    return { requests: subtractTaken(requests, loan.admitted), tokens: subtractTaken(tokens, loan.takenTokens) }
+    if (lease === this.#countedLease) return this.#rateLimitStates
+    return { requests: subtractTaken(requests, lease.admitted), tokens: subtractTaken(tokens, lease.takenTokens) }
   }
 }
 
-function subtractTaken(figures: RateLimitState | null, taken: number): RateLimitState | null {
-  return figures === null ? null : { ...figures, remaining: Math.max(0, figures.remaining - taken) }
+function subtractTaken(rateLimits: RateLimitState | null, taken: number): RateLimitState | null {
+  return rateLimits === null ? null : { ...rateLimits, remaining: Math.max(0, rateLimits.remaining - taken) }
 }

@@ -5,49 +5,49 @@ import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } fro
 import type { QuotaLease } from './quota-lease.ts'
 import type { Admission, AdmissionRequest, LimitedKey, Reservation } from './types.ts'
 
-/** What all windows share. */
+/** What the connections of all workers share. */
 export interface LeaseService {
   /** The one object for these limits of this key. */
   internKey(name: string, limits: Limits | null): LimitedKey
   /** Puts defaults in force. */
   setDefaults(limits: Limits | null): void
-  /** Asks the limiter; it may take until others have repaid what they borrowed. */
-  admit(ask: AdmissionRequest, decide: (admission: Admission) => void): void
-  /** @returns null while somebody waits for loans of that key, and where too little is free */
-  lease(ask: AdmissionRequest, most: number, callIn: () => void): OutstandingLease | null
+  /** Admits or refuses; it may wait until other workers have returned their leases. */
+  admit(request: AdmissionRequest, decide: (admission: Admission) => void): void
+  /** @returns null while a request waits for leases of that key, and where too little is free */
+  lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null
 }
 
-/** A loan that some worker has. */
+/** A lease that a worker has. */
 export interface OutstandingLease {
   readonly lease: QuotaLease
-  /** Tells who has it to repay it now. */
+  /** Tells the worker to return it now. */
   recall(): void
-  /** It has been repaid. */
+  /** The worker has returned it. */
   markReturned(): void
 }
 
-/** What one worker has open at the desk. */
+/** What one worker has open at the lease server: requests and leases. */
 export class LeaseConnection {
   readonly #server: LeaseService
   readonly #limiter: LocalLimiter
-  readonly #send: (answers: LimiterReplies) => void
+  readonly #send: (replies: LimiterReplies) => void
   readonly #keys = new Map<number, LimitedKey>()
-  /** At the ids that the worker gives them, which are small numbers. */
+  /** By the ids that the worker gives them, which are small numbers. */
   readonly #open: (Reservation | null)[] = []
   readonly #leases = new Slots<OutstandingLease>()
   #replies: AdmissionReply[] = []
   #recalledLeases: number[] = []
   #isClosed = false
 
-  constructor(desk: LeaseService, limiter: LocalLimiter, send: (answers: LimiterReplies) => void) {
-    this.#server = desk
+  constructor(server: LeaseService, limiter: LocalLimiter, send: (replies: LimiterReplies) => void) {
+    this.#server = server
     this.#limiter = limiter
     this.#send = send
   }
 
-  /** Does what was asked. What is answered at once goes out together. */
+  /** Handles requests in their order. Replies that are ready at once are sent together. */
   handle(requests: readonly LimiterRequest[]): void {
-    // What it said before it went can be read after, when all that it had counts as used.
+    // Requests of a worker that has ended: all that it had counts as used already.
     if (this.#isClosed) return
     for (const request of requests) {
       switch (request.kind) {
@@ -57,10 +57,10 @@ export class LeaseConnection {
         case 'admit':
           this.#admit(request)
           break
-        case 'repay':
+        case 'return-lease':
           this.#leaseReturned(request)
           break
-        case 'leave':
+        case 'release-concurrency':
           this.#open[request.id]?.releaseConcurrency()
           break
         case 'settle':
@@ -76,17 +76,17 @@ export class LeaseConnection {
   }
 
   /**
-   * The worker has gone, and with it what it knew. Its requests run no more; what
-   * they used nobody knows, and so what was set aside for them counts as used: a
-   * budget is never overspent by a worker's death.
+   * The worker has ended, and its requests with it. What they used is unknown, so
+   * what was reserved for them counts as used: the end of a worker never lets a
+   * budget be overspent.
    */
   close(): void {
     this.#isClosed = true
     for (const reservation of this.#open.splice(0)) reservation?.settle({ tokens: null, pico: null })
-    for (const { lease: loan, markReturned: returned } of this.#leases) {
-      const { requests, tokens, pico } = loan.size
-      loan.settle({ requests, tokens: tokens ?? 0, pico: pico ?? 0n, open: [] })
-      returned()
+    for (const { lease, markReturned } of this.#leases) {
+      const { requests, tokens, pico } = lease.size
+      lease.settle({ requests, tokens: tokens ?? 0, pico: pico ?? 0n, open: [] })
+      markReturned()
     }
   }
 
@@ -96,68 +96,68 @@ export class LeaseConnection {
     this.#limiter.limitsRemoved(key)
   }
 
-  #admit({ id, ref, model, tokens, pico, soon }: LimiterRequest & { kind: 'admit' }): void {
+  #admit({ id, ref, model, tokens, pico, leaseRequests }: LimiterRequest & { kind: 'admit' }): void {
     const key = this.#key(ref)
-    const ask = { key, model, estimate: { tokens, pico } }
-    this.#server.admit(ask, admission => {
+    const request = { key, model, estimate: { tokens, pico } }
+    this.#server.admit(request, admission => {
       if (this.#isClosed) {
         if (admission.ok) admission.reservation.release()
         return
       }
       if (admission.ok) this.#open[id] = admission.reservation
-      const figures = this.#limiter.rateLimitStates(key, model)
-      const loan = admission.ok && soon > 0 ? this.#lease(ask, soon) : null
-      this.#replies.push({ id, refusal: admission.ok ? null : admission.refusal, rateLimitStates: figures, lease: loan })
+      const rateLimits = this.#limiter.rateLimitStates(key, model)
+      const lease = admission.ok && leaseRequests > 0 ? this.#lease(request, leaseRequests) : null
+      this.#replies.push({ id, refusal: admission.ok ? null : admission.refusal, rateLimitStates: rateLimits, lease })
       this.#scheduleSend()
     })
   }
 
-  #lease(ask: AdmissionRequest, most: number): GrantedLease | null {
-    let isCalled = false
-    const out = this.#server.lease(ask, most, () => {
-      if (isCalled) return
-      isCalled = true
-      this.#recalledLeases.push(number)
+  #lease(request: AdmissionRequest, maxRequests: number): GrantedLease | null {
+    let isRecalled = false
+    const outstanding = this.#server.lease(request, maxRequests, () => {
+      if (isRecalled) return
+      isRecalled = true
+      this.#recalledLeases.push(leaseId)
       this.#scheduleSend()
     })
-    if (out === null) return null
-    const number = this.#leases.add(out)
-    return { leaseId: number, ...out.lease.size, lifetimeMs: out.lease.lifetimeMs }
+    if (outstanding === null) return null
+    const leaseId = this.#leases.add(outstanding)
+    return { leaseId, ...outstanding.lease.size, lifetimeMs: outstanding.lease.lifetimeMs }
   }
 
-  #leaseReturned({ loan: number, open, ...used }: LimiterRequest & { kind: 'repay' }): void {
-    const out = this.#leases.at(number)
-    if (out === null) return
-    this.#leases.delete(number)
-    out.lease.settle({ ...used, open }).forEach((reservation, n) => {
-      const { id, runs } = open[n] as (typeof open)[number]
+  #leaseReturned({ leaseId, open, ...used }: LimiterRequest & { kind: 'return-lease' }): void {
+    const outstanding = this.#leases.at(leaseId)
+    if (outstanding === null) return
+    this.#leases.delete(leaseId)
+    outstanding.lease.settle({ ...used, open }).forEach((reservation, n) => {
+      const { id, isRunning } = open[n] as (typeof open)[number]
       this.#open[id] = reservation
-      if (!runs) reservation.releaseConcurrency()
+      if (!isRunning) reservation.releaseConcurrency()
     })
-    out.markReturned()
+    outstanding.markReturned()
   }
 
-  #settle({ ids, tokens, picos }: LimiterRequest & { kind: 'settle' }): void {
+  #settle({ ids, tokens, pico }: LimiterRequest & { kind: 'settle' }): void {
     for (const [n, id] of ids.entries()) {
-      this.#open[id]?.settle({ tokens: tokens[n] ?? null, pico: picos[n] ?? null })
+      this.#open[id]?.settle({ tokens: tokens[n] ?? null, pico: pico[n] ?? null })
       this.#open[id] = null
     }
   }
 
-  /** Sends what there is to say when this turn's work is done. */
+  /** Sends the replies and recalls of this turn of the event loop together. */
   #scheduleSend(): void {
     if (this.#replies.length + this.#recalledLeases.length > 1) return
     queueMicrotask(() => {
-      const answers = { replies: this.#replies, called: this.#recalledLeases }
+      const replies = { replies: this.#replies, recalledLeases: this.#recalledLeases }
       this.#replies = []
       this.#recalledLeases = []
-      this.#send(answers)
+      this.#send(replies)
     })
   }
 
   #key(ref: number): LimitedKey {
     const key = this.#keys.get(ref)
-    if (key === undefined) throw new Error(`the worker never said which key ${ref} is`)
+    if (key === undefined) throw new Error(`no key is registered as ${ref}`)
     return key
   }
 }

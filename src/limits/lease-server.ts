@@ -12,19 +12,19 @@ function textOf(limits: Limits | null): string {
   return JSON.stringify(limits, (_name, value: unknown) => (value instanceof Map ? [...value] : value))
 }
 
-/** Milliseconds that somebody waits at most for loans to be repaid: a worker may hang. */
+/** ms that a request waits for leases to be returned: a worker may hang. */
 const RECALL_TIMEOUT_MS = 1000
 
-/** The loans of one key, while there are any. */
+/** The leases of one key, while there are any. */
 interface KeyLeases {
   readonly leases: Slots<OutstandingLease>
-  /** Those who would be refused, each to be asked for once more. */
+  /** Retries of the requests that would be refused. */
   readonly waiting: (() => void)[]
-  /** Set while somebody waits. */
+  /** Set while a request waits. */
   recallTimeout: Timer | null
 }
 
-/** Where the limits of all workers are kept. */
+/** Keeps the limits of all workers, and gives workers quota leases. */
 export class LeaseServer implements LeaseService {
   readonly #limiter: LocalLimiter
   readonly #clock: Pick<Clock, 'setTimeout'>
@@ -34,18 +34,17 @@ export class LeaseServer implements LeaseService {
   readonly #leasesByKey = new Map<string, KeyLeases>()
   #defaults: string | null = null
 
-  /** @param limiter new, without defaults: the workers tell them */
+  /** @param limiter new, without defaults: the workers send them */
   constructor(limiter: LocalLimiter, clock: Pick<Clock, 'setTimeout'>) {
     this.#limiter = limiter
     this.#clock = clock
   }
 
   /**
-   * For one worker, from its start to its end.
-   *
-   * @param send takes what the worker is told
+   * Connects one worker, from its start to its end.
+   * @param send takes replies to the worker
    */
-  connect(send: (answers: LimiterReplies) => void): LeaseConnection {
+  connect(send: (replies: LimiterReplies) => void): LeaseConnection {
     return new LeaseConnection(this, this.#limiter, send)
   }
 
@@ -65,43 +64,43 @@ export class LeaseServer implements LeaseService {
     this.#limiter.reconfigure(limits)
   }
 
-  /** Nobody is refused what is lent and unused: it is called in first, and the limiter asked once more. */
-  admit(ask: AdmissionRequest, decide: (admission: Admission) => void): void {
-    const admission = this.#limiter.admit(ask)
-    const lending = this.#leasesByKey.get(ask.key.name)
-    // Where waiting cannot help, no loan stands in the way either.
-    if (admission.ok || lending === undefined || admission.refusal.retryAfterMs === null) {
+  /** No request is refused quota that is leased and unused: leases are recalled first, then the limiter is asked again. */
+  admit(request: AdmissionRequest, decide: (admission: Admission) => void): void {
+    const admission = this.#limiter.admit(request)
+    const keyLeases = this.#leasesByKey.get(request.key.name)
+    // Where waiting cannot help, no lease is in the way either.
+    if (admission.ok || keyLeases === undefined || admission.refusal.retryAfterMs === null) {
       decide(admission)
       return
     }
-    lending.waiting.push(() => this.admit(ask, decide))
-    for (const { recall: callIn } of lending.leases) callIn()
-    // What has not come back by then stays set aside until it does, but nobody waits for it.
-    lending.recallTimeout ??= this.#clock.setTimeout(() => {
-      for (const { markReturned: returned } of lending.leases) returned()
+    keyLeases.waiting.push(() => this.admit(request, decide))
+    for (const { recall } of keyLeases.leases) recall()
+    // A lease that is not returned by then stays reserved, but no request waits for it.
+    keyLeases.recallTimeout ??= this.#clock.setTimeout(() => {
+      for (const { markReturned } of keyLeases.leases) markReturned()
     }, RECALL_TIMEOUT_MS)
   }
 
-  lease(ask: AdmissionRequest, most: number, callIn: () => void): OutstandingLease | null {
-    const { name } = ask.key
-    const lending = this.#leasesByKey.get(name) ?? { leases: new Slots(), waiting: [], recallTimeout: null }
-    const loan = lending.waiting.length > 0 ? null : this.#limiter.lease(ask, most)
-    if (loan === null) return null
-    this.#leasesByKey.set(name, lending)
-    const out: OutstandingLease = {
-      lease: loan,
-      recall: callIn,
+  lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null {
+    const { name } = request.key
+    const keyLeases = this.#leasesByKey.get(name) ?? { leases: new Slots(), waiting: [], recallTimeout: null }
+    const lease = keyLeases.waiting.length > 0 ? null : this.#limiter.lease(request, maxRequests)
+    if (lease === null) return null
+    this.#leasesByKey.set(name, keyLeases)
+    const outstanding: OutstandingLease = {
+      lease,
+      recall,
       markReturned: () => {
-        // Given up already: its place may be another's.
-        if (lending.leases.at(place) !== out) return
-        lending.leases.delete(place)
-        if (lending.leases.size > 0) return
-        lending.recallTimeout?.cancel()
+        // Given up already: its slot may hold another lease.
+        if (keyLeases.leases.at(slot) !== outstanding) return
+        keyLeases.leases.delete(slot)
+        if (keyLeases.leases.size > 0) return
+        keyLeases.recallTimeout?.cancel()
         this.#leasesByKey.delete(name)
-        for (const again of lending.waiting) again()
+        for (const retry of keyLeases.waiting) retry()
       },
     }
-    const place = lending.leases.add(out)
-    return out
+    const slot = keyLeases.leases.add(outstanding)
+    return outstanding
   }
 }

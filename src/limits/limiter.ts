@@ -1,26 +1,24 @@
 import type { Limits } from '../config/types.ts'
-import type { Account } from './account.ts'
-import { normalizeEstimate } from './amounts.ts'
+import type { BudgetAccount } from './budget-account.ts'
 import { effectiveLimits } from './effective-limits.ts'
-import { MultiScopeReservation } from './multi-scope-reservation.ts'
 import { MIN_LEASE_REQUESTS, QuotaLease, MAX_LEASE_MS } from './quota-lease.ts'
 import { refusalOf } from './refusal.ts'
+import { normalizeEstimate, MultiScopeReservation, UNLIMITED } from './reservation.ts'
 import { Scope } from './scope.ts'
 import type { Moment, BlockingLimit } from './scope.ts'
 import type {
   Admission, AdmissionRequest, CompileGlob, RateLimitStates, LimitClock, LimitedKey, Limiter, RateLimitState, Spend,
 } from './types.ts'
-import { UNLIMITED } from './unlimited.ts'
 
-/** A limiter whose state is in this process, so that it can answer at once. */
+/** A limiter whose state is in this process, so that it decides at once. */
 export interface LocalLimiter extends Limiter {
-  admit(ask: AdmissionRequest): Admission
+  admit(request: AdmissionRequest): Admission
   /**
-   * Lends what up to `most` requests like this one may need, where that is little of
-   * what is free; null where it is not, and where nothing limits this key.
+   * Reserves what up to `maxRequests` requests like this one may need.
+   * @returns null where that is too much of what is free, and where nothing limits this key
    */
-  lease(ask: AdmissionRequest, most: number): QuotaLease | null
-  /** Tells of a key that may have lost its limits: what it spends from here on is not counted. */
+  lease(request: AdmissionRequest, maxRequests: number): QuotaLease | null
+  /** A key may have lost its limits: what it spends from now on is not counted. */
   limitsRemoved(key: LimitedKey): void
 }
 
@@ -50,7 +48,7 @@ interface KeyState {
   models: readonly { readonly matches: (model: string) => boolean; readonly scope: Scope }[]
 }
 
-/** The number of states, about 10 MB of them, at which a first look for idle ones is due. */
+/** States, about 10 MB, at which idle ones are removed for the first time. */
 const INITIAL_SWEEP_SIZE = 16_384
 
 class MemoryLimiter implements LocalLimiter {
@@ -66,39 +64,39 @@ class MemoryLimiter implements LocalLimiter {
     this.#clock = clock
   }
 
-  admit(ask: AdmissionRequest): Admission {
-    if (this.#isUnlimited(ask.key)) {
-      this.limitsRemoved(ask.key)
+  admit(request: AdmissionRequest): Admission {
+    if (this.#isUnlimited(request.key)) {
+      this.limitsRemoved(request.key)
       return UNLIMITED
     }
     const now = this.#now()
-    const scopes = this.#scopes(ask.key, ask.model, now)
-    const { tokens, pico } = normalizeEstimate(ask.estimate)
+    const scopes = this.#scopes(request.key, request.model, now)
+    const { tokens, pico } = normalizeEstimate(request.estimate)
 
     let worst: BlockingLimit | null = null
     for (const scope of scopes) {
-      const obstacle = scope.blockingLimit(tokens, pico, now)
-      if (obstacle !== null && obstacle.waitMs > (worst?.waitMs ?? 0)) worst = obstacle
+      const blocking = scope.blockingLimit(tokens, pico, now)
+      if (blocking !== null && blocking.waitMs > (worst?.waitMs ?? 0)) worst = blocking
     }
-    if (worst !== null) return { ok: false, refusal: refusalOf(worst, ask) }
+    if (worst !== null) return { ok: false, refusal: refusalOf(worst, request) }
 
-    const claims = scopes.map(scope => scope.reserve(tokens, pico, now))
-    return { ok: true, reservation: new MultiScopeReservation(claims, this.#clock) }
+    const reservations = scopes.map(scope => scope.reserve(tokens, pico, now))
+    return { ok: true, reservation: new MultiScopeReservation(reservations, this.#clock) }
   }
 
-  lease({ key, model, estimate }: AdmissionRequest, most: number): QuotaLease | null {
+  lease({ key, model, estimate }: AdmissionRequest, maxRequests: number): QuotaLease | null {
     if (this.#isUnlimited(key)) return null
     const now = this.#now()
     const scopes = this.#scopes(key, model, now)
     const { tokens, pico } = normalizeEstimate(estimate)
-    const requests = Math.min(most, ...scopes.map(scope => scope.leasableRequests(tokens, pico, now)))
+    const requests = Math.min(maxRequests, ...scopes.map(scope => scope.leasableRequests(tokens, pico, now)))
     if (requests < MIN_LEASE_REQUESTS) return null
-    const isCounted = scopes.some(({ limits }) => limits.tokensPerMinute !== null)
-    const isPaid = scopes.some(({ limits }) => limits.budget !== null)
+    const countsTokens = scopes.some(({ limits }) => limits.tokensPerMinute !== null)
+    const hasBudget = scopes.some(({ limits }) => limits.budget !== null)
     const size = {
       requests,
-      tokens: isCounted ? tokens * requests : null,
-      pico: isPaid ? (pico ?? 0n) * BigInt(requests) : null,
+      tokens: countsTokens ? tokens * requests : null,
+      pico: hasBudget ? (pico ?? 0n) * BigInt(requests) : null,
     }
     const lifetimeMs = Math.min(MAX_LEASE_MS, ...scopes.map(scope => scope.renewalMs(now)))
     return new QuotaLease(size, lifetimeMs, scopes.map(scope => scope.lease(size, now)), this.#clock)
@@ -118,15 +116,15 @@ class MemoryLimiter implements LocalLimiter {
   }
 
   restoreSpend(rows: Iterable<Spend>): void {
-    const told = new Set<Account>()
+    const restored = new Set<BudgetAccount>()
     const now = this.#now()
     for (const { key, model, startedAt, pico } of rows) {
       for (const scope of this.#scopes(key, model, now)) {
         const account = scope.restore(pico, startedAt)
-        if (account !== null) told.add(account)
+        if (account !== null) restored.add(account)
       }
     }
-    for (const account of told) account.closeRestore()
+    for (const account of restored) account.closeRestore()
   }
 
   reconfigure(defaults: Limits | null): void {
@@ -183,7 +181,7 @@ class MemoryLimiter implements LocalLimiter {
     })
   }
 
-  /** Forgets states that a new one would equal, so that keys which come and go leave nothing behind. */
+  /** Removes states that equal a new one, so that keys which come and go leave no memory in use. */
   #sweep(now: Moment): void {
     for (const [name, { whole, byGlob }] of this.#keys) {
       if (whole.idle(now) && [...byGlob.values()].every(scope => scope.idle(now))) this.#keys.delete(name)
@@ -195,8 +193,8 @@ class MemoryLimiter implements LocalLimiter {
 function tightest(scopes: readonly Scope[], kind: 'requests' | 'tokens', now: Moment): RateLimitState | null {
   let found: RateLimitState | null = null
   for (const scope of scopes) {
-    const figures = scope.rateLimitState(kind, now)
-    if (figures !== null && (found === null || figures.remaining < found.remaining)) found = figures
+    const rateLimits = scope.rateLimitState(kind, now)
+    if (rateLimits !== null && (found === null || rateLimits.remaining < found.remaining)) found = rateLimits
   }
   return found
 }

@@ -2,9 +2,9 @@ import type { LimiterRequest } from './messages.ts'
 import type { ActualUsage } from './types.ts'
 
 /**
- * What a worker has to say to where the limits are kept. What comes up in one turn of the event
- * loop goes out together, and in few words: of requests that end, which are most of it, all that
- * follow each other share a message, and that one runs no more goes without saying once it is settled.
+ * Requests of a worker to the lease server. Those of one turn of the event loop are sent
+ * together. Settlements that follow each other share one message, and a settlement
+ * replaces the release of its own concurrency just before it.
  */
 export class Outbox {
   readonly #send: (requests: readonly LimiterRequest[]) => void
@@ -28,15 +28,15 @@ export class Outbox {
   }
 
   postSettlement(id: number, { tokens, pico }: ActualUsage): void {
-    const left = this.#requests.at(-1)
-    if (left?.kind === 'leave' && left.id === id) this.#requests.pop()
+    const last = this.#requests.at(-1)
+    if (last?.kind === 'release-concurrency' && last.id === id) this.#requests.pop()
     const before = this.#requests.at(-1)
     if (before?.kind === 'settle') {
       before.ids.push(id)
       before.tokens.push(tokens)
-      before.picos.push(pico)
+      before.pico.push(pico)
     } else {
-      this.post({ kind: 'settle', ids: [id], tokens: [tokens], picos: [pico] })
+      this.post({ kind: 'settle', ids: [id], tokens: [tokens], pico: [pico] })
     }
   }
 }

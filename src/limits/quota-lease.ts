@@ -1,52 +1,52 @@
-import { notNegative, toCount } from './amounts.ts'
-import { MultiScopeReservation } from './multi-scope-reservation.ts'
+import { notNegative, toCount, MultiScopeReservation } from './reservation.ts'
 import type { ScopeLease } from './scope.ts'
 import type { Estimate, LimitClock, LeaseSize, Reservation } from './types.ts'
 
-/** Milliseconds that a loan lasts at most: what is left of it is of use to nobody else. */
+/** ms that a lease lasts at most: its unused rest is of use to no other worker. */
 export const MAX_LEASE_MS = 100
-/** Fewer requests are not worth a loan. */
+/** Fewer requests are not worth a lease. */
 export const MIN_LEASE_REQUESTS = 4
 
-/** What became of a loan. */
+/** What was used of a lease. */
 export interface LeaseSettlement {
-  /** Those that were admitted, all of them. */
+  /** All that were admitted. */
   readonly requests: number
-  /** What those used that have ended; 1e-12 USD. */
+  /** What the ended requests used. */
   readonly tokens: number
+  /** Picodollars (1e-12 USD). */
   readonly pico: bigint
-  /** Those that have not: what was set aside for each. */
+  /** What was reserved for each request that is still open. */
   readonly open: readonly Estimate[]
 }
 
 /**
- * What is set aside for requests of one key and model that somebody else admits,
+ * Quota that is reserved for requests of one key and model, which a worker admits
  * without asking for each. It is taken from the limits as those requests would
- * take it, and what they did not take is given back as if it never had been.
+ * take it. What they did not use is returned as if it had never been reserved.
  */
 export class QuotaLease {
   readonly size: LeaseSize
-  /** Milliseconds; what begins later belongs elsewhere. */
+  /** ms; a request that begins later needs another lease. */
   readonly lifetimeMs: number
   readonly #scopeLeases: readonly ScopeLease[]
   readonly #clock: LimitClock
 
-  constructor(size: LeaseSize, lifetimeMs: number, lent: readonly ScopeLease[], clock: LimitClock) {
+  constructor(size: LeaseSize, lifetimeMs: number, lease: readonly ScopeLease[], clock: LimitClock) {
     this.size = size
     this.lifetimeMs = lifetimeMs
-    this.#scopeLeases = lent
+    this.#scopeLeases = lease
     this.#clock = clock
   }
 
-  /** Ends the loan; once. @returns a reservation for each that is open, in their order */
+  /** Ends the lease; called once. @returns a reservation for each open request, in their order */
   settle({ requests, tokens, pico, open }: LeaseSettlement): Reservation[] {
     const mono = Math.floor(this.#clock.monotonic())
     const reservations = open.map(estimate => {
       const part = { tokens: toCount(estimate.tokens), pico: notNegative(estimate.pico ?? 0n) }
-      return new MultiScopeReservation(this.#scopeLeases.map(lent => lent.scope.splitLease(lent, part.tokens, part.pico)), this.#clock)
+      return new MultiScopeReservation(this.#scopeLeases.map(lease => lease.scope.splitLease(lease, part.tokens, part.pico)), this.#clock)
     })
     const used = { requests, tokens: toCount(tokens), pico: notNegative(pico) }
-    for (const lent of this.#scopeLeases) lent.scope.settleLease(lent, used, mono)
+    for (const lease of this.#scopeLeases) lease.scope.settleLease(lease, used, mono)
     return reservations
   }
 }

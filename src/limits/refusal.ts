@@ -3,31 +3,31 @@ import type { AdmissionRequest, Refusal } from './types.ts'
 
 /**
  * Up to this long a client may wait by itself. Beyond it the vendors' SDKs do
- * harm: openai 7 ignores a longer retry-after and asks again within seconds,
- * openai 6 and Anthropic's SDKs sleep for as long as they are told.
+ * harm: openai 7 ignores a longer retry-after and retries within seconds,
+ * openai 6 and Anthropic's SDKs sleep that long.
  */
 const MAX_RETRY_WAIT_MS = 60_000
 
-/** What the client learns of the limit that it met. */
-export function refusalOf(obstacle: BlockingLimit, ask: AdmissionRequest): Refusal {
-  const { which, waitMs, scope } = obstacle
+/** What the client is sent about the limit that blocks its request. */
+export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): Refusal {
+  const { which, waitMs, scope } = blocking
   return {
     which,
-    scope: { key: ask.key.name, model: scope.model },
+    scope: { key: request.key.name, model: scope.model },
     retryAfterMs: waitMs === Infinity ? null : waitMs,
     renewsSoon: waitMs <= MAX_RETRY_WAIT_MS,
-    message: message(obstacle, ask),
+    message: message(blocking, request),
   }
 }
 
-function message({ which, waitMs, scope }: BlockingLimit, ask: AdmissionRequest): string {
+function message({ which, waitMs, scope }: BlockingLimit, request: AdmissionRequest): string {
   const { limits } = scope
   const whose = scope.model === null ? 'this key' : `this key on models ${scope.model}`
   if (which === 'requests') {
     return `Rate limit of ${whose} reached: ${limits.requestsPerMinute} requests per minute.`
   }
   if (which === 'tokens') {
-    const need = `this request may use ${ask.estimate.tokens}`
+    const need = `this request may use ${request.estimate.tokens}`
     return waitMs === Infinity
       ? `Request too large for ${whose}: ${need} tokens, ${limits.tokensPerMinute} per minute are allowed.`
       : `Rate limit of ${whose} reached: ${limits.tokensPerMinute} tokens per minute; ${need}.`

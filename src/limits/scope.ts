@@ -1,9 +1,9 @@
 import { picoUsd } from '../base/decimal.ts'
 import type { Budget } from '../config/types.ts'
-import { Account, IN_FLIGHT_RETRY_MS } from './account.ts'
-import type { Period } from './account.ts'
 import { Bucket } from './bucket.ts'
 import type { Hold } from './bucket.ts'
+import { BudgetAccount, IN_FLIGHT_RETRY_MS } from './budget-account.ts'
+import type { Period } from './budget-account.ts'
 import type { LeaseSize, ActualUsage, RateLimitState, RefusalReason, ScopeLimits } from './types.ts'
 
 /** One moment on both clocks. */
@@ -22,9 +22,9 @@ export interface BlockingLimit {
   readonly scope: Scope
 }
 
-/** Of what is free of a rate or a budget one loan may take this part: so little that no figure is far off. */
+/** A lease takes at most 1/32 of what is free of a rate or a budget, so that rate-limit headers stay close. */
 const LEASE_SHARE_DIVISOR = 32
-/** That of turns, which no figure shows. */
+/** The same for concurrency, which no header shows. */
 const CONCURRENCY_SHARE_DIVISOR = 8
 
 const NO_LIMITS: ScopeLimits = {
@@ -46,8 +46,8 @@ export class Scope {
   #running = 0
   #requests: Bucket | null = null
   #tokens: Bucket | null = null
-  #account: Account | null = null
-  readonly #accounts: Account[] = []
+  #account: BudgetAccount | null = null
+  readonly #accounts: BudgetAccount[] = []
 
   constructor(model: string | null) {
     this.model = model
@@ -70,55 +70,55 @@ export class Scope {
   }
 
   /**
-   * What stands in the way of a request, if anything does.
-   *
-   * @param pico - worst case in 1e-12 USD, null = unknown
+   * @param tokens worst case
+   * @param pico worst case in picodollars; null = unknown
+   * @returns the limit that blocks the request the longest; null where none does
    */
   blockingLimit(tokens: number, pico: bigint | null, now: Moment): BlockingLimit | null {
     let which: RefusalReason = 'requests'
     let waitMs = this.#requestBucket()?.wait(1, now.mono) ?? 0
     const tokenWait = this.#tokenBucket()?.wait(tokens, now.mono) ?? 0
     if (tokenWait > waitMs) [which, waitMs] = ['tokens', tokenWait]
-    const turnWait = this.#concurrencyWait()
-    if (turnWait > waitMs) [which, waitMs] = ['concurrent', turnWait]
+    const concurrencyWait = this.#concurrencyWait()
+    if (concurrencyWait > waitMs) [which, waitMs] = ['concurrent', concurrencyWait]
     if (this.#account !== null) {
-      const moneyWait = pico === null ? Infinity : this.#account.wait(pico, now.wall)
-      if (moneyWait > waitMs) [which, waitMs] = [pico === null ? 'unpriced' : 'budget', moneyWait]
+      const budgetWait = pico === null ? Infinity : this.#account.wait(pico, now.wall)
+      if (budgetWait > waitMs) [which, waitMs] = [pico === null ? 'unpriced' : 'budget', budgetWait]
     }
     return waitMs === 0 ? null : { which, waitMs, scope: this }
   }
 
-  /** Takes what a request may need at most; only where there is no obstacle. */
+  /** Reserves the worst case of a request: call only where blockingLimit returns null. */
   reserve(tokens: number, pico: bigint | null, now: Moment): ScopeReservation {
     this.#running++
     this.#requestBucket()?.add(1, now.mono)
-    const bucket = this.#tokenBucket()
-    const hold = bucket?.hold(tokens, now.mono) ?? null
+    const tokenBucket = this.#tokenBucket()
+    const tokenHold = tokenBucket?.hold(tokens, now.mono) ?? null
     const period = this.#account?.reserve(pico ?? 0n, now.wall) ?? null
-    return { scope: this, bucket, hold, period, pico: pico ?? 0n }
+    return { scope: this, tokenBucket, tokenHold, period, pico: pico ?? 0n }
   }
 
-  /** A request with a claim runs no more; once for each, before it is settled. */
+  /** A request with a reservation has ended; called once for each, before it is settled. */
   releaseConcurrency(): void {
     this.#running--
   }
 
-  /** Ends a claim; once for each. `outcome` as in Reservation.settle, its numbers whole and not negative. */
-  settle({ bucket, hold, period, pico }: ScopeReservation, outcome: ActualUsage, mono: number): void {
-    if (bucket !== null && hold !== null) bucket.settle(hold, outcome.tokens ?? hold.amount, mono)
+  /** Ends a reservation; called once for each. `outcome` as in Reservation.settle, normalized. */
+  settle({ tokenBucket, tokenHold, period, pico }: ScopeReservation, outcome: ActualUsage, mono: number): void {
+    if (tokenBucket !== null && tokenHold !== null) tokenBucket.settle(tokenHold, outcome.tokens ?? tokenHold.amount, mono)
     if (period !== null) {
       period.reserved -= pico
       period.spent += outcome.pico ?? pico
     }
   }
 
-  /** How many requests like this one may be lent at once. */
+  /** How many requests like this one a lease may be for. */
   leasableRequests(tokens: number, pico: bigint | null, now: Moment): number {
     const { concurrent } = this.#limits
     const requests = this.#requestBucket()?.remaining(now.mono) ?? Infinity
     const counted = tokens === 0 ? Infinity : (this.#tokenBucket()?.remaining(now.mono) ?? Infinity) / tokens
-    const turns = concurrent === null ? Infinity : (concurrent - this.#running) / CONCURRENCY_SHARE_DIVISOR
-    return Math.floor(Math.min(requests / LEASE_SHARE_DIVISOR, counted / LEASE_SHARE_DIVISOR, turns, this.#affordableRequests(pico, now)))
+    const slots = concurrent === null ? Infinity : (concurrent - this.#running) / CONCURRENCY_SHARE_DIVISOR
+    return Math.floor(Math.min(requests / LEASE_SHARE_DIVISOR, counted / LEASE_SHARE_DIVISOR, slots, this.#affordableRequests(pico, now)))
   }
 
   /** Milliseconds until another period of the budget begins. */
@@ -126,50 +126,50 @@ export class Scope {
     return this.#account === null ? Infinity : this.#account.periodAt(now.wall).end - now.wall
   }
 
-  /** Takes what is lent; only where that much is lendable. */
+  /** Reserves a lease of that size: call only where leasableRequests allows it. */
   lease(size: LeaseSize, now: Moment): ScopeLease {
     this.#running += size.requests
-    const requests = this.#requestBucket()
-    const bucket = this.#tokenBucket()
+    const requestBucket = this.#requestBucket()
+    const tokenBucket = this.#tokenBucket()
     const pico = size.pico ?? 0n
     return {
       scope: this,
       running: size.requests,
-      requests,
-      requestsHold: requests?.hold(size.requests, now.mono) ?? null,
-      bucket,
-      hold: bucket?.hold(size.tokens ?? 0, now.mono) ?? null,
+      requestBucket,
+      requestHold: requestBucket?.hold(size.requests, now.mono) ?? null,
+      tokenBucket,
+      tokenHold: tokenBucket?.hold(size.tokens ?? 0, now.mono) ?? null,
       period: this.#account?.reserve(pico, now.wall) ?? null,
       pico,
     }
   }
 
-  /** The part of what was lent that an open request keeps when the rest goes back. */
-  splitLease(lent: ScopeLease, tokens: number, pico: bigint): ScopeReservation {
-    const { bucket, hold, period } = lent
-    const part = pico < lent.pico ? pico : lent.pico
-    lent.running--
-    lent.pico -= part
-    const own = bucket === null || hold === null ? null : bucket.split(hold, tokens)
-    return { scope: this, bucket, hold: own, period, pico: part }
+  /** The part of a lease that an open request keeps when the rest is returned. */
+  splitLease(lease: ScopeLease, tokens: number, pico: bigint): ScopeReservation {
+    const { tokenBucket, tokenHold, period } = lease
+    const part = pico < lease.pico ? pico : lease.pico
+    lease.running--
+    lease.pico -= part
+    const ownHold = tokenBucket === null || tokenHold === null ? null : tokenBucket.split(tokenHold, tokens)
+    return { scope: this, tokenBucket, tokenHold: ownHold, period, pico: part }
   }
 
-  /** Ends what was lent, of which open requests have their parts by now; `used` is whole and not negative. */
+  /** Ends a lease after its open requests got their parts; `used` is normalized. */
   settleLease(
-    { running, requests, requestsHold, ...claim }: ScopeLease,
+    { running, requestBucket, requestHold, ...reservation }: ScopeLease,
     used: { readonly requests: number, readonly tokens: number, readonly pico: bigint }, mono: number,
   ): void {
     this.#running -= running
-    if (requests !== null && requestsHold !== null) requests.settle(requestsHold, used.requests, mono)
-    this.settle(claim, used, mono)
+    if (requestBucket !== null && requestHold !== null) requestBucket.settle(requestHold, used.requests, mono)
+    this.settle(reservation, used, mono)
   }
 
-  /** Adds past spending (1e-12 USD); returns the account that took it, if one did. */
-  restore(pico: bigint, startedAt: number): Account | null {
+  /** Adds past spending in picodollars. @returns the account that took it, if one did */
+  restore(pico: bigint, startedAt: number): BudgetAccount | null {
     return this.#account?.restore(pico, startedAt) === true ? this.#account : null
   }
 
-  /** Figures of the limits in force. */
+  /** null where no such limit is in force. */
   rateLimitState(kind: 'requests' | 'tokens', { mono }: Moment): RateLimitState | null {
     const bucket = kind === 'requests' ? this.#requestBucket() : this.#tokenBucket()
     if (bucket === null) return null
@@ -203,11 +203,11 @@ export class Scope {
     return concurrent === 0 ? Infinity : IN_FLIGHT_RETRY_MS
   }
 
-  #accountFor(budget: Budget, now: Moment): Account {
+  #accountFor(budget: Budget, now: Moment): BudgetAccount {
     const limit = picoUsd(budget.usd)
     let account = this.#accounts.find(({ per }) => per === budget.per)
     if (account === undefined) {
-      account = new Account(budget.per, limit, now.wall)
+      account = new BudgetAccount(budget.per, limit, now.wall)
       this.#accounts.push(account)
     }
     account.limit = limit
@@ -218,20 +218,20 @@ export class Scope {
 /** What one admitted request took from one scope. */
 export interface ScopeReservation {
   readonly scope: Scope
-  readonly bucket: Bucket | null
-  readonly hold: Hold | null
+  readonly tokenBucket: Bucket | null
+  readonly tokenHold: Hold | null
   readonly period: Period | null
   readonly pico: bigint
 }
 
-/** What a loan took from one scope; its parts come out of it. */
+/** What a lease took from one scope. Its parts are taken out of it. */
 export interface ScopeLease {
   readonly scope: Scope
   running: number
-  readonly requests: Bucket | null
-  readonly requestsHold: Hold | null
-  readonly bucket: Bucket | null
-  readonly hold: Hold | null
+  readonly requestBucket: Bucket | null
+  readonly requestHold: Hold | null
+  readonly tokenBucket: Bucket | null
+  readonly tokenHold: Hold | null
   readonly period: Period | null
   pico: bigint
 }

@@ -5,9 +5,9 @@ import type { Key, Limits } from '../config/types.ts'
 export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
 
 /**
- * Whose limits these are. State belongs to the name; the limits in force are
- * those of the object last seen, compared by identity: hand in the same frozen
- * object for as long as nothing changed.
+ * Whose limits these are. State belongs to the name. The limits in force are
+ * those of the object last seen, compared by identity: pass the same frozen
+ * object while nothing changes.
  */
 export type LimitedKey = Pick<Key, 'name' | 'limits'>
 
@@ -26,9 +26,9 @@ export interface AdmissionRequest {
 
 /** The worst case that can be known beforehand. */
 export interface Estimate {
-  /** Input and output together. 0 is for requests that surely use none: the token limit lets those pass. */
+  /** Input and output together. 0: uses none, and the token limit lets it pass. */
   readonly tokens: number
-  /** Cost in 1e-12 USD; 0 for what is surely free, null where no price is known. */
+  /** Picodollars (1e-12 USD); 0 = free, null = no price is known. */
   readonly pico: bigint | null
 }
 
@@ -44,18 +44,18 @@ export type Admission =
 
 /** Ends by the first call of `settle` or `release`; any further call does nothing. */
 export interface Reservation {
-  /** The request runs no more; what it used is told later, once it is counted. */
+  /** The request has ended. What it used is settled later, once it is counted. */
   releaseConcurrency(): void
   /**
-   * Replaces the estimate by what was used: gives back the rest, or charges in
-   * full what went beyond it.
+   * Replaces the estimate by the actual usage: returns the rest, or charges in
+   * full what exceeds it.
    */
   settle(outcome: ActualUsage): void
   /** For a request that used nothing. It still counts as a request. */
   release(): void
 }
 
-/** What is lent: so many requests, which together may need so much; null where no limit asks. */
+/** The size of a lease: requests, and what they may use together; null where no limit counts it. */
 export interface LeaseSize {
   readonly requests: number
   readonly tokens: number | null
@@ -68,9 +68,8 @@ export interface Refusal {
   /** The limit that refused: of the key as a whole (model null), or of a glob in its `limits.models`. */
   readonly scope: { readonly key: string; readonly model: string | null }
   /**
-   * Milliseconds after which this very request would be admitted if nothing
-   * else were. Where running requests are in the way, whose ends nobody knows,
-   * a short guess. null where waiting cannot help.
+   * ms after which this request would be admitted if no other were. A short guess
+   * where running requests are in the way. null where waiting cannot help.
    */
   readonly retryAfterMs: number | null
   /** Whether a client should wait and try again rather than report the failure. */
@@ -79,10 +78,10 @@ export interface Refusal {
   readonly message: string
 }
 
-/** `unpriced`: there is a budget to keep and nobody knows what this model costs. */
+/** `unpriced`: there is a budget, and the price of the model is unknown. */
 export type RefusalReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced'
 
-/** One rate, as the header conventions tell it. */
+/** The state of one rate limit, as headers report it. */
 export interface RateLimitState {
   /** Per minute. */
   readonly limit: number
@@ -108,16 +107,16 @@ export interface Spend {
 }
 
 /**
- * Admission by limits. `admit` may answer later, so that a store shared by
- * several processes can stand behind the same interface; nothing else waits.
+ * Admission by limits. `admit` may be asynchronous, for limits that several
+ * processes share; nothing else waits.
  */
 export interface Limiter {
   /** All limits or none: a refusal takes nothing. */
-  admit(ask: AdmissionRequest): Admission | Promise<Admission>
+  admit(request: AdmissionRequest): Admission | Promise<Admission>
   /** Of all limits that bear on this key and model, the tightest of each kind. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates
-  /** Tells budgets what was spent before they began; each listens once. */
+  /** Adds what was spent before the budgets began; each accepts it once. */
   restoreSpend(rows: Iterable<Spend>): void
-  /** Puts other defaults in force. Nothing that is counted is lost. */
+  /** Puts other defaults in force. What is counted stays counted. */
   reconfigure(defaults: Limits | null): void
 }

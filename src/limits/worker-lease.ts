@@ -1,14 +1,14 @@
 import { Slots } from '../base/slots.ts'
-import { normalizeUsage, normalizeEstimate } from './amounts.ts'
 import type { GrantedLease, LimiterRequest } from './messages.ts'
+import { normalizeUsage, normalizeEstimate } from './reservation.ts'
 import type { Estimate, ActualUsage, Reservation } from './types.ts'
 
-/** What an admitted request holds in a worker: as part of a loan, or at a number of its own. */
+/** The reservation of an admitted request in a worker: part of a lease, or with an id of its own. */
 export class WorkerReservation implements Reservation {
   readonly estimate: Estimate
-  /** Where its end is told; null once it has been. */
+  /** What is notified of its end; null once it was. */
   #owner: ReservationOwner | null = null
-  /** Its place there. */
+  /** Its slot at the owner. */
   #slot = 0
   #isRunning = true
 
@@ -20,10 +20,10 @@ export class WorkerReservation implements Reservation {
     return this.#isRunning
   }
 
-  /** From now on its end is told there. */
-  assignOwner(holder: ReservationOwner, at: number): void {
-    this.#owner = holder
-    this.#slot = at
+  /** From now on the owner is notified of its end. */
+  assignOwner(owner: ReservationOwner, slot: number): void {
+    this.#owner = owner
+    this.#slot = slot
   }
 
   releaseConcurrency(): void {
@@ -33,10 +33,10 @@ export class WorkerReservation implements Reservation {
   }
 
   settle(outcome: ActualUsage): void {
-    const holder = this.#owner
+    const owner = this.#owner
     this.#owner = null
     this.#isRunning = false
-    holder?.settled(this.#slot, outcome)
+    owner?.settled(this.#slot, outcome)
   }
 
   release(): void {
@@ -44,19 +44,18 @@ export class WorkerReservation implements Reservation {
   }
 }
 
-/** Who is told of the end of a request. */
+/** What is notified of the end of a request. */
 export interface ReservationOwner {
-  /** It runs no more, and is settled later. */
-  concurrencyReleased(at: number): void
-  settled(at: number, outcome: ActualUsage): void
+  /** It has ended, and is settled later. */
+  concurrencyReleased(slot: number): void
+  settled(slot: number, outcome: ActualUsage): void
 }
 
-/** What has been used of a loan, or of its time, when it is time to ask for the next. */
+/** The share of a lease, or of its lifetime, after which the next is asked for. */
 const RENEWAL_THRESHOLD = 3 / 4
 
-/** A loan in the hands of the worker that has it: requests are admitted on it, and its use is summed up. */
+/** A quota lease in its worker: admits requests and sums up what they use. */
 export class WorkerLease implements ReservationOwner {
-  /** Its number. */
   readonly leaseId: number
   readonly #expiresAt: number
   readonly #renewFrom: number
@@ -69,8 +68,8 @@ export class WorkerLease implements ReservationOwner {
   readonly #open = new Slots<WorkerReservation>()
 
   /** @param now milliseconds of a monotonic clock */
-  constructor({ leaseId: loan, requests, tokens, pico, lifetimeMs }: GrantedLease, now: number) {
-    this.leaseId = loan
+  constructor({ leaseId, requests, tokens, pico, lifetimeMs }: GrantedLease, now: number) {
+    this.leaseId = leaseId
     this.#expiresAt = now + lifetimeMs
     this.#renewFrom = now + lifetimeMs * RENEWAL_THRESHOLD
     this.#requests = requests
@@ -91,12 +90,12 @@ export class WorkerLease implements ReservationOwner {
     return this.isMostlyUsed || now >= this.#renewFrom
   }
 
-  /** What those used that have ended, and the worst cases of the others. */
+  /** Tokens: what ended requests used, and the worst cases of the others. */
   get takenTokens(): number {
     return this.#takenTokens
   }
 
-  /** Admits a request, if what is left is enough for it. @returns null if it is not */
+  /** Admits a request, if the rest of the lease is enough for it. @returns null where it is not */
   admit(estimate: Estimate, now: number): WorkerReservation | null {
     if (this.#admitted === this.#requests || now >= this.#expiresAt) return null
     const worst = normalizeEstimate(estimate)
@@ -107,34 +106,38 @@ export class WorkerLease implements ReservationOwner {
     this.#takenTokens += tokens
     if (this.#tokens !== null) this.#tokens -= tokens
     if (this.#pico !== null) this.#pico -= pico ?? 0n
-    const held = new WorkerReservation(worst)
-    held.assignOwner(this, this.#open.add(held))
-    return held
+    const reservation = new WorkerReservation(worst)
+    reservation.assignOwner(this, this.#open.add(reservation))
+    return reservation
   }
 
-  /** Its turn goes back with the loan. */
+  /** Its concurrency is returned with the lease. */
   concurrencyReleased(): void {}
 
-  settled(at: number, outcome: ActualUsage): void {
-    const held = this.#open.at(at)
-    if (held === null) return
-    this.#open.delete(at)
+  settled(slot: number, outcome: ActualUsage): void {
+    const reservation = this.#open.at(slot)
+    if (reservation === null) return
+    this.#open.delete(slot)
     const { tokens, pico } = normalizeUsage(outcome)
-    if (tokens !== null) this.#takenTokens += tokens - held.estimate.tokens
-    this.#usedPico += pico ?? held.estimate.pico ?? 0n
+    if (tokens !== null) this.#takenTokens += tokens - reservation.estimate.tokens
+    this.#usedPico += pico ?? reservation.estimate.pico ?? 0n
   }
 
-  /** Ends the loan: those still open are told elsewhere from now on, each at the number that it gets. */
-  close(holder: ReservationOwner, numberOf: (held: WorkerReservation) => number): LimiterRequest & { kind: 'repay' } {
+  /**
+   * Ends the lease.
+   * @param owner takes over the reservations that are still open
+   * @param idOf gives each its id there
+   */
+  close(owner: ReservationOwner, idOf: (reservation: WorkerReservation) => number): LimiterRequest & { kind: 'return-lease' } {
     let usedTokens = this.#takenTokens
-    const open = Array.from(this.#open, held => {
-      const id = numberOf(held)
-      held.assignOwner(holder, id)
-      const { tokens, pico } = held.estimate
+    const open = Array.from(this.#open, reservation => {
+      const id = idOf(reservation)
+      reservation.assignOwner(owner, id)
+      const { tokens, pico } = reservation.estimate
       usedTokens -= tokens
-      return { id, tokens, pico, runs: held.isRunning }
+      return { id, tokens, pico, isRunning: reservation.isRunning }
     })
     const used = { requests: this.#admitted, tokens: usedTokens, pico: this.#usedPico }
-    return { kind: 'repay', loan: this.leaseId, ...used, open }
+    return { kind: 'return-lease', leaseId: this.leaseId, ...used, open }
   }
 }

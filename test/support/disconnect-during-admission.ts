@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import type { LimiterRequest } from '../../src/limits/messages.ts'
-import { SharedLimiter } from '../../src/limits/shared.ts'
+import { WorkerLimiter } from '../../src/limits/worker-limiter.ts'
 import { KEY, startTestGateway } from './gateway.ts'
 import { connect } from './wire.ts'
 
@@ -17,7 +17,7 @@ export async function disconnectDuringAdmission(
   t: Test, yaml: string, request: string,
 ): Promise<Record<string, unknown>> {
   const asked = Promise.withResolvers<LimiterRequest & { kind: 'admit' }>()
-  const limiter = new SharedLimiter(null, systemClock, requests => {
+  const limiter = new WorkerLimiter(null, systemClock, requests => {
     for (const request of requests) if (request.kind === 'admit') asked.resolve(request)
   })
   const keys = `keys: [{ name: test, key: ${KEY}, limits: { concurrent: 1 } }]\n`
@@ -29,6 +29,6 @@ export async function disconnectDuringAdmission(
   // Another connection's answer comes behind the end of the first.
   await fetch(`${gateway.url}/api/status`)
   const figures = { requests: null, tokens: null }
-  limiter.receive({ replies: [{ id, refusal: null, rateLimitStates: figures, lease: null }], called: [] })
+  limiter.receive({ replies: [{ id, refusal: null, rateLimitStates: figures, lease: null }], recalledLeases: [] })
   return gateway.waitForLog(line => line.msg === 'exchange')
 }

@@ -10,7 +10,7 @@ export interface Period {
   reserved: bigint
 }
 
-/** When to ask again if only running requests are in the way: a guess, as nobody knows their ends. */
+/** ms after which to retry if only running requests are in the way: a guess, their ends are unknown. */
 export const IN_FLIGHT_RETRY_MS = 1000
 
 const DAY_MS = 86_400_000
@@ -19,21 +19,21 @@ const DAY_MS = 86_400_000
 const PERIODS_KEPT = 4
 
 /**
- * A budget over time. Money belongs to the period in which its request began,
- * whenever it is settled. Periods are remembered for a while after their end:
- * when the date goes back, the period that it goes back to is as spent as it was;
- * when it goes back beyond memory, the oldest that is remembered counts.
+ * A budget over time: what is spent and reserved of each period. A cost belongs to the
+ * period in which its request began, whenever it is settled. Periods are remembered for
+ * a while after their end, for a date that is set back; before the oldest that is
+ * remembered, the oldest counts.
  */
-export class Account {
+export class BudgetAccount {
   readonly per: Budget['per']
   /** 1e-12 USD for each period; may change at any time. */
   limit: bigint
   /** Ascending. */
   readonly #periods: Period[]
   #current: Period
-  /** Whether it may no longer be told of a past. */
+  /** Past spending is no longer accepted. */
   #isRestoreClosed = false
-  /** Whether what it has is not all that was spent: it was out of force. */
+  /** It was out of force: what it has is not all that was spent. */
   #stale = false
 
   /** @param now - ms since 1970 */
@@ -45,8 +45,9 @@ export class Account {
   }
 
   /**
-   * Milliseconds until `pico` can be spent, at `now` (ms since 1970): 0 = now,
-   * Infinity = never. What is free can always be had.
+   * @param pico picodollars (1e-12 USD)
+   * @param now ms since 1970
+   * @returns ms until `pico` can be spent: 0 = now, Infinity = never; 0 picodollars can always be spent
    */
   wait(pico: bigint, now: number): number {
     if (pico === 0n) return 0
@@ -57,13 +58,18 @@ export class Account {
     return spent + pico <= this.limit ? Math.min(IN_FLIGHT_RETRY_MS, renewal) : renewal
   }
 
-  /** What can be spent at `now` (ms since 1970); below 0 where more has been than may. */
+  /** @returns picodollars that can be spent at `now` (ms since 1970); below 0 where the limit is exceeded */
   free(now: number): bigint {
     const { spent, reserved } = this.periodAt(now)
     return this.limit - spent - reserved
   }
 
-  /** Sets `pico` aside in the period of `now` and returns that period. */
+  /**
+   * Reserves an amount of the budget.
+   * @param pico picodollars
+   * @param now ms since 1970
+   * @returns the period that it is reserved in, for its settlement
+   */
   reserve(pico: bigint, now: number): Period {
     this.closeRestore()
     const period = this.periodAt(now)
@@ -71,17 +77,18 @@ export class Account {
     return period
   }
 
-  /** It is out of force: what is spent from here on it does not count, and has to be told again. */
+  /** Puts it out of force: from now on it counts no spending, which has to be restored later. */
   suspend(): void {
     this.#isRestoreClosed = false
     this.#stale = true
   }
 
   /**
-   * Adds what was spent before this account began, or came back into force, at
-   * `startedAt`. In the latter case that takes the place of what it has itself.
-   *
-   * @returns false, and adds nothing, if it has begun
+   * Adds what was spent before this account began, or came back into force. In the
+   * latter case that replaces what it has itself.
+   * @param pico picodollars
+   * @param startedAt ms since 1970
+   * @returns false, and adds nothing, once it has reserved something
    */
   restore(pico: bigint, startedAt: number): boolean {
     if (this.#isRestoreClosed) return false
@@ -92,12 +99,12 @@ export class Account {
     return true
   }
 
-  /** Ends the telling of the past. */
+  /** Past spending is complete. */
   closeRestore(): void {
     this.#isRestoreClosed = true
   }
 
-  /** Whether nothing was ever spent that is still remembered. */
+  /** Whether no period that it remembers has spending or reservations. */
   idle(): boolean {
     return this.#periods.every(({ spent, reserved }) => spent === 0n && reserved === 0n)
   }
@@ -112,7 +119,7 @@ export class Account {
     return this.#current
   }
 
-  /** One more that is older would take the place of the latest. */
+  /** Remembering an older period would forget the latest. */
   #isBeyondMemory(now: number, oldest: Period): boolean {
     return this.#periods.length === PERIODS_KEPT && now < oldest.start
   }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Limits } from '../../src/config/types.ts'
 import type { Admission, AdmissionRequest, LimitedKey } from '../../src/limits/types.ts'
-import { office } from '../behaviour/limits/office.ts'
+import { connectedWorkers } from '../behaviour/limits/workers.ts'
 
 const NONE: Limits = {
   requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null, models: new Map(),
@@ -15,20 +15,20 @@ function ask(limits: Limits | null, pico = 0n, name = 'team'): AdmissionRequest 
 const counts = (admissions: Admission[]) => admissions.filter(({ ok }) => ok).length
 
 t.test('a key without limits is admitted at once', async t => {
-  const { workers: [one] } = office(1)
+  const { workers: [one] } = connectedWorkers(1)
   t.notOk(one?.limiter.admit(ask(null)) instanceof Promise)
   t.same(one?.limiter.rateLimitStates({ name: 'team', limits: null }, 'm'), { requests: null, tokens: null })
 })
 
 t.test('defaults limit every key, in whichever worker', async t => {
-  const { workers } = office(2, { ...NONE, concurrent: 3 })
+  const { workers } = connectedWorkers(2, { ...NONE, concurrent: 3 })
   const asked = workers.flatMap(({ limiter }) => Array.from({ length: 4 }, () => limiter.admit(ask(null))))
   t.equal(counts(await Promise.all(asked)), 3)
 })
 
 t.test('equal limits that are told by several workers are one, and what is ' +
   'asked together goes together', async t => {
-  const { workers } = office(3)
+  const { workers } = connectedWorkers(3)
   const asked = workers.flatMap(({ limiter }) => {
     const limits = { ...NONE, requestsPerMinute: 5 }
     return Array.from({ length: 5 }, () => limiter.admit(ask(limits)))
@@ -46,7 +46,7 @@ t.test('equal limits that are told by several workers are one, and what is ' +
 
 t.test('what is settled is free again, once, and for all', async t => {
   const limits = { ...NONE, concurrent: 1 }
-  const { workers: [one, two] } = office(2)
+  const { workers: [one, two] } = connectedWorkers(2)
   const first = await (one as NonNullable<typeof one>).limiter.admit(ask(limits))
   t.equal((await two?.limiter.admit(ask(limits)))?.ok, false)
   if (first.ok) {
@@ -62,7 +62,7 @@ t.test('what is settled is free again, once, and for all', async t => {
 
 t.test('the numbers of requests that are settled are given again', async t => {
   const limits = { ...NONE, concurrent: 1 }
-  const { workers: [worker] } = office(1)
+  const { workers: [worker] } = connectedWorkers(1)
   for (let n = 0; n < 20; n++) {
     const admission = await worker?.limiter.admit(ask(limits))
     if (!admission?.ok) throw new Error('refused')
@@ -76,7 +76,7 @@ t.test('the numbers of requests that are settled are given again', async t => {
 t.test('those that end together are told of in one word, and a number that is given again means ' +
   'whom it meant then', async t => {
   const limits: Limits = { ...NONE, concurrent: 4, tokensPerMinute: 100 }
-  const { workers: [worker] } = office(1)
+  const { workers: [worker] } = connectedWorkers(1)
   if (worker === undefined) throw new Error('no worker')
   const admit = async () => {
     const admission = await worker.limiter.admit(ask(limits))
@@ -95,12 +95,12 @@ t.test('those that end together are told of in one word, and a number that is gi
   ;(await fourth).settle({ tokens: 7, pico: 0n })
   await new Promise(setImmediate)
   t.match(worker.said.slice(before).flat(), [
-    { kind: 'settle', ids: [0], tokens: [3], picos: [1n] },
-    { kind: 'leave', id: 1 },
-    { kind: 'leave', id: 2 },
-    { kind: 'settle', ids: [1, 2], tokens: [null, 5], picos: [null, 2n] },
+    { kind: 'settle', ids: [0], tokens: [3], pico: [1n] },
+    { kind: 'release-concurrency', id: 1 },
+    { kind: 'release-concurrency', id: 2 },
+    { kind: 'settle', ids: [1, 2], tokens: [null, 5], pico: [null, 2n] },
     { kind: 'admit', id: 2 },
-    { kind: 'settle', ids: [2], tokens: [7], picos: [0n] },
+    { kind: 'settle', ids: [2], tokens: [7], pico: [0n] },
   ])
   const figures = worker.limiter.rateLimitStates({ name: 'team', limits }, 'm')
   t.match(figures, { tokens: { remaining: 100 - 3 - 1 - 5 - 1 } })
@@ -109,7 +109,7 @@ t.test('those that end together are told of in one word, and a number that is gi
 
 t.test('one that has ended leaves its place to another worker, and is settled later', async t => {
   const limits = { ...NONE, concurrent: 1 }
-  const { workers: [one, two] } = office(2)
+  const { workers: [one, two] } = connectedWorkers(2)
   const first = await (one as NonNullable<typeof one>).limiter.admit(ask(limits))
   if (!first.ok) throw new Error('refused')
   first.reservation.releaseConcurrency()
@@ -123,7 +123,7 @@ t.test('one that has ended leaves its place to another worker, and is settled la
 
 t.test('a worker that has gone frees its places, and its money counts as spent', async t => {
   const limits: Limits = { ...NONE, concurrent: 2, budget: { usd: '10', per: 'day' } }
-  const { workers: [one, two] } = office(2)
+  const { workers: [one, two] } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
   t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
   t.match(await two?.limiter.admit(ask(limits, PICO)), { refusal: { which: 'concurrent' } })
@@ -134,7 +134,7 @@ t.test('a worker that has gone frees its places, and its money counts as spent',
 
 t.test('what was spent before is told by the first, and not counted again', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
-  const { workers, clock } = office(3)
+  const { workers, clock } = connectedWorkers(3)
   for (const { limiter } of workers) {
     limiter.restoreSpend([
       { key: { name: 'team', limits }, model: 'm', startedAt: clock.wall(), pico: 4n * PICO },
@@ -146,7 +146,7 @@ t.test('what was spent before is told by the first, and not counted again', asyn
 
 t.test('a budget that comes back is told what was spent while there was none', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
-  const { workers: [one, two], clock } = office(2)
+  const { workers: [one, two], clock } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 2n * PICO)))?.ok, true)
   t.equal((await one?.limiter.admit({ ...ask(limits), key: { name: 'team', limits: null } }))?.ok, true)
   const back = { ...limits }

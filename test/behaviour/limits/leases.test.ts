@@ -6,8 +6,8 @@ import type { LimiterRequest } from '../../../src/limits/messages.ts'
 import type { Admission, Reservation } from '../../../src/limits/types.ts'
 import { USD } from './asking.ts'
 import { limits } from './limits-of.ts'
-import { office } from './office.ts'
-import type { Desked } from './office.ts'
+import { connectedWorkers } from './workers.ts'
+import type { Desked } from './workers.ts'
 
 const CENT = USD / 100n
 
@@ -51,7 +51,7 @@ const counts = (admissions: readonly Admission[]) => admissions.filter(({ ok }) 
 const kinds = ({ said }: Desked) => said.flat().map(({ kind }) => kind)
 
 t.test('where limits are far, few of many requests ask, and all are counted', async t => {
-  const { workers: [one, two], clock } = office(2)
+  const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
   for (let n = 0; n < 1000; n++) {
     const worker = n % 2 === 0 ? one : two
@@ -73,7 +73,7 @@ t.test('where limits are far, few of many requests ask, and all are counted', as
 })
 
 t.test('figures fall with each request that a loan admits', async t => {
-  const { workers: [worker] } = office(1)
+  const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)
   const key = { name: 'team', limits: FAR }
@@ -85,7 +85,7 @@ t.test('figures fall with each request that a loan admits', async t => {
 })
 
 t.test('figures stay as low when the loan has ended', async t => {
-  const { workers: [worker], clock } = office(1)
+  const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)
   const key = { name: 'team', limits: FAR }
@@ -96,7 +96,7 @@ t.test('figures stay as low when the loan has ended', async t => {
 })
 
 t.test('figures that count a loan as used are not lowered by it once more', async t => {
-  const { workers: [worker] } = office(1)
+  const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   // The second asks for a loan of 16; what the third is told counts that as used.
   await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(FAR, 10))))
@@ -108,7 +108,7 @@ t.test('figures that count a loan as used are not lowered by it once more', asyn
 
 t.test('counts that are none are to a loan what they are to the limits themselves', async t => {
   const own = limits({ tokensPerMinute: 10_000_000, budget: { usd: '1000', per: 'day' } })
-  const { workers: [worker], clock } = office(1)
+  const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, own)
   const held = await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(own))))
@@ -128,7 +128,7 @@ t.test('counts that are none are to a loan what they are to the limits themselve
 })
 
 t.test('nothing is lent where limits are near, nor to a key of which little comes', async t => {
-  const { workers: [worker], clock } = office(1)
+  const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const near = [
     { requestsPerMinute: 100 }, { tokensPerMinute: 1000 }, { concurrent: 20 },
@@ -142,12 +142,12 @@ t.test('nothing is lent where limits are near, nor to a key of which little come
     clock.advance(100)
     ;(await admitted(worker, ask(FAR))).release()
   }
-  t.notOk(kinds(worker).includes('repay'))
+  t.notOk(kinds(worker).includes('return-lease'))
   t.equal(kinds(worker).filter(kind => kind === 'admit').length, 25)
 })
 
 t.test('those that come while a loan is on its way wait for it, as many as it is for', async t => {
-  const { workers: [worker], clock } = office(1)
+  const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)
   clock.advance(99)
@@ -161,7 +161,7 @@ t.test('those that come while a loan is on its way wait for it, as many as it is
 })
 
 t.test('nobody waits for a loan where none came before', async t => {
-  const { workers: [worker] } = office(1)
+  const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const near = limits({ concurrent: 20 })
   for (let n = 0; n < 2; n++) (await admitted(worker, ask(near))).release()
@@ -173,7 +173,7 @@ t.test('nobody waits for a loan where none came before', async t => {
 
 t.test('who waited for a loan that does not come asks, and is told what the limits say', async t => {
   const own = limits({ requestsPerMinute: 1000 })
-  const { workers: [one, two] } = office(2)
+  const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
   await borrow(one, own)
   const others = await Promise.all(Array.from({ length: 990 }, () => two.limiter.admit(ask(own))))
@@ -190,7 +190,7 @@ t.test('who waited for a loan that does not come asks, and is told what the limi
 })
 
 t.test('a request of unknown cost asks where a budget is to be kept', async t => {
-  const { workers: [worker] } = office(1)
+  const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)
   t.match(await worker.limiter.admit(ask(FAR, 10, null)), { ok: false, refusal: { which: 'unpriced' } })
@@ -198,14 +198,14 @@ t.test('a request of unknown cost asks where a budget is to be kept', async t =>
 
 t.test('a loan ends after a tenth of a second, and what still runs keeps what it needs', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
-  const { workers: [one, two], clock } = office(2)
+  const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
   await borrow(one, own)
   const [long, left] = [await admitted(one, ask(own)), await admitted(one, ask(own))]
   left.releaseConcurrency()
   clock.advance(100)
   await quiet()
-  t.equal(kinds(one).filter(kind => kind === 'repay').length, 1)
+  t.equal(kinds(one).filter(kind => kind === 'return-lease').length, 1)
   // Running: the one that `borrow` leaves open, and the long one. 10 USD less three cents are free.
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 2n * CENT))).ok, false)
   const rest = await admitted(two, ask(own, 0, 10n * USD - 3n * CENT))
@@ -222,7 +222,7 @@ t.test('a loan ends after a tenth of a second, and what still runs keeps what it
 t.test('requests on a loan together take no more money and tokens than were lent', async t => {
   // For sixteen requests of ten tokens and a cent; one is admitted.
   for (const [tokens, pico] of [[150, 0n], [0, 15n * CENT]] as const) {
-    const { workers: [worker] } = office(1)
+    const { workers: [worker] } = connectedWorkers(1)
     if (!worker) throw new Error('no worker')
     await borrow(worker, FAR)
     t.notOk(worker.limiter.admit(ask(FAR, tokens, pico)) instanceof Promise, 'the rest of it')
@@ -233,7 +233,7 @@ t.test('requests on a loan together take no more money and tokens than were lent
 t.test('when a loan ends, tokens count as used where that is known, and once where they are set aside', async t => {
   // 100 drain in a millisecond.
   const own = limits({ tokensPerMinute: 6_000_000 })
-  const { workers: [worker], clock } = office(1)
+  const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   for (let n = 0; n < 2; n++) (await admitted(worker, ask(own, 40_000))).release()
   const over = await admitted(worker, ask(own, 40_000))
@@ -241,7 +241,7 @@ t.test('when a loan ends, tokens count as used where that is known, and once whe
   over.settle({ tokens: 10_000, pico: 0n })
   clock.advance(100)
   await quiet()
-  t.ok(kinds(worker).includes('repay'))
+  t.ok(kinds(worker).includes('return-lease'))
   clock.advance(100)
   await admitted(worker, ask(own, 0))
   const { tokens } = worker.limiter.rateLimitStates({ name: 'team', limits: own }, 'm')
@@ -249,7 +249,7 @@ t.test('when a loan ends, tokens count as used where that is known, and once whe
 })
 
 t.test('no loan reaches into the next day', async t => {
-  const { workers: [worker], clock } = office(1)
+  const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const { wall } = clock
   clock.wall = () => wall.call(clock) + 86_400_000 - 40
@@ -261,7 +261,7 @@ t.test('no loan reaches into the next day', async t => {
 
 t.test('nobody is refused what is lent and unused', async t => {
   const own = limits({ requestsPerMinute: 1000 })
-  const { workers: [one, two, three] } = office(3)
+  const { workers: [one, two, three] } = connectedWorkers(3)
   if (!one || !two || !three) throw new Error('no workers')
   await borrow(one, own)
   await borrow(two, own)
@@ -273,7 +273,7 @@ t.test('nobody is refused what is lent and unused', async t => {
 
 t.test('what a worker had borrowed when it went counts as used, and who waited for it is told', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
-  const { workers: [one, two] } = office(2)
+  const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
   await borrow(one, own)
   const { window } = one
@@ -288,13 +288,13 @@ t.test('what a worker had borrowed when it went counts as used, and who waited f
 
 t.test('what a worker said before it went and is read after counts for nothing more', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
-  const { workers: [one, two], clock } = office(2)
+  const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
   await borrow(one, own)
   const { late, take } = unread(one)
   clock.advance(100)
   await quiet()
-  t.ok(late.flat().some(({ kind }) => kind === 'repay'))
+  t.ok(late.flat().some(({ kind }) => kind === 'return-lease'))
   one.window.close()
   await borrow(two, own)
   for (const requests of late) take(requests)
@@ -306,7 +306,7 @@ t.test('what a worker said before it went and is read after counts for nothing m
 
 t.test('who waits for a worker that hangs is told within a second, and nothing is lost', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
-  const { workers: [one, two], clock } = office(2)
+  const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
   await borrow(one, own)
   const { late, take } = unread(one)
@@ -324,7 +324,7 @@ t.test('who waits for a worker that hangs is told within a second, and nothing i
 })
 
 t.test('other limits end what was lent under those before', async t => {
-  const { workers: [worker] } = office(1)
+  const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)
   const none = limits({ requestsPerMinute: 0 })
@@ -335,7 +335,7 @@ t.test('other limits end what was lent under those before', async t => {
 })
 
 t.test('other limits leave the figures that answers under way tell', async t => {
-  const { workers: [worker] } = office(1)
+  const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)
   const key = { name: 'team', limits: FAR }
@@ -358,7 +358,7 @@ t.test('many requests in several workers, with loans: as many as fit, and never 
   await fc.assert(fc.asyncProperty(tasks, most.requests, most.turns, async (all, requests, turns) => {
     // Time stands still: whatever is admitted stays counted.
     const own = limits({ requestsPerMinute: requests, concurrent: turns, budget: { usd: '7', per: 'day' } })
-    const { workers } = office(3)
+    const { workers } = connectedWorkers(3)
     let [count, running, mostRunning] = [0, 0, 0]
     await Promise.all(all.map(async ({ worker, before, during, tokens }) => {
       // The first has a loan left when nothing more comes to it.

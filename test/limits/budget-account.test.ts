@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Account, IN_FLIGHT_RETRY_MS } from '../../src/limits/account.ts'
+import { BudgetAccount, IN_FLIGHT_RETRY_MS } from '../../src/limits/budget-account.ts'
 
 const date = (text: string) => Date.parse(text)
 
 /** Spends without a detour. */
-function spend(account: Account, pico: bigint, now: number): void {
+function spend(account: BudgetAccount, pico: bigint, now: number): void {
   const period = account.reserve(pico, now)
   period.reserved -= pico
   period.spent += pico
@@ -13,7 +13,7 @@ function spend(account: Account, pico: bigint, now: number): void {
 
 t.test('periods are UTC days and months', async t => {
   const bounds = (per: 'day' | 'month', now: string) => {
-    const { start, end } = new Account(per, 1n, date(now)).periodAt(date(now))
+    const { start, end } = new BudgetAccount(per, 1n, date(now)).periodAt(date(now))
     return [start, end].map(ms => new Date(ms).toISOString().replace('T00:00:00.000Z', ''))
   }
   t.strictSame(bounds('day', '2026-11-21T23:59:59.999Z'), ['2026-11-21', '2026-11-22'])
@@ -23,7 +23,7 @@ t.test('periods are UTC days and months', async t => {
 })
 
 t.test('what is spent comes back with the next period, to the millisecond', async t => {
-  const account = new Account('month', 100n, date('2026-11-21T12:00:00Z'))
+  const account = new BudgetAccount('month', 100n, date('2026-11-21T12:00:00Z'))
   spend(account, 100n, date('2026-11-21T12:00:00Z'))
   const now = date('2026-11-30T23:00:00Z')
   t.equal(account.wait(1n, now), 3_600_000)
@@ -32,19 +32,19 @@ t.test('what is spent comes back with the next period, to the millisecond', asyn
 })
 
 t.test('a total never renews', async t => {
-  const account = new Account('total', 100n, 0)
+  const account = new BudgetAccount('total', 100n, 0)
   spend(account, 100n, 0)
   t.equal(account.wait(1n, date('9999-01-01')), Infinity)
   t.equal(account.wait(0n, 0), 0, 'but what is free is free')
 })
 
 t.test('a request above the whole budget never fits', async t => {
-  t.equal(new Account('day', 100n, 0).wait(101n, 0), Infinity)
-  t.equal(new Account('day', 100n, 0).wait(100n, 0), 0)
+  t.equal(new BudgetAccount('day', 100n, 0).wait(101n, 0), Infinity)
+  t.equal(new BudgetAccount('day', 100n, 0).wait(100n, 0), 0)
 })
 
 t.test('where only running requests are in the way the wait is short', async t => {
-  const account = new Account('month', 100n, 0)
+  const account = new BudgetAccount('month', 100n, 0)
   account.reserve(60n, 0)
   t.equal(account.wait(50n, 0), IN_FLIGHT_RETRY_MS)
   t.equal(account.wait(100n, 0), IN_FLIGHT_RETRY_MS, 'all of it, once it is given back')
@@ -55,7 +55,7 @@ t.test('where only running requests are in the way the wait is short', async t =
 t.test('a date that goes back finds the period as spent as it was', async t => {
   const noon = date('2026-11-21T12:00:00Z')
   const day = 86_400_000
-  const account = new Account('day', 100n, noon)
+  const account = new BudgetAccount('day', 100n, noon)
   spend(account, 100n, noon)
   t.ok(account.wait(1n, noon - 3_600_000) > 0, 'within the period')
   t.equal(account.wait(100n, noon + day), 0)
@@ -69,7 +69,7 @@ t.test('a date that goes back finds the period as spent as it was', async t => {
 
 t.test('the last four periods are remembered, in whichever order they came', async t => {
   const day = 86_400_000
-  const account = new Account('day', 100n, 5 * day)
+  const account = new BudgetAccount('day', 100n, 5 * day)
   const spent = [[5, 50n], [4, 40n], [6, 60n], [7, 70n], [8, 80n]] as const
   for (const [at, pico] of spent) spend(account, pico, at * day)
   t.strictSame([5, 6, 7, 8].map(at => account.free(at * day)), [50n, 40n, 30n, 20n])
@@ -78,7 +78,7 @@ t.test('the last four periods are remembered, in whichever order they came', asy
 
 t.test('a date that goes back beyond memory finds no fresh budget', async t => {
   const day = 86_400_000
-  const account = new Account('day', 100n, 0)
+  const account = new BudgetAccount('day', 100n, 0)
   for (let i = 0; i < 20; i++) spend(account, 100n, i * day)
   for (let i = 0; i < 20; i++) t.ok(account.wait(1n, i * day) > 0, `day ${i}`)
   t.equal(account.wait(100n, 20 * day), 0)
@@ -86,7 +86,7 @@ t.test('a date that goes back beyond memory finds no fresh budget', async t => {
 
 t.test('a date that goes back for a moment, to before the first day, gives no day back', async t => {
   const day = 86_400_000
-  const account = new Account('day', 100n, 10 * day)
+  const account = new BudgetAccount('day', 100n, 10 * day)
   for (let i = 10; i < 16; i++) spend(account, 100n, i * day)
   t.ok(account.wait(1n, 9 * day) > 0, 'the oldest that is remembered counts')
   for (let i = 10; i < 16; i++) t.ok(account.wait(1n, i * day) > 0, `day ${i}`)
@@ -94,7 +94,7 @@ t.test('a date that goes back for a moment, to before the first day, gives no da
 
 t.test('a past is told once, and before the first request', async t => {
   const now = date('2026-11-21T12:00:00Z')
-  const account = new Account('month', 100n, now)
+  const account = new BudgetAccount('month', 100n, now)
   t.ok(account.restore(30n, date('2026-11-01')))
   t.ok(account.restore(30n, date('2026-11-21')))
   t.ok(account.restore(99n, date('2026-10-31')), 'of another month')
@@ -103,7 +103,7 @@ t.test('a past is told once, and before the first request', async t => {
   t.notOk(account.restore(30n, now))
   t.equal(account.periodAt(now).spent, 60n)
 
-  const busy = new Account('month', 100n, now)
+  const busy = new BudgetAccount('month', 100n, now)
   busy.reserve(1n, now)
   t.notOk(busy.restore(30n, now))
 })
@@ -112,7 +112,7 @@ t.test('a long past in any order leaves the current period right and little else
   const now = date('2026-11-21T12:00:00Z')
   const row = fc.tuple(fc.integer({ min: -40, max: 5 }), fc.bigInt({ min: 1n, max: 9n }))
   fc.assert(fc.property(fc.array(row, { maxLength: 80 }), rows => {
-    const account = new Account('day', 100n, now)
+    const account = new BudgetAccount('day', 100n, now)
     for (const [day, pico] of rows) account.restore(pico, now + day * 86_400_000)
     const today = rows.filter(([day]) => day === 0).reduce((sum, [, pico]) => sum + pico, 0n)
     return account.periodAt(now).spent === today
@@ -121,11 +121,11 @@ t.test('a long past in any order leaves the current period right and little else
 
 t.test('a past from before and after memory gives no budget back', async t => {
   const day = 86_400_000
-  const account = new Account('day', 100n, 100 * day)
+  const account = new BudgetAccount('day', 100n, 100 * day)
   for (const ago of [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9]) account.restore(100n, (100 - ago) * day)
   for (let ago = 0; ago < 15; ago++) t.ok(account.wait(1n, (100 - ago) * day) > 0, `${ago} days ago`)
 
-  const early = new Account('day', 100n, 100 * day)
+  const early = new BudgetAccount('day', 100n, 100 * day)
   for (let ahead = 1; ahead < 9; ahead++) early.restore(1n, (100 + ahead) * day)
   spend(early, 100n, 100 * day)
   t.equal(early.wait(99n, 101 * day), 0)
@@ -134,7 +134,7 @@ t.test('a past from before and after memory gives no budget back', async t => {
 })
 
 t.test('idle means that nothing was spent or set aside', async t => {
-  const account = new Account('day', 100n, 0)
+  const account = new BudgetAccount('day', 100n, 0)
   t.ok(account.idle())
   const period = account.reserve(5n, 0)
   t.notOk(account.idle())

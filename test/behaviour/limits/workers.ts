@@ -4,19 +4,19 @@ import type { LeaseConnection } from '../../../src/limits/lease-connection.ts'
 import { LeaseServer } from '../../../src/limits/lease-server.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
 import type { LimiterRequest } from '../../../src/limits/messages.ts'
-import { SharedLimiter } from '../../../src/limits/shared.ts'
+import { WorkerLimiter } from '../../../src/limits/worker-limiter.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 /** A worker's limiter, and its window at the desk. */
 export interface Desked {
-  readonly limiter: SharedLimiter
+  readonly limiter: WorkerLimiter
   readonly window: LeaseConnection
   /** What it has said so far, each message with all that was asked in one turn. */
   readonly said: (readonly LimiterRequest[])[]
 }
 
 /** Workers with one desk; what they say to each other is copied, and comes later, as between processes. */
-export function office(count: number, defaults: Limits | null = null) {
+export function connectedWorkers(count: number, defaults: Limits | null = null) {
   const clock = new FakeClock()
   const desk = new LeaseServer(createLimiter({ defaults: null, compileGlob, clock }), clock)
   const workers = Array.from({ length: count }, (): Desked => {
@@ -25,7 +25,7 @@ export function office(count: number, defaults: Limits | null = null) {
       const copy = structuredClone(answers)
       setImmediate(() => limiter.receive(copy))
     })
-    const limiter = new SharedLimiter(defaults, clock, requests => {
+    const limiter = new WorkerLimiter(defaults, clock, requests => {
       said.push(requests)
       window.handle(structuredClone(requests))
     })

@@ -1,0 +1,62 @@
+import { MAX_PER_MINUTE } from './bucket.ts'
+import type { ScopeReservation } from './scope.ts'
+import type { ActualUsage, Admission, Estimate, LimitClock, Reservation } from './types.ts'
+
+/** What one request reserved of each scope that limits it. */
+export class MultiScopeReservation implements Reservation {
+  #reservations: readonly ScopeReservation[]
+  #isRunning = true
+  readonly #clock: LimitClock
+
+  constructor(reservations: readonly ScopeReservation[], clock: LimitClock) {
+    this.#reservations = reservations
+    this.#clock = clock
+  }
+
+  releaseConcurrency(): void {
+    if (!this.#isRunning) return
+    this.#isRunning = false
+    for (const { scope } of this.#reservations) scope.releaseConcurrency()
+  }
+
+  settle(reported: ActualUsage): void {
+    this.releaseConcurrency()
+    const outcome = normalizeUsage(reported)
+    const reservations = this.#reservations
+    this.#reservations = []
+    const mono = Math.floor(this.#clock.monotonic())
+    for (const reservation of reservations) reservation.scope.settle(reservation, outcome, mono)
+  }
+
+  release(): void {
+    this.settle({ tokens: 0, pico: 0n })
+  }
+}
+
+/** The admission of a key without limits. */
+export const UNLIMITED: Admission = Object.freeze({
+  ok: true,
+  reservation: Object.freeze({ releaseConcurrency() {}, settle() {}, release() {} }),
+})
+
+/** A count that a bucket can take, from any number; NaN counts as the maximum. */
+export function toCount(count: number): number {
+  return Number.isNaN(count) ? MAX_PER_MINUTE : Math.min(Math.max(0, Math.ceil(count)), MAX_PER_MINUTE)
+}
+
+export function notNegative(pico: bigint): bigint {
+  return pico < 0n ? 0n : pico
+}
+
+/** The same in numbers that limits can take; NaN counts as the maximum. */
+export function normalizeEstimate({ tokens, pico }: Estimate): Estimate {
+  return { tokens: toCount(tokens), pico: pico === null ? null : notNegative(pico) }
+}
+
+/** The same in numbers that limits can take; NaN counts as unknown. */
+export function normalizeUsage({ tokens, pico }: ActualUsage): ActualUsage {
+  return {
+    tokens: tokens === null || Number.isNaN(tokens) ? null : toCount(tokens),
+    pico: pico === null ? null : notNegative(pico),
+  }
+}
