@@ -10,8 +10,14 @@ import { ChunkList } from '../../proxy/chunk-list.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Why an event is kept from the client. */
-type StreamFaultKind = 'error' | 'malformed' | 'too_long'
+/** Why an event is kept from the client, and the error that this is. */
+const FAULTS = {
+  error: ['upstream_cut', 'the upstream broke off the stream with an error'],
+  malformed: ['upstream_invalid', 'the upstream sent an event that is not well-formed'],
+  too_long: ['upstream_invalid', 'the upstream sent an event that is too long to be joined'],
+} as const
+
+type StreamFaultKind = keyof typeof FAULTS
 
 interface FaultLocation {
   readonly kind: StreamFaultKind
@@ -141,8 +147,9 @@ export class ContinuationStage implements EventSink {
     const bytes = this.#join(chunk)
     this.fault = { kind, bytes: Buffer.from(bytes.subarray(start - heldFrom, end - heldFrom)) }
     this.#memory.resize(0)
+    const [code, message] = FAULTS[kind]
     // Not now: what comes before it has to reach the client first.
-    queueMicrotask(() => this.#options.onStreamFault(streamFaultError(kind)))
+    queueMicrotask(() => this.#options.onStreamFault(new GatewayError(code, message)))
     return this.#passOn(bytes.subarray(0, start - heldFrom), heldFrom)
   }
 
@@ -195,15 +202,4 @@ function isTooLong({ oversize, start, end }: StreamEvent): boolean {
 
 function withLineEnds(event: Buffer): Buffer {
   return Buffer.concat([event, missingLineEnds(event)])
-}
-
-function streamFaultError(kind: StreamFaultKind): GatewayError {
-  switch (kind) {
-    case 'error':
-      return new GatewayError('upstream_cut', 'the upstream broke off the stream with an error')
-    case 'malformed':
-      return new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed')
-    case 'too_long':
-      return new GatewayError('upstream_invalid', 'the upstream sent an event that is too long to be joined')
-  }
 }

@@ -91,7 +91,7 @@ function streamStages({ gateway, exchange, head, continuation, masks }: StageCon
   const outlet = stage ?? filter
   if (outlet) all.push(outlet)
   return {
-    all, reader, filter,
+    all, reader, filter, outlet,
     meter: isUnread || isMasked ? null : meter,
     continuation: stage,
     checkpoint: isUnread ? null : new LedgerCheckpoint(gateway, exchange),
@@ -107,7 +107,8 @@ function collectorStages({ gateway, exchange, head, masks }: StageContext): Resp
 }
 
 function bodyStages(...all: readonly Stage[]): ResponseStages {
-  return { all, reader: new ChunkReader(sinkOf(all)), meter: null, filter: null, continuation: null, checkpoint: null }
+  const reader = new ChunkReader(sinkOf(all))
+  return { all, reader, meter: null, filter: null, continuation: null, outlet: null, checkpoint: null }
 }
 
 /** Gives each event to the stages in their order. @param stages may be completed before the first event */

@@ -32,6 +32,8 @@ export interface ResponseStages {
   readonly meter: StreamMeter | null
   readonly filter: UsageFilter | null
   readonly continuation: ContinuationStage | null
+  /** The one of these two that decides which bytes the client gets; null = it gets all. */
+  readonly outlet: UsageFilter | ContinuationStage | null
   readonly checkpoint: Checkpoint | null
 }
 
@@ -47,78 +49,60 @@ export interface ResponseStages {
  * `ClientWriter.write`.
  */
 export class ResponseStream implements ResponseBody {
-  #stages!: readonly Stage[]
-  #reader!: EventReader
-  #meter!: StreamMeter | null
-  #filter!: UsageFilter | null
-  #continuation!: ContinuationStage | null
-  /** What decides which bytes the client gets; null = it gets all. */
-  #outlet!: UsageFilter | ContinuationStage | null
-  #checkpoint!: Checkpoint | null
+  #stages: ResponseStages
   /** Makes the stages for a body in one piece, where its start tells whether it is one; null = that is known. */
   readonly #createForBody: (() => ResponseStages) | null
   #hasBegun = false
   #hasEnded = false
 
   constructor(stages: ResponseStages, createForBody: (() => ResponseStages) | null = null) {
-    this.#use(stages)
+    this.#stages = stages
     this.#createForBody = createForBody
   }
 
   get terminated(): boolean | null {
-    if (this.#continuation?.fault) return false
-    const meter = this.#meter
+    const { meter, continuation } = this.#stages
+    if (continuation?.fault) return false
     // An error event of the protocol's own is an honest end too.
     return meter && (meter.sawError || meter.terminated)
   }
 
   get atBoundary(): boolean {
-    if (this.#continuation && !this.#continuation.overflowed) return true
-    return this.#meter !== null && (this.#filter?.holding === true || this.#reader.atBoundary)
+    const { meter, filter, continuation, reader } = this.#stages
+    if (continuation && !continuation.overflowed) return true
+    return meter !== null && (filter?.holding === true || reader.atBoundary)
   }
 
   get edits(): boolean {
-    return this.#outlet !== null
+    return this.#stages.outlet !== null
   }
 
   push(chunk: Buffer): Buffer {
-    if (this.#hasBegun) {
-      this.#reader.push(chunk)
-      if (this.#checkpoint?.isIdle) this.#checkpoint.schedule()
-    } else {
-      this.#begin(chunk)
-    }
-    return this.#outlet === null ? chunk : this.#outlet.take(chunk)
+    if (!this.#hasBegun && this.#createForBody !== null && beginsJson(chunk)) this.#stages = this.#createForBody()
+    const { reader, outlet, checkpoint } = this.#stages
+    reader.push(chunk)
+    if (!this.#hasBegun) this.#begin()
+    else if (checkpoint?.isIdle) checkpoint.schedule()
+    return outlet === null ? chunk : outlet.take(chunk)
   }
 
   end(): void {
     if (this.#hasEnded) return
-    this.#continuation?.close()
-    this.#reader.end()
-    for (const stage of this.#stages) stage.end?.()
+    const { all, reader, continuation } = this.#stages
+    continuation?.close()
+    reader.end()
+    for (const stage of all) stage.end?.()
     this.#hasEnded = true
   }
 
   rest(): Buffer {
-    return this.#outlet?.rest() ?? NOTHING
+    return this.#stages.outlet?.rest() ?? NOTHING
   }
 
-  #begin(chunk: Buffer): void {
+  #begin(): void {
     this.#hasBegun = true
-    if (this.#createForBody !== null && beginsJson(chunk)) this.#use(this.#createForBody())
-    this.#reader.push(chunk)
-    for (const stage of this.#stages) stage.begin?.()
+    for (const stage of this.#stages.all) stage.begin?.()
     // The first checkpoint is written at once: it has the upstream and the status.
-    this.#checkpoint?.writeNow()
-  }
-
-  #use({ all, reader, meter, filter, continuation, checkpoint }: ResponseStages): void {
-    this.#stages = all
-    this.#reader = reader
-    this.#meter = meter
-    this.#filter = filter
-    this.#continuation = continuation
-    this.#outlet = continuation ?? filter
-    this.#checkpoint = checkpoint
+    this.#stages.checkpoint?.writeNow()
   }
 }
