@@ -101,7 +101,7 @@ class HealthCheck {
   /** @returns null when it is well; otherwise why it is not, or UNTOLD */
   async #outcome(): Promise<CheckFailure | typeof INCONCLUSIVE | null> {
     const { clock, proxy, newId } = this.#parts
-    const { config, url, prefix, transport } = this.#upstream
+    const { config, url, transport } = this.#upstream
     const limit = Math.min(MAX_CHECK_DURATION, Math.max(1_000, config.health?.every ?? 0))
     const timeouts = { connect: limit, firstByte: limit, idle: limit, total: limit }
     const sink = new StatusSink()
@@ -111,7 +111,7 @@ class HealthCheck {
       upstreamUrl: url,
       request: {
         method: 'GET',
-        path: prefix + (config.health?.path ?? '/'),
+        path: config.health?.path ?? '/',
         headers: upstreamHeaders([], {
           upstream: config,
           requestId: newId(),
@@ -123,6 +123,7 @@ class HealthCheck {
         }),
         body: null,
       },
+      clientResponse: null,
       deadlines,
       decompresses: false,
       sinkFor: () => sink,

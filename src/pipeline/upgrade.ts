@@ -155,7 +155,7 @@ async function openTunnel(
   const running = new Tunnel({
     socket,
     head,
-    path: upstream.prefix + upstreamPath(upstream.config, path) + query,
+    path: upstreamPath(upstream.config, path) + query,
     headers: upstreamHeaders(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
@@ -166,7 +166,7 @@ async function openTunnel(
       contentLength: null,
     }),
     handshake: handshakeHeaders(req as IncomingMessage),
-    upstream: { url: upstream.url, dial: upstream.transport.dial },
+    upstream: { url: upstream.url, agent: upstream.transport.agent },
     gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
     clock: gateway.clock,
     timeouts: exchange.route?.timeouts ?? gateway.config.timeouts,

@@ -1,13 +1,16 @@
 import { GatewayError, asGatewayError } from '../base/errors.ts'
+import type { ClientResponse } from './client.ts'
 import { connectionError } from './connection-error.ts'
 import type { Deadlines } from './deadlines.ts'
 import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
 import type { DecompressorHost } from './decompressor.ts'
+import { headerLines } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 import { forward } from './http-proxy.ts'
 import type { ProxyServer } from './http-proxy.ts'
 import { responseHead } from './response-head.ts'
-import { readResponseHeaders } from './response-headers.ts'
+import { readResponseHeaders, toResponse } from './response-headers.ts'
+import type { ResponseHeaders } from './response-headers.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
 
@@ -40,7 +43,10 @@ const ABORTED = Object.assign(new Error('the attempt was ended'), { code: 'UND_E
 export interface AttemptOptions {
   readonly transport: Transport
   readonly upstreamUrl: URL
+  /** Its path is below that of the url. */
   readonly request: OutgoingRequest
+  /** The client's; null = no client waits for the response. */
+  readonly clientResponse: ClientResponse | null
   readonly deadlines: Deadlines
   /** An answer that comes compressed all the same is unpacked on its way. */
   readonly decompresses: boolean
@@ -54,6 +60,14 @@ export interface AttemptOptions {
  */
 export class Attempt implements ResponseHandler, DecompressorHost {
   readonly #options: AttemptOptions
+  /** What http-proxy-3 built, once it did. */
+  #request: OutgoingRequest | null = null
+  /** What http-proxy-3 waits for, once it has sent the request. */
+  readonly #response = Promise.withResolvers<Response>()
+  /** As they came, before http-proxy-3 hands the head back. */
+  #received: ResponseHeaders | null = null
+  /** What came behind the head meanwhile. */
+  #held: (() => void)[] = []
   /** There is one as soon as there is a head. */
   #sink!: ResponseSink
   /** null: the answer goes to the sink as it comes. */
@@ -79,9 +93,18 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   run(proxy: ProxyServer): Promise<GatewayError | null> {
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
     this.#settle = resolve
-    this.#options.deadlines.connecting()
-    const { request, upstreamUrl } = this.#options
-    forward(proxy, { request, upstreamUrl, send: () => this.#send() }, error => this.#fail(asGatewayError(error)))
+    const { request, upstreamUrl: target, transport: { agent }, clientResponse, deadlines } = this.#options
+    deadlines.connecting()
+    forward(proxy, {
+      request, target, agent, clientResponse,
+      send: built => {
+        this.#request = built
+        this.#send(built)
+        return this.#response.promise
+      },
+      onResponse: response => this.#onResponse(response),
+      onError: error => this.abort(asGatewayError(error)),
+    })
     return promise
   }
 
@@ -96,6 +119,8 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     this.#over = reason
     this.#controller?.abort(ABORTED)
     this.#decompressor?.destroy()
+    this.#held = []
+    if (this.#request) this.#response.reject(reason)
     this.#settle(reason)
   }
 
@@ -111,8 +136,8 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     else this.#controller?.resume()
   }
 
-  #send(): void {
-    this.#options.transport.send(this.#options.request, this)
+  #send(request: OutgoingRequest): void {
+    this.#options.transport.send(request, this)
   }
 
   onRequestStart(controller: Controller): void {
@@ -130,31 +155,49 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     this.#receivedBytes = true
     // Interim answers (103 and its kin) are between the upstream and us.
     if (status < 200 || this.#over !== undefined) return
-    const refused = this.#head(controller, status)
+    try {
+      this.#received = readResponseHeaders(controller.rawHeaders)
+      this.#response.resolve(toResponse(status, this.#received.headers))
+    } catch (thrown) {
+      this.abort(asGatewayError(thrown))
+    }
+  }
+
+  /** http-proxy-3 hands the head back. */
+  #onResponse(response: Response): void {
+    if (this.#over !== undefined) return
+    const refused = this.#head(response)
     if (refused) {
       this.abort(refused)
       return
     }
     this.#responseStarted = true
     this.#settle(null)
+    for (const event of this.#held) event()
+    this.#held = []
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#over !== undefined) return
+    if (!this.#responseStarted) {
+      this.#held.push(() => this.onResponseData(controller, chunk))
+      return
+    }
     try {
       const goesOn = this.#decompressor ? this.#decompressor.push(chunk) : this.#sink.data(chunk)
       if (!goesOn) controller.pause()
     } catch (thrown) {
-      // A fault of our own is not the upstream's: it goes the way of its errors, under its own name.
-      throw asGatewayError(thrown)
+      // A fault of our own is not the upstream's: it has its own name.
+      controller.abort(ABORTED)
+      this.#fail(asGatewayError(thrown))
     }
   }
 
-  #head(controller: Controller, status: number): GatewayError | null {
+  #head({ status, headers: built }: Response): GatewayError | null {
+    const { headers, httpVersion } = this.#received as ResponseHeaders
     try {
       this.#sink = this.#options.sinkFor(status)
-      const { headers, httpVersion } = readResponseHeaders(controller.rawHeaders)
-      return this.#sink.head(status, this.#decompressedHeaders(status, headers), httpVersion)
+      return this.#sink.head(status, this.#decompressedHeaders(status, headerLines(built, headers)), httpVersion)
     } catch (thrown) {
       return asGatewayError(thrown)
     }
@@ -184,14 +227,19 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   onResponseEnd(): void {
+    const cut = this.#options.transport.breaking
+      ? new GatewayError('upstream_cut', 'the upstream dropped the connection in mid-answer')
+      : null
+    if (this.#responseStarted) this.#finish(cut)
+    else this.#held.push(() => this.#finish(cut))
+  }
+
+  /** @param cut null = the response is complete */
+  #finish(cut: GatewayError | null): void {
     if (this.#over !== undefined) return
-    if (this.#options.transport.breaking) {
-      this.#fail(new GatewayError('upstream_cut', 'the upstream dropped the connection in mid-answer'))
-    } else if (this.#decompressor) {
-      this.#decompressor.end(null)
-    } else {
-      this.#end()
-    }
+    if (cut) this.#fail(cut)
+    else if (this.#decompressor) this.#decompressor.end(null)
+    else this.#end()
   }
 
   #end(): void {
@@ -205,14 +253,18 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   onResponseError(_controller: Controller | null, error: Error): void {
     if (this.#over !== undefined) return
-    if (this.#wasStale(error)) {
+    if (this.#responseStarted) {
+      this.#fail(this.#translate(error))
+    } else if (this.#received) {
+      this.#held.push(() => this.#fail(this.#translate(error)))
+    } else if (this.#wasStale(error)) {
       this.#retriedStale = true
       this.#controller = null
       this.#options.deadlines.connecting()
-      this.#send()
-      return
+      this.#send(this.#request as OutgoingRequest)
+    } else {
+      this.#response.reject(this.#translate(error))
     }
-    this.#fail(this.#translate(error))
   }
 
   /**
@@ -227,17 +279,17 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     return this.#options.deadlines.idleMs < STALE_WITHIN
   }
 
+  /** The response breaks after its head. */
   #fail(error: GatewayError): void {
     if (this.#over !== undefined) return
     // What came before goes first.
-    if (this.#responseStarted && this.#decompressor) this.#decompressor.end(error)
+    if (this.#decompressor) this.#decompressor.end(error)
     else this.#break(error)
   }
 
   #break(error: GatewayError): void {
     this.#over = error
-    if (this.#responseStarted) this.#sink.broken(error)
-    else this.#settle(error)
+    this.#sink.broken(error)
   }
 
   /** The system's and undici's errors as rows of the table. */

@@ -9,12 +9,14 @@ type Dialled = (error: Error | null, connection: Duplex) => void
 export class DiallingAgent extends Agent {
   /** Node's client refuses an agent that is for another. */
   readonly protocol: string
+  readonly defaultPort: number
   readonly #connect: Connector
 
   /** @param protocol `http:` or `https:` */
   constructor(protocol: string, connect: Connector) {
     super()
     this.protocol = protocol
+    this.defaultPort = protocol === 'https:' ? 443 : 80
     this.#connect = connect
   }
 

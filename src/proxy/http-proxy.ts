@@ -1,13 +1,38 @@
-import { EventEmitter } from 'node:events'
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import type { Agent, ClientRequest } from 'node:http'
+import { Socket } from 'node:net'
+import type { Stream } from 'node:stream'
 import { ProxyServer } from 'http-proxy-3'
+import type { ServerOptions } from 'http-proxy-3'
+import { GatewayError } from '../base/errors.ts'
+import type { ClientResponse } from './client.ts'
+import { groupHeaders, headerLines } from './headers.ts'
 import type { OutgoingRequest } from './transport.ts'
 
 export type { ProxyServer }
 
-/** The one proxy of the gateway; it keeps no state between requests. */
-export function createProxy(): ProxyServer {
-  const proxy = new ProxyServer({ xfwd: false })
+/**
+ * The one proxy of the gateway; it keeps no state between requests.
+ *
+ * @param options further options of http-proxy-3, for every request
+ */
+export function createProxy({ fetchOptions, ...options }: ServerOptions = {}): ProxyServer {
+  const onAfterResponse = fetchOptions?.onAfterResponse
+  const proxy = new ProxyServer({
+    changeOrigin: true,
+    // The client's path is sent as it was routed: http-proxy-3 would parse it and write it anew.
+    toProxy: true,
+    selfHandleResponse: true,
+    ...options,
+    fetchOptions: {
+      ...fetchOptions,
+      onAfterResponse: (response, req, ...others) => {
+        const custom = onAfterResponse?.(response, req, ...others)
+        const { onResponse } = req as UpstreamRequest
+        return custom instanceof Promise ? custom.then(() => onResponse(response)) : onResponse(response)
+      },
+    },
+  })
   // Every call brings its own callback; without a listener the library throws.
   proxy.on('error', noop)
   proxy.on('proxyReqWs', (proxyReq, req) => (req as unknown as HandshakeOwner).onHandshake(proxyReq))
@@ -19,38 +44,45 @@ export interface HandshakeOwner {
   onHandshake(handshake: ClientRequest): void
 }
 
-/** A request that http-proxy-3 is to forward. */
+/** A request that http-proxy-3 forwards. */
 export interface ForwardOptions {
+  /** Sanitised; its path is below the target's. */
   readonly request: OutgoingRequest
-  readonly upstreamUrl: URL
-  /** Sends it; the answer is no concern of http-proxy-3's. */
-  send(): void
+  readonly target: URL
+  /** The upstream's. Without one http-proxy-3 sends `Connection: close`. */
+  readonly agent: Agent
+  /** The client's; null = no client waits for the response. */
+  readonly clientResponse: ClientResponse | null
+  /**
+   * Sends the request that http-proxy-3 built. The body of the response does not pass through http-proxy-3.
+   *
+   * @returns the head of its response; rejects when there is none
+   */
+  send(request: OutgoingRequest): Promise<Response>
+  /** Called with the head as it comes back through http-proxy-3. */
+  onResponse(response: Response): void
+  /** Called when the request could not be sent, or has no response. */
+  onError(error: unknown): void
 }
 
 /**
- * Has http-proxy-3 forward a request, with its documented `fetch` option. It is given one that was sanitised
- * before, and never the client's own objects: what it does to headers, to the path or on an error of the
- * client's socket cannot reach past them.
- *
- * @param onError told of what kept the request from being sent
+ * Has http-proxy-3 forward a request over its `fetch` option: it builds the upstream request from the request
+ * and the target, and hands the head of the response back. It never gets the client's own request: what it
+ * does to headers or on an error of the client's socket cannot reach that.
  */
-export function forward(
-  proxy: ProxyServer, { request, upstreamUrl, send }: ForwardOptions, onError: (error: unknown) => void,
-): void {
+export function forward(proxy: ProxyServer, options: ForwardOptions): void {
+  const { request, target, agent, clientResponse, send, onResponse, onError } = options
   try {
+    const incoming = new UpstreamRequest(request, onResponse)
     proxy.web(
-      new SanitisedRequest(request) as unknown as IncomingMessage,
-      PLACEHOLDER_RESPONSE as unknown as ServerResponse,
+      incoming,
+      (clientResponse ?? new ServerResponse(incoming)) as ServerResponse,
       {
-        target: upstreamUrl,
-        fetch: () => {
-          send()
-          return Promise.resolve(NO_RESPONSE)
-        },
-        selfHandleResponse: true,
-        // What path it would send is not looked at: nothing of it needs to be parsed.
-        prependPath: false,
-        toProxy: true,
+        target,
+        agent,
+        // Any body that fetch takes; typed for the path without fetch.
+        buffer: (request.body ?? NO_BODY) as unknown as Stream,
+        fetch: (url, init) => send(builtRequest(url as string, init as RequestInit, target, request)),
       },
       onError,
     )
@@ -59,30 +91,51 @@ export function forward(
   }
 }
 
-/**
- * What http-proxy-3 sees of a request: already sanitised, its headers empty,
- * because those that go upstream are set whole on the connection. One listener
- * is added for each attempt: it must not be the client's request that it is
- * added to.
- */
-class SanitisedRequest extends EventEmitter {
-  readonly method: string
-  readonly url: string
-  readonly headers = {}
-  readonly httpVersionMajor = 1
+/** The sanitised request as http-proxy-3 reads it. */
+class UpstreamRequest extends IncomingMessage {
+  readonly onResponse: (response: Response) => void
 
-  constructor(request: OutgoingRequest) {
-    super()
-    this.method = request.method
-    this.url = request.path
+  /** @throws GatewayError bad_header: http-proxy-3 would not report one that cannot be sent */
+  constructor({ method, path, headers }: OutgoingRequest, onResponse: (response: Response) => void) {
+    super(UNCONNECTED)
+    this.method = method
+    this.url = path
+    this.httpVersionMajor = 1
+    this.httpVersionMinor = 1
+    this.rawHeaders = headers
+    checkHeaders(headers)
+    this.headers = groupHeaders(headers)
+    this.onResponse = onResponse
   }
 }
 
-/** With `selfHandleResponse` only these are looked at. */
-const PLACEHOLDER_RESPONSE = Object.freeze({ headersSent: true, writableEnded: true })
-/** What it takes for fetch's answer: for Headers, node would load its own undici, 50 ms of the start and 3 MB. */
-const NO_RESPONSE = Object.freeze({
-  status: 200, statusText: '', headers: new Map(), body: null,
-}) as unknown as Response
+/** RFC 9110 sections 5.1 and 5.5; a value goes up byte for byte, as Latin-1. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+function checkHeaders(headers: readonly string[]): void {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i] as string
+    if (HEADER_NAME.test(name) && HEADER_VALUE.test(headers[i + 1] as string)) continue
+    throw new GatewayError('bad_header', `the request cannot be forwarded: invalid header ${JSON.stringify(name)}`)
+  }
+}
+
+/** What http-proxy-3 hands to fetch, as the transport sends it. */
+function builtRequest(
+  url: string, { method, headers, body }: RequestInit, { origin }: URL, { headers: raw }: OutgoingRequest,
+): OutgoingRequest {
+  return {
+    method: method as string,
+    path: url.slice(origin.length),
+    headers: headerLines(headers as Headers, raw),
+    body: body === NO_BODY ? null : body as Buffer,
+  }
+}
+
+/** A request that arrives on no connection of its own. */
+const UNCONNECTED = new Socket()
+/** Without a buffer http-proxy-3 would send the request itself as a stream. */
+const NO_BODY = Buffer.alloc(0)
 
 function noop(): void {}

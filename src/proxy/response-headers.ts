@@ -21,6 +21,20 @@ export function readResponseHeaders(raw: Controller['rawHeaders']): ResponseHead
   return { headers, httpVersion: '1.1' }
 }
 
+/**
+ * The head of a response for http-proxy-3, as its `fetch` option has to return it; the body goes another way.
+ *
+ * @throws GatewayError upstream_invalid where the status is none of HTTP (RFC 9110 section 15)
+ */
+export function toResponse(status: number, headers: RawHeaders): Response {
+  if (status > 599) throw new GatewayError('upstream_invalid', `the upstream sent the status ${status}`)
+  const response = new Response(null, { status })
+  for (let i = 0; i < headers.length; i += 2) {
+    response.headers.append(headers[i] as string, headers[i + 1] as string)
+  }
+  return response
+}
+
 /** Requests have no TE: what is compressed below its chunks would reach the client as if it were plain. */
 function refuseTransferCoding(headers: RawHeaders): void {
   const coding = headerValue(headers, 'transfer-encoding')

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
+import type { Agent } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { createConnector, secureContextFor } from './connector.ts'
 import type { Connector, ConnectorOptions } from './connector.ts'
+import { DiallingAgent } from './dialling-agent.ts'
 import { fixHttp2Streams } from './http2-streams.ts'
 import { Pool } from './pool.ts'
 import { acceptUnsolicitedContinue } from './unsolicited-continue.ts'
@@ -9,7 +11,7 @@ import { acceptUnsolicitedContinue } from './unsolicited-continue.ts'
 /** One request, ready for the wire. */
 export interface OutgoingRequest {
   readonly method: string
-  /** Path and query. */
+  /** Path and query: below the target's path before http-proxy-3, the whole of it after. */
   readonly path: string
   /** Flat names and values; Content-Length included where there is a body. */
   readonly headers: string[]
@@ -31,8 +33,8 @@ export interface Transport {
   readonly breaking: boolean
   /** A connection was made at this moment: the request that starts now is its first. */
   readonly fresh: boolean
-  /** Makes a connection of its own, to speak HTTP/1.1 on. */
-  readonly dial: Connector
+  /** Makes connections for node's own client, to speak HTTP/1.1 on; not of the pool. */
+  readonly agent: Agent
   /** Finishes what runs, then closes the connections. */
   close(): Promise<void>
   /** Ends everything now. */
@@ -77,7 +79,7 @@ export function createTransport(options: TransportOptions): Transport {
     get fresh() {
       return state.fresh
     },
-    dial: createConnector({ ...dialling, http2: false }),
+    agent: new DiallingAgent(new URL(options.origin).protocol, createConnector({ ...dialling, http2: false })),
     close: () => pool.close(),
     destroy: () => pool.destroy(new Error('the gateway is closing')),
   }
@@ -157,7 +159,7 @@ class ContextHandler extends AsyncResource implements ResponseHandler {
   }
 
   onResponseStart(...args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>): void {
-    this.runInAsyncScope(answered, undefined, this.#handler, args)
+    this.#handler.onResponseStart?.(...args)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
@@ -177,12 +179,6 @@ class ContextHandler extends AsyncResource implements ResponseHandler {
       else this.runInAsyncScope(failed, undefined, this.#handler, controller, error)
     })
   }
-}
-
-function answered(
-  handler: ResponseHandler, args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>,
-): void {
-  handler.onResponseStart?.(...args)
 }
 
 function ended(

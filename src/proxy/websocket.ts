@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../base/clock.ts'
@@ -7,9 +7,7 @@ import { GatewayError } from '../base/errors.ts'
 import type { Timeouts } from '../config/types.ts'
 import { ChunkList } from './chunk-list.ts'
 import { connectionError } from './connection-error.ts'
-import type { Connector } from './connector.ts'
 import { Deadlines } from './deadlines.ts'
-import { DiallingAgent } from './dialling-agent.ts'
 import { groupHeaders, clientHeaders } from './headers.ts'
 import type { GatewayHeaders, RawHeaders } from './headers.ts'
 import type { HandshakeOwner, ProxyServer } from './http-proxy.ts'
@@ -19,13 +17,13 @@ export interface TunnelOptions {
   readonly socket: Duplex
   /** What the client sent behind its handshake. */
   readonly head: Buffer
-  /** Path and query upstream. */
+  /** Path and query below the upstream's url. */
   readonly path: string
   /** Flat names and values, sanitised; without the handshake's own. */
   readonly headers: readonly string[]
   /** The handshake's headers of the client, lower-case. */
   readonly handshake: Readonly<Record<string, string>>
-  readonly upstream: { readonly url: URL; readonly dial: Connector }
+  readonly upstream: { readonly url: URL; readonly agent: Agent }
   readonly gatewayHeaders: GatewayHeaders
   readonly clock: Clock
   readonly timeouts: Timeouts
@@ -91,14 +89,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   /** @returns null when it was open and ended, or was refused; otherwise why it did not open, or was cut */
   run(proxy: ProxyServer): Promise<GatewayError | null> {
-    const { socket, head, upstream: { url, dial } } = this.#options
-    const { protocol } = url
-    const target = {
-      protocol,
-      host: url.host,
-      hostname: url.hostname,
-      port: Number(url.port || (protocol === 'https:' ? 443 : 80)),
-    }
+    const { socket, head, upstream: { url: target, agent } } = this.#options
     if (socket.destroyed) {
       this.#clientDisconnected()
       return this.#done.promise
@@ -107,14 +98,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     socket.once('close', this.#clientDisconnected).on('readable', this.#checkClientDisconnected)
     proxy.ws(
       this as unknown as IncomingMessage, socket, head,
-      {
-        target: target as unknown as URL,
-        agent: new DiallingAgent(protocol, dial),
-        prependPath: false,
-        // Otherwise the path would be parsed, and written anew: `'` as %27.
-        toProxy: true,
-        changeOrigin: true,
-      },
+      { target, agent },
       error => this.#failed(error),
     )
     return this.#done.promise

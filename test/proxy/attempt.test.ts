@@ -71,6 +71,7 @@ async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void | Pro
     upstreamUrl: new URL(upstream.url),
     request: { method: 'GET', path: '/x', headers: ['x-a', '1'], body: null },
     deadlines,
+    clientResponse: null,
     decompresses: unpacks,
     sinkFor: () => sink,
   })
@@ -272,6 +273,7 @@ async function begun(sink: ResponseSink, { unpacks = false, breaking = false } =
     transport: { send: (_: unknown, handler: ResponseHandler) => sent.resolve(handler), breaking } as never,
     upstreamUrl: new URL('http://a'), deadlines: new Deadlines(clock, limits, clock.monotonic(), () => {}),
     request: { method: 'GET', path: '/x', headers: [], body: null },
+    clientResponse: null,
     decompresses: unpacks, sinkFor: () => sink,
   })
   const run = attempt.run(createProxy())
@@ -292,6 +294,7 @@ t.test('an answer that ends as its connection breaks was cut', async t => {
   handler.onRequestStart?.(controller, null)
   handler.onResponseStart?.(controller, 200, {}, 'OK')
   handler.onResponseEnd?.(controller, {})
+  t.match(await sink.over.promise, { code: 'upstream_cut' })
   t.strictSame(sink.told, ['head 200', 'broken upstream_cut'])
 })
 
@@ -329,6 +332,7 @@ t.test('a connection in the place of a stale one has timeouts.connect to be made
   const attempt = new Attempt({
     transport: transport as unknown as Transport, upstreamUrl: new URL('http://a'), deadlines,
     request: { method: 'GET', path: '/x', headers: [], body: null },
+    clientResponse: null,
     decompresses: false, sinkFor: () => new NotingSink(),
   })
   const run = attempt.run(createProxy())
@@ -351,6 +355,7 @@ t.test('a request that cannot be put on the wire is refused, and the process liv
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
     const attempt = new Attempt({
       transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines,
+      clientResponse: null,
       decompresses: false, sinkFor: () => new NotingSink(),
       request: { method: 'GET', path: '/x', headers: [], body: null, ...bad },
     })

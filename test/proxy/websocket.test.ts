@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import type { Timeouts } from '../../src/config/types.ts'
 import { createConnector, secureContextFor } from '../../src/proxy/connector.ts'
+import { DiallingAgent } from '../../src/proxy/dialling-agent.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import { Tunnel } from '../../src/proxy/websocket.ts'
 import { certificateFiles } from '../support/certificate.ts'
@@ -38,13 +39,14 @@ async function startTunnel(
   if (waiting > 0) socket.write(before)
   const trust = ca === null ? null : secureContextFor(ca)
   const dial = createConnector({ socketPath: null, connectTimeout: MINUTE, trust, http2: false })
+  const url = new URL(upstream)
   const tunnel = new Tunnel({
     socket,
     head: Buffer.alloc(0),
     path: '/',
     headers: [],
     handshake: { connection: 'Upgrade', upgrade: 'websocket' },
-    upstream: { url: new URL(upstream), dial },
+    upstream: { url, agent: new DiallingAgent(url.protocol, dial) },
     gatewayHeaders: { version: '0', requestId: 'id', limits: [] },
     clock,
     timeouts: { ...TIMEOUTS, ...timeouts },

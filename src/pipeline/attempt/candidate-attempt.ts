@@ -16,7 +16,6 @@ import type { RawHeaders } from '../../proxy/headers.ts'
 import { responseHead } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused, isFailure, isRetryableStatus } from '../../proxy/retry.ts'
-import type { OutgoingRequest } from '../../proxy/transport.ts'
 import { candidateId } from '../../routing/candidate.ts'
 import type { HealthReporter } from '../../routing/health.ts'
 import type { RelayEnd } from '../respond/relay.ts'
@@ -72,7 +71,8 @@ export class CandidateAttempt {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #startedAt: number
-  readonly #request: OutgoingRequest
+  /** Path and query at the upstream. */
+  readonly #path: string
   /** No other can follow: what it says goes to the client. */
   readonly #isLast: boolean
   #gate: ResponseGate | null
@@ -90,7 +90,7 @@ export class CandidateAttempt {
     const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
     // Where the request cannot be made, there is no attempt.
     const request = outgoingRequest(exchange, upstream, candidate, edits)
-    this.#request = request
+    this.#path = upstream.prefix + request.path
     this.record = {
       upstream: upstream.config.name,
       model: candidate.model ?? exchange.model,
@@ -104,6 +104,7 @@ export class CandidateAttempt {
       transport: upstream.transport,
       upstreamUrl: upstream.url,
       request,
+      clientResponse: exchange.res,
       deadlines,
       decompresses: exchange.route !== null && exchange.route.resume !== 'off' && wantsEventStream(exchange),
       sinkFor: status => this.#gate ?? (isCredentialRefused(status) ? this.#createErrorGate(options) : sink),
@@ -147,7 +148,7 @@ export class CandidateAttempt {
   selfRedirectError({ status, headers }: ResponseHead): GatewayError | null {
     if (!REDIRECT_STATUSES.has(status)) return null
     const location = headerValue(headers, 'location') ?? ''
-    const same = sameAddress(location, this.candidate.upstream, this.#request.path)
+    const same = sameAddress(location, this.candidate.upstream, this.#path)
     if (same === null) return null
     const cause = new Error(`${status} to ${same}`)
     return new GatewayError('upstream_invalid', 'the upstream redirects the request to itself', { cause })

@@ -37,7 +37,7 @@ export function outgoingRequest(
   const query = isRenamed && exchange.model !== null ? renameQuery(target.query, model) : target.query
   return {
     method: req.method ?? 'GET',
-    path: upstream.prefix + upstreamPath(upstream.config, path) + query,
+    path: upstreamPath(upstream.config, path) + query,
     headers: upstreamHeaders(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
