@@ -10,7 +10,7 @@ import type { BodyKind, Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel } from '../protocols/shared/query.ts'
 import { decodeBody, hasBody, readBody } from '../proxy/body.ts'
 import { contentCoding } from '../proxy/response-head.ts'
-import { modelRequired } from './admission.ts'
+import { modelRequired } from './admit.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 

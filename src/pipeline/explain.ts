@@ -12,7 +12,7 @@ import { upstreamPath } from '../proxy/address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
 import type { MismatchReason } from '../routing/table.ts'
-import { checkModelList, checkModel, modelRequired, routeFor } from './admission.ts'
+import { checkModelList, checkModel, modelRequired, routeFor } from './admit.ts'
 
 export interface RouteQuery {
   /** As a client would send it, with or without a query. */

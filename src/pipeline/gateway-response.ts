@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { GatewayError } from '../base/errors.ts'
 import type { Upstream } from '../config/types.ts'
 import type { Exchange } from '../context/exchange.ts'
+import { gatewayHeadersFor } from '../context/gateway-headers.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { callerFormat } from '../protocols/endpoint.ts'
 import { hasBody } from '../proxy/body.ts'
@@ -10,7 +11,6 @@ import { destroyNow, isHttp2, writeHead } from '../proxy/client.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import { appendVia, clientHeaders, gatewayHeaders } from '../proxy/headers.ts'
 import type { RawHeaders } from '../proxy/headers.ts'
-import { gatewayHeadersFor } from './attempt/gateway-headers.ts'
 
 /**
  * Milliseconds in which a client has to take an answer of the gateway's own: of whom there is no telling who

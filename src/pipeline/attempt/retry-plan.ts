@@ -11,7 +11,7 @@ import type { CandidateHealth } from '../../routing/health.ts'
 import { isTransientFailure } from '../../routing/transient-failure.ts'
 import { hasGeneratedOutput } from '../settle/ledger-row.ts'
 import type { AttemptFailure } from './candidate-attempt.ts'
-import { NO_REFUSAL_TARGETS, refusalTargets } from './candidates.ts'
+import { NO_REFUSAL_TARGETS, refusalTargets } from './refusal-targets.ts'
 import { requestedRetryDelay } from './upstream-errors.ts'
 
 /** Where an exchange goes from each candidate that failed it. */

@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
+import { clientReceivedError } from '../../context/error-response.ts'
 import { callsModel, isBackgroundRequest } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { EndReason, LedgerRow } from '../../ledger/row.ts'
@@ -6,12 +7,11 @@ import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
 import { isMetered, isUnmetered } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse, SettledCost } from '../../pricing/settle-usage.ts'
+import { addUsage, addCost, settleCost, provisionalSource } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
-import { clientReceivedError } from './error-response.ts'
-import { addUsage, addCost, settleCost, provisionalSource } from './settled-cost.ts'
 
 /** The ledger's row of an exchange that is settled. */
 export function finalRow(exchange: Exchange, bill: SettledCost): LedgerRow {

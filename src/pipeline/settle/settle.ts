@@ -1,6 +1,7 @@
 import { formatUsd } from '../../base/decimal.ts'
 import { causeOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
+import { isErrorContent } from '../../context/error-response.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
@@ -8,13 +9,12 @@ import type { ActualUsage } from '../../limits/types.ts'
 import { cost } from '../../pricing/cost.ts'
 import { settleUsage } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse, SettledCost, SettledUsage } from '../../pricing/settle-usage.ts'
+import { settleCost, settleCostByModel, mergeCosts, noteCost } from '../../pricing/settled-cost.ts'
+import type { AttemptCost } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { withDecompressed } from './decompress.ts'
-import { isErrorContent } from './error-response.ts'
 import { finalRow } from './ledger-row.ts'
 import { archiveRecording } from './record-bodies.ts'
-import { settleCost, settleCostByModel, mergeCosts, noteCost } from './settled-cost.ts'
-import type { AttemptCost } from './settled-cost.ts'
 
 /**
  * The last phase: usage to price to ledger, the reservation to its real cost, and

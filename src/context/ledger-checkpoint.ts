@@ -1,5 +1,5 @@
-import type { Exchange } from '../../context/exchange.ts'
-import type { Gateway } from '../../context/gateway.ts'
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
 
 /** Tells the ledger of what is new in an exchange that runs, should the process die. */
 export class LedgerCheckpoint {

@@ -1,8 +1,8 @@
-import type { Upstream } from '../../config/types.ts'
-import type { Exchange } from '../../context/exchange.ts'
-import type { Gateway } from '../../context/gateway.ts'
-import type { GatewayHeaders } from '../../proxy/headers.ts'
-import { limitHeaders } from '../settle/reserve.ts'
+import type { Upstream } from '../config/types.ts'
+import { limitHeaders } from '../pipeline/reserve.ts'
+import type { GatewayHeaders } from '../proxy/headers.ts'
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
 
 /** What the gateway says of itself beside an answer. @param upstream who gave it; null = the gateway did */
 export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream: Upstream | null): GatewayHeaders {

@@ -1,5 +1,5 @@
-import type { Exchange } from '../../context/exchange.ts'
-import { isErrorBody } from '../../protocols/shared/response-body.ts'
+import { isErrorBody } from '../protocols/shared/response-body.ts'
+import type { Exchange } from './exchange.ts'
 
 /** Bytes of a whole answer that is nothing but an error: none is longer. */
 const MAX_ERROR_BYTES = 64 * 1024
