@@ -74,7 +74,7 @@ export function activityOf({ sharedState: lasting, health, config }: Gateway, ow
 }
 
 function toLiveExchange(exchange: Exchange): Live['exchanges'][number] {
-  const { id, startedWall, identity, model, candidate, relay, bytesOut } = exchange
+  const { id, startedWall, identity, request: { model }, candidate, relay, bytesOut } = exchange
   return {
     request_id: id,
     started_at: isoTime(startedWall),

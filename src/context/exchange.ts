@@ -96,6 +96,37 @@ export interface Stoppable {
   stop(reason: GatewayError): void
 }
 
+/** What is asked, as far as the body and the path tell. */
+export interface RequestContent {
+  /** As the client wrote it. */
+  readonly model: string | null
+  readonly stream: boolean
+  readonly body: InspectedBody | null
+}
+
+/** Where the request may go, and what that costs. */
+export interface Plan {
+  readonly route: Route
+  /** The candidates, in the order in which they are to be tried; at least one. */
+  readonly order: readonly Target[]
+  /** Prices of all targets that the request may reach, the first candidate's first; null = unpriced. */
+  readonly quotes: readonly (QuotedPrice | null)[]
+}
+
+/** What is set aside for the request, and its place in the ledger. */
+export interface Reserved {
+  /** null = no limit holds for the key. */
+  readonly reservation: Reservation | null
+  /** null = there is no ledger. */
+  readonly ledgerEntry: LedgerEntry | null
+  /** Tokens of the request as the client sent it; null = the body does not tell. */
+  readonly estimatedInput: number | null
+}
+
+/** A request of which is known who asks for what. */
+export type LocatedRequest = Pick<Exchange, 'target' | 'classified' | 'identity' | 'request'>
+
+const EMPTY_REQUEST: RequestContent = { model: null, stream: false, body: null }
 const EMPTY_TARGET: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
 const NO_ENDPOINT = classifyPath(EMPTY_TARGET.path)
 
@@ -122,19 +153,17 @@ export class Exchange {
   identity: Identity = ANONYMOUS
   /** Whose request it is, where that was found out before; null = its credential tells. */
   preAuthenticated: Identity | null = null
-  /** As the client wrote it. */
-  model: string | null = null
-  stream = false
-  body: InspectedBody | null = null
-  route: Route | null = null
+  /** Written by `classify`. */
+  request: RequestContent = EMPTY_REQUEST
+  /** Written by `route`. */
+  plan: Plan | null = null
+  /** Written by `reserve`. */
+  reserved: Reserved | null = null
   /** Which of the route's targets serves it, or was the last that was asked to. */
   candidate: Target | null = null
   readonly attempts: AttemptRecord[] = []
   /** What the candidate's model costs; null = nobody knows. */
   quoted: QuotedPrice | null = null
-  reservation: Reservation | null = null
-  /** What the ledger knows it by; null where there is no ledger, or it was never admitted. */
-  ledgerEntry: LedgerEntry | null = null
   /** Tokens of the request, as estimated when it went up; null = the body does not tell. */
   estimatedInput: number | null = null
   /** The body of one that goes on with an answer, whose text is in it; null = as the client sent it. */
@@ -197,7 +226,7 @@ export class Exchange {
 
   /** What the upstream reads, as far as it counts; null where there is no body to look at. */
   get prompt(): Buffer | null {
-    return this.continuationBody ?? this.body?.bytes ?? null
+    return this.continuationBody ?? this.request.body?.bytes ?? null
   }
 
   /** Why it was stopped from outside: the client left, or a deadline passed. null = it was not. */
@@ -214,7 +243,7 @@ export class Exchange {
 
   /** Lets go of the request's body, which counts no more; a draft that is due refers to it a while longer. */
   releaseBody(): void {
-    this.body = null
+    this.request = { ...this.request, body: null }
     this.continuationBody = null
   }
 
@@ -229,27 +258,27 @@ export class Exchange {
 }
 
 /** Does the client expect an answer as Server-Sent Events? */
-export function wantsEventStream({ stream, classified, target }: Exchange): boolean {
+export function wantsEventStream({ request: { stream }, classified, target }: Exchange): boolean {
   if (!classified.endpoint.streamsByPath) return stream
   return new URLSearchParams(target.query).get('alt') === 'sse'
 }
 
 /** Does it ask for an answer that is made whoever waits for it? */
-export function isBackgroundRequest({ body }: Exchange): boolean {
+export function isBackgroundRequest({ request: { body } }: Exchange): boolean {
   return body?.json?.fields.get('background')?.at(-1)?.type === 'true'
 }
 
 /** Does it fetch what is there, rather than ask a model for it? */
-export function isRead({ req, model }: Exchange): boolean {
+export function isRead({ req, request: { model } }: Exchange): boolean {
   return model === null && (req.method === 'GET' || req.method === 'HEAD')
 }
 
 /** Does it ask a model for something, as far as its body and its path tell? */
-export function callsModel({ req, model, target }: Exchange): boolean {
+export function callsModel({ req, request: { model }, target }: Exchange): boolean {
   return model !== null || (req.method === 'POST' && isModelCallPath(target.path))
 }
 
 /** A stream was asked for, and what came does not say what it is: a stream, or an answer in one piece. */
-export function isFormatUnknown({ stream }: Exchange, { status, contentType }: ResponseHead): boolean {
+export function isFormatUnknown({ request: { stream } }: Exchange, { status, contentType }: ResponseHead): boolean {
   return stream && contentType === '' && status !== 204
 }

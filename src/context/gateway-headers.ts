@@ -1,6 +1,6 @@
 import type { Upstream } from '../config/types.ts'
-import { limitHeaders } from '../pipeline/reserve.ts'
 import type { GatewayHeaders } from '../proxy/headers.ts'
+import { ANONYMOUS_KEY } from './accounts.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 
@@ -13,4 +13,13 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
     inConsole: exchange.isManagement,
   }
   return upstream === null ? own : { ...own, served: { upstream, attempts: exchange.attempts.length } }
+}
+
+/** What the limits of the key look like now, in the headers that the protocol's clients read; flat. */
+function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
+  const { key: own, unlimited } = exchange.identity
+  const key = own ?? ANONYMOUS_KEY
+  if (unlimited || (key.limits === null && gateway.config.limits === null)) return []
+  const figures = gateway.accounts.limiter.rateLimitStates(key, exchange.request.model)
+  return exchange.classified.endpoint.format.rateLimitHeaders(figures, gateway.clock.wall())
 }

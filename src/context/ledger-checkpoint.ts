@@ -11,7 +11,7 @@ export class LedgerCheckpoint {
   constructor(gateway: Gateway, exchange: Exchange) {
     this.#gateway = gateway
     this.#exchange = exchange
-    this.isIdle = exchange.ledgerEntry !== null
+    this.isIdle = Boolean(exchange.reserved?.ledgerEntry)
   }
 
   /** There is something new: a second from now it is drafted, with what comes until then. */
@@ -23,12 +23,16 @@ export class LedgerCheckpoint {
 
   /** Drafts it now. */
   writeNow(): void {
-    const { ledgerEntry: entry } = this.#exchange
-    if (entry) this.#gateway.accounts.ledger?.updateDraft(entry)
+    writeCheckpoint(this.#gateway, this.#exchange)
   }
 
   readonly #onTimer = (): void => {
     this.isIdle = true
     this.writeNow()
   }
+}
+
+/** Writes to the ledger what is known of a running exchange, should the process die. */
+export function writeCheckpoint({ accounts: { ledger } }: Gateway, { reserved }: Exchange): void {
+  if (reserved?.ledgerEntry) ledger?.updateDraft(reserved.ledgerEntry)
 }

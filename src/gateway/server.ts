@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
 import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Address, Config } from '../config/types.ts'
@@ -6,7 +7,7 @@ import type { Exchange } from '../context/exchange.ts'
 import type { GatewayParts } from '../context/gateway.ts'
 import type { MountHost, Mount, OpenMount } from '../context/mount.ts'
 import { handle } from '../pipeline/pipeline.ts'
-import { handleUpgrade, responseOn } from '../pipeline/upgrade.ts'
+import { responseOn } from '../pipeline/upgrade.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import { buildGateway } from './build-gateway.ts'
 import { watchCertificateValidity } from './certificate-watch.ts'
@@ -87,7 +88,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     const exchange = newExchange(gateway, withoutHeaders(req, url, strippedHeaders), res, false)
     exchange.isManagement = true
     exchange.preAuthenticated = identity
-    void runInContext(exchange, () => handle(gateway, exchange))
+    void runInContext(exchange, () => handle(gateway, exchange, null))
   }
   const host: MountHost = {
     current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run,
@@ -108,13 +109,13 @@ export async function startGateway(config: Config, options: ServerParts): Promis
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, res, awaitsContinue)
         exchange.isManagement = managed
-        void runInContext(exchange, () => handle(gateway, exchange))
+        void runInContext(exchange, () => handle(gateway, exchange, null))
       },
       onUpgrade: (req, socket, head) => {
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, responseOn(req, socket), false)
         exchange.isManagement = managed
-        void runInContext(exchange, () => handleUpgrade(gateway, exchange, socket, head))
+        void runInContext(exchange, () => handle(gateway, exchange, { socket: socket as Socket, head }))
       },
       onMalformed: (error, socket) => respondToMalformed(reloader.gateway, error, socket),
       onHandshakeFailure: (error, socket) => logHandshakeFailure(reloader.gateway, error, socket),

@@ -1,6 +1,7 @@
 import { GatewayError, overloaded } from '../base/errors.ts'
-import type { Exchange } from '../context/exchange.ts'
+import type { Exchange, RequestContent } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
+import { namesModelInMessage } from '../protocols/endpoint.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
 } from '../protocols/shared/inspect.ts'
@@ -10,7 +11,7 @@ import type { BodyKind, Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel } from '../protocols/shared/query.ts'
 import { decodeBody, hasBody, readBody } from '../proxy/body.ts'
 import { contentCoding } from '../proxy/response-head.ts'
-import { modelRequired } from './admit.ts'
+import { checkModelNamed } from './admit.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 
@@ -30,27 +31,39 @@ interface BodyReadPlan {
  *
  * @throws GatewayError whatever is wrong with the body, or with its naming of a model
  */
-export async function classify(gateway: Gateway, exchange: Exchange): Promise<void> {
+export async function classify(gateway: Gateway, exchange: Exchange): Promise<RequestContent> {
   const { endpoint } = exchange.classified
-  if (hasBody(exchange.req)) {
-    const intake = bodyReadPlan(exchange)
-    const raw = await receiveBody(gateway, exchange, intake.encoding === null ? intake.scan : null)
-    exchange.throwIfStopped()
-    exchange.bytesIn = raw.length
-    if (raw.length > 0) {
-      // What the gateway does not look into, it does not unpack.
-      const encoding = intake.format === 'opaque' ? null : intake.encoding
-      const bytes = encoding === null ? raw : await decompressBody(gateway, exchange, raw, encoding, intake.scan)
-      exchange.throwIfStopped()
-      exchange.body = inspect(intake, bytes, encoding === null ? null : raw, endpoint)
-    }
-  }
-  if (exchange.body === null && !MAY_BE_EMPTY.has(endpoint.body)) {
+  const body = hasBody(exchange.req) ? await readRequestBody(gateway, exchange) : null
+  if (body === null && !MAY_BE_EMPTY.has(endpoint.body)) {
     throw new GatewayError('empty_body', 'the request has no body')
   }
-  exchange.model = modelOf(exchange)
-  exchange.stream = endpoint.streamsByPath || (exchange.body?.stream ?? false)
-  if (endpoint.modelRequired && exchange.model === null) throw modelRequired()
+  const model = modelOf(exchange, body)
+  checkModelNamed(endpoint, model)
+  return { model, stream: endpoint.streamsByPath || (body?.stream ?? false), body }
+}
+
+/**
+ * What the handshake of a WebSocket asks for.
+ *
+ * @throws GatewayError model_ambiguous
+ */
+export function classifyHandshake({ target: { path, query }, classified: { pathModel } }: Exchange): RequestContent {
+  const named = () => pathModel === null ? queryModel(query) : modelName(pathModel)
+  return { model: namesModelInMessage(path) ? null : named(), stream: false, body: null }
+}
+
+/** @returns null where the body is empty */
+async function readRequestBody(gateway: Gateway, exchange: Exchange): Promise<InspectedBody | null> {
+  const intake = bodyReadPlan(exchange)
+  const raw = await receiveBody(gateway, exchange, intake.encoding === null ? intake.scan : null)
+  exchange.throwIfStopped()
+  exchange.bytesIn = raw.length
+  if (raw.length === 0) return null
+  // A body that the gateway does not read is not decompressed.
+  const encoding = intake.format === 'opaque' ? null : intake.encoding
+  const bytes = encoding === null ? raw : await decompressBody(gateway, exchange, raw, encoding, intake.scan)
+  exchange.throwIfStopped()
+  return inspect(intake, bytes, encoding === null ? null : raw, exchange.classified.endpoint)
 }
 
 function bodyReadPlan({ req, classified }: Exchange): BodyReadPlan {
@@ -102,8 +115,7 @@ function reserveBodyMemory(gateway: Gateway, exchange: Exchange, bytes: number):
   exchange.bytesHeld += bytes
 }
 
-function modelOf(exchange: Exchange): string | null {
-  const { classified, body, target } = exchange
+function modelOf({ classified, target }: Exchange, body: InspectedBody | null): string | null {
   switch (classified.endpoint.modelIn) {
     case 'path':
     case 'deployment':

@@ -1,8 +1,9 @@
-import { identityOf } from '../auth/keyring.ts'
+import { ANONYMOUS, identityOf } from '../auth/keyring.ts'
 import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Config, Key, Route, Target } from '../config/types.ts'
+import type { LocatedRequest } from '../context/exchange.ts'
 import { API_PREFIXES, isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
 import type { Classified } from '../protocols/shared/protocol.ts'
@@ -12,7 +13,8 @@ import { upstreamPath } from '../proxy/address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
 import type { MismatchReason } from '../routing/table.ts'
-import { checkModelList, checkModel, modelRequired, routeFor } from './admit.ts'
+import { admit, checkModelNamed } from './admit.ts'
+import { route, websocketTargets } from './route.ts'
 
 export interface RouteQuery {
   /** As a client would send it, with or without a query. */
@@ -73,26 +75,22 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   }
   const steps = routes.trace(target.path, model)
   const targets = steps.at(-1)?.miss === null ? (steps.at(-1)?.route.targets ?? []) : []
-  const refusal = refusalOf(routes, target.path, classified, question.key, model)
+  const identity = question.key === null ? ANONYMOUS : identityOf(question.key, compileGlobs)
+  const refusal = refusalOf(routes, { target, classified, identity, request: { model, stream: false, body: null } })
   const candidates = targets
     .filter(({ upstream }) => !classified.endpoint.session?.required || upstream.websocket)
     .map(each => destination(each, classified, target.path, target.query, model))
   return { classified, model, own: false, refusal, steps, candidates }
 }
 
-/** What the pipeline would say of it; null = it is forwarded. */
-function refusalOf(
-  routes: RouteTable, path: string, classified: Classified, key: Key | null, model: string | null,
-): GatewayError | null {
-  const { endpoint } = classified
+/** The error of the phases that need no network; null = the request is forwarded. */
+function refusalOf(routes: RouteTable, request: LocatedRequest): GatewayError | null {
+  const { endpoint } = request.classified
   try {
-    if (endpoint.modelRequired && model === null) throw modelRequired()
-    const identity = key && identityOf(key, compileGlobs)
-    if (identity) checkModel(identity, endpoint, model)
-    const route = routeFor(routes, path, classified, model)
-    if (identity) checkModelList(identity, model, route)
-    const { targets } = route
-    const isOpen = !endpoint.session?.required || targets.some(({ upstream }) => upstream.websocket)
+    checkModelNamed(endpoint, request.request.model)
+    admit(request)
+    const found = route(routes, request)
+    const isOpen = !endpoint.session?.required || websocketTargets(found).length > 0
     return isOpen ? null : upgradeRequired('no upstream of the route takes WebSockets')
   } catch (error) {
     if (error instanceof GatewayError) return error

@@ -3,14 +3,14 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { withoutSubprotocolKey } from '../auth/credentials.ts'
-import { GatewayError, asGatewayError, upgradeRequired } from '../base/errors.ts'
+import type { GatewayError } from '../base/errors.ts'
 import type { Target } from '../config/types.ts'
-import type { AttemptRecord, Exchange } from '../context/exchange.ts'
+import type { AttemptRecord, Exchange, Plan } from '../context/exchange.ts'
 import { gatewayHeadersFor } from '../context/gateway-headers.ts'
 import type { Gateway, LiveUpstream } from '../context/gateway.ts'
-import { namesModelInMessage } from '../protocols/endpoint.ts'
-import { modelName } from '../protocols/shared/inspect.ts'
-import { queryModel, renameQuery } from '../protocols/shared/query.ts'
+import { writeCheckpoint } from '../context/ledger-checkpoint.ts'
+import { quote } from '../context/quote.ts'
+import { renameQuery } from '../protocols/shared/query.ts'
 import { errorIdentifier } from '../protocols/shared/refusal.ts'
 import { renamePath } from '../protocols/shared/rename.ts'
 import { upstreamPath } from '../proxy/address.ts'
@@ -20,14 +20,9 @@ import { Tunnel } from '../proxy/websocket.ts'
 import type { HandshakeRefusal } from '../proxy/websocket.ts'
 import { candidateId } from '../routing/candidate.ts'
 import { reportCredentialRejected } from './attempt/forward-log.ts'
-import { candidates } from './attempt/refusal-targets.ts'
 import { classifyHandshakeRefusal } from './attempt/refused-handshake.ts'
-import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
-import { admit, identify, open, route } from './pipeline.ts'
-import { quote, reserve } from './reserve.ts'
+import { sendHandshakeRefusal } from './gateway-response.ts'
 import { MeteredSession } from './respond/session.ts'
-import { checkpointRow } from './settle/ledger-row.ts'
-import { settle } from './settle/settle.ts'
 
 const NOTHING = Buffer.alloc(0)
 /** What a handshake needs to cross; RFC 6455 section 4.1. */
@@ -42,62 +37,25 @@ export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse
   return res
 }
 
-/**
- * The pipeline of a WebSocket handshake: the same phases as a request's, with a
- * tunnel in place of the relay. It never throws.
- *
- * @param exchange its `res` was made by `responseOn`
- */
-export async function handleUpgrade(
-  gateway: Gateway, exchange: Exchange, socket: Duplex, head: Buffer,
-): Promise<void> {
-  const ticket = gateway.activeExchanges.begin(exchange)
-  let failure: GatewayError | null = null
-  try {
-    open(gateway, exchange)
-    const before = (socket as Socket).bytesRead - head.length
-    failure = await runTunnel(gateway, exchange, socket, head)
-    if (exchange.status === 101) exchange.bytesIn = (socket as Socket).bytesRead - before
-    if (failure && exchange.status !== 101) throw failure
-  } catch (thrown) {
-    failure = asGatewayError(thrown)
-    sendError(gateway, exchange, failure)
-    // Half of its connection may still be open, and nothing will come of it.
-    if (failure.code === 'client_gone') socket.destroy()
-  } finally {
-    await settle(gateway, exchange, failure)
-    gateway.sharedState.bodyMemory.releaseForResponse(exchange.responseBytesHeld)
-    gateway.activeExchanges.end(ticket)
-  }
+/** The connection of a WebSocket handshake. */
+export interface Upgrade {
+  readonly socket: Socket
+  /** What the client sent behind its request. */
+  readonly head: Buffer
 }
 
-async function runTunnel(
-  gateway: Gateway, exchange: Exchange, socket: Duplex, head: Buffer,
+/**
+ * Sends the handshake to the candidates, one after the other, until one accepts it, and tunnels what follows.
+ *
+ * @returns why it ended; null = in order
+ * @throws GatewayError where it was stopped
+ */
+export async function forwardUpgrade(
+  gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade,
 ): Promise<GatewayError | null> {
-  if (exchange.req.method !== 'GET') {
-    throw new GatewayError(
-      'method_not_allowed', 'CONNECT is not allowed', { headers: { allow: 'GET, POST' } },
-    )
-  }
-  identify(gateway, exchange)
-  const { path, query } = exchange.target
-  const { pathModel } = exchange.classified
-  const named = () => pathModel === null ? queryModel(query) : modelName(pathModel)
-  exchange.model = namesModelInMessage(path) ? null : named()
-  if (needsHttpForModel(gateway, exchange)) throw upgradeRequired()
-  admit(exchange)
-  const chosen = route(gateway, exchange)
-  exchange.route = chosen
-  const targets = chosen.targets.filter(target => target.upstream.websocket)
-  if (targets.length === 0) throw upgradeRequired()
-  const order = candidates(gateway, exchange, { ...chosen, targets }).slice(0, chosen.retries + 1)
-  exchange.candidate = order[0] as Target
-  const reserving = reserve(gateway, exchange, order)
-  if (reserving) await reserving
-  exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
   let failure: GatewayError | null = null
   let denied: DeniedHandshake | null = null
-  for (const candidate of order) {
+  for (const candidate of plan.order) {
     exchange.throwIfStopped()
     // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
     const opened = await openTunnel(gateway, exchange, candidate, socket, failure ? NOTHING : head)
@@ -120,12 +78,13 @@ interface DeniedHandshake {
 }
 
 /**
- * Codex asks for a WebSocket first, and names its models in what it says there, whatever
- * the query names. Where routes or the key go by the model that is nothing for a tunnel,
- * and no refusal either: the same request over plain HTTP names one. Only 426 has Codex
- * go on with that at once.
+ * Codex asks for a WebSocket first, and names its models in the messages, whatever the query names. Where routes or
+ * the key depend on the model, the gateway has to see it: the same request over plain HTTP names one. Only after
+ * 426 does Codex send that at once.
  */
-function needsHttpForModel({ routes }: Gateway, { classified, model, identity, target }: Exchange): boolean {
+export function needsHttpForModel(
+  { routes }: Gateway, { classified, request: { model }, identity, target }: Exchange,
+): boolean {
   const { path } = target
   if (classified.endpoint.session?.required !== false || !routes.servesPath(path)) return false
   return identity.restricted || (model === null && routes.match(path, null) === null)
@@ -139,19 +98,19 @@ async function openTunnel(
   if (exchange.attempts.length > 0) exchange.quoted = quote(gateway, exchange, candidate)
   const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
   const { classified, target, req } = exchange
-  const renamed = candidate.model !== null && candidate.model !== exchange.model ? candidate.model : null
+  const renamed = candidate.model !== null && candidate.model !== exchange.request.model ? candidate.model : null
   const path = renamed === null ? target.path : renamePath(classified, target.path, renamed)
   const query = renamed === null ? target.query : renameQuery(target.query, renamed)
   const beganAt = gateway.clock.monotonic()
   const record: AttemptRecord = {
     upstream: upstream.config.name,
-    model: candidate.model ?? exchange.model,
+    model: candidate.model ?? exchange.request.model,
     outcome: 'ok',
     ms: 0,
     atMs: beganAt - exchange.startedAt,
   }
   exchange.attempts.push(record)
-  const trial = gateway.health.begin(candidateId(candidate, exchange.model))
+  const trial = gateway.health.begin(candidateId(candidate, exchange.request.model))
   const running = new Tunnel({
     socket,
     head,
@@ -169,7 +128,7 @@ async function openTunnel(
     upstream: { url: upstream.url, agent: upstream.transport.agent },
     gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
     clock: gateway.clock,
-    timeouts: exchange.route?.timeouts ?? gateway.config.timeouts,
+    timeouts: exchange.plan?.route.timeouts ?? gateway.config.timeouts,
     startedAt: exchange.startedAt,
     onOpen: extensions => {
       exchange.status = 101
@@ -182,7 +141,7 @@ async function openTunnel(
         // What is said inside is not read: it was used, and nobody knows how much.
         exchange.response = { kind: 'none', delivered: true }
       }
-      if (exchange.ledgerEntry) gateway.accounts.ledger?.updateDraft(exchange.ledgerEntry)
+      writeCheckpoint(gateway, exchange)
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
     onUpstreamData: chunk => {

@@ -1,6 +1,5 @@
 import { formatUsd } from '../base/decimal.ts'
 import type { Price } from '../config/types.ts'
-import type { AttemptRecord } from '../context/exchange.ts'
 import type { Endpoint, InputEstimate } from '../protocols/shared/protocol.ts'
 import type { StreamMeter } from '../protocols/shared/stream-meter.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
@@ -11,9 +10,17 @@ import { provisional } from './provisional.ts'
 import type { MeteredResponse, SettledCost, SettledUsage } from './settle-usage.ts'
 import { priceFor } from './tier-price.ts'
 
-/** What one attempt contributed to an answer. */
+/** Where the tokens and the cost of an attempt are noted. */
+export interface AttemptShare {
+  inputTokens?: number
+  outputTokens?: number
+  /** In USD. */
+  costUsd?: string
+}
+
+/** What one attempt contributed to a response. */
 export interface AttemptCost {
-  readonly record: AttemptRecord | undefined
+  readonly record: AttemptShare | undefined
   readonly bill: SettledCost
 }
 
@@ -106,7 +113,7 @@ export function addCost(a: bigint | null, b: bigint | null): bigint | null {
 }
 
 /** Notes in an attempt's record what it contributed. */
-export function noteCost(record: AttemptRecord, { usage, billed, costPico }: SettledCost): void {
+export function noteCost(record: AttemptShare, { usage, billed, costPico }: SettledCost): void {
   if (!billed) return
   const { inputTokens, outputTokens } = usage
   if (inputTokens !== null) record.inputTokens = inputTokens

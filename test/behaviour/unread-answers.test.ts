@@ -45,7 +45,7 @@ async function startStill(t: Test) {
   const { config } = loadConfig(file, {})
   t.equal(config.timeouts.idle, 30 * 60_000)
   const gateway = buildGateway(config, { version: '0', clock, log: pino({ enabled: false }) }, null)
-  const server = http2.createServer((req, res) => void handle(gateway, newExchange(gateway, req, res, false)))
+  const server = http2.createServer((req, res) => void handle(gateway, newExchange(gateway, req, res, false), null))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

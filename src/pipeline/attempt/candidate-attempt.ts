@@ -1,5 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { Target } from '../../config/types.ts'
+import type { Route, Target } from '../../config/types.ts'
 import { clientReceivedError } from '../../context/error-response.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { AttemptRecord, Exchange } from '../../context/exchange.ts'
@@ -58,6 +58,8 @@ export interface CandidateAttemptOptions {
   readonly requirements: ResponseRequirements | null
   /** The upstream has begun a stream, and shows that it is alive, but not yet what it is. */
   onAlive(): void
+  /** What becomes of a stream that breaks. */
+  readonly resume: Route['resume']
   /** Edits of the request's body beside those that every request needs; null = none. */
   readonly edits: ((body: Buffer) => Edit[]) | null
 }
@@ -93,7 +95,7 @@ export class CandidateAttempt {
     this.#path = upstream.prefix + request.path
     this.record = {
       upstream: upstream.config.name,
-      model: candidate.model ?? exchange.model,
+      model: candidate.model ?? exchange.request.model,
       outcome: 'ok',
       ms: 0,
       atMs: this.#startedAt - exchange.startedAt,
@@ -106,10 +108,10 @@ export class CandidateAttempt {
       request,
       clientResponse: exchange.res,
       deadlines,
-      decompresses: exchange.route !== null && exchange.route.resume !== 'off' && wantsEventStream(exchange),
+      decompresses: options.resume !== 'off' && wantsEventStream(exchange),
       sinkFor: status => this.#gate ?? (isCredentialRefused(status) ? this.#createErrorGate(options) : sink),
     })
-    this.#healthReporter = gateway.health.begin(candidateId(candidate, exchange.model))
+    this.#healthReporter = gateway.health.begin(candidateId(candidate, exchange.request.model))
   }
 
   /** Once a head has come: null when the answer goes to the sink; otherwise nothing of it did. */

@@ -1,10 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
-import type { Target } from '../../config/types.ts'
+import type { Route, Target } from '../../config/types.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
-import type { Exchange, Stoppable } from '../../context/exchange.ts'
+import type { Exchange, Plan, Stoppable } from '../../context/exchange.ts'
 import { gatewayHeadersFor } from '../../context/gateway-headers.ts'
 import type { Gateway } from '../../context/gateway.ts'
+import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
+import { quote } from '../../context/quote.ts'
 import type { ClientResponse } from '../../proxy/client.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
 import { headerValue } from '../../proxy/headers.ts'
@@ -13,7 +15,6 @@ import { responseHead } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused, isOperatorError } from '../../proxy/retry.ts'
 import type { RetryStep } from '../../routing/candidate-state.ts'
-import { quote } from '../reserve.ts'
 import { Continuation } from '../respond/continuation.ts'
 import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
 import { Relay } from '../respond/relay.ts'
@@ -31,14 +32,13 @@ import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
  * Sends the exchange to its candidates, one after the other, until one answers,
  * and relays that answer to the client.
  *
- * @param order the candidates, in the order in which they are to be tried; at least one
  * @throws GatewayError while nothing was sent to the client; what breaks later
  *   is told to the client in mid-stream, and returned
  */
 export function forward(
-  gateway: Gateway, exchange: Exchange, order: readonly Target[],
+  gateway: Gateway, exchange: Exchange, plan: Plan,
 ): Promise<GatewayError | null> {
-  return new Forwarding(gateway, exchange, order).run()
+  return new Forwarding(gateway, exchange, plan).run()
 }
 
 class Forwarding implements RelayHost, Stoppable {
@@ -50,6 +50,7 @@ class Forwarding implements RelayHost, Stoppable {
   readonly #exchange: Exchange
   readonly #relay: Relay
   readonly #retryPlan: RetryPlan
+  readonly #resume: Route['resume']
   /** Has other candidates go on with the client's stream where it breaks; null = nobody is to. */
   readonly #continuation: Continuation | null
   #attempt: CandidateAttempt | null = null
@@ -65,9 +66,9 @@ class Forwarding implements RelayHost, Stoppable {
   #keepAlive: KeepAliveTimer | null = null
   #cancelWait: (() => void) | null = null
 
-  constructor(gateway: Gateway, exchange: Exchange, order: readonly Target[]) {
-    const { route } = exchange
-    const timeouts = route?.timeouts ?? gateway.config.timeouts
+  constructor(gateway: Gateway, exchange: Exchange, plan: Plan) {
+    const { resume, timeouts } = plan.route
+    this.#resume = resume
     this.#gateway = gateway
     this.#exchange = exchange
     this.res = exchange.res
@@ -75,9 +76,9 @@ class Forwarding implements RelayHost, Stoppable {
     this.onSent = recordingOf(exchange)
     const expired = (error: GatewayError): void => this.#expired(error)
     this.deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, expired)
-    this.#retryPlan = new RetryPlan(gateway, exchange, order, this.deadlines)
+    this.#retryPlan = new RetryPlan(gateway, exchange, plan, this.deadlines)
     this.#relay = new Relay(this)
-    const continues = route?.resume === 'continue' && wantsEventStream(exchange)
+    const continues = resume === 'continue' && wantsEventStream(exchange)
     this.#continuation = continues ? new Continuation(gateway, exchange, error => this.#onStreamFault(error)) : null
     exchange.relay = this.#relay
     exchange.underWay = this
@@ -85,7 +86,7 @@ class Forwarding implements RelayHost, Stoppable {
 
   async run(): Promise<GatewayError | null> {
     const exchange = this.#exchange
-    if (exchange.route?.resume === 'hold' && wantsEventStream(exchange)) this.#startKeepAlive()
+    if (this.#resume === 'hold' && wantsEventStream(exchange)) this.#startKeepAlive()
     try {
       let candidate = this.#retryPlan.current
       for (;;) {
@@ -135,7 +136,7 @@ class Forwarding implements RelayHost, Stoppable {
     const isFirst = exchange.attempts.length === 0
     exchange.candidate = candidate
     if (!isFirst) exchange.quoted = quote(this.#gateway, exchange, candidate)
-    const whole = exchange.route?.resume === 'hold'
+    const whole = this.#resume === 'hold'
     const begun = () => this.#relay.isWaiting
     // To a client that was shown signs of life not every answer can go as it is.
     const isFree = !whole && this.#keepAlive === null && !begun()
@@ -147,13 +148,14 @@ class Forwarding implements RelayHost, Stoppable {
       sink: this.#relay,
       requirements: isLast ? null : { reasons, whole, begun },
       onAlive: () => this.#startKeepAlive(),
+      resume: this.#resume,
       edits: this.#continuation?.edits ?? null,
     })
     this.#attempt = current
     exchange.heldResponse = () => current.heldResponse
     this.#continuation?.begin()
     // Should the process die, the ledger tells of every attempt that was begun.
-    if (!isFirst && exchange.ledgerEntry) this.#gateway.accounts.ledger?.updateDraft(exchange.ledgerEntry)
+    if (!isFirst) writeCheckpoint(this.#gateway, exchange)
     return current
   }
 

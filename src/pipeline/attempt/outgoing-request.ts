@@ -18,10 +18,10 @@ import type { OutgoingRequest } from '../../proxy/transport.ts'
 export function outgoingRequest(
   exchange: Exchange, upstream: LiveUpstream, candidate: Target, extraEdits: ((body: Buffer) => Edit[]) | null,
 ): OutgoingRequest {
-  const { req, target, classified, body } = exchange
-  const model = candidate.model ?? exchange.model
+  const { req, target, classified, request: { body } } = exchange
+  const model = candidate.model ?? exchange.request.model
   const edits = body === null ? [] : [
-    ...renameEdits(classified, body, exchange.model, model),
+    ...renameEdits(classified, body, exchange.request.model, model),
     ...requestUsage(exchange, upstream),
     ...extraEdits?.(body.bytes) ?? [],
   ]
@@ -31,10 +31,10 @@ export function outgoingRequest(
     exchange.estimatedInput = estimateTokens(changed)
   }
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null
-  const isRenamed = model !== null && model !== exchange.model
+  const isRenamed = model !== null && model !== exchange.request.model
   const path = isRenamed ? renamePath(classified, target.path, model) : target.path
   // Of a request that named no model a query means something else by it.
-  const query = isRenamed && exchange.model !== null ? renameQuery(target.query, model) : target.query
+  const query = isRenamed && exchange.request.model !== null ? renameQuery(target.query, model) : target.query
   return {
     method: req.method ?? 'GET',
     path: upstreamPath(upstream.config, path) + query,
@@ -43,7 +43,7 @@ export function outgoingRequest(
       requestId: exchange.id,
       httpVersion: req.httpVersion,
       trustedPeer: exchange.trustedPeer,
-      uncompressed: exchange.stream,
+      uncompressed: exchange.request.stream,
       dropContentEncoding: changed !== null && body?.wire !== null,
       contentLength: bytes === null ? null : bytes.length,
     }),
@@ -56,8 +56,7 @@ export function outgoingRequest(
  * not ask, the gateway does, and hides what it asked for.
  */
 function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] {
-  const { body, classified, stream } = exchange
-  const { usageOption } = classified.endpoint
+  const { classified: { endpoint: { usageOption } }, request: { body, stream } } = exchange
   exchange.hidesUsage = false
   if (!stream || upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return []
   const edits = usageOption.edits(body.bytes, body.json)

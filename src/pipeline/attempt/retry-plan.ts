@@ -1,5 +1,6 @@
 import type { Target } from '../../config/types.ts'
-import type { Exchange } from '../../context/exchange.ts'
+import { hasGeneratedOutput } from '../../context/earlier-responses.ts'
+import type { Exchange, Plan } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'
@@ -9,9 +10,8 @@ import type { RetryContext, RetryStep } from '../../routing/candidate-state.ts'
 import { candidateId } from '../../routing/candidate.ts'
 import type { CandidateHealth } from '../../routing/health.ts'
 import { isTransientFailure } from '../../routing/transient-failure.ts'
-import { hasGeneratedOutput } from '../settle/ledger-row.ts'
 import type { AttemptFailure } from './candidate-attempt.ts'
-import { NO_REFUSAL_TARGETS, refusalTargets } from './refusal-targets.ts'
+import { refusalTargets } from './refusal-targets.ts'
 import { requestedRetryDelay } from './upstream-errors.ts'
 
 /** Where an exchange goes from each candidate that failed it. */
@@ -23,15 +23,13 @@ export class RetryPlan {
   readonly #deadlines: Deadlines
   readonly #candidateState: CandidateState
 
-  /** @param order the candidates, in the order in which they are to be tried; at least one */
-  constructor(gateway: Gateway, exchange: Exchange, order: readonly Target[], deadlines: Deadlines) {
-    const { route } = exchange
+  constructor(gateway: Gateway, exchange: Exchange, { route, order }: Plan, deadlines: Deadlines) {
     this.#gateway = gateway
     this.#exchange = exchange
     this.#deadlines = deadlines
     const isIll = (target: Target) => this.#condition(target).circuit !== 'closed'
-    this.#candidateState = new CandidateState(order, route?.retries ?? 0, isIll)
-    this.refusalTargets = route ? refusalTargets(route) : NO_REFUSAL_TARGETS
+    this.#candidateState = new CandidateState(order, route.retries, isIll)
+    this.refusalTargets = refusalTargets(route)
   }
 
   get current(): Target {
@@ -76,7 +74,7 @@ export class RetryPlan {
   }
 
   #condition(target: Target): CandidateHealth {
-    return this.#gateway.health.condition(candidateId(target, this.#exchange.model))
+    return this.#gateway.health.condition(candidateId(target, this.#exchange.request.model))
   }
 
   get #retryContext(): RetryContext {

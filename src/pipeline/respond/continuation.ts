@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
+import { reportedUsageSoFar } from '../../context/earlier-responses.ts'
 import type { AttemptRecord, Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { createInterruptedUsage } from '../../pricing/interrupted-usage.ts'
@@ -8,7 +9,6 @@ import type { Edit } from '../../protocols/shared/splice.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import type { RetryStep } from '../../routing/candidate-state.ts'
-import { usedSoFar } from '../settle/ledger-row.ts'
 import { ContinuationStage } from './continuation-stage.ts'
 import type { ContinuationStageOptions, OnStreamFault } from './continuation-stage.ts'
 import type { RelayEnd } from './relay.ts'
@@ -39,7 +39,7 @@ export class Continuation {
 
   /** @param onFlaw gets what is wrong with an event that the client is not to see, or cannot */
   constructor(gateway: Gateway, exchange: Exchange, onFlaw: OnStreamFault) {
-    const { classified, body } = exchange
+    const { classified, request: { body } } = exchange
     this.#gateway = gateway
     this.#exchange = exchange
     this.#onStreamFault = onFlaw
@@ -109,7 +109,7 @@ export class Continuation {
   continueWith(error: GatewayError, record: AttemptRecord, step: RetryStep): void {
     this.#streamError = error
     recordPartialResponse(this.#gateway, this.#exchange, record)
-    this.#priorUsage = usedSoFar(this.#exchange)
+    this.#priorUsage = reportedUsageSoFar(this.#exchange)
     this.#nextStep?.resolve(step)
   }
 

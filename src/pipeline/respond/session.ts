@@ -81,7 +81,7 @@ export class MeteredSession implements Session {
   constructor(gateway: Gateway, exchange: Exchange, session: SocketSession, extensions: string | null) {
     this.#gateway = gateway
     this.#exchange = exchange
-    const { model: alias, candidate } = exchange
+    const { candidate, request: { model: alias } } = exchange
     this.#urlModel = { alias, model: candidate?.model ?? alias }
     this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
     const room = responseMemoryFor(gateway, exchange)
@@ -135,7 +135,9 @@ export class MeteredSession implements Session {
     while (this.#lanes.openLanes.size > 0) for (const lane of this.#lanes.openLanes) this.#endLane(lane, end)
     await this.#settling
     if (this.#upstreamMessages.unreadable || this.#failed) this.#add(UNKNOWN_COST)
-    this.#exchange.model ??= this.#reportedModel ?? this.#conversation?.transcriptionModel ?? null
+    const { request } = this.#exchange
+    const reportedModel = this.#reportedModel ?? this.#conversation?.transcriptionModel ?? null
+    this.#exchange.request = { ...request, model: request.model ?? reportedModel }
     return this.#total ?? settleCost(noCharge(), null)
   }
 

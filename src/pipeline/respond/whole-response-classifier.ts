@@ -40,8 +40,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
 
   /** @param room memory for events that are not whole yet, beside that for the answer */
   constructor(exchange: Exchange, head: ResponseHead, room: ReserveMemory) {
-    const { classified, body } = exchange
-    const { endpoint } = classified
+    const { classified: { endpoint }, request: { body } } = exchange
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
     this.#request = body?.json ? body.bytes : null

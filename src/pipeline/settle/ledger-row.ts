@@ -10,7 +10,6 @@ import type { MeteredResponse, SettledCost } from '../../pricing/settle-usage.ts
 import { addUsage, addCost, settleCost, provisionalSource } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
-import { blankUsage } from '../../protocols/shared/usage.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
 
 /** The ledger's row of an exchange that is settled. */
@@ -38,17 +37,6 @@ function isFree(exchange: Exchange): boolean {
   const { endpoint } = exchange.classified
   // What is asked for over a WebSocket is said inside.
   return !isMetered(endpoint) && endpoint.session === null && !(callsModel(exchange) && isUnmetered(endpoint))
-}
-
-/** What the answers used that broke so far, for the client: to be called when it is told. */
-export function usedSoFar({ earlierResponses: earlier }: Exchange): () => Usage {
-  const shares = earlier.map(({ share }) => share)
-  return () => shares.map(({ reported: told }) => told.usage).reduce(addUsage, blankUsage())
-}
-
-/** Has the client been sent anything that was generated? */
-export function hasGeneratedOutput(exchange: Exchange): boolean {
-  return [exchange, ...exchange.earlierResponses].some(({ response: answer }) => answer?.kind === 'stream' && answer.meter.sawContent)
 }
 
 interface ResponseSoFar {
@@ -99,7 +87,7 @@ function row(exchange: Exchange, { usage, source, costPico, quoted, model: told 
   // Of an answer that is on its way only whoever sends it knows.
   const { firstByteAt, bytes } = ended === null && relay !== null
     ? relay : { firstByteAt: exchange.firstByteAt, bytes: exchange.bytesOut }
-  const model = exchange.model ?? told
+  const model = exchange.request.model ?? told
   // One that was refused never got as far.
   const candidate = exchange.attempts.length === 0 ? null : exchange.candidate
   const { endpoint } = classified
@@ -124,7 +112,7 @@ function row(exchange: Exchange, { usage, source, costPico, quoted, model: told 
     priceVersion: quoted?.version ?? null,
     bytesIn: exchange.bytesIn,
     bytesOut: bytes,
-    route: exchange.route?.text ?? null,
+    route: exchange.plan?.route.text ?? null,
     usage,
     source,
     costPico,

@@ -12,7 +12,7 @@ export function startRecording(gateway: Gateway, exchange: Exchange): void {
 
 /** Keeps what was recorded, for as long as the rule says that is in force now. */
 export function archiveRecording(gateway: Gateway, exchange: Exchange): void {
-  const { recording, identity: { key }, body, req } = exchange
+  const { recording, identity: { key }, request: { body }, req } = exchange
   if (recording === null || key === null) return
   const rule = gateway.sharedState.bodyRules(key.name)
   if (rule === null) return

@@ -28,18 +28,19 @@ export async function settle(
   if (endpoint.ownResponse === 'status') return
   try {
     const { ledger } = gateway.accounts
+    const { reservation = null, ledgerEntry = null } = exchange.reserved ?? {}
     exchange.ended = { failure, at: gateway.clock.monotonic() }
     // To count what it used may take a while, in which its key can have another in its place.
-    exchange.reservation?.releaseConcurrency()
+    reservation?.releaseConcurrency()
     const billing = exchange.session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
     // Should the process die while it is counted, the ledger tells how it ended.
-    if (billing instanceof Promise && exchange.ledgerEntry) ledger?.updateDraft(exchange.ledgerEntry)
+    if (billing instanceof Promise && ledgerEntry) ledger?.updateDraft(ledgerEntry)
     const bill = billing instanceof Promise ? await billing : billing
     if (exchange.session !== null) noteMixedPrices(exchange, bill)
     const row = finalRow(exchange, bill)
-    ledger?.close(row, exchange.ledgerEntry)
-    if (bill.billed) exchange.reservation?.settle(outcomeOf(exchange, bill, row.costPico))
-    else exchange.reservation?.release()
+    ledger?.close(row, ledgerEntry)
+    if (bill.billed) reservation?.settle(outcomeOf(exchange, bill, row.costPico))
+    else reservation?.release()
     archiveRecording(gateway, exchange)
     logLine(gateway, exchange, failure, row, bill.suspect)
   } catch (err) {

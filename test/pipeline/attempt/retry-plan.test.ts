@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Target } from '../../../src/config/types.ts'
-import type { Exchange } from '../../../src/context/exchange.ts'
+import type { Exchange, Plan } from '../../../src/context/exchange.ts'
 import type { Gateway } from '../../../src/context/gateway.ts'
 import type { AttemptFailure } from '../../../src/pipeline/attempt/candidate-attempt.ts'
 import { RetryPlan } from '../../../src/pipeline/attempt/retry-plan.ts'
@@ -19,8 +19,8 @@ function setUp() {
   const target = { upstream: { name: 'a' }, model: null } as Target
   const route = { retries: 2, on: { contextLength: null, contentFilter: null } }
   const begin = () => new RetryPlan(
-    { health, clock } as unknown as Gateway, { model: 'm', route } as unknown as Exchange,
-    [target], { remaining: 60_000 } as Deadlines,
+    { health, clock } as unknown as Gateway, { request: { model: 'm' } } as unknown as Exchange,
+    { route, order: [target], quotes: [] } as unknown as Plan, { remaining: 60_000 } as Deadlines,
   )
   return { clock, begin, ask: () => health.begin(candidateId(target, 'm')) }
 }

@@ -37,7 +37,7 @@ auth: open
   const gateway = buildGateway(
     loadConfig(file, {}).config, { version: '0', clock, log: pino({ enabled: false }) }, null,
   )
-  const server = http.createServer((req, res) => void handle(gateway, newExchange(gateway, req, res, false)))
+  const server = http.createServer((req, res) => void handle(gateway, newExchange(gateway, req, res, false), null))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {

@@ -1,0 +1,49 @@
+import { GatewayError, overloaded } from '../base/errors.ts'
+import type { Exchange } from '../context/exchange.ts'
+import type { Gateway } from '../context/gateway.ts'
+import { locate } from '../protocols/locate.ts'
+import { isNamed } from '../proxy/headers.ts'
+
+/**
+ * Takes a request that is well-formed, as long as there is room for it.
+ *
+ * @throws GatewayError bad_request_target, bad_header, bad_framing, draining, overloaded
+ */
+export function accept(gateway: Gateway, exchange: Exchange): void {
+  const { req } = exchange
+  const { target, classified } = locate(req.url ?? '', path => gateway.routes.namesPath(path))
+  exchange.target = target
+  exchange.classified = classified
+  if (req.httpVersion === '1.1' && req.headers.host === undefined) {
+    throw new GatewayError('bad_header', 'the request has no Host header')
+  }
+  // Node takes the first. A proxy in front may have used another one (RFC 9112 section 3.2).
+  if (hostLines(req.rawHeaders) > 1) {
+    throw new GatewayError('bad_header', 'the request has more than one Host header')
+  }
+  // Node removes the chunked coding and no other: the body would go upstream with that coding still applied.
+  if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
+    throw new GatewayError('bad_framing', "the only transfer coding that is understood is 'chunked'")
+  }
+  // The expectation of an HTTP/1.0 client must be ignored (RFC 9110 section 10.1.1).
+  if (req.headers.expect !== undefined && !exchange.awaitsContinue && req.httpVersion !== '1.0') {
+    throw new GatewayError('bad_header', "the only expectation that is met is '100-continue'")
+  }
+  if (exchange.classified.endpoint.ownResponse === 'status') return
+  if (gateway.draining) {
+    throw new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } })
+  }
+  // There is no queue: a request that would have to wait is rejected at once.
+  const { maxInFlight } = gateway.config.server
+  if (gateway.sharedState.activeExchanges.size > maxInFlight) {
+    throw overloaded(`${maxInFlight} requests are under way, as many as the gateway takes`)
+  }
+}
+
+function hostLines(rawHeaders: readonly string[]): number {
+  let lines = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (isNamed(rawHeaders[at] as string, 'host')) lines++
+  }
+  return lines
+}

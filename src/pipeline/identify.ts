@@ -1,0 +1,39 @@
+import { presentedKeys } from '../auth/credentials.ts'
+import { isCrossSiteRequest } from '../auth/cross-site.ts'
+import { ANONYMOUS } from '../auth/keyring.ts'
+import type { Identity } from '../auth/keyring.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { Exchange } from '../context/exchange.ts'
+import type { Gateway } from '../context/gateway.ts'
+import { isApiPath } from '../protocols/endpoint.ts'
+import { KEY_HEADERS } from '../protocols/shared/vendor-headers.ts'
+import { unknownPath } from './route.ts'
+
+/** Retrying cannot help; tell the SDKs. */
+const NOT_RETRYABLE = { headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' } }
+
+/**
+ * Finds out who is calling.
+ *
+ * @throws GatewayError missing_key, invalid_key; unknown_path where there is nothing to protect
+ */
+export function identify(gateway: Gateway, exchange: Exchange): Identity {
+  const { path, queryKey } = exchange.target
+  if (exchange.preAuthenticated !== null) return exchange.preAuthenticated
+  if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(path)
+  const presented = presentedKeys(exchange.req.headers, queryKey)
+  for (const key of presented) {
+    const identity = gateway.keyring.find(key)
+    if (identity) return identity
+  }
+  if (gateway.config.auth === 'open') {
+    if (isCrossSiteRequest(exchange.req.headers)) {
+      const why = 'the gateway is open, but not to pages of other sites: they have to send a key'
+      throw new GatewayError('missing_key', why, NOT_RETRYABLE)
+    }
+    return ANONYMOUS
+  }
+  if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', NOT_RETRYABLE)
+  const places = `${['Authorization: Bearer', ...KEY_HEADERS.slice(0, -1)].join(', ')} or ${KEY_HEADERS.at(-1)}`
+  throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, NOT_RETRYABLE)
+}
