@@ -3,10 +3,10 @@ import type { Path } from './document.ts'
 import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import { buildLimits } from './limits.ts'
-import { checkQuotes } from './quotes.ts'
 import type { RawConfig, RawKey } from './raw.ts'
 import { modelGlobs } from './routes.ts'
 import type { Key } from './types.ts'
+import { checkQuotes } from './values.ts'
 
 /** Shorter keys can be guessed. */
 const MIN_SAFE_LENGTH = 16

@@ -3,13 +3,12 @@ import { resolve } from 'node:path'
 import { PasswordHashError, parsePasswordHash } from '../base/password.ts'
 import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
 import type { Path } from './document.ts'
-import { timerDurationOf } from './durations.ts'
 import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates, checkKeyPair } from './pem.ts'
 import type { RawConfig } from './raw.ts'
-import { sizeOf } from './sizes.ts'
 import type { Address, Config, ConsoleUser, ServerConfig } from './types.ts'
+import { sizeOf, timerDurationOf } from './values.ts'
 
 const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
 const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024

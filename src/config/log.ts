@@ -1,9 +1,8 @@
-import { durationOf } from './durations.ts'
 import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import type { RawConfig } from './raw.ts'
-import { sizeOf } from './sizes.ts'
 import type { BodyRule, LogConfig } from './types.ts'
+import { durationOf, sizeOf } from './values.ts'
 
 const DEFAULT_BODY_BYTES = 64 * 1024
 /** A transcript is held in memory until it is written. */

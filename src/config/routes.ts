@@ -1,10 +1,10 @@
 import type { Path } from './document.ts'
-import { buildTimeouts } from './durations.ts'
 import type { Findings } from './findings.ts'
 import { nearest } from './nearest.ts'
 import type { RawConfig, RawRoute, RawTarget } from './raw.ts'
 import type { Affinity, Route, Target, Timeouts, Upstream } from './types.ts'
 import { headerName } from './upstreams.ts'
+import { buildTimeouts } from './values.ts'
 
 /** The route table, in the file's order. */
 export function buildRoutes(
@@ -136,4 +136,9 @@ function findUpstream(
 function knownNamesHint(names: readonly string[]): string {
   if (names.length === 0) return '; there is none'
   return `; there is ${names.slice(0, 8).join(', ')}${names.length > 8 ? ', ...' : ''}`
+}
+
+/** Every target of a route, those for requests that a model refuses included. */
+export function everyTarget({ targets, on }: Route): readonly Target[] {
+  return [...targets, on.contextLength, on.contentFilter].filter(target => target !== null)
 }

@@ -1,11 +1,10 @@
 import { resolve } from 'node:path'
 import type { Path } from './document.ts'
-import { timerDurationOf } from './durations.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates } from './pem.ts'
-import { checkQuotes } from './quotes.ts'
 import type { RawConfig, RawUpstream } from './raw.ts'
 import type { Upstream } from './types.ts'
+import { checkQuotes, timerDurationOf } from './values.ts'
 
 /** Milliseconds between two active checks, where the file does not say. */
 const DEFAULT_CHECK_INTERVAL = 10_000

@@ -1,6 +1,6 @@
 import type { Findings } from './findings.ts'
 import { compileGlob, compileGlobs, compileOverlaps } from './glob.ts'
-import { everyTarget } from './targets.ts'
+import { everyTarget } from './routes.ts'
 import type { Config, Route } from './types.ts'
 
 /** Warns of what is allowed but hardly meant. For configurations without an error. */

@@ -1,5 +1,5 @@
+import { validityWarning } from '../config/pem.ts'
 import { placeOf } from '../config/problem.ts'
-import { validityWarning } from '../config/validity.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import type { Alert } from './api/panel.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { everyTarget } from '../config/targets.ts'
+import { everyTarget } from '../config/routes.ts'
 import type { Config, Upstream } from '../config/types.ts'
 import { prefixOf } from '../proxy/address.ts'
 import { createTransport } from '../proxy/transport.ts'

@@ -1,4 +1,4 @@
-import { validityWarning } from '../config/validity.ts'
+import { validityWarning } from '../config/pem.ts'
 import type { SharedState } from '../context/gateway.ts'
 
 const CHECK_INTERVAL = 24 * 60 * 60_000

@@ -1,6 +1,6 @@
 import type { Identity } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
-import { everyTarget } from '../config/targets.ts'
+import { everyTarget } from '../config/routes.ts'
 import type { Route } from '../config/types.ts'
 import type { LocatedRequest } from '../context/exchange.ts'
 import { singleModel } from '../protocols/shared/inspect.ts'

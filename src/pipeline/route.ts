@@ -1,5 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
-import { everyTarget } from '../config/targets.ts'
+import { everyTarget } from '../config/routes.ts'
 import type { Affinity, Route, Target } from '../config/types.ts'
 import type { Exchange, LocatedRequest, Plan } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'

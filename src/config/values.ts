@@ -3,7 +3,7 @@ import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import type { RawTimeouts } from './raw.ts'
 import type { Timeouts } from './types.ts'
-import { parseDuration } from './units.ts'
+import { parseDuration, parseSize } from './units.ts'
 
 /** The specification's figures: thirty minutes, and ten seconds to connect. */
 export const DEFAULT_TIMEOUTS: Timeouts = {
@@ -45,4 +45,22 @@ export function buildTimeouts(
     idle: timerDurationOf(raw.idle, [...path, 'idle'], defaults.idle, findings),
     total: timerDurationOf(raw.total, [...path, 'total'], defaults.total, findings),
   }
+}
+
+/** Bytes of an optional size, at least one. */
+export function sizeOf(
+  size: string | number | undefined, path: Path, defaultBytes: number, findings: Findings,
+): number {
+  if (size === undefined) return defaultBytes
+  const bytes = findings.parsed(path, () => parseSize(size))
+  if (bytes === null) return defaultBytes
+  if (bytes < 1) findings.error(path, `${formatPath(path)} must be at least 1b`)
+  return bytes
+}
+
+/** Warns of a secret in quotes: no vendor's has them, and not every reader of env files takes them off. */
+export function checkQuotes(secret: string, path: Path, findings: Findings): void {
+  if (!/^(["']).*\1$/.test(secret)) return
+  const advice = "docker's --env-file keeps them"
+  findings.warn(path, `the value begins and ends with a quote, and both are part of it; ${advice}`)
 }
