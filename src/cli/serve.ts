@@ -22,7 +22,7 @@ import { keepShapeOfTicks } from './kept-shapes.ts'
 import { descriptorFailure, listenFailure } from './listen-failure.ts'
 import { openLog } from './log.ts'
 import { loadOrFail, loadTextOrFail } from './problems.ts'
-import { deferHangups, onStopSignals } from './signals.ts'
+import { deferHangups, stopOnSignals } from './signals.ts'
 import { openSite } from './site.ts'
 import { collectGarbageOfStart } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
@@ -238,23 +238,11 @@ function untilStopped({ gateway, log, faults, line, reload }: StopOptions): Prom
       setTimeout(() => resolve(gateway.close()), UNCAUGHT_ERROR_DRAIN)
     },
   })
+  const commands = { drain, close: () => resolve(gateway.close()), reload }
   if (line !== null) {
-    line.handleCommands({ drain, close: () => resolve(gateway.close()), reload })
+    line.handleCommands(commands)
     return promise
   }
-  onStopSignals({
-    first: signal => {
-      log.info({ signal }, 'draining')
-      drain()
-    },
-    second: signal => {
-      log.warn({ signal }, 'closing now')
-      resolve(gateway.close())
-    },
-    reload: () => {
-      log.info({ signal: 'SIGHUP' }, 'reading the configuration again')
-      reload()
-    },
-  })
+  stopOnSignals(log, commands)
   return promise
 }

@@ -1,4 +1,5 @@
 import { isatty } from 'node:tty'
+import type { Logger } from 'pino'
 
 interface StopHandlers {
   first(signal: NodeJS.Signals): void
@@ -58,5 +59,34 @@ export function onStopSignals({ first, second, reload }: StopHandlers): void {
   process.on('SIGHUP', signal => {
     if (onTerminal && !isatty(0)) stop(signal)
     else reload()
+  })
+}
+
+interface Stoppable {
+  drain(): void
+  close(): void
+  reload(): void
+}
+
+/**
+ * Drains at the first stop signal, closes at the second, reloads at SIGHUP, and logs each.
+ *
+ * @param log takes one line per signal
+ * @param target the gateway or the supervisor of its workers
+ */
+export function stopOnSignals(log: Logger, target: Stoppable): void {
+  onStopSignals({
+    first: signal => {
+      log.info({ signal }, 'draining')
+      target.drain()
+    },
+    second: signal => {
+      log.warn({ signal }, 'closing now')
+      target.close()
+    },
+    reload: () => {
+      log.info({ signal: 'SIGHUP' }, 'reading the configuration again')
+      target.reload()
+    },
   })
 }

@@ -2,7 +2,7 @@ import { supervise } from '../gateway/supervisor.ts'
 import type { WorkerStart, Listening } from '../gateway/worker-messages.ts'
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
-import { onStopSignals } from './signals.ts'
+import { stopOnSignals } from './signals.ts'
 
 interface SuperviseOptions {
   readonly workers: number
@@ -20,20 +20,7 @@ export async function superviseWorkers(
 ): Promise<void> {
   const { log } = opened
   const supervisor = supervise(workers, drain, beginning, log)
-  onStopSignals({
-    first: signal => {
-      log.info({ signal }, 'draining')
-      supervisor.drain()
-    },
-    second: signal => {
-      log.warn({ signal }, 'closing now')
-      supervisor.close()
-    },
-    reload: () => {
-      log.info({ signal: 'SIGHUP' }, 'reading the configuration again')
-      supervisor.reload()
-    },
-  })
+  stopOnSignals(log, supervisor)
   const listening = await supervisor.ready
   if (listening !== null) announce(listening)
   const failed = await supervisor.ended
