@@ -1,6 +1,6 @@
+import type { ServerOptions } from 'http-proxy-3'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { ServerOptions } from 'http-proxy-3'
 import { systemClock } from '../../src/base/clock.ts'
 import type { GatewayError } from '../../src/base/errors.ts'
 import { Attempt } from '../../src/proxy/attempt.ts'
