@@ -1,5 +1,4 @@
-import { MAX_DUPLICATES } from '../shared/json-members.ts'
-import { scanJson } from '../shared/json-scan.ts'
+import { MAX_DUPLICATES, scanJson } from '../shared/json-scan.ts'
 import type { Field, ValidJson } from '../shared/json-scan.ts'
 import type { UsageOption } from '../shared/protocol.ts'
 import { insertion, replaceValues } from '../shared/splice.ts'

@@ -1,6 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { MAX_DUPLICATES } from './json-members.ts'
-import { JsonScan } from './json-scan.ts'
+import { JsonScan, MAX_DUPLICATES } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { mediaType } from './media-type.ts'
 import { scanMultipart } from './multipart.ts'

@@ -1,45 +1,118 @@
-import type { JsonType } from './json-members.ts'
+export type JsonType = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
-/**
- * The grammar of JSON texts (RFC 8259) as states of a scan: what may come next.
- * White space may stand before all of them up to END.
- */
+// The states of a scan: what may come next. White space may come before all of them up to END.
 export const VALUE = 0
 /** After `[`. */
 export const FIRST_VALUE = 1
 /** After `{`. */
 export const FIRST_KEY = 2
-export const KEY = 3
+const KEY = 3
 export const COLON = 4
-/** After a value inside a container. */
-export const SEPARATOR = 5
+export const AFTER_MEMBER = 5
+export const AFTER_ELEMENT = 6
 /** After the root value. */
-export const END = 6
-export const STRING = 7
-export const ESCAPE = 8
-export const HEX = 9
-export const LITERAL = 10
-/** A number's first byte; then inside a number, after what the name says. */
-export const NUMBER = 11
-export const MINUS = 12
-export const ZERO = 13
-export const INTEGER = 14
-export const POINT = 15
-export const FRACTION = 16
-export const EXPONENT = 17
-export const SIGN = 18
-export const POWER = 19
+export const END = 7
+/** Inside a string. */
+export const STRING = 8
+/** Inside `\u`, before the last hexadecimal digit; the three states after it are before the others. */
+const LAST_HEX = 9
+const FIRST_HEX = 12
+/** After a backslash. */
+export const ESCAPE = 13
+// Inside a number, after what the name says.
+const MINUS = 14
+const ZERO = 15
+const INTEGER = 16
+const POINT = 17
+const FRACTION = 18
+const EXPONENT = 19
+const SIGN = 20
+const POWER = 21
+/** The first of the states inside `true`, `false` and `null`: one for each letter after the first. */
+const LITERALS = 22
 
-/** In place of a state: the byte does not fit. */
-export const WRONG = -1
-/** In place of a state: one container too many. */
-export const TOO_DEEP = -2
+// In NEXT in place of a state: what a scan has to do.
+/** The byte is white space. */
+export const SPACE = 32
+/** The byte is the opening quote of a key. */
+export const KEY_START = 33
+/** The byte is the last one of a literal. */
+export const LITERAL_END = 34
+/** The byte is the first one after a number. */
+export const NUMBER_END = 35
+/** The byte closes an object or an array. */
+export const CLOSE = 36
+/** The byte does not fit. */
+export const WRONG = 37
 
-/** How deep objects and arrays may nest: the one thing refused that JSON.parse takes. */
-export const MAX_DEPTH = 10_000
+/** For each state: what a scan expects, for error messages. */
+export const EXPECTED = [
+  'a value',
+  "a value or ']'",
+  "a key in double quotes or '}'",
+  'a key in double quotes',
+  "':' after the key",
+  "',' or '}'",
+  "',' or ']'",
+  'nothing after the value',
+  "the string's closing quote",
+  ...Array<string>(4).fill('four hexadecimal digits after \\u'),
+  'one of "\\/bfnrtu after the backslash',
+  'a digit', 'a digit', 'a digit', 'a digit', 'a digit', 'a digit or a sign', 'a digit', 'a digit',
+]
 
-/** The type of the value that starts with `byte`, or null when none does. */
-export function valueType(byte: number): JsonType | null {
+/** The grammar of JSON texts (RFC 8259): NEXT[state << 8 | byte] is the state after the byte, or what to do. */
+export const NEXT = new Uint8Array(SPACE << 8).fill(WRONG)
+
+const NONZERO = '123456789'
+const DIGITS = `0${NONZERO}`
+
+for (const state of [ZERO, INTEGER, FRACTION, POWER]) NEXT.fill(NUMBER_END, state << 8, (state + 1) << 8)
+for (let state = VALUE; state <= END; state++) add(state, ' \n\r\t', SPACE)
+for (const state of [VALUE, FIRST_VALUE]) {
+  add(state, '"', STRING)
+  add(state, '{', FIRST_KEY)
+  add(state, '[', FIRST_VALUE)
+  add(state, '-', MINUS)
+  add(state, '0', ZERO)
+  add(state, NONZERO, INTEGER)
+}
+add(FIRST_VALUE, ']', CLOSE)
+add(FIRST_KEY, '}', CLOSE)
+add(FIRST_KEY, '"', KEY_START)
+add(KEY, '"', KEY_START)
+add(COLON, ':', VALUE)
+add(AFTER_MEMBER, ',', KEY)
+add(AFTER_MEMBER, '}', CLOSE)
+add(AFTER_ELEMENT, ',', VALUE)
+add(AFTER_ELEMENT, ']', CLOSE)
+add(ESCAPE, '"\\/bfnrt', STRING)
+add(ESCAPE, 'u', FIRST_HEX)
+for (let state = LAST_HEX; state <= FIRST_HEX; state++) add(state, `${DIGITS}abcdefABCDEF`, state - 1)
+add(MINUS, '0', ZERO)
+add(MINUS, NONZERO, INTEGER)
+add(INTEGER, DIGITS, INTEGER)
+for (const state of [ZERO, INTEGER]) add(state, '.', POINT)
+for (const state of [POINT, FRACTION]) add(state, DIGITS, FRACTION)
+for (const state of [ZERO, INTEGER, FRACTION]) add(state, 'eE', EXPONENT)
+add(EXPONENT, '+-', SIGN)
+for (const state of [EXPONENT, SIGN, POWER]) add(state, DIGITS, POWER)
+let literalState = LITERALS
+for (const [first = '', ...letters] of ['true', 'false', 'null']) {
+  for (const state of [VALUE, FIRST_VALUE]) add(state, first, literalState)
+  for (const [n, letter] of letters.entries()) {
+    EXPECTED.push(first + letters.join(''))
+    add(literalState, letter, n === letters.length - 1 ? LITERAL_END : literalState + 1)
+    literalState++
+  }
+}
+
+function add(state: number, bytes: string, next: number): void {
+  for (const byte of Buffer.from(bytes)) NEXT[state << 8 | byte] = next
+}
+
+/** The type of the value that starts with `byte`. */
+export function valueType(byte: number): JsonType {
   switch (byte) {
     case 0x22: return 'string'
     case 0x7b: return 'object'
@@ -47,73 +120,6 @@ export function valueType(byte: number): JsonType | null {
     case 0x74: return 'true'
     case 0x66: return 'false'
     case 0x6e: return 'null'
-    default: return byte === 0x2d || isDigit(byte) ? 'number' : null
-  }
-}
-
-/** The state after `byte` inside a number, or WRONG when the byte is not part of it. */
-export function numberState(state: number, byte: number): number {
-  switch (state) {
-    case INTEGER:
-      if (isDigit(byte)) return INTEGER
-      return byte === 0x2e ? POINT : isExponent(byte) ? EXPONENT : WRONG
-    case ZERO:
-      return byte === 0x2e ? POINT : isExponent(byte) ? EXPONENT : WRONG
-    case FRACTION:
-      if (isDigit(byte)) return FRACTION
-      return isExponent(byte) ? EXPONENT : WRONG
-    case NUMBER:
-    case MINUS:
-      if (isDigit(byte)) return byte === 0x30 ? ZERO : INTEGER
-      return byte === 0x2d && state === NUMBER ? MINUS : WRONG
-    case POINT:
-      return isDigit(byte) ? FRACTION : WRONG
-    case EXPONENT:
-      return byte === 0x2b || byte === 0x2d ? SIGN : isDigit(byte) ? POWER : WRONG
-    default:
-      return isDigit(byte) ? POWER : WRONG
-  }
-}
-
-/** A number may end in this state. */
-export function isWholeNumber(state: number): boolean {
-  return state === ZERO || state === INTEGER || state === FRACTION || state === POWER
-}
-
-function isDigit(byte: number): boolean {
-  return byte >= 0x30 && byte <= 0x39
-}
-
-function isExponent(byte: number): boolean {
-  return byte === 0x65 || byte === 0x45
-}
-
-/** What a backslash may stand before, besides `u`. */
-export function isEscapable(byte: number): boolean {
-  return byte === 0x6e || byte === 0x22 || byte === 0x5c || byte === 0x2f || byte === 0x74
-    || byte === 0x72 || byte === 0x62 || byte === 0x66
-}
-
-export function isHexDigit(byte: number): boolean {
-  const letter = byte | 0x20
-  return isDigit(byte) || (letter >= 0x61 && letter <= 0x66)
-}
-
-/** What the scan expects in `state`, for a message. `literal` is the one being read. */
-export function expectation(state: number, inObject: boolean, literal: string): string {
-  switch (state) {
-    case VALUE: return 'a value'
-    case FIRST_VALUE: return "a value or ']'"
-    case FIRST_KEY: return "a key in double quotes or '}'"
-    case KEY: return 'a key in double quotes'
-    case COLON: return "':' after the key"
-    case SEPARATOR: return inObject ? "',' or '}'" : "',' or ']'"
-    case END: return 'nothing after the value'
-    case STRING: return "the string's closing quote"
-    case ESCAPE: return 'one of "\\/bfnrtu after the backslash'
-    case HEX: return 'four hexadecimal digits after \\u'
-    case LITERAL: return literal
-    case EXPONENT: return 'a digit or a sign'
-    default: return 'a digit'
+    default: return 'number'
   }
 }

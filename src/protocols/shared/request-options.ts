@@ -15,7 +15,6 @@ const ROLE = new WatchedKeys(['role'])
 const MAX_OPTION_BYTES = 256 * 1024
 const MAX_TURNS = 100_000
 
-const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 
@@ -55,10 +54,7 @@ function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys):
   if (!cursor.beginObject()) return null
   const found = new Map<string, ByteRange>()
   while (cursor.nextMember()) {
-    const { keyStart, keyEnd } = cursor
-    const isShort = keyEnd - keyStart <= names.longest
-    const isEscaped = isShort && body.subarray(keyStart, keyEnd).includes(BACKSLASH)
-    const name = names.find(body, keyStart, keyEnd, isEscaped)
+    const name = names.find(body, cursor.keyStart, cursor.keyEnd)
     if (cursor.skip() && name !== null) found.set(name, { start: cursor.valueStart, end: cursor.valueEnd })
   }
   return found

@@ -1,54 +1,50 @@
 import { isUtf8 } from 'node:buffer'
 
+const NO_BYTES = Buffer.alloc(0)
+
 /**
- * Tells whether bytes that arrive in pieces are well-formed UTF-8 (RFC 3629:
- * no overlong forms, no surrogates, nothing above U+10FFFF). A character may be
- * cut by the end of a chunk anywhere.
+ * Checks that bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF)
+ * while they arrive. The end of a chunk may cut a character anywhere.
  */
 export class Utf8Check {
   /** Absolute offset of the next chunk's first byte. */
   #offset = 0
-  /** The start of a character whose other bytes have not come yet. */
-  readonly #cut = new Uint8Array(4)
-  #cutLength = 0
+  /** The start of a character whose other bytes have not arrived. */
+  #cut = NO_BYTES
 
   /**
-   * Takes the next chunk and returns the absolute offset of the first
-   * ill-formed sequence known so far, or -1. Not to be called again after an
-   * error was found.
+   * Takes the next chunk. Not to be called again after an error.
+   *
+   * @returns absolute offset of the first ill-formed sequence, or -1
    */
-  push(chunk: Uint8Array): number {
+  push(chunk: Buffer): number {
     const base = this.#offset
-    const length = chunk.length
-    this.#offset = base + length
-
+    this.#offset += chunk.length
     let from = 0
-    if (this.#cutLength > 0) {
-      const start = base - this.#cutLength
-      const needed = sequenceLength(this.#cut[0]!)
-      while (from < length && this.#cutLength < needed) {
-        if (!isContinuation(chunk[from]!)) return start
-        this.#cut[this.#cutLength++] = chunk[from++]!
-      }
-      if (this.#cutLength < needed) return -1
-      if (!isUtf8(this.#cut.subarray(0, needed))) return start
-      this.#cutLength = 0
+    if (this.#cut.length > 0) {
+      const start = base - this.#cut.length
+      from = sequenceLength(this.#cut[0]!) - this.#cut.length
+      const character = Buffer.concat([this.#cut, chunk.subarray(0, from)])
+      this.#cut = character.subarray(0, cutAtEnd(character))
+      // A short chunk may not complete the character.
+      if (this.#cut.length === character.length) return -1
+      if (!isUtf8(character)) return start
     }
-
-    const to = length - cutAtEnd(chunk, from)
-    const whole = from === 0 && to === length ? chunk : chunk.subarray(from, to)
+    const end = chunk.length - cutAtEnd(chunk, from)
+    // A view of a short chunk costs more than its check.
+    const whole = from === 0 && end === chunk.length ? chunk : chunk.subarray(from, end)
     if (!isUtf8(whole)) return base + from + firstIllFormed(whole)
-    for (let i = to; i < length; i++) this.#cut[this.#cutLength++] = chunk[i]!
+    this.#cut = end === chunk.length ? NO_BYTES : Buffer.from(chunk.subarray(end))
     return -1
   }
 
   /** The absolute offset of a character that the end of the text cuts, or -1. */
   end(): number {
-    return this.#cutLength > 0 ? this.#offset - this.#cutLength : -1
+    return this.#cut.length > 0 ? this.#offset - this.#cut.length : -1
   }
 }
 
-/** Bytes of the sequence that `lead` opens; 0 when no sequence starts so. */
+/** Bytes of the sequence that `lead` opens; 0 when no sequence starts with it. */
 function sequenceLength(lead: number): number {
   if (lead < 0x80) return 1
   if (lead < 0xc2) return 0
@@ -57,26 +53,21 @@ function sequenceLength(lead: number): number {
   return lead < 0xf5 ? 4 : 0
 }
 
-function isContinuation(byte: number): boolean {
-  return (byte & 0xc0) === 0x80
-}
-
-/** How many bytes at the end of the chunk open a character that goes on after it. */
-function cutAtEnd(chunk: Uint8Array, from: number): number {
-  for (let count = 1; count <= 3 && chunk.length - count >= from; count++) {
-    const byte = chunk[chunk.length - count]!
-    if (!isContinuation(byte)) return sequenceLength(byte) > count ? count : 0
+/** How many bytes at the end, from bytes[from] on, open a character that continues after it. */
+function cutAtEnd(bytes: Buffer, from = 0): number {
+  for (let count = 1; count <= 3 && count <= bytes.length - from; count++) {
+    const byte = bytes[bytes.length - count]!
+    const isContinuation = (byte & 0xc0) === 0x80
+    if (!isContinuation) return sequenceLength(byte) > count ? count : 0
   }
   return 0
 }
 
-function firstIllFormed(bytes: Uint8Array): number {
+function firstIllFormed(bytes: Buffer): number {
   let i = 0
-  while (i < bytes.length) {
-    const needed = sequenceLength(bytes[i]!)
-    if (needed === 0) return i
-    if (needed > 1 && !isUtf8(bytes.subarray(i, i + needed))) return i
-    i += needed
+  for (;;) {
+    const length = sequenceLength(bytes[i]!)
+    if (length === 0 || !isUtf8(bytes.subarray(i, i + length))) return i
+    i += length
   }
-  return i
 }
