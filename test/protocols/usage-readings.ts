@@ -1,0 +1,11 @@
+import type { ReportedUsage } from '../../src/protocols/shared/reported-usage.ts'
+import { blankUsage } from '../../src/protocols/shared/usage.ts'
+import type { Usage } from '../../src/protocols/shared/usage.ts'
+
+export function sound(usage: Partial<Usage>): ReportedUsage {
+  return { usage: { ...blankUsage(), ...usage }, suspect: false }
+}
+
+export function doubtful(usage: Partial<Usage>): ReportedUsage {
+  return { usage: { ...blankUsage(), ...usage }, suspect: true }
+}
