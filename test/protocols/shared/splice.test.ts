@@ -6,6 +6,7 @@ import type { ValidJson } from '../../../src/protocols/shared/json-scan.ts'
 import { replaceValues, spliceBytes } from '../../../src/protocols/shared/splice.ts'
 import type { Edit } from '../../../src/protocols/shared/splice.ts'
 import { chunksOf } from './chunks.ts'
+import { untouched } from './edits.ts'
 import { objectText } from './json-texts.ts'
 
 const KEYS = ['model', 'stream_options']
@@ -28,13 +29,6 @@ function scan(body: Buffer): ValidJson {
 function renamed(text: string, model: string): string {
   const body = Buffer.from(text)
   return renameModel(body, scan(body).fields, model).toString()
-}
-
-/** The body with usage asked for, or null when there is nothing to do. */
-function asking(text: string): string | null {
-  const body = Buffer.from(text)
-  const edits = withIncludeUsage(body, scan(body))
-  return edits && spliceBytes(body, edits).toString()
 }
 
 const edit = (start: number, end: number, text: string): Edit => ({ start, end, bytes: Buffer.from(text) })
@@ -78,41 +72,6 @@ t.test('a renamed model is the only change', async t => {
   t.equal(renamed('[{"model":"a"}]', 'b'), '[{"model":"a"}]')
 })
 
-t.test('usage is asked for where stream_options is missing or null', async t => {
-  t.equal(asking('{}'), '{"stream_options":{"include_usage":true}}')
-  t.equal(asking('\n{ }'), '\n{"stream_options":{"include_usage":true} }')
-  t.equal(asking('{ "model":"a"}'), '{"stream_options":{"include_usage":true}, "model":"a"}')
-  t.equal(asking('{"stream_options": null ,"a":1}'), '{"stream_options": {"include_usage":true} ,"a":1}')
-})
-
-t.test('usage is asked for inside the stream_options that are there', async t => {
-  t.equal(asking('{"stream_options":{}}'), '{"stream_options":{"include_usage":true}}')
-  t.equal(asking('{"stream_options":{ "x":1.0}}'), '{"stream_options":{"include_usage":true, "x":1.0}}')
-  t.equal(
-    asking('{"a":1,"stream_options":{"include_usage": false}}'),
-    '{"a":1,"stream_options":{"include_usage": true}}')
-  t.equal(
-    asking('{"stream_options":{"include\\u005fusage":null}}'),
-    '{"stream_options":{"include\\u005fusage":true}}')
-  t.equal(
-    asking('{"stream_options":{"x":{"include_usage":true}}}'),
-    '{"stream_options":{"include_usage":true,"x":{"include_usage":true}}}')
-})
-
-t.test('where a key is given twice, both are made true', async t => {
-  t.equal(
-    asking('{"stream_options":{"include_usage":true,"include_usage":0},"stream_options":null}'),
-    '{"stream_options":{"include_usage":true,"include_usage":true},"stream_options":{"include_usage":true}}')
-})
-
-t.test('what asks already, or is for the upstream to refuse, stays as it is', async t => {
-  t.equal(asking('{"stream_options":{"include_usage": true}}'), null)
-  for (const options of ['1', '"x"', '[]', 'true', 'false']) {
-    t.equal(asking(`{"stream_options":${options}}`), null, options)
-  }
-  for (const root of ['[]', 'null', '"{}"', '1']) t.equal(asking(root), null, root)
-})
-
 t.test('both changes are made in one splice', async t => {
   const body = Buffer.from('{"model":"a","stream_options":{"x":1},"n":1.0}')
   const result = scan(body)
@@ -129,18 +88,6 @@ t.test('replaceValues makes one edit of each value', async t => {
   t.strictSame(replaceValues([], bytes), [])
 })
 
-/** Every byte outside of the edits is where it was, in the original's order. */
-function untouched(body: Buffer, edits: readonly Edit[], spliced: Buffer): boolean {
-  let from = 0
-  let at = 0
-  for (const { start, end, bytes } of edits) {
-    if (!body.subarray(from, start).equals(spliced.subarray(at, at + start - from))) return false
-    at += start - from + bytes.length
-    from = end
-  }
-  return body.subarray(from).equals(spliced.subarray(at))
-}
-
 type Parsed = Record<string, unknown>
 
 t.test('property: a renamed body parses to the same but for the model', async t => {
@@ -156,41 +103,6 @@ t.test('property: a renamed body parses to the same but for the model', async t 
   }), { numRuns: 1000 })
   t.pass()
 })
-
-t.test('property: a body that asks for usage parses to the same but for include_usage', async t => {
-  const options = fc.oneof(
-    objectText,
-    fc.constantFrom('null', '{"include_usage":false}', '{"include_usage" : true}', '1', '{"a":1}'))
-  const given = fc.tuple(objectText, options).map(([text, inner]) => {
-    const comma = text.includes(':') ? ',' : ''
-    return text.replace(/\}\s*$/, end => `${comma}"stream_options":${inner}${end}`)
-  })
-  const bodies = fc.oneof(objectText, given)
-  fc.assert(fc.property(bodies, text => {
-    const body = Buffer.from(text)
-    const edits = withIncludeUsage(body, scan(body))
-    const before = JSON.parse(text) as Parsed
-    const given = before['stream_options']
-    const settled = given !== undefined && given !== null
-      && (typeof given !== 'object' || Array.isArray(given))
-    const asked = !settled && (given as Parsed | null | undefined)?.['include_usage'] === true
-    const spliced = spliceBytes(body, edits ?? [])
-    const after = JSON.parse(spliced.toString()) as Parsed
-    if (!untouched(body, edits ?? [], spliced)) return false
-    if (!settled && !asked && edits === null) return false
-    if (!settled) before['stream_options'] = { ...given as Parsed | null, include_usage: true }
-    return sorted(after) === sorted(before)
-  }), { numRuns: 1000 })
-  t.pass()
-})
-
-/** Equal for equal values, whatever the order of their members. */
-function sorted(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
-      ? Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1))
-      : inner)
-}
 
 t.test('property: the edits are the same however the body came in', async t => {
   const split = objectText.map(text => Buffer.from(text))
