@@ -1,7 +1,7 @@
 import type { Target } from '../../config/types.ts'
 import type { AttemptRecord, Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import type { RetryStep } from '../../routing/candidate-state.ts'
+import type { RetryStep } from '../../routing/retry-policy.ts'
 
 /** The upstream refused the operator's own credential: the log and the console tell of it. */
 export function reportCredentialRejected(

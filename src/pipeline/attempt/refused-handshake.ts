@@ -3,8 +3,8 @@ import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import { denialReason } from '../../protocols/shared/refusal.ts'
 import { headerValue } from '../../proxy/headers.ts'
 import { responseHead } from '../../proxy/response-head.ts'
-import { isCredentialRefused } from '../../proxy/retry.ts'
 import type { HandshakeRefusal } from '../../proxy/websocket.ts'
+import { isCredentialRefused } from '../../routing/failure.ts'
 import { requestedRetryDelay, undeliveredError } from './upstream-errors.ts'
 
 /** How an upstream refused a WebSocket. */

@@ -4,73 +4,79 @@ import type { Exchange, Plan } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'
-import { retryability } from '../../proxy/retry.ts'
-import { CandidateState } from '../../routing/candidate-state.ts'
-import type { RetryContext, RetryStep } from '../../routing/candidate-state.ts'
 import { candidateId } from '../../routing/candidate.ts'
+import { isTransientFailure, retryability } from '../../routing/failure.ts'
 import type { CandidateHealth } from '../../routing/health.ts'
-import { isTransientFailure } from '../../routing/transient-failure.ts'
+import { nextAttempt, redirect, startRetries } from '../../routing/retry-policy.ts'
+import type { FailedAttempt, RetryContext, RetryState, RetryStep } from '../../routing/retry-policy.ts'
 import type { AttemptFailure } from './candidate-attempt.ts'
 import { refusalTargets } from './refusal-targets.ts'
 import { requestedRetryDelay } from './upstream-errors.ts'
 
-/** Where an exchange goes from each candidate that failed it. */
+/** The targets that an exchange tries, one after the other. */
 export class RetryPlan {
-  /** Where refusals of the request itself go, as far as no such target was asked yet. */
+  /** Targets for refusals of the request itself, as far as they were not tried yet. */
   readonly refusalTargets: Map<RefusalReason, Target>
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #deadlines: Deadlines
-  readonly #candidateState: CandidateState
+  #state: RetryState
 
   constructor(gateway: Gateway, exchange: Exchange, { route, order }: Plan, deadlines: Deadlines) {
     this.#gateway = gateway
     this.#exchange = exchange
     this.#deadlines = deadlines
-    const isIll = (target: Target) => this.#condition(target).circuit !== 'closed'
-    this.#candidateState = new CandidateState(order, route.retries, isIll)
+    this.#state = startRetries(order, route.retries, target => this.#condition(target).circuit !== 'closed')
     this.refusalTargets = refusalTargets(route)
   }
 
   get current(): Target {
-    return this.#candidateState.current
+    return this.#state.current.target
   }
 
-  /** However the attempt at the current candidate ends, no other follows. */
+  /** No other attempt follows, however the current one ends. */
   get isLast(): boolean {
-    return this.#candidateState.attemptsLeft === 0 && this.refusalTargets.size === 0
+    return this.#state.attemptsLeft === 0 && this.refusalTargets.size === 0
   }
 
   /**
-   * The attempt at the current candidate failed, and the client has seen nothing of an answer.
+   * The current attempt failed, and the client has seen nothing of a response.
    *
-   * @returns null = nowhere
+   * @returns null = no further attempt
    */
   next({ error, status, headers, said, reason }: AttemptFailure): RetryStep | null {
     if (reason !== null && this.refusalTargets.has(reason)) {
       const target = this.refusalTargets.get(reason) as Target
       this.refusalTargets.delete(reason)
-      return this.#candidateState.redirect(target)
+      const redirected = redirect(this.#state, target)
+      this.#state = redirected.state
+      return redirected.step
     }
     const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
-    const { consecutiveFailures } = this.#condition(this.#candidateState.current)
+    const { consecutiveFailures } = this.#condition(this.current)
     const soon = isTransientFailure(status, retryAfterMs, consecutiveFailures)
-    return this.#candidateState.next({ ...retryability(error, status), soon, retryAfterMs }, this.#retryContext)
+    return this.#decide({ ...retryability(error, status), soon, retryAfterMs })
   }
 
   /**
-   * The current candidate broke the client's stream, or failed to go on with it.
+   * The current target broke the client's stream, or failed to continue it.
    *
-   * @returns who is to go on with it; null = nobody can
+   * @returns the attempt that continues it; null = none can
    */
   nextForContinuation({ error, status, headers, said }: AttemptFailure): RetryStep | null {
     const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
     const { retryable, again } = retryability(error, status)
-    // Whatever keeps one from going on, another may.
-    const setback = { retryable: true, again: retryable && again, soon: false, retryAfterMs }
-    // Of what has said nothing yet, anybody can be asked anew.
+    // Another target may be able to continue, whatever the failure.
+    const failure = { retryable: true, again: retryable && again, soon: false, retryAfterMs }
+    // Without any output so far, every target can start over.
     const suits = ({ prefill }: Target): boolean => prefill || !hasGeneratedOutput(this.#exchange)
-    return this.#candidateState.next(setback, this.#retryContext, suits)
+    return this.#decide(failure, suits)
+  }
+
+  #decide(failure: FailedAttempt, suits?: (target: Target) => boolean): RetryStep | null {
+    const { state, step } = nextAttempt(this.#state, failure, this.#retryContext, suits)
+    this.#state = state
+    return step
   }
 
   #condition(target: Target): CandidateHealth {

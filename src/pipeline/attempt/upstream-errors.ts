@@ -5,7 +5,8 @@ import { retryDelay } from '../../protocols/shared/refusal.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
 import { responseHead, isEventStream } from '../../proxy/response-head.ts'
-import { isCredentialRefused, retryAfter } from '../../proxy/retry.ts'
+import { retryAfter } from '../../proxy/retry-after.ts'
+import { isCredentialRefused } from '../../routing/failure.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 
 /** What an answer of an upstream's own says, decompressed. */

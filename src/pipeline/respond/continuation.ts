@@ -8,7 +8,7 @@ import type { PriorUsage, ResumableStream, Recovery } from '../../protocols/shar
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
-import type { RetryStep } from '../../routing/candidate-state.ts'
+import type { RetryStep } from '../../routing/retry-policy.ts'
 import { ContinuationStage } from './continuation-stage.ts'
 import type { ContinuationStageOptions, OnStreamFault } from './continuation-stage.ts'
 import type { RelayEnd } from './relay.ts'

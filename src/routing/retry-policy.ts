@@ -1,0 +1,141 @@
+import type { Target } from '../config/types.ts'
+
+/** How an attempt failed, as far as the next step depends on it. */
+export interface FailedAttempt {
+  /** Another attempt may succeed. */
+  readonly retryable: boolean
+  /** Also one at the same target: it was not silent, and its credential was not refused. */
+  readonly again: boolean
+  /** The same target is worth another attempt before the others: the failure was transient. */
+  readonly soon: boolean
+  /** How long the upstream asked to wait, in ms; null = it did not. */
+  readonly retryAfterMs: number | null
+}
+
+/** The next attempt of a request. */
+export interface RetryStep {
+  readonly target: Target
+  /** Milliseconds to wait before it. */
+  readonly delayMs: number
+}
+
+export interface RetryContext {
+  /** On the monotonic clock, ms. */
+  readonly now: number
+  /** Milliseconds that are left of the total timeout. */
+  readonly timeLeft: number
+  /** Between 0 and 1. */
+  readonly random: number
+}
+
+/** Which targets a request has tried, and which it may try. */
+export interface RetryState {
+  readonly candidates: readonly Candidate[]
+  /** The candidate of the current attempt. */
+  readonly current: Candidate
+  readonly attemptsLeft: number
+}
+
+interface Candidate {
+  readonly target: Target
+  readonly attempts: number
+  /** On the monotonic clock, ms: no attempt before. */
+  readonly notBefore: number
+  /** It was unhealthy before this request: it is tried once. */
+  readonly wasUnhealthy: boolean
+  readonly excluded: boolean
+}
+
+/** The state after a decision; `step` null = no further attempt. */
+export interface Decision {
+  readonly state: RetryState
+  readonly step: RetryStep | null
+}
+
+/** Longest wait for the only candidate that is left, in ms. */
+const MAX_WAIT = 5_000
+/** Longest wait when there are others, in ms. */
+const MAX_WAIT_WITH_OTHERS = 3_000
+const FIRST_BACKOFF = 100
+const MAX_BACKOFF = 2_000
+
+/**
+ * The state of a request whose first attempt is about to start.
+ *
+ * @param order the candidates in the order to try; at least one
+ * @param retries attempts after the first
+ * @param isUnhealthy which targets are known to fail: each is tried once, so that retries do
+ *   not multiply an outage
+ */
+export function startRetries(
+  order: readonly Target[], retries: number, isUnhealthy: (target: Target) => boolean = () => false,
+): RetryState {
+  // Without spare attempts no target is tried twice, whatever its health.
+  const hasSpare = retries >= order.length
+  const [first, ...others] = order.map(target => newCandidate(target, hasSpare && isUnhealthy(target)))
+  const current = { ...first as Candidate, attempts: 1 }
+  return { candidates: [current, ...others], current, attemptsLeft: retries }
+}
+
+/**
+ * Decides what follows a failed attempt: each candidate once, in order; then, while attempts
+ * are left, again the candidates for which that can help, the earliest possible first. With
+ * more attempts than candidates, one with a transient failure is tried once more first.
+ *
+ * @param suits which targets can be used now
+ */
+export function nextAttempt(
+  before: RetryState, failure: FailedAttempt, { now: time, timeLeft, random }: RetryContext,
+  suits: (target: Target) => boolean = () => true,
+): Decision {
+  // With fractions of ms, a sum minus one of its terms may exceed the other term.
+  const now = Math.floor(time)
+  const failed: Candidate = {
+    ...before.current,
+    excluded: before.current.excluded || !failure.again || before.current.wasUnhealthy,
+    // "Retry at once" is answered with the backoff too.
+    notBefore: now + (failure.retryAfterMs || backoff(before.current.attempts, random)),
+  }
+  const state = replace(before, failed)
+  if (!failure.retryable || state.attemptsLeft <= 0) return { state, step: null }
+  const left = state.candidates.filter(({ target, excluded }) => !excluded && suits(target))
+  const fresh = left.filter(({ attempts }) => attempts === 0)
+  const wait = failed.notBefore - now
+  const hasSpare = state.attemptsLeft > fresh.length && failed.attempts === 1 && left.includes(failed)
+  if (failure.soon && hasSpare && wait <= MAX_WAIT_WITH_OTHERS && wait < timeLeft) return moveTo(state, failed, wait)
+  if (fresh[0]) return moveTo(state, fresh[0], 0)
+  const [earliest] = left.toSorted((a, b) => a.notBefore - b.notBefore)
+  if (!earliest) return { state, step: null }
+  const delayMs = Math.max(0, earliest.notBefore - now)
+  return delayMs > MAX_WAIT || delayMs >= timeLeft ? { state, step: null } : moveTo(state, earliest, delayMs)
+}
+
+/** Makes a target the only candidate; its attempt does not count as a retry. */
+export function redirect(before: RetryState, target: Target): { state: RetryState; step: RetryStep } {
+  const current = { ...newCandidate(target, false), attempts: 1 }
+  return { state: { ...before, candidates: [current], current }, step: { target, delayMs: 0 } }
+}
+
+function newCandidate(target: Target, wasUnhealthy: boolean): Candidate {
+  return { target, attempts: 0, notBefore: 0, wasUnhealthy, excluded: false }
+}
+
+function moveTo(before: RetryState, to: Candidate, delayMs: number): Decision {
+  const current = { ...to, attempts: to.attempts + 1 }
+  const candidates = before.candidates.map(candidate => (candidate === to ? current : candidate))
+  return {
+    state: { candidates, current, attemptsLeft: before.attemptsLeft - 1 },
+    step: { target: to.target, delayMs },
+  }
+}
+
+/** @returns the state with another value of its current candidate */
+function replace(before: RetryState, current: Candidate): RetryState {
+  const candidates = before.candidates.map(candidate => (candidate === before.current ? current : candidate))
+  return { ...before, candidates, current }
+}
+
+/** Exponential backoff with jitter: between half and all of the delay, in ms. */
+function backoff(attempts: number, random: number): number {
+  return Math.min(FIRST_BACKOFF * 2 ** (attempts - 1), MAX_BACKOFF) * (0.5 + random / 2)
+}

@@ -1,0 +1,49 @@
+import t from 'tap'
+import { GatewayError } from '../../src/base/errors.ts'
+import { isCredentialRefused, isTransientFailure, retryability } from '../../src/routing/failure.ts'
+
+t.test('a first 500 or 502 is transient, and any response with a retry delay', t => {
+  t.ok(isTransientFailure(500, null, 1))
+  t.ok(isTransientFailure(502, null, 1))
+  t.ok(isTransientFailure(429, 2_000, 1))
+  t.ok(isTransientFailure(503, 0, 1))
+  t.end()
+})
+
+t.test('a lack of capacity, a second failure in a row and no response are not transient', t => {
+  for (const status of [200, 408, 429, 503, 504, 529, null]) {
+    t.notOk(isTransientFailure(status, null, 1), String(status))
+  }
+  t.notOk(isTransientFailure(500, null, 2))
+  t.notOk(isTransientFailure(429, 2_000, 2))
+  t.end()
+})
+
+t.test('a silent target is not tried again; others are', t => {
+  for (const [code, again] of [
+    ['connect_timeout', false],
+    ['first_byte_timeout', false],
+    ['idle_timeout', false],
+    ['upstream_unreachable', true],
+    ['upstream_reset', true],
+  ] as const) {
+    t.strictSame(retryability(new GatewayError(code, 'failed'), null), { retryable: true, again }, code)
+  }
+  const cut = new GatewayError('upstream_cut', 'cut')
+  t.strictSame(retryability(cut, 401), { retryable: true, again: false }, 'a refused key')
+  t.end()
+})
+
+t.test('which statuses another attempt may change, and which only another target', t => {
+  for (const [status, retryable, again] of [
+    [200, true, true], [300, false, true], [400, false, true], [404, false, true], [408, true, true],
+    [429, true, true], [498, true, true], [499, false, true], [500, true, true], [529, true, true],
+    [401, true, false], [402, true, false], [403, true, false],
+  ] as const) {
+    t.strictSame(retryability(null, status), { retryable, again }, String(status))
+    t.equal(isCredentialRefused(status), status === 401 || status === 403)
+  }
+  t.strictSame(retryability(null, null), { retryable: false, again: true })
+  t.equal(retryability(new GatewayError('client_gone', 'gone'), 200).retryable, false)
+  t.end()
+})

@@ -1,0 +1,134 @@
+import t from 'tap'
+import { nextAttempt, redirect, startRetries } from '../../src/routing/retry-policy.ts'
+import type { FailedAttempt, RetryContext } from '../../src/routing/retry-policy.ts'
+
+const [A, B, C] = ['a', 'b', 'c'].map(name => ({ upstream: { name } })) as never[]
+const MOMENT = { now: 1_000, timeLeft: 60_000, random: 0 }
+/** Applies one decision after the other, as a request does. */
+function plan(order: never[], retries: number, isUnhealthy?: (target: unknown) => boolean) {
+  let state = startRetries(order, retries, isUnhealthy)
+  return {
+    get current() {
+      return state.current.target
+    },
+    get attemptsLeft() {
+      return state.attemptsLeft
+    },
+    next: (failure: FailedAttempt, context: RetryContext) => {
+      const decision = nextAttempt(state, failure, context)
+      state = decision.state
+      return decision.step
+    },
+    redirect: (target: never) => {
+      const redirected = redirect(state, target)
+      state = redirected.state
+      return redirected.step
+    },
+  }
+}
+
+const PLAIN = { retryable: true, again: true, soon: false, retryAfterMs: null }
+
+t.test('each candidate once, in order; then again, the earliest possible first', t => {
+  const request = plan([A!, B!, C!], 6)
+  t.equal(request.current, A)
+  t.match(request.next({ ...PLAIN, retryAfterMs: 3_000 }, MOMENT), { target: B, delayMs: 0 })
+  t.match(request.next({ ...PLAIN, again: false }, MOMENT), { target: C, delayMs: 0 })
+  t.match(request.next(PLAIN, MOMENT), { target: C, delayMs: 50 }, 'b was silent, a asked to wait')
+  t.match(request.next({ ...PLAIN, retryAfterMs: 9_000 }, MOMENT), { target: A, delayMs: 3_000 })
+  t.equal(request.next({ ...PLAIN, again: false }, MOMENT), null, 'c would take too long')
+  t.end()
+})
+
+t.test('the backoff grows, is jittered and has a bound', t => {
+  const delays = (random: number) => {
+    const request = plan([A!], 100)
+    return Array.from({ length: 8 }, () => request.next(PLAIN, { ...MOMENT, random })?.delayMs)
+  }
+  t.strictSame(delays(0), [50, 100, 200, 400, 800, 1000, 1000, 1000])
+  t.strictSame(delays(1), [100, 200, 400, 800, 1600, 2000, 2000, 2000])
+  t.end()
+})
+
+t.test('time that passed during another attempt counts as waited', t => {
+  const request = plan([A!, B!], 2)
+  t.match(request.next({ ...PLAIN, retryAfterMs: 1_000 }, MOMENT), { target: B })
+  const later = { ...MOMENT, now: MOMENT.now + 600 }
+  t.match(request.next({ ...PLAIN, again: false }, later), { target: A, delayMs: 400 })
+  const passed = plan([A!, B!], 2)
+  t.match(passed.next({ ...PLAIN, retryAfterMs: 1_000 }, MOMENT), { target: B })
+  const longAfter = { ...MOMENT, now: MOMENT.now + 60_000 }
+  t.match(passed.next({ ...PLAIN, again: false }, longAfter), { target: A, delayMs: 0 })
+  t.end()
+})
+
+t.test('no further attempt when none is left, when it cannot help, or when the time is up', t => {
+  t.equal(plan([A!, B!], 0).next(PLAIN, MOMENT), null)
+  t.equal(plan([A!, B!], 1).next({ ...PLAIN, retryable: false }, MOMENT), null)
+  t.equal(plan([A!], 1).next(PLAIN, { ...MOMENT, timeLeft: 40 }), null)
+  t.equal(plan([A!], 1).next({ ...PLAIN, retryAfterMs: 5_001 }, MOMENT), null)
+  t.end()
+})
+
+t.test('the longest allowed wait is kept, whatever the fractions of the clock', t => {
+  let misses = 0
+  for (let n = 0; n < 10_000; n++) {
+    const moment = { ...MOMENT, now: n * 3.000_123 }
+    const one = plan([A!], 1).next({ ...PLAIN, retryAfterMs: 5_000 }, moment)
+    const soon = plan([A!, B!], 2).next({ ...PLAIN, soon: true, retryAfterMs: 3_000 }, moment)
+    if (one === null || soon?.target !== A) misses++
+  }
+  t.equal(misses, 0)
+  t.end()
+})
+
+t.test('a redirect is not a retry, and leaves no other candidate', t => {
+  const request = plan([A!, B!], 0)
+  t.match(request.redirect(C!), { target: C, delayMs: 0 })
+  t.equal(request.current, C)
+  t.equal(request.attemptsLeft, 0)
+  t.equal(request.next(PLAIN, MOMENT), null)
+  t.end()
+})
+
+t.test('after a transient failure the same target is tried once more, if attempts are left for the others', t => {
+  const accident = { ...PLAIN, soon: true }
+  const request = plan([A!, B!], 3)
+  t.match(request.next(accident, MOMENT), { target: A, delayMs: 50 })
+  t.match(request.next(accident, MOMENT), { target: B, delayMs: 0 }, 'and no third time in a row')
+  t.match(request.next(PLAIN, MOMENT), { target: B, delayMs: 50 })
+  const single = plan([A!, B!], 1)
+  t.match(single.next(accident, MOMENT), { target: B, delayMs: 0 }, 'no attempt is left over')
+  t.match(plan([A!, B!], 2).next({ ...accident, again: false }, MOMENT), { target: B, delayMs: 0 })
+  t.end()
+})
+
+t.test('a short retry delay is waited, a long one is not while there are other targets', t => {
+  const asked = (retryAfterMs: number, timeLeft = 60_000) =>
+    plan([A!, B!], 2).next({ ...PLAIN, soon: true, retryAfterMs }, { ...MOMENT, timeLeft })
+  t.match(asked(3_000), { target: A, delayMs: 3_000 })
+  t.match(asked(0), { target: A, delayMs: 50 }, 'no tight loop')
+  t.match(asked(3_001), { target: B, delayMs: 0 })
+  t.match(asked(2_000, 2_000), { target: B, delayMs: 0 }, 'the time would be up')
+  t.end()
+})
+
+t.test('a target that was unhealthy before is tried once', t => {
+  const isUnhealthy = (target: unknown) => target === B
+  const request = plan([A!, B!], 4, isUnhealthy)
+  t.match(request.next(PLAIN, MOMENT), { target: B })
+  t.match(request.next({ ...PLAIN, soon: true }, MOMENT), { target: A })
+  t.match(request.next(PLAIN, MOMENT), { target: A })
+  t.equal(plan([B!], 5, isUnhealthy).next(PLAIN, MOMENT), null)
+  t.equal(plan([B!], 1, isUnhealthy).next(PLAIN, MOMENT), null, 'though one attempt is left')
+  t.end()
+})
+
+t.test('the target of a redirect is retried like any other', t => {
+  const request = plan([A!, B!], 1)
+  t.strictSame(request.redirect(C!), { target: C, delayMs: 0 })
+  t.equal(request.attemptsLeft, 1, 'to go there is no retry')
+  t.match(request.next(PLAIN, MOMENT), { target: C, delayMs: 50 })
+  t.equal(request.next(PLAIN, MOMENT), null)
+  t.end()
+})
