@@ -74,15 +74,15 @@ export function activityOf({ sharedState: lasting, health, config }: Gateway, ow
 }
 
 function toLiveExchange(exchange: Exchange): Live['exchanges'][number] {
-  const { id, startedWall, identity, request: { model }, candidate, relay, bytesOut } = exchange
+  const { id, startedWall, identity, request: { model }, servedBy, delivery } = exchange
   return {
     request_id: id,
     started_at: isoTime(startedWall),
     key: identity.key?.name ?? null,
     model,
-    upstream: candidate?.upstream.name ?? null,
+    upstream: servedBy?.target.upstream.name ?? null,
     stream: wantsEventStream(exchange),
-    bytes_out: relay?.bytes ?? bytesOut,
+    bytes_out: delivery.bytes,
   }
 }
 

@@ -3,14 +3,13 @@ import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import type { Exchange } from './exchange.ts'
 
-/** The usage that interrupted responses have reported, for the client: to be called when it is reported. */
-export function reportedUsageSoFar({ earlierResponses }: Exchange): () => Usage {
-  const shares = earlierResponses.map(({ share }) => share)
+/** @returns reads the usage of the interrupted attempts so far; to be called when the client is told of it */
+export function reportedUsageSoFar({ interruptedAttempts }: Exchange): () => Usage {
+  const shares = interruptedAttempts.flatMap(({ share }) => share ?? [])
   return () => shares.map(({ reported }) => reported.usage).reduce(addUsage, blankUsage())
 }
 
-/** Has the client been sent anything that was generated? */
-export function hasGeneratedOutput(exchange: Exchange): boolean {
-  return [exchange, ...exchange.earlierResponses]
-    .some(({ response }) => response?.kind === 'stream' && response.meter.sawContent)
+/** Was the client sent any generated output? */
+export function hasGeneratedOutput({ attempts }: Exchange): boolean {
+  return attempts.some(({ metered }) => metered?.kind === 'stream' && metered.meter.sawContent)
 }

@@ -4,7 +4,7 @@ import { ANONYMOUS_KEY } from './accounts.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 
-/** What the gateway says of itself beside an answer. @param upstream who gave it; null = the gateway did */
+/** The gateway's own response headers. @param upstream whose response it is; null = the gateway's own */
 export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream: Upstream | null): GatewayHeaders {
   const own = {
     version: gateway.version,
@@ -15,11 +15,11 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
   return upstream === null ? own : { ...own, served: { upstream, attempts: exchange.attempts.length } }
 }
 
-/** What the limits of the key look like now, in the headers that the protocol's clients read; flat. */
+/** The state of the key's limits, in the headers that the protocol's clients read; flat. */
 function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
   const { key: own, unlimited } = exchange.identity
   const key = own ?? ANONYMOUS_KEY
   if (unlimited || (key.limits === null && gateway.config.limits === null)) return []
-  const figures = gateway.accounts.limiter.rateLimitStates(key, exchange.request.model)
-  return exchange.classified.endpoint.format.rateLimitHeaders(figures, gateway.clock.wall())
+  const states = gateway.accounts.limiter.rateLimitStates(key, exchange.request.model)
+  return exchange.classified.endpoint.format.rateLimitHeaders(states, gateway.clock.wall())
 }

@@ -1,7 +1,7 @@
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 
-/** Tells the ledger of what is new in an exchange that runs, should the process die. */
+/** Writes the progress of an exchange to the ledger, in case the process dies. */
 export class LedgerCheckpoint {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -11,17 +11,16 @@ export class LedgerCheckpoint {
   constructor(gateway: Gateway, exchange: Exchange) {
     this.#gateway = gateway
     this.#exchange = exchange
-    this.isIdle = Boolean(exchange.reserved?.ledgerEntry)
+    this.isIdle = exchange.ledgerEntry !== null
   }
 
-  /** There is something new: a second from now it is drafted, with what comes until then. */
+  /** Writes in a second, with the progress until then. */
   schedule(): void {
     if (!this.isIdle) return
     this.isIdle = false
     this.#gateway.accounts.checkpointTimer.add(this.#onTimer)
   }
 
-  /** Drafts it now. */
   writeNow(): void {
     writeCheckpoint(this.#gateway, this.#exchange)
   }
@@ -32,7 +31,7 @@ export class LedgerCheckpoint {
   }
 }
 
-/** Writes to the ledger what is known of a running exchange, should the process die. */
-export function writeCheckpoint({ accounts: { ledger } }: Gateway, { reserved }: Exchange): void {
-  if (reserved?.ledgerEntry) ledger?.updateDraft(reserved.ledgerEntry)
+/** Writes the progress of an exchange to the ledger now, in case the process dies. */
+export function writeCheckpoint({ accounts: { ledger } }: Gateway, { ledgerEntry }: Exchange): void {
+  if (ledgerEntry) ledger?.updateDraft(ledgerEntry)
 }

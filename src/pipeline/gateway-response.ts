@@ -2,7 +2,7 @@ import { constants } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { GatewayError } from '../base/errors.ts'
 import type { Upstream } from '../config/types.ts'
-import type { Exchange } from '../context/exchange.ts'
+import type { ClientDelivery, Exchange } from '../context/exchange.ts'
 import { gatewayHeadersFor } from '../context/gateway-headers.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { callerFormat } from '../protocols/endpoint.ts'
@@ -31,7 +31,6 @@ export function sendJson(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const { req, res } = exchange
-  exchange.status = status
   // Where no body comes, node calls the request complete only after it was handed over.
   const unread = hasBody(req) && !req.complete
   const bytes = Buffer.from(body)
@@ -45,6 +44,7 @@ export function sendJson(
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
   // GOAWAY: what runs on the session goes on, and nothing new comes.
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
+  exchange.delivery = ownResponse(status, req.method === 'HEAD' ? 0 : bytes.length)
   writeHead(res, status, head)
   if (unread) linger(exchange)
   enforceReadTimeout(gateway, exchange)
@@ -52,7 +52,6 @@ export function sendJson(
     res.end()
     return
   }
-  exchange.bytesOut = bytes.length
   if (exchange.recording) {
     exchange.recording.contentType = 'application/json'
     exchange.recording.encoding = null
@@ -67,13 +66,16 @@ export function sendHandshakeRefusal(
   { status, headers, body }: { status: number; headers: RawHeaders; body: Buffer },
 ): void {
   const { req, res } = exchange
-  exchange.status = status
-  exchange.bytesOut = body.length
+  exchange.delivery = ownResponse(status, body.length)
   const own = gatewayHeadersFor(gateway, exchange, upstream)
   const head = clientHeaders(headers, { own, httpVersion: req.httpVersion, dropContentLength: true })
   writeHead(res, status, [...head, 'content-length', String(body.length)])
   enforceReadTimeout(gateway, exchange)
   res.end(body)
+}
+
+function ownResponse(status: number, bytes: number): ClientDelivery {
+  return { status, bytes, delivered: false, firstByteAt: 0 }
 }
 
 function enforceReadTimeout({ clock, config, sharedState: lasting }: Gateway, { res }: Exchange): void {
@@ -99,7 +101,7 @@ function enforceReadTimeout({ clock, config, sharedState: lasting }: Gateway, { 
  */
 export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
   const { res } = exchange
-  exchange.status = error.status
+  exchange.delivery = ownResponse(error.status, 0)
   if (error.code === 'client_gone' || res.headersSent || res.destroyed) return
   const body = callerFormat(exchange.classified.endpoint, exchange.req.headers, exchange.target.isGoogles)
     .errorBody(error, exchange.id)

@@ -54,7 +54,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
 async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError | null> {
   const onClose = () => {
     // The connection of a delivered response closes too; an error has a stack, which costs time.
-    if (exchange.relay?.delivered) return
+    if (exchange.delivery.delivered) return
     exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
   }
   exchange.res.on('close', onClose)

@@ -22,7 +22,6 @@ import { checkpointRow } from './settle/ledger-row.ts'
  */
 export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan): Promise<void> | null {
   const { identity, request: { model } } = exchange
-  exchange.quoted = quotes[0] ?? null
   const { inputTokens, ...expected } = estimate(gateway, exchange, quotes)
   if (identity.unlimited) {
     enter(gateway, exchange, inputTokens, null)
@@ -43,12 +42,8 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan):
 /** @param admission null = no limit holds for the key */
 function enter(gateway: Gateway, exchange: Exchange, estimatedInput: number | null, admission: Admission | null): void {
   if (admission !== null && !admission.ok) throw refusalError(admission.refusal)
-  exchange.estimatedInput = estimatedInput
-  exchange.reserved = {
-    reservation: admission?.reservation ?? null,
-    ledgerEntry: gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null,
-    estimatedInput,
-  }
+  exchange.reserved = { reservation: admission?.reservation ?? null, estimatedInput }
+  exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
 }
 
 /** What the request is expected to use at most. */

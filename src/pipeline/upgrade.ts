@@ -5,11 +5,12 @@ import type { Duplex } from 'node:stream'
 import { withoutSubprotocolKey } from '../auth/credentials.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { Target } from '../config/types.ts'
-import type { AttemptRecord, Exchange, Plan } from '../context/exchange.ts'
+import type { ClientDelivery, Exchange, Plan } from '../context/exchange.ts'
 import { gatewayHeadersFor } from '../context/gateway-headers.ts'
 import type { Gateway, LiveUpstream } from '../context/gateway.ts'
 import { writeCheckpoint } from '../context/ledger-checkpoint.ts'
-import { quote } from '../context/quote.ts'
+import { DELIVERED } from '../context/upstream-attempt.ts'
+import type { ResponseContent, UpstreamAttempt } from '../context/upstream-attempt.ts'
 import { renameQuery } from '../protocols/shared/query.ts'
 import { errorIdentifier } from '../protocols/shared/refusal.ts'
 import { renamePath } from '../protocols/shared/rename.ts'
@@ -17,18 +18,19 @@ import { upstreamPath } from '../proxy/address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { Tunnel } from '../proxy/websocket.ts'
 import type { HandshakeRefusal } from '../proxy/websocket.ts'
-import { candidateId } from '../routing/candidate.ts'
 import { isOperatorError } from '../routing/failure.ts'
+import { beginAttempt } from './attempt/begin-attempt.ts'
 import { reportCredentialRejected } from './attempt/forward-log.ts'
 import { classifyHandshakeRefusal } from './attempt/refused-handshake.ts'
 import { sendHandshakeRefusal } from './gateway-response.ts'
 import { MeteredSession } from './respond/session.ts'
 
 const NOTHING = Buffer.alloc(0)
-/** What a handshake needs to cross; RFC 6455 section 4.1. */
+const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }
+/** Headers of a handshake that are forwarded; RFC 6455 section 4.1. */
 const HANDSHAKE_HEADERS = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions'] as const
 
-/** A response that is written to a connection which node has given out of its hands. */
+/** A response on a connection that Node has handed over for an upgrade. */
 export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
   const res = new ServerResponse(req)
   res.shouldKeepAlive = false
@@ -45,7 +47,7 @@ export interface Upgrade {
 }
 
 /**
- * Sends the handshake to the candidates, one after the other, until one accepts it, and tunnels what follows.
+ * Sends the handshake to the targets, one after the other, until one accepts it, and tunnels what follows.
  *
  * @returns why it ended; null = in order
  * @throws GatewayError where it was stopped
@@ -55,32 +57,31 @@ export async function forwardUpgrade(
 ): Promise<GatewayError | null> {
   let failure: GatewayError | null = null
   let denied: DeniedHandshake | null = null
-  for (const candidate of plan.order) {
+  for (const target of plan.order) {
     exchange.throwIfStopped()
     // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
-    const opened = await openTunnel(gateway, exchange, candidate, socket, failure ? NOTHING : head)
+    const opened = await openTunnel(gateway, exchange, plan, target, socket, failure ? NOTHING : head)
     failure = opened.failure
     denied = opened.denied ?? denied
     if (exchange.status === 101 || failure?.source !== 'upstream') return failure
   }
   if (denied === null) return failure
   exchange.throwIfStopped()
-  exchange.candidate = denied.candidate
-  exchange.quoted = quote(gateway, exchange, denied.candidate)
-  sendHandshakeRefusal(gateway, exchange, denied.candidate.upstream, denied.response)
+  exchange.servedBy = denied.attempt
+  sendHandshakeRefusal(gateway, exchange, denied.attempt.target.upstream, denied.response)
   return null
 }
 
-/** An upstream's answer that refuses what the handshake asks for. */
+/** An upstream's response that refuses the handshake for its content. */
 interface DeniedHandshake {
-  readonly candidate: Target
+  readonly attempt: UpstreamAttempt
   readonly response: HandshakeRefusal & { readonly body: Buffer }
 }
 
 /**
- * Codex asks for a WebSocket first, and names its models in the messages, whatever the query names. Where routes or
- * the key depend on the model, the gateway has to see it: the same request over plain HTTP names one. Only after
- * 426 does Codex send that at once.
+ * Codex requests a WebSocket first, and names its models in the messages, whatever the query names. Where routes or
+ * the key depend on the model, the gateway has to know it: the same request over plain HTTP names one, and after a
+ * 426 Codex sends that at once.
  */
 export function needsHttpForModel(
   { routes }: Gateway, { classified, request: { model }, identity, target }: Exchange,
@@ -90,88 +91,98 @@ export function needsHttpForModel(
   return identity.restricted || (model === null && routes.match(path, null) === null)
 }
 
-/** One attempt: as long as the handshake is not answered, another can follow. */
+/** What came through a tunnel to the client. */
+class TunnelDelivery implements ClientDelivery {
+  readonly status = 101
+  readonly delivered = false
+  readonly firstByteAt = 0
+  bytes = 0
+}
+
+/** One attempt: another can follow as long as no upstream has accepted the handshake. */
 async function openTunnel(
-  gateway: Gateway, exchange: Exchange, candidate: Target, socket: Duplex, head: Buffer,
+  gateway: Gateway, exchange: Exchange, { route }: Plan, target: Target, socket: Duplex, head: Buffer,
 ): Promise<{ readonly failure: GatewayError | null, readonly denied: DeniedHandshake | null }> {
-  exchange.candidate = candidate
-  if (exchange.attempts.length > 0) exchange.quoted = quote(gateway, exchange, candidate)
-  const upstream = gateway.upstreams.get(candidate.upstream.name) as LiveUpstream
-  const { classified, target, req } = exchange
-  const renamed = candidate.model !== null && candidate.model !== exchange.request.model ? candidate.model : null
-  const path = renamed === null ? target.path : renamePath(classified, target.path, renamed)
-  const query = renamed === null ? target.query : renameQuery(target.query, renamed)
-  const beganAt = gateway.clock.monotonic()
-  const record: AttemptRecord = {
-    upstream: upstream.config.name,
-    model: candidate.model ?? exchange.request.model,
-    outcome: 'ok',
-    ms: 0,
-    atMs: beganAt - exchange.startedAt,
-  }
-  exchange.attempts.push(record)
-  const trial = gateway.health.begin(candidateId(candidate, exchange.request.model))
-  const running = new Tunnel({
+  const { clock } = gateway
+  const startedAt = clock.monotonic()
+  const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
+  const { path, headers } = outgoingHandshake(exchange, upstream, target)
+  const estimatedInput = exchange.reserved?.estimatedInput ?? null
+  const { state, health } = beginAttempt(
+    gateway, exchange, target, { continuationBody: null, estimatedInput, hidesUsage: false }, startedAt,
+  )
+  const { record } = state
+  const delivery = new TunnelDelivery()
+  const tunnel = new Tunnel({
     socket,
     head,
-    path: upstreamPath(upstream.config, path) + query,
-    headers: upstreamHeaders(req.rawHeaders, {
-      upstream: upstream.config,
-      requestId: exchange.id,
-      httpVersion: req.httpVersion,
-      trustedPeer: exchange.trustedPeer,
-      uncompressed: false,
-      dropContentEncoding: false,
-      contentLength: null,
-    }),
-    handshake: handshakeHeaders(req as IncomingMessage),
+    path,
+    headers,
+    handshake: handshakeHeaders(exchange.req as IncomingMessage),
     upstream: { url: upstream.url, agent: upstream.transport.agent },
     gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
-    clock: gateway.clock,
-    timeouts: exchange.plan?.route.timeouts ?? gateway.config.timeouts,
+    clock,
+    timeouts: route.timeouts,
     startedAt: exchange.startedAt,
     onOpen: extensions => {
-      exchange.status = 101
+      exchange.delivery = delivery
       record.status = 101
-      trial.responseStarted(gateway.clock.monotonic() - beganAt)
+      health.responseStarted(clock.monotonic() - startedAt)
       const { session } = exchange.classified.endpoint
-      if (session !== null) {
-        exchange.session = new MeteredSession(gateway, exchange, session, extensions)
-      } else {
-        // What is said inside is not read: it was used, and nobody knows how much.
-        exchange.response = { kind: 'none', delivered: true }
-      }
+      // Messages that are not read were used, and it is unknown how much.
+      if (session === null) state.deliver(UNREAD_MESSAGES)
+      else state.session = new MeteredSession(gateway, exchange, state, session, extensions)
       writeCheckpoint(gateway, exchange)
       ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
     },
     onUpstreamData: chunk => {
-      exchange.bytesOut += chunk.length
-      exchange.session?.receiveFromUpstream(chunk)
+      delivery.bytes += chunk.length
+      state.session?.receiveFromUpstream(chunk)
     },
-    onClientData: chunk => exchange.session?.receiveFromClient(chunk),
+    onClientData: chunk => state.session?.receiveFromClient(chunk),
   })
-  exchange.underWay = { stop: reason => running.abort(reason) }
-  const ended = await running.run(gateway.proxy)
+  exchange.underWay = { stop: reason => tunnel.abort(reason) }
+  const endError = await tunnel.run(gateway.proxy)
   exchange.underWay = null
-  const { refusal: refusedWith } = running
-  const refused = refusedWith && classifyHandshakeRefusal(refusedWith, gateway.clock.wall())
-  const failure = ended ?? refused?.error ?? await exchange.session?.connectionClosed(running.endedBy) ?? null
-  record.ms = gateway.clock.monotonic() - beganAt
+  const { refusal } = tunnel
+  const refused = refusal && classifyHandshakeRefusal(refusal, clock.wall())
+  const failure = endError ?? refused?.error ?? await state.session?.connectionClosed(tunnel.endedBy) ?? null
+  record.ms = clock.monotonic() - startedAt
   record.outcome = refused?.isRequestRefused ? 'error_answer' : failure?.code ?? 'ok'
-  if (refusedWith) {
-    const { status } = refusedWith
+  if (refusal) {
+    const { status } = refusal
     record.status = status
-    const word = refused?.body && errorIdentifier(refused.body)
-    if (word) record.said = word
-    if (isOperatorError(status) && !refused?.isRequestRefused) reportCredentialRejected(gateway, exchange, candidate, status)
+    const identifier = refused?.body && errorIdentifier(refused.body)
+    if (identifier) record.said = identifier
+    if (isOperatorError(status) && !refused?.isRequestRefused) reportCredentialRejected(gateway, exchange, target, status)
   }
-  if (failure?.code === 'upstream_cut' && exchange.session?.isClientFault) trial.abandoned()
-  else if (failure?.code === 'upstream_cut') trial.failed(null)
-  else if (exchange.status === 101) trial.succeeded()
-  else if (failure?.source === 'upstream' && !refused?.isRequestRefused) trial.failed(refused?.retryAfterMs ?? null)
-  else trial.abandoned()
-  const body = refused?.isRequestRefused && refusedWith?.body
-  return { failure, denied: body ? { candidate, response: { ...refusedWith, body } } : null }
+  if (failure?.code === 'upstream_cut' && state.session?.isClientFault) health.abandoned()
+  else if (failure?.code === 'upstream_cut') health.failed(null)
+  else if (exchange.status === 101) health.succeeded()
+  else if (failure?.source === 'upstream' && !refused?.isRequestRefused) health.failed(refused?.retryAfterMs ?? null)
+  else health.abandoned()
+  const body = refused?.isRequestRefused && refusal?.body
+  return { failure, denied: body ? { attempt: state, response: { ...refusal, body } } : null }
+}
+
+/** The path, the query and the headers of the handshake as they are sent to the target. */
+function outgoingHandshake(
+  { id, req, target: { path, query }, classified, request, trustedPeer }: Exchange, upstream: LiveUpstream, target: Target,
+): { readonly path: string, readonly headers: string[] } {
+  const model = target.model !== request.model ? target.model : null
+  return {
+    path: upstreamPath(upstream.config, model === null ? path : renamePath(classified, path, model))
+      + (model === null ? query : renameQuery(query, model)),
+    headers: upstreamHeaders(req.rawHeaders, {
+      upstream: upstream.config,
+      requestId: id,
+      httpVersion: req.httpVersion,
+      trustedPeer,
+      uncompressed: false,
+      dropContentEncoding: false,
+      contentLength: null,
+    }),
+  }
 }
 
 function handshakeHeaders(req: IncomingMessage): Record<string, string> {

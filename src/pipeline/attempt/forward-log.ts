@@ -1,9 +1,10 @@
 import type { Target } from '../../config/types.ts'
-import type { AttemptRecord, Exchange } from '../../context/exchange.ts'
+import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
+import type { AttemptRecord } from '../../context/upstream-attempt.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
 
-/** The upstream refused the operator's own credential: the log and the console tell of it. */
+/** Reports in the log and in the console that an upstream refused the operator's credential. */
 export function reportCredentialRejected(
   gateway: Gateway, { id }: Exchange, { upstream: { name } }: Target, status: number,
 ): void {
@@ -14,12 +15,12 @@ export function reportCredentialRejected(
   )
 }
 
-/** The stream broke that was to be continued, and nobody can go on with it. */
+/** Logs that no other target can continue a stream that broke. @param why the reason */
 export function logNotContinued(gateway: Gateway, { id }: Exchange, why: string): void {
   gateway.log.info({ request: id, why }, 'the stream cannot be continued')
 }
 
-/** An attempt failed, and another follows it. */
+/** Logs a failed attempt that another follows. */
 export function logRetry(
   gateway: Gateway, { id }: Exchange, { upstream, outcome, status }: AttemptRecord, { target, delayMs }: RetryStep,
 ): void {

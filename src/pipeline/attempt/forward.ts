@@ -1,16 +1,13 @@
-import type { Clock } from '../../base/clock.ts'
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
-import type { Route, Target } from '../../config/types.ts'
+import type { Target } from '../../config/types.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan, Stoppable } from '../../context/exchange.ts'
-import { gatewayHeadersFor } from '../../context/gateway-headers.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
-import { quote } from '../../context/quote.ts'
-import type { ClientResponse } from '../../proxy/client.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
 import { headerValue } from '../../proxy/headers.ts'
-import type { GatewayHeaders, RawHeaders } from '../../proxy/headers.ts'
+import type { RawHeaders } from '../../proxy/headers.ts'
 import { responseHead } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused, isOperatorError } from '../../routing/failure.ts'
@@ -18,10 +15,10 @@ import type { RetryStep } from '../../routing/retry-policy.ts'
 import { Continuation } from '../respond/continuation.ts'
 import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
 import { Relay } from '../respond/relay.ts'
-import type { RelayEnd, RelayHost, ResponseBody } from '../respond/relay.ts'
+import type { RelayEnd, ResponseBody, ResponseSource } from '../respond/relay.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { createResponseStream } from '../respond/response-stages.ts'
-import { CandidateAttempt } from './candidate-attempt.ts'
+import { CandidateAttempt, failureWithoutResponse } from './candidate-attempt.ts'
 import type { AttemptFailure } from './candidate-attempt.ts'
 import { reportCredentialRejected, logNotContinued, logRetry } from './forward-log.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
@@ -29,11 +26,11 @@ import { RetryPlan } from './retry-plan.ts'
 import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
 
 /**
- * Sends the exchange to its candidates, one after the other, until one answers,
- * and relays that answer to the client.
+ * Sends the request to the targets of the plan, one after the other, until one responds, and relays that response to
+ * the client.
  *
- * @throws GatewayError while nothing was sent to the client; what breaks later
- *   is told to the client in mid-stream, and returned
+ * @returns why the response did not reach its end; null = it did
+ * @throws GatewayError as long as nothing was sent to the client; the client is told of a later failure in its stream
  */
 export function forward(
   gateway: Gateway, exchange: Exchange, plan: Plan,
@@ -41,29 +38,26 @@ export function forward(
   return new Forwarding(gateway, exchange, plan).run()
 }
 
-class Forwarding implements RelayHost, Stoppable {
-  readonly res: ClientResponse
-  readonly clock: Clock
-  readonly deadlines: Deadlines
-  readonly onSent: ((bytes: Buffer) => void) | undefined
+class Forwarding implements ResponseSource, Stoppable {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
+  readonly #deadlines: Deadlines
   readonly #relay: Relay
   readonly #retryPlan: RetryPlan
-  readonly #resume: Route['resume']
-  /** Has other candidates go on with the client's stream where it breaks; null = nobody is to. */
+  readonly #resume: Plan['route']['resume']
+  /** Lets other targets continue the client's stream where it breaks; null = none may. */
   readonly #continuation: Continuation | null
+  /** For a client that waits for a stream that is held, or that is to be continued. */
+  readonly #keepAlive: KeepAliveTimer
   #attempt: CandidateAttempt | null = null
-  /** What kept the upstream from the protocol's end, after all had been said; null = nothing did. */
+  /** Why the upstream did not send the end of the protocol after the whole content; null = it did. */
   #endFault: GatewayError | null = null
-  /** The latest answer that an upstream gave of its own, though it was an error. */
-  #lastErrorResponse: { readonly answer: HeldResponse; readonly candidate: Target } | null = null
-  /** Of the answer that goes to the client. */
+  /** The latest error of an upstream's own. */
+  #lastErrorResponse: { readonly response: HeldResponse; readonly attempt: UpstreamAttempt } | null = null
+  /** Of the response that goes to the client. */
   #headers: RawHeaders = []
-  /** Nothing has helped, and what was kept goes to the client. */
+  /** No attempt follows, and the client gets an error. */
   #gaveUp = false
-  /** To a client that waits for a stream which is kept back, or is to go on; null = none does. */
-  #keepAlive: KeepAliveTimer | null = null
   #cancelWait: (() => void) | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan) {
@@ -71,28 +65,24 @@ class Forwarding implements RelayHost, Stoppable {
     this.#resume = resume
     this.#gateway = gateway
     this.#exchange = exchange
-    this.res = exchange.res
-    this.clock = gateway.clock
-    this.onSent = recordingOf(exchange)
-    const expired = (error: GatewayError): void => this.#expired(error)
-    this.deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, expired)
-    this.#retryPlan = new RetryPlan(gateway, exchange, plan, this.deadlines)
-    this.#relay = new Relay(this)
+    this.#deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, error => this.#expired(error))
+    this.#retryPlan = new RetryPlan(gateway, exchange, plan, this.#deadlines)
+    this.#relay = new Relay(gateway, exchange, this.#deadlines, this)
+    this.#keepAlive = new KeepAliveTimer(gateway.clock, this.#relay, exchange.classified.endpoint.format)
     const continues = resume === 'continue' && wantsEventStream(exchange)
     this.#continuation = continues ? new Continuation(gateway, exchange, error => this.#onStreamFault(error)) : null
-    exchange.relay = this.#relay
+    exchange.delivery = this.#relay
     exchange.underWay = this
   }
 
   async run(): Promise<GatewayError | null> {
     const exchange = this.#exchange
-    if (this.#resume === 'hold' && wantsEventStream(exchange)) this.#startKeepAlive()
+    if (this.#resume === 'hold' && wantsEventStream(exchange)) this.#keepAlive.start()
     try {
-      let candidate = this.#retryPlan.current
+      let target = this.#retryPlan.current
       for (;;) {
-        const current = this.#begin(candidate)
-        const error = await current.attempt.run(this.#gateway.proxy)
-        const failure = error ? failureWithoutResponse(error) : await current.failure
+        const current = this.#begin(target)
+        const failure = await current.run()
         let step: RetryStep | null
         if (failure !== null) {
           this.#failed(current, failure)
@@ -100,109 +90,93 @@ class Forwarding implements RelayHost, Stoppable {
           step = this.#streamError ? this.#retryPlan.nextForContinuation(failure) : this.#retryPlan.next(failure)
           if (step === null) return await this.#giveUp(failure)
         } else {
-          if (this.#streamError) current.answered()
+          if (this.#streamError) current.responseStarted()
           const { done } = this.#relay
           const end = await (this.#continuation?.awaitEnd(done) ?? done)
           if (end === null || end instanceof GatewayError) return this.#ended(current, end)
           step = end
         }
-        logRetry(this.#gateway, exchange, current.record, step)
+        logRetry(this.#gateway, exchange, current.state.record, step)
         if (step.delayMs > 0) await this.#wait(step.delayMs)
         exchange.throwIfStopped()
-        candidate = step.target
+        target = step.target
       }
     } catch (thrown) {
       if (this.#relay.status === 0) throw thrown
       this.#gaveUp = true
-      // The client has its head already: it is told in the stream.
+      // The client has its head already: its stream gets an error event.
       this.#relay.broken(asGatewayError(thrown))
-      exchange.status = this.#relay.status
       return await this.#relay.done
     } finally {
       this.#attempt?.abandon()
-      // It has the request's body, and the client's connection may refer to all this for longer.
+      // It refers to the request's body, and the client's connection may refer to this object for longer.
       this.#attempt = null
-      exchange.heldResponse = null
-      this.#keepAlive?.stop()
-      this.deadlines.stop()
+      if (exchange.servedBy) exchange.servedBy.held = null
+      this.#keepAlive.stop()
+      this.#deadlines.stop()
       exchange.underWay = null
-      exchange.bytesOut = this.#relay.bytes
-      exchange.firstByteAt = this.#relay.firstByteAt
     }
   }
 
-  #begin(candidate: Target): CandidateAttempt {
-    const exchange = this.#exchange
-    const isFirst = exchange.attempts.length === 0
-    exchange.candidate = candidate
-    if (!isFirst) exchange.quoted = quote(this.#gateway, exchange, candidate)
+  #begin(target: Target): CandidateAttempt {
+    const isFirst = this.#exchange.attempts.length === 0
     const whole = this.#resume === 'hold'
-    const begun = () => this.#relay.isWaiting
-    // To a client that was shown signs of life not every answer can go as it is.
-    const isFree = !whole && this.#keepAlive === null && !begun()
+    // To a client that has got keep-alive events not every response can go as it is.
+    const isFree = !whole && !this.#keepAlive.isRunning && !this.#relay.isWaiting
     const isLast = isFree && this.#retryPlan.isLast
     const reasons = this.#streamError ? NO_REFUSAL_TARGETS : this.#retryPlan.refusalTargets
-    const current = new CandidateAttempt(this.#gateway, exchange, {
-      candidate,
-      deadlines: this.deadlines,
-      sink: this.#relay,
-      requirements: isLast ? null : { reasons, whole, begun },
-      onAlive: () => this.#startKeepAlive(),
+    this.#attempt = new CandidateAttempt(this.#gateway, this.#exchange, {
+      target,
+      deadlines: this.#deadlines,
+      relay: this.#relay,
+      keepAlive: this.#keepAlive,
+      requirements: isLast ? null : { reasons, whole },
       resume: this.#resume,
-      edits: this.#continuation?.edits ?? null,
+      continuationEdits: this.#continuation?.edits ?? null,
     })
-    this.#attempt = current
-    exchange.heldResponse = () => current.heldResponse
     this.#continuation?.begin()
-    // Should the process die, the ledger tells of every attempt that was begun.
-    if (!isFirst) writeCheckpoint(this.#gateway, exchange)
-    return current
+    // If the process dies, the ledger has every attempt that was started.
+    if (!isFirst) writeCheckpoint(this.#gateway, this.#exchange)
+    return this.#attempt
   }
 
-  /** The answer went to the client, to its end or not. */
+  /** The response went to the client, to its end or not. */
   #ended(current: CandidateAttempt, end: RelayEnd): GatewayError | null {
-    const { status } = this.#relay
-    this.#exchange.status = status
-    current.ended(end, { status, headers: this.#headers }, this.#endFault)
+    current.ended(end, { status: this.#relay.status, headers: this.#headers }, this.#endFault)
     return end
   }
 
-  /** The client has seen nothing of it. */
+  /** The attempt failed before the client got any of its response. */
   #failed(current: CandidateAttempt, failure: AttemptFailure): void {
     const exchange = this.#exchange
-    const { candidate, attempt } = current
-    const { status, response: answer, reason } = failure
-    this.deadlines.betweenAttempts()
+    const { state } = current
+    const { status, response, reason } = failure
+    this.#deadlines.betweenAttempts()
     current.failed(failure)
-    exchange.heldResponse = null
-    // It went up and no refusal came back: who left it waiting may have to pay for the prompt.
-    const isTaken = attempt.sent && (status === null || status < 400)
-    exchange.response = exchange.stopped && isTaken ? { kind: 'none', delivered: false } : null
+    // The request was sent and not refused: a client that leaves now may have to pay for the prompt.
+    state.fail(exchange.stopped !== null && current.isSent && (status === null || status < 400))
     if (failure.error?.code === 'client_gone') this.#recordHeldUsage(current, failure)
-    // What is wrong with the request is not what is wrong with the credential, whatever the status.
+    // A request that is refused for its content says nothing about the credential, whatever the status.
     const isOurs = reason === null && status !== null
-    if (isOurs && isOperatorError(status)) reportCredentialRejected(this.#gateway, exchange, candidate, status)
+    if (isOurs && isOperatorError(status)) reportCredentialRejected(this.#gateway, exchange, state.target, status)
     const isSecret = isOurs && isCredentialRefused(status)
-    if (answer && !isSecret && this.#streamError === null) this.#lastErrorResponse = { answer, candidate }
+    if (response && !isSecret && this.#streamError === null) this.#lastErrorResponse = { response, attempt: state }
   }
 
-  /** Who leaves while an answer is kept back has let it be generated, and pays for what came of it. */
-  #recordHeldUsage({ heldBody: kept }: CandidateAttempt, { status, headers }: AttemptFailure): void {
-    if (status === null || kept === null || kept.length === 0) return
-    const stream = createResponseStream(this.#gateway, this.#exchange, responseHead(status, headers), null)
-    stream?.push(kept)
+  /** A client that leaves while a response is held pays for what was generated of it. */
+  #recordHeldUsage({ state, heldBody }: CandidateAttempt, { status, headers }: AttemptFailure): void {
+    if (status === null || heldBody === null || heldBody.length === 0) return
+    const stream = createResponseStream(this.#gateway, this.#exchange, state, responseHead(status, headers), null)
+    state.deliver(stream)
+    stream?.push(heldBody)
     stream?.end()
   }
 
-  /** What broke the stream that another candidate is to go on with; null = nothing did. */
+  /** What broke the stream that another target is to continue; null = nothing did. */
   get #streamError(): GatewayError | null {
     return this.#continuation?.streamError ?? null
   }
 
-  /**
-   * The client's stream broke.
-   * @returns whether somebody goes on with it, or the end if that is all it lacks
-   */
   recover(error: GatewayError): boolean | Buffer {
     const current = this.#attempt
     if (current === null || this.#gaveUp || error.source !== 'upstream') return false
@@ -210,84 +184,79 @@ class Forwarding implements RelayHost, Stoppable {
       this.#endFault = error
       return current.missingEnd
     }
-    const rescue = this.#continuation
-    if (rescue === null) return false
-    const standing = rescue.recovery()
-    if (standing.can === 'finish') {
+    const continuation = this.#continuation
+    if (continuation === null) return false
+    const recovery = continuation.recovery()
+    if (recovery.can === 'finish') {
       this.#endFault = error
-      this.#exchange.completedByGateway = true
-      return standing.rest
+      current.state.completedByGateway = true
+      return recovery.rest
     }
-    if (standing.can === 'nothing') {
-      logNotContinued(this.#gateway, this.#exchange, standing.reason)
+    if (recovery.can === 'nothing') {
+      logNotContinued(this.#gateway, this.#exchange, recovery.reason)
       return false
     }
     const step = this.#retryPlan.nextForContinuation(failureWithoutResponse(error))
     if (step === null) return false
-    current.attempt.abort(error)
+    current.abort(error)
     current.interrupted(error, this.#relay.status)
-    this.deadlines.betweenAttempts()
-    rescue.continueWith(error, current.record, step)
-    this.#startKeepAlive()
+    this.#deadlines.betweenAttempts()
+    continuation.continueWith(error, current.state, step)
+    this.#keepAlive.start()
     return true
   }
 
-  /** The stream had an event that the client is not to see, or cannot. */
+  /** The stream has an event that the client must not get. */
   #onStreamFault(error: GatewayError): void {
-    // It may have ended the stream as well by now.
+    // The stream may have ended meanwhile.
     if (this.#relay.isWaiting) return
     this.#attempt?.stop(error)
     this.#relay.broken(error)
   }
 
-  /** Nothing has helped: the client gets what an upstream said, or else what is known of the failure. */
+  /** No attempt follows: the client gets the latest error of an upstream's own, or else the gateway's. */
   async #giveUp({ error, status, reason }: AttemptFailure): Promise<GatewayError | null> {
     if (this.#streamError) throw this.#streamError
-    const kept = this.#lastErrorResponse
-    if (kept === null || this.#relay.isWaiting) throw error ?? undeliveredError(status, reason)
-    const { candidate, answer } = kept
+    const last = this.#lastErrorResponse
+    if (last === null || this.#relay.isWaiting) throw error ?? undeliveredError(status, reason)
+    const { attempt, response } = last
     this.#gaveUp = true
-    this.#exchange.candidate = candidate
-    this.#exchange.quoted = quote(this.#gateway, this.#exchange, candidate)
+    this.#exchange.servedBy = attempt
     const relay = this.#relay
-    const refused = relay.head(answer.status, answer.headers, answer.httpVersion)
+    const refused = relay.head(response.status, response.headers, response.httpVersion)
     if (refused) throw refused
-    relay.data(answer.body)
+    relay.data(response.body)
     relay.end()
-    const end = await relay.done
-    this.#exchange.status = relay.status
-    return end
+    return await relay.done
   }
 
-  gatewayHeaders(): GatewayHeaders {
-    return gatewayHeadersFor(this.#gateway, this.#exchange, (this.#exchange.candidate as Target).upstream)
-  }
-
-  inspect(head: ResponseHead): GatewayError | ResponseBody | null {
+  openBody(head: ResponseHead): GatewayError | ResponseBody | null {
     const exchange = this.#exchange
-    const candidate = exchange.candidate as Target
-    const back = this.#attempt?.selfRedirectError(head) ?? null
-    if (back !== null) return back
-    // What was kept has been looked into, and a refused credential never gets here.
-    if (!this.#gaveUp && isOperatorError(head.status)) reportCredentialRejected(this.#gateway, exchange, candidate, head.status)
-    this.#keepAlive?.stop()
-    this.#keepAlive = null
+    const attempt = exchange.servedBy as UpstreamAttempt
+    const redirectError = this.#attempt?.selfRedirectError(head) ?? null
+    if (redirectError !== null) return redirectError
+    // The gate has read an error that was held, and a rejected credential never gets here.
+    if (!this.#gaveUp && isOperatorError(head.status)) {
+      reportCredentialRejected(this.#gateway, exchange, attempt.target, head.status)
+    }
+    this.#keepAlive.stop()
     this.#lastErrorResponse = null
     this.#headers = head.headers
     if (exchange.recording) {
       exchange.recording.contentType = headerValue(head.headers, 'content-type')
       exchange.recording.encoding = headerValue(head.headers, 'content-encoding')
     }
-    exchange.status = head.status
-    return createResponseStream(this.#gateway, exchange, head, this.#continuation)
+    const stream = createResponseStream(this.#gateway, exchange, attempt, head, this.#continuation)
+    attempt.deliver(stream)
+    return stream
   }
 
   onFirstByte(): void {
-    if (this.#relay.status < 400) this.#attempt?.answered()
+    if (this.#relay.status < 400) this.#attempt?.responseStarted()
   }
 
   resume(): void {
-    this.#attempt?.attempt.resume()
+    this.#attempt?.resume()
   }
 
   /** A deadline has passed: of an attempt, which others may follow, or of the exchange. */
@@ -296,10 +265,10 @@ class Forwarding implements RelayHost, Stoppable {
       this.#exchange.stop(error)
       return
     }
-    const { status, isWaiting: waits } = this.#relay
+    const { status, isWaiting } = this.#relay
     this.#attempt?.stop(error)
-    // What was kept back and lacks no more than its end has gone there only now.
-    if (status !== 0 && !waits) this.#relay.stop(error)
+    // If only its end was missing, a held response has gone to the relay just now.
+    if (status !== 0 && !isWaiting) this.#relay.stop(error)
   }
 
   /** The exchange is ended from outside. */
@@ -309,22 +278,16 @@ class Forwarding implements RelayHost, Stoppable {
     this.#cancelWait?.()
   }
 
-  #startKeepAlive(): void {
-    if (this.#keepAlive) return
-    this.#keepAlive = new KeepAliveTimer()
-    this.#keepAlive.start(this.#gateway.clock, this.#relay, this.#exchange.classified.endpoint.format)
-  }
-
-  /** How the client is told of an error under way: in the upstream's own words, where there are any. */
+  /** The upstream's own error event, where there is one. */
   errorEvent(error: GatewayError): string {
     const { classified: { endpoint: { format } }, id } = this.#exchange
-    const told = error.source === 'upstream' ? this.#continuation?.upstreamErrorEvent : null
-    if (told) return told
-    const own = this.#lastErrorResponse && upstreamErrorEvent(this.#lastErrorResponse.answer, format)
+    const inStream = error.source === 'upstream' ? this.#continuation?.upstreamErrorEvent : null
+    if (inStream) return inStream
+    const own = this.#lastErrorResponse && upstreamErrorEvent(this.#lastErrorResponse.response, format)
     return own ?? format.streamError(error, id)
   }
 
-  /** Resolves when the time is up, or at once when the exchange is stopped. */
+  /** Resolves after `ms`, or at once when the exchange is stopped. */
   #wait(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = this.#gateway.clock.setTimeout(resolve, ms)
@@ -334,12 +297,4 @@ class Forwarding implements RelayHost, Stoppable {
     }
     return promise
   }
-}
-
-function recordingOf({ recording }: Exchange): ((bytes: Buffer) => void) | undefined {
-  return recording ? bytes => recording.push(bytes) : undefined
-}
-
-function failureWithoutResponse(error: GatewayError): AttemptFailure {
-  return { error, status: null, headers: [], response: null, said: null, reason: null }
 }

@@ -1,6 +1,7 @@
 import type { Target } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { LiveUpstream } from '../../context/gateway.ts'
+import type { AttemptRequest } from '../../context/upstream-attempt.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
 import { renameEdits, renamePath } from '../../protocols/shared/rename.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
@@ -11,33 +12,31 @@ import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 
 /**
- * The request as it goes upstream: path, headers and body rewritten for the candidate, and not one byte more.
+ * The request as it is sent to the target: path, headers and body are rewritten where they have to be.
  *
- * @param extraEdits further edits of the body; null = none
+ * @param continuationEdits edits of the body that ask for the rest of a response; null = all of it is requested
+ * @returns the request, and what later phases need to know of it
  */
 export function outgoingRequest(
-  exchange: Exchange, upstream: LiveUpstream, candidate: Target, extraEdits: ((body: Buffer) => Edit[]) | null,
-): OutgoingRequest {
-  const { req, target, classified, request: { body } } = exchange
-  const model = candidate.model ?? exchange.request.model
+  exchange: Exchange, upstream: LiveUpstream, target: Target, continuationEdits: ((body: Buffer) => Edit[]) | null,
+): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
+  const { req, target: { path, query }, classified, request: { body } } = exchange
+  const model = target.model ?? exchange.request.model
+  const usageEdits = requestUsage(exchange, upstream)
   const edits = body === null ? [] : [
     ...renameEdits(classified, body, exchange.request.model, model),
-    ...requestUsage(exchange, upstream),
-    ...extraEdits?.(body.bytes) ?? [],
+    ...usageEdits ?? [],
+    ...continuationEdits?.(body.bytes) ?? [],
   ]
   const changed = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
-  if (extraEdits !== null && changed !== null) {
-    exchange.continuationBody = changed
-    exchange.estimatedInput = estimateTokens(changed)
-  }
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null
   const isRenamed = model !== null && model !== exchange.request.model
-  const path = isRenamed ? renamePath(classified, target.path, model) : target.path
-  // Of a request that named no model a query means something else by it.
-  const query = isRenamed && exchange.request.model !== null ? renameQuery(target.query, model) : target.query
-  return {
+  // Where the request named no model, the query means something else by it.
+  const isQueryRenamed = isRenamed && exchange.request.model !== null
+  const request = {
     method: req.method ?? 'GET',
-    path: upstreamPath(upstream.config, path) + query,
+    path: upstreamPath(upstream.config, isRenamed ? renamePath(classified, path, model) : path)
+      + (isQueryRenamed ? renameQuery(query, model) : query),
     headers: upstreamHeaders(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
@@ -49,17 +48,21 @@ export function outgoingRequest(
     }),
     body: bytes,
   }
+  const continuationBody = continuationEdits === null ? null : changed
+  const estimatedInput = continuationBody === null
+    ? exchange.reserved?.estimatedInput ?? null
+    : estimateTokens(continuationBody)
+  return { request, sent: { continuationBody, estimatedInput, hidesUsage: usageEdits !== null } }
 }
 
 /**
- * Some streams report their usage only where the request asks for it. Where the client did
- * not ask, the gateway does, and hides what it asked for.
+ * Some streams report their usage only where the request asks for it. Where the client does not ask, the gateway
+ * does, and hides the usage from the client.
+ *
+ * @returns null = the client asks itself, or usage is not to be requested
  */
-function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] {
+function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] | null {
   const { classified: { endpoint: { usageOption } }, request: { body, stream } } = exchange
-  exchange.hidesUsage = false
-  if (!stream || upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return []
-  const edits = usageOption.edits(body.bytes, body.json)
-  exchange.hidesUsage = edits !== null
-  return edits ?? []
+  if (!stream || upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return null
+  return usageOption.edits(body.bytes, body.json)
 }

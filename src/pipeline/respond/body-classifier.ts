@@ -4,7 +4,7 @@ import { withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
 import { isErrorBody } from '../../protocols/shared/response-body.ts'
 import { isPresent, member, parseJson } from '../../protocols/shared/stream-event.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
-import type { ResponseClassifier, Classification } from './response-gate.ts'
+import type { ResponseClassifier, Classification } from './classification.ts'
 
 /** Bytes of a whole answer that are looked at. */
 const MAX_BODY_BYTES = 256 * 1024

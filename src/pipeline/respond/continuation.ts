@@ -1,7 +1,8 @@
 import type { GatewayError } from '../../base/errors.ts'
 import { reportedUsageSoFar } from '../../context/earlier-responses.ts'
-import type { AttemptRecord, Exchange } from '../../context/exchange.ts'
+import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { createInterruptedUsage } from '../../pricing/interrupted-usage.ts'
 import { createResumableStream } from '../../protocols/shared/continuation.ts'
 import type { PriorUsage, ResumableStream, Recovery } from '../../protocols/shared/continuation.ts'
@@ -100,15 +101,14 @@ export class Continuation {
   }
 
   /**
-   * The stream broke. What came of it so far is billed for itself, and what
-   * follows goes on where the client stands.
+   * The stream broke. Its part of the response is billed for itself, and another attempt continues it.
    *
-   * @param record of the attempt that broke
-   * @param step to whoever goes on
+   * @param attempt the one that broke
+   * @param step to the next attempt
    */
-  continueWith(error: GatewayError, record: AttemptRecord, step: RetryStep): void {
+  continueWith(error: GatewayError, attempt: UpstreamAttempt, step: RetryStep): void {
     this.#streamError = error
-    recordPartialResponse(this.#gateway, this.#exchange, record)
+    recordPartialResponse(this.#gateway, this.#exchange, attempt)
     this.#priorUsage = reportedUsageSoFar(this.#exchange)
     this.#nextStep?.resolve(step)
   }
@@ -120,12 +120,10 @@ export class Continuation {
   }
 }
 
-/** An attempt brought a part of an answer, and is to be billed for it. */
-function recordPartialResponse({ accounts: { counter } }: Gateway, exchange: Exchange, record: AttemptRecord): void {
-  const { response: answer, quoted, estimatedInput, prompt, classified: { endpoint } } = exchange
-  if (answer) {
-    const share = createInterruptedUsage(counter, { endpoint, request: prompt, answer, estimatedInput })
-    exchange.earlierResponses.push({ response: answer, quoted, record, estimatedInput, share })
-  }
-  exchange.response = null
+/** Bills an interrupted attempt for its part of the response. */
+function recordPartialResponse({ accounts: { counter } }: Gateway, exchange: Exchange, attempt: UpstreamAttempt): void {
+  const { prompt, classified: { endpoint } } = exchange
+  const { metered, estimatedInput } = attempt
+  if (metered === null) return
+  attempt.share = createInterruptedUsage(counter, { endpoint, request: prompt, answer: metered, estimatedInput })
 }

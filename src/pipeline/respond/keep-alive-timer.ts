@@ -2,22 +2,39 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import type { ClientFormat } from '../../protocols/shared/protocol.ts'
 import type { Relay } from './relay.ts'
 
-/** Milliseconds before the first sign, and between two: a quick failure still gets its own status. */
+/** Milliseconds before the first event, and between two: a quick failure still gets its own status. */
 const KEEP_ALIVE_INTERVAL = 10_000
 
-/** Shows a client that waits for a stream, or for the rest of one, now and again that it is not forgotten. */
+/** Sends keep-alive events to a client that waits for a stream, or for the rest of one. */
 export class KeepAliveTimer {
+  readonly #clock: Clock
+  readonly #relay: Relay
+  readonly #format: ClientFormat
   #timer: Timer | null = null
 
-  start(clock: Clock, relay: Relay, format: ClientFormat): void {
-    this.#timer = clock.setTimeout(() => {
-      relay.openEventStream()
-      relay.sendEvents(format.keepAlive)
-      this.start(clock, relay, format)
-    }, KEEP_ALIVE_INTERVAL)
+  constructor(clock: Clock, relay: Relay, format: ClientFormat) {
+    this.#clock = clock
+    this.#relay = relay
+    this.#format = format
+  }
+
+  get isRunning(): boolean {
+    return this.#timer !== null
+  }
+
+  /** Does nothing while it runs. */
+  start(): void {
+    this.#timer ??= this.#clock.setTimeout(this.#send, KEEP_ALIVE_INTERVAL)
   }
 
   stop(): void {
     this.#timer?.cancel()
+    this.#timer = null
+  }
+
+  readonly #send = (): void => {
+    this.#relay.openEventStream()
+    this.#relay.sendEvents(this.#format.keepAlive)
+    this.#timer = this.#clock.setTimeout(this.#send, KEEP_ALIVE_INTERVAL)
   }
 }

@@ -1,5 +1,7 @@
-import type { Clock } from '../../base/clock.ts'
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
+import type { ClientDelivery, Exchange } from '../../context/exchange.ts'
+import { gatewayHeadersFor } from '../../context/gateway-headers.ts'
+import type { Gateway } from '../../context/gateway.ts'
 import type { ResponseSink } from '../../proxy/attempt.ts'
 import { frameChunks } from '../../proxy/chunks.ts'
 import { abort, destroyNow, flushHead, isHttp2, writeHead } from '../../proxy/client.ts'
@@ -30,52 +32,46 @@ export interface ResponseBody {
   readonly edits: boolean
 }
 
-/** Whom a relay works for. */
-export interface RelayHost {
-  readonly res: ClientResponse
-  /** Asked for when the head goes out. */
-  gatewayHeaders(): GatewayHeaders
-  readonly clock: Clock
-  readonly deadlines: Deadlines
-  /** Reads the head: an error refuses it; null = the body passes unread. */
-  inspect(head: ResponseHead): GatewayError | ResponseBody | null
+/** The attempts behind a relay: they send it responses, and decide what follows when a stream breaks. */
+export interface ResponseSource {
+  /** Reads a head that is about to be sent: an error refuses it; null = the body passes unread. */
+  openBody(head: ResponseHead): GatewayError | ResponseBody | null
   /** The first byte of the body came. */
   onFirstByte(): void
-  /** The bytes that tell the client of an error in mid-stream. */
-  errorEvent(error: GatewayError): string
-  /** Sees each piece of the body that the client is sent. */
-  readonly onSent?: ((bytes: Buffer) => void) | undefined
-  /** Lets the upstream go on. */
+  /** Lets the upstream send more. */
   resume(): void
   /**
-   * A stream broke under way.
+   * The client's stream broke.
    *
-   * @returns true when another answer will follow, of which the client is to see
-   *   the rest; bytes when nothing was missing but these; false when it is lost
+   * @returns true when another attempt continues it; bytes when only these are missing; false when neither is so
    */
   recover(error: GatewayError): boolean | Buffer
+  /** The event that reports an error to the client in the middle of its stream. */
+  errorEvent(error: GatewayError): string
 }
 
-/** Milliseconds that a whole answer has for its last bytes when the time of the exchange is up. */
+/** Milliseconds that a whole response has for its last bytes after a deadline of the exchange. */
 const FLUSH_TIMEOUT = 5_000
 
-/** How an answer ended: null is a proper end. */
+/** How a response ended: null is a proper end. */
 export type RelayEnd = GatewayError | null
 
 /**
- * Passes one answer to the client as it comes: each chunk at once, no more than
- * the client takes, and never a proper end that the upstream did not make.
+ * Sends the response to the client as it comes: each chunk at once, not more than the client reads, and no proper end
+ * that the upstream did not send.
  */
-export class Relay implements ResponseSink {
+export class Relay implements ResponseSink, ClientDelivery {
   /** Settles when nothing more will be sent. */
   readonly done: Promise<RelayEnd>
-  /** HTTP status of the answer; 0 before its head. */
   status = 0
-  /** On the monotonic clock, when the first byte of the body came; 0 before. */
   firstByteAt = 0
-  /** The answer has left, whole. */
   delivered = false
-  readonly #host: RelayHost
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #deadlines: Deadlines
+  readonly #source: ResponseSource
+  readonly #res: ClientResponse
+  readonly #recording: Exchange['recording']
   readonly #finish: (end: RelayEnd) => void
   readonly #writer: ClientWriter
   /** null: the body passes unread. */
@@ -83,41 +79,45 @@ export class Relay implements ResponseSink {
   /** Bytes of the body that were written to the client, whether or not they left. */
   #written = 0
   #isEventStream = false
-  /** The head told the length of the body. */
+  /** The head has the length of the body. */
   #hasContentLength = false
-  /** The head is out, and the stream stands where another answer can go on. */
+  /** The head was sent, and another response can continue the stream. */
   #awaitsResponse = false
   #over = false
 
-  constructor(host: RelayHost) {
-    this.#host = host
+  constructor(gateway: Gateway, exchange: Exchange, deadlines: Deadlines, source: ResponseSource) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#deadlines = deadlines
+    this.#source = source
+    this.#res = exchange.res
+    this.#recording = exchange.recording
     const { promise, resolve } = Promise.withResolvers<RelayEnd>()
     this.done = promise
     this.#finish = resolve
-    this.#writer = new ClientWriter(host.res, () => this.#onDrain())
+    this.#writer = new ClientWriter(exchange.res, () => this.#onDrain())
   }
 
-  /** Bytes of the body that the client's connection was given, without those that wait for a slow one. */
   get bytes(): number {
     return this.#written - this.#writer.unsent
   }
 
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
-    const { res } = this.#host
     if (this.#awaitsResponse) return this.#continueWith(status, headers)
     if (status > 599) {
       return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
     }
-    const answer = responseHead(status, headers)
-    const verdict = this.#host.inspect(answer)
-    if (verdict instanceof GatewayError) return verdict
-    this.#body = verdict
-    this.#isEventStream = isEventStream(answer)
-    // A stream that ends too soon has to be seen to: with its length told, it would look whole.
-    const unsized = verdict !== null && (verdict.edits || verdict.terminated !== null)
+    const head = responseHead(status, headers)
+    const body = this.#source.openBody(head)
+    if (body instanceof GatewayError) return body
+    this.#body = body
+    this.#isEventStream = isEventStream(head)
+    // With its length in the head, a stream that ends too soon would look whole.
+    const unsized = body !== null && (body.edits || body.terminated !== null)
     this.#hasContentLength = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
-    writeHead(res, status, clientHeaders(headers, { own: this.#host.gatewayHeaders(), httpVersion, dropContentLength: unsized }))
+    const res = this.#res
+    writeHead(res, status, clientHeaders(headers, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized }))
     if (!isHttp2(res)) frameChunks(res)
     // The head waits for what came in the same packet, and no longer.
     process.nextTick(() => {
@@ -131,74 +131,76 @@ export class Relay implements ResponseSink {
    * connection does not look dead. Only such a stream can follow.
    */
   openEventStream(): void {
-    const { res } = this.#host
+    const res = this.#res
     if (this.status !== 0 || this.#over) return
     this.status = 200
     this.#isEventStream = true
     this.#awaitsResponse = true
     const type = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
-    writeHead(res, 200, [...type, ...gatewayHeaders(this.#host.gatewayHeaders()), 'via', appendVia('', '1.1')])
+    writeHead(res, 200, [...type, ...gatewayHeaders(this.#gatewayHeaders()), 'via', appendVia('', '1.1')])
     if (!isHttp2(res)) frameChunks(res)
   }
 
-  /** Is the head out, and no answer on its way? */
+  /** The head was sent, and a response is awaited. */
   get isWaiting(): boolean {
     return this.#awaitsResponse && !this.#over
   }
 
-  /** Sends events of the gateway's own while no answer is on its way. */
+  /** Sends events of the gateway's own while a response is awaited. */
   sendEvents(events: string): void {
     if (this.isWaiting && !this.#writer.blocked) this.#write(Buffer.from(events))
   }
 
-  /** Another answer goes on where the client's stream stands. */
+  /** Another response continues the client's stream. */
   #continueWith(status: number, headers: RawHeaders): GatewayError | null {
-    const answer = responseHead(status, headers)
-    // The head that the client has tells of no coding.
-    if (status !== 200 || !isEventStream(answer) || answer.coding !== null) {
+    const head = responseHead(status, headers)
+    // The head that the client has names no coding.
+    if (status !== 200 || !isEventStream(head) || head.coding !== null) {
       return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
     }
-    const verdict = this.#host.inspect(answer)
-    if (verdict instanceof GatewayError) return verdict
+    const body = this.#source.openBody(head)
+    if (body instanceof GatewayError) return body
     this.#awaitsResponse = false
-    this.#body = verdict
+    this.#body = body
     return null
+  }
+
+  #gatewayHeaders(): GatewayHeaders {
+    return gatewayHeadersFor(this.#gateway, this.#exchange, this.#exchange.servedBy?.target.upstream ?? null)
   }
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true
-    const { deadlines } = this.#host
-    if (this.#writer.blocked) deadlines.clientBlocked()
-    else deadlines.upstreamActive()
+    if (this.#writer.blocked) this.#deadlines.clientBlocked()
+    else this.#deadlines.upstreamActive()
     if (this.firstByteAt === 0) this.#begin()
     return this.#write(this.#body === null ? chunk : this.#body.push(chunk))
   }
 
   #begin(): void {
-    this.firstByteAt = this.#host.clock.monotonic()
-    this.#host.onFirstByte()
+    this.firstByteAt = this.#gateway.clock.monotonic()
+    this.#source.onFirstByte()
   }
 
   #write(bytes: Buffer): boolean {
     if (bytes.length === 0) return true
     this.#written += bytes.length
-    this.#host.onSent?.(bytes)
+    this.#recording?.push(bytes)
     const wasBlocked = this.#writer.blocked
     if (this.#writer.write(bytes)) return true
-    // While another answer is waited for, that wait is the one that counts.
-    if (!wasBlocked && !this.#awaitsResponse) this.#host.deadlines.clientBlocked()
+    // While another response is awaited, its deadline applies.
+    if (!wasBlocked && !this.#awaitsResponse) this.#deadlines.clientBlocked()
     return false
   }
 
   /** The client has read: all that was written, or a part of it. */
   #onDrain(): void {
-    const { deadlines } = this.#host
     if (this.#over || this.#writer.blocked) {
-      if (!this.#awaitsResponse) deadlines.clientBlocked()
+      if (!this.#awaitsResponse) this.#deadlines.clientBlocked()
       return
     }
-    if (!this.#awaitsResponse) deadlines.clientActive()
-    this.#host.resume()
+    if (!this.#awaitsResponse) this.#deadlines.clientActive()
+    this.#source.resume()
   }
 
   end(): void {
@@ -216,17 +218,17 @@ export class Relay implements ResponseSink {
   #conclude(): void {
     if (this.#body) this.#write(this.#body.rest())
     this.#over = true
-    const { res, deadlines } = this.#host
-    // The exchange is over when the last byte is the client's system's, not ours.
-    deadlines.clientBlocked()
+    const res = this.#res
+    // The exchange ends when the operating system has the last byte.
+    this.#deadlines.clientBlocked()
     res.on('finish', () => {
-      // Over HTTP/2 it comes too when the client has reset the stream: that it left is told next.
+      // Over HTTP/2 this event also comes when the client has reset the stream; its close follows.
       if (isHttp2(res) && !res.stream.writableFinished) return
       this.delivered = true
       this.#close(null)
     })
-    // All of a body whose length was told is out by now; what remains is bookkeeping, which has
-    // time until everybody else got what came for them in this turn.
+    // The client has all of a body whose length the head has: the end can wait until other exchanges
+    // got what came for them in this turn.
     if (this.#hasContentLength && this.#written > 0 && !isHttp2(res)) setImmediate(() => this.#writer.end())
     else this.#writer.end()
   }
@@ -242,22 +244,22 @@ export class Relay implements ResponseSink {
 
   /** @param atBoundary everything so far ended with a whole event */
   #break(error: GatewayError, atBoundary: boolean): void {
-    const { res, clock } = this.#host
+    const res = this.#res
     const fault = this.#endBody()
     const gone = error.code === 'client_gone' || error.code === 'client_stalled'
-    // The protocol's own end has passed: nothing is missing, whatever became of the connection.
+    // The protocol's own end has passed: nothing is missing, however the connection ended.
     if (!gone && !fault && atBoundary && !this.#hasContentLength && this.#body?.terminated === true) {
       this.#conclude()
       if (error.source !== 'upstream') this.#limitDelivery(error)
       return
     }
-    const rescue = !fault && this.#isEventStream && this.#host.recover(error)
-    if (rescue !== false) {
+    const recovery = !fault && this.#isEventStream && this.#source.recover(error)
+    if (recovery !== false) {
       this.#body = null
-      if (rescue === true) {
+      if (recovery === true) {
         this.#awaitsResponse = true
       } else {
-        this.#write(rescue)
+        this.#write(recovery)
         this.#conclude()
       }
       return
@@ -267,24 +269,23 @@ export class Relay implements ResponseSink {
       destroyNow(res)
     } else {
       const speak = this.#isEventStream && !this.#hasContentLength && atBoundary
-      const lastWords = speak ? this.#host.errorEvent(error) : null
-      if (lastWords !== null) this.#host.onSent?.(Buffer.from(lastWords))
-      // All came in one packet, or what came was held back, and the head waits still: without it the client
-      // had no answer at all.
+      const lastWords = speak ? this.#source.errorEvent(error) : null
+      if (lastWords !== null) this.#recording?.push(Buffer.from(lastWords))
+      // Node may still hold the head: without it the client would have no response at all.
       if (this.#written === 0 && !isHttp2(res)) flushHead(res)
       this.#writer.flush()
-      abort(res, clock, { finalBytes: lastWords, hasContentLength: this.#hasContentLength })
+      abort(res, this.#gateway.clock, { finalBytes: lastWords, hasContentLength: this.#hasContentLength })
     }
     this.#close(fault ?? error)
   }
 
-  /** It should have ended by now: the client gets a moment for what was written. */
+  /** A deadline has passed: the client gets a short time to read what was written. */
   #limitDelivery(error: GatewayError): void {
-    const force = this.#host.clock.setTimeout(() => this.stop(error), FLUSH_TIMEOUT)
-    this.#host.res.once('finish', () => force.cancel()).once('close', () => force.cancel())
+    const force = this.#gateway.clock.setTimeout(() => this.stop(error), FLUSH_TIMEOUT)
+    this.#res.once('finish', () => force.cancel()).once('close', () => force.cancel())
   }
 
-  /** A fault of a stage costs the exchange its usage figures, and no client its response. */
+  /** An error in a stage must not cost the client its response. */
   #endBody(): GatewayError | null {
     try {
       this.#body?.end()
@@ -294,14 +295,14 @@ export class Relay implements ResponseSink {
     }
   }
 
-  /** Ends it from outside: the client left, or a deadline passed. Before its head there is nothing to end. */
+  /** Ends it from outside: the client disconnected, or a deadline passed. Before its head there is nothing to end. */
   stop(reason: GatewayError): void {
     if (this.status === 0) return
     if (!this.#over) {
       this.broken(reason)
     } else {
-      // All of it was written, and the client does not take the rest.
-      if (reason.code !== 'client_gone') destroyNow(this.#host.res)
+      // All of it was written, and the client does not read the rest.
+      if (reason.code !== 'client_gone') destroyNow(this.#res)
       this.#close(reason)
     }
   }

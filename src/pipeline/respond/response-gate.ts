@@ -1,40 +1,23 @@
-import type { Clock, Timer } from '../../base/clock.ts'
+import type { Timer } from '../../base/clock.ts'
 import { GatewayError, overloaded } from '../../base/errors.ts'
-import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
-import type { ResponseSink } from '../../proxy/attempt.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import { LedgerCheckpoint } from '../../context/ledger-checkpoint.ts'
+import type { MeteredResponse } from '../../pricing/settle-usage.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal.ts'
+import type { Attempt, ResponseSink } from '../../proxy/attempt.ts'
 import { ChunkList } from '../../proxy/chunk-list.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
+import { responseHead } from '../../proxy/response-head.ts'
+import type { ResponseClassifier } from './classification.ts'
+import type { KeepAliveTimer } from './keep-alive-timer.ts'
+import type { Relay } from './relay.ts'
+import { classifierFor } from './response-classifier.ts'
+import type { ResponseRequirements } from './response-classifier.ts'
+import { releaseHeldMemory, reserveHeldMemory, responseMemoryFor } from './response-memory.ts'
 
-/** What the beginning of an answer shows: nothing yet, that it is one, or that it is none. */
-export type Classification = 'open' | 'good' | 'bad'
-
-/** Looks at the beginning of an answer while the client has seen nothing of it. */
-export interface ResponseClassifier {
-  /** Bytes that are looked at; what is longer is decided on by so much of it. */
-  readonly maxBytes: number
-  /** Milliseconds from the head that are waited for the decision; null = as long as the deadlines allow. */
-  readonly timeoutMs: number | null
-  /** Any byte of the body counts as its first; otherwise the wait for that goes on until the decision. */
-  readonly anyByteCounts: boolean
-  push(chunk: Buffer): Classification
-  /**
-   * No more is looked at.
-   *
-   * @param whole the answer has ended; otherwise it is longer than `most`, or takes longer than `patience`
-   */
-  decide(body: Buffer, whole: boolean): Exclude<Classification, 'open'>
-  /**
-   * The answer broke.
-   *
-   * @returns null where more is missing than its end, or where that is not certain
-   */
-  missingEnd?(body: Buffer): MissingEnd | null
-  /** What was wrong where it is not an error of the upstream's own telling; null otherwise. */
-  readonly fault: GatewayError | null
-}
-
-/** An answer that was kept back, whole. */
+/** A whole response that was held. */
 export interface HeldResponse {
   readonly status: number
   readonly headers: RawHeaders
@@ -42,54 +25,40 @@ export interface HeldResponse {
   readonly body: Buffer
 }
 
-/** Why an answer did not go to the client. */
+/** Why a response did not go to the client. */
 export interface RejectedResponse {
-  /** null: the upstream answered with an error of its own. */
+  /** null = the upstream sent an error of its own. */
   readonly error: GatewayError | null
   readonly status: number
   readonly headers: RawHeaders
-  /** What can be told to the client if nothing else helps; null where not all of it is there. */
+  /** What the client can get if no other attempt succeeds; null where not all of it came. */
   readonly response: HeldResponse | null
 }
 
 export interface ResponseGateOptions {
-  readonly clock: Clock
+  /** Sends the response to the gate, and later to the relay. */
+  readonly attempt: Attempt
+  readonly relay: Relay
   readonly deadlines: Deadlines
-  /** Chooses who looks at an answer; null = nobody has to. */
-  classifierFor(status: number, headers: RawHeaders): ResponseClassifier | null
-  /**
-   * Memory for what is kept back, until it is given back or the exchange ends.
-   *
-   * @returns false where there is none left
-   */
-  reserve(bytes: number): boolean
-  release(bytes: number): void
-  /** More of the answer is kept back, and it goes on. */
-  onHeld(): void
-  /** What the sink was given is in memory still, as the client does not take it; it was given back before. */
-  reserveAgain(bytes: number): void
-  /** The upstream has begun a stream in which nothing but signs of life have come so far; called once. */
-  onAlive(): void
-  /** Where the answer goes once it is found good. */
-  readonly sink: ResponseSink
-  /** The rest of the answer goes to the sink itself. */
-  handOver(): void
-  /** Ends the attempt. */
-  abort(reason: GatewayError): void
+  /** Started when a stream has begun of which nothing but pings have come. */
+  readonly keepAlive: KeepAliveTimer
+  readonly requirements: ResponseRequirements
 }
 
 /**
- * Stands before the relay while an attempt can still be followed by another: the
- * head and the beginning of its answer are kept back until it is known whether it
- * is an answer. Then all of it goes to the client as it came, or none.
+ * Stands before the relay while another attempt can still follow: it holds the head and the beginning of a response
+ * until it is known to be good. Then all of it goes to the client as it came, or none.
  */
 export class ResponseGate implements ResponseSink {
-  /** null: the answer is good, and has gone on to the sink. */
+  /** null = the response is good, and goes to the relay. */
   readonly decision: Promise<RejectedResponse | null>
-  /** What an answer lacked that went to the sink though it broke; null = none did. */
+  /** What a response lacked that went to the relay although it broke; null = none did. */
   missingEnd: Buffer | null = null
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
   readonly #options: ResponseGateOptions
-  readonly #settle: (verdict: RejectedResponse | null) => void
+  readonly #settle: (rejected: RejectedResponse | null) => void
+  readonly #checkpoint: LedgerCheckpoint
   #status = 0
   #headers: RawHeaders = []
   #httpVersion = '1.1'
@@ -99,11 +68,31 @@ export class ResponseGate implements ResponseSink {
   #decided = false
   #passed = false
 
-  constructor(options: ResponseGateOptions) {
+  constructor(gateway: Gateway, exchange: Exchange, options: ResponseGateOptions) {
+    this.#gateway = gateway
+    this.#exchange = exchange
     this.#options = options
+    this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
     const { promise, resolve } = Promise.withResolvers<RejectedResponse | null>()
     this.decision = promise
     this.#settle = resolve
+  }
+
+  /** What a response that is held until it is whole would be settled by if it ended now; null = none is. */
+  get metered(): MeteredResponse | null {
+    const meter = this.#classifier?.wholeMeter
+    if (meter === undefined) return null
+    return meter === null ? { kind: 'body', body: this.heldBody } : { kind: 'stream', meter }
+  }
+
+  /** Why the upstream refused the request; null = it did not. */
+  get refusalReason(): RefusalReason | null {
+    return this.#classifier?.reason ?? null
+  }
+
+  /** What came of a response that did not go to the relay. */
+  get heldBody(): Buffer {
+    return this.#held.concat()
   }
 
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
@@ -113,50 +102,52 @@ export class ResponseGate implements ResponseSink {
     this.#status = status
     this.#headers = headers
     this.#httpVersion = httpVersion
-    const judge = this.#options.classifierFor(status, headers)
-    this.#classifier = judge
-    if (judge === null) this.#pass()
-    else if (judge.timeoutMs !== null) {
-      this.#timer = this.#options.clock.setTimeout(() => this.#decideNow(judge), judge.timeoutMs)
+    const { requirements, relay } = this.#options
+    const room = responseMemoryFor(this.#gateway, this.#exchange)
+    const classifier = classifierFor(this.#exchange, responseHead(status, headers), requirements, relay.isWaiting, room)
+    this.#classifier = classifier
+    if (classifier === null) this.#pass()
+    else if (classifier.timeoutMs !== null) {
+      this.#timer = this.#gateway.clock.setTimeout(() => this.#decideNow(classifier), classifier.timeoutMs)
     }
     return null
   }
 
   data(chunk: Buffer): boolean {
-    const judge = this.#classifier as ResponseClassifier
-    if (judge.anyByteCounts) this.#options.deadlines.upstreamActive()
-    if (!this.#options.reserve(chunk.length)) {
-      this.#refuse(overloaded('the answers that are kept back are as many bytes as the gateway holds'), null)
+    const classifier = this.#classifier as ResponseClassifier
+    if (classifier.anyByteCounts) this.#options.deadlines.upstreamActive()
+    if (!reserveHeldMemory(this.#gateway, this.#exchange, chunk.length)) {
+      this.#reject(overloaded('the answers that are kept back are as many bytes as the gateway holds'), null)
       return true
     }
     this.#held.push(chunk)
-    const opinion = judge.push(chunk)
-    if (opinion === 'good') return this.#pass()
-    if (opinion === 'bad') {
-      this.#refuse(judge.fault, this.#heldResponse())
+    const classification = classifier.push(chunk)
+    if (classification === 'good') return this.#pass()
+    if (classification === 'bad') {
+      this.#reject(classifier.fault, this.#heldResponse())
       return true
     }
-    if (this.#held.size > judge.maxBytes) return this.#decideNow(judge)
-    this.#options.onHeld()
-    if (!judge.anyByteCounts && this.#held.size === chunk.length) this.#options.onAlive()
+    if (this.#held.size > classifier.maxBytes) return this.#decideNow(classifier)
+    if (classifier.wholeMeter !== undefined) this.#checkpoint.schedule()
+    if (!classifier.anyByteCounts && this.#held.size === chunk.length) this.#options.keepAlive.start()
     return true
   }
 
-  /** By what there is, though it is not all. */
-  #decideNow(judge: ResponseClassifier): boolean {
-    if (judge.decide(this.#held.concat(), false) === 'good') return this.#pass()
-    this.#refuse(judge.fault, null)
+  /** Decides by what came so far. */
+  #decideNow(classifier: ResponseClassifier): boolean {
+    if (classifier.decide(this.heldBody, false) === 'good') return this.#pass()
+    this.#reject(classifier.fault, null)
     return true
   }
 
   end(): void {
-    const judge = this.#classifier as ResponseClassifier
-    if (judge.decide(this.#held.concat(), true) === 'bad') {
-      this.#onBroken(judge.fault, this.#heldResponse())
+    const classifier = this.#classifier as ResponseClassifier
+    if (classifier.decide(this.heldBody, true) === 'bad') {
+      this.#onBroken(classifier.fault, this.#heldResponse())
       return
     }
     this.#pass()
-    if (this.#passed) this.#options.sink.end()
+    if (this.#passed) this.#options.relay.end()
   }
 
   broken(error: GatewayError): void {
@@ -168,59 +159,54 @@ export class ResponseGate implements ResponseSink {
     if (this.#status !== 0) this.#onBroken(reason, null)
   }
 
-  /** What came of an answer that did not go to the sink. */
-  get heldBody(): Buffer {
-    return this.#held.concat()
-  }
-
-  /** The answer broke. What lacks only its end goes to the sink before that is told. */
-  #onBroken(error: GatewayError | null, answer: HeldResponse | null): void {
-    const judge = this.#classifier
-    if (this.#decided || error?.source !== 'upstream' || !judge?.missingEnd) {
-      this.#refuse(error, answer)
+  /** The response broke. If only its end is missing, the relay gets the rest before the error. */
+  #onBroken(error: GatewayError | null, response: HeldResponse | null): void {
+    const classifier = this.#classifier
+    if (this.#decided || error?.source !== 'upstream' || !classifier?.missingEnd) {
+      this.#reject(error, response)
       return
     }
-    const body = this.#held.concat()
-    const ending = judge.missingEnd(body)
-    if (ending === null) {
-      this.#refuse(error, answer)
+    const body = this.heldBody
+    const missing = classifier.missingEnd(body)
+    if (missing === null) {
+      this.#reject(error, response)
       return
     }
-    this.missingEnd = ending.suffix
-    this.#pass([body.subarray(0, ending.completeBytes)])
-    if (this.#passed) this.#options.sink.broken(error)
+    this.missingEnd = missing.suffix
+    this.#pass([body.subarray(0, missing.completeBytes)])
+    if (this.#passed) this.#options.relay.broken(error)
   }
 
   /** @returns false when no more should come until the flow is resumed */
-  #pass(pieces = this.#held.list): boolean {
+  #pass(chunks = this.#held.list): boolean {
     if (!this.#decide()) return true
-    const { sink, handOver, abort } = this.#options
-    handOver()
-    const refusal = sink.head(this.#status, this.#headers, this.#httpVersion)
+    const { attempt, relay } = this.#options
+    attempt.handOver(relay)
+    const refusal = relay.head(this.#status, this.#headers, this.#httpVersion)
+    const { size } = this.#held
+    // The stages that keep the response for its settlement reserve memory themselves.
+    releaseHeldMemory(this.#gateway, this.#exchange, size)
     if (refusal) {
-      this.#options.release(this.#held.size)
-      abort(refusal)
+      attempt.abort(refusal)
       this.#settle({ error: refusal, status: this.#status, headers: this.#headers, response: null })
       return true
     }
-    const { size } = this.#held
-    // Who collects it for the settlement counts the same bytes.
-    this.#options.release(size)
     let more = true
-    for (const piece of pieces) more = sink.data(piece)
+    for (const chunk of chunks) more = relay.data(chunk)
     this.#held.clear()
-    // What the client does not take counts for as long as the exchange lasts.
-    if (!more) this.#options.reserveAgain(size)
+    // Until the exchange ends, what the client does not read counts.
+    const { responseBytesHeld } = this.#exchange
+    if (!more) reserveHeldMemory(this.#gateway, this.#exchange, Math.max(0, size - responseBytesHeld))
     this.#passed = true
     this.#settle(null)
     return more
   }
 
-  #refuse(error: GatewayError | null, answer: HeldResponse | null): void {
+  #reject(error: GatewayError | null, response: HeldResponse | null): void {
     if (!this.#decide()) return
-    this.#options.release(this.#held.size)
-    this.#settle({ error, status: this.#status, headers: this.#headers, response: answer })
-    this.#options.abort(error ?? new GatewayError('upstream_invalid', 'the upstream answered with an error'))
+    releaseHeldMemory(this.#gateway, this.#exchange, this.#held.size)
+    this.#settle({ error, status: this.#status, headers: this.#headers, response })
+    this.#options.attempt.abort(error ?? new GatewayError('upstream_invalid', 'the upstream answered with an error'))
   }
 
   #decide(): boolean {

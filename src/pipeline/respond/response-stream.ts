@@ -1,3 +1,5 @@
+import type { ResponseContent } from '../../context/upstream-attempt.ts'
+import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import type { UsageFilter } from '../../protocols/shared/protocol.ts'
 import type { EventReader, EventSink } from '../../protocols/shared/stream-event.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
@@ -28,6 +30,8 @@ export interface ResponseStages {
   /** All stages, in the order of the stream, and the reader that gives them its events. */
   readonly all: readonly Stage[]
   readonly reader: EventReader
+  /** What the response is settled by. */
+  readonly content: ResponseContent
   /** Tells whether the stream has ended as its protocol says; null = HTTP's end is its end. */
   readonly meter: StreamMeter | null
   readonly filter: UsageFilter | null
@@ -48,7 +52,7 @@ export interface ResponseStages {
  * `Deadlines.upstreamActive`, `ResponseStream.push`, `SseReader.push`, `StreamMeter.event`, `Relay.#write` and
  * `ClientWriter.write`.
  */
-export class ResponseStream implements ResponseBody {
+export class ResponseStream implements ResponseBody, ResponseContent {
   #stages: ResponseStages
   /** Makes the stages for a body in one piece, where its start tells whether it is one; null = that is known. */
   readonly #createForBody: (() => ResponseStages) | null
@@ -60,10 +64,22 @@ export class ResponseStream implements ResponseBody {
     this.#createForBody = createForBody
   }
 
+  get metered(): MeteredResponse | null {
+    return this.#stages.content.metered
+  }
+
+  get encoding(): string | null {
+    return this.#stages.content.encoding
+  }
+
+  get errorBody(): Buffer | null {
+    return this.#stages.content.errorBody
+  }
+
   get terminated(): boolean | null {
     const { meter, continuation } = this.#stages
     if (continuation?.fault) return false
-    // An error event of the protocol's own is an honest end too.
+    // An error event of the protocol is a proper end too.
     return meter && (meter.sawError || meter.terminated)
   }
 

@@ -1,7 +1,9 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { Exchange, Session, SessionUsage } from '../../context/exchange.ts'
+import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { LedgerCheckpoint } from '../../context/ledger-checkpoint.ts'
+import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
+import type { Session, SessionUsage, UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { noCharge, settleUsage } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse, SettledCost, SettleInput } from '../../pricing/settle-usage.ts'
@@ -51,6 +53,9 @@ export class MeteredSession implements Session {
   knownUsage = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
+  readonly #target: UpstreamAttempt['target']
+  /** The price of the response that ended last; before, that of the target's model. */
+  #quoted: QuotedPrice | null
   readonly #session: SocketSession
   /** Each response is billed as text, whatever the endpoint is. */
   readonly #billedEndpoint: Endpoint
@@ -78,11 +83,15 @@ export class MeteredSession implements Session {
   readonly #checkpoint: LedgerCheckpoint
 
   /** @param extensions what the handshake agreed on */
-  constructor(gateway: Gateway, exchange: Exchange, session: SocketSession, extensions: string | null) {
+  constructor(
+    gateway: Gateway, exchange: Exchange, { target, quoted }: UpstreamAttempt, session: SocketSession, extensions: string | null,
+  ) {
     this.#gateway = gateway
     this.#exchange = exchange
-    const { candidate, request: { model: alias } } = exchange
-    this.#urlModel = { alias, model: candidate?.model ?? alias }
+    this.#target = target
+    this.#quoted = quoted
+    const { request: { model: alias } } = exchange
+    this.#urlModel = { alias, model: target.model ?? alias }
     this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
     const room = responseMemoryFor(gateway, exchange)
     const { endpoint } = exchange.classified
@@ -129,16 +138,13 @@ export class MeteredSession implements Session {
     return CLIENT_FAULT_CODES.has(this.#upstreamMessages.closeCode)
   }
 
-  async end(failure: GatewayError | null): Promise<SettledCost> {
+  async end(failure: GatewayError | null): Promise<SessionUsage> {
     await this.#readAll()
     const end = failure?.code === 'client_gone' ? 'client_gone' : 'other'
     while (this.#lanes.openLanes.size > 0) for (const lane of this.#lanes.openLanes) this.#endLane(lane, end)
     await this.#settling
     if (this.#upstreamMessages.unreadable || this.#failed) this.#add(UNKNOWN_COST)
-    const { request } = this.#exchange
-    const reportedModel = this.#reportedModel ?? this.#conversation?.transcriptionModel ?? null
-    this.#exchange.request = { ...request, model: request.model ?? reportedModel }
-    return this.#total ?? settleCost(noCharge(), null)
+    return { ...this.#total ?? settleCost(noCharge(), null), quoted: this.#quoted, model: this.#modelSoFar }
   }
 
   usageSoFar(): SessionUsage | null {
@@ -150,9 +156,13 @@ export class MeteredSession implements Session {
     if (bills.length === 0) return null
     return {
       ...mergeSessionCosts(bills),
-      quoted: parts.at(-1)?.quoted ?? this.#exchange.quoted,
-      model: this.#reportedModel ?? this.#conversation?.transcriptionModel ?? null,
+      quoted: parts.at(-1)?.quoted ?? this.#quoted,
+      model: this.#modelSoFar,
     }
+  }
+
+  get #modelSoFar(): string | null {
+    return this.#reportedModel ?? this.#conversation?.transcriptionModel ?? null
   }
 
   #readAll(): Promise<unknown> {
@@ -198,7 +208,7 @@ export class MeteredSession implements Session {
     const isTold = Object.values(usage).some(count => count !== null)
     const source = isTold ? 'reported' : 'none'
     this.#add(settleCost({ usage, source, billed: true, suspect, unread: false }, quoted))
-    this.#exchange.quoted ??= quoted
+    this.#quoted ??= quoted
     this.#checkpoint.writeNow()
   }
 
@@ -208,7 +218,7 @@ export class MeteredSession implements Session {
     const asked = this.#lanes.pendingRequest(lane)
     const model = underway ? underway.model ?? this.#reportedModel : asked?.model ?? null
     return {
-      response: underway ? { kind: 'stream', meter: underway.meter } : { kind: 'none', delivered: false },
+      response: underway ? { kind: 'stream', meter: underway.meter } : NOT_DELIVERED,
       request: asked,
       estimate: asked ? estimateOf(asked) : underway ? this.#conversation?.inputEstimate ?? null : null,
       quoted: this.#quote(model),
@@ -222,9 +232,8 @@ export class MeteredSession implements Session {
     // What was refused, or never began, costs only who did not wait for it.
     if (!this.#lanes.end(lane) && (asked === null || end !== 'client_gone')) return
     const { counter } = this.#gateway.accounts
-    const exchange = this.#exchange
     const quoted = priceFor(part.quoted, answer)
-    exchange.quoted = quoted
+    this.#quoted = quoted
     const { abandoned } = this.#gateway.config.billing
     const request = asked?.body ?? null
     const estimate = request === null && end !== 'complete' ? part.estimate : null
@@ -253,10 +262,8 @@ export class MeteredSession implements Session {
   }
 
   #priceOf(model: string, alias: string): QuotedPrice | null {
-    const { candidate, startedWall } = this.#exchange
-    if (candidate === null) return null
     const { prices } = this.#gateway.accounts
-    return prices.priceOf(candidate.upstream.url, model, new Date(startedWall), alias)
+    return prices.priceOf(this.#target.upstream.url, model, new Date(this.#exchange.startedWall), alias)
   }
 
   /** A fault of our own is no reason to end what two others say to each other. */

@@ -4,7 +4,7 @@ import { kindOf } from '../../protocols/shared/stream-event.ts'
 import type { StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { beginsJson } from './body-classifier.ts'
 import type { BodyClassifier } from './body-classifier.ts'
-import type { ResponseClassifier, Classification } from './response-gate.ts'
+import type { ResponseClassifier, Classification } from './classification.ts'
 
 /** Bytes of a stream that are waited for its first event. */
 const MAX_EVENT_BYTES = 256 * 1024

@@ -12,7 +12,7 @@ import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyClassifier, beginsJson } from './body-classifier.ts'
-import type { ResponseClassifier, Classification } from './response-gate.ts'
+import type { ResponseClassifier, Classification } from './classification.ts'
 
 /** Bytes of an answer that is kept back until it is whole. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
@@ -51,8 +51,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
     this.#reader = this.#meter.createReader(this)
   }
 
-  /** What has come of a stream so far; null: it is an answer in one piece. */
-  get meter(): StreamMeter | null {
+  get wholeMeter(): StreamMeter | null {
     return this.#bodyClassifier ? null : this.#meter
   }
 

@@ -6,20 +6,20 @@ import type { EndReason, LedgerRow } from '../../ledger/row.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
 import { isMetered, isUnmetered } from '../../pricing/settle-usage.ts'
-import type { MeteredResponse, SettledCost } from '../../pricing/settle-usage.ts'
+import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { addUsage, addCost, settleCost, provisionalSource } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
 
 /** The ledger's row of an exchange that is settled. */
-export function finalRow(exchange: Exchange, bill: SettledCost): LedgerRow {
-  return row(exchange, { ...bill, quoted: exchange.quoted })
+export function finalRow(exchange: Exchange, bill: RowUsage): LedgerRow {
+  return row(exchange, bill)
 }
 
-/** The row as it is to stand if the process dies now: with what is known, or estimated, so far. */
+/** The ledger's row of an exchange that runs, for the case that the process dies now: with what is known or estimated. */
 export function checkpointRow(exchange: Exchange): LedgerRow {
-  const session = exchange.session?.usageSoFar()
+  const session = exchange.servedBy?.session?.usageSoFar()
   if (session) return row(exchange, session)
   const parts = responsesSoFar(exchange)
   const [{ meter, quoted }] = parts
@@ -32,10 +32,10 @@ export function checkpointRow(exchange: Exchange): LedgerRow {
   })
 }
 
-/** Does it ask for something that costs nothing, such as to count tokens? */
+/** Does it request something that costs nothing, such as a token count? */
 function isFree(exchange: Exchange): boolean {
   const { endpoint } = exchange.classified
-  // What is asked for over a WebSocket is said inside.
+  // The messages of a WebSocket decide.
   return !isMetered(endpoint) && endpoint.session === null && !(callsModel(exchange) && isUnmetered(endpoint))
 }
 
@@ -48,31 +48,37 @@ interface ResponseSoFar {
 
 interface ResponseInput {
   readonly response: MeteredResponse | null
+  /** The coding of a body that is compressed; null = it is plain. */
+  readonly encoding: string | null
   readonly quoted: QuotedPrice | null
   readonly estimatedInput: number | null
 }
 
-/** What is known of each answer that the client got some of: the one under way, and those before it. */
+/** What is known of each part of the response: of the current attempt, and of those before that were interrupted. */
 function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]] {
-  const part = ({ response: answer, quoted: asked, estimatedInput }: ResponseInput): ResponseSoFar => {
-    const meter = answer?.kind === 'stream' ? answer.meter : null
+  const part = ({ response, encoding, quoted: quotedPrice, estimatedInput }: ResponseInput): ResponseSoFar => {
+    const meter = response?.kind === 'stream' ? response.meter : null
     const { usage, unread } = provisional({
       endpoint: exchange.classified.endpoint,
-      response: answer,
+      response,
       inputTokens: estimatedInput,
       request: exchange.prompt,
       inBackground: isBackgroundRequest(exchange),
-      isCompressed: exchange.responseEncoding !== null,
+      isCompressed: encoding !== null,
     })
-    const quoted = priceFor(asked, answer)
+    const quoted = priceFor(quotedPrice, response)
     const source = provisionalSource(meter, usage)
     const { costPico } = settleCost({ usage, source, billed: true, suspect: false, unread }, quoted)
     return { meter, usage, quoted, costPico }
   }
-  const { quoted, estimatedInput, earlierResponses: earlier } = exchange
-  // What is kept back was made all the same, and is to be paid for.
-  const answer = exchange.response ?? exchange.heldResponse?.() ?? null
-  return [part({ response: answer, quoted, estimatedInput }), ...earlier.map(part)]
+  const { quoted, estimatedInput, servedBy, interruptedAttempts } = exchange
+  // A response that is held was generated as well, and is to be paid for.
+  const response = exchange.response ?? servedBy?.held?.metered ?? null
+  const encoding = servedBy?.response?.encoding ?? null
+  const earlier = interruptedAttempts.map(attempt => ((
+    { response: attempt.metered, encoding: null, quoted: attempt.quoted, estimatedInput: attempt.estimatedInput }
+  )))
+  return [part({ response, encoding, quoted, estimatedInput }), ...earlier.map(part)]
 }
 
 interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
@@ -81,15 +87,11 @@ interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
   readonly model?: string | null
 }
 
-/** Until it has ended, as it is to stand if it is cut off. */
-function row(exchange: Exchange, { usage, source, costPico, quoted, model: told = null }: RowUsage): LedgerRow {
-  const { classified, ended, relay } = exchange
-  // Of an answer that is on its way only whoever sends it knows.
-  const { firstByteAt, bytes } = ended === null && relay !== null
-    ? relay : { firstByteAt: exchange.firstByteAt, bytes: exchange.bytesOut }
-  const model = exchange.request.model ?? told
-  // One that was refused never got as far.
-  const candidate = exchange.attempts.length === 0 ? null : exchange.candidate
+/** @param bill until the exchange has ended, what it used so far */
+function row(exchange: Exchange, { usage, source, costPico, quoted, model: reportedModel = null }: RowUsage): LedgerRow {
+  const { classified, ended, servedBy, delivery: { firstByteAt, bytes } } = exchange
+  const model = exchange.request.model ?? reportedModel
+  const target = servedBy?.target ?? null
   const { endpoint } = classified
   return {
     requestId: exchange.id,
@@ -100,10 +102,10 @@ function row(exchange: Exchange, { usage, source, costPico, quoted, model: told 
     protocol: endpoint.protocol,
     endpoint: endpoint.name,
     model,
-    upstream: candidate?.upstream.name ?? null,
-    upstreamModel: candidate ? (candidate.model ?? model) : null,
-    attempts: exchange.attempts.map(attempt => (
-      { ...attempt, ms: round(attempt.ms), atMs: round(attempt.atMs) }
+    upstream: target?.upstream.name ?? null,
+    upstreamModel: target ? (target.model ?? model) : null,
+    attempts: exchange.attempts.map(({ record }) => (
+      { ...record, ms: round(record.ms), atMs: round(record.atMs) }
     )),
     status: exchange.status === 0 ? null : exchange.status,
     end: ended === null ? 'interrupted' : endOf(exchange, ended.failure),
@@ -121,7 +123,7 @@ function row(exchange: Exchange, { usage, source, costPico, quoted, model: told 
 
 /** How an exchange ended, in the ledger's words. */
 function endOf(exchange: Exchange, failure: GatewayError | null): EndReason {
-  // An upstream's own error passes as it is: delivered, but no answer.
+  // An error of the upstream's own was delivered.
   if (failure === null) return clientReceivedError(exchange) ? 'error' : 'complete'
   switch (failure.code) {
     case 'client_gone':

@@ -4,9 +4,11 @@ import type { GatewayError } from '../../base/errors.ts'
 import { isErrorContent } from '../../context/error-response.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
+import type { Session, UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
 import type { ActualUsage } from '../../limits/types.ts'
 import { cost } from '../../pricing/cost.ts'
+import type { QuotedPrice } from '../../pricing/prices.ts'
 import { settleUsage } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse, SettledCost, SettledUsage } from '../../pricing/settle-usage.ts'
 import { settleCost, settleCostByModel, mergeCosts, noteCost } from '../../pricing/settled-cost.ts'
@@ -16,10 +18,17 @@ import { withDecompressed } from './decompress.ts'
 import { finalRow } from './ledger-row.ts'
 import { archiveRecording } from './record-bodies.ts'
 
+/** The bill of an exchange, and the price by which it was made. */
+interface Bill extends SettledCost {
+  readonly quoted: QuotedPrice | null
+  /** As the upstream of a session named it; null = it did not. */
+  readonly model?: string | null
+}
+
 /**
- * The last phase: usage to price to ledger, the reservation to its real cost, and
- * one log line, for each exchange, refused ones included. It never throws: of what
- * cannot be settled the draft stands in the ledger, and so does the reservation.
+ * The last phase: from usage to price to ledger; the reservation is settled at its real cost, and one line is logged.
+ * Rejected exchanges are settled too. It never throws: if an exchange cannot be settled, the ledger keeps its last
+ * checkpoint, and the limits keep its reservation.
  */
 export async function settle(
   gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
@@ -28,18 +37,20 @@ export async function settle(
   if (endpoint.ownResponse === 'status') return
   try {
     const { ledger } = gateway.accounts
-    const { reservation = null, ledgerEntry = null } = exchange.reserved ?? {}
+    const { reserved, ledgerEntry, servedBy } = exchange
+    const reservation = reserved?.reservation ?? null
     exchange.ended = { failure, at: gateway.clock.monotonic() }
-    // To count what it used may take a while, in which its key can have another in its place.
+    // The count may take a while, in which the key can send the next request.
     reservation?.releaseConcurrency()
-    const billing = exchange.session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
-    // Should the process die while it is counted, the ledger tells how it ended.
+    const session = servedBy?.session ?? null
+    const billing = session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
+    // If the process dies during the count, the ledger has how the exchange ended.
     if (billing instanceof Promise && ledgerEntry) ledger?.updateDraft(ledgerEntry)
     const bill = billing instanceof Promise ? await billing : billing
-    if (exchange.session !== null) noteMixedPrices(exchange, bill)
+    if (session !== null) noteMixedPrices(exchange, bill, bill.quoted)
     const row = finalRow(exchange, bill)
     ledger?.close(row, ledgerEntry)
-    if (bill.billed) reservation?.settle(outcomeOf(exchange, bill, row.costPico))
+    if (bill.billed) reservation?.settle(actualUsage(session, bill, row.costPico))
     else reservation?.release()
     archiveRecording(gateway, exchange)
     logLine(gateway, exchange, failure, row, bill.suspect)
@@ -48,80 +59,79 @@ export async function settle(
   }
 }
 
-/** What the answer is billed; a promise where something has to be counted or unpacked first. */
-function costOfExchange(
-  gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
-): SettledCost | Promise<SettledCost> {
-  // Who leaves on an error leaves nothing behind that was still to come.
+/** @returns a promise where something has to be counted or decompressed first */
+function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayError | null): Bill | Promise<Bill> {
+  // After an error nothing was to come that the client could have left.
   const isLeft = failure?.code === 'client_gone' && !isErrorContent(exchange)
   const end = failure === null ? 'complete' : isLeft ? 'client_gone' : 'other'
-  const settling = decompressedResponse(gateway, exchange, answer => {
+  const settling = decompressedResponse(gateway, exchange, response => {
     const settled = settleUsage({
       endpoint: exchange.classified.endpoint,
       end,
-      answer,
+      answer: response,
       request: exchange.prompt,
       abandoned: gateway.config.billing.abandoned,
     }, gateway.accounts.counter)
-    const price = (last: SettledUsage) => priced(gateway, exchange, answer, last)
+    const price = (last: SettledUsage) => priced(gateway, exchange, response, last)
     return settled instanceof Promise ? settled.then(price) : price(settled)
   })
-  const whole = (last: SettledCost) => exchange.earlierResponses.length === 0 ? last : withEarlierAttempts(exchange, last)
+  const { interruptedAttempts } = exchange
+  const whole = (last: Bill) => interruptedAttempts.length === 0 ? last : withInterrupted(exchange, interruptedAttempts, last)
   return settling instanceof Promise ? settling.then(whole) : whole(settling)
 }
 
-/** What an answer costs, at the price of the model and of the tier that it was served by. */
+/** What a response costs, at the price of the model and of the tier that served it. */
 function priced(
-  { accounts: { prices } }: Gateway, exchange: Exchange, answer: MeteredResponse | null, settled: SettledUsage,
-): SettledCost {
-  const { candidate, startedWall } = exchange
-  const url = candidate?.upstream.url ?? null
+  { accounts: { prices } }: Gateway, exchange: Exchange, response: MeteredResponse | null, settled: SettledUsage,
+): Bill {
+  const { servedBy, startedWall } = exchange
+  const url = servedBy?.target.upstream.url ?? null
   const priceOf = (model: string) => prices.priceOf(url, model, new Date(startedWall))
-  const server = settled.servingModels?.servedBy ?? null
-  exchange.quoted = priceFor(server === null ? exchange.quoted : priceOf(server), answer)
-  const bill = settleCostByModel(settled, exchange.quoted, priceOf)
-  if (settled.servingModels) noteMixedPrices(exchange, bill)
-  return bill
+  const servedModel = settled.servingModels?.servedBy ?? null
+  const quoted = priceFor(servedModel === null ? exchange.quoted : priceOf(servedModel), response)
+  const bill = settleCostByModel(settled, quoted, priceOf)
+  if (settled.servingModels) noteMixedPrices(exchange, bill, quoted)
+  return { ...bill, quoted }
 }
 
-/** Several prices make up a cost that the row's price does not explain: then its attempt tells it as one. */
-function noteMixedPrices({ attempts, quoted }: Exchange, bill: SettledCost): void {
+/** Where several prices make up a cost that the row's price does not explain, the attempt has the cost. */
+function noteMixedPrices({ attempts }: Exchange, bill: SettledCost, quoted: QuotedPrice | null): void {
   const last = attempts.at(-1)
   const { billed, costPico, usage } = bill
-  if (last && billed && costPico !== null && cost(usage, quoted?.price ?? null) !== costPico) noteCost(last, bill)
+  if (last && billed && costPico !== null && cost(usage, quoted?.price ?? null) !== costPico) noteCost(last.record, bill)
 }
 
-/** What limits and budgets are told was used; null = nobody knows, and what was set aside stands. */
-function outcomeOf({ session }: Exchange, { usage, unread }: SettledCost, pico: bigint | null): ActualUsage {
+/** What was used, for limits and budgets; null = unknown, and the reservation stands. */
+function actualUsage(session: Session | null, { usage, unread }: SettledCost, pico: bigint | null): ActualUsage {
   const { inputTokens, outputTokens } = usage
   const isCounted = !unread && (inputTokens !== null || outputTokens !== null)
   const tokens = isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null
   return { tokens: tokens ?? session?.knownUsage.tokens ?? null, pico: pico ?? session?.knownUsage.pico ?? null }
 }
 
-/** The bill of an answer of which others brought the parts before the last. */
-async function withEarlierAttempts({ earlierResponses: earlier, attempts }: Exchange, last: SettledCost): Promise<SettledCost> {
+/** The bill of a response whose first parts came from other attempts. */
+async function withInterrupted(
+  { attempts }: Exchange, interrupted: readonly UpstreamAttempt[], last: Bill,
+): Promise<Bill> {
   const parts: AttemptCost[] = []
-  for (const { share, quoted, response: answer, record } of earlier) {
-    parts.push({ record, bill: settleCost(await share.settled, priceFor(quoted, answer)) })
+  for (const { share, quoted, metered, record } of interrupted) {
+    if (share !== null) parts.push({ record, bill: settleCost(await share.settled, priceFor(quoted, metered)) })
   }
-  return mergeCosts([...parts, { record: attempts.at(-1), bill: last }])
+  return { ...mergeCosts([...parts, { record: attempts.at(-1)?.record, bill: last }]), quoted: last.quoted }
 }
 
-/**
- * An answer that came compressed is read unpacked: its usage stands inside. Half of
- * the room is left to requests.
- */
+/** Reads a response, decompressed if it has to be: its usage is inside. Half of the memory is left to requests. */
 function decompressedResponse<T>(
-  gateway: Gateway, exchange: Exchange, read: (answer: MeteredResponse | null) => T | Promise<T>,
+  gateway: Gateway, exchange: Exchange, read: (response: MeteredResponse | null) => T | Promise<T>,
 ): T | Promise<T> {
-  const { response: answer, responseEncoding: answerEncoding } = exchange
-  if (answer?.kind !== 'body' || answerEncoding === null) return read(answer)
-  const { config, sharedState: { bodyMemory: bodies } } = gateway
-  const room = config.server.bodyMemory / 2
-  return withDecompressed(bodies, room, answer.body, answerEncoding, body => read(body === null
-    // That it came is all that is known.
-    ? { kind: 'none', delivered: answer.body.length > 0 }
+  const { response, servedBy } = exchange
+  const encoding = servedBy?.response?.encoding ?? null
+  if (response?.kind !== 'body' || encoding === null) return read(response)
+  const { config, sharedState: { bodyMemory } } = gateway
+  const maxBytes = config.server.bodyMemory / 2
+  return withDecompressed(bodyMemory, maxBytes, response.body, encoding, body => read(body === null
+    // All that is known is whether it came.
+    ? { kind: 'none', delivered: response.body.length > 0 }
     : { kind: 'body', body }))
 }
 

@@ -5,9 +5,13 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import { GatewayError } from '../../../src/base/errors.ts'
+import { Exchange } from '../../../src/context/exchange.ts'
+import type { Gateway } from '../../../src/context/gateway.ts'
 import { Relay } from '../../../src/pipeline/respond/relay.ts'
 import type { ResponseBody } from '../../../src/pipeline/respond/relay.ts'
+import type { ClientRequest } from '../../../src/proxy/client.ts'
 import { Deadlines } from '../../../src/proxy/deadlines.ts'
+import { ResponseRecorder } from '../../../src/transcripts/recording.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const TIMEOUTS = { connect: 1_000, firstByte: 2_000, idle: 60_000, total: 600_000 }
@@ -32,15 +36,16 @@ async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn 
   const expired: GatewayError[] = []
   const sent: Buffer[] = []
   const deadlines = new Deadlines(clock, TIMEOUTS, clock.monotonic(), error => expired.push(error))
-  const relay = new Relay({
-    res,
-    gatewayHeaders: () => ({ version: '0', requestId: 'id', limits: [] }),
-    clock,
-    deadlines,
-    inspect: () => observer,
+  const exchange = new Exchange({
+    id: 'id', req: {} as ClientRequest, res, startedAt: 0, startedWall: 0,
+    clientAddress: '', trustedPeer: null, awaitsContinue: false,
+  })
+  exchange.recording = Object.assign(new ResponseRecorder(1), { push: (bytes: Buffer) => void sent.push(bytes) })
+  const gateway = { clock, version: '0', config: { limits: null } } as unknown as Gateway
+  const relay = new Relay(gateway, exchange, deadlines, {
+    openBody: () => observer,
     onFirstByte: () => {},
     errorEvent: () => LAST_WORDS,
-    onSent: bytes => sent.push(bytes),
     resume: () => {},
     recover: () => goesOn,
   })

@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { loadConfig } from '../../../src/config/load.ts'
 import { Exchange } from '../../../src/context/exchange.ts'
+import { UpstreamAttempt } from '../../../src/context/upstream-attempt.ts'
 import { buildGateway } from '../../../src/gateway/build-gateway.ts'
 import { MeteredSession } from '../../../src/pipeline/respond/session.ts'
 import { createTokenCounter } from '../../../src/pricing/token-counter.ts'
@@ -41,9 +42,12 @@ models: { m: { price: { input: 1, output: 1 } } }`,
   })
   const classified = classifyPath('/v1/responses')
   exchange.classified = classified
-  exchange.candidate = config.routes[0]?.targets[0] ?? null
+  const target = config.routes[0]!.targets[0]!
+  const record = { upstream: 'up', model: null, outcome: 'ok', ms: 0, atMs: 0 }
+  const attempt = new UpstreamAttempt(target, record, null, { continuationBody: null, estimatedInput: null, hidesUsage: false })
   const accounts = { ...gateway.accounts, counter }
-  return { clock, session: new MeteredSession({ ...gateway, accounts }, exchange, classified.endpoint.session!, extensions) }
+  const session = new MeteredSession({ ...gateway, accounts }, exchange, attempt, classified.endpoint.session!, extensions)
+  return { clock, session }
 }
 
 t.test('who answers a goodbye has not left, though what was said before it is still being inflated', async t => {

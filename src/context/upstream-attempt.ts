@@ -1,0 +1,147 @@
+import type { GatewayError } from '../base/errors.ts'
+import type { Target } from '../config/types.ts'
+import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
+import type { QuotedPrice } from '../pricing/prices.ts'
+import type { MeteredResponse, SettledCost } from '../pricing/settle-usage.ts'
+
+/** One attempt at one upstream, as the ledger and the log have it. */
+export interface AttemptRecord {
+  readonly upstream: string
+  readonly model: string | null
+  /** `ok`, the code of the error that ended it, or `error_answer`: the upstream sent an error of its own. */
+  outcome: string
+  /** Duration in ms. */
+  ms: number
+  /** From the start of the exchange to the start of the attempt, ms. */
+  readonly atMs: number
+  /** The upstream's HTTP status; absent where no response came. */
+  status?: number
+  /** How the upstream's error names itself: `rate_limit_exceeded`. */
+  said?: string
+  /**
+   * Where several attempts made up the response: what this one used, and
+   * what that cost in USD; absent = unknown.
+   */
+  inputTokens?: number
+  outputTokens?: number
+  costUsd?: string
+}
+
+/** What differs between the requests that an exchange sends to its targets. */
+export interface AttemptRequest {
+  /** The body that asks for the rest of a response; null = the client's own was sent. */
+  readonly continuationBody: Buffer | null
+  /** Tokens of the request, as estimated before it was sent; null = the body does not tell. */
+  readonly estimatedInput: number | null
+  /** The gateway asked for usage in the stream, and the client did not: it must not see that event. */
+  readonly hidesUsage: boolean
+}
+
+/** What a response is settled by. */
+export interface ResponseContent {
+  /** null = nothing: it is an error, or not billed. */
+  readonly metered: MeteredResponse | null
+  /** The content coding of a whole body that is still compressed; null = it is plain. */
+  readonly encoding: string | null
+  /** The body of an error, decompressed; null = it is no error. */
+  readonly errorBody: Buffer | null
+}
+
+/** What a session cost, and by which price. */
+export interface SessionUsage extends SettledCost {
+  readonly quoted: QuotedPrice | null
+  /** As the upstream named it; null = it did not. */
+  readonly model: string | null
+}
+
+/** The messages of a WebSocket, and what they cost. */
+export interface Session {
+  /** Without counting; null = nothing was requested. */
+  usageSoFar(): SessionUsage | null
+  /** The known part where another part is unknown: limits count that. */
+  readonly knownUsage: { readonly tokens: number, readonly pico: bigint }
+  receiveFromUpstream(chunk: Buffer): void
+  receiveFromClient(chunk: Buffer): void
+  /**
+   * No more bytes will come.
+   *
+   * @param endedBy whose connection was the first to end
+   * @returns who interrupted a response; null = none was under way
+   */
+  connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
+  /** The upstream closed the connection because of what the client sent. */
+  readonly isClientFault: boolean
+  /** Settles all responses. @param failure why the session ended; null = in order */
+  end(failure: GatewayError | null): Promise<SessionUsage>
+}
+
+/** No body came yet. */
+export const NOT_DELIVERED: MeteredResponse = { kind: 'none', delivered: false }
+/** A body came, and nothing of it is kept. */
+export const DELIVERED: MeteredResponse = { kind: 'none', delivered: true }
+
+/** One attempt at one target: what was sent there at which price, and what came back. */
+export class UpstreamAttempt {
+  readonly target: Target
+  readonly record: AttemptRecord
+  /** The price of the target's model; null = unpriced. */
+  readonly quoted: QuotedPrice | null
+  readonly estimatedInput: number | null
+  readonly hidesUsage: boolean
+  /** The response that is held until it is whole; null = none is. */
+  held: Pick<ResponseContent, 'metered'> | null = null
+  /** The messages of a WebSocket that is open; null = there is none, or they are not read. */
+  session: Session | null = null
+  /** What its part of the response used, where another attempt continues it; null = none does. */
+  share: InterruptedUsage | null = null
+  /** Only the end of the protocol was missing, and the gateway sent that. */
+  completedByGateway = false
+  #continuationBody: Buffer | null
+  #response: ResponseContent | null = null
+  #isAbandoned = false
+
+  constructor(target: Target, record: AttemptRecord, quoted: QuotedPrice | null, request: AttemptRequest) {
+    this.target = target
+    this.record = record
+    this.quoted = quoted
+    this.estimatedInput = request.estimatedInput
+    this.hidesUsage = request.hidesUsage
+    this.#continuationBody = request.continuationBody
+  }
+
+  /** The response that goes to the client; null = it is not billed, or none did. */
+  get response(): ResponseContent | null {
+    return this.#response
+  }
+
+  /** What its response is settled by; null = no successful response came. */
+  get metered(): MeteredResponse | null {
+    return this.#response?.metered ?? (this.#isAbandoned ? NOT_DELIVERED : null)
+  }
+
+  /** null = the client's own body was sent. */
+  get continuationBody(): Buffer | null {
+    return this.#continuationBody
+  }
+
+  /** Its response goes to the client. @param response null = it is not billed */
+  deliver(response: ResponseContent | null): void {
+    this.#response = response
+  }
+
+  /**
+   * It failed before the client got any of its response.
+   *
+   * @param isAbandoned the client left while the upstream worked on the request: it may have to pay for the prompt
+   */
+  fail(isAbandoned: boolean): void {
+    this.held = null
+    this.#response = null
+    this.#isAbandoned = isAbandoned
+  }
+
+  /** Releases the body that it sent. */
+  releaseBody(): void {
+    this.#continuationBody = null
+  }
+}

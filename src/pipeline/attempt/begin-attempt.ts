@@ -1,0 +1,31 @@
+import type { Target } from '../../config/types.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import { quote } from '../../context/quote.ts'
+import { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { AttemptRequest } from '../../context/upstream-attempt.ts'
+import { candidateId } from '../../routing/candidate.ts'
+import type { HealthReporter } from '../../routing/health.ts'
+
+/**
+ * Starts an attempt of an exchange, over HTTP or a WebSocket.
+ *
+ * @param startedAt on the monotonic clock, ms
+ * @returns the attempt, and what reports its outcome to the target's health
+ */
+export function beginAttempt(
+  gateway: Gateway, exchange: Exchange, target: Target, request: AttemptRequest, startedAt: number,
+): { readonly state: UpstreamAttempt, readonly health: HealthReporter } {
+  const isFirst = exchange.attempts.length === 0
+  const quoted = isFirst ? exchange.quoted : quote(gateway, exchange, target)
+  const record = {
+    upstream: target.upstream.name,
+    model: target.model ?? exchange.request.model,
+    outcome: 'ok',
+    ms: 0,
+    atMs: startedAt - exchange.startedAt,
+  }
+  const state = new UpstreamAttempt(target, record, quoted, request)
+  exchange.begin(state)
+  return { state, health: gateway.health.begin(candidateId(target, exchange.request.model)) }
+}

@@ -1,0 +1,36 @@
+import type { GatewayError } from '../../base/errors.ts'
+import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
+
+/** What the beginning of a response shows: nothing yet, that it is a response, or that it is none. */
+export type Classification = 'open' | 'good' | 'bad'
+
+/** Reads the beginning of a response before the client gets any of it. */
+export interface ResponseClassifier {
+  /** Bytes that it reads; a longer response is decided on by these. */
+  readonly maxBytes: number
+  /** Milliseconds from the head to the decision; null = as long as the deadlines allow. */
+  readonly timeoutMs: number | null
+  /** Any byte of the body ends the wait for the first byte; otherwise that goes on until the decision. */
+  readonly anyByteCounts: boolean
+  push(chunk: Buffer): Classification
+  /**
+   * No more is read.
+   *
+   * @param whole the response has ended; otherwise it passed `maxBytes` or `timeoutMs`
+   */
+  decide(body: Buffer, whole: boolean): Exclude<Classification, 'open'>
+  /**
+   * The response broke.
+   *
+   * @returns null where more is missing than its end, or where that is not certain
+   */
+  missingEnd?(body: Buffer): MissingEnd | null
+  /** What is wrong with the response; null where it is an error of the upstream's own, or good. */
+  readonly fault: GatewayError | null
+  /** Why the upstream refused the request; null or absent = it did not, or no target is for that. */
+  readonly reason?: RefusalReason | null
+  /** The response is held until it is whole: the meter of a stream, or null for a body in one piece. */
+  readonly wholeMeter?: StreamMeter | null
+}
