@@ -16,38 +16,38 @@ import { createTokenCounter } from '../pricing/token-counter.ts'
 import type { TokenCounter } from '../pricing/token-counter.ts'
 import { CheckpointTimer } from './checkpoint-timer.ts'
 
-/** Where the gateway keeps account: what things cost, who may still spend, what was spent. */
+/** Prices, limits and the ledger. */
 export interface Accounts {
   readonly prices: PriceBook
   readonly counter: TokenCounter
   readonly limiter: Limiter
-  /** null when the configuration names no ledger. */
+  /** null = the configuration has no ledger. */
   readonly ledger: Ledger | null
-  /** Of running streams, for the ledger. */
+  /** Writes running streams to the ledger. */
   readonly checkpointTimer: CheckpointTimer
   /**
-   * Tells budgets that came up at run time what was spent under their keys' names before.
+   * Restores budgets that were added at run time from the ledger.
    *
-   * @param defaults limits of every key where it sets none of its own
+   * @param defaults limits of keys without their own
    */
   restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
   /** Writes what waits, then closes. */
   close(): Promise<void>
 }
 
-/** The key of those who need none, for the limits that hold for all. No real one has an empty name. */
+/** The key of requests without a key, for default limits. No real key has an empty name. */
 export const ANONYMOUS_KEY: LimitedKey = Object.freeze({ name: '', limits: null })
 
 export interface AccountsOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** Live keys beside those of the configuration. */
+  /** Keys of the key store. */
   readonly stored?: readonly LimitedKey[] | undefined
-  /** Makes a limiter whose limits are kept elsewhere; without it they are kept here. */
+  /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
 }
 
-/** Opens the accounts, and tells the budgets what was spent before. */
+/** Opens the accounts, and restores the budgets from the ledger. */
 export function openAccounts(config: Config, options: AccountsOptions): Accounts {
   const { clock, log, stored = [], openLimiter } = options
   const limiter = openLimiter?.(config.limits)
@@ -64,39 +64,36 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
       log.error({ file, why }, 'the ledger cannot be read: budgets start from nothing spent')
     }
   }
-  // The configuration's key of a name comes last, and counts.
+  // Of keys with the same name the last applies: that of the configuration.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
   if (config.ledger) ledger = openLoggedLedger(config.ledger, log)
   const counter = createTokenCounter({ clock })
-  const drafts = new CheckpointTimer(clock)
+  const checkpointTimer = new CheckpointTimer(clock)
   return {
     prices: createPriceBook(config),
     counter,
     limiter,
     ledger,
-    checkpointTimer: drafts,
+    checkpointTimer,
     restoreBudgets: (keys, defaults) => restore(keys, defaults, keys.length <= MAX_SINGLE_LOOKUPS),
     close: async () => {
-      drafts.close()
+      checkpointTimer.close()
       await counter.close()
       await ledger?.shutdown()
     },
   }
 }
 
-/** As many keys are looked up one by one; for more the ledger is read as a whole. */
+/** Keys that are looked up one by one; for more the whole ledger is read. */
 const MAX_SINGLE_LOOKUPS = 100
 
-/** A configuration's keys and defaults, as far as budgets are concerned. */
+/** The parts of a configuration that budgets depend on. */
 interface BudgetConfig {
   readonly keys: readonly LimitedKey[]
   readonly limits: Limits | null
 }
 
-/**
- * The keys that have a budget over a period over which they had none
- * before: nobody has counted what it counts.
- */
+/** The keys that have a budget over a period for which they had none before: its spend was not counted yet. */
 export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): LimitedKey[] {
   const known = new Map(before.keys.map(key => [key.name, key]))
   return after.keys.filter(({ name, limits }) => {
@@ -108,7 +105,7 @@ export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): Limite
   })
 }
 
-/** The periods of a key's budgets, and of those of models inside it: `month`, `day gpt-*`. */
+/** The periods of a key's budgets and of those for its models: `month`, `day gpt-*`. */
 function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
   if (own === null && defaults === null) return []
   const { whole, models } = effectiveLimits(own, defaults)
@@ -127,7 +124,7 @@ function openLoggedLedger(config: NonNullable<Config['ledger']>, log: Logger): L
   })
 }
 
-/** What there is to know of past spending: the ledger's file, and what is on its way there. */
+/** Past spend: the ledger's file, and the rows that are not written to it yet. */
 interface SpendHistory {
   readonly file: string
   readonly unwritten: readonly RowValues[]
@@ -135,9 +132,9 @@ interface SpendHistory {
 }
 
 /**
- * Sums of the ledger that some budget still counts.
+ * Sums of the ledger that a budget still counts.
  *
- * @param isFew asks the ledger for those keys alone, which takes long for many
+ * @param isFew looks up those keys alone, which takes long for many
  */
 function* pastSpend(
   { file, unwritten, clock }: SpendHistory, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
@@ -158,7 +155,7 @@ function* pastSpend(
   }
 }
 
-/** What the ledger knows it by. */
+/** The key's name in the ledger. */
 function ledgerKeyName(key: LimitedKey): string | null {
   return key === ANONYMOUS_KEY ? null : key.name
 }
@@ -172,7 +169,7 @@ function hasBudget(...limits: (Limits | null)[]): boolean {
   return limits.some(each => budgetsOf(each).length > 0)
 }
 
-/** Milliseconds since 1970: where the longest period of any budget began. */
+/** Start of the longest period of all budgets, ms since 1970. */
 function earliestPeriodStart(limits: readonly (Limits | null)[], clock: Clock): number {
   const periods = new Set(limits.flatMap(budgetsOf))
   if (periods.has('total')) return 0

@@ -2,7 +2,7 @@ import type { GatewayError } from '../base/errors.ts'
 import { Slots } from '../base/slots.ts'
 import type { Exchange } from './exchange.ts'
 
-/** How many exchanges are under way, and who waits until none is. */
+/** Counts the exchanges under way. */
 class ExchangeCounter {
   #size = 0
   readonly #waiting: (() => void)[] = []
@@ -11,7 +11,7 @@ class ExchangeCounter {
     return this.#size
   }
 
-  /** Calls back once, when nothing runs: at once if that is now. */
+  /** Calls back once, when no exchange is under way; at once if none is now. */
   whenIdle(callback: () => void): void {
     if (this.#size === 0) callback()
     else this.#waiting.push(callback)
@@ -23,15 +23,15 @@ class ExchangeCounter {
 
   protected decrement(): void {
     this.#size--
-    if (this.#size === 0) for (const tell of this.#waiting.splice(0)) tell()
+    if (this.#size === 0) for (const callback of this.#waiting.splice(0)) callback()
   }
 }
 
-/** All exchanges under way. */
+/** All exchanges under way, whatever their configuration. */
 export class ActiveExchanges extends ExchangeCounter {
   readonly #exchanges = new Slots<Exchange>()
 
-  /** @returns what tells it again when it ends */
+  /** @returns the ticket for `end` */
   begin(exchange: Exchange): number {
     this.increment()
     return this.#exchanges.add(exchange)
@@ -53,7 +53,7 @@ export class ActiveExchanges extends ExchangeCounter {
   }
 }
 
-/** Those of them that began with one configuration. */
+/** The exchanges under way that began with one configuration. */
 export class GatewayExchanges extends ExchangeCounter {
   readonly #all: ActiveExchanges
 
@@ -62,7 +62,7 @@ export class GatewayExchanges extends ExchangeCounter {
     this.#all = all
   }
 
-  /** @returns what tells it again when it ends */
+  /** @returns the ticket for `end` */
   begin(exchange: Exchange): number {
     this.increment()
     return this.#all.begin(exchange)

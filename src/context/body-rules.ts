@@ -5,10 +5,7 @@ import { compileGlob } from '../config/glob.ts'
 import type { BodyRule, Config } from '../config/types.ts'
 import { Archive } from '../transcripts/archive.ts'
 
-/**
- * Where bodies are kept; null without a ledger. What was kept before
- * still expires there when nobody's are any more.
- */
+/** Opens the archive of bodies, also where no new ones are kept: old ones still expire. null = there is no ledger. */
 export function openArchive({ ledger }: Config, clock: Clock, log: Logger): Archive | null {
   if (ledger === null) return null
   const file = join(dirname(ledger.file), 'bodies.db')

@@ -1,18 +1,17 @@
 import type { Clock, Timer } from '../base/clock.ts'
 
-/** Milliseconds from the first news of a stream to the draft that tells it. */
+/** Milliseconds from the first change of a stream to its checkpoint. */
 const DELAY_MS = 1_000
-/** Those that are due so soon after the first are written with it, milliseconds. */
+/** Checkpoints that are due within this time of the first are written with it, ms. */
 const COALESCE_MS = 20
 
 /**
- * Writes the drafts of running streams a second after their news, on one timer
- * for all of them. A stream that falls silent has its last draft written all the
- * same; one that has no news costs nothing.
+ * Writes checkpoints of running streams a second after they change, with one timer for all of them. A stream that does
+ * not change costs nothing.
  */
 export class CheckpointTimer {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimeout'>
-  /** All wait equally long, so that they are due in their order. */
+  /** In the order in which they are due: all wait equally long. */
   #waiting: { readonly at: number; readonly write: () => void }[] = []
   #timer: Timer | null = null
 

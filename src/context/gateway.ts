@@ -20,35 +20,32 @@ import type { LiveUpstream } from './upstreams.ts'
 
 export type { LiveUpstream }
 
-/**
- * Everything that the pipeline works with, built once from a configuration. An
- * exchange keeps the gateway with which it began.
- */
+/** The parts that the pipeline uses, built once from a configuration. An exchange keeps the gateway with which it began. */
 export interface Gateway {
   readonly config: Config
   readonly version: string
   readonly clock: Clock
   readonly log: Logger
   readonly keyring: Keyring
-  /** Keys that are made at run time; null when the configuration names no ledger. */
+  /** Keys that are created at run time; null = the configuration has no ledger. */
   readonly keyStore: KeyStore | null
   readonly routes: RouteTable
   readonly proxy: ProxyServer
   readonly accounts: Accounts
   readonly upstreams: ReadonlyMap<string, LiveUpstream>
-  /** Exchanges under way that began with it, WebSockets included. */
+  /** Exchanges under way that began with this configuration, WebSockets included. */
   readonly activeExchanges: GatewayExchanges
-  /** How well each model at each upstream does. */
+  /** The health of each model at each upstream. */
   readonly health: Health
-  /** Asks upstreams whether they are well, while the gateway is in force. */
+  /** Active health checks, while the configuration is in use. */
   readonly checks: HealthChecks
   readonly bodyRules: BodyRules
   readonly sharedState: SharedState
-  /** The id of a request that brings none. */
+  /** Creates the id of a request that has none. */
   newId(): string
   /** May this peer set x-forwarded-* and the request id? */
   trusts(address: string): boolean
-  /** It takes no new exchanges. */
+  /** No new requests are accepted. */
   readonly draining: boolean
 }
 
@@ -58,62 +55,53 @@ export interface GatewayParts {
   readonly log: Logger
   /** The number of this process among several; absent where there is one. */
   readonly worker?: number
-  /** Keys of the file that wait for the next start already; none unless told. */
+  /** Configuration keys that need a restart; absent = none. */
   readonly pending?: readonly string[]
-  /** Makes a limiter whose limits are kept elsewhere; without it they are kept here. */
+  /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: (defaults: Limits | null) => Limiter
 }
 
-/**
- * What the configuration that is in force stands for, and what is to
- * be said of the last attempt to change it.
- */
+/** The current configuration, and the last reload. */
 export interface Reloads {
   /** Milliseconds since 1970. */
   loadedAt: number
-  /** Why the last attempt failed; null = it did not. */
+  /** Why the last reload was rejected; null = it was not. */
   failure: { readonly at: number; readonly problems: readonly Problem[] } | null
-  /**
-   * Keys of the configuration that differ from what the process was
-   * started with, and wait for the next start.
-   */
+  /** Configuration keys that changed and need a restart. */
   pending: readonly string[]
 }
 
-/** An upstream refused the operator's credential. */
+/** An upstream rejected the operator's credential. */
 export interface CredentialRejection {
   readonly status: number
   /** Milliseconds since 1970. */
   readonly at: number
 }
 
-/** What outlives a change of the configuration. */
+/** State that is kept across reloads. */
 export interface SharedState extends GatewayParts {
-  /** Exchanges under way, with whatever configuration they began. */
+  /** All exchanges under way, whatever their configuration. */
   readonly activeExchanges: ActiveExchanges
   readonly keyStore: KeyStore | null
   readonly proxy: ProxyServer
   readonly health: Health
-  /** Bodies in memory: of requests, and of answers that are kept back or kept to be read. */
+  /** Memory for bodies: of requests, and of responses that are held or kept to be read. */
   readonly bodyMemory: MemoryBudget
-  /** What `log.bodies` has kept; null without a ledger. */
+  /** Bodies that `log.bodies` keeps; null = there is no ledger. */
   readonly archive: Archive | null
-  /** Those of the configuration that is in force, whichever an exchange began with. */
+  /** Those of the current configuration, whichever an exchange began with. */
   bodyRules: BodyRules
   readonly reloads: Reloads
-  /** By the name of the upstream: when it last refused the gateway's own credential. */
+  /** By the name of the upstream: the last rejection of the operator's credential. */
   readonly credentialRejections: Map<string, CredentialRejection>
   readonly givenIds: ClientRequestIds
-  /** The certificates that clients are shown, the listener's first; none where TLS is not spoken. */
+  /** The certificate chain of the listener, its own certificate first; empty without TLS. */
   readonly shown: { chain: readonly X509Certificate[] }
   newId(): string
-  /** Answers of the gateway's own that are on their way to a client. */
+  /** Responses of the gateway's own that clients have not read yet. */
   unreadResponses: number
-  /** No new exchanges are taken. */
+  /** No new requests are accepted. */
   draining: boolean
-  /**
-   * Another process has the address: what comes on open connections is
-   * served to the end, and nothing else comes.
-   */
+  /** Another process has the address: requests on open connections are served, and no others come. */
   handingOver: boolean
 }

@@ -17,12 +17,12 @@ export interface HealthCheckOptions {
   newId(): string
 }
 
-/** Milliseconds that an answer to a check may take at most. */
+/** Longest time of a check, ms. */
 const MAX_CHECK_DURATION = 10_000
 
 /**
- * Active checks: asks each upstream that has a `health` whether it is well, again
- * and again, with the operator's credential. A 2xx is a yes, whatever its body.
+ * Active health checks: sends a request to each upstream with `health`, at its interval, with the operator's credential.
+ * A 2xx status is healthy, whatever the body.
  */
 export class HealthChecks {
   readonly #checks: readonly HealthCheck[]
@@ -37,16 +37,16 @@ export class HealthChecks {
     for (const check of this.#checks) check.start()
   }
 
-  /** @param stillChecked names of upstreams that others go on to check: what is known of them stays known */
+  /** @param stillChecked names of upstreams that a new configuration checks too: their results are kept */
   stop(stillChecked: ReadonlySet<string> = new Set()): void {
     for (const check of this.#checks) check.stop(stillChecked.has(check.name))
   }
 }
 
-/** Of a check that failed, for the log. */
+/** Why a check failed, for the log. */
 interface CheckFailure {
   readonly why: string
-  /** Absent where nothing stood behind it. */
+  /** The underlying error; absent = there is none. */
   readonly cause?: string | undefined
 }
 
@@ -68,7 +68,7 @@ class HealthCheck {
   }
 
   start(): void {
-    // Those before may have told it already.
+    // The checks of the configuration before may have found it unhealthy.
     this.#isHealthy = !this.#parts.health.failsChecks(this.name)
     void this.#run()
   }
@@ -82,23 +82,23 @@ class HealthCheck {
 
   async #run(): Promise<void> {
     const { health: config } = this.#upstream.config
-    const trouble = await this.#outcome()
+    const failure = await this.#outcome()
     if (this.#stopped || config === null) return
-    if (trouble !== INCONCLUSIVE) this.#recordResult(trouble)
+    if (failure !== INCONCLUSIVE) this.#recordResult(failure)
     this.#timer = this.#parts.clock.setTimeout(() => void this.#run(), config.every)
   }
 
-  #recordResult(trouble: CheckFailure | null): void {
+  #recordResult(failure: CheckFailure | null): void {
     const { name } = this
     const { health, log } = this.#parts
-    const isWell = health.recordCheck(name, trouble === null)
-    if (isWell === this.#isHealthy) return
-    if (isWell) log.info({ upstream: name }, 'the upstream is well again')
-    else log.warn({ upstream: name, ...trouble }, 'the upstream is not well')
-    this.#isHealthy = isWell
+    const isHealthy = health.recordCheck(name, failure === null)
+    if (isHealthy === this.#isHealthy) return
+    if (isHealthy) log.info({ upstream: name }, 'the upstream is well again')
+    else log.warn({ upstream: name, ...failure }, 'the upstream is not well')
+    this.#isHealthy = isHealthy
   }
 
-  /** @returns null when it is well; otherwise why it is not, or UNTOLD */
+  /** @returns null = healthy; otherwise why it is not, or INCONCLUSIVE */
   async #outcome(): Promise<CheckFailure | typeof INCONCLUSIVE | null> {
     const { clock, proxy, newId } = this.#parts
     const { config, url, transport } = this.#upstream
@@ -140,7 +140,7 @@ class HealthCheck {
   }
 }
 
-/** Takes note of the status, and wants no more. */
+/** Reads the status, and ends the response. */
 class StatusSink implements ResponseSink {
   status = 0
 
@@ -158,7 +158,7 @@ class StatusSink implements ResponseSink {
   broken(): void {}
 }
 
-/** The gateway had no descriptor left, say, which tells nothing of the upstream. */
-const INCONCLUSIVE = Symbol('untold')
+/** The check failed in the gateway, as without file descriptors, and says nothing about the upstream. */
+const INCONCLUSIVE = Symbol('inconclusive')
 
 const CHECK_DONE = new GatewayError('internal', 'a check has what it wants')

@@ -2,24 +2,24 @@ import type { Identity } from '../auth/keyring.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { Gateway } from './gateway.ts'
 
-/** Something that is served on the console's listener beside the pipeline: there the console is mounted. */
+/** A part that is served on the management listener in addition to the pipeline: the console. */
 export interface Mount {
-  /** Is the request this part's to answer? All others are the pipeline's. */
+  /** Does this part handle the request? The pipeline handles all others. */
   accepts(req: ClientRequest): boolean
   handle(req: ClientRequest, res: ClientResponse): void
-  /** The gateway is about to end: answers that nobody reads must not keep it waiting. */
+  /** The gateway is about to end: unread responses must not delay that. */
   drain(): void
-  /** Ends what it has open. */
+  /** Closes what it has open. */
   close(): Promise<void>
 }
 
-/** What a mounted part is given to work with. */
+/** What a mounted part uses of the gateway. */
 export interface MountHost {
-  /** The gateway that is in force at this moment. */
+  /** The gateway of the current configuration. */
   current(): Gateway
   clientOf(req: ClientRequest): Client
-  /** Sends a request through the pipeline, as if it had come with a credential of that identity. */
-  run(req: ClientRequest, res: ClientResponse, vouched: PreAuthenticatedRequest): void
+  /** Sends a request through the pipeline, as if it had a credential of that identity. */
+  run(req: ClientRequest, res: ClientResponse, request: PreAuthenticatedRequest): void
 }
 
 export type OpenMount = (host: MountHost) => Mount
@@ -33,9 +33,9 @@ export interface Client {
 }
 
 export interface PreAuthenticatedRequest {
-  /** Request target that takes the place of the request's own. */
+  /** Replaces the URL of the request. */
   readonly url: string
   readonly identity: Identity
-  /** Lower-case names of headers that are for the mounted part alone. */
+  /** Lower-case names of headers that are not forwarded. */
   readonly strippedHeaders: ReadonlySet<string>
 }

@@ -19,21 +19,20 @@ export interface LiveUpstream {
 }
 
 /**
- * The connections to an upstream, which outlive a change of the configuration
- * that does not concern them. They are closed when the last configuration that
- * works with them is done.
+ * The connections to an upstream, which reloads keep as long as they do not concern them. They close when no
+ * configuration uses them any more.
  */
 export class Connections {
   readonly transport: Transport
-  /** Where they lead, and whom they trust. */
+  /** Identifies the address and the CA. */
   readonly connectionKey: string
   /** Milliseconds. */
   readonly timeout: number
   #holders = 0
 
-  constructor(transport: Transport, place: string, timeout: number) {
+  constructor(transport: Transport, connectionKey: string, timeout: number) {
     this.transport = transport
-    this.connectionKey = place
+    this.connectionKey = connectionKey
     this.timeout = timeout
   }
 
@@ -48,8 +47,7 @@ export class Connections {
 }
 
 /**
- * The upstreams of a configuration, with the connections of those before that
- * are to the same place in the same way. Nothing is connected yet.
+ * The upstreams of a configuration. Connections of `before` with the same address and CA are kept; no new ones are opened.
  *
  * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
  * @throws the system's error for a CA file that cannot be read
@@ -63,20 +61,17 @@ export function liveUpstreams(
     const socketPath = upstream.simulator ? simulatorSocket : null
     const connectTimeout = maxConnectTimeout(config, upstream)
     const options = { origin: url.origin, socketPath, connectTimeout, ca: upstream.ca }
-    const place = connectionKeyOf(options)
+    const connectionKey = connectionKeyOf(options)
     const old = known.get(name)
-    const connections = old?.connectionKey === place && old.timeout === connectTimeout
+    const connections = old?.connectionKey === connectionKey && old.timeout === connectTimeout
       ? old
-      : new Connections(createTransport(options), place, connectTimeout)
+      : new Connections(createTransport(options), connectionKey, connectTimeout)
     const { transport } = connections
     return [name, { config: upstream, url, prefix: prefixOf(url), socketPath, transport, connections }]
   }))
 }
 
-/**
- * Milliseconds. The exchange's own deadline comes first; this one ends the attempt
- * that nobody waits for any more.
- */
+/** Milliseconds. The exchange's own deadline comes first; this one ends connections that no exchange awaits any more. */
 function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): number {
   const own = routes
     .filter(route => everyTarget(route).some(target => target.upstream === upstream))
@@ -84,7 +79,7 @@ function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): nu
   return Math.max(timeouts.connect, ...own) + 1_000
 }
 
-/** A CA file that was replaced makes other connections, whatever its name. */
+/** It has the content of the CA file: a replaced file needs new connections. */
 function connectionKeyOf({ origin, socketPath, ca }: TransportOptions): string {
   return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8')])
 }

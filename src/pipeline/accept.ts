@@ -5,7 +5,7 @@ import { locate } from '../protocols/locate.ts'
 import { isNamed } from '../proxy/headers.ts'
 
 /**
- * Takes a request that is well-formed, as long as there is room for it.
+ * Accepts a well-formed request, unless too many are under way.
  *
  * @throws GatewayError bad_request_target, bad_header, bad_framing, draining, overloaded
  */
@@ -21,7 +21,7 @@ export function accept(gateway: Gateway, exchange: Exchange): void {
   if (hostLines(req.rawHeaders) > 1) {
     throw new GatewayError('bad_header', 'the request has more than one Host header')
   }
-  // Node removes the chunked coding and no other: the body would go upstream with that coding still applied.
+  // Node decodes the chunked coding and no other: the body would be sent upstream with that coding still applied.
   if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
     throw new GatewayError('bad_framing', "the only transfer coding that is understood is 'chunked'")
   }
@@ -33,7 +33,7 @@ export function accept(gateway: Gateway, exchange: Exchange): void {
   if (gateway.draining) {
     throw new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } })
   }
-  // There is no queue: a request that would have to wait is rejected at once.
+  // There is no queue: a request that would have to wait is rejected.
   const { maxInFlight } = gateway.config.server
   if (gateway.sharedState.activeExchanges.size > maxInFlight) {
     throw overloaded(`${maxInFlight} requests are under way, as many as the gateway takes`)

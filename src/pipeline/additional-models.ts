@@ -5,22 +5,22 @@ import type { InspectedBody } from '../protocols/shared/inspect.ts'
 
 const MODEL = Buffer.from('model')
 const MODELS = Buffer.from('models')
-/** No request means so many; each takes a while, in which nobody else is served. */
+/** Each check takes time in which no other request is served. */
 const MAX_NAMES = 1000
-/** Lists inside of lists: LiteLLM's fallbacks have one, and their entries may have fallbacks of their own. */
+/** Nested lists: LiteLLM's fallbacks have one, and their entries may have fallbacks of their own. */
 const MAX_DEPTH = 8
 
-/** A model that a request names beside its own. */
+/** A model that a request names in addition to its own. */
 interface NamedModel {
   readonly model: string
-  /** The member of the body that names it. */
+  /** The field of the body that names it. */
   readonly param: string
 }
 
 /**
- * The models that a request's body names beside its own: as elements of a list, or inside of one.
+ * The models that a request's body names in addition to its own: as elements of a list, or nested in one.
  *
- * @throws GatewayError invalid_json where there are more than anybody means
+ * @throws GatewayError invalid_json where there are more than 1,000, or nested more than 8 lists deep
  */
 export function* additionalModels({ bytes, json }: InspectedBody): Generator<NamedModel, void, undefined> {
   let count = 0
@@ -37,9 +37,9 @@ export function* additionalModels({ bytes, json }: InspectedBody): Generator<Nam
 }
 
 /**
- * The names in the list that the cursor is at: its texts, and what is a model inside of its objects.
+ * The names in the list that the cursor is at: its strings, and the models in its objects.
  *
- * @param byModel its objects may have such lists under any key: LiteLLM's have `{ failed: [next] }`
+ * @param byModel its objects may have such lists under any key, as LiteLLM's `{ failed: [next] }`
  */
 function* namesIn(cursor: JsonCursor, byModel: boolean, depth = 0): Generator<string, void, undefined> {
   if (!cursor.beginArray()) return

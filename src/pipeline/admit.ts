@@ -37,8 +37,8 @@ function checkModel(identity: Identity, { isBatch }: Endpoint, model: string | n
 }
 
 /**
- * LiteLLM's proxy reads commas in a name as a list of models: a key must be allowed to use each of them. It is one
- * name where only the simulator, or no upstream, gets it.
+ * LiteLLM's proxy reads a name with commas as a list of models: the key must be allowed to use each. Where no upstream
+ * but the simulator gets the name, it is one name.
  *
  * @throws GatewayError model_not_allowed
  */
@@ -48,12 +48,12 @@ export function checkModelList({ restricted, allowsEach }: Identity, model: stri
   if (isForwarded && !allowsEach(model)) throw modelNotAllowed(model, 'model')
 }
 
-/** How Google's API names a model in a body, in front of what its path has. */
+/** What Google's API puts before the name of a model in a body. */
 const RESOURCE = /^(?:.*\/)?(?:models|tunedModels|endpoints)\/$/
 
 /**
- * Some read the model from the query or the body before the path (LiteLLM's proxy): they have to agree. The
- * body that goes to a deployment is made to.
+ * Some upstreams prefer the model in the query or in the body to that in the path (LiteLLM's proxy): they have to
+ * agree. A body that goes to a deployment is changed to agree.
  *
  * @throws GatewayError model_ambiguous
  */

@@ -19,17 +19,17 @@ const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 interface BodyReadPlan {
   readonly format: BodyFormat
   readonly contentType: string | null
-  /** null: it comes plain. */
+  /** null = it is plain. */
   readonly encoding: string | null
-  /** Reads JSON while it arrives, or, compressed, while it is unpacked; null: it is none. */
+  /** Reads JSON while it arrives, or while it is decompressed; null = the body is no JSON. */
   readonly scan: JsonScan | null
 }
 
 /**
- * Reads what the request asks for: its body, its model, whether it wants a stream.
- * Nothing goes upstream before all of it is here and well-formed.
+ * Reads the request: its body, its model, and whether it wants a stream. Nothing is sent upstream before the whole body
+ * came and is well-formed.
  *
- * @throws GatewayError whatever is wrong with the body, or with its naming of a model
+ * @throws GatewayError empty_body, model_required, and the errors of reading and parsing the body
  */
 export async function classify(gateway: Gateway, exchange: Exchange): Promise<RequestContent> {
   const { endpoint } = exchange.classified
@@ -43,7 +43,7 @@ export async function classify(gateway: Gateway, exchange: Exchange): Promise<Re
 }
 
 /**
- * What the handshake of a WebSocket asks for.
+ * Reads the handshake of a WebSocket.
  *
  * @throws GatewayError model_ambiguous
  */
@@ -99,7 +99,7 @@ function decompressBody(
   })
 }
 
-/** @param wire the body as it came, where that was compressed */
+/** @param wire the body as it came, if it was compressed; otherwise null */
 function inspect(
   { format, contentType, scan }: BodyReadPlan, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
 ): InspectedBody {
@@ -107,7 +107,7 @@ function inspect(
   return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
 }
 
-/** @throws GatewayError overloaded where all exchanges together would hold more than they may */
+/** @throws GatewayError overloaded where all exchanges together would exceed `server.body_memory` */
 function reserveBodyMemory(gateway: Gateway, exchange: Exchange, bytes: number): void {
   if (!gateway.sharedState.bodyMemory.reserve(bytes, gateway.config.server.bodyMemory)) {
     throw overloaded('the request bodies under way are as many bytes as the gateway holds')

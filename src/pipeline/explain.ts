@@ -26,15 +26,15 @@ export interface RouteQuery {
 /** Where a request would go, and why. */
 export interface Explanation {
   readonly classified: Classified
-  /** The model that decides: the path's own, or the one that was given. */
+  /** The model that decides: that of the path, or the one that was given. */
   readonly model: string | null
-  /** The gateway answers it itself: no route is asked. */
+  /** The gateway responds itself: no route applies. */
   readonly own: boolean
-  /** What would be answered instead of forwarding; null = it is forwarded. */
+  /** The error with which the gateway would reject the request; null = it is forwarded. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
-  /** Every route up to the one that takes it; empty where none is asked. */
+  /** Every route up to the one that matches; empty where no route applies. */
   readonly steps: readonly { readonly route: Route; readonly miss: MismatchReason | null }[]
-  /** What each target of the route would get, in order. */
+  /** What would be sent to each target of the route, in order. */
   readonly candidates: readonly Destination[]
 }
 
@@ -46,7 +46,7 @@ export interface Destination {
   readonly headers: readonly string[]
 }
 
-/** Why a route did not take the request, for people. */
+/** Why a route did not match, as text. */
 export const MISMATCH_TEXT: Readonly<Record<MismatchReason, string>> = {
   path: 'path does not match',
   model: 'models do not match',

@@ -8,10 +8,9 @@ import { candidateOf } from '../routing/candidate.ts'
 import { sendJson } from './gateway-response.ts'
 
 /**
- * GET /api/status: is the gateway up, does it take work, with what configuration,
- * and is that work kept? Asked without a credential: what went wrong is told in
- * full on the management listener alone, and by its place or its code on the
- * other, since messages tell names of keys, upstreams and files.
+ * GET /api/status: is the gateway up, does it accept requests, with which configuration, and is the ledger written?
+ * It needs no credential. Only the management listener gives full messages, as they contain names of keys, upstreams
+ * and files; the other listener gives their place or code.
  */
 export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   const { draining, version, sharedState: lasting } = gateway
@@ -39,7 +38,7 @@ export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   sendJson(gateway, exchange, draining ? 503 : 200, JSON.stringify(body), { 'cache-control': 'no-store' })
 }
 
-/** Are rows written? Traffic goes on where they are not. null = no ledger is configured. */
+/** Are rows written? If not, requests are still served. null = no ledger is configured. */
 function ledgerStatus({ accounts: { ledger } }: Gateway, inFull: boolean) {
   if (ledger === null) return null
   const { healthy, waiting, lost, lastError } = ledger.stats()
@@ -48,7 +47,7 @@ function ledgerStatus({ accounts: { ledger } }: Gateway, inFull: boolean) {
   return { healthy, waiting, lost, error }
 }
 
-/** How well each model at each upstream does, as far as it was asked for; times in milliseconds. */
+/** The health of each model at each upstream that was used; times in ms. */
 function upstreamHealth({ health }: Gateway) {
   return health.conditions().map(([id, condition]) => {
     const [upstream, model] = candidateOf(id)
@@ -64,7 +63,11 @@ function upstreamHealth({ health }: Gateway) {
   })
 }
 
-/** GET /v1/models and its kin: what the presented key may use, in the shape that the caller reads. */
+/**
+ * GET /v1/models and its equivalents: the models that the key may use, in the caller's format.
+ *
+ * @throws GatewayError model_not_found
+ */
 export function sendModels(gateway: Gateway, exchange: Exchange): void {
   const { classified, identity, req, target } = exchange
   const format = callerFormat(classified.endpoint, req.headers, target.isGoogles)
@@ -83,7 +86,7 @@ export function sendModels(gateway: Gateway, exchange: Exchange): void {
   sendJson(gateway, exchange, 200, format.modelCard(asked))
 }
 
-/** The plain names in the routes' model lists, and those under `models` that some route serves. */
+/** The names without wildcards in the routes' model lists, and those under `models` that a route serves. */
 export function listedModels(gateway: Gateway): string[] {
   const names = new Set<string>()
   for (const route of gateway.config.routes) {

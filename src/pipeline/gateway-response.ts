@@ -13,25 +13,25 @@ import { appendVia, clientHeaders, gatewayHeaders } from '../proxy/headers.ts'
 import type { RawHeaders } from '../proxy/headers.ts'
 
 /**
- * Milliseconds in which a client has to take an answer of the gateway's own: of whom there is no telling who
- * they are, each keeps the head of its request in memory for so long. nginx's figure.
+ * Milliseconds in which a client has to read a response of the gateway's own. Until then the head of its request is in
+ * memory, although it may have no key. nginx's default.
  */
 const CLIENT_READ_TIMEOUT = 60_000
-/** The same where so many wait that their heads come to tens of megabytes. */
+/** With more unread responses than this, whose heads take tens of megabytes, a shorter time applies. */
 const MANY_UNREAD_RESPONSES = 1_000
 const SHORT_CLIENT_READ_TIMEOUT = 1_000
-/** Milliseconds that a refused client may go on sending, so that it gets to read why; nginx's figures. */
+/** Milliseconds that a rejected client may go on sending, so that it can read the error; nginx's defaults. */
 const LINGER_TIMEOUT = 30_000
-/** Milliseconds that it may pause meanwhile. */
+/** The same without a byte from the client. */
 const LINGER_IDLE_TIMEOUT = 5_000
 
-/** An answer of the gateway's own, in JSON. */
+/** Sends a response of the gateway's own, in JSON. */
 export function sendJson(
   gateway: Gateway, exchange: Exchange, status: number, body: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const { req, res } = exchange
-  // Where no body comes, node calls the request complete only after it was handed over.
+  // Node calls a request without a body complete only after its handler was called.
   const unread = hasBody(req) && !req.complete
   const bytes = Buffer.from(body)
   const head = [
@@ -42,7 +42,7 @@ export function sendJson(
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
-  // GOAWAY: what runs on the session goes on, and nothing new comes.
+  // GOAWAY: requests under way go on, and no new ones come.
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   exchange.delivery = ownResponse(status, req.method === 'HEAD' ? 0 : bytes.length)
   writeHead(res, status, head)
@@ -60,7 +60,7 @@ export function sendJson(
   res.end(bytes)
 }
 
-/** An upstream's answer to a WebSocket's handshake, as it came. @param upstream who gave it */
+/** Sends an upstream's refusal of a WebSocket handshake, as it came. */
 export function sendHandshakeRefusal(
   gateway: Gateway, exchange: Exchange, upstream: Upstream,
   { status, headers, body }: { status: number; headers: RawHeaders; body: Buffer },
@@ -78,27 +78,24 @@ function ownResponse(status: number, bytes: number): ClientDelivery {
   return { status, bytes, delivered: false, firstByteAt: 0 }
 }
 
-function enforceReadTimeout({ clock, config, sharedState: lasting }: Gateway, { res }: Exchange): void {
-  const most = ++lasting.unreadResponses > MANY_UNREAD_RESPONSES ? SHORT_CLIENT_READ_TIMEOUT : CLIENT_READ_TIMEOUT
+function enforceReadTimeout({ clock, config, sharedState }: Gateway, { res }: Exchange): void {
+  const maxMs = ++sharedState.unreadResponses > MANY_UNREAD_RESPONSES ? SHORT_CLIENT_READ_TIMEOUT : CLIENT_READ_TIMEOUT
   let isOver = false
   const over = (): void => {
-    force.cancel()
-    if (!isOver) lasting.unreadResponses--
+    timer.cancel()
+    if (!isOver) sharedState.unreadResponses--
     isOver = true
   }
-  const force = clock.setTimeout(() => {
+  const timer = clock.setTimeout(() => {
     over()
     destroyNow(res)
-  }, Math.min(config.timeouts.idle, most))
-  // Over HTTP/2 node calls a response finished when all of the request has come too.
+  }, Math.min(config.timeouts.idle, maxMs))
+  // Over HTTP/2, Node calls a response finished only when the whole request has come too.
   const out = isHttp2(res) ? res.stream : res
   out.once('finish', over).once('close', over)
 }
 
-/**
- * Tells the client of an error, in its protocol's shape; the
- * exchange takes the error's status. It never throws.
- */
+/** Sends an error in the format of the client's protocol. It never throws. */
 export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
   const { res } = exchange
   exchange.delivery = ownResponse(error.status, 0)
@@ -108,25 +105,25 @@ export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayEr
   try {
     sendJson(gateway, exchange, error.status, body, error.headers)
   } catch {
-    // The connection may go at any moment, and what cannot be told is not worth more than it.
+    // The connection may close at any moment.
     destroyNow(res)
   }
 }
 
 /**
- * The client is still sending, and what comes is read and dropped, for a while. If its connection
- * were closed now, the reset that its unread bytes cause could overtake the answer: so our side of
- * it is closed first. Over HTTP/2 some clients (Python's httpx) look at no answer before all of
- * their body has gone, and wait for room on the stream even when that has been reset.
+ * Reads and drops what the client still sends, for a while. If its connection were closed now, the reset that its unread
+ * bytes cause could overtake the response: so the gateway's side of it is closed first. Over HTTP/2 some clients
+ * (Python's httpx) read no response before they have sent their whole body, and wait for flow control even on a stream
+ * that was reset.
  */
 function linger({ req, res }: Exchange): void {
   if (isHttp2(res)) {
     const { stream } = res
     req.resume()
-    // With the answer out, half a request is not needed any more (RFC 9113 section 8.1). Closed before, the
-    // stream would wait for that, and nothing else could end it.
+    // After the response, the rest of the request is not needed (RFC 9113 section 8.1). If it were closed before, the
+    // stream would wait for the response, and nothing could end it.
     const drop = () => discardRequestBody(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
-    // To HEAD all is out with the head.
+    // The response to HEAD ends with its head.
     if (stream.writableFinished) drop()
     else stream.once('finish', drop)
     return
@@ -134,17 +131,17 @@ function linger({ req, res }: Exchange): void {
   const { socket } = req
   socket.destroySoon = () => {
     socket.end()
-    const cut = () => socket.destroy()
-    socket.once('end', cut)
-    discardRequestBody(req, socket, cut)
+    const close = () => socket.destroy()
+    socket.once('end', close)
+    discardRequestBody(req, socket, close)
     socket.resume()
   }
 }
 
-/** @param cut called when `connection` has not closed by itself in time */
-function discardRequestBody(req: ClientRequest, connection: Duplex, cut: () => void): void {
-  const total = setTimeout(cut, LINGER_TIMEOUT)
-  const idle = setTimeout(cut, LINGER_IDLE_TIMEOUT)
+/** @param close called when the client has not closed the connection in time */
+function discardRequestBody(req: ClientRequest, connection: Duplex, close: () => void): void {
+  const total = setTimeout(close, LINGER_TIMEOUT)
+  const idle = setTimeout(close, LINGER_IDLE_TIMEOUT)
   connection.once('close', () => {
     clearTimeout(total)
     clearTimeout(idle)

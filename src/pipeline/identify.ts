@@ -13,9 +13,9 @@ import { unknownPath } from './route.ts'
 const NOT_RETRYABLE = { headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' } }
 
 /**
- * Finds out who is calling.
+ * Who is calling?
  *
- * @throws GatewayError missing_key, invalid_key; unknown_path where there is nothing to protect
+ * @throws GatewayError missing_key, invalid_key; unknown_path where nothing is served
  */
 export function identify(gateway: Gateway, exchange: Exchange): Identity {
   const { path, queryKey } = exchange.target

@@ -12,12 +12,12 @@ import { blankUsage } from '../protocols/shared/usage.ts'
 import { checkpointRow } from './settle/ledger-row.ts'
 
 /**
- * Sets aside the worst case of what the request may use, so that requests under way together cannot overspend.
- * What is not used comes back when the exchange is settled. Then the ledger is told of the request.
+ * Reserves the worst case of what the request may use, so that requests under way together cannot overspend. What is
+ * not used is released when the exchange is settled. Then the ledger gets its first draft of the row.
  *
- * The dearest of the plan's targets decides what is set aside; one whose price is unknown leaves it unknown.
+ * The most expensive target of the plan decides the reservation; with an unpriced target it is unknown.
  *
- * @returns null where nothing has to be waited for: only a limiter that processes share is asked over the network
+ * @returns null = done: only a limiter that several workers share has to be awaited
  * @throws GatewayError rate_limited, budget_spent, model_unpriced
  */
 export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan): Promise<void> | null {
@@ -39,14 +39,14 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan):
   })
 }
 
-/** @param admission null = no limit holds for the key */
+/** @param admission null = no limit applies to the key */
 function enter(gateway: Gateway, exchange: Exchange, estimatedInput: number | null, admission: Admission | null): void {
   if (admission !== null && !admission.ok) throw refusalError(admission.refusal)
   exchange.reserved = { reservation: admission?.reservation ?? null, estimatedInput }
   exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
 }
 
-/** What the request is expected to use at most. */
+/** What the request may use at most. */
 interface RequestEstimate extends Estimate {
   /** Tokens of the request; null = the body does not tell. */
   readonly inputTokens: number | null
@@ -54,7 +54,7 @@ interface RequestEstimate extends Estimate {
 
 function estimate(gateway: Gateway, exchange: Exchange, quotes: readonly (QuotedPrice | null)[]): RequestEstimate {
   const { classified: { endpoint }, request: { body, model } } = exchange
-  // A WebSocket will use something, and nobody knows how much.
+  // A WebSocket will use an unknown amount.
   if (body === null && endpoint.session !== null) {
     return { inputTokens: null, tokens: 1, pico: model !== null && quotes.includes(null) ? null : 1n }
   }
@@ -69,7 +69,7 @@ function estimate(gateway: Gateway, exchange: Exchange, quotes: readonly (Quoted
     inputTokens: input, inputImageTokens: mediaTokens || null, outputTokens: output,
   }
   const write = quotes.some(hasCacheWriteRate) ? cacheWriteField(body.bytes) : null
-  // Whether what is no text is written, too, nobody knows.
+  // It is unknown whether media are written to the cache too.
   const written = [input, input - mediaTokens]
   const usages = write === null ? [used] : written.map(tokens => ({ ...used, [write]: tokens }))
   return { inputTokens, tokens: Math.max(1, input + output), pico: highestCost(usages, quotes) }

@@ -13,7 +13,7 @@ import { checkModelList } from './admit.ts'
 import { refusalTargets } from './attempt/refusal-targets.ts'
 
 /**
- * The route that takes a request.
+ * Finds the route that matches a request.
  *
  * @throws GatewayError model_not_found, unknown_path, model_not_allowed
  */
@@ -23,16 +23,16 @@ export function route(routes: RouteTable, { target, classified, request: { model
   return found
 }
 
-/** The targets of a route that take WebSockets. */
+/** The targets of a route that support WebSockets. */
 export function websocketTargets({ targets }: Pick<Route, 'targets'>): readonly Target[] {
   return targets.filter(({ upstream }) => upstream.websocket)
 }
 
 /**
- * Where the request may go, in which order, and at which prices.
+ * Plans where the request may go, in which order, and at which prices.
  *
- * @param found the route, with the targets that can serve it; at least one
- * @param attempts most candidates that are asked one after the other; absent = as the route says
+ * @param found the route, with the targets that can serve the request; at least one
+ * @param attempts most targets to try; absent = as the route says
  */
 export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempts?: number): Plan {
   const ordered = candidates(gateway, exchange, found)
@@ -41,7 +41,7 @@ export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempt
   return { route: found, order, quotes: reachable.map(candidate => quote(gateway, exchange, candidate)) }
 }
 
-/** The route's targets, in the order in which this exchange is to try them. */
+/** The route's targets in the order to try. */
 function candidates(gateway: Gateway, exchange: Exchange, { targets, strategy, affinity }: Route): readonly Target[] {
   if (targets.length === 1) return targets
   return chooseOrder({ targets, strategy }, {
@@ -53,42 +53,37 @@ function candidates(gateway: Gateway, exchange: Exchange, { targets, strategy, a
 }
 
 /**
- * The candidates that may be asked before the request has its response, and the targets to which the route sends
- * what they refuse.
+ * The targets that the request may reach: those to try, and those to which the route sends refused requests.
  *
  * @param order at least one
- * @returns the first of them, and then the others
+ * @returns the first of `order`, and then the others
  */
 function reachableCandidates(
   { retries, resume, on }: Pick<Route, 'retries' | 'resume' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
-  // A response is continued by the next candidate that can, so any of them may be asked.
+  // The next target that can continues a response, so any of them may be tried.
   const isAnyAsked = order.length <= retries + 1 || (resume === 'continue' && retries > 0)
   const asked = isAnyAsked ? order : order.slice(0, retries + 1)
   const others = refusalTargets({ on })
   return others.size === 0 ? asked : [...asked, ...others.values()]
 }
 
-/** What the exchange has in common with those that go to the same target; null = nothing. */
+/** What requests that go to the same target have in common; null = nothing. */
 function affinityOf({ identity, req }: Exchange, affinity: Affinity): string | null {
   if (affinity.by === 'key') return identity.key?.name ?? null
   const value = req.headers[affinity.name]
   return value === undefined || value === '' ? null : String(value)
 }
 
-/**
- * The route that takes a request.
- *
- * @throws GatewayError model_not_found, unknown_path
- */
+/** @throws GatewayError model_not_found, unknown_path */
 function routeFor(
   routes: RouteTable, path: string, classified: Classified, model: string | null,
 ): Route {
   const { name } = classified.endpoint
   const found = routes.match(path, model)
   if (found) {
-    const isMore = name === 'other' && everyTarget(found).some(target => isKnownEndpointAtUpstream(target, path, classified))
-    if (isMore) throw unknownPath(path)
+    const isHidden = name === 'other' && everyTarget(found).some(target => isKnownEndpointAtUpstream(target, path, classified))
+    if (isHidden) throw unknownPath(path)
     return found
   }
   const isServed = routes.servesPath(path)
@@ -101,8 +96,8 @@ function routeFor(
 }
 
 /**
- * Is a path that is not known by name one of the API where that upstream has it: with nothing in the place of
- * /v1, what stands under /v1/v1? It would go there unmetered, and for another model than was looked at.
+ * Is an unknown path a known endpoint at the upstream, because its url replaces `/v1`? With an empty replacement
+ * `/v1/v1/...` is one. The request would be unmetered there, and for another model than was checked.
  */
 function isKnownEndpointAtUpstream({ upstream }: Target, path: string, { endpoint, pathModel }: Classified): boolean {
   if (upstream.v1 === null) return false
@@ -111,7 +106,7 @@ function isKnownEndpointAtUpstream({ upstream }: Target, path: string, { endpoin
   return there.pathModel !== null && there.pathModel !== pathModel
 }
 
-/** @param to whom nothing is served there */
+/** @param to which requests the path does not serve */
 export function unknownPath(path: string, to = ''): GatewayError {
   return new GatewayError('unknown_path', `nothing is served at ${path}${to}`)
 }

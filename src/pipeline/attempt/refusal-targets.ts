@@ -1,10 +1,10 @@
 import type { Route, Target } from '../../config/types.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 
-/** No other target, whatever an upstream refuses the request for. */
+/** No refused request goes to another target. */
 export const NO_REFUSAL_TARGETS: Map<RefusalReason, Target> = new Map()
 
-/** Where the route sends requests that an upstream refuses for what they are. */
+/** Where the route sends requests that an upstream refuses for their content, by the reason. */
 export function refusalTargets({ on }: Pick<Route, 'on'>): Map<RefusalReason, Target> {
   if (on.contextLength === null && on.contentFilter === null) return NO_REFUSAL_TARGETS
   const targets = new Map<RefusalReason, Target>()

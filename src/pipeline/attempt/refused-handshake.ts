@@ -7,37 +7,37 @@ import type { HandshakeRefusal } from '../../proxy/websocket.ts'
 import { isCredentialRefused } from '../../routing/failure.ts'
 import { requestedRetryDelay, undeliveredError } from './upstream-errors.ts'
 
-/** How an upstream refused a WebSocket. */
+/** How an upstream refused a WebSocket handshake. */
 export interface RefusedHandshake {
-  /** What the client is told, unless another upstream takes it. */
+  /** The client's error, unless another upstream accepts the handshake. */
   readonly error: GatewayError
-  /** What the refusal says, decompressed; null where not all of it is there. */
+  /** The body of the refusal, decompressed; null where not all of it came. */
   readonly body: Buffer | null
-  /** It refuses what was asked, rather than to be asked: the client is told that as it came. */
+  /** It refuses the content of the request, not the credential: the client gets it as it came. */
   readonly isRequestRefused: boolean
-  /** Milliseconds for which the upstream asks to be left alone; null = it does not say. */
+  /** How long the upstream asks to wait, ms; null = it does not say. */
   readonly retryAfterMs: number | null
 }
 
-/** Judges a refusal of a handshake, as one of a request is judged. */
+/** Classifies the refusal of a handshake, as that of a request is classified. @param nowMs ms since 1970 */
 export function classifyHandshakeRefusal({ status, headers, body }: HandshakeRefusal, nowMs: number): RefusedHandshake {
-  const said = body && decompressedOrRaw(body, responseHead(status, headers).coding)
-  const reason = said && isCredentialRefused(status) ? denialReason(said) : null
+  const text = body && decompressedOrRaw(body, responseHead(status, headers).coding)
+  const reason = text && isCredentialRefused(status) ? denialReason(text) : null
   return {
     error: reason === null ? handshakeError(status, headerValue(headers, 'retry-after')) : undeliveredError(status, reason),
-    body: said,
+    body: text,
     isRequestRefused: reason !== null,
-    retryAfterMs: requestedRetryDelay(headers, said, nowMs),
+    retryAfterMs: requestedRetryDelay(headers, text, nowMs),
   }
 }
 
-function handshakeError(status: number, pause: string | null): GatewayError {
+function handshakeError(status: number, retryAfter: string | null): GatewayError {
   if (isCredentialRefused(status)) return credentialRejected(status)
   if (status !== 429 && status < 500) {
     return upgradeRequired('the upstream takes no WebSocket here; use plain HTTP')
   }
   return new GatewayError(
     'upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`,
-    pause === null ? {} : { headers: { 'retry-after': pause } },
+    retryAfter === null ? {} : { headers: { 'retry-after': retryAfter } },
   )
 }

@@ -9,29 +9,29 @@ import { retryAfter } from '../../proxy/retry-after.ts'
 import { isCredentialRefused } from '../../routing/failure.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 
-/** What an answer of an upstream's own says, decompressed. */
+/** The body of a held response, decompressed. */
 export function decompressedBody({ status, headers, body }: HeldResponse): Buffer {
   return decompressedOrRaw(body, responseHead(status, headers).coding)
 }
 
-/** An upstream's own error as an event; null where it cannot be one. */
-export function upstreamErrorEvent(answer: HeldResponse, format: ClientFormat): string | null {
-  if (isEventStream(responseHead(answer.status, answer.headers))) return null
+/** An upstream's own error as an event of a stream; null = it is no JSON object with an error. */
+export function upstreamErrorEvent(response: HeldResponse, format: ClientFormat): string | null {
+  if (isEventStream(responseHead(response.status, response.headers))) return null
   try {
-    const value = JSON.parse(decompressedBody(answer).toString('utf8')) as unknown
+    const value = JSON.parse(decompressedBody(response).toString('utf8')) as unknown
     const isError = typeof value === 'object' && value !== null && 'error' in value
     return isError ? format.errorEvent(JSON.stringify(value)) : null
   } catch {
-    // No JSON, no event.
+    // It is no JSON.
     return null
   }
 }
 
 /**
- * An upstream's error that the client does not get, or not as it came: not all of it is there, a stream
- * had begun, or the operator's credential was refused.
+ * The error for the client where it does not get the upstream's own as it came: not all of that came, a stream had
+ * begun, or the operator's credential was rejected.
  *
- * @param reason what the request itself was refused for; null = for nothing in it
+ * @param reason why the request was refused for its content; null = it was not
  */
 export function undeliveredError(status: number | null, reason: RefusalReason | null = null): GatewayError {
   if (reason !== null) {
@@ -44,9 +44,9 @@ export function undeliveredError(status: number | null, reason: RefusalReason | 
 }
 
 /**
- * How long the upstream asks to be left alone, in its headers or in its words.
+ * How long the upstream asks to wait, in its headers or in its error.
  *
- * @param said decompressed; null where not all of it is there
+ * @param said the error, decompressed; null where not all of it came
  * @param nowMs milliseconds since 1970
  * @returns milliseconds, or null where it does not say
  */

@@ -6,12 +6,12 @@ import { isPresent, member, parseJson } from '../../protocols/shared/stream-even
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 
-/** Bytes of a whole answer that are looked at. */
+/** Bytes of a whole body that are read. */
 const MAX_BODY_BYTES = 256 * 1024
-/** Bytes of a growing array in which its first element's first name has to stand. */
+/** Bytes of a JSON array in which the first field of its first element has to be. */
 const MAX_START_BYTES = 256
 
-/** An answer in one piece, which has to be JSON and must not be an error alone. */
+/** A whole body, which has to be JSON, and not only an error. */
 export class BodyClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_BODY_BYTES
   readonly timeoutMs = null
@@ -28,8 +28,7 @@ export class BodyClassifier implements ResponseClassifier {
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
-    // The beginning of something compressed shows nothing, and a coding
-    // unknown here may be the client's wish.
+    // The beginning of a compressed body shows nothing, and the client may have requested an unknown coding.
     const plain = this.#encoding === null ? body : whole ? decompressed(body, this.#encoding) : null
     if (plain === null) return 'good'
     if (plain !== 'broken') {
@@ -44,7 +43,7 @@ export class BodyClassifier implements ResponseClassifier {
   }
 }
 
-/** A stream that is one growing JSON array: its first element must not be an error. */
+/** A stream that is one JSON array: its first element must not be an error. */
 export class FirstElementClassifier extends BodyClassifier {
   #start = ''
 
@@ -55,10 +54,7 @@ export class FirstElementClassifier extends BodyClassifier {
   }
 }
 
-/**
- * `{"error": ...}`, or the same as the first element of a list: a
- * generate stream that is no stream of events.
- */
+/** `{"error": ...}`, or the same as the first element of a list: a generate stream without server-sent events. */
 function isErrorResponse(body: Buffer): boolean {
   const text = body.toString('latin1', 0, 64).trimStart()
   if (!text.startsWith('[')) return isErrorBody(body)
@@ -66,12 +62,12 @@ function isErrorResponse(body: Buffer): boolean {
   return Array.isArray(value) && isPresent(member(value[0], 'error'))
 }
 
-/** As an object or an array does. */
+/** Does it begin like an object or an array? */
 export function beginsJson(body: Buffer): boolean {
   return /^\s*[[{]/.test(body.toString('latin1', 0, 64))
 }
 
-/** An object or an array: no answer is a bare value. */
+/** Is it an object or an array? No response is a bare value. */
 function isJson(body: Buffer): boolean {
   const value = parseJson(body.toString('utf8'))
   return typeof value === 'object' && value !== null

@@ -15,49 +15,49 @@ import type { ContinuationStageOptions, OnStreamFault } from './continuation-sta
 import type { RelayEnd } from './relay.ts'
 
 /**
- * Follows the client's stream, so that where it breaks another candidate can go
- * on with it (`resume: continue`). It goes through these once for each attempt:
+ * Follows the client's stream, so that another target can continue it where it breaks (`resume: continue`). For each
+ * attempt these are called in this order:
  *
- *   1. `begin` as the attempt does, with `edits` in its request;
- *   2. `createStage` for the response, if it `follows` it;
- *   3. `awaitEnd` of it;
- *   4. where it breaks, `recovery` tells what can be done, and `continueWith` has it done.
+ *   1. `begin` when the attempt starts, with `edits` in its request;
+ *   2. `createStage` for the response, if `follows` is true;
+ *   3. `awaitEnd`;
+ *   4. if the stream breaks, `recovery` says what can be done, and `continueWith` starts the next attempt.
  */
 export class Continuation {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #onStreamFault: OnStreamFault
-  /** A string tells why nobody could go on, whatever comes. */
+  /** A string = why no target could continue, whatever comes. */
   readonly #resumable: ResumableStream | string
   #stage: ContinuationStage | null = null
-  /** What the client gets is no stream that can be followed: it is unknown where it stands. */
+  /** The response is no stream that can be followed: it is unknown what the client got. */
   #isUnreadable = true
   #streamError: GatewayError | null = null
-  /** What the answers so far have used; null = this is the first. */
+  /** The usage of the parts so far; null = this is the first. */
   #priorUsage: (() => PriorUsage) | null = null
-  /** Of the answer that is under way: it may come and break before anybody waits for that. */
+  /** The next attempt: the response may come and break before `awaitEnd`. */
   #nextStep: PromiseWithResolvers<RetryStep> | null = null
 
-  /** @param onFlaw gets what is wrong with an event that the client is not to see, or cannot */
-  constructor(gateway: Gateway, exchange: Exchange, onFlaw: OnStreamFault) {
+  /** @param onStreamFault called with the error of an event that the client must not get */
+  constructor(gateway: Gateway, exchange: Exchange, onStreamFault: OnStreamFault) {
     const { classified, request: { body } } = exchange
     this.#gateway = gateway
     this.#exchange = exchange
-    this.#onStreamFault = onFlaw
+    this.#onStreamFault = onStreamFault
     this.#resumable = body?.json
       ? createResumableStream(classified.endpoint, body.bytes)
       : 'the request is no JSON object'
   }
 
-  /** What broke the stream last that is to be continued; null = nothing did. */
+  /** What broke the stream that is to be continued, the last time; null = nothing did. */
   get streamError(): GatewayError | null {
     return this.#streamError
   }
 
-  /** What is changed in the client's body to ask for the rest; null while all is to be asked for. */
+  /** Edits of the client's body that ask for the rest; null = all of the response is requested. */
   get edits(): ((body: Buffer) => Edit[]) | null {
-    const resumption = this.#resumable
-    return this.#streamError === null || typeof resumption === 'string' ? null : body => resumption.edits(body)
+    const resumable = this.#resumable
+    return this.#streamError === null || typeof resumable === 'string' ? null : body => resumable.edits(body)
   }
 
   /** An attempt begins. */
@@ -68,7 +68,7 @@ export class Continuation {
 
   /** Can a response with that head be followed, so that another can continue it? */
   follows(head: ResponseHead): boolean {
-    // Compressed against our asking, its events cannot be read.
+    // Compressed events cannot be read.
     this.#isUnreadable = !isEventStream(head) || head.coding !== null || head.status !== 200
     return typeof this.#resumable !== 'string' && !this.#isUnreadable
   }
@@ -81,7 +81,7 @@ export class Continuation {
   }
 
   /**
-   * Awaits how the answer under way ends, or where it is to go on.
+   * Awaits the end of the response, or the attempt that continues it.
    *
    * @param done settles when nothing more will be sent to the client
    */
@@ -89,14 +89,14 @@ export class Continuation {
     return this.#nextStep ? Promise.race([done, this.#nextStep.promise]) : done
   }
 
-  /** The stream broke: what can be done for its client. To be asked once. */
+  /** The stream broke: what can be done for its client. To be called once. */
   recovery(): Recovery {
-    const resumption = this.#resumable
-    if (typeof resumption === 'string') return { can: 'nothing', reason: resumption }
+    const resumable = this.#resumable
+    if (typeof resumable === 'string') return { can: 'nothing', reason: resumable }
     if (this.#isUnreadable) return { can: 'nothing', reason: 'the stream cannot be read' }
     if (this.#stage?.overflowed) return { can: 'nothing', reason: 'an event is too long to be kept' }
     const last = this.#stage?.takeLastEvent()
-    const { recovery } = resumption
+    const { recovery } = resumable
     return last && recovery.can === 'finish' ? { ...recovery, rest: Buffer.concat([last, recovery.rest]) } : recovery
   }
 
@@ -113,7 +113,7 @@ export class Continuation {
     this.#nextStep?.resolve(step)
   }
 
-  /** The error that the upstream told of in the stream, as it came; null = it told of none. */
+  /** The error event of the upstream in the stream, as it came; null = there was none. */
   get upstreamErrorEvent(): string | null {
     const fault = this.#stage?.fault
     return fault?.kind === 'error' ? fault.bytes.toString('utf8') : null

@@ -5,55 +5,55 @@ import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { PendingRequests } from './pending-requests.ts'
 import type { PendingRequest } from './pending-requests.ts'
 
-/** More responses at once than anybody makes: those beyond are taken for one. */
+/** Responses at once; those beyond are taken for one. */
 const MAX_LANES = 256
-/** Bytes of text that each keeps in case it breaks off; longer ones are counted by that sample. */
+/** Bytes of text that each keeps in case it is interrupted; longer ones are counted by that sample. */
 const KEPT_TEXT_BYTES = 16 * 1024
 
 /** A response that is under way. */
 export interface ActiveResponse {
   readonly meter: StreamMeter
-  /** As the upstream has named it; null = it has not. */
+  /** As the upstream named it; null = it did not. */
   model: string | null
 }
 
 /**
- * What a session's client has asked for and what the upstream is making of it, by the lanes in which
- * that goes on beside each other. The one without a name is ''.
+ * The requests of a session's client and the responses to them, by lane: lanes run in parallel. The lane without a name
+ * is ''.
  */
 export class Lanes {
   readonly #endpoint: Endpoint
   readonly #pending: PendingRequests
   readonly #active = new Map<string, ActiveResponse>()
-  /** The upstream tells of lanes. */
+  /** The upstream's events name their lanes. */
   #upstreamNamesLanes = false
 
-  constructor(endpoint: Endpoint, session: SocketSession, room: ReserveMemory) {
+  constructor(endpoint: Endpoint, session: SocketSession, reserveMemory: ReserveMemory) {
     this.#endpoint = endpoint
-    this.#pending = new PendingRequests(session, room)
+    this.#pending = new PendingRequests(session, reserveMemory)
   }
 
-  /** Those in which something is asked for or under way. */
+  /** Those with a request that waits, or a response under way. */
   get openLanes(): Set<string> {
     return new Set([...this.#pending.lanes, ...this.#active.keys()])
   }
 
-  /** Takes a message of the client's. @returns whether it asks for a response */
+  /** Reads a message of the client. @returns whether it requests a response */
   addRequest(message: Buffer): boolean {
     return this.#pending.add(message)
   }
 
-  /** What has been asked for there, and is not over; null = nothing. */
+  /** The request in the lane whose response has not ended; null = none. */
   pendingRequest(lane: string): PendingRequest | null {
     return this.#pending.first(lane)
   }
 
-  /** null = nothing is. */
+  /** The response under way in the lane; null = none. */
   activeResponse(lane: string): ActiveResponse | null {
     return this.#active.get(lane) ?? null
   }
 
-  /** The response under way there, which begins if there was none. */
+  /** The response under way in the lane; it begins if there was none. */
   begin(lane: string): ActiveResponse {
     const known = this.#active.get(lane)
     if (known !== undefined) return known
@@ -63,16 +63,16 @@ export class Lanes {
     return begun
   }
 
-  /** What was asked for there is over. @returns whether it had begun */
+  /** The response in the lane has ended. @returns whether it had begun */
   end(lane: string): boolean {
     this.#pending.take(lane)
     return this.#active.delete(lane)
   }
 
-  /** The lane of an event. @param named as the event names it; '' = it does not */
+  /** The lane of an event. @param named the name in the event; '' = it has none */
   laneOfEvent(named: string): string {
     this.#upstreamNamesLanes ||= named !== ''
-    // Of an upstream that names none, that of what was asked for first.
+    // If the upstream names no lanes, the event belongs to the first request.
     if (this.#upstreamNamesLanes || this.#active.has('') || this.#pending.first('') !== null) {
       return this.#active.has(named) || this.#active.size < MAX_LANES ? named : ''
     }
@@ -85,13 +85,13 @@ export class Lanes {
    * @param response its id; '' = the event does not name it
    */
   laneOfResponse(response: string): string {
-    // Of an upstream that does not name them everywhere there is one at a time.
+    // An upstream that does not name them in all events has one response at a time.
     if (this.#active.has('')) return ''
     if (response === '') return this.#active.size === 1 ? this.#active.keys().next().value as string : ''
     return this.#active.has(response) || this.#active.size < MAX_LANES ? response : ''
   }
 
-  /** The lane of an error: one that names none is rather of what has not begun. */
+  /** The lane of an error: one without a name is more likely of a response that has not begun. */
   laneOfError(named: string): string {
     this.#upstreamNamesLanes ||= named !== ''
     if (this.openLanes.has(named)) return named

@@ -4,19 +4,19 @@ import { readMessageInfo } from '../../protocols/shared/message-info.ts'
 import type { SocketSession } from '../../protocols/shared/protocol.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 
-/** More requests than anybody has waiting at once: those beyond are not kept. */
+/** Requests that wait at once; those beyond are not kept. */
 const MAX_PENDING = 256
 
-/** What waits for its answer. */
+/** A request that waits for its response. */
 export interface PendingRequest {
   readonly body: Buffer
   /** null = it names none. */
   readonly model: string | null
-  /** Tokens of it, as requests are estimated at admission. */
+  /** Tokens of the request, estimated as by the reserve phase. */
   readonly estimatedInput: number
 }
 
-/** The requests that a client makes over a WebSocket of the responses protocol, until each is answered. */
+/** The requests of a client over a WebSocket of the responses protocol, until each has its response. */
 export class PendingRequests {
   readonly #byLane = new Map<string, PendingRequest[]>()
   readonly #session: SocketSession
@@ -24,19 +24,19 @@ export class PendingRequests {
   #count = 0
   #bytes = 0
 
-  constructor(session: SocketSession, room: ReserveMemory) {
+  constructor(session: SocketSession, reserveMemory: ReserveMemory) {
     this.#session = session
-    this.#memory = new MemoryReservation(room)
+    this.#memory = new MemoryReservation(reserveMemory)
   }
 
-  /** Those in which a request waits. */
+  /** Lanes in which a request waits. */
   get lanes(): readonly string[] {
     return [...this.#byLane.keys()]
   }
 
   /**
-   * @param message of the client's; what is no request, or finds no room, is not kept
-   * @returns whether it is
+   * @param message of the client; one that is no request, or for which there is no memory, is not kept
+   * @returns whether it is kept
    */
   add(message: Buffer): boolean {
     const { type, model, lane } = readMessageInfo(message, this.#session)
@@ -50,12 +50,12 @@ export class PendingRequests {
     return true
   }
 
-  /** The one that has waited longest there; null = none does. */
+  /** The request that has waited longest in the lane; null = none waits. */
   first(lane: string): PendingRequest | null {
     return this.#byLane.get(lane)?.[0] ?? null
   }
 
-  /** The one that has waited longest there, which waits no more; null = none does. */
+  /** Removes the request that has waited longest in the lane; null = none waits. */
   take(lane: string): PendingRequest | null {
     const waiting = this.#byLane.get(lane)
     const request = waiting?.shift()

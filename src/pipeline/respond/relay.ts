@@ -22,13 +22,12 @@ export interface ResponseBody {
   /** Nothing is missing. @returns what the client gets of what was held back */
   rest(): Buffer
   /**
-   * Did the protocol's own end pass by? null: the protocol marks none, so the
-   * end of the HTTP message is the end.
+   * The protocol's own end has passed; null = the protocol has none: the end of the HTTP message is the end.
    */
   readonly terminated: boolean | null
-  /** Everything so far ended with a whole event: another one can follow. */
+  /** What came so far ends with a whole event: another one can follow. */
   readonly atBoundary: boolean
-  /** Not every byte passes as it comes. */
+  /** Some bytes are changed or held back. */
   readonly edits: boolean
 }
 

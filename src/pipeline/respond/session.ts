@@ -24,12 +24,12 @@ import { responseMemoryFor } from './response-memory.ts'
 const RESPONSE_PREFIX = 'response.'
 
 /**
- * With which the upstream hangs up for what the client has said: no WebSocket's, of a wrong kind, malformed,
- * against a policy, or too big. Source: RFC 6455 section 7.4.1.
+ * Close codes of an upstream for a fault of the client: a protocol error, an unsupported type, malformed data, a policy
+ * violation, or a message that is too big. Source: RFC 6455 section 7.4.1.
  */
 const CLIENT_FAULT_CODES = new Set<number | null>([1002, 1003, 1007, 1008, 1009])
 
-/** Nobody knows what was used. */
+/** The usage is unknown. */
 const UNKNOWN_COST: SettledCost = {
   usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
 }
@@ -38,16 +38,15 @@ const UNKNOWN_COST: SettledCost = {
 interface SettlementBasis {
   readonly response: MeteredResponse
   readonly request: PendingRequest | null
-  /** Of what it reads; null = nobody tells. */
+  /** Of the input; null = unknown. */
   readonly estimate: InputEstimate | null
   readonly quoted: QuotedPrice | null
 }
 
 /**
- * What is used over a WebSocket of the responses or the realtime protocol. Each
- * response that the upstream makes there has the events of a stream, is metered
- * and settled like one, and priced by the model that it says. Where the client
- * asks for several at once, each has a lane, which its events name.
+ * The usage of a WebSocket of the responses or the realtime protocol. Each response on it has the events of a stream, is
+ * metered and settled like one, and is priced by the model that it names. Where the client requests several at once,
+ * each has a lane, which its events name.
  */
 export class MeteredSession implements Session {
   knownUsage = { tokens: 0, pico: 0n }
@@ -59,21 +58,20 @@ export class MeteredSession implements Session {
   readonly #session: SocketSession
   /** Each response is billed as text, whatever the endpoint is. */
   readonly #billedEndpoint: Endpoint
-  /** What the upstream says. */
   readonly #upstreamMessages: SocketMessages
-  /** What the client says; null = of that the upstream tells as well, as far as it counts. */
+  /** null = the upstream's events have all of the client's messages that are billed. */
   readonly #clientMessages: SocketMessages | null
-  /** Their goodbyes, seen as they pass: what was said before may still be on its way out of zlib. */
+  /** Close frames are detected as they pass: messages before them may still be in decompression. */
   readonly #upstreamFrames = new CloseFrameDetector()
   readonly #clientFrames = new CloseFrameDetector()
   readonly #lanes: Lanes
-  /** What has ended and is being counted. */
+  /** Responses that have ended and are being counted. */
   readonly #settlingParts = new Set<SettlementBasis>()
-  /** What the responses cost that have ended; null = there was none. */
+  /** The cost of the responses that have ended; null = there was none. */
   #total: SettledCost | null = null
-  /** The model as the client wrote it in the address, and as its target has it. */
+  /** The model in the URL as the client wrote it, and as the target names it. */
   readonly #urlModel: { readonly alias: string | null, readonly model: string | null }
-  /** As the upstream has named it last. */
+  /** The model as the upstream named it last. */
   #reportedModel: string | null = null
   /** null = each request names its model. */
   readonly #conversation: Conversation | null
@@ -82,7 +80,7 @@ export class MeteredSession implements Session {
   #failed = false
   readonly #checkpoint: LedgerCheckpoint
 
-  /** @param extensions what the handshake agreed on */
+  /** @param extensions the WebSocket extensions of the handshake; null = none */
   constructor(
     gateway: Gateway, exchange: Exchange, { target, quoted }: UpstreamAttempt, session: SocketSession, extensions: string | null,
   ) {
@@ -93,30 +91,28 @@ export class MeteredSession implements Session {
     const { request: { model: alias } } = exchange
     this.#urlModel = { alias, model: target.model ?? alias }
     this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
-    const room = responseMemoryFor(gateway, exchange)
+    const reserveMemory = responseMemoryFor(gateway, exchange)
     const { endpoint } = exchange.classified
     this.#session = session
     this.#conversation = session.createConversation?.() ?? null
     this.#billedEndpoint = { ...endpoint, metering: 'text' }
-    this.#lanes = new Lanes(endpoint, session, room)
-    this.#upstreamMessages = new SocketMessages('server', extensions, room, this.#guarded(message => {
+    this.#lanes = new Lanes(endpoint, session, reserveMemory)
+    this.#upstreamMessages = new SocketMessages('server', extensions, reserveMemory, this.#guarded(message => {
       this.#onUpstreamMessage(message)
     }))
-    const ask = this.#guarded(message => {
+    const onClientMessage = this.#guarded(message => {
       if (this.#lanes.addRequest(message)) this.#checkpoint.schedule()
     })
-    this.#clientMessages = this.#conversation ? null : new SocketMessages('client', extensions, room, ask)
+    this.#clientMessages = this.#conversation ? null : new SocketMessages('client', extensions, reserveMemory, onClientMessage)
   }
 
-  /** Takes the next bytes that the upstream says. */
   receiveFromUpstream(chunk: Buffer): void {
     this.#upstreamFrames.push(chunk)
     this.#upstreamMessages.push(chunk)
   }
 
-  /** Takes the next bytes that the client says. */
   receiveFromClient(chunk: Buffer): void {
-    // Behind the upstream's goodbye there is nothing but an answer to it.
+    // After the upstream's close frame the client sends only its own.
     if (this.#upstreamFrames.closed) return
     this.#clientFrames.push(chunk)
     this.#clientMessages?.push(chunk)
@@ -124,12 +120,12 @@ export class MeteredSession implements Session {
 
   async connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null> {
     await this.#readAll()
-    // What cannot be read may have ended all of it.
+    // Messages that cannot be read may have ended all responses.
     if (this.#upstreamMessages.unreadable || this.#lanes.openLanes.size === 0) return null
-    // Who answers a goodbye may be the first to hang up.
-    const isLeft = this.#clientFrames.closed
+    // The peer that responds to a close frame may be the first to close the connection.
+    const isClientGone = this.#clientFrames.closed
       || (endedBy === 'client' && !this.#upstreamFrames.closed)
-    return isLeft
+    return isClientGone
       ? new GatewayError('client_gone', 'the client closed the connection')
       : new GatewayError('upstream_cut', 'the upstream closed the connection in mid-response')
   }
@@ -149,10 +145,10 @@ export class MeteredSession implements Session {
 
   usageSoFar(): SessionUsage | null {
     const parts = [...this.#settlingParts, ...[...this.#lanes.openLanes].map(lane => this.#settlementBasisOf(lane))]
-    const roughly = parts.map(({ response: answer, request: asked, estimate, quoted }) => (
+    const estimates = parts.map(({ response: answer, request: asked, estimate, quoted }) => (
       provisionalCost(this.#billedEndpoint, answer, estimate, quoted, asked !== null && requestsBackground(asked.body))
     ))
-    const bills = this.#total === null ? roughly : [this.#total, ...roughly]
+    const bills = this.#total === null ? estimates : [this.#total, ...estimates]
     if (bills.length === 0) return null
     return {
       ...mergeSessionCosts(bills),
@@ -201,18 +197,18 @@ export class MeteredSession implements Session {
     return lane
   }
 
-  /** What the client said was put into words: at the price of the model that does that. */
+  /** Speech of the client was transcribed, at the price of the transcription model. */
   #addTranscript({ usage, suspect }: ReportedUsage): void {
     const model = this.#conversation?.transcriptionModel ?? null
     const quoted = model === null ? null : this.#priceOf(model, model)
-    const isTold = Object.values(usage).some(count => count !== null)
-    const source = isTold ? 'reported' : 'none'
+    const isReported = Object.values(usage).some(count => count !== null)
+    const source = isReported ? 'reported' : 'none'
     this.#add(settleCost({ usage, source, billed: true, suspect, unread: false }, quoted))
     this.#quoted ??= quoted
     this.#checkpoint.writeNow()
   }
 
-  /** What is to be settled of the lane as it stands. */
+  /** What the response in the lane would be settled by now. */
   #settlementBasisOf(lane: string): SettlementBasis {
     const underway = this.#lanes.activeResponse(lane)
     const asked = this.#lanes.pendingRequest(lane)
@@ -225,11 +221,11 @@ export class MeteredSession implements Session {
     }
   }
 
-  /** Settles the response that is under way there, or was asked for, if there is one. */
+  /** Settles the response that is under way in the lane, or was requested, if there is one. */
   #endLane(lane: string, end: SettleInput['end']): void {
     const part = this.#settlementBasisOf(lane)
     const { response: answer, request: asked } = part
-    // What was refused, or never began, costs only who did not wait for it.
+    // A response that was refused or never began costs only a client that left before.
     if (!this.#lanes.end(lane) && (asked === null || end !== 'client_gone')) return
     const { counter } = this.#gateway.accounts
     const quoted = priceFor(part.quoted, answer)
@@ -239,7 +235,7 @@ export class MeteredSession implements Session {
     const estimate = request === null && end !== 'complete' ? part.estimate : null
     const input = { endpoint: this.#billedEndpoint, end, answer, request, estimate, abandoned } as const
     this.#settlingParts.add(part)
-    // All at once: the counter bounds what waits there, and counts the rest by bytes.
+    // The counter limits what waits, and estimates the rest by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
       this.#settlingParts.delete(part)
       this.#add(settleCost(settled, quoted))
@@ -249,15 +245,15 @@ export class MeteredSession implements Session {
   }
 
   /**
-   * The price of a response. What is asked inside decides, whatever the address says;
-   * a realtime session has one model, by whose address it is known.
+   * The price of a response. The model in the message decides, not that in the URL; a realtime session has one model,
+   * that of its URL.
    *
-   * @param told the model as the upstream has named it
+   * @param reported the model as the upstream named it
    */
-  #quote(told: string | null): QuotedPrice | null {
+  #quote(reported: string | null): QuotedPrice | null {
     const { alias, model } = this.#urlModel
     const isOne = this.#conversation !== null
-    const used = isOne ? model ?? told : told ?? model
+    const used = isOne ? model ?? reported : reported ?? model
     return used === null ? null : this.#priceOf(used, (isOne ? alias : null) ?? used)
   }
 
@@ -266,7 +262,7 @@ export class MeteredSession implements Session {
     return prices.priceOf(this.#target.upstream.url, model, new Date(this.#exchange.startedWall), alias)
   }
 
-  /** A fault of our own is no reason to end what two others say to each other. */
+  /** An error in the metering must not end the session. */
   #fail(err: unknown): void {
     this.#failed = true
     this.#gateway.log.error({ request: this.#exchange.id, err }, 'what a WebSocket said could not be metered')

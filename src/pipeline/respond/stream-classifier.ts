@@ -6,10 +6,10 @@ import { beginsJson } from './body-classifier.ts'
 import type { BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 
-/** Bytes of a stream that are waited for its first event. */
+/** Bytes in which the first event of a stream has to be whole. */
 const MAX_EVENT_BYTES = 256 * 1024
 
-/** A stream, which has to begin with a whole event that is no error. Pings and comments are no events. */
+/** A stream, which has to begin with a whole event that is no error. Pings and comments do not count. */
 export class FirstEventClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_EVENT_BYTES
   readonly timeoutMs = null
@@ -24,7 +24,7 @@ export class FirstEventClassifier implements ResponseClassifier {
   }
 
   decide(_body: Buffer, whole: boolean): 'good' | 'bad' {
-    // One event that is so large is no error.
+    // An event of that size is no error.
     if (!whole) return 'good'
     this.#reader.end()
     if (this.#classification !== 'open') return this.#classification
@@ -58,25 +58,25 @@ export class FirstEventClassifier implements ResponseClassifier {
   }
 }
 
-/** Perhaps a stream, perhaps an answer in one piece: it does not say, and is judged by how it begins. */
+/** A stream or a whole body: its beginning tells which. */
 export class UnknownFormatClassifier extends FirstEventClassifier {
   override readonly anyByteCounts = true
   readonly #bodyClassifier: BodyClassifier
 
-  constructor(piece: BodyClassifier) {
+  constructor(bodyClassifier: BodyClassifier) {
     super()
-    this.#bodyClassifier = piece
+    this.#bodyClassifier = bodyClassifier
   }
 
   override push(chunk: Buffer): Classification {
-    const opinion = super.push(chunk)
-    return opinion === 'open' ? this.#bodyClassifier.push(chunk) : opinion
+    const classification = super.push(chunk)
+    return classification === 'open' ? this.#bodyClassifier.push(chunk) : classification
   }
 
   override decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     if (!beginsJson(body)) return super.decide(body, whole)
-    const opinion = this.#bodyClassifier.decide(body, whole)
+    const classification = this.#bodyClassifier.decide(body, whole)
     this.fault = this.#bodyClassifier.fault
-    return opinion
+    return classification
   }
 }

@@ -14,37 +14,37 @@ import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyClassifier, beginsJson } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 
-/** Bytes of an answer that is kept back until it is whole. */
+/** Bytes of a response that is held until it is whole. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 
 const NOTHING = Buffer.alloc(0)
 
-/** An answer that is kept back to its end, and has to have one. */
+/** A response that is held to its end, and has to have one. */
 export class WholeResponseClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_RESPONSE_BYTES
   readonly timeoutMs = null
   readonly anyByteCounts = true
   fault: GatewayError | null = null
   readonly #endpoint: Endpoint
-  /** The client's body; null where it is no JSON. */
+  /** The client's body; null = it is no JSON. */
   readonly #request: Buffer | null
   readonly #meter: StreamMeter
-  /** null: it is a stream. */
+  /** null = it is a stream. */
   readonly #bodyClassifier: BodyClassifier | null
-  /** It may be a stream all the same. */
+  /** It may be a stream or a whole body. */
   readonly #isFormatUnknown: boolean
   #isMalformed = false
   /** Its events have to be well-formed. */
   readonly #checksEvents: boolean
   readonly #reader: EventReader
 
-  /** @param room memory for events that are not whole yet, beside that for the answer */
-  constructor(exchange: Exchange, head: ResponseHead, room: ReserveMemory) {
+  /** @param reserveMemory for events that are not whole yet, in addition to that for the response */
+  constructor(exchange: Exchange, head: ResponseHead, reserveMemory: ReserveMemory) {
     const { classified: { endpoint }, request: { body } } = exchange
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
     this.#request = body?.json ? body.bytes : null
-    this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory: room })
+    this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
     this.#bodyClassifier = isEvents || endpoint.streamsByPath ? null : new BodyClassifier(head)
     this.#isFormatUnknown = isFormatUnknown(exchange, head)
     this.#checksEvents = isEvents && endpoint.respondsWithJson
@@ -70,7 +70,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
-    // One that is longer than what is kept passes, as it does on every other route.
+    // A longer body passes, as it does on every other route.
     if (this.#bodyClassifier && !(this.#isFormatUnknown && !beginsJson(body))) return this.#classifyBody(this.#bodyClassifier, body, whole)
     if (!whole) {
       const most = MAX_RESPONSE_BYTES >> 20
@@ -94,9 +94,9 @@ export class WholeResponseClassifier implements ResponseClassifier {
     return this.#request && missingEndOf(this.#endpoint, this.#request, body)
   }
 
-  #classifyBody(piece: BodyClassifier, body: Buffer, whole: boolean): 'good' | 'bad' {
-    const opinion = piece.decide(body, whole)
-    this.fault = piece.fault
-    return opinion
+  #classifyBody(classifier: BodyClassifier, body: Buffer, whole: boolean): 'good' | 'bad' {
+    const classification = classifier.decide(body, whole)
+    this.fault = classifier.fault
+    return classification
   }
 }

@@ -2,7 +2,7 @@ import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { ResponseRecorder } from '../../transcripts/recording.ts'
 
-/** From here on what the client is sent is recorded, where a rule wants that. */
+/** Records what the client is sent from now on, where a rule says so. */
 export function startRecording(gateway: Gateway, exchange: Exchange): void {
   const { key } = exchange.identity
   if (key === null || gateway.config.log.bodies.length === 0) return
@@ -10,7 +10,7 @@ export function startRecording(gateway: Gateway, exchange: Exchange): void {
   if (rule !== null) exchange.recording = new ResponseRecorder(rule.limit)
 }
 
-/** Keeps what was recorded, for as long as the rule says that is in force now. */
+/** Stores what was recorded, for as long as the current rule says. */
 export function archiveRecording(gateway: Gateway, exchange: Exchange): void {
   const { recording, identity: { key }, request: { body }, req } = exchange
   if (recording === null || key === null) return
