@@ -118,9 +118,9 @@ function openLoggedLedger(config: NonNullable<Config['ledger']>, log: Logger): L
   return openLedger({
     ...config,
     onFailure: (trouble, stats) => log.error(
-      { ledger: config.file, trouble, stats }, 'the ledger is in trouble',
+      { ledger: config.file, trouble, stats }, 'the ledger cannot be written',
     ),
-    onRecovered: stats => log.warn({ ledger: config.file, stats }, 'the ledger is written again'),
+    onRecovered: stats => log.warn({ ledger: config.file, stats }, 'the ledger can be written again'),
   })
 }
 

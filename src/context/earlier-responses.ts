@@ -3,7 +3,7 @@ import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import type { Exchange } from './exchange.ts'
 
-/** @returns reads the usage of the interrupted attempts so far; to be called when the client is told of it */
+/** @returns reads the usage of the attempts interrupted so far; to be called when the client gets it */
 export function reportedUsageSoFar({ interruptedAttempts }: Exchange): () => Usage {
   const shares = interruptedAttempts.flatMap(({ share }) => share ?? [])
   return () => shares.map(({ reported }) => reported.usage).reduce(addUsage, blankUsage())

@@ -93,8 +93,8 @@ class HealthCheck {
     const { health, log } = this.#parts
     const isHealthy = health.recordCheck(name, failure === null)
     if (isHealthy === this.#isHealthy) return
-    if (isHealthy) log.info({ upstream: name }, 'the upstream is well again')
-    else log.warn({ upstream: name, ...failure }, 'the upstream is not well')
+    if (isHealthy) log.info({ upstream: name }, 'the upstream is healthy again')
+    else log.warn({ upstream: name, ...failure }, 'the upstream is unhealthy')
     this.#isHealthy = isHealthy
   }
 

@@ -36,7 +36,7 @@ export function accept(gateway: Gateway, exchange: Exchange): void {
   // There is no queue: a request that would have to wait is rejected.
   const { maxInFlight } = gateway.config.server
   if (gateway.sharedState.activeExchanges.size > maxInFlight) {
-    throw overloaded(`${maxInFlight} requests are under way, as many as the gateway takes`)
+    throw overloaded(`${maxInFlight} requests are under way, the limit of server.max_in_flight`)
   }
 }
 

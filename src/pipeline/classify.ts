@@ -54,16 +54,16 @@ export function classifyHandshake({ target: { path, query }, classified: { pathM
 
 /** @returns null where the body is empty */
 async function readRequestBody(gateway: Gateway, exchange: Exchange): Promise<InspectedBody | null> {
-  const intake = bodyReadPlan(exchange)
-  const raw = await receiveBody(gateway, exchange, intake.encoding === null ? intake.scan : null)
+  const readPlan = bodyReadPlan(exchange)
+  const raw = await receiveBody(gateway, exchange, readPlan.encoding === null ? readPlan.scan : null)
   exchange.throwIfStopped()
   exchange.bytesIn = raw.length
   if (raw.length === 0) return null
   // A body that the gateway does not read is not decompressed.
-  const encoding = intake.format === 'opaque' ? null : intake.encoding
-  const bytes = encoding === null ? raw : await decompressBody(gateway, exchange, raw, encoding, intake.scan)
+  const encoding = readPlan.format === 'opaque' ? null : readPlan.encoding
+  const bytes = encoding === null ? raw : await decompressBody(gateway, exchange, raw, encoding, readPlan.scan)
   exchange.throwIfStopped()
-  return inspect(intake, bytes, encoding === null ? null : raw, exchange.classified.endpoint)
+  return inspect(readPlan, bytes, encoding === null ? null : raw, exchange.classified.endpoint)
 }
 
 function bodyReadPlan({ req, classified }: Exchange): BodyReadPlan {
@@ -110,7 +110,7 @@ function inspect(
 /** @throws GatewayError overloaded where all exchanges together would exceed `server.body_memory` */
 function reserveBodyMemory(gateway: Gateway, exchange: Exchange, bytes: number): void {
   if (!gateway.sharedState.bodyMemory.reserve(bytes, gateway.config.server.bodyMemory)) {
-    throw overloaded('the request bodies under way are as many bytes as the gateway holds')
+    throw overloaded('the bodies under way use all of server.body_memory')
   }
   exchange.bytesHeld += bytes
 }

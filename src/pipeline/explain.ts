@@ -62,8 +62,8 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   const routes = new RouteTable(config.routes, compileGlobs)
   const { target, classified } = locate(question.path, path => routes.namesPath(path))
   const { modelIn } = classified.endpoint
-  const asked = modelIn === 'query' ? queryModel(target.query) : null
-  const named = classified.pathModel ?? (asked || question.model || null)
+  const inQuery = modelIn === 'query' ? queryModel(target.query) : null
+  const named = classified.pathModel ?? (inQuery || question.model || null)
   const isBesideQuery = named !== null && (modelIn === 'body' || modelIn === 'deployment')
   const model = isBesideQuery ? checkQueryModel(named, target.query) : named
   if (classified.endpoint.ownResponse !== null) {

@@ -13,8 +13,8 @@ import { sendJson } from './gateway-response.ts'
  * and files; the other listener gives their place or code.
  */
 export function sendStatus(gateway: Gateway, exchange: Exchange): void {
-  const { draining, version, sharedState: lasting } = gateway
-  const { loadedAt, failure, pending } = lasting.reloads
+  const { draining, version, sharedState } = gateway
+  const { loadedAt, failure, pending } = sharedState.reloads
   const errors = failure?.problems.filter(({ severity }) => severity === 'error').map(problem => {
     const place = placeOf({ ...problem, file: basename(problem.file) })
     return exchange.isManagement ? `${place}: ${problem.message}` : place
@@ -22,10 +22,10 @@ export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   const body = {
     success: !draining,
     version,
-    status: draining ? 'draining' : lasting.handingOver ? 'handing_over' : 'ok',
-    ...lasting.worker !== undefined && { worker: lasting.worker },
-    running: lasting.activeExchanges.size - 1,
-    body_bytes: lasting.bodyMemory.reservedBytes,
+    status: draining ? 'draining' : sharedState.handingOver ? 'handing_over' : 'ok',
+    ...sharedState.worker !== undefined && { worker: sharedState.worker },
+    running: sharedState.activeExchanges.size - 1,
+    body_bytes: sharedState.bodyMemory.reservedBytes,
     config: {
       loaded_at: new Date(loadedAt).toISOString(),
       error: errors?.join('\n') ?? null,
@@ -42,8 +42,8 @@ export function sendStatus(gateway: Gateway, exchange: Exchange): void {
 function ledgerStatus({ accounts: { ledger } }: Gateway, inFull: boolean) {
   if (ledger === null) return null
   const { healthy, waiting, lost, lastError } = ledger.stats()
-  const trouble = healthy ? null : lastError
-  const error = trouble && (inFull ? `${trouble.code}: ${trouble.message}` : trouble.code)
+  const failure = healthy ? null : lastError
+  const error = failure && (inFull ? `${failure.code}: ${failure.message}` : failure.code)
   return { healthy, waiting, lost, error }
 }
 
@@ -76,14 +76,14 @@ export function sendModels(gateway: Gateway, exchange: Exchange): void {
     sendJson(gateway, exchange, 200, format.modelList(models))
     return
   }
-  const asked = classified.pathModel as string
-  const isServed = gateway.routes.listsModel(asked) || listedModels(gateway).includes(asked)
-  if (!isServed || !identity.allows(asked)) {
+  const model = classified.pathModel as string
+  const isServed = gateway.routes.listsModel(model) || listedModels(gateway).includes(model)
+  if (!isServed || !identity.allows(model)) {
     throw new GatewayError(
-      'model_not_found', `the model '${asked}' does not exist or the key may not use it`, { param: 'model' },
+      'model_not_found', `the model '${model}' does not exist or the key may not use it`, { param: 'model' },
     )
   }
-  sendJson(gateway, exchange, 200, format.modelCard(asked))
+  sendJson(gateway, exchange, 200, format.modelCard(model))
 }
 
 /** The names without wildcards in the routes' model lists, and those under `models` that a route serves. */

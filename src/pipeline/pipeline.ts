@@ -19,14 +19,15 @@ import type { Upgrade } from './upgrade.ts'
  * The path of a request, from its first byte to its settlement. Each phase writes its part of the exchange, which
  * later phases read, and ends in success or in one row of the error table:
  *
- *   accept     is the request well-formed, and is there room for it
- *   identify   who is calling
- *   classify   what is asked: endpoint, body, model, stream
- *   admit      may this key use this model
- *   route      which upstreams serve it, in which order, at which prices
- *   reserve    has the key enough left for the worst case
- *   attempt    one upstream after the other; the response of one is relayed
- *   settle     what it cost, for the ledger, the limits and the log
+ *   accept     is the request well-formed, and is there room for it?
+ *   identify   who is calling?
+ *   classify   which endpoint, body and model, and does it want a stream?
+ *   admit      may this key use this model?
+ *   route      which targets serve it, in which order, at which prices?
+ *   reserve    do the key's limits have room for the worst case?
+ *   attempt    which target responds? One is tried after the other
+ *   respond    what does the client get? The response is checked, metered and relayed
+ *   settle     what did it use and cost, for the ledger, the limits and the log?
  *
  * It never throws.
  *
@@ -40,7 +41,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
   } catch (thrown) {
     failure = asGatewayError(thrown)
     sendError(gateway, exchange, failure)
-    // Half of its connection may still be open, and nothing will come of it.
+    // Half of the connection may still be open.
     if (failure.code === 'client_gone') upgrade?.socket.destroy()
   } finally {
     await settle(gateway, exchange, failure)

@@ -35,14 +35,14 @@ export function websocketTargets({ targets }: Pick<Route, 'targets'>): readonly 
  * @param attempts most targets to try; absent = as the route says
  */
 export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempts?: number): Plan {
-  const ordered = candidates(gateway, exchange, found)
+  const ordered = orderedTargets(gateway, exchange, found)
   const order = attempts === undefined ? ordered : ordered.slice(0, attempts)
-  const reachable = attempts === undefined ? reachableCandidates(found, order) : order
-  return { route: found, order, quotes: reachable.map(candidate => quote(gateway, exchange, candidate)) }
+  const reachable = attempts === undefined ? reachableTargets(found, order) : order
+  return { route: found, order, quotes: reachable.map(target => quote(gateway, exchange, target)) }
 }
 
 /** The route's targets in the order to try. */
-function candidates(gateway: Gateway, exchange: Exchange, { targets, strategy, affinity }: Route): readonly Target[] {
+function orderedTargets(gateway: Gateway, exchange: Exchange, { targets, strategy, affinity }: Route): readonly Target[] {
   if (targets.length === 1) return targets
   return chooseOrder({ targets, strategy }, {
     health: gateway.health,
@@ -58,14 +58,14 @@ function candidates(gateway: Gateway, exchange: Exchange, { targets, strategy, a
  * @param order at least one
  * @returns the first of `order`, and then the others
  */
-function reachableCandidates(
+function reachableTargets(
   { retries, resume, on }: Pick<Route, 'retries' | 'resume' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
   // The next target that can continues a response, so any of them may be tried.
-  const isAnyAsked = order.length <= retries + 1 || (resume === 'continue' && retries > 0)
-  const asked = isAnyAsked ? order : order.slice(0, retries + 1)
+  const isAnyTried = order.length <= retries + 1 || (resume === 'continue' && retries > 0)
+  const tried = isAnyTried ? order : order.slice(0, retries + 1)
   const others = refusalTargets({ on })
-  return others.size === 0 ? asked : [...asked, ...others.values()]
+  return others.size === 0 ? tried : [...tried, ...others.values()]
 }
 
 /** What requests that go to the same target have in common; null = nothing. */

@@ -70,7 +70,7 @@ t.test('an alert for an upstream that fails its health checks without any reques
   const gateway = await startConsole(t, YAML
     .replace('upstreams: {', `$& gone: { url: "${upstream.url}", health: { path: /, every: 10ms } },`)
     .replace('routes: [', 'routes: [{ model: lost, to: { upstream: gone, model: x } },'))
-  await gateway.waitForLog(line => line['msg'] === 'the upstream is not well')
+  await gateway.waitForLog(line => line['msg'] === 'the upstream is unhealthy')
   t.match(await alertsOf(gateway), [{ kind: 'circuit_open', subject: 'gone', message: 'Circuit open: gone (health checks fail)', since: ISO_TIME }])
   const browser = await gateway.login(OPS)
   const { upstreams } = (await browser.ask('/upstreams')).json as { upstreams: { name: string }[] }

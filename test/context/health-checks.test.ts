@@ -40,7 +40,7 @@ routes: [{ to: [a, b] }]
   const served = async () => (await ask(gateway, CHAT!)).headers.get('x-gateway-upstream')
   t.equal(await served(), 'a')
   isWell = false
-  await gateway.waitForLog(line => line.msg === 'the upstream is not well' && line.upstream === 'a')
+  await gateway.waitForLog(line => line.msg === 'the upstream is unhealthy' && line.upstream === 'a')
   t.equal(await served(), 'b')
   const status = await (await fetch(`${gateway.addresses.console}/api/status`)).json()
   t.match(status, { upstreams: [
@@ -49,7 +49,7 @@ routes: [{ to: [a, b] }]
   ] })
   t.notMatch(await (await fetch(`${gateway.url}/api/status`)).text(), 'upstreams', 'clients are not told')
   isWell = true
-  await gateway.waitForLog(line => line.msg === 'the upstream is well again')
+  await gateway.waitForLog(line => line.msg === 'the upstream is healthy again')
   t.equal(await served(), 'a')
   t.ok(asked.length > 0 && asked.every(credential => credential === 'Bearer operator'))
 })
@@ -65,13 +65,13 @@ t.test('a reload goes on with what the checks have found, and tells it no second
 upstreams: { a: { url: "${upstream.url}", health: { path: /, every: 5ms } } }
 routes: [{ to: a }]
 `)
-  await gateway.waitForLog(line => line.msg === 'the upstream is not well')
+  await gateway.waitForLog(line => line.msg === 'the upstream is unhealthy')
   await gateway.change()
   for (const more = asked + 3; asked < more;) await fetch(`${gateway.url}/api/status`)
-  t.equal(gateway.logged.filter(line => line['msg'] === 'the upstream is not well').length, 1)
+  t.equal(gateway.logged.filter(line => line['msg'] === 'the upstream is unhealthy').length, 1)
   isWell = true
   await gateway.change()
-  await gateway.waitForLog(line => line.msg === 'the upstream is well again')
+  await gateway.waitForLog(line => line.msg === 'the upstream is healthy again')
 })
 
 t.test('the log says what a check has failed with, and what to do about it', async t => {
@@ -85,7 +85,7 @@ upstreams:
 routes: [{ to: [closed, unknown] }]
 `)
   const notWell = (upstream: string) =>
-    gateway.waitForLog(line => line['msg'] === 'the upstream is not well' && line['upstream'] === upstream)
+    gateway.waitForLog(line => line['msg'] === 'the upstream is unhealthy' && line['upstream'] === upstream)
   t.match(await notWell('closed'), { why: /^upstream_unreachable: the/, cause: /^ECONNREFUSED/ })
   t.match(await notWell('unknown'), {
     why: /its ca: can name the root$/, cause: /^DEPTH_ZERO_SELF_SIGNED_CERT: self-signed certificate$/,
@@ -106,7 +106,7 @@ upstreams:
 routes: [{ to: [silent, resetting, elsewhere] }]
 `)
   const notWell = (upstream: string) =>
-    gateway.waitForLog(line => line.msg === 'the upstream is not well' && line.upstream === upstream)
+    gateway.waitForLog(line => line.msg === 'the upstream is unhealthy' && line.upstream === upstream)
   t.match(await notWell('elsewhere'), { why: 'status 302' })
   t.match(await notWell('resetting'), { why: 'upstream_reset' })
   t.match(await notWell('silent'), { why: /timeout/ })

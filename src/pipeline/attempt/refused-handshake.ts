@@ -34,10 +34,10 @@ export function classifyHandshakeRefusal({ status, headers, body }: HandshakeRef
 function handshakeError(status: number, retryAfter: string | null): GatewayError {
   if (isCredentialRefused(status)) return credentialRejected(status)
   if (status !== 429 && status < 500) {
-    return upgradeRequired('the upstream takes no WebSocket here; use plain HTTP')
+    return upgradeRequired('the upstream does not support WebSockets here; use plain HTTP')
   }
   return new GatewayError(
-    'upstream_invalid', `the upstream answered ${status} to the WebSocket handshake`,
+    'upstream_invalid', `the upstream responded with the status ${status} to the WebSocket handshake`,
     retryAfter === null ? {} : { headers: { 'retry-after': retryAfter } },
   )
 }

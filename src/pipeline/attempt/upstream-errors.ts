@@ -35,10 +35,10 @@ export function upstreamErrorEvent(response: HeldResponse, format: ClientFormat)
  */
 export function undeliveredError(status: number | null, reason: RefusalReason | null = null): GatewayError {
   if (reason !== null) {
-    return new GatewayError('upstream_invalid', `the upstream refused what was asked: ${reason}`)
+    return new GatewayError('upstream_invalid', `the upstream refused the request: ${reason}`)
   }
   if (status === null || !isCredentialRefused(status)) {
-    return new GatewayError('upstream_invalid', `the upstream answered ${status} and did not say why`)
+    return new GatewayError('upstream_invalid', `the upstream responded with the status ${status} and no readable error`)
   }
   return credentialRejected(status)
 }

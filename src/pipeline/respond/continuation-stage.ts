@@ -14,7 +14,7 @@ const NOTHING = Buffer.alloc(0)
 const FAULTS = {
   error: ['upstream_cut', 'the upstream broke off the stream with an error'],
   malformed: ['upstream_invalid', 'the upstream sent an event that is not well-formed'],
-  too_long: ['upstream_invalid', 'the upstream sent an event that is too long to be joined'],
+  too_long: ['upstream_invalid', 'the upstream sent an event that is too long to be translated'],
 } as const
 
 type StreamFaultKind = keyof typeof FAULTS
@@ -36,15 +36,15 @@ export interface ContinuationStageOptions {
   readonly resumable: ResumableStream
   /** Translates a response that continues another; null = this is the first, and passes as it is. */
   readonly translate: EventTranslator | null
-  /** Memory for events that are not whole yet; without it there always is some. */
+  /** Memory for events that are not whole yet; absent = no limit. */
   readonly reserveMemory?: ReserveMemory | undefined
   /** Called soon after an event came that the client does not get. */
   readonly onStreamFault: OnStreamFault
 }
 
 /**
- * Passes a stream on in whole events, so that another upstream can continue it wherever it breaks. Neither
- * an error event of the protocol nor an event that is not well-formed is passed on, nor what comes behind it.
+ * Passes a stream on in whole events, so that another upstream can continue it wherever it breaks. It drops an error
+ * event, an event that is not well-formed, and all that follows them.
  */
 export class ContinuationStage implements EventSink {
   /** The event that is kept from the client; null = none is. */

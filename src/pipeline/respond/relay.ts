@@ -104,7 +104,7 @@ export class Relay implements ResponseSink, ClientDelivery {
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
     if (this.#awaitsResponse) return this.#continueWith(status, headers)
     if (status > 599) {
-      return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
+      return new GatewayError('upstream_invalid', `the upstream responded with the status ${status}`)
     }
     const head = responseHead(status, headers)
     const body = this.#source.openBody(head)
@@ -155,7 +155,7 @@ export class Relay implements ResponseSink, ClientDelivery {
     const head = responseHead(status, headers)
     // The head that the client has names no coding.
     if (status !== 200 || !isEventStream(head) || head.coding !== null) {
-      return new GatewayError('upstream_invalid', 'the upstream answered with no stream of events')
+      return new GatewayError('upstream_invalid', 'the upstream responded without a stream of events')
     }
     const body = this.#source.openBody(head)
     if (body instanceof GatewayError) return body
@@ -245,9 +245,9 @@ export class Relay implements ResponseSink, ClientDelivery {
   #break(error: GatewayError, atBoundary: boolean): void {
     const res = this.#res
     const fault = this.#endBody()
-    const gone = error.code === 'client_gone' || error.code === 'client_stalled'
+    const isClientGone = error.code === 'client_gone' || error.code === 'client_stalled'
     // The protocol's own end has passed: nothing is missing, however the connection ended.
-    if (!gone && !fault && atBoundary && !this.#hasContentLength && this.#body?.terminated === true) {
+    if (!isClientGone && !fault && atBoundary && !this.#hasContentLength && this.#body?.terminated === true) {
       this.#conclude()
       if (error.source !== 'upstream') this.#limitDelivery(error)
       return
@@ -264,16 +264,16 @@ export class Relay implements ResponseSink, ClientDelivery {
       return
     }
     this.#over = true
-    if (gone) {
+    if (isClientGone) {
       destroyNow(res)
     } else {
-      const speak = this.#isEventStream && !this.#hasContentLength && atBoundary
-      const lastWords = speak ? this.#source.errorEvent(error) : null
-      if (lastWords !== null) this.#recording?.push(Buffer.from(lastWords))
+      const takesEvent = this.#isEventStream && !this.#hasContentLength && atBoundary
+      const errorEvent = takesEvent ? this.#source.errorEvent(error) : null
+      if (errorEvent !== null) this.#recording?.push(Buffer.from(errorEvent))
       // Node may still hold the head: without it the client would have no response at all.
       if (this.#written === 0 && !isHttp2(res)) flushHead(res)
       this.#writer.flush()
-      abort(res, this.#gateway.clock, { finalBytes: lastWords, hasContentLength: this.#hasContentLength })
+      abort(res, this.#gateway.clock, { finalBytes: errorEvent, hasContentLength: this.#hasContentLength })
     }
     this.#close(fault ?? error)
   }

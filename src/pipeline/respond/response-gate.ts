@@ -97,14 +97,16 @@ export class ResponseGate implements ResponseSink {
 
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
     if (status > 599) {
-      return new GatewayError('upstream_invalid', `the upstream answered with the status ${status}`)
+      return new GatewayError('upstream_invalid', `the upstream responded with the status ${status}`)
     }
     this.#status = status
     this.#headers = headers
     this.#httpVersion = httpVersion
     const { requirements, relay } = this.#options
-    const room = responseMemoryFor(this.#gateway, this.#exchange)
-    const classifier = classifierFor(this.#exchange, responseHead(status, headers), requirements, relay.isWaiting, room)
+    const classifier = classifierFor(
+      this.#exchange, responseHead(status, headers), requirements, relay.isWaiting,
+      responseMemoryFor(this.#gateway, this.#exchange),
+    )
     this.#classifier = classifier
     if (classifier === null) this.#pass()
     else if (classifier.timeoutMs !== null) {
@@ -117,7 +119,7 @@ export class ResponseGate implements ResponseSink {
     const classifier = this.#classifier as ResponseClassifier
     if (classifier.anyByteCounts) this.#options.deadlines.upstreamActive()
     if (!reserveHeldMemory(this.#gateway, this.#exchange, chunk.length)) {
-      this.#reject(overloaded('the answers that are kept back are as many bytes as the gateway holds'), null)
+      this.#reject(overloaded('the bodies under way and the held responses use all of server.body_memory'), null)
       return true
     }
     this.#held.push(chunk)
@@ -206,7 +208,7 @@ export class ResponseGate implements ResponseSink {
     if (!this.#decide()) return
     releaseHeldMemory(this.#gateway, this.#exchange, this.#held.size)
     this.#settle({ error, status: this.#status, headers: this.#headers, response })
-    this.#options.attempt.abort(error ?? new GatewayError('upstream_invalid', 'the upstream answered with an error'))
+    this.#options.attempt.abort(error ?? new GatewayError('upstream_invalid', 'the upstream responded with an error'))
   }
 
   #decide(): boolean {

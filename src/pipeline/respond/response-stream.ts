@@ -32,7 +32,7 @@ export interface ResponseStages {
   readonly reader: EventReader
   /** What the response is settled by. */
   readonly content: ResponseContent
-  /** Tells whether the stream has ended as its protocol says; null = HTTP's end is its end. */
+  /** Knows whether the stream has reached its protocol's end; null = the end of HTTP is its end. */
   readonly meter: StreamMeter | null
   readonly filter: UsageFilter | null
   readonly continuation: ContinuationStage | null
@@ -54,7 +54,7 @@ export interface ResponseStages {
  */
 export class ResponseStream implements ResponseBody, ResponseContent {
   #stages: ResponseStages
-  /** Makes the stages for a body in one piece, where its start tells whether it is one; null = that is known. */
+  /** Creates the stages for a whole body, where its beginning tells whether it is one; null = that is known. */
   readonly #createForBody: (() => ResponseStages) | null
   #hasBegun = false
   #hasEnded = false

@@ -145,8 +145,8 @@ export class MeteredSession implements Session {
 
   usageSoFar(): SessionUsage | null {
     const parts = [...this.#settlingParts, ...[...this.#lanes.openLanes].map(lane => this.#settlementBasisOf(lane))]
-    const estimates = parts.map(({ response: answer, request: asked, estimate, quoted }) => (
-      provisionalCost(this.#billedEndpoint, answer, estimate, quoted, asked !== null && requestsBackground(asked.body))
+    const estimates = parts.map(({ response, request, estimate, quoted }) => (
+      provisionalCost(this.#billedEndpoint, response, estimate, quoted, request !== null && requestsBackground(request.body))
     ))
     const bills = this.#total === null ? estimates : [this.#total, ...estimates]
     if (bills.length === 0) return null
@@ -211,12 +211,12 @@ export class MeteredSession implements Session {
   /** What the response in the lane would be settled by now. */
   #settlementBasisOf(lane: string): SettlementBasis {
     const underway = this.#lanes.activeResponse(lane)
-    const asked = this.#lanes.pendingRequest(lane)
-    const model = underway ? underway.model ?? this.#reportedModel : asked?.model ?? null
+    const request = this.#lanes.pendingRequest(lane)
+    const model = underway ? underway.model ?? this.#reportedModel : request?.model ?? null
     return {
       response: underway ? { kind: 'stream', meter: underway.meter } : NOT_DELIVERED,
-      request: asked,
-      estimate: asked ? estimateOf(asked) : underway ? this.#conversation?.inputEstimate ?? null : null,
+      request,
+      estimate: request ? estimateOf(request) : underway ? this.#conversation?.inputEstimate ?? null : null,
       quoted: this.#quote(model),
     }
   }
@@ -224,16 +224,16 @@ export class MeteredSession implements Session {
   /** Settles the response that is under way in the lane, or was requested, if there is one. */
   #endLane(lane: string, end: SettleInput['end']): void {
     const part = this.#settlementBasisOf(lane)
-    const { response: answer, request: asked } = part
+    const { response, request: pending } = part
     // A response that was refused or never began costs only a client that left before.
-    if (!this.#lanes.end(lane) && (asked === null || end !== 'client_gone')) return
+    if (!this.#lanes.end(lane) && (pending === null || end !== 'client_gone')) return
     const { counter } = this.#gateway.accounts
-    const quoted = priceFor(part.quoted, answer)
+    const quoted = priceFor(part.quoted, response)
     this.#quoted = quoted
     const { abandoned } = this.#gateway.config.billing
-    const request = asked?.body ?? null
+    const request = pending?.body ?? null
     const estimate = request === null && end !== 'complete' ? part.estimate : null
-    const input = { endpoint: this.#billedEndpoint, end, answer, request, estimate, abandoned } as const
+    const input = { endpoint: this.#billedEndpoint, end, answer: response, request, estimate, abandoned } as const
     this.#settlingParts.add(part)
     // The counter limits what waits, and estimates the rest by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {

@@ -44,7 +44,7 @@ export class FirstEventClassifier implements ResponseClassifier {
       case 'error':
         return 'bad'
       case 'done':
-        return this.#reject('upstream_cut', 'the upstream ended the stream without an answer')
+        return this.#reject('upstream_cut', 'the upstream ended the stream without a response')
       case 'malformed':
         return event.terminated
           ? this.#reject('upstream_invalid', "the stream's first event is not well-formed")

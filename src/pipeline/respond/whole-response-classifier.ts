@@ -70,12 +70,13 @@ export class WholeResponseClassifier implements ResponseClassifier {
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
+    const isStream = this.#bodyClassifier === null || (this.#isFormatUnknown && !beginsJson(body))
     // A longer body passes, as it does on every other route.
-    if (this.#bodyClassifier && !(this.#isFormatUnknown && !beginsJson(body))) return this.#classifyBody(this.#bodyClassifier, body, whole)
+    if (!isStream) return this.#classifyBody(this.#bodyClassifier as BodyClassifier, body, whole)
     if (!whole) {
-      const most = MAX_RESPONSE_BYTES >> 20
+      const maxMegabytes = MAX_RESPONSE_BYTES >> 20
       this.fault = new GatewayError(
-        'answer_too_large', `the answer is larger than the ${most} MB that are held`,
+        'answer_too_large', `the response is larger than the ${maxMegabytes} MB that can be held`,
       )
       return 'bad'
     }

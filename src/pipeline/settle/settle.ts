@@ -163,7 +163,7 @@ function logLine(
   }
   if (suspect) {
     const which = { request: exchange.id, upstream: row.upstream }
-    gateway.log.warn(which, 'the upstream reported a usage that cannot be')
+    gateway.log.warn(which, 'the upstream reported impossible usage')
   }
   if (failure === null) gateway.log.info(line, 'exchange')
   else if (failure.source === 'client') gateway.log.info({ ...line, why: failure.message }, 'exchange')

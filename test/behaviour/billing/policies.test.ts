@@ -203,7 +203,7 @@ ledger: { file: ${JSON.stringify(file)} }`)
   })
   t.equal(answer.status, 200)
   t.equal(await answer.text(), '{"choices":[]}')
-  await gateway.waitForLog(line => line.msg === 'the ledger is in trouble')
+  await gateway.waitForLog(line => line.msg === 'the ledger cannot be written')
   const status = async (url: string) => await (await fetch(`${url}/api/status`)).json()
   t.match(await status(gateway.addresses.console as string), {
     success: true, ledger: { healthy: false, waiting: Number, lost: 0, error: /^foreign: / },
