@@ -1,7 +1,6 @@
 import { constants } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { GatewayError } from '../base/errors.ts'
-import type { Upstream } from '../config/types.ts'
 import type { ClientDelivery, Exchange } from '../context/exchange.ts'
 import { gatewayHeadersFor } from '../context/gateway-headers.ts'
 import type { Gateway } from '../context/gateway.ts'
@@ -10,7 +9,7 @@ import { hasBody } from '../proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from '../proxy/client.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import { appendVia, clientHeaders, gatewayHeaders } from '../proxy/headers.ts'
-import type { RawHeaders } from '../proxy/headers.ts'
+import type { DeniedHandshake } from './attempt/forward-upgrade.ts'
 
 /**
  * Milliseconds in which a client has to read a response of the gateway's own. Until then the head of its request is in
@@ -62,12 +61,11 @@ export function sendJson(
 
 /** Sends an upstream's refusal of a WebSocket handshake, as it came. */
 export function sendHandshakeRefusal(
-  gateway: Gateway, exchange: Exchange, upstream: Upstream,
-  { status, headers, body }: { status: number; headers: RawHeaders; body: Buffer },
+  gateway: Gateway, exchange: Exchange, { attempt: { target }, response: { status, headers, body } }: DeniedHandshake,
 ): void {
   const { req, res } = exchange
   exchange.delivery = ownResponse(status, body.length)
-  const own = gatewayHeadersFor(gateway, exchange, upstream)
+  const own = gatewayHeadersFor(gateway, exchange, target.upstream)
   const head = clientHeaders(headers, { own, httpVersion: req.httpVersion, dropContentLength: true })
   writeHead(res, status, [...head, 'content-length', String(body.length)])
   enforceReadTimeout(gateway, exchange)

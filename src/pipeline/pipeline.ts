@@ -3,17 +3,18 @@ import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { accept } from './accept.ts'
 import { admit } from './admit.ts'
+import { forwardUpgrade } from './attempt/forward-upgrade.ts'
+import type { Upgrade } from './attempt/forward-upgrade.ts'
 import { forward } from './attempt/forward.ts'
 import { classify, classifyHandshake } from './classify.ts'
 import { sendModels, sendStatus } from './gateway-endpoints.ts'
-import { sendError } from './gateway-response.ts'
+import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
 import { identify } from './identify.ts'
 import { reserve } from './reserve.ts'
 import { plan, route, websocketTargets } from './route.ts'
 import { startRecording } from './settle/record-bodies.ts'
 import { settle } from './settle/settle.ts'
-import { forwardUpgrade, needsHttpForModel } from './upgrade.ts'
-import type { Upgrade } from './upgrade.ts'
+import { needsHttpForModel } from './upgrade.ts'
 
 /**
  * The path of a request, from its first byte to its settlement. Each phase writes its part of the exchange, which
@@ -103,8 +104,9 @@ async function serveUpgrade(gateway: Gateway, exchange: Exchange, upgrade: Upgra
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
   const reserving = reserve(gateway, exchange, exchange.plan)
   if (reserving) await reserving
-  const failure = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade)
-  if (exchange.status === 101) exchange.bytesIn = upgrade.socket.bytesRead - before
+  const { failure, denied } = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade)
+  if (denied) sendHandshakeRefusal(gateway, exchange, denied)
+  else if (exchange.status === 101) exchange.bytesIn = upgrade.socket.bytesRead - before
   else if (failure) throw failure
   return failure
 }

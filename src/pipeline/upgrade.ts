@@ -2,33 +2,8 @@ import { ServerResponse } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { withoutSubprotocolKey } from '../auth/credentials.ts'
-import type { GatewayError } from '../base/errors.ts'
-import type { Target } from '../config/types.ts'
-import type { ClientDelivery, Exchange, Plan } from '../context/exchange.ts'
-import { gatewayHeadersFor } from '../context/gateway-headers.ts'
-import type { Gateway, LiveUpstream } from '../context/gateway.ts'
-import { writeCheckpoint } from '../context/ledger-checkpoint.ts'
-import { DELIVERED } from '../context/upstream-attempt.ts'
-import type { ResponseContent, UpstreamAttempt } from '../context/upstream-attempt.ts'
-import { renameQuery } from '../protocols/shared/query.ts'
-import { errorIdentifier } from '../protocols/shared/refusal.ts'
-import { renamePath } from '../protocols/shared/rename.ts'
-import { upstreamPath } from '../proxy/address.ts'
-import { upstreamHeaders } from '../proxy/headers.ts'
-import { Tunnel } from '../proxy/websocket.ts'
-import type { HandshakeRefusal } from '../proxy/websocket.ts'
-import { isOperatorError } from '../routing/failure.ts'
-import { beginAttempt } from './attempt/begin-attempt.ts'
-import { reportCredentialRejected } from './attempt/forward-log.ts'
-import { classifyHandshakeRefusal } from './attempt/refused-handshake.ts'
-import { sendHandshakeRefusal } from './gateway-response.ts'
-import { MeteredSession } from './respond/session.ts'
-
-const NOTHING = Buffer.alloc(0)
-const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }
-/** Headers of a handshake that are forwarded; RFC 6455 section 4.1. */
-const HANDSHAKE_HEADERS = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions'] as const
+import type { Exchange } from '../context/exchange.ts'
+import type { Gateway } from '../context/gateway.ts'
 
 /** A response on a connection that Node has handed over for an upgrade. */
 export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
@@ -37,45 +12,6 @@ export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse
   res.assignSocket(socket as Socket)
   res.once('finish', () => (socket as Socket).destroySoon())
   return res
-}
-
-/** The connection of a WebSocket handshake. */
-export interface Upgrade {
-  readonly socket: Socket
-  /** What the client sent behind its request. */
-  readonly head: Buffer
-}
-
-/**
- * Sends the handshake to the targets, one after the other, until one accepts it, and tunnels what follows.
- *
- * @returns why it ended; null = in order
- * @throws GatewayError where it was stopped
- */
-export async function forwardUpgrade(
-  gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade,
-): Promise<GatewayError | null> {
-  let failure: GatewayError | null = null
-  let denied: DeniedHandshake | null = null
-  for (const target of plan.order) {
-    exchange.throwIfStopped()
-    // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
-    const opened = await openTunnel(gateway, exchange, plan, target, socket, failure ? NOTHING : head)
-    failure = opened.failure
-    denied = opened.denied ?? denied
-    if (exchange.status === 101 || failure?.source !== 'upstream') return failure
-  }
-  if (denied === null) return failure
-  exchange.throwIfStopped()
-  exchange.servedBy = denied.attempt
-  sendHandshakeRefusal(gateway, exchange, denied.attempt.target.upstream, denied.response)
-  return null
-}
-
-/** An upstream's response that refuses the handshake for its content. */
-interface DeniedHandshake {
-  readonly attempt: UpstreamAttempt
-  readonly response: HandshakeRefusal & { readonly body: Buffer }
 }
 
 /**
@@ -89,109 +25,4 @@ export function needsHttpForModel(
   const { path } = target
   if (classified.endpoint.session?.required !== false || !routes.servesPath(path)) return false
   return identity.restricted || (model === null && routes.match(path, null) === null)
-}
-
-/** What came through a tunnel to the client. */
-class TunnelDelivery implements ClientDelivery {
-  readonly status = 101
-  readonly delivered = false
-  readonly firstByteAt = 0
-  bytes = 0
-}
-
-/** One attempt: another can follow as long as no upstream has accepted the handshake. */
-async function openTunnel(
-  gateway: Gateway, exchange: Exchange, { route }: Plan, target: Target, socket: Duplex, head: Buffer,
-): Promise<{ readonly failure: GatewayError | null, readonly denied: DeniedHandshake | null }> {
-  const { clock } = gateway
-  const startedAt = clock.monotonic()
-  const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
-  const { path, headers } = outgoingHandshake(exchange, upstream, target)
-  const estimatedInput = exchange.reserved?.estimatedInput ?? null
-  const { state, health } = beginAttempt(
-    gateway, exchange, target, { continuationBody: null, estimatedInput, hidesUsage: false }, startedAt,
-  )
-  const { record } = state
-  const delivery = new TunnelDelivery()
-  const tunnel = new Tunnel({
-    socket,
-    head,
-    path,
-    headers,
-    handshake: handshakeHeaders(exchange.req as IncomingMessage),
-    upstream: { url: upstream.url, agent: upstream.transport.agent },
-    gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
-    clock,
-    timeouts: route.timeouts,
-    startedAt: exchange.startedAt,
-    onOpen: extensions => {
-      exchange.delivery = delivery
-      record.status = 101
-      health.responseStarted(clock.monotonic() - startedAt)
-      const { session } = exchange.classified.endpoint
-      // Messages that are not read were used, and it is unknown how much.
-      if (session === null) state.deliver(UNREAD_MESSAGES)
-      else state.session = new MeteredSession(gateway, exchange, state, session, extensions)
-      writeCheckpoint(gateway, exchange)
-      ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
-    },
-    onUpstreamData: chunk => {
-      delivery.bytes += chunk.length
-      state.session?.receiveFromUpstream(chunk)
-    },
-    onClientData: chunk => state.session?.receiveFromClient(chunk),
-  })
-  exchange.underWay = { stop: reason => tunnel.abort(reason) }
-  const endError = await tunnel.run(gateway.proxy)
-  exchange.underWay = null
-  const { refusal } = tunnel
-  const refused = refusal && classifyHandshakeRefusal(refusal, clock.wall())
-  const failure = endError ?? refused?.error ?? await state.session?.connectionClosed(tunnel.endedBy) ?? null
-  record.ms = clock.monotonic() - startedAt
-  record.outcome = refused?.isRequestRefused ? 'error_answer' : failure?.code ?? 'ok'
-  if (refusal) {
-    const { status } = refusal
-    record.status = status
-    const identifier = refused?.body && errorIdentifier(refused.body)
-    if (identifier) record.said = identifier
-    if (isOperatorError(status) && !refused?.isRequestRefused) reportCredentialRejected(gateway, exchange, target, status)
-  }
-  if (failure?.code === 'upstream_cut' && state.session?.isClientFault) health.abandoned()
-  else if (failure?.code === 'upstream_cut') health.failed(null)
-  else if (exchange.status === 101) health.succeeded()
-  else if (failure?.source === 'upstream' && !refused?.isRequestRefused) health.failed(refused?.retryAfterMs ?? null)
-  else health.abandoned()
-  const body = refused?.isRequestRefused && refusal?.body
-  return { failure, denied: body ? { attempt: state, response: { ...refusal, body } } : null }
-}
-
-/** The path, the query and the headers of the handshake as they are sent to the target. */
-function outgoingHandshake(
-  { id, req, target: { path, query }, classified, request, trustedPeer }: Exchange, upstream: LiveUpstream, target: Target,
-): { readonly path: string, readonly headers: string[] } {
-  const model = target.model !== request.model ? target.model : null
-  return {
-    path: upstreamPath(upstream.config, model === null ? path : renamePath(classified, path, model))
-      + (model === null ? query : renameQuery(query, model)),
-    headers: upstreamHeaders(req.rawHeaders, {
-      upstream: upstream.config,
-      requestId: id,
-      httpVersion: req.httpVersion,
-      trustedPeer,
-      uncompressed: false,
-      dropContentEncoding: false,
-      contentLength: null,
-    }),
-  }
-}
-
-function handshakeHeaders(req: IncomingMessage): Record<string, string> {
-  const headers: Record<string, string> = { connection: 'Upgrade', upgrade: 'websocket' }
-  for (const name of HANDSHAKE_HEADERS) {
-    const value = req.headers[name]
-    if (typeof value === 'string') headers[name] = value
-  }
-  const offered = withoutSubprotocolKey(req.headers['sec-websocket-protocol'] ?? '')
-  if (offered !== '') headers['sec-websocket-protocol'] = offered
-  return headers
 }
