@@ -17,6 +17,7 @@ import type { RawHeaders } from '../../proxy/headers.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused, isFailure, isRetryableStatus } from '../../routing/failure.ts'
 import type { HealthReporter } from '../../routing/health.ts'
+import type { FramedStream } from '../respond/classification.ts'
 import type { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
 import type { Relay, RelayEnd } from '../respond/relay.ts'
 import type { ResponseRequirements } from '../respond/response-classifier.ts'
@@ -121,6 +122,11 @@ export class CandidateAttempt {
   /** What a held response lacked that went to the client although it broke; null = none did. */
   get missingEnd(): Buffer | null {
     return this.#gate?.missingEnd ?? null
+  }
+
+  /** The stream that was held and goes to the client; null = it was not split into events yet. */
+  get framed(): FramedStream | null {
+    return this.#gate?.framed ?? null
   }
 
   /** What came of a response that was held and did not go to the client. */

@@ -246,7 +246,8 @@ class Forwarding implements ResponseSource, Stoppable {
       exchange.recording.contentType = headerValue(head.headers, 'content-type')
       exchange.recording.encoding = headerValue(head.headers, 'content-encoding')
     }
-    const stream = createResponseStream(this.#gateway, exchange, attempt, head, this.#continuation)
+    const framed = this.#gaveUp ? null : this.#attempt?.framed ?? null
+    const stream = createResponseStream(this.#gateway, exchange, attempt, head, this.#continuation, framed)
     attempt.deliver(stream)
     return stream
   }

@@ -1,10 +1,20 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
+import type { UsageFilter } from '../../protocols/shared/protocol.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
+import type { EventReader } from '../../protocols/shared/stream-event.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 
 /** What the beginning of a response shows: nothing yet, that it is a response, or that it is none. */
 export type Classification = 'open' | 'good' | 'bad'
+
+/** A stream that was split into events while it was held: all its stages have read it. */
+export interface FramedStream {
+  readonly meter: StreamMeter
+  readonly reader: EventReader
+  /** null = the client gets all events. */
+  readonly filter: UsageFilter | null
+}
 
 /** Reads the beginning of a response before the client gets any of it. */
 export interface ResponseClassifier {
@@ -31,6 +41,6 @@ export interface ResponseClassifier {
   readonly fault: GatewayError | null
   /** Why the upstream refused the request; null or absent = it did not, or no target is for that. */
   readonly reason?: RefusalReason | null
-  /** The response is held until it is whole: the meter of a stream, or null for a body in one piece. */
-  readonly wholeMeter?: StreamMeter | null
+  /** The response is held until it is whole: its stream, or null for a whole body. */
+  readonly framed?: FramedStream | null
 }

@@ -10,7 +10,7 @@ import { ChunkList } from '../../proxy/chunk-list.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
 import { responseHead } from '../../proxy/response-head.ts'
-import type { ResponseClassifier } from './classification.ts'
+import type { FramedStream, ResponseClassifier } from './classification.ts'
 import type { KeepAliveTimer } from './keep-alive-timer.ts'
 import type { Relay } from './relay.ts'
 import { classifierFor } from './response-classifier.ts'
@@ -80,9 +80,15 @@ export class ResponseGate implements ResponseSink {
 
   /** What a response that is held until it is whole would be settled by if it ended now; null = none is. */
   get metered(): MeteredResponse | null {
-    const meter = this.#classifier?.wholeMeter
-    if (meter === undefined) return null
-    return meter === null ? { kind: 'body', body: this.heldBody } : { kind: 'stream', meter }
+    const framed = this.#classifier?.framed
+    if (framed === undefined) return null
+    return framed === null ? { kind: 'body', body: this.heldBody } : { kind: 'stream', meter: framed.meter }
+  }
+
+  /** The stream that goes to the relay whole; null = the relay gets bytes that were not split into events yet. */
+  get framed(): FramedStream | null {
+    // Of a stream that broke, the relay gets the complete events alone.
+    return this.missingEnd === null ? this.#classifier?.framed ?? null : null
   }
 
   /** Why the upstream refused the request; null = it did not. */
@@ -130,7 +136,7 @@ export class ResponseGate implements ResponseSink {
       return true
     }
     if (this.#held.size > classifier.maxBytes) return this.#decideNow(classifier)
-    if (classifier.wholeMeter !== undefined) this.#checkpoint.schedule()
+    if (classifier.framed !== undefined) this.#checkpoint.schedule()
     if (!classifier.anyByteCounts && this.#held.size === chunk.length) this.#options.keepAlive.start()
     return true
   }
@@ -180,7 +186,7 @@ export class ResponseGate implements ResponseSink {
   }
 
   /** @returns false when no more should come until the flow is resumed */
-  #pass(chunks = this.#held.list): boolean {
+  #pass(chunks: readonly Buffer[] = this.#heldChunks): boolean {
     if (!this.#decide()) return true
     const { attempt, relay } = this.#options
     attempt.handOver(relay)
@@ -202,6 +208,11 @@ export class ResponseGate implements ResponseSink {
     this.#passed = true
     this.#settle(null)
     return more
+  }
+
+  /** A filter that has read all of the stream takes all of its bytes at once. */
+  get #heldChunks(): readonly Buffer[] {
+    return this.framed?.filter ? [this.heldBody] : this.#held.list
   }
 
   #reject(error: GatewayError | null, response: HeldResponse | null): void {

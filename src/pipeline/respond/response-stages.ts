@@ -16,6 +16,7 @@ import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { ChunkList } from '../../proxy/chunk-list.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
+import type { FramedStream } from './classification.ts'
 import type { Continuation } from './continuation.ts'
 import { responseMemoryFor } from './response-memory.ts'
 import { ResponseStream } from './response-stream.ts'
@@ -33,10 +34,12 @@ const MAX_SYNC_DECOMPRESS_BYTES = 4 * 1024
  * read at the end.
  *
  * @param continuation prepares another target to continue the stream; null = none does
+ * @param framed the stream, if it was read while it was held; null = it was not
  * @returns null where every byte passes and nothing is read
  */
 export function createResponseStream(
   gateway: Gateway, exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, continuation: Continuation | null,
+  framed: FramedStream | null = null,
 ): ResponseStream | null {
   // An upstream's error is not billed.
   if (head.status >= 400) {
@@ -49,7 +52,7 @@ export function createResponseStream(
   if (!isMetered(endpoint) && isRead(exchange)) return null
   const host = attempt.target.upstream.url?.hostname ?? ''
   const masks = isText(endpoint) ? fieldMasks(endpoint, target, req.headers, host) : []
-  const context = { gateway, exchange, attempt, head, continuation, masks }
+  const context = { gateway, exchange, attempt, head, continuation, masks, framed }
   if (isEventStream(head) || endpoint.streamsByPath || isFormatUnknown(exchange, head)) {
     // A JSON array of Google's API is a stream too.
     const isEither = !endpoint.streamsByPath && !isEventStream(head)
@@ -70,6 +73,7 @@ interface StageContext {
   readonly continuation: Continuation | null
   /** The parts of the response that the request asks for alone; usually none. */
   readonly masks: readonly string[]
+  readonly framed: FramedStream | null
 }
 
 /** With a field mask the usage may be incomplete. */
@@ -77,18 +81,21 @@ function masksUsage(masks: readonly string[]): boolean {
   return masks.some(mask => /usage|\*/i.test(mask))
 }
 
-function streamStages({ gateway, exchange, attempt, head, continuation, masks }: StageContext): ResponseStages {
+function streamStages(
+  { gateway, exchange, attempt, head, continuation, masks, framed }: StageContext,
+): ResponseStages {
   // A response that is compressed although the request forbids it passes unread.
   const isUnread = head.coding !== null || masksUsage(masks)
   const { endpoint } = exchange.classified
   const reserveMemory = responseMemoryFor(gateway, exchange)
-  const meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
+  const meter = framed?.meter ?? createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
   const all: Stage[] = []
   const isFollowed = continuation?.follows(head) === true
   // A plain stream's events go straight to the meter.
   const isPlain = !isUnread && !isFollowed && masks.length === 0 && !attempt.hidesUsage
   const sink = isPlain ? meter : sinkOf(all)
-  const reader = isUnread && !isFollowed ? new ChunkReader(sink) : meter.createReader(sink)
+  const isRead = framed !== null && !isUnread
+  const reader = isRead ? framed.reader : isUnread && !isFollowed ? new ChunkReader(sink) : meter.createReader(sink)
   let content: ResponseContent = { metered: { kind: 'stream', meter }, encoding: null, errorBody: null }
   if (isUnread) {
     const recorder = new DeliveryRecorder(gateway, exchange)
@@ -103,13 +110,14 @@ function streamStages({ gateway, exchange, attempt, head, continuation, masks }:
     all.push(masked)
     content = masked
   }
-  const filter = attempt.hidesUsage && !isUnread ? endpoint.usageOption?.createFilter(reader) ?? null : null
+  const hidesUsage = attempt.hidesUsage && !isUnread
+  const filter = isRead ? framed.filter : hidesUsage ? endpoint.usageOption?.createFilter(reader) ?? null : null
   const stage = isFollowed ? continuation.createStage({ reader, filter, reserveMemory }) : null
   // The continuation gives the filter the events that it passes on.
   const outlet = stage ?? filter
   if (outlet) all.push(outlet)
   return {
-    all, reader, content, filter, outlet,
+    all, isRead, reader, content, filter, outlet,
     meter: isUnread || isMasked ? null : meter,
     continuation: stage,
     checkpoint: isUnread ? null : new LedgerCheckpoint(gateway, exchange),
@@ -133,7 +141,9 @@ function unreadStages({ gateway, exchange }: StageContext): ResponseStages {
 
 function bodyStages(content: ResponseContent, ...all: readonly Stage[]): ResponseStages {
   const reader = new ChunkReader(sinkOf(all))
-  return { all, reader, content, meter: null, filter: null, continuation: null, outlet: null, checkpoint: null }
+  return {
+    all, isRead: false, reader, content, meter: null, filter: null, continuation: null, outlet: null, checkpoint: null,
+  }
 }
 
 /** Gives each event to the stages in their order. @param stages may be completed before the first event */

@@ -27,6 +27,8 @@ export interface Checkpoint {
 
 /** The stages that a response needs; null = it does not need that one. */
 export interface ResponseStages {
+  /** The stages have read the response while it was held. */
+  readonly isRead: boolean
   /** All stages, in the order of the stream, and the reader that gives them its events. */
   readonly all: readonly Stage[]
   readonly reader: EventReader
@@ -95,8 +97,8 @@ export class ResponseStream implements ResponseBody, ResponseContent {
 
   push(chunk: Buffer): Buffer {
     if (!this.#hasBegun && this.#createForBody !== null && beginsJson(chunk)) this.#stages = this.#createForBody()
-    const { reader, outlet, checkpoint } = this.#stages
-    reader.push(chunk)
+    const { isRead, reader, outlet, checkpoint } = this.#stages
+    if (!isRead) reader.push(chunk)
     if (!this.#hasBegun) this.#begin()
     else if (checkpoint?.isIdle) checkpoint.schedule()
     return outlet === null ? chunk : outlet.take(chunk)
@@ -104,9 +106,9 @@ export class ResponseStream implements ResponseBody, ResponseContent {
 
   end(): void {
     if (this.#hasEnded) return
-    const { all, reader, continuation } = this.#stages
+    const { all, isRead, reader, continuation } = this.#stages
     continuation?.close()
-    reader.end()
+    if (!isRead) reader.end()
     for (const stage of all) stage.end?.()
     this.#hasEnded = true
   }

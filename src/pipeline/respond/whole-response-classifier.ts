@@ -4,7 +4,7 @@ import { isFormatUnknown } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import { missingEndOf } from '../../protocols/shared/continuation.ts'
 import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
-import type { Endpoint } from '../../protocols/shared/protocol.ts'
+import type { Endpoint, UsageFilter } from '../../protocols/shared/protocol.ts'
 import { kindOf } from '../../protocols/shared/stream-event.ts'
 import type { EventReader, StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
@@ -12,7 +12,7 @@ import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyClassifier, beginsJson } from './body-classifier.ts'
-import type { ResponseClassifier, Classification } from './classification.ts'
+import type { ResponseClassifier, Classification, FramedStream } from './classification.ts'
 
 /** Bytes of a response that is held until it is whole. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
@@ -37,6 +37,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
   /** Its events have to be well-formed. */
   readonly #checksEvents: boolean
   readonly #reader: EventReader
+  readonly #filter: UsageFilter | null
 
   /** @param reserveMemory for events that are not whole yet, in addition to that for the response */
   constructor(exchange: Exchange, head: ResponseHead, reserveMemory: ReserveMemory) {
@@ -49,10 +50,12 @@ export class WholeResponseClassifier implements ResponseClassifier {
     this.#isFormatUnknown = isFormatUnknown(exchange, head)
     this.#checksEvents = isEvents && endpoint.respondsWithJson
     this.#reader = this.#meter.createReader(this)
+    this.#filter = exchange.servedBy?.hidesUsage ? endpoint.usageOption?.createFilter(this.#reader) ?? null : null
   }
 
-  get wholeMeter(): StreamMeter | null {
-    return this.#bodyClassifier ? null : this.#meter
+  get framed(): FramedStream | null {
+    if (this.#bodyClassifier) return null
+    return { meter: this.#meter, reader: this.#reader, filter: this.#filter }
   }
 
   push(chunk: Buffer): Classification {
@@ -67,6 +70,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
   event(event: StreamEvent): void {
     this.#meter.event(event)
     if (this.#checksEvents && event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
+    this.#filter?.event(event)
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {

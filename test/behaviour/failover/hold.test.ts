@@ -165,6 +165,26 @@ t.test('nothing of a stream goes out before its end', async t => {
   t.match(await gateway.waitForLog(each => each.endpoint === 'chat.completions'), { end: 'client_gone' })
 })
 
+t.test('a held stream is metered, and loses the usage that the client did not ask for, as any other', async t => {
+  const delta = (content: string) => `data: {"id":"1","choices":[{"index":0,"delta":{"content":"${content}"}}]}\n\n`
+  const usage = 'data: {"id":"1","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}}\n\n'
+  const whole = delta('one') + usage + delta('two') + 'data: [DONE]\n\n'
+  // Cut anywhere: in the events, and in the usage.
+  const parts = whole.match(/.{1,23}/gs)!
+  const upstream = await startWireUpstream(t, async wire => {
+    await wire.request()
+    wire.send(STREAM_HEAD)
+    for (const part of parts) wire.send(chunk(part))
+    wire.send('0\r\n\r\n')
+    await wire.ended
+  })
+  const gateway = await startTestGateway(t, twoTargets(upstream.url, upstream.url, 'x', 'y', HOLD))
+  const answer = await ask(gateway, DIALECTS[0]!, { stream: true })
+  t.equal(answer.body, delta('one') + delta('two') + 'data: [DONE]\n\n')
+  const line = await gateway.waitForLog(each => each.msg === 'exchange')
+  t.match(line, { end: 'complete', input_tokens: 7, output_tokens: 5 })
+})
+
 t.test('answers that are kept back share the memory of the request bodies, ' +
   'and beyond it are refused', async t => {
   const { url } = await start(t)
