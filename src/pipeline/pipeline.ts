@@ -30,7 +30,8 @@ import { needsHttpForModel } from './upgrade.ts'
  *   respond    what does the client get? The response is checked, metered and relayed
  *   settle     what did it use and cost, for the ledger, the limits and the log?
  *
- * It never throws.
+ * `forward` and `forwardUpgrade` run attempt and respond, which alternate until one response has reached its end.
+ * `handle` never throws.
  *
  * @param upgrade of a WebSocket handshake, whose `res` was made by `responseOn`; null = a plain request
  */

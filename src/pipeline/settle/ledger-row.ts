@@ -12,19 +12,14 @@ import { priceFor } from '../../pricing/tier-price.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
 
-/** The ledger's row of an exchange that is settled. */
-export function finalRow(exchange: Exchange, bill: RowUsage): LedgerRow {
-  return row(exchange, bill)
-}
-
 /** The ledger's row of an exchange that runs, for the case that the process dies now: with what is known or estimated. */
 export function checkpointRow(exchange: Exchange): LedgerRow {
   const session = exchange.servedBy?.session?.usageSoFar()
-  if (session) return row(exchange, session)
+  if (session) return ledgerRow(exchange, session)
   const parts = responsesSoFar(exchange)
   const [{ meter, quoted }] = parts
   const usage = parts.map(part => part.usage).reduce(addUsage)
-  return row(exchange, {
+  return ledgerRow(exchange, {
     usage,
     source: provisionalSource(meter, usage),
     quoted,
@@ -87,8 +82,10 @@ interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
   readonly model?: string | null
 }
 
-/** @param bill until the exchange has ended, what it used so far */
-function row(exchange: Exchange, { usage, source, costPico, quoted, model: reportedModel = null }: RowUsage): LedgerRow {
+/** The ledger's row of an exchange, with what it used so far, or in all if it has ended. */
+export function ledgerRow(
+  exchange: Exchange, { usage, source, costPico, quoted, model: reportedModel = null }: RowUsage,
+): LedgerRow {
   const { classified, ended, servedBy, delivery: { firstByteAt, bytes } } = exchange
   const model = exchange.request.model ?? reportedModel
   const target = servedBy?.target ?? null

@@ -15,7 +15,7 @@ import { settleCost, settleCostByModel, mergeCosts, noteCost } from '../../prici
 import type { AttemptCost } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { withDecompressed } from './decompress.ts'
-import { finalRow } from './ledger-row.ts'
+import { ledgerRow } from './ledger-row.ts'
 import { archiveRecording } from './record-bodies.ts'
 
 /** The bill of an exchange, and the price by which it was made. */
@@ -48,7 +48,7 @@ export async function settle(
     if (billing instanceof Promise && ledgerEntry) ledger?.updateDraft(ledgerEntry)
     const bill = billing instanceof Promise ? await billing : billing
     if (session !== null) noteMixedPrices(exchange, bill, bill.quoted)
-    const row = finalRow(exchange, bill)
+    const row = ledgerRow(exchange, bill)
     ledger?.close(row, ledgerEntry)
     if (bill.billed) reservation?.settle(actualUsage(session, bill, row.costPico))
     else reservation?.release()
