@@ -150,11 +150,13 @@ export class ResponseGate implements ResponseSink {
 
   end(): void {
     const classifier = this.#classifier as ResponseClassifier
-    if (classifier.decide(this.heldBody, true) === 'bad') {
+    const body = this.heldBody
+    if (classifier.decide(body, true) === 'bad') {
       this.#onBroken(classifier.fault, this.#heldResponse())
       return
     }
-    this.#pass()
+    // A filter that has read the whole stream takes all of its bytes at once.
+    this.#pass(this.framed?.filter ? [body] : this.#held.list)
     if (this.#passed) this.#options.relay.end()
   }
 
@@ -186,7 +188,7 @@ export class ResponseGate implements ResponseSink {
   }
 
   /** @returns false when no more should come until the flow is resumed */
-  #pass(chunks: readonly Buffer[] = this.#heldChunks): boolean {
+  #pass(chunks: readonly Buffer[] = this.#held.list): boolean {
     if (!this.#decide()) return true
     const { attempt, relay } = this.#options
     attempt.handOver(relay)
@@ -208,11 +210,6 @@ export class ResponseGate implements ResponseSink {
     this.#passed = true
     this.#settle(null)
     return more
-  }
-
-  /** A filter that has read all of the stream takes all of its bytes at once. */
-  get #heldChunks(): readonly Buffer[] {
-    return this.framed?.filter ? [this.heldBody] : this.#held.list
   }
 
   #reject(error: GatewayError | null, response: HeldResponse | null): void {
