@@ -7,7 +7,7 @@ const FLOORS = [
     'auth', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
     'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',
   ],
-  ['protocols', 'pricing', 'console/store'],
+  ['protocols', 'pricing', 'console/store', 'telemetry'],
   ['context', 'console/reports'],
   ['pipeline/respond', 'pipeline/settle'],
   ['pipeline/attempt'],

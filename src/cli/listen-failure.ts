@@ -14,8 +14,9 @@ const REASONS: Readonly<Record<string, string>> = {
  * Why a descriptor cannot be listened on that the configuration names; null = nothing is known against it.
  * To be asked first: node closes what is no socket, and aborts where that was its own.
  */
-export function descriptorFailure({ server, console, docs }: Config): string | null {
-  const descriptors = [server.listen.fd, console?.listen.fd, docs?.listen.fd]
+export function descriptorFailure({ server, console, docs, telemetry }: Config): string | null {
+  const listeners = [server, console, docs, telemetry.prometheus]
+  const descriptors = listeners.map(listener => listener?.listen.fd)
   return descriptors.every(fd => fd === undefined || isSocket(fd)) ? null : noSocketMessage('ENOTSOCK')
 }
 

@@ -111,6 +111,8 @@ async function serve(options: Options, command: Command): Promise<void> {
   systemClock.setTimeout(flushCompileCache, STARTUP_DURATION)
   const cut = await stopped
   watched?.close()
+  const lastReport = await gateway.metricsReport()
+  if (lastReport !== null) await line?.sendMetrics(lastReport)
   log.info({ cut }, 'ended')
   await opened.flush()
   process.exit(cut === 0 && !faults.fatal ? EXIT.ok : EXIT.failed)
@@ -204,8 +206,10 @@ function workerParts(line: SupervisorChannel | null) {
 
 /** The addresses are told whatever the log level is: nobody else knows the port that 0 became. */
 function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, docs }: Listening, log: Logger): void {
-  const { base, console } = addresses
-  const others = { ...console !== null && { console }, ...docs !== null && { docs } }
+  const { base, console, metrics } = addresses
+  const others = {
+    ...console !== null && { console }, ...docs !== null && { docs }, ...metrics !== null && { metrics },
+  }
   log.child({}, { level: 'info' }).info({ base, ...others }, 'listening')
   const request = exampleRequest(config, base, publicKey)
   const { isTTY } = process.stdout
@@ -238,7 +242,7 @@ function untilStopped({ gateway, log, faults, line, reload }: StopOptions): Prom
       setTimeout(() => resolve(gateway.close()), UNCAUGHT_ERROR_DRAIN)
     },
   })
-  const commands = { drain, close: () => resolve(gateway.close()), reload }
+  const commands = { drain, close: () => resolve(gateway.close()), reload, metricsReport: () => gateway.metricsReport() }
   if (line !== null) {
     line.handleCommands(commands)
     return promise

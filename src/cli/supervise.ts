@@ -3,6 +3,7 @@ import type { WorkerStart, Listening } from '../gateway/worker-messages.ts'
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 import { stopOnSignals } from './signals.ts'
+import { packageVersion } from './version.ts'
 
 interface SuperviseOptions {
   readonly workers: number
@@ -19,7 +20,7 @@ export async function superviseWorkers(
   { workers, drain, beginning, logOutput: opened, announce }: SuperviseOptions,
 ): Promise<void> {
   const { log } = opened
-  const supervisor = supervise(workers, drain, beginning, log)
+  const supervisor = supervise(workers, drain, beginning, { log, version: packageVersion() })
   stopOnSignals(log, supervisor)
   const listening = await supervisor.ready
   if (listening !== null) announce(listening)

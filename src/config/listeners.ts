@@ -24,19 +24,22 @@ const DEFAULT_CONNECTIONS = 20_000
  */
 export function buildListeners(
   raw: RawConfig, directory: string, findings: Findings,
-): Pick<Config, 'server' | 'console' | 'docs'> {
+): Pick<Config, 'server' | 'console' | 'docs'> & { readonly prometheus: Address | null } {
   const server = buildServer(raw.server ?? {}, directory, findings)
   const consoleListen = addressOf(raw.console?.listen, ['console', 'listen'], findings)
   const docsListen = addressOf(raw.docs?.listen, ['docs', 'listen'], findings)
+  const prometheus = addressOf(raw.telemetry?.prometheus?.listen, ['telemetry', 'prometheus', 'listen'], findings)
   checkDistinct([
     { path: ['server', 'listen'], address: server.listen },
     { path: ['console', 'listen'], address: consoleListen },
     { path: ['docs', 'listen'], address: docsListen },
+    { path: ['telemetry', 'prometheus', 'listen'], address: prometheus },
   ], findings)
   return {
     server,
     console: consoleListen && { listen: consoleListen, users: buildUsers(raw, findings) },
     docs: docsListen && { listen: docsListen },
+    prometheus,
   }
 }
 

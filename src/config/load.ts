@@ -20,6 +20,7 @@ import { applySchema } from './schema.ts'
 import { unknownWords, secretRanges } from './secrets.ts'
 import { SourceText } from './source-text.ts'
 import type { Range } from './source-text.ts'
+import { buildTelemetry } from './telemetry.ts'
 import type { Config, LedgerConfig } from './types.ts'
 import { buildUpstreams } from './upstreams.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from './values.ts'
@@ -87,7 +88,7 @@ function loadSource(
   if (parsed.isInvalid) throw new ConfigError(findings.problems())
 
   const raw = applySchema(schema, parsed.root, findings)
-  const config = { ...buildConfig(raw, resolve(file), findings, neededKey === null), text: source.text }
+  const config = { ...buildConfig(raw, resolve(file), env, findings, neededKey === null), text: source.text }
   if (!findings.failed && neededKey === null) {
     addConfigWarnings(config, findings)
     extraCheck(config, findings)
@@ -132,14 +133,15 @@ function rejectEmptyFile(file: string, { root, isInvalid: broken }: ParsedYaml):
 
 /** @param isGatewayEnvironment whether the environment is the one of the gateway */
 function buildConfig(
-  raw: RawConfig, file: string, findings: Findings, isGatewayEnvironment: boolean,
+  raw: RawConfig, file: string, env: Environment, findings: Findings, isGatewayEnvironment: boolean,
 ): Omit<Config, 'text'> {
   const directory = dirname(file)
   const upstreams = buildUpstreams(raw, directory, findings)
+  const { prometheus, ...listeners } = buildListeners(raw, directory, findings)
   const timeouts = buildTimeouts(raw.timeouts, ['timeouts'], DEFAULT_TIMEOUTS, findings)
   return {
     file,
-    ...buildListeners(raw, directory, findings),
+    ...listeners,
     auth: raw.auth ?? 'keys',
     timeouts,
     upstreams,
@@ -153,6 +155,7 @@ function buildConfig(
       assumedOutput: raw.billing?.assumed_output ?? 4096,
     },
     log: buildLog(raw, findings),
+    telemetry: buildTelemetry(raw, prometheus, env, findings),
   }
 }
 

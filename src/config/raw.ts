@@ -30,6 +30,23 @@ export interface RawConfig {
     level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
     bodies?: (RawBodyRule | undefined)[]
   }
+  telemetry?: RawTelemetry
+}
+
+export interface RawTelemetry {
+  prometheus?: { listen?: string | number }
+  otlp?: {
+    endpoint?: string
+    protocol?: 'http/protobuf' | 'http/json' | 'grpc'
+    headers?: Record<string, string | undefined>
+    traces?: boolean
+    metrics?: boolean
+    interval?: string
+    sample?: number
+    content?: boolean
+  }
+  conventions?: 'v1.41' | 'latest'
+  trace_url?: string
 }
 
 export interface RawBodyRule {

@@ -1,4 +1,4 @@
-import type { Address, Config, LedgerConfig, ServerConfig } from './types.ts'
+import type { Address, Config, LedgerConfig, ServerConfig, TelemetryConfig } from './types.ts'
 
 /** What a gateway keeps for as long as it runs, whatever its file says later. Plain data. */
 export interface StartupSettings {
@@ -7,16 +7,18 @@ export interface StartupSettings {
   readonly console: Address | null
   readonly docs: Address | null
   readonly ledger: LedgerConfig | null
+  readonly telemetry: TelemetryConfig
 }
 
 /** What a gateway keeps that is started with this configuration. */
-export function startupSettingsOf({ server, console, docs, ledger }: Config): StartupSettings {
+export function startupSettingsOf({ server, console, docs, ledger, telemetry }: Config): StartupSettings {
   const { listen, reusePort, workers, tls } = server
   return {
     server: { listen, reusePort, workers, tls },
     console: console?.listen ?? null,
     docs: docs?.listen ?? null,
     ledger,
+    telemetry,
   }
 }
 
@@ -30,5 +32,6 @@ export function withStartupSettings(config: Config, start: StartupSettings): Con
     console: start.console && { listen: start.console, users: config.console?.users ?? [] },
     docs: start.docs && { listen: start.docs },
     ledger: start.ledger,
+    telemetry: start.telemetry,
   }
 }

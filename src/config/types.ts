@@ -26,6 +26,32 @@ export interface Config {
   readonly ledger: LedgerConfig | null
   readonly billing: BillingConfig
   readonly log: LogConfig
+  readonly telemetry: TelemetryConfig
+}
+
+export interface TelemetryConfig {
+  /** Where Prometheus reads the metrics; null = not at all. */
+  readonly prometheus: { readonly listen: Address } | null
+  /** null = nothing is sent to a collector. */
+  readonly otlp: OtlpConfig | null
+  readonly conventions: 'v1.41' | 'latest'
+  /** With `{trace_id}`; null = the console has no links to traces. */
+  readonly traceUrl: string | null
+}
+
+export interface OtlpConfig {
+  /** Without a slash at its end; null = as the environment says. */
+  readonly endpoint: string | null
+  readonly protocol: 'http/protobuf' | 'http/json' | 'grpc'
+  readonly headers: Readonly<Record<string, string>>
+  readonly traces: boolean
+  readonly metrics: boolean
+  /** Milliseconds between two pushes of metrics. */
+  readonly interval: number
+  /** The share of traces that start here, 0 to 1. */
+  readonly sample: number
+  /** Traces contain prompts and responses. */
+  readonly content: boolean
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'

@@ -168,7 +168,7 @@ export function headerName(
 }
 
 /** RFC 9110 section 5.5, which Node enforces by throwing. */
-function checkHeaderValue(value: string, path: Path, findings: Findings): void {
+export function checkHeaderValue(value: string, path: Path, findings: Findings): void {
   if (/[\r\n]/.test(value)) {
     findings.error(path, 'the value has a line break in it, often at its end; no header can carry one')
   } else if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {

@@ -6,6 +6,7 @@ import type { Config, Limits } from '../config/types.ts'
 import type { RowValues } from '../ledger/columns.ts'
 import { openLedger } from '../ledger/ledger.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { LedgerRow } from '../ledger/row.ts'
 import { spentSince, spentWithoutKey } from '../ledger/spent.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import { createLimiter } from '../limits/limiter.ts'
@@ -45,11 +46,13 @@ export interface AccountsOptions {
   readonly stored?: readonly LimitedKey[] | undefined
   /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
+  /** Called with the rows of requests that other processes left when they ended. */
+  readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
 }
 
 /** Opens the accounts, and restores the budgets from the ledger. */
 export function openAccounts(config: Config, options: AccountsOptions): Accounts {
-  const { clock, log, stored = [], openLimiter } = options
+  const { clock, log, stored = [], openLimiter, onInterrupted } = options
   const limiter = openLimiter?.(config.limits)
     ?? createLimiter({ defaults: config.limits, compileGlob, clock })
   let ledger: Ledger | null = null
@@ -66,7 +69,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
   }
   // Of keys with the same name the last applies: that of the configuration.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
-  if (config.ledger) ledger = openLoggedLedger(config.ledger, log)
+  if (config.ledger) ledger = openLoggedLedger(config.ledger, log, onInterrupted)
   const counter = createTokenCounter({ clock })
   const checkpointTimer = new CheckpointTimer(clock)
   return {
@@ -114,9 +117,12 @@ function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
   )
 }
 
-function openLoggedLedger(config: NonNullable<Config['ledger']>, log: Logger): Ledger {
+function openLoggedLedger(
+  config: NonNullable<Config['ledger']>, log: Logger, onInterrupted: AccountsOptions['onInterrupted'],
+): Ledger {
   return openLedger({
     ...config,
+    ...onInterrupted && { onInterrupted },
     onFailure: (trouble, stats) => log.error(
       { ledger: config.file, trouble, stats }, 'the ledger cannot be written',
     ),

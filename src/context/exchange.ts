@@ -3,7 +3,7 @@ import type { Identity } from '../auth/keyring.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { Route, Target } from '../config/types.ts'
 import type { LedgerEntry } from '../ledger/entry.ts'
-import type { Reservation } from '../limits/types.ts'
+import type { RefusalReason, Reservation } from '../limits/types.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import type { MeteredResponse } from '../pricing/settle-usage.ts'
 import { classifyPath, isModelCallPath } from '../protocols/endpoint.ts'
@@ -12,6 +12,7 @@ import type { Classified } from '../protocols/shared/protocol.ts'
 import type { RequestTarget } from '../protocols/shared/target.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { ResponseHead } from '../proxy/response-head.ts'
+import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { ResponseRecorder } from '../transcripts/recording.ts'
 import type { UpstreamAttempt } from './upstream-attempt.ts'
 
@@ -84,6 +85,8 @@ export class Exchange {
   readonly trustedPeer: string | null
   /** The client sends its body after `100 Continue`. */
   readonly awaitsContinue: boolean
+  /** null = there are no traces. */
+  readonly trace: RequestTrace | null
   /** It came by the management listener. */
   isManagement = false
   /** Identity of a request that the console has authenticated; null = `identify` reads the credential. */
@@ -99,10 +102,16 @@ export class Exchange {
   request: RequestContent = EMPTY_REQUEST
   /** Bytes that the client sent: written by `classify`, or when its WebSocket ends. */
   bytesIn = 0
+  /** Milliseconds that the client took to send its body. Written by `classify`. */
+  bodyWaitMs = 0
+  /** Milliseconds that the gateway itself added before the first byte. Written by `attempt`; null = there is none. */
+  overheadMs: number | null = null
   /** Written by `route`. */
   plan: Plan | null = null
   /** Written by `reserve`. */
   reserved: Reserved | null = null
+  /** The limit that refused it; null = none did. Written by `reserve`. */
+  refusedBy: RefusalReason | null = null
   /** Written by `reserve`; null = there is no ledger. */
   ledgerEntry: LedgerEntry | null = null
   /** Records what the client is sent, from `reserve` on; null = bodies are not kept. */
@@ -133,6 +142,7 @@ export class Exchange {
     clientAddress: string
     trustedPeer: string | null
     awaitsContinue: boolean
+    trace?: RequestTrace | null
   }) {
     this.id = init.id
     this.req = init.req
@@ -142,6 +152,7 @@ export class Exchange {
     this.clientAddress = init.clientAddress
     this.trustedPeer = init.trustedPeer
     this.awaitsContinue = init.awaitsContinue
+    this.trace = init.trace ?? null
   }
 
   /** The status that the client was sent; 499 when it disconnected before, 0 = none yet. */

@@ -11,6 +11,7 @@ import type { Limiter } from '../limits/types.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { Health } from '../routing/health.ts'
 import type { RouteTable } from '../routing/table.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Archive } from '../transcripts/archive.ts'
 import type { Accounts } from './accounts.ts'
 import type { ActiveExchanges, GatewayExchanges } from './active-exchanges.ts'
@@ -57,6 +58,8 @@ export interface GatewayParts {
   readonly worker?: number
   /** Configuration keys that need a restart; absent = none. */
   readonly pending?: readonly string[]
+  /** Metrics and traces; absent or null = there are none. */
+  readonly telemetry?: Telemetry | null
   /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: (defaults: Limits | null) => Limiter
 }
@@ -69,6 +72,9 @@ export interface Reloads {
   failure: { readonly at: number; readonly problems: readonly Problem[] } | null
   /** Configuration keys that changed and need a restart. */
   pending: readonly string[]
+  /** Reloads since the start. */
+  applied: number
+  rejected: number
 }
 
 /** An upstream rejected the operator's credential. */

@@ -3,6 +3,7 @@ import type { Target } from '../config/types.ts'
 import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import type { MeteredResponse, SettledCost } from '../pricing/settle-usage.ts'
+import type { ResponseFactsReader } from '../protocols/shared/response-facts.ts'
 
 /** One attempt at one upstream, as the ledger and the log have it. */
 export interface AttemptRecord {
@@ -94,6 +95,8 @@ export class UpstreamAttempt {
   session: Session | null = null
   /** What its part of the response used, where another attempt continues it; null = none does. */
   share: InterruptedUsage | null = null
+  /** What the response tells of itself; null = no trace asks for it. */
+  facts: ResponseFactsReader | null = null
   /** Only the end of the protocol was missing, and the gateway sent that. */
   completedByGateway = false
   #continuationBody: Buffer | null

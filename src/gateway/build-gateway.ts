@@ -13,6 +13,7 @@ import type { Gateway, GatewayParts, SharedState } from '../context/gateway.ts'
 import { HealthChecks } from '../context/health-checks.ts'
 import { liveUpstreams } from '../context/upstreams.ts'
 import type { LimitedKey } from '../limits/types.ts'
+import { interruptedSettlement } from '../telemetry/settlement.ts'
 import { createPriceBook } from '../pricing/prices.ts'
 import { createProxy } from '../proxy/http-proxy.ts'
 import { Health } from '../routing/health.ts'
@@ -35,7 +36,10 @@ export function buildGateway(
   const stored = keyStore?.keys()
   const accounts = before
     ? { ...before.accounts, prices: createPriceBook(config) }
-    : openAccounts(config, { clock, log, stored, openLimiter: sharedState.openLimiter })
+    : openAccounts(config, {
+        clock, log, stored, openLimiter: sharedState.openLimiter,
+        onInterrupted: rows => rows.forEach(row => sharedState.telemetry?.settled(interruptedSettlement(row))),
+      })
   const { trustedProxies } = config.server
   const trusted = trustedProxies.length === 0 ? null : blockList(trustedProxies)
   const upstreams = liveUpstreams(config, simulatorSocket, before?.upstreams.values())
@@ -82,6 +86,7 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   })
   if (before !== null) carryOverHealth(gateway, before)
   gateway.checks.start()
+  gateway.sharedState.telemetry?.configure(config.routes)
   if (before === null) return
   gateway.sharedState.bodyRules = gateway.bodyRules
   if (config.log.level !== before.config.log.level) log.level = config.log.level
@@ -140,7 +145,7 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     bodyMemory: new MemoryBudget(),
     archive: openArchive(config, parts.clock, parts.log),
     bodyRules: bodyRules(config.log.bodies),
-    reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [] },
+    reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [], applied: 0, rejected: 0 },
     credentialRejections: new Map(),
     givenIds: new ClientRequestIds(),
     shown: { chain: [] },

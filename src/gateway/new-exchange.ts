@@ -25,6 +25,7 @@ export function newExchange(
 ): Exchange {
   const { address, trustedPeer } = clientOf(gateway, req)
   const given = trustedPeer === null ? undefined : req.headers['x-gateway-request-id']
+  const startedAt = gateway.clock.monotonic()
   const startedWall = gateway.clock.wall()
   const isTaken = typeof given === 'string' && REQUEST_ID.test(given)
     && gateway.sharedState.givenIds.isFirst(given, startedWall)
@@ -32,11 +33,12 @@ export function newExchange(
     id: isTaken ? given : gateway.newId(),
     req,
     res,
-    startedAt: gateway.clock.monotonic(),
+    startedAt,
     startedWall,
     clientAddress: address,
     trustedPeer,
     awaitsContinue,
+    trace: gateway.sharedState.telemetry?.tracer?.start(req.headers, startedAt) ?? null,
   })
 }
 

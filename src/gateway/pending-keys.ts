@@ -11,6 +11,7 @@ const RESTART_ONLY_KEYS: Readonly<Record<string, (config: Config) => unknown>> =
   'docs.listen': ({ docs }) => docs?.listen,
   'ledger.file': ({ ledger }) => ledger?.file,
   'ledger.keep': ({ ledger }) => ledger?.keep ?? null,
+  telemetry: ({ telemetry }) => telemetry,
 }
 
 /** @returns the restart-only keys in which a configuration differs from the one at startup */

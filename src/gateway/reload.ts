@@ -108,6 +108,7 @@ export class Reloader {
       loadedAt: gateway.clock.wall(),
       failure: null,
       pending: pendingKeys(this.#startupConfig, gateway.config),
+      applied: gateway.sharedState.reloads.applied + 1,
     })
   }
 
@@ -115,6 +116,7 @@ export class Reloader {
     const { log, clock, sharedState } = this.#gateway
     const problems = problemsOf(error, this.#gateway.config.file)
     sharedState.reloads.failure = { at: clock.wall(), problems }
+    sharedState.reloads.rejected++
     log.error(
       { problems: problems.map(problem => `${placeOf(problem)}: ${problem.severity}: ${problem.message}`) },
       'not reloaded: the previous configuration stays in force',

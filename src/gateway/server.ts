@@ -9,10 +9,13 @@ import type { MountHost, Mount, OpenMount } from '../context/mount.ts'
 import { handle } from '../pipeline/pipeline.ts'
 import { responseOn } from '../pipeline/upgrade.ts'
 import type { ClientRequest } from '../proxy/client.ts'
+import type { MetricsOutput } from '../telemetry/telemetry.ts'
+import type { MetricsReport } from '../telemetry/worker-metrics.ts'
 import { buildGateway } from './build-gateway.ts'
 import { watchCertificateValidity } from './certificate-watch.ts'
 import { readCertificate } from './certificate.ts'
 import type { ParsedCertificate } from './certificate.ts'
+import { gaugeSource } from './gauge-source.ts'
 import { listen } from './listener.ts'
 import type { Certificate, Listener } from './listener.ts'
 import { respondToMalformed, sendRawResponse, logHandshakeFailure } from './malformed.ts'
@@ -24,18 +27,22 @@ import { createShutdown } from './shutdown.ts'
 import type { Shutdown } from './shutdown.ts'
 import { startSimulator } from './simulator.ts'
 import type { RunningSimulator } from './simulator.ts'
+import { openMetricsOutput, openTelemetry } from './telemetry.ts'
+import type { Addresses } from './worker-messages.ts'
 
 /**
  * `drain` accepts no new exchanges and lets the running ones finish for up to
  * `server.drain`; then everything is closed. `close` ends everything now.
  */
 export interface RunningGateway extends Shutdown {
-  readonly addresses: { readonly base: string; readonly console: string | null }
+  readonly addresses: Addresses
   /**
    * Applies another configuration, completely or not at all. Running exchanges keep the
    * configuration with which they started.
    */
   reload(load: ConfigLoader): Promise<ReloadResult>
+  /** What this process counted since the last call, and its state; null = it counts nothing. */
+  metricsReport(): Promise<MetricsReport> | null
   /**
    * Ends the exchange in whose asynchronous context an uncaught error was thrown.
    *
@@ -44,7 +51,7 @@ export interface RunningGateway extends Shutdown {
   abortExchange(error: unknown): boolean
 }
 
-export interface ServerParts extends Omit<GatewayParts, 'clock'> {
+export interface ServerParts extends Omit<GatewayParts, 'clock' | 'telemetry'> {
   /** Serves the console's listener beside the API; absent = the API only. */
   readonly mount?: OpenMount
 }
@@ -65,7 +72,8 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   }
   const listeners: Listener[] = []
   const socket = await simulatorFor(config)
-  const first = buildGateway(config, { ...parts, clock: systemClock }, socket)
+  const telemetry = await openTelemetry(config, parts)
+  const first = buildGateway(config, { ...parts, telemetry, clock: systemClock }, socket)
   const { shown } = first.sharedState
   shown.chain = certificate?.chain ?? []
   const setCertificate = (certificate: ParsedCertificate) => {
@@ -124,6 +132,8 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     listeners.push(listener)
     return listener.url
   }
+  telemetry?.watch(gaugeSource(() => reloader.gateway))
+  let metrics: MetricsOutput | null = null
   const unwatch = watchCertificateValidity(first.sharedState)
   const ending = createShutdown({
     gateway: () => reloader.gateway,
@@ -140,6 +150,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       keyStore?.close()
       await accounts.close()
       await reloader.gateway.sharedState.archive?.close()
+      await Promise.all([metrics?.close(), telemetry?.close()])
     },
   })
   try {
@@ -148,9 +159,14 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     const base = await open(config.server.listen, certificate, null, false)
     if (config.server.reusePort) warnOfResets(parts.log)
     const console = config.console ? await open(config.console.listen, null, mounted, true) : null
+    // The supervisor serves the metrics of its workers together.
+    if (telemetry !== null && parts.worker === undefined) {
+      metrics = await openMetricsOutput(config, parts, async () => telemetry.registries)
+    }
     return {
       ...ending,
-      addresses: { base, console },
+      addresses: { base, console, metrics: metrics?.url ?? null },
+      metricsReport: () => telemetry?.report() ?? null,
       reload: load => reloader.reload(load),
       abortExchange: error => stopExchange(exchangeContext.getStore()?.exchange ?? null, error),
     }

@@ -1,11 +1,12 @@
 import cluster from 'node:cluster'
 import type { Worker } from 'node:cluster'
-import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import { LeaseServer } from '../limits/lease-server.ts'
+import type { GatewayParts } from '../context/gateway.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { closeUnacceptedConnections } from './connection-handoff.ts'
+import { superviseMetrics } from './supervisor-metrics.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 export interface Supervisor {
@@ -33,10 +34,17 @@ const STABLE_AFTER = 60_000
  *
  * @param drain ms for workers to drain, until a reload changes it
  */
-export function supervise(count: number, drain: number, beginning: WorkerStart, log: Logger): Supervisor {
+export function supervise(
+  count: number, drain: number, beginning: WorkerStart, { log, version }: Pick<GatewayParts, 'log' | 'version'>,
+): Supervisor {
   cluster.setupPrimary({ serialization: 'advanced' })
   const limiter = createLimiter({ defaults: null, compileGlob, clock: systemClock })
   const leaseServer = new LeaseServer(limiter, systemClock)
+  const metrics = superviseMetrics({
+    config: beginning.start.telemetry, log, version, limiter,
+    askWorkers: () => order({ kind: 'metrics' }),
+    workers: () => running().map(({ id }) => id),
+  })
   const ready = Promise.withResolvers<Listening | null>()
   const ended = Promise.withResolvers<boolean>()
   const delays = new Set<NodeJS.Timeout>()
@@ -102,6 +110,7 @@ export function supervise(count: number, drain: number, beginning: WorkerStart, 
     const over = (code: number | null, signal: string | null): void => {
       isOver = true
       connection.close()
+      metrics.workerEnded(worker.id)
       listeningWorkers.delete(worker)
       // While connected it would be handed connections.
       if (worker.isConnected()) worker.disconnect()
@@ -119,6 +128,10 @@ export function supervise(count: number, drain: number, beginning: WorkerStart, 
         connection.handle(report.requests)
         return
       }
+      if (report.kind === 'metrics') {
+        metrics.add(worker.id, report.report)
+        return
+      }
       if (report.kind === 'reloaded') {
         if (report.text === text) return
         text = report.text
@@ -132,7 +145,11 @@ export function supervise(count: number, drain: number, beginning: WorkerStart, 
         log.info({ worker: worker.id, pid: worker.process.pid }, 'worker listens again')
       } else if (listeningWorkers.size === count) {
         isReady = true
-        ready.resolve(report.listening)
+        const { listening } = report
+        metrics.open().then(
+          url => ready.resolve({ ...listening, addresses: { ...listening.addresses, metrics: url } }),
+          ready.reject,
+        )
       } else if (listeningWorkers.size === 1) {
         // The others start when the first one has succeeded.
         for (let n = 1; n < count; n++) start(MIN_RESTART_DELAY)
@@ -144,7 +161,7 @@ export function supervise(count: number, drain: number, beginning: WorkerStart, 
   start(MIN_RESTART_DELAY)
   return {
     ready: ready.promise,
-    ended: ended.promise,
+    ended: ended.promise.finally(() => metrics.close()),
     reload: () => order({ kind: 'reload' }),
     drain: () => end('drain'),
     close: () => end('close'),

@@ -1,9 +1,17 @@
 import type { StartupSettings } from '../config/startup-settings.ts'
 import type { LimiterReplies, LimiterRequest } from '../limits/messages.ts'
+import type { MetricsReport } from '../telemetry/worker-metrics.ts'
+
+export interface Addresses {
+  readonly base: string
+  readonly console: string | null
+  /** Of the metrics. */
+  readonly metrics: string | null
+}
 
 /** Where a gateway listens. */
 export interface Listening {
-  readonly addresses: { readonly base: string; readonly console: string | null }
+  readonly addresses: Addresses
   readonly docs: string | null
 }
 
@@ -19,6 +27,8 @@ export type SupervisorMessage =
   | { readonly kind: 'begin'; readonly beginning: WorkerStart }
   | { readonly kind: 'drain' | 'close' | 'reload' }
   | { readonly kind: 'limits'; readonly answers: LimiterReplies }
+  /** A report of its metrics is wanted. */
+  | { readonly kind: 'metrics' }
 
 /** From a worker to the supervisor. */
 export type WorkerMessage =
@@ -26,3 +36,4 @@ export type WorkerMessage =
   /** `drain`: as in the configuration, milliseconds. */
   | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
   | { readonly kind: 'limits'; readonly requests: readonly LimiterRequest[] }
+  | { readonly kind: 'metrics'; readonly report: MetricsReport }

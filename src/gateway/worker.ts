@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import type { Limits } from '../config/types.ts'
 import type { Limiter } from '../limits/types.ts'
 import { WorkerLimiter } from '../limits/worker-limiter.ts'
+import type { MetricsReport } from '../telemetry/worker-metrics.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 /** Commands of the supervisor to a worker. */
@@ -10,6 +11,8 @@ export interface WorkerCommands {
   drain(): void
   close(): void
   reload(): void
+  /** null = this process counts nothing. */
+  metricsReport(): Promise<MetricsReport> | null
 }
 
 /** A worker's channel to its supervisor. When it closes, node:cluster ends the worker. */
@@ -23,6 +26,8 @@ export interface SupervisorChannel {
   listening(listening: Listening): void
   /** A configuration with this text and this `server.drain` (ms) is in force. */
   reloaded(text: string, drain: number): void
+  /** Resolves when the report is with the system. */
+  sendMetrics(report: MetricsReport): Promise<void>
   /** The channel alone no longer keeps the process alive. */
   release(): void
   /** A limiter that shares its limits with all workers. */
@@ -36,6 +41,11 @@ export function connectToSupervisor(): SupervisorChannel | null {
   // Terminals and some process managers signal the whole process group; only the supervisor acts on it.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   const report = (what: WorkerMessage): void => void (worker.isConnected() && worker.send(what))
+  const sendMetrics = (metrics: MetricsReport): Promise<void> => new Promise(resolve => {
+    if (!worker.isConnected()) return resolve()
+    const message: WorkerMessage = { kind: 'metrics', report: metrics }
+    worker.send(message, () => resolve())
+  })
   let limiter: WorkerLimiter | null = null
   let handler: WorkerCommands | null = null
   let isStale = false
@@ -43,6 +53,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
   process.on('message', (order: SupervisorMessage) => {
     if (order.kind === 'begin') beginning.resolve(order.beginning)
     else if (order.kind === 'limits') limiter?.receive(order.answers)
+    else if (order.kind === 'metrics') void handler?.metricsReport()?.then(sendMetrics)
     else if (handler !== null) handler[order.kind]()
     else if (order.kind === 'reload') isStale = true
     // It serves no client yet.
@@ -57,6 +68,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
     },
     listening: listening => report({ kind: 'listening', listening }),
     reloaded: (text, drain) => report({ kind: 'reloaded', text, drain }),
+    sendMetrics,
     release: () => process.channel?.unref(),
     openLimiter: defaults => (
       limiter = new WorkerLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))

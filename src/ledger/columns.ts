@@ -128,7 +128,7 @@ export function encode(row: LedgerRow): RowValues {
   ]
 }
 
-type StoredRow = Readonly<Record<string, SQLOutputValue>>
+export type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
 function text(stored: StoredRow, column: (typeof COLUMNS)[number]): string | null {
   const value = stored[column]

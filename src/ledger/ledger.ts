@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { Alarm } from './alarm.ts'
-import { encode } from './columns.ts'
+import { decode, encode } from './columns.ts'
 import type { RowValues } from './columns.ts'
 import { LedgerEntry } from './entry.ts'
 import { toLedgerFailure } from './failure.ts'
@@ -20,6 +20,8 @@ export interface LedgerStats {
   readonly lost: number
   /** Requests of processes that died, entered by this one as they were left. */
   readonly interrupted: number
+  /** Attempts to write that failed. */
+  readonly failures: number
   /** False while rows cannot be written. */
   readonly healthy: boolean
   /** The last trouble, with its time (ms since 1970); it may be over. */
@@ -86,6 +88,8 @@ export interface LedgerOptions {
   readonly onFailure: (trouble: LedgerFailure, stats: LedgerStats) => void
   /** Called when rows are written again. */
   readonly onRecovered: (stats: LedgerStats) => void
+  /** Called with the rows of requests of processes that died, when they are entered. */
+  readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
 }
 
 /**
@@ -128,6 +132,7 @@ class ThreadedLedger implements Ledger {
   #written = 0
   #lost = 0
   #interrupted = 0
+  #failures = 0
 
   constructor(options: LedgerOptions) {
     this.#options = options
@@ -135,10 +140,12 @@ class ThreadedLedger implements Ledger {
     this.#alarm = new Alarm(trouble => options.onFailure(trouble, this.stats()))
     this.#link = new WriterLink({ file: options.file, instance: randomUUID(), keep: options.keep }, {
       written: (batch, lost, refused) => this.#acknowledge(batch, lost, refused),
-      interrupted: requests => {
-        this.#interrupted += requests
+      interrupted: rows => {
+        this.#interrupted += rows.length
+        options.onInterrupted?.(rows.map(decode))
       },
       failed: trouble => {
+        this.#failures += 1
         this.#healthy = false
         this.#ready.resolve()
         this.#alarm.raise(trouble)
@@ -171,6 +178,7 @@ class ThreadedLedger implements Ledger {
       waiting: this.#waiting.length + this.#sentRows,
       lost: this.#lost,
       interrupted: this.#interrupted,
+      failures: this.#failures,
       healthy: this.#healthy,
       lastError: this.#alarm.last,
     }

@@ -1,3 +1,4 @@
+import type { StoredRow } from './columns.ts'
 import type { LedgerFailure } from './failure.ts'
 import type { Batch } from './store.ts'
 
@@ -20,8 +21,8 @@ export type FromWriter =
       readonly lost: number
       readonly refused: LedgerFailure | null
     }
-  /** So many requests of processes that died are in the ledger, as their drafts tell them. */
-  | { readonly kind: 'interrupted'; readonly requests: number }
+  /** Requests of processes that died are in the ledger, as their drafts tell them. */
+  | { readonly kind: 'interrupted'; readonly rows: readonly StoredRow[] }
   /** Nothing is written for now; the thread keeps trying. */
   | { readonly kind: 'trouble'; readonly trouble: LedgerFailure }
   /** The file can be written: after the start, and when trouble is over. */

@@ -1,8 +1,8 @@
 import type { StatementSync } from 'node:sqlite'
 import { fileIdentity } from '../base/file-exists.ts'
 import { transaction } from '../base/sqlite-schema.ts'
-import { COLUMN_LIST, COLUMNS } from './columns.ts'
-import type { RowValues } from './columns.ts'
+import { COLUMN_LIST, COLUMNS, READ_LIST } from './columns.ts'
+import type { RowValues, StoredRow } from './columns.ts'
 import { LedgerError, toLedgerFailure } from './failure.ts'
 import { openFile, quarantineFile } from './file.ts'
 import type { LedgerFile } from './file.ts'
@@ -78,7 +78,7 @@ export class LedgerStore {
         VALUES ((SELECT max(id) + 1 FROM requests), ${PLACEHOLDERS})`)
       this.#instances = db.prepare('SELECT DISTINCT instance FROM in_flight WHERE instance <> ?')
       this.#insertInterrupted = db.prepare(`INSERT OR IGNORE INTO requests (${COLUMN_LIST})
-        SELECT ${COLUMN_LIST} FROM in_flight WHERE instance = ?`)
+        SELECT ${COLUMN_LIST} FROM in_flight WHERE instance = ? RETURNING ${READ_LIST}`)
       this.#deleteInstanceDrafts = db.prepare('DELETE FROM in_flight WHERE instance = ?')
       this.#deleteExpired = db.prepare(`DELETE FROM requests WHERE id IN
         (SELECT id FROM requests WHERE started_at < ? ORDER BY started_at LIMIT ${RETENTION_BATCH})
@@ -142,13 +142,13 @@ export class LedgerStore {
 
   /**
    * Enters what was in flight in processes that died as its drafts tell it: interrupted, unless it had ended.
-   * @returns how many
+   * @returns the rows
    */
-  recover(): number {
-    let interrupted = 0
+  recover(): StoredRow[] {
+    const interrupted: StoredRow[] = []
     for (const { instance } of this.#instances.all(this.#instance)) {
       if (typeof instance !== 'string' || isAlive(this.file, instance)) continue
-      interrupted += this.#settleInstance(instance)
+      for (const row of this.#settleInstance(instance)) interrupted.push(row)
     }
     removeStaleLocks(this.file)
     return interrupted
@@ -229,9 +229,9 @@ export class LedgerStore {
     }
   }
 
-  #settleInstance(instance: string): number {
+  #settleInstance(instance: string): StoredRow[] {
     return this.#transaction(() => {
-      const interrupted = Number(this.#insertInterrupted.run(instance).changes)
+      const interrupted = this.#insertInterrupted.all(instance)
       this.#deleteInstanceDrafts.run(instance)
       return interrupted
     })

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../base/message-of.ts'
 import { threadUrl } from '../base/thread-url.ts'
+import type { StoredRow } from './columns.ts'
 import type { LedgerFailure } from './failure.ts'
 import type { FromWriter, ToWriter, WriterOptions } from './messages.ts'
 import type { Batch } from './store.ts'
@@ -12,7 +13,7 @@ const MAX_RESTART_DELAY_MS = 5000
 export interface WriterEvents {
   /** A batch is dealt with; `lost` of its ended requests were refused. */
   written(batch: Batch, lost: number, refused: LedgerFailure | null): void
-  interrupted(requests: number): void
+  interrupted(rows: readonly StoredRow[]): void
   failed(trouble: LedgerFailure): void
   recovered(): void
 }
@@ -108,7 +109,7 @@ export class WriterLink {
         return this.#events.written(batch, message.lost, message.refused)
       }
       case 'interrupted':
-        return this.#events.interrupted(message.requests)
+        return this.#events.interrupted(message.rows)
       case 'trouble':
         return this.#events.failed(message.trouble)
       case 'well':

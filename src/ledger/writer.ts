@@ -124,8 +124,8 @@ export class Writer {
   }
 
   #recover(store: LedgerStore): void {
-    const requests = store.recover()
-    if (requests > 0) this.#post({ kind: 'interrupted', requests })
+    const rows = store.recover()
+    if (rows.length > 0) this.#post({ kind: 'interrupted', rows })
   }
 
   #open(): LedgerStore {

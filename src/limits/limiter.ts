@@ -115,6 +115,16 @@ class MemoryLimiter implements LocalLimiter {
     return { requests: tightest(scopes, 'requests', now), tokens: tightest(scopes, 'tokens', now) }
   }
 
+  budgetSpend(): ReadonlyMap<string, bigint> {
+    const { wall } = this.#now()
+    const spend = new Map<string, bigint>()
+    for (const [name, { whole }] of this.#keys) {
+      const spent = whole.budgetSpent(wall)
+      if (spent !== null) spend.set(name, spent)
+    }
+    return spend
+  }
+
   restoreSpend(rows: Iterable<Spend>): void {
     const restored = new Set<BudgetAccount>()
     const now = this.#now()

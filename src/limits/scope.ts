@@ -98,6 +98,11 @@ export class Scope {
     return { scope: this, tokenBucket, tokenHold, period, pico: pico ?? 0n }
   }
 
+  /** @returns what is spent of the budget's current period, 1e-12 USD; null = there is no budget */
+  budgetSpent(wall: number): bigint | null {
+    return this.#account?.periodAt(wall).spent ?? null
+  }
+
   /** A request with a reservation has ended; called once for each, before it is settled. */
   releaseConcurrency(): void {
     this.#running--

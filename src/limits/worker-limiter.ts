@@ -12,6 +12,7 @@ import type { ReservationOwner } from './worker-lease.ts'
 /** States of keys with models. Beyond so many all are forgotten. */
 const MAX_KEY_STATES = 10_000
 
+const NO_SPEND: ReadonlyMap<string, bigint> = new Map()
 const NO_RATE_LIMITS: RateLimitStates = Object.freeze({ requests: null, tokens: null })
 
 export type WorkerLimiterClock = Pick<Clock, 'monotonic' | 'setTimeout'>
@@ -90,6 +91,10 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   /** As of this key's last reply, less what was admitted on a lease that the reply does not count. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates {
     return this.#isUnlimited(key) ? NO_RATE_LIMITS : this.#keyStates.get(nameOf(key, model))?.rateLimitStates() ?? NO_RATE_LIMITS
+  }
+
+  budgetSpend(): ReadonlyMap<string, bigint> {
+    return NO_SPEND
   }
 
   restoreSpend(spent: Iterable<Spend>): void {

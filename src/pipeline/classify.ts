@@ -55,7 +55,9 @@ export function classifyHandshake({ target: { path, query }, classified: { pathM
 /** @returns null where the body is empty */
 async function readRequestBody(gateway: Gateway, exchange: Exchange): Promise<InspectedBody | null> {
   const readPlan = bodyReadPlan(exchange)
+  const startedAt = gateway.clock.monotonic()
   const raw = await receiveBody(gateway, exchange, readPlan.encoding === null ? readPlan.scan : null)
+  exchange.bodyWaitMs = gateway.clock.monotonic() - startedAt
   exchange.throwIfStopped()
   exchange.bytesIn = raw.length
   if (raw.length === 0) return null

@@ -41,7 +41,10 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan):
 
 /** @param admission null = no limit applies to the key */
 function enter(gateway: Gateway, exchange: Exchange, estimatedInput: number | null, admission: Admission | null): void {
-  if (admission !== null && !admission.ok) throw refusalError(admission.refusal)
+  if (admission !== null && !admission.ok) {
+    exchange.refusedBy = admission.refusal.which
+    throw refusalError(admission.refusal)
+  }
   exchange.reserved = { reservation: admission?.reservation ?? null, estimatedInput }
   exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
 }

@@ -80,7 +80,11 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #responseStarted = false
   #over: GatewayError | null | undefined
   #retriedStale = false
+  #isRelayed = false
   #settle: (error: GatewayError | null) => void = noop
+  /** On the monotonic clock: when the request was sent, and when the latest of the response came; 0 = not yet. */
+  #sentAt = 0
+  #receivedAt = 0
 
   constructor(options: AttemptOptions) {
     this.#options = options
@@ -113,6 +117,11 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     return this.#controller !== null
   }
 
+  /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
+  get waitedMs(): number {
+    return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.#options.deadlines.now) - this.#sentAt
+  }
+
   /** Tears the upstream's side down, at any moment. */
   abort(reason: GatewayError): void {
     if (this.#over !== undefined) return
@@ -122,6 +131,11 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     this.#held = []
     if (this.#request) this.#response.reject(reason)
     this.#settle(reason)
+  }
+
+  /** The client has the first bytes: what comes from now on adds nothing to the wait before them. */
+  relayed(): void {
+    this.#isRelayed = true
   }
 
   /** From now on the answer goes there. */
@@ -137,6 +151,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   #send(request: OutgoingRequest): void {
+    if (this.#sentAt === 0) this.#sentAt = this.#options.deadlines.now
     this.#options.transport.send(request, this)
   }
 
@@ -153,6 +168,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   onResponseStart(controller: Controller, status: number): void {
     this.#receivedBytes = true
+    this.#receivedAt = this.#options.deadlines.now
     // Interim answers (103 and its kin) are between the upstream and us.
     if (status < 200 || this.#over !== undefined) return
     try {
@@ -179,6 +195,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#over !== undefined) return
+    if (!this.#isRelayed) this.#receivedAt = this.#options.deadlines.now
     if (!this.#responseStarted) {
       this.#held.push(() => this.onResponseData(controller, chunk))
       return

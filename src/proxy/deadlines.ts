@@ -37,6 +37,11 @@ export class Deadlines {
     return this.#startedAt
   }
 
+  /** On the monotonic clock. */
+  get now(): number {
+    return this.#clock.monotonic()
+  }
+
   /** Milliseconds since something last happened that a deadline counts from. */
   get idleMs(): number {
     return this.#clock.monotonic() - this.#since

@@ -76,7 +76,12 @@ export interface UpstreamHeaderOptions {
   readonly dropContentEncoding: boolean
   /** Bytes of the request body; null = the request has none. */
   readonly contentLength: number | null
+  /** Headers that name the span of the attempt, in the place of the client's; flat, empty = the client's are kept. */
+  readonly trace?: readonly string[]
 }
+
+/** W3C Trace Context, section 3. */
+const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
 
 /**
  * The headers of the request upstream: everything end-to-end that the client
@@ -86,7 +91,7 @@ export interface UpstreamHeaderOptions {
  * @returns a flat list of names and values, without Host
  */
 export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions): string[] {
-  const { upstream } = options
+  const { upstream, trace = [] } = options
   const named = connectionNamed(raw)
   const authHeader = upstream.auth?.header
   const out: string[] = []
@@ -107,6 +112,7 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
     }
     if (lower.charCodeAt(0) === 0x3a || lower === authHeader || named?.has(lower)) continue
     if (lower === 'accept-encoding' && options.uncompressed) continue
+    if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
     // The gateway read the body by the first: an upstream must not read it by another.
     if (lower === 'content-type' && seen.has(lower)) continue
     if (lower === 'content-encoding' && options.dropContentEncoding) continue
@@ -123,7 +129,7 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
   }
   if (options.uncompressed) out.push('accept-encoding', 'identity')
   if (options.contentLength !== null) out.push('content-length', String(options.contentLength))
-  out.push('x-gateway-request-id', options.requestId)
+  out.push(...trace, 'x-gateway-request-id', options.requestId)
   out.push('via', appendVia(via, options.httpVersion))
   return out
 }

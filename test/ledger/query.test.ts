@@ -200,7 +200,7 @@ t.test('a gateway that starts while rows are read makes none of them come twice,
   const rows = reader.rows({})
   const read = [rows.next().value]
   const starting = new LedgerStore(file, 'starting')
-  t.equal(starting.recover(), left.length)
+  t.equal(starting.recover().length, left.length)
   starting.close()
   read.push(...rows)
   const started = read.map(one => one?.startedAt ?? 0)

@@ -84,7 +84,8 @@ export class CandidateAttempt {
     this.#exchange = exchange
     this.#startedAt = gateway.clock.monotonic()
     const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
-    const { request, sent } = outgoingRequest(exchange, upstream, target, continuationEdits)
+    const trace = exchange.trace?.startAttempt(this.#startedAt) ?? []
+    const { request, sent } = outgoingRequest(exchange, upstream, target, continuationEdits, trace)
     this.#path = upstream.prefix + request.path
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)
     this.state = state
@@ -112,6 +113,16 @@ export class CandidateAttempt {
       said: rejected.response && decompressedBody(rejected.response),
       reason: this.#gate.refusalReason,
     }
+  }
+
+  /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
+  get waitedMs(): number {
+    return this.#attempt.waitedMs
+  }
+
+  /** The client has the first byte. */
+  relayed(): void {
+    this.#attempt.relayed()
   }
 
   /** The upstream may have started to work on the request. */

@@ -1,29 +1,30 @@
 import type { Target } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
+import { logIds } from '../../context/log-ids.ts'
 import type { AttemptRecord } from '../../context/upstream-attempt.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
 
 /** Reports in the log and in the console that an upstream refused the operator's credential. */
 export function reportCredentialRejected(
-  gateway: Gateway, { id }: Exchange, { upstream: { name } }: Target, status: number,
+  gateway: Gateway, exchange: Exchange, { upstream: { name } }: Target, status: number,
 ): void {
   gateway.sharedState.credentialRejections.set(name, { status, at: gateway.clock.wall() })
   gateway.log.error(
-    { request: id, upstream: name, status },
+    { ...logIds(exchange), upstream: name, status },
     "the upstream refused the gateway's own credential: check upstreams.%s.auth", name,
   )
 }
 
 /** Logs that no other target can continue a stream that broke. @param why the reason */
-export function logNotContinued(gateway: Gateway, { id }: Exchange, why: string): void {
-  gateway.log.info({ request: id, why }, 'the stream cannot be continued')
+export function logNotContinued(gateway: Gateway, exchange: Exchange, why: string): void {
+  gateway.log.info({ ...logIds(exchange), why }, 'the stream cannot be continued')
 }
 
 /** Logs a failed attempt that another follows. */
 export function logRetry(
-  gateway: Gateway, { id }: Exchange, { upstream, outcome, status }: AttemptRecord, { target, delayMs }: RetryStep,
+  gateway: Gateway, exchange: Exchange, { upstream, outcome, status }: AttemptRecord, { target, delayMs }: RetryStep,
 ): void {
-  const line = { request: id, upstream, outcome, status, next: target.upstream.name, wait_ms: delayMs }
+  const line = { ...logIds(exchange), upstream, outcome, status, next: target.upstream.name, wait_ms: delayMs }
   gateway.log.warn(line, 'attempt failed')
 }

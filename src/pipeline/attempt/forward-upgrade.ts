@@ -88,7 +88,7 @@ async function openTunnel(
   const { clock } = gateway
   const startedAt = clock.monotonic()
   const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
-  const { path, headers } = outgoingHandshake(exchange, upstream, target)
+  const { path, headers } = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt(startedAt) ?? [])
   const estimatedInput = exchange.reserved?.estimatedInput ?? null
   const { state, health } = beginAttempt(
     gateway, exchange, target, { continuationBody: null, estimatedInput, hidesUsage: false }, startedAt,
@@ -150,6 +150,7 @@ async function openTunnel(
 /** The path, the query and the headers of the handshake as they are sent to the target. */
 function outgoingHandshake(
   { id, req, target: { path, query }, classified, request, trustedPeer }: Exchange, upstream: LiveUpstream, target: Target,
+  trace: readonly string[],
 ): { readonly path: string, readonly headers: string[] } {
   const model = target.model !== request.model ? target.model : null
   return {
@@ -163,6 +164,7 @@ function outgoingHandshake(
       uncompressed: false,
       dropContentEncoding: false,
       contentLength: null,
+      trace,
     }),
   }
 }

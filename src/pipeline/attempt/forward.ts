@@ -58,6 +58,8 @@ class Forwarding implements ResponseSource, Stoppable {
   #headers: RawHeaders = []
   /** No attempt follows, and the client gets an error. */
   #gaveUp = false
+  /** Milliseconds in which earlier attempts and pauses between them had the gateway wait. */
+  #waitedMs = 0
   #cancelWait: (() => void) | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan) {
@@ -152,6 +154,7 @@ class Forwarding implements ResponseSource, Stoppable {
     const { state } = current
     const { status, response, reason } = failure
     this.#deadlines.betweenAttempts()
+    this.#waitedMs += current.waitedMs
     current.failed(failure)
     // The request was sent and not refused: a client that leaves now may have to pay for the prompt.
     state.fail(exchange.stopped !== null && current.isSent && (status === null || status < 400))
@@ -253,6 +256,12 @@ class Forwarding implements ResponseSource, Stoppable {
   }
 
   onFirstByte(): void {
+    const exchange = this.#exchange
+    if (this.#attempt !== null && exchange.overheadMs === null) {
+      const waitedMs = exchange.bodyWaitMs + this.#waitedMs + this.#attempt.waitedMs
+      exchange.overheadMs = Math.max(0, this.#relay.firstByteAt - exchange.startedAt - waitedMs)
+      this.#attempt.relayed()
+    }
     if (this.#relay.status < 400) this.#attempt?.responseStarted()
   }
 
@@ -290,6 +299,7 @@ class Forwarding implements ResponseSource, Stoppable {
 
   /** Resolves after `ms`, or at once when the exchange is stopped. */
   #wait(ms: number): Promise<void> {
+    this.#waitedMs += ms
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = this.#gateway.clock.setTimeout(resolve, ms)
     this.#cancelWait = () => {

@@ -15,10 +15,12 @@ import type { OutgoingRequest } from '../../proxy/transport.ts'
  * The request as it is sent to the target: path, headers and body are rewritten where they have to be.
  *
  * @param continuationEdits edits of the body that ask for the rest of a response; null = all of it is requested
+ * @param trace headers that name the attempt's span; flat
  * @returns the request, and what later phases need to know of it
  */
 export function outgoingRequest(
   exchange: Exchange, upstream: LiveUpstream, target: Target, continuationEdits: ((body: Buffer) => Edit[]) | null,
+  trace: readonly string[],
 ): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
   const { req, target: { path, query }, classified, request: { body } } = exchange
   const model = target.model ?? exchange.request.model
@@ -45,6 +47,7 @@ export function outgoingRequest(
       uncompressed: exchange.request.stream,
       dropContentEncoding: changed !== null && body?.wire !== null,
       contentLength: bytes === null ? null : bytes.length,
+      trace,
     }),
     body: bytes,
   }

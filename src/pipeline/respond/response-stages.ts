@@ -18,6 +18,7 @@ import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import type { FramedStream } from './classification.ts'
 import type { Continuation } from './continuation.ts'
+import { ResponseFactsStage } from './response-facts-stage.ts'
 import { responseMemoryFor } from './response-memory.ts'
 import { ResponseStream } from './response-stream.ts'
 import type { ResponseStages, Stage } from './response-stream.ts'
@@ -92,7 +93,8 @@ function streamStages(
   const all: Stage[] = []
   const isFollowed = continuation?.follows(head) === true
   // A plain stream's events go straight to the meter.
-  const isPlain = !isUnread && !isFollowed && masks.length === 0 && !attempt.hidesUsage
+  const tracesFacts = !isUnread && exchange.trace?.isSampled === true
+  const isPlain = !isUnread && !isFollowed && masks.length === 0 && !attempt.hidesUsage && !tracesFacts
   const sink = isPlain ? meter : sinkOf(all)
   const isRead = framed !== null && !isUnread
   const reader = isRead ? framed.reader : isUnread && !isFollowed ? new ChunkReader(sink) : meter.createReader(sink)
@@ -103,6 +105,11 @@ function streamStages(
     content = recorder
   } else {
     all.push(meter)
+  }
+  if (tracesFacts) {
+    const stage = new ResponseFactsStage()
+    attempt.facts = stage.facts
+    all.push(stage)
   }
   const isMasked = !isUnread && masks.length > 0
   if (isMasked) {

@@ -2,6 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { LedgerCheckpoint } from '../../context/ledger-checkpoint.ts'
+import { logIds } from '../../context/log-ids.ts'
 import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
 import type { Session, SessionUsage, UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
@@ -265,7 +266,7 @@ export class MeteredSession implements Session {
   /** An error in the metering must not end the session. */
   #fail(err: unknown): void {
     this.#failed = true
-    this.#gateway.log.error({ request: this.#exchange.id, err }, 'what a WebSocket said could not be metered')
+    this.#gateway.log.error({ ...logIds(this.#exchange), err }, 'what a WebSocket said could not be metered')
   }
 
   #add(bill: SettledCost): void {

@@ -2,8 +2,14 @@ import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { ResponseRecorder } from '../../transcripts/recording.ts'
 
-/** Records what the client is sent from now on, where a rule says so. */
+/** Bytes of each body that a trace has, where it has them. */
+const MAX_TRACE_CONTENT = 64 * 1024
+
+/** Records what the client is sent from now on, where a rule or the telemetry says so. */
 export function startRecording(gateway: Gateway, exchange: Exchange): void {
+  if (exchange.trace?.isSampled && gateway.sharedState.telemetry?.sendsContent) {
+    exchange.recording = new ResponseRecorder(MAX_TRACE_CONTENT)
+  }
   const { key } = exchange.identity
   if (key === null || gateway.config.log.bodies.length === 0) return
   const rule = gateway.bodyRules(key.name)

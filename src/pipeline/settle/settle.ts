@@ -3,6 +3,7 @@ import { causeOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import { isErrorContent } from '../../context/error-response.ts'
 import type { Exchange } from '../../context/exchange.ts'
+import { logIds } from '../../context/log-ids.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import type { Session, UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
@@ -17,6 +18,7 @@ import { priceFor } from '../../pricing/tier-price.ts'
 import { withDecompressed } from './decompress.ts'
 import { ledgerRow } from './ledger-row.ts'
 import { archiveRecording } from './record-bodies.ts'
+import { requestFacts, settlementOf } from './settlement.ts'
 
 /** The bill of an exchange, and the price by which it was made. */
 interface Bill extends SettledCost {
@@ -52,11 +54,23 @@ export async function settle(
     ledger?.close(row, ledgerEntry)
     if (bill.billed) reservation?.settle(actualUsage(session, bill, row.costPico))
     else reservation?.release()
+    report(gateway, exchange, failure, row)
     archiveRecording(gateway, exchange)
     logLine(gateway, exchange, failure, row, bill.suspect)
   } catch (err) {
-    gateway.log.error({ request: exchange.id, err }, 'an exchange could not be settled')
+    gateway.log.error({ ...logIds(exchange), err }, 'an exchange could not be settled')
   }
+}
+
+/** Tells metrics and traces of the row. */
+function report(gateway: Gateway, exchange: Exchange, failure: GatewayError | null, row: LedgerRow): void {
+  const { telemetry } = gateway.sharedState
+  if (!telemetry) return
+  const settlement = settlementOf(exchange, failure, row)
+  telemetry.settled(settlement)
+  if (exchange.trace === null || exchange.ended === null) return
+  const facts = exchange.trace.isSampled ? requestFacts(exchange, telemetry.sendsContent) : null
+  exchange.trace.end(settlement, facts, exchange.ended.at)
 }
 
 /** @returns a promise where something has to be counted or decompressed first */
@@ -141,7 +155,7 @@ function logLine(
 ): void {
   const { usage } = row
   const line = {
-    request: exchange.id,
+    ...logIds(exchange),
     key: row.key ?? undefined,
     client: exchange.clientAddress,
     method: exchange.req.method,
@@ -162,7 +176,7 @@ function logLine(
     cost_usd: row.costPico === null ? undefined : formatUsd(row.costPico),
   }
   if (suspect) {
-    const which = { request: exchange.id, upstream: row.upstream }
+    const which = { ...logIds(exchange), upstream: row.upstream }
     gateway.log.warn(which, 'the upstream reported impossible usage')
   }
   if (failure === null) gateway.log.info(line, 'exchange')

@@ -1,0 +1,30 @@
+import type { Registry } from 'prom-client'
+import type { Config } from '../config/types.ts'
+import type { GatewayParts } from '../context/gateway.ts'
+import type { MetricsOutput, Telemetry } from '../telemetry/telemetry.ts'
+
+/** Its libraries take time and memory: they are loaded where the configuration asks for telemetry. */
+const load = () => import('../telemetry/telemetry.ts')
+
+/** @returns null where the configuration asks for none */
+export async function openTelemetry(
+  { telemetry: config, server: { workers } }: Config, { version, log, worker }: Pick<GatewayParts, 'version' | 'log' | 'worker'>,
+): Promise<Telemetry | null> {
+  if (config.prometheus === null && config.otlp === null) return null
+  const { openTelemetry: open } = await load()
+  return open({ config, version, log, worker: worker === undefined ? null : { number: worker, count: workers } })
+}
+
+/**
+ * Serves and sends the metrics.
+ *
+ * @param collect all metrics as they are now
+ * @throws the system's error when the address cannot be listened on
+ */
+export async function openMetricsOutput(
+  { telemetry: config }: Pick<Config, 'telemetry'>, { version, log }: Pick<GatewayParts, 'version' | 'log'>,
+  collect: () => Promise<readonly Registry[]>,
+): Promise<MetricsOutput> {
+  const { openMetricsOutput: open } = await load()
+  return open({ config, version, log }, collect)
+}

@@ -1,0 +1,14 @@
+import { ResponseFactsReader, mayHaveFinishReason } from '../../protocols/shared/response-facts.ts'
+import type { StreamEvent } from '../../protocols/shared/stream-event.ts'
+import type { Stage } from './response-stream.ts'
+
+/** Reads the facts of a stream for its trace. Most events have only text: they are not parsed. */
+export class ResponseFactsStage implements Stage {
+  readonly facts = new ResponseFactsReader()
+
+  event(event: StreamEvent): void {
+    const { facts } = this
+    const isBeginning = facts.id === null || facts.model === null
+    if (isBeginning || mayHaveFinishReason(event.buf.subarray(event.dataStart, event.dataEnd))) facts.read(event.value)
+  }
+}

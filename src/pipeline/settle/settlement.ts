@@ -1,0 +1,75 @@
+import type { GatewayError } from '../../base/errors.ts'
+import { callsModel, wantsEventStream } from '../../context/exchange.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { LedgerRow } from '../../ledger/row.ts'
+import { genAiCall } from '../../protocols/shared/gen-ai.ts'
+import { ResponseFactsReader } from '../../protocols/shared/response-facts.ts'
+import type { ResponseFacts } from '../../protocols/shared/response-facts.ts'
+import { parseJson } from '../../protocols/shared/stream-event.ts'
+import type { Settlement } from '../../telemetry/settlement.ts'
+import type { AttemptFacts, RequestFacts } from '../../telemetry/tracing.ts'
+
+/** What metrics and traces report of an exchange that has ended. */
+export function settlementOf(exchange: Exchange, failure: GatewayError | null, row: LedgerRow): Settlement {
+  const { classified: { endpoint }, servedBy, attempts } = exchange
+  const host = servedBy?.target.upstream.url?.hostname ?? null
+  const isCall = servedBy !== null && callsModel(exchange)
+  return {
+    row,
+    failure,
+    refusedBy: exchange.refusedBy,
+    continued: attempts.map(({ share }) => share !== null),
+    call: isCall ? { ...genAiCall(endpoint, host), serverAddress: host } : null,
+    isStream: isCall && wantsEventStream(exchange),
+    overheadMs: exchange.overheadMs,
+  }
+}
+
+/** Bytes of a response that is parsed for its trace. */
+const MAX_BODY_BYTES = 256 * 1024
+/** Bytes of a path that a trace has. */
+const MAX_PATH_LENGTH = 1024
+
+/** What the trace of an exchange tells beside its settlement. @param sendsContent prompt and response too */
+export function requestFacts(exchange: Exchange, sendsContent: boolean): RequestFacts {
+  const { req, target, clientAddress, attempts, startedAt } = exchange
+  return {
+    method: req.method ?? '',
+    path: target.path.slice(0, MAX_PATH_LENGTH),
+    client: clientAddress,
+    attempts: attempts.map((attempt): AttemptFacts => ({
+      startedAt: startedAt + attempt.record.atMs,
+      ...serverOf(attempt),
+      response: attempt.facts ?? bodyFacts(attempt),
+    })),
+    content: sendsContent ? contentOf(exchange) : null,
+  }
+}
+
+function serverOf({ target: { upstream: { url } } }: UpstreamAttempt): Pick<AttemptFacts, 'serverAddress' | 'serverPort'> {
+  if (url === null) return { serverAddress: null, serverPort: null }
+  return { serverAddress: url.hostname, serverPort: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) }
+}
+
+/** Of a whole body; null = there is none, or it is too long to be parsed for this. */
+function bodyFacts({ response }: UpstreamAttempt): ResponseFacts | null {
+  if (response?.metered?.kind !== 'body' || response.encoding !== null) return null
+  const { body } = response.metered
+  if (body.length > MAX_BODY_BYTES) return null
+  const facts = new ResponseFactsReader()
+  facts.read(parseJson(body.toString()))
+  return facts
+}
+
+function contentOf({ recording, request: { body } }: Exchange): RequestFacts['content'] {
+  if (recording === null) return null
+  return {
+    request: body === null ? '' : textOf(recording.requestBody(body.bytes, null).bytes),
+    response: textOf(recording.responseBody().bytes),
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
+}

@@ -1,0 +1,46 @@
+import type { Endpoint } from './protocol.ts'
+
+/** What OpenTelemetry calls a request to a model. */
+export interface GenAiCall {
+  /** `gen_ai.operation.name` */
+  readonly operation: string
+  /** `gen_ai.provider.name` */
+  readonly provider: string
+}
+
+/**
+ * Hosts of providers that the conventions name.
+ * Source: opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai, `gen_ai.provider.name`.
+ */
+const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
+  [/(?:^|\.)openai\.azure\.com$/, 'azure.ai.openai'],
+  [/(?:^|\.)(?:services\.ai|inference\.ai)\.azure\.com$/, 'azure.ai.inference'],
+  [/^bedrock[\w.-]*\.amazonaws\.com(?:\.cn)?$/, 'aws.bedrock'],
+  [/(?:^|[.-])aiplatform\.googleapis\.com$/, 'gcp.vertex_ai'],
+  [/(?:^|\.)generativelanguage\.googleapis\.com$/, 'gcp.gemini'],
+  [/(?:^|\.)anthropic\.com$/, 'anthropic'],
+  [/(?:^|\.)openai\.com$/, 'openai'],
+  [/(?:^|\.)mistral\.ai$/, 'mistral_ai'],
+  [/(?:^|\.)groq\.com$/, 'groq'],
+  [/(?:^|\.)deepseek\.com$/, 'deepseek'],
+  [/(?:^|\.)cohere\.(?:ai|com)$/, 'cohere'],
+  [/(?:^|\.)perplexity\.ai$/, 'perplexity'],
+  [/(?:^|\.)x\.ai$/, 'x_ai'],
+]
+
+/** Providers whose protocol others speak too: the name where the host tells nothing. */
+const PROTOCOL_OWNERS: Readonly<Record<string, string>> = {
+  messages: 'anthropic', generate: 'gcp.gemini',
+}
+
+/** @param host of the upstream; null = it has none */
+export function genAiCall(endpoint: Endpoint, host: string | null): GenAiCall {
+  const known = host === null ? undefined : PROVIDERS.find(([pattern]) => pattern.test(host))?.[1]
+  return { operation: operationOf(endpoint), provider: known ?? PROTOCOL_OWNERS[endpoint.protocol] ?? 'openai' }
+}
+
+function operationOf({ metering, prompt, format }: Endpoint): string {
+  if (metering === 'embedding') return 'embeddings'
+  if (format.isGoogles) return 'generate_content'
+  return prompt?.members.includes('prompt') && metering === 'text' ? 'text_completion' : 'chat'
+}

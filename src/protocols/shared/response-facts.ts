@@ -1,0 +1,55 @@
+import { isObject } from './usage-figures.ts'
+
+/** What a response tells of itself, in any of the protocols. */
+export interface ResponseFacts {
+  id: string | null
+  model: string | null
+  readonly finishReasons: string[]
+}
+
+/** Of the longest value that is kept. */
+const MAX_LENGTH = 256
+const MAX_REASONS = 16
+
+/** Collects the facts of a response: from its whole body, or from one event after the other. */
+export class ResponseFactsReader implements ResponseFacts {
+  id: string | null = null
+  model: string | null = null
+  readonly finishReasons: string[] = []
+
+  /** @param value a body or an event's data, parsed */
+  read(value: unknown): void {
+    if (!isObject(value)) return
+    for (const part of [value, value.message, value.response, value.delta]) {
+      if (!isObject(part)) continue
+      this.id ??= name(part.id) ?? name(part.responseId)
+      this.model ??= name(part.model) ?? name(part.modelVersion)
+      this.#addReason(part.stop_reason)
+    }
+    if (isObject(value.response)) this.#addReason(endStatus(value.response))
+    if (value.object === 'response') this.#addReason(endStatus(value))
+    for (const choice of [value.choices, value.candidates].flat()) {
+      if (!isObject(choice)) continue
+      this.#addReason(choice.finish_reason)
+      this.#addReason(choice.finishReason)
+    }
+  }
+
+  #addReason(value: unknown): void {
+    const reason = name(value)
+    if (reason !== null && this.finishReasons.length < MAX_REASONS) this.finishReasons.push(reason)
+  }
+}
+
+/** Does the event say something that `read` has not seen at the beginning of the stream? */
+export function mayHaveFinishReason(data: Buffer): boolean {
+  return data.includes('finish') || data.includes('stop_reason') || data.includes('"status"')
+}
+
+function endStatus({ status }: Readonly<Record<string, unknown>>): unknown {
+  return status === 'in_progress' || status === 'queued' ? null : status
+}
+
+function name(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_LENGTH ? value : null
+}

@@ -1,0 +1,160 @@
+import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import type { Metric } from 'prom-client'
+
+/** The state of the gateway that gauges show, read at each scrape. */
+export interface GaugeSource {
+  /** Requests under way, by protocol. */
+  inFlight(): ReadonlyMap<string, number>
+  circuits(): readonly CircuitGauge[]
+  budgets(): readonly BudgetGauge[]
+  /** null = there is no ledger. */
+  ledger(): { readonly pendingRows: number, readonly writeFailures: number } | null
+  /** When the listener's certificate ends, ms since 1970; null = there is no TLS. */
+  certificateEnd(): number | null
+  reloads(): { readonly applied: number, readonly rejected: number, /** ms since 1970 */ readonly loadedAt: number }
+}
+
+export interface CircuitGauge {
+  readonly upstream: string
+  readonly model: string
+  readonly state: 'closed' | 'half-open' | 'open'
+}
+
+export interface BudgetGauge {
+  readonly key: string
+  /** USD */
+  readonly limit: number
+  readonly spent: number
+}
+
+export const BUDGET_SPENT = 'gateway_budget_spent_usd'
+
+const CIRCUIT_STATES = { closed: 0, 'half-open': 1, open: 2 } as const
+
+/** Milliseconds between two looks at the delay of the event loop. */
+const EVENT_LOOP_RESOLUTION = 50
+
+/** Gauges of prom-client with the suffix of counters, which Prometheus' own linter rejects; each has one per type. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
+
+/** Of no registry: `createGauges` registers them. */
+const UNREGISTERED = { registers: [] }
+
+/** The metrics of this process as it is now; those of several processes are merged by their aggregator. */
+export function createGauges(source: GaugeSource, version: string): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  const metrics = [
+    buildInfo(version), ...trafficGauges(source), ...budgetGauges(source), ...ledgerMetrics(source), ...reloadMetrics(source),
+  ]
+  for (const metric of metrics) registry.registerMetric(metric as Metric)
+  return registry
+}
+
+function buildInfo(version: string): Gauge<'version' | 'node'> {
+  const gauge = new Gauge({
+    ...UNREGISTERED, name: 'gateway_build_info', help: 'The version of the gateway and of Node; always 1.',
+    labelNames: ['version', 'node'], aggregator: 'first',
+  })
+  gauge.set({ version, node: process.version }, 1)
+  return gauge
+}
+
+function trafficGauges(source: GaugeSource): unknown[] {
+  return [
+    new Gauge({
+      ...UNREGISTERED, name: 'gateway_requests_in_flight', help: 'Requests under way.', labelNames: ['protocol'],
+      collect() {
+        this.reset()
+        for (const [protocol, count] of source.inFlight()) this.set({ protocol }, count)
+      },
+    }),
+    new Gauge({
+      ...UNREGISTERED, name: 'gateway_circuit_state',
+      help: 'The circuit of a model at an upstream: 0 closed, 1 half-open, 2 open.',
+      labelNames: ['upstream', 'model'], aggregator: 'max',
+      collect() {
+        this.reset()
+        const worst = new Map<string, number>()
+        for (const { upstream, model, state } of source.circuits()) {
+          const id = `${upstream}\n${model}`
+          const value = Math.max(worst.get(id) ?? 0, CIRCUIT_STATES[state])
+          worst.set(id, value)
+          this.set({ upstream, model }, value)
+        }
+      },
+    }),
+  ]
+}
+
+function budgetGauges(source: GaugeSource): unknown[] {
+  const options = { ...UNREGISTERED, labelNames: ['key'], aggregator: 'max' as const }
+  const spent = new Gauge({
+    ...options, name: BUDGET_SPENT, help: 'What a key has spent of its budget in the current period, in USD.',
+  })
+  const limit = new Gauge({
+    ...options, name: 'gateway_budget_limit_usd', help: 'The budget of a key for its current period, in USD.',
+    collect() {
+      limit.reset()
+      spent.reset()
+      for (const budget of source.budgets()) {
+        limit.set({ key: budget.key }, budget.limit)
+        spent.set({ key: budget.key }, budget.spent)
+      }
+    },
+  })
+  // In this order: the first collects for both.
+  return [limit, spent]
+}
+
+function ledgerMetrics(source: GaugeSource): unknown[] {
+  return [
+    new Gauge({
+      ...UNREGISTERED, name: 'gateway_ledger_pending_rows', help: 'Rows of the ledger that are not written yet.',
+      collect() {
+        this.set(source.ledger()?.pendingRows ?? 0)
+      },
+    }),
+    new Counter({
+      ...UNREGISTERED, name: 'gateway_ledger_write_failures_total', help: 'Failed attempts to write to the ledger.',
+      collect() {
+        this.reset()
+        this.inc(source.ledger()?.writeFailures ?? 0)
+      },
+    }),
+  ]
+}
+
+function reloadMetrics(source: GaugeSource): unknown[] {
+  return [
+    // Every worker reloads the same configuration: together they count one reload.
+    new Counter({
+      ...UNREGISTERED, name: 'gateway_config_reloads_total', help: 'Reloads of the configuration.', labelNames: ['result'],
+      aggregator: 'max',
+      collect() {
+        const { applied, rejected } = source.reloads()
+        this.reset()
+        this.inc({ result: 'applied' }, applied)
+        this.inc({ result: 'rejected' }, rejected)
+      },
+    }),
+    new Gauge({
+      ...UNREGISTERED, name: 'gateway_config_last_reload_success_timestamp_seconds',
+      help: 'When the configuration in force was loaded, in seconds since 1970.', aggregator: 'max',
+      collect() {
+        this.set(source.reloads().loadedAt / 1000)
+      },
+    }),
+    new Gauge({
+      ...UNREGISTERED, name: 'gateway_certificate_expiry_timestamp_seconds', labelNames: [],
+      help: 'When the certificate of the listener ends, in seconds since 1970; absent without TLS.', aggregator: 'min',
+      collect() {
+        const end = source.certificateEnd()
+        // Without labels a reset leaves 0, which would be a date.
+        if (end === null) this.remove()
+        else this.set(end / 1000)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { localUrl } from '../config/address.ts'
+import type { Address } from '../config/types.ts'
+import { contentType } from './render.ts'
+import type { MetricsFormat } from './render.ts'
+
+export interface MetricsServer {
+  /** Such as `http://127.0.0.1:9464`, with the real port. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Prometheus and a few more; each connection costs memory. */
+const MAX_CONNECTIONS = 64
+/** Milliseconds. */
+const REQUEST_TIMEOUT = 10_000
+/** Bytes from which a response is worth compressing. */
+const MIN_COMPRESSED = 4_096
+
+const compress = promisify(gzip)
+
+/**
+ * Serves GET /metrics, and nothing else.
+ *
+ * @param render writes the metrics; scrapes at the same time share one text
+ * @throws the system's error when the address cannot be listened on
+ */
+export async function serveMetrics(
+  listen: Address, render: (format: MetricsFormat) => Promise<string>,
+): Promise<MetricsServer> {
+  const running = new Map<MetricsFormat, Promise<string>>()
+  const shared = (format: MetricsFormat): Promise<string> => {
+    const known = running.get(format)
+    if (known !== undefined) return known
+    const text = render(format).finally(() => running.delete(format))
+    running.set(format, text)
+    return text
+  }
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT, headersTimeout: REQUEST_TIMEOUT }, (req, res) => {
+    respond(req, res, shared).catch(() => {
+      if (!res.headersSent) res.writeHead(500)
+      res.end()
+    })
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  server.listen(listen.fd === undefined ? { host: listen.host, port: listen.port } : { fd: listen.fd })
+  await once(server, 'listening')
+  return {
+    url: localUrl(server.address(), false),
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function respond(
+  req: IncomingMessage, res: ServerResponse, text: (format: MetricsFormat) => Promise<string>,
+): Promise<void> {
+  const path = req.url?.split('?')[0]
+  if (path !== '/metrics') return refuse(res, 404, 'The metrics are at /metrics.\n')
+  if (req.method !== 'GET' && req.method !== 'HEAD') {
+    res.setHeader('allow', 'GET, HEAD')
+    return refuse(res, 405, 'Use GET.\n')
+  }
+  const format = /application\/openmetrics-text/.test(req.headers.accept ?? '') ? 'openmetrics' : 'text'
+  const plain = Buffer.from(await text(format))
+  const isCompressed = plain.length >= MIN_COMPRESSED && /\bgzip\b/.test(req.headers['accept-encoding'] ?? '')
+  const body = isCompressed ? await compress(plain) : plain
+  res.writeHead(200, {
+    'content-type': contentType(format),
+    'content-length': body.length,
+    'cache-control': 'no-store',
+    vary: 'accept, accept-encoding',
+    ...isCompressed && { 'content-encoding': 'gzip' },
+  })
+  res.end(req.method === 'HEAD' ? undefined : body)
+}
+
+function refuse(res: ServerResponse, status: number, message: string): void {
+  res.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'content-length': Buffer.byteLength(message) })
+  res.end(message)
+}

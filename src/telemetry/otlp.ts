@@ -1,0 +1,242 @@
+import { diag } from '@opentelemetry/api'
+import { ExportResultCode } from '@opentelemetry/core'
+import type { ExportResult } from '@opentelemetry/core'
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import type { Resource } from '@opentelemetry/resources'
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import type { MetricProducer, PushMetricExporter } from '@opentelemetry/sdk-metrics'
+import { BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace'
+import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
+import type { Logger } from 'pino'
+import type { OtlpConfig } from '../config/types.ts'
+import { RequestTracer } from './tracing.ts'
+
+/** Spans that wait to be sent: some 10 MB. Further ones are dropped and counted. */
+const MAX_QUEUED_SPANS = 8192
+const MAX_BATCH = 512
+/** Milliseconds. */
+const EXPORT_TIMEOUT = 10_000
+const SHUTDOWN_TIMEOUT = 2_000
+const BATCH_DELAY = 1_000
+const WARNING_INTERVAL = 60_000
+
+export interface OtlpOptions {
+  readonly config: OtlpConfig
+  readonly version: string
+  readonly log: Logger
+  /** Tells the processes of one gateway apart; null = there is one. */
+  readonly worker: number | null
+}
+
+/** What a collector is sent, and what it could not be sent. */
+export interface OtlpExport {
+  /** Items that were dropped since the start, because the collector was away, slow, or refused them. */
+  readonly dropped: number
+  close(): Promise<void>
+}
+
+export interface TraceExport extends OtlpExport {
+  readonly tracer: RequestTracer
+}
+
+export async function openTraceExport(options: OtlpOptions): Promise<TraceExport> {
+  const { config } = options
+  const failures = new ExportFailures(options.log, 'spans')
+  const exporter = new CountingExporter(await createTraceExporter(config), failures)
+  const provider = new TracerProvider({
+    resource: resourceOf(options),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(config.sample) }),
+    spanLimits: { attributeCountLimit: 64 },
+    spanProcessors: [new BoundedProcessor(exporter, failures)],
+  })
+  return {
+    tracer: new RequestTracer(provider.getTracer('model-gateway', options.version)),
+    get dropped() {
+      return failures.dropped
+    },
+    close: () => withinTimeout(provider.shutdown()),
+  }
+}
+
+export async function openMetricExport(options: OtlpOptions, producer: MetricProducer): Promise<OtlpExport> {
+  const failures = new ExportFailures(options.log, 'metrics')
+  const provider = new MeterProvider({
+    resource: resourceOf(options),
+    readers: [new PeriodicExportingMetricReader({
+      exporter: countingMetricExporter(await createMetricExporter(options.config), failures),
+      exportIntervalMillis: options.config.interval,
+      exportTimeoutMillis: Math.min(EXPORT_TIMEOUT, options.config.interval),
+      metricProducers: [producer],
+    })],
+  })
+  return {
+    get dropped() {
+      return failures.dropped
+    },
+    close: () => withinTimeout(provider.shutdown()),
+  }
+}
+
+function resourceOf({ version, worker }: OtlpOptions): Resource {
+  return resourceFromAttributes({
+    'service.name': 'model-gateway',
+    'service.version': version,
+    ...worker !== null && { 'gateway.worker': worker },
+  }).merge(detectResources({ detectors: [envDetector] }))
+}
+
+function httpOptions({ endpoint, headers }: OtlpConfig, path: string) {
+  return {
+    ...endpoint !== null && { url: `${endpoint}/${path}` },
+    ...Object.keys(headers).length > 0 && { headers: { ...headers } },
+    timeoutMillis: EXPORT_TIMEOUT,
+  }
+}
+
+async function grpcOptions({ endpoint, headers }: OtlpConfig) {
+  const { Metadata } = await import('@grpc/grpc-js')
+  const metadata = new Metadata()
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
+  return { ...endpoint !== null && { url: endpoint }, metadata, timeoutMillis: EXPORT_TIMEOUT }
+}
+
+/** Loads the exporter of the protocol alone: together they are some MB. */
+async function createTraceExporter(config: OtlpConfig): Promise<SpanExporter> {
+  switch (config.protocol) {
+    case 'http/protobuf': {
+      const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto')
+      return new OTLPTraceExporter(httpOptions(config, 'v1/traces'))
+    }
+    case 'http/json': {
+      const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
+      return new OTLPTraceExporter(httpOptions(config, 'v1/traces'))
+    }
+    case 'grpc': {
+      const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-grpc')
+      return new OTLPTraceExporter(await grpcOptions(config))
+    }
+  }
+}
+
+async function createMetricExporter(config: OtlpConfig): Promise<PushMetricExporter> {
+  switch (config.protocol) {
+    case 'http/protobuf': {
+      const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-proto')
+      return new OTLPMetricExporter(httpOptions(config, 'v1/metrics'))
+    }
+    case 'http/json': {
+      const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-http')
+      return new OTLPMetricExporter(httpOptions(config, 'v1/metrics'))
+    }
+    case 'grpc': {
+      const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-grpc')
+      return new OTLPMetricExporter(await grpcOptions(config))
+    }
+  }
+}
+
+/** Counts what was not sent, and warns of it once a minute at most. */
+class ExportFailures {
+  dropped = 0
+  readonly #log: Logger
+  readonly #what: string
+  #warnedAt = -Infinity
+
+  constructor(log: Logger, what: string) {
+    this.#log = log
+    this.#what = what
+    diag.setLogger({ error: ignore, warn: ignore, info: ignore, debug: ignore, verbose: ignore })
+  }
+
+  add(count: number, error: Error | null): void {
+    this.dropped += count
+    const now = performance.now()
+    if (now - this.#warnedAt < WARNING_INTERVAL) return
+    this.#warnedAt = now
+    this.#log.warn(
+      { dropped: this.dropped, cause: error?.message.slice(0, 500) },
+      `telemetry: ${this.#what} could not be sent to the collector`,
+    )
+  }
+}
+
+function ignore(): void {}
+
+/** Keeps a bounded queue, and counts the spans for which it has no room. */
+class BoundedProcessor implements SpanProcessor {
+  readonly #batches: BatchSpanProcessor
+  readonly #exporter: CountingExporter
+  readonly #failures: ExportFailures
+
+  constructor(exporter: CountingExporter, failures: ExportFailures) {
+    this.#exporter = exporter
+    this.#failures = failures
+    this.#batches = new BatchSpanProcessor({
+      exporter, maxQueueSize: MAX_QUEUED_SPANS, maxExportBatchSize: MAX_BATCH,
+      scheduledDelayMillis: BATCH_DELAY, exportTimeoutMillis: EXPORT_TIMEOUT + 1_000,
+    })
+  }
+
+  onStart(_span: Span): void {}
+
+  onEnd(span: ReadableSpan): void {
+    if (this.#exporter.queued >= MAX_QUEUED_SPANS) {
+      this.#failures.add(1, null)
+      return
+    }
+    this.#exporter.queued++
+    this.#batches.onEnd(span)
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#batches.forceFlush()
+  }
+
+  shutdown(): Promise<void> {
+    return this.#batches.shutdown()
+  }
+}
+
+class CountingExporter implements SpanExporter {
+  /** Spans that wait, or are on their way. */
+  queued = 0
+  readonly #exporter: SpanExporter
+  readonly #failures: ExportFailures
+
+  constructor(exporter: SpanExporter, failures: ExportFailures) {
+    this.#exporter = exporter
+    this.#failures = failures
+  }
+
+  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    this.#exporter.export(spans, result => {
+      this.queued -= spans.length
+      if (result.code !== ExportResultCode.SUCCESS) this.#failures.add(spans.length, result.error ?? null)
+      done(result)
+    })
+  }
+
+  shutdown(): Promise<void> {
+    return this.#exporter.shutdown()
+  }
+}
+
+function countingMetricExporter(exporter: PushMetricExporter, failures: ExportFailures): PushMetricExporter {
+  return {
+    export: (metrics, done) => exporter.export(metrics, result => {
+      if (result.code !== ExportResultCode.SUCCESS) failures.add(1, result.error ?? null)
+      done(result)
+    }),
+    forceFlush: () => exporter.forceFlush(),
+    shutdown: () => exporter.shutdown(),
+  }
+}
+
+/** A collector that hangs must not hold up the end of the process. */
+async function withinTimeout(closing: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, SHUTDOWN_TIMEOUT)
+  // What could not be sent is counted and logged already.
+  await Promise.race([closing.catch(ignore), promise])
+  clearTimeout(timer)
+}

@@ -1,0 +1,67 @@
+import { Registry } from 'prom-client'
+import type { RegistryContentType } from 'prom-client'
+
+/** Lines that are written in one turn of the event loop: a large scrape must not hold up requests. */
+const LINES_PER_TURN = 500
+
+export type MetricsFormat = 'text' | 'openmetrics'
+
+const CONTENT_TYPES: Readonly<Record<MetricsFormat, RegistryContentType>> = {
+  text: Registry.PROMETHEUS_CONTENT_TYPE,
+  openmetrics: Registry.OPENMETRICS_CONTENT_TYPE,
+}
+
+export function contentType(format: MetricsFormat): string {
+  return CONTENT_TYPES[format]
+}
+
+/** Writes metrics as Prometheus reads them, in turns of the event loop. */
+export async function renderMetrics(registries: readonly Registry[], format: MetricsFormat): Promise<string> {
+  const writer = new Registry()
+  writer.setContentType(CONTENT_TYPES[format] as typeof Registry.PROMETHEUS_CONTENT_TYPE)
+  const parts: string[] = []
+  for (const metric of registries.flatMap(registry => registry.getMetricsAsArray())) {
+    for await (const part of metricParts(metric as unknown as CollectedMetric, writer as unknown as LineWriter, format)) {
+      parts.push(part)
+      await nextTurn()
+    }
+  }
+  const end = format === 'openmetrics' ? '# EOF\n' : ''
+  return `${parts.join('\n')}\n${end}`
+}
+
+/** What a registry holds: prom-client's own types leave out `getForPromString`. */
+interface CollectedMetric {
+  readonly type: string
+  get(): Promise<MetricData>
+  /** Of histograms: shares the labels of one series, which costs less. */
+  getForPromString?(): Promise<MetricData>
+}
+
+/** The part of a registry that writes one metric; prom-client's own types leave it out. */
+interface LineWriter {
+  getMetricsAsString(metric: { get(): MetricData }): Promise<string>
+}
+
+interface MetricData {
+  readonly name: string
+  readonly values: readonly unknown[]
+}
+
+async function* metricParts(
+  metric: CollectedMetric, writer: LineWriter, format: MetricsFormat,
+): AsyncGenerator<string> {
+  const data = await (metric.getForPromString?.() ?? metric.get())
+  // OpenMetrics names the family without the suffix of its lines.
+  const name = format === 'openmetrics' && metric.type === 'counter' ? data.name.replace(/_total$/, '') : data.name
+  for (let at = 0; at === 0 || at < data.values.length; at += LINES_PER_TURN) {
+    const slice = { ...data, type: metric.type, name, values: data.values.slice(at, at + LINES_PER_TURN) }
+    const text = await writer.getMetricsAsString({ get: () => slice })
+    // HELP and TYPE stand once.
+    yield at === 0 ? text : text.split('\n').slice(2).join('\n')
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}

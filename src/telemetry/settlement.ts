@@ -1,0 +1,27 @@
+import type { GatewayError } from '../base/errors.ts'
+import type { LedgerRow } from '../ledger/row.ts'
+import type { RefusalReason } from '../limits/types.ts'
+import type { GenAiCall } from '../protocols/shared/gen-ai.ts'
+
+/** A request that has ended: metrics and traces take all that they report from here, and the ledger has its row. */
+export interface Settlement {
+  readonly row: LedgerRow
+  /** Why it did not reach its end; null = it did. */
+  readonly failure: GatewayError | null
+  /** The limit that refused it; null = none did. */
+  readonly refusedBy: RefusalReason | null
+  /** Attempts, by their place in the row, whose response the next one continued. */
+  readonly continued: readonly boolean[]
+  /** The call of a model; null = no upstream responded, or it called none. */
+  readonly call: (GenAiCall & { readonly serverAddress: string | null }) | null
+  readonly isStream: boolean
+  /** Milliseconds that the gateway itself added before the first byte; null = no upstream's byte came. */
+  readonly overheadMs: number | null
+}
+
+/** Of a request that ended with another process: the ledger has its row as it was last known. */
+export function interruptedSettlement(row: LedgerRow): Settlement {
+  return {
+    row, failure: null, refusedBy: null, continued: [], call: null, isStream: false, overheadMs: null,
+  }
+}

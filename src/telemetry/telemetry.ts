@@ -1,0 +1,141 @@
+import { Gauge } from 'prom-client'
+import type { Registry } from 'prom-client'
+import type { Logger } from 'pino'
+import type { Route, TelemetryConfig } from '../config/types.ts'
+import type { Conventions } from './gen-ai-metrics.ts'
+import { createGauges } from './gauges.ts'
+import type { GaugeSource } from './gauges.ts'
+import { PrometheusProducer } from './metric-producer.ts'
+import { serveMetrics } from './metrics-server.ts'
+import { Metrics } from './metrics.ts'
+import { ModelLabels } from './model-labels.ts'
+import { openMetricExport, openTraceExport } from './otlp.ts'
+import type { TraceExport } from './otlp.ts'
+import { renderMetrics } from './render.ts'
+import type { Settlement } from './settlement.ts'
+import type { RequestTracer } from './tracing.ts'
+import type { MetricsReport } from './worker-metrics.ts'
+
+export interface TelemetryOptions {
+  readonly config: TelemetryConfig
+  readonly version: string
+  readonly log: Logger
+  /** The number of this process among several, and how many there are; null = it is alone. */
+  readonly worker: { readonly number: number, readonly count: number } | null
+}
+
+/** The metrics and traces of one process. */
+export class Telemetry {
+  /** Prompts and responses go into the traces. */
+  readonly sendsContent: boolean
+  readonly #conventions: Conventions
+  #metrics: Metrics | null
+  readonly #traces: TraceExport | null
+  readonly #version: string
+  #gauges: Registry | null = null
+
+  constructor({ config, version, worker }: TelemetryOptions, traces: TraceExport | null) {
+    const countsMetrics = config.prometheus !== null || config.otlp?.metrics === true
+    this.sendsContent = config.otlp?.content ?? false
+    this.#metrics = countsMetrics ? new Metrics(config.conventions, new ModelLabels(worker?.count)) : null
+    this.#conventions = config.conventions
+    this.#traces = traces
+    this.#version = version
+  }
+
+  /** null = requests have no traces. */
+  get tracer(): RequestTracer | null {
+    return this.#traces?.tracer ?? null
+  }
+
+  /** A request has ended. */
+  settled(settlement: Settlement): void {
+    this.#metrics?.record(settlement)
+  }
+
+  /** Another configuration is in force. */
+  configure(routes: readonly Route[]): void {
+    this.#metrics?.models.configure(routes)
+  }
+
+  /** Gauges show this state from now on. */
+  watch(source: GaugeSource): void {
+    if (this.#metrics === null) return
+    const { models } = this.#metrics
+    this.#gauges = createGauges({
+      ...source,
+      circuits: () => source.circuits().map(circuit => ({ ...circuit, model: models.knownLabel(circuit.model) })),
+    }, this.#version)
+    if (this.#traces !== null) this.#gauges.registerMetric(droppedGauge(this.#traces))
+  }
+
+  /** All metrics of this process. */
+  get registries(): readonly Registry[] {
+    return this.#metrics === null || this.#gauges === null ? [] : [this.#metrics.registry, this.#gauges]
+  }
+
+  /** What was counted since the last report, and the state now. */
+  async report(): Promise<MetricsReport> {
+    const metrics = this.#metrics
+    if (metrics === null || this.#gauges === null) return { counted: [], current: [] }
+    // What is counted from now on belongs to the next report.
+    this.#metrics = new Metrics(this.#conventions, metrics.models)
+    return { counted: await metrics.registry.getMetricsAsJSON(), current: await this.#gauges.getMetricsAsJSON() }
+  }
+
+  close(): Promise<void> {
+    return this.#traces?.close() ?? Promise.resolve()
+  }
+}
+
+/** @returns null where the configuration asks for nothing */
+export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | null> {
+  const { prometheus, otlp } = options.config
+  if (prometheus === null && otlp === null) return null
+  const number = options.worker?.number ?? null
+  const traces = otlp?.traces ? await openTraceExport({ ...options, config: otlp, worker: number }) : null
+  return new Telemetry(options, traces)
+}
+
+/** Serves and sends metrics. */
+export interface MetricsOutput {
+  /** Where Prometheus reads them; null = not served. */
+  readonly url: string | null
+  close(): Promise<void>
+}
+
+/**
+ * Serves the metrics of one process, or of several together, and sends them to the collector.
+ *
+ * @param collect all metrics as they are now
+ * @throws the system's error when the address cannot be listened on
+ */
+export async function openMetricsOutput(
+  { config, version, log }: Omit<TelemetryOptions, 'worker'>, collect: () => Promise<readonly Registry[]>,
+): Promise<MetricsOutput> {
+  const { prometheus, otlp } = config
+  const server = prometheus && await serveMetrics(
+    prometheus.listen, async format => renderMetrics(await collect(), format),
+  )
+  const producer = new PrometheusProducer(async () => {
+    const metrics = await Promise.all((await collect()).map(registry => registry.getMetricsAsJSON()))
+    return metrics.flat()
+  }, version)
+  const pushed = otlp?.metrics ? await openMetricExport({ config: otlp, version, log, worker: null }, producer) : null
+  return {
+    url: server?.url ?? null,
+    close: async () => {
+      await Promise.all([server?.close(), pushed?.close()])
+    },
+  }
+}
+
+function droppedGauge(traces: TraceExport): Gauge {
+  return new Gauge({
+    name: 'gateway_telemetry_dropped_spans', help: 'Spans that could not be sent to the collector since the start.',
+    registers: [],
+    collect() {
+      this.set(traces.dropped)
+    },
+  })
+}

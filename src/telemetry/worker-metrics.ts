@@ -1,0 +1,58 @@
+import { AggregatorRegistry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { BUDGET_SPENT } from './gauges.ts'
+
+/** A metric with its values, as a registry hands it out. Plain data. */
+export type MetricObject = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number]
+
+/** What a worker reports. Plain data. */
+export interface MetricsReport {
+  /** What was counted since its last report. */
+  readonly counted: MetricObject[]
+  /** The state that it is in. */
+  readonly current: MetricObject[]
+}
+
+/** Reports that are kept before they are added up: that takes as long as there are series. */
+const MAX_UNSUMMED = 16
+
+/**
+ * The metrics of several workers as one. Workers report what they counted since their last report: so what a worker
+ * counted that has ended stays, and the sums never go back.
+ */
+export class WorkerMetrics {
+  #counted: MetricObject[][] = []
+  readonly #current = new Map<number, MetricObject[]>()
+
+  add(worker: number, { counted, current }: MetricsReport): void {
+    this.#counted.push(counted)
+    this.#current.set(worker, current)
+    if (this.#counted.length > MAX_UNSUMMED) this.#sum()
+  }
+
+  /** The worker has ended: its state counts no more. */
+  remove(worker: number): void {
+    this.#current.delete(worker)
+  }
+
+  /** @param spend of the keys that have a budget, 1e-12 USD: workers do not count it */
+  registries(spend: ReadonlyMap<string, bigint>): Registry[] {
+    this.#sum()
+    return [aggregate(this.#counted), aggregate([...this.#current.values()].map(current => withSpend(current, spend)))]
+  }
+
+  #sum(): void {
+    const summed = aggregate(this.#counted).getMetricsAsArray() as unknown as { get(): MetricObject }[]
+    this.#counted = [summed.map(metric => metric.get())]
+  }
+}
+
+function withSpend(metrics: MetricObject[], spend: ReadonlyMap<string, bigint>): MetricObject[] {
+  return metrics.map(metric => metric.name !== BUDGET_SPENT ? metric : {
+    ...metric, values: metric.values.map(entry => ({ ...entry, value: Number(spend.get(String(entry.labels.key)) ?? 0n) / 1e12 })),
+  })
+}
+
+function aggregate(reports: MetricObject[][]): Registry {
+  return AggregatorRegistry.aggregate(reports)
+}
