@@ -69,6 +69,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'nginx', link: '/operation/nginx' },
       { text: 'Change a running gateway', link: '/operation-reload' },
       { text: 'Log and ledger rows', link: '/operation/log' },
+      { text: 'Metrics and traces', link: '/operation/telemetry' },
       { text: 'Workers', link: '/workers' },
       { text: 'Resource limits', link: '/bounds' },
       { text: 'Upgrade', link: '/operation/upgrade' },
