@@ -25,7 +25,11 @@ export function bodyOperations(
       const mayLook = requireSession(asked).role !== 'viewer'
       // The story is worth telling where the bodies cannot be read.
       const transcripts = mayLook ? await kept(id, own).catch(() => []) : []
-      return { ...stories, has_bodies: transcripts.length > 0 }
+      return {
+        ...stories,
+        has_bodies: transcripts.length > 0,
+        trace_url: own === null ? host.current().config.telemetry.traceUrl : null,
+      }
     },
 
     'GET /logs/:id/bodies': async asked => {

@@ -42,6 +42,7 @@ export const COLUMNS = [
   'bytes_in',
   'bytes_out',
   'route',
+  'trace_id',
 ] as const
 
 /** COLUMNS as a list in SQL: `"request_id", "started_at", ...`. */
@@ -125,6 +126,7 @@ export function encode(row: LedgerRow): RowValues {
     countOrNull(row.bytesIn),
     countOrNull(row.bytesOut),
     truncateRoute(row.route),
+    row.traceId,
   ]
 }
 
@@ -187,5 +189,6 @@ export function decode(stored: StoredRow): LedgerRow {
     bytesIn: number(stored, 'bytes_in') ?? 0,
     bytesOut: number(stored, 'bytes_out') ?? 0,
     route: text(stored, 'route'),
+    traceId: text(stored, 'trace_id'),
   }
 }

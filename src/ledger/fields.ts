@@ -59,6 +59,7 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = [
   { name: 'bytes_out', value: row => row.bytesOut },
   { name: 'attempts', value: row => row.attempts },
   { name: 'route', value: row => row.route },
+  { name: 'trace_id', value: row => row.traceId },
 ]
 
 /** The fields of a sum by `group`; the first bears the group's name. */

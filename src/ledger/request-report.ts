@@ -52,6 +52,7 @@ export function requestReport(row: LedgerRow, running: boolean, bill: readonly C
       ['protocol', row.protocol ?? 'unknown'],
       ['model', row.model ?? 'none'],
       ['route', row.route ?? 'none took it'],
+      ...row.traceId === null ? [] : [['trace', row.traceId] as const],
       ['answered by', respondingUpstream(row)],
       ['status', row.status === null ? 'none sent' : String(row.status)],
       ...row.error === null ? [] : [['error', row.error] as const],

@@ -79,4 +79,6 @@ export interface LedgerRow {
   readonly bytesOut: number
   /** Its route, as it read then: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
   readonly route: string | null
+  /** Of its trace, where that was sent to a collector. */
+  readonly traceId: string | null
 }

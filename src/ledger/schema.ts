@@ -58,6 +58,10 @@ const ROWS_2 = `
   CREATE INDEX requests_unusual ON requests (started_at, key, model, upstream, status, "end")
     WHERE ${UNUSUAL};`
 
+const ROWS_3 = `
+  ALTER TABLE requests ADD COLUMN trace_id TEXT;
+  ALTER TABLE in_flight ADD COLUMN trace_id TEXT;`
+
 /**
  * `requests` holds what has ended, one row a request. `in_flight` holds how each
  * running request would be billed if its process died now; it stays small, so
@@ -74,6 +78,7 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (request_id, started_at)
   ) STRICT, WITHOUT ROWID;`,
   ROWS_2 + ROLLUP_SCHEMA,
+  ROWS_3,
 ]
 
 /** @param scripts of all versions; an older or a later gateway has others */

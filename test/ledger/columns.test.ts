@@ -54,6 +54,7 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
   bytesIn: count,
   bytesOut: count,
   route: maybe(name),
+  traceId: maybe(name),
 }, { noNullPrototype: true })
 
 t.test('every row comes back as it was stored, costs and large counts to the last digit', async t => {

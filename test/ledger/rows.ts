@@ -51,6 +51,7 @@ export function row(id: string, changes: Partial<LedgerRow> = {}): LedgerRow {
     bytesIn: 912,
     bytesOut: 512,
     route: 'routes[0], line 12: model gpt-* -> openai (ordered)',
+    traceId: null,
     ...changes,
   }
 }

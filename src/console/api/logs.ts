@@ -94,6 +94,7 @@ export const RequestDetails = StrictObject({
   route: Nullable(Type.String({
     description: 'The route that took the request, as it was then; null = no route',
   })),
+  trace_id: Nullable(Type.String({ description: 'Of its trace; null = no trace was sent, or the user holds a key' })),
   attempts: Type.Array(Attempt),
   counts: Type.Array(StrictObject({ label: Type.String(), value: Type.Number() })),
   price_version: Nullable(Type.String()),
@@ -105,5 +106,6 @@ export type RequestDetails = Static<typeof RequestDetails>
 export const RequestDetailsList = StrictObject({
   stories: Type.Array(RequestDetails),
   has_bodies: Type.Boolean({ description: 'The bodies are kept, and the user can read them' }),
+  trace_url: Nullable(Type.String({ description: 'telemetry.trace_url: the page of a trace, with {trace_id}' })),
 })
 export type RequestDetailsList = Static<typeof RequestDetailsList>

@@ -24,6 +24,7 @@ function toRequestDetails({ row, running }: FoundRequest, own: string | null): R
     source_explanation: SOURCE_DESCRIPTIONS[row.source],
     // The route names upstreams.
     route: own === null ? row.route : null,
+    trace_id: own === null ? row.traceId : null,
     attempts: row.attempts.map(attempt => toAttempt(attempt, own)),
     counts: usageCounts(row).flatMap(([label, value]) => (value === null ? [] : [{ label, value }])),
     price_version: row.priceVersion,

@@ -112,6 +112,7 @@ export function ledgerRow(
     bytesIn: exchange.bytesIn,
     bytesOut: bytes,
     route: exchange.plan?.route.text ?? null,
+    traceId: exchange.trace?.isSampled ? exchange.trace.traceId : null,
     usage,
     source,
     costPico,

@@ -55,7 +55,7 @@ export default function RequestPage() {
         ? query.isError ? <LoadError error={query.error} retry={() => { void query.refetch() }} />
           : <Loading height={520} />
         : stories.length === 0 ? <NotFound retry={() => { void query.refetch() }} />
-        : <RequestList stories={stories} />}
+        : <RequestList stories={stories} traceUrl={query.data?.trace_url ?? null} />}
       {query.data?.has_bodies === true && !query.isPlaceholderData && <Bodies key={id} id={id} />}
       {stories?.some(({ running }) => running) && <Refresh id={id} />}
     </Page>
@@ -103,9 +103,14 @@ function NotFound({ retry }: { readonly retry: () => void }) {
   )
 }
 
-function RequestList({ stories }: { readonly stories: readonly RequestDetails[] }) {
+interface RequestListProps {
+  readonly stories: readonly RequestDetails[]
+  readonly traceUrl: string | null
+}
+
+function RequestList({ stories, traceUrl }: RequestListProps) {
   if (stories.length === 1) return stories.map(story =>
-    <RequestView key={story.row.started_at} story={story} title="Summary" />)
+    <RequestView key={story.row.started_at} story={story} traceUrl={traceUrl} title="Summary" />)
   return (
     <>
       <p className={classes.many}>
@@ -113,13 +118,20 @@ function RequestList({ stories }: { readonly stories: readonly RequestDetails[] 
       </p>
       {stories.map((story, n) => (
         <RequestView key={`${story.row.started_at} ${story.row.duration_ms}`} story={story}
-          title={`Request ${n + 1} of ${stories.length}`} />
+          traceUrl={traceUrl} title={`Request ${n + 1} of ${stories.length}`} />
       ))}
     </>
   )
 }
 
-function RequestView({ story, title }: { readonly story: RequestDetails; readonly title: string }) {
+interface RequestViewProps {
+  readonly story: RequestDetails
+  /** The page of a trace, with {trace_id}; null = traces have no page. */
+  readonly traceUrl: string | null
+  readonly title: string
+}
+
+function RequestView({ story, traceUrl, title }: RequestViewProps) {
   const { row, running } = story
   const elapsedMs = useNow(running ? 500 : 60_000) - Date.parse(row.started_at)
   return (
@@ -129,7 +141,7 @@ function RequestView({ story, title }: { readonly story: RequestDetails; readonl
           <p className={classes.headline}
             aria-live={running ? 'off' : undefined}>{headline(story, elapsedMs)}</p>
           {!running && <AdviceNote story={story} />}
-          <Facts story={story} />
+          <Facts story={story} traceUrl={traceUrl} />
         </div>
       </Section>
       <Section title="Timeline" flush>
@@ -193,8 +205,8 @@ function lastAttemptError({ row: { end }, attempts }: RequestDetails): string | 
   return last.explanation
 }
 
-function Facts({ story }: { readonly story: RequestDetails }) {
-  const { row, bytes_in, bytes_out } = story
+function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
+  const { row, bytes_in, bytes_out, trace_id: traceId } = story
   const forKey = useUser().role === 'key'
   const renamed = row.upstream_model !== null && row.upstream_model !== row.model
   return (
@@ -212,6 +224,15 @@ function Facts({ story }: { readonly story: RequestDetails }) {
       <div><dt>Endpoint</dt><dd>{row.endpoint ?? 'unknown'}{row.protocol !== null
         && <span className="dim"> ({row.protocol})</span>}</dd></div>
       <div><dt>Request / response size</dt><dd>{bytes(bytes_in)} / {bytes(bytes_out)}</dd></div>
+      {traceId !== null && (
+        <div>
+          <dt>Trace</dt>
+          <dd>{traceUrl === null
+            ? <code>{traceId}</code>
+            : <Anchor href={traceUrl.replace('{trace_id}', traceId)} target="_blank" rel="noreferrer">{traceId}</Anchor>}
+          </dd>
+        </div>
+      )}
     </dl>
   )
 }
