@@ -30,6 +30,9 @@ export const ERRORS = {
   invalid_form: row(400, 'client', false, 'The multipart form cannot be read.'),
   model_required: row(400, 'client', false, 'The endpoint needs a model and the request names none.'),
   model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
+  not_translatable: row(
+    400, 'client', false, "The request has something that cannot be translated to the target's protocol. The message names it.",
+  ),
   body_timeout: row(408, 'client', true, 'The rest of the body did not arrive within timeouts.idle.'),
   body_too_large: row(413, 'client', false, 'The body is larger than server.body_limit.'),
   missing_key: row(401, 'client', false, 'The request carries no key.'),

@@ -53,6 +53,9 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   ),
   model_required: client('Set a model in the request.'),
   model_ambiguous: client('Set the same model in path, query and body, or set it only once.'),
+  not_translatable: client(
+    'Change what the error message names, or use a model whose upstream speaks the protocol of the client.',
+  ),
   body_timeout: client('The client paused too long while sending the body. Check its connection.'),
   body_too_large: operator('Send a smaller body, or raise server.body_limit.'),
   missing_key: client(

@@ -1,0 +1,261 @@
+import { createHash } from 'node:crypto'
+import { withoutNulls } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { valueFor } from '../neutral/opaque.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+import type {
+  AudioPart, DocumentPart, ImagePart, MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Tool,
+  ToolCallPart, ToolChoice, ToolResultPart,
+} from '../neutral/request.ts'
+import { fittingToolId } from '../neutral/tool-ids.ts'
+import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
+
+/** What a chat upstream gets of each field of a request. */
+export const CHAT_SUPPORT: SupportTable = {
+  model: 'mapped',
+  stream: 'mapped',
+  messages: 'partly',
+  tools: 'partly',
+  toolChoice: 'mapped',
+  parallelToolCalls: 'mapped',
+  outputFormat: 'mapped',
+  maxOutputTokens: 'mapped',
+  stopSequences: 'partly',
+  temperature: 'mapped',
+  topP: 'mapped',
+  topK: 'dropped',
+  presencePenalty: 'mapped',
+  frequencyPenalty: 'mapped',
+  seed: 'mapped',
+  reasoning: 'partly',
+  serviceTier: 'mapped',
+  verbosity: 'mapped',
+  user: 'mapped',
+  // OpenAI takes it for stored responses alone.
+  metadata: 'dropped',
+  includeUsage: 'mapped',
+  cacheKey: 'mapped',
+}
+
+/** OpenAI refuses more. */
+const MAX_STOP_SEQUENCES = 4
+/** Characters of `user`. */
+const MAX_USER_LENGTH = 64
+const TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 40, prefix: 'call_' }
+
+/** Tokens of thinking up to which an effort is meant, in the order of the efforts. */
+const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [
+  ['minimal', 1024], ['low', 4096], ['medium', 16_384],
+]
+
+/** Writes the body of a chat request. */
+export function writeChatRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
+  const { report } = context
+  const { toolChoice, tools, reasoning, stopSequences, user } = request
+  if (stopSequences.length > MAX_STOP_SEQUENCES) report.dropField('stopSequences')
+  const body = withoutNulls({
+    model: context.model,
+    messages: request.messages.flatMap(message => writeMessage(message, context)),
+    tools: tools.length === 0 ? null : tools.map(tool => writeTool(tool, report)),
+    tool_choice: toolChoice && tools.length > 0 ? writeToolChoice(toolChoice) : null,
+    parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
+    response_format: request.outputFormat && writeOutputFormat(request.outputFormat),
+    max_completion_tokens: request.maxOutputTokens,
+    stop: stopSequences.length === 0 ? null : stopSequences.slice(0, MAX_STOP_SEQUENCES),
+    temperature: request.temperature,
+    top_p: request.topP,
+    presence_penalty: request.presencePenalty,
+    frequency_penalty: request.frequencyPenalty,
+    seed: request.seed,
+    reasoning_effort: reasoning && writeEffort(reasoning, report),
+    service_tier: request.serviceTier === 'standard' ? 'default' : request.serviceTier,
+    verbosity: request.verbosity,
+    user: user !== null && user.length > MAX_USER_LENGTH ? createHash('sha256').update(user).digest('hex') : user,
+    prompt_cache_key: request.cacheKey,
+    stream: request.stream ? true : null,
+    stream_options: request.stream && context.asksForUsage ? { include_usage: true } : null,
+  })
+  return { path: '/v1/chat/completions', body, headers: {} }
+}
+
+function writeMessage({ role, parts, name }: Message, context: WriteContext): JsonObject[] {
+  for (const part of parts) if (part.cache !== null) context.report.drop(`${part.path}.cache_control`)
+  switch (role) {
+    case 'system':
+    case 'developer':
+      // Servers that are not OpenAI's know no developer; OpenAI's takes the one for the other.
+      return [withoutNulls({ role: 'system', content: textOf(parts, context.report), name })]
+    case 'assistant':
+      return writeAssistant(parts, name, context)
+    case 'user':
+      return writeUser(parts, name, context.report)
+  }
+}
+
+function writeAssistant(parts: readonly Part[], name: string | null, { provider, report }: WriteContext): JsonObject[] {
+  const texts: string[] = []
+  const refusals: string[] = []
+  const calls: JsonObject[] = []
+  const reasoning: Record<string, string> = {}
+  for (const part of parts) {
+    switch (part.type) {
+      case 'text':
+        texts.push(part.text)
+        break
+      case 'refusal':
+        refusals.push(part.text)
+        break
+      case 'tool_call':
+        calls.push(writeToolCall(part))
+        break
+      case 'thinking': {
+        // A server that sends its reasoning in a field of its own gets it back there.
+        const field = valueFor(part.opaque, provider)
+        if (field === null) report.drop(`${part.path}.thinking`)
+        else reasoning[field] = (reasoning[field] ?? '') + part.text
+        break
+      }
+      case 'redacted_thinking':
+        report.drop(`${part.path}.redacted_thinking`)
+        break
+      default:
+        report.drop(`${part.path}.${part.type}`)
+    }
+  }
+  const isEmpty = texts.length === 0 && refusals.length === 0 && calls.length === 0
+  if (isEmpty && Object.keys(reasoning).length === 0) return []
+  const content = texts.length > 0 ? texts.join('') : calls.length > 0 || refusals.length > 0 ? null : ''
+  return [{
+    role: 'assistant',
+    content,
+    ...withoutNulls({
+      name,
+      refusal: refusals.length === 0 ? null : refusals.join(''),
+      tool_calls: calls.length === 0 ? null : calls,
+    }),
+    ...reasoning,
+  }]
+}
+
+function writeToolCall({ id, name, isFreeform, arguments: input }: ToolCallPart): JsonObject {
+  const fitting = fittingToolId(id, TOOL_IDS)
+  if (isFreeform) return { id: fitting, type: 'custom', custom: { name, input } }
+  return { id: fitting, type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
+}
+
+/** Results of tools are messages of their own, and come before anything else that the user says. */
+function writeUser(parts: readonly Part[], name: string | null, report: TranslationReport): JsonObject[] {
+  const results: JsonObject[] = []
+  const content: JsonObject[] = []
+  for (const part of parts) {
+    if (part.type === 'tool_result') {
+      const media = part.parts.filter(item => item.type !== 'text')
+      results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, TOOL_IDS), content: resultText(part) })
+      if (media.length === 0) continue
+      // A tool message takes text alone: the media follow as what the user says.
+      content.push({ type: 'text', text: `Result of the tool ${part.name}:` }, ...media.flatMap(item => writeContent(item, report)))
+    } else {
+      content.push(...writeContent(part, report))
+    }
+  }
+  if (content.length === 0) return results
+  const [first] = content
+  const isText = content.length === 1 && first?.['type'] === 'text'
+  return [...results, withoutNulls({ role: 'user', content: isText ? first['text'] : content, name })]
+}
+
+/** Chat has no flag for a failed call: the text says it. */
+function resultText({ parts, isError }: ToolResultPart): string {
+  const text = parts.flatMap(part => part.type === 'text' ? [part.text] : []).join('\n')
+  return isError && !/^error/i.test(text) ? `Error: ${text}` : text
+}
+
+function writeContent(part: Part, report: TranslationReport): JsonObject[] {
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: part.text }]
+    case 'image':
+      return [writeImage(part, report)]
+    case 'document':
+      return [writeDocument(part, report)]
+    case 'audio':
+      return [writeAudio(part, report)]
+    default:
+      report.drop(`${part.path}.${part.type}`)
+      return []
+  }
+}
+
+function writeImage({ source, detail, path }: ImagePart, report: TranslationReport): JsonObject {
+  const url = source.kind === 'url' ? source.url : dataUrl(inlineSource(source, path, report))
+  return { type: 'image_url', image_url: withoutNulls({ url, detail }) }
+}
+
+function writeDocument({ source, name, path }: DocumentPart, report: TranslationReport): JsonObject {
+  if (source.kind === 'text') return { type: 'text', text: name === null ? source.text : `${name}\n\n${source.text}` }
+  const inline = inlineSource(source, path, report)
+  return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: dataUrl(inline) } }
+}
+
+function writeAudio({ source, path }: AudioPart, report: TranslationReport): JsonObject {
+  const { data, mediaType } = inlineSource(source, path, report)
+  const format = /wav/.test(mediaType) ? 'wav' : /mpeg|mp3/.test(mediaType) ? 'mp3' : mediaType.slice('audio/'.length)
+  return { type: 'input_audio', input_audio: { data, format } }
+}
+
+/** @throws GatewayError not_translatable where the bytes are not in the request */
+function inlineSource(source: MediaSource, path: string, report: TranslationReport): MediaSource & { readonly kind: 'base64' } {
+  if (source.kind === 'base64') return source
+  return report.refuse(path, source.kind === 'file'
+    ? 'a file that was uploaded to one provider is not at another; send its content as base64'
+    : 'the target takes no URL here; send the content as base64')
+}
+
+function dataUrl({ mediaType, data }: MediaSource & { readonly kind: 'base64' }): string {
+  return `data:${mediaType};base64,${data}`
+}
+
+function textOf(parts: readonly Part[], report: TranslationReport): string {
+  return parts.flatMap(part => {
+    if (part.type === 'text') return [part.text]
+    report.drop(`${part.path}.${part.type}`)
+    return []
+  }).join('\n\n')
+}
+
+function writeTool({ name, description, parameters, strict, freeform, cache, path }: Tool, report: TranslationReport): JsonObject {
+  if (cache !== null) report.drop(`${path}.cache_control`)
+  if (freeform) return { type: 'custom', custom: withoutNulls({ name, description, format: freeform.format }) }
+  return { type: 'function', function: withoutNulls({ name, description, parameters, strict }) }
+}
+
+function writeToolChoice(choice: ToolChoice): unknown {
+  if (choice.type !== 'tools') return choice.type
+  const named = choice.names.map(name => ({ type: 'function', function: { name } }))
+  if (named.length === 1 && choice.isForced) return named[0]
+  return { type: 'allowed_tools', allowed_tools: { mode: choice.isForced ? 'required' : 'auto', tools: named } }
+}
+
+function writeOutputFormat(format: OutputFormat): JsonObject {
+  switch (format.type) {
+    case 'text':
+      return { type: 'text' }
+    case 'json':
+      return { type: 'json_object' }
+    case 'json_schema': {
+      const { name, description, schema, strict } = format
+      return { type: 'json_schema', json_schema: withoutNulls({ name: name ?? 'response', description, schema, strict }) }
+    }
+  }
+}
+
+/** Models that do not reason refuse the field: without a wish for reasoning it is not written. */
+function writeEffort({ enabled, effort, budgetTokens }: Reasoning, report: TranslationReport): string | null {
+  if (enabled === false) {
+    report.dropField('reasoning')
+    return null
+  }
+  if (effort !== null) return effort
+  if (budgetTokens === null) return null
+  return BUDGETS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high'
+}

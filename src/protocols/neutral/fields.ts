@@ -1,0 +1,67 @@
+import { asObject } from './json.ts'
+import type { JsonObject } from './json.ts'
+import { TranslationReport } from './report.ts'
+import { NEUTRAL_FIELDS } from './request.ts'
+import type { NeutralField } from './request.ts'
+import type { FieldRule, FieldTable, SupportTable } from './translation.ts'
+
+const NAMES: ReadonlySet<string> = new Set(NEUTRAL_FIELDS)
+
+/** The neutral field of a rule; null = it becomes none. */
+export function neutralFieldOf(rule: FieldRule): NeutralField | null {
+  return typeof rule === 'string' && NAMES.has(rule) ? rule as NeutralField : null
+}
+
+/** Starts the report on requests of the client whose table this is. */
+export function startReport(fields: FieldTable): TranslationReport {
+  const paths = new Map<NeutralField, string>()
+  for (const [path, rule] of Object.entries(fields)) {
+    const field = neutralFieldOf(rule)
+    if (field !== null && !paths.has(field)) paths.set(field, path)
+  }
+  return new TranslationReport(paths)
+}
+
+/**
+ * Reports what of the body the target does not get, field by field. A table that has a path such as
+ * `generationConfig.topK` is followed into that object.
+ *
+ * @throws GatewayError not_translatable
+ */
+export function reportFields(body: JsonObject, fields: FieldTable, support: SupportTable, report: TranslationReport): void {
+  const parents = new Set(Object.keys(fields).flatMap(path => path.includes('.') ? [path.slice(0, path.lastIndexOf('.'))] : []))
+  reportMembers(body, '', { fields, parents, support, report })
+}
+
+interface FieldCheck {
+  readonly fields: FieldTable
+  readonly parents: ReadonlySet<string>
+  readonly support: SupportTable
+  readonly report: TranslationReport
+}
+
+function reportMembers(object: JsonObject, prefix: string, check: FieldCheck): void {
+  for (const [name, value] of Object.entries(object)) {
+    if (value === null || value === undefined) continue
+    const path = prefix + name
+    const inner = check.parents.has(path) ? asObject(value) : null
+    if (inner === null) reportField(path, value, check)
+    else reportMembers(inner, `${path}.`, check)
+  }
+}
+
+function reportField(path: string, value: unknown, { fields, support, report }: FieldCheck): void {
+  const rule = Object.hasOwn(fields, path) ? fields[path] as FieldRule : 'dropped'
+  const field = neutralFieldOf(rule)
+  if (field !== null) {
+    if (support[field] === 'dropped') report.drop(path)
+    return
+  }
+  if (typeof rule === 'string') {
+    if (rule === 'dropped') report.drop(path)
+    return
+  }
+  if (rule.unless?.includes(value)) return
+  if (rule.to === 'refused') report.refuse(path, rule.why ?? 'this cannot be translated')
+  report.drop(path)
+}

@@ -1,0 +1,42 @@
+/** Values of parsed JSON, read with care: a client or an upstream may send anything. */
+export type JsonObject = { readonly [name: string]: unknown }
+
+/** null = it is no object. */
+export function asObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as JsonObject : null
+}
+
+/** Empty where it is no list. */
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** null = it is no text. */
+export function asText(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** null = it is no finite number. */
+export function asNumber(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+/** null = it is neither true nor false. */
+export function asBoolean(value: unknown): boolean | null {
+  return typeof value === 'boolean' ? value : null
+}
+
+/** The object without members that are null or undefined: a client that said nothing sends nothing. */
+export function withoutNulls(value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null && member !== undefined))
+}
+
+/** JSON of an object as its value. null = it is none. */
+export function parseObject(text: string): JsonObject | null {
+  try {
+    return asObject(JSON.parse(text))
+  } catch {
+    // It is no JSON.
+    return null
+  }
+}

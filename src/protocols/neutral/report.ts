@@ -1,0 +1,47 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { NeutralField } from './request.ts'
+
+/** Field paths that are listed; more are counted. */
+const MAX_LISTED = 20
+
+/** What of a request has no counterpart at the target. Paths are those of the client's body. */
+export class TranslationReport {
+  readonly #dropped = new Set<string>()
+  /** The client's field for each field of the neutral request. */
+  readonly #paths: ReadonlyMap<NeutralField, string>
+
+  constructor(paths: ReadonlyMap<NeutralField, string>) {
+    this.#paths = paths
+  }
+
+  /** The target gets the request without this. */
+  drop(path: string): void {
+    this.#dropped.add(path)
+  }
+
+  /** The same, of a field of the neutral request. */
+  dropField(field: NeutralField): void {
+    this.drop(this.pathOf(field))
+  }
+
+  /** As the client writes the field. */
+  pathOf(field: NeutralField): string {
+    return this.#paths.get(field) ?? field
+  }
+
+  /**
+   * Without this the response would be another one than the client asks for.
+   *
+   * @throws GatewayError not_translatable
+   */
+  refuse(path: string, why: string): never {
+    throw new GatewayError('not_translatable', `${path}: ${why}`, { param: path })
+  }
+
+  /** In the order in which they were found. */
+  get dropped(): readonly string[] {
+    const all = [...this.#dropped]
+    const more = all.length - MAX_LISTED
+    return more > 0 ? [...all.slice(0, MAX_LISTED), `and ${more} more`] : all
+  }
+}

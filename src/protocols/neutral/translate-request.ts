@@ -1,0 +1,26 @@
+import { reportFields, startReport } from './fields.ts'
+import type { JsonObject } from './json.ts'
+import type { ClientSide, UpstreamSide, WriteContext, WrittenRequest } from './translation.ts'
+
+export interface TranslatedRequest extends WrittenRequest {
+  /** Fields of the client's body that the target does not get. */
+  readonly dropped: readonly string[]
+}
+
+/**
+ * Translates a request from one protocol to another.
+ *
+ * @param body the client's
+ * @param options stream: the path asks for a stream, where the protocol does not say it in the body
+ * @throws GatewayError not_translatable
+ */
+export function translateRequest(
+  client: Pick<ClientSide, 'fields' | 'readRequest'>, upstream: Pick<UpstreamSide, 'support' | 'writeRequest'>,
+  body: JsonObject, { stream, ...target }: Omit<WriteContext, 'report'> & { readonly stream: boolean },
+): TranslatedRequest {
+  const report = startReport(client.fields)
+  reportFields(body, client.fields, upstream.support, report)
+  const request = client.readRequest(body, { report, stream })
+  const written = upstream.writeRequest(request, { ...target, report })
+  return { ...written, dropped: report.dropped }
+}
