@@ -1,6 +1,7 @@
-import { Counter, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
 import type { Usage } from '../protocols/shared/usage.ts'
+import { CounterFamily, HistogramFamily } from './series.ts'
+import type { HistogramSeries } from './series.ts'
 import type { Settlement } from './settlement.ts'
 
 /** `v1.41` has the names that today's dashboards read, `latest` those of the conventions' own repository. */
@@ -8,7 +9,13 @@ export type Conventions = 'v1.41' | 'latest'
 
 /** Metrics under the names of OpenTelemetry's GenAI conventions. */
 export interface GenAiMetrics {
-  record(settlement: Settlement, call: Call, model: string): void
+  /** @param model its label @param errorType null = the call succeeded */
+  series(call: Call, model: string, errorType: string | null): GenAiSeries
+}
+
+/** What calls count that differ in their measured values only. */
+export interface GenAiSeries {
+  record(settlement: Settlement): void
 }
 
 type Call = NonNullable<Settlement['call']>
@@ -19,8 +26,6 @@ const DURATION_BUCKETS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 
 const TOKEN_BUCKETS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864]
 const FIRST_TOKEN_BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 const PER_TOKEN_BUCKETS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
-
-const CALL_LABELS = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model', 'server_address']
 
 export function genAiMetrics(conventions: Conventions, registry: Registry): GenAiMetrics {
   return conventions === 'latest' ? new LatestMetrics(registry) : new CommonMetrics(registry)
@@ -55,80 +60,83 @@ function callLabels({ operation, provider, serverAddress }: Call, model: string)
 }
 
 class CommonMetrics implements GenAiMetrics {
-  readonly #duration: Histogram
-  readonly #tokens: Histogram
-  readonly #firstToken: Histogram
-  readonly #perToken: Histogram
+  readonly #duration: HistogramFamily
+  readonly #tokens: HistogramFamily
+  readonly #firstToken: HistogramFamily
+  readonly #perToken: HistogramFamily
 
   constructor(registry: Registry) {
-    this.#duration = histogram(registry, 'gen_ai_client_operation_duration_seconds', 'GenAI operation duration.', [...CALL_LABELS, 'error_type'], DURATION_BUCKETS)
-    this.#tokens = histogram(registry, 'gen_ai_client_token_usage', 'Number of input and output tokens used.', [...CALL_LABELS, 'gen_ai_token_type'], TOKEN_BUCKETS)
-    this.#firstToken = histogram(registry, 'gen_ai_server_time_to_first_token_seconds', 'Time to generate the first token of a successful response.', CALL_LABELS, FIRST_TOKEN_BUCKETS)
-    this.#perToken = histogram(registry, 'gen_ai_server_time_per_output_token_seconds', 'Time per output token after the first token of a successful response.', CALL_LABELS, PER_TOKEN_BUCKETS)
+    this.#duration = new HistogramFamily('gen_ai_client_operation_duration_seconds', 'GenAI operation duration.', registry, DURATION_BUCKETS)
+    this.#tokens = new HistogramFamily('gen_ai_client_token_usage', 'Number of input and output tokens used.', registry, TOKEN_BUCKETS)
+    this.#firstToken = new HistogramFamily('gen_ai_server_time_to_first_token_seconds', 'Time to generate the first token of a successful response.', registry, FIRST_TOKEN_BUCKETS)
+    this.#perToken = new HistogramFamily('gen_ai_server_time_per_output_token_seconds', 'Time per output token after the first token of a successful response.', registry, PER_TOKEN_BUCKETS)
   }
 
-  record(settlement: Settlement, call: Call, model: string): void {
+  series(call: Call, model: string, errorType: string | null): GenAiSeries {
     const labels = callLabels(call, model)
-    const { usage: { inputTokens, outputTokens } } = settlement.row
-    const duration = durationOf(settlement)
-    if (duration !== null) this.#duration.observe({ ...labels, error_type: errorTypeOf(settlement) ?? '' }, duration)
-    if (inputTokens !== null) this.#tokens.observe({ ...labels, gen_ai_token_type: 'input' }, inputTokens)
-    if (outputTokens !== null) this.#tokens.observe({ ...labels, gen_ai_token_type: 'output' }, outputTokens)
-    if (settlement.row.end !== 'complete') return
-    observe(this.#firstToken, labels, firstTokenOf(settlement))
-    observe(this.#perToken, labels, perTokenOf(settlement))
+    const duration = this.#duration.series({ ...labels, error_type: errorType ?? '' })
+    const input = this.#tokens.series({ ...labels, gen_ai_token_type: 'input' })
+    const output = this.#tokens.series({ ...labels, gen_ai_token_type: 'output' })
+    const firstToken = this.#firstToken.series(labels)
+    const perToken = this.#perToken.series(labels)
+    return {
+      record(settlement) {
+        const { usage: { inputTokens, outputTokens }, end } = settlement.row
+        observe(duration, durationOf(settlement))
+        observe(input, inputTokens)
+        observe(output, outputTokens)
+        if (end !== 'complete') return
+        observe(firstToken, firstTokenOf(settlement))
+        observe(perToken, perTokenOf(settlement))
+      },
+    }
   }
 }
+
+/** The counters of `latest`, and which tokens each counts. */
+const USAGE_COUNTERS: readonly (readonly [part: string, help: string, tokens: (usage: Usage) => number | null])[] = [
+  ['input_tokens', 'Input tokens, cached ones included.', usage => usage.inputTokens],
+  ['output_tokens', 'Output tokens, reasoning included.', usage => usage.outputTokens],
+  ['cache_read_input_tokens', 'Input tokens read from a cache.', usage => usage.cachedInputTokens],
+  ['cache_write_input_tokens', 'Input tokens written to a cache.', usage => (usage.cacheWrite5mTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0)],
+  ['reasoning_output_tokens', 'Output tokens used for reasoning.', usage => usage.reasoningTokens],
+]
 
 class LatestMetrics implements GenAiMetrics {
-  readonly #duration: Histogram
-  readonly #firstChunk: Histogram
-  readonly #inputTokens: Histogram
-  readonly #outputTokens: Histogram
-  readonly #usage: readonly (readonly [counter: Counter, tokens: (usage: Usage) => number | null])[]
+  readonly #duration: HistogramFamily
+  readonly #firstChunk: HistogramFamily
+  readonly #inputTokens: HistogramFamily
+  readonly #outputTokens: HistogramFamily
+  readonly #usage: readonly CounterFamily[]
 
   constructor(registry: Registry) {
-    const counter = (part: string, help: string): Counter => new Counter({
-      name: `gen_ai_client_inference_usage_${part}_total`, help, labelNames: CALL_LABELS, registers: [registry],
-    })
-    this.#duration = histogram(registry, 'gen_ai_client_inference_duration_seconds', 'Duration of an inference call.', [...CALL_LABELS, 'error_type'], DURATION_BUCKETS)
-    this.#firstChunk = histogram(registry, 'gen_ai_client_inference_time_to_first_chunk_seconds', 'Time to the first chunk of a stream.', CALL_LABELS, DURATION_BUCKETS)
-    this.#inputTokens = histogram(registry, 'gen_ai_client_inference_operation_input_tokens', 'Input tokens of each call.', CALL_LABELS, TOKEN_BUCKETS)
-    this.#outputTokens = histogram(registry, 'gen_ai_client_inference_operation_output_tokens', 'Output tokens of each call.', CALL_LABELS, TOKEN_BUCKETS)
-    this.#usage = [
-      [counter('input_tokens', 'Input tokens, cached ones included.'), usage => usage.inputTokens],
-      [counter('output_tokens', 'Output tokens, reasoning included.'), usage => usage.outputTokens],
-      [counter('cache_read_input_tokens', 'Input tokens read from a cache.'), usage => usage.cachedInputTokens],
-      [counter('cache_write_input_tokens', 'Input tokens written to a cache.'), usage => (usage.cacheWrite5mTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0)],
-      [counter('reasoning_output_tokens', 'Output tokens used for reasoning.'), usage => usage.reasoningTokens],
-    ]
+    this.#duration = new HistogramFamily('gen_ai_client_inference_duration_seconds', 'Duration of an inference call.', registry, DURATION_BUCKETS)
+    this.#firstChunk = new HistogramFamily('gen_ai_client_inference_time_to_first_chunk_seconds', 'Time to the first chunk of a stream.', registry, DURATION_BUCKETS)
+    this.#inputTokens = new HistogramFamily('gen_ai_client_inference_operation_input_tokens', 'Input tokens of each call.', registry, TOKEN_BUCKETS)
+    this.#outputTokens = new HistogramFamily('gen_ai_client_inference_operation_output_tokens', 'Output tokens of each call.', registry, TOKEN_BUCKETS)
+    this.#usage = USAGE_COUNTERS.map(([part, help]) => new CounterFamily(`gen_ai_client_inference_usage_${part}_total`, help, registry))
   }
 
-  record(settlement: Settlement, call: Call, model: string): void {
+  series(call: Call, model: string, errorType: string | null): GenAiSeries {
     const labels = callLabels(call, model)
-    const { usage } = settlement.row
-    const duration = durationOf(settlement)
-    if (duration !== null) this.#duration.observe({ ...labels, error_type: errorTypeOf(settlement) ?? '' }, duration)
-    observe(this.#inputTokens, labels, usage.inputTokens)
-    observe(this.#outputTokens, labels, usage.outputTokens)
-    for (const [counter, tokensOf] of this.#usage) {
-      const tokens = tokensOf(usage)
-      if (tokens) counter.inc(labels, tokens)
+    const duration = this.#duration.series({ ...labels, error_type: errorType ?? '' })
+    const input = this.#inputTokens.series(labels)
+    const output = this.#outputTokens.series(labels)
+    const firstChunk = this.#firstChunk.series(labels)
+    const counters = this.#usage.map(counter => counter.series(labels))
+    return {
+      record(settlement) {
+        const { usage, end } = settlement.row
+        observe(duration, durationOf(settlement))
+        observe(input, usage.inputTokens)
+        observe(output, usage.outputTokens)
+        for (const [at, counter] of counters.entries()) counter.value += USAGE_COUNTERS[at]?.[2](usage) ?? 0
+        if (end === 'complete') observe(firstChunk, firstTokenOf(settlement))
+      },
     }
-    if (settlement.row.end === 'complete') observe(this.#firstChunk, labels, firstTokenOf(settlement))
   }
 }
 
-/** `error.type`: the code of the gateway's error, or the status of the upstream's own; null = there was none. */
-export function errorTypeOf({ row: { error, status, end } }: Settlement): string | null {
-  if (error !== null) return error
-  return end === 'error' && status !== null ? String(status) : null
-}
-
-function observe(metric: Histogram, labels: Labels, value: number | null): void {
-  if (value !== null) metric.observe(labels, value)
-}
-
-function histogram(registry: Registry, name: string, help: string, labelNames: string[], buckets: number[]): Histogram {
-  return new Histogram({ name, help, labelNames, buckets, registers: [registry] })
+function observe(series: HistogramSeries, value: number | null): void {
+  if (value !== null) series.observe(value)
 }

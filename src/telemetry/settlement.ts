@@ -25,3 +25,9 @@ export function interruptedSettlement(row: LedgerRow): Settlement {
     row, failure: null, refusedBy: null, continued: [], call: null, isStream: false, overheadMs: null,
   }
 }
+
+/** `error.type`: the code of the gateway's error, or the status of the upstream's own; null = there was none. */
+export function errorTypeOf({ row: { error, status, end } }: Settlement): string | null {
+  if (error !== null) return error
+  return end === 'error' && status !== null ? String(status) : null
+}

@@ -2,7 +2,7 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, defaultTextMapGetter, defaultTe
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import type { ResponseFacts } from '../protocols/shared/response-facts.ts'
-import { errorTypeOf } from './gen-ai-metrics.ts'
+import { errorTypeOf } from './settlement.ts'
 import type { Settlement } from './settlement.ts'
 
 /** What a trace tells of the request that its settlement does not have. */
