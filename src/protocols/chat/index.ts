@@ -1,10 +1,12 @@
 import { OPENAI_FORMAT } from '../shared/openai-format.ts'
 import type { Protocol } from '../shared/protocol.ts'
 import { CHAT_PATHS } from './paths.ts'
+import { CHAT_TRANSLATION } from './translation.ts'
 
 export const CHAT: Protocol = {
   name: 'chat',
   format: OPENAI_FORMAT,
   paths: CHAT_PATHS,
   textPath: () => '/v1/chat/completions',
+  translation: CHAT_TRANSLATION,
 }

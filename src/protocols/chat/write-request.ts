@@ -137,10 +137,8 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
   }]
 }
 
-function writeToolCall({ id, name, isFreeform, arguments: input }: ToolCallPart): JsonObject {
-  const fitting = fittingToolId(id, TOOL_IDS)
-  if (isFreeform) return { id: fitting, type: 'custom', custom: { name, input } }
-  return { id: fitting, type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
+function writeToolCall({ id, name, arguments: input }: ToolCallPart): JsonObject {
+  return { id: fittingToolId(id, TOOL_IDS), type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
 }
 
 /** Results of tools are messages of their own, and come before anything else that the user says. */
@@ -223,9 +221,8 @@ function textOf(parts: readonly Part[], report: TranslationReport): string {
   }).join('\n\n')
 }
 
-function writeTool({ name, description, parameters, strict, freeform, cache, path }: Tool, report: TranslationReport): JsonObject {
+function writeTool({ name, description, parameters, strict, cache, path }: Tool, report: TranslationReport): JsonObject {
   if (cache !== null) report.drop(`${path}.cache_control`)
-  if (freeform) return { type: 'custom', custom: withoutNulls({ name, description, format: freeform.format }) }
   return { type: 'function', function: withoutNulls({ name, description, parameters, strict }) }
 }
 

@@ -1,6 +1,7 @@
 import type { Protocol } from '../shared/protocol.ts'
 import { MESSAGES_FORMAT } from './errors.ts'
 import { MESSAGES_PATHS, classifyMessages } from './paths.ts'
+import { MESSAGES_TRANSLATION } from './translation.ts'
 
 export const MESSAGES: Protocol = {
   name: 'messages',
@@ -9,4 +10,5 @@ export const MESSAGES: Protocol = {
   classify: classifyMessages,
   isCaller: headers => headers['anthropic-version'] !== undefined || headers['vendorb-version'] !== undefined,
   textPath: () => '/v1/messages',
+  translation: MESSAGES_TRANSLATION,
 }

@@ -61,7 +61,7 @@ function reportField(path: string, value: unknown, { fields, support, report }: 
     if (rule === 'dropped') report.drop(path)
     return
   }
-  if (rule.unless?.includes(value)) return
+  if (rule.unless?.some(harmless => JSON.stringify(harmless) === JSON.stringify(value))) return
   if (rule.to === 'refused') report.refuse(path, rule.why ?? 'this cannot be translated')
   report.drop(path)
 }

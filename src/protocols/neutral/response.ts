@@ -4,14 +4,15 @@ import type { OpaqueValue } from './opaque.ts'
  * What a response says, one after the other. A reader makes these events of the upstream's stream or body, and a writer
  * makes the client's of them. The rules, which readers keep and writers rely on:
  *
- *   - `start` comes first, and once. `stop` comes once, after the last part has ended; `usage` may follow it.
+ *   - `start` comes first, and once. `stop` comes once, after the last part has ended; `usage` may follow it. `end` is the
+ *     last: the response is whole.
  *   - Parts are numbered from 0 in the order of their start. Several can be open at once: a writer whose protocol
- *     allows one at a time holds the deltas of the others.
+ *     allows one at a time uses `PartSequencer`.
  *   - After `error` nothing comes.
- *   - A stream that breaks off ends without `stop`: a writer then writes no end.
+ *   - A stream that breaks off has no `end`: a writer then writes no end of its own protocol.
  */
 export type ResponseEvent =
-  | StartEvent | PartStartEvent | DeltaEvent | PartEndEvent | StopEvent | UsageEvent | ErrorEvent | PingEvent
+  | StartEvent | PartStartEvent | DeltaEvent | PartEndEvent | StopEvent | UsageEvent | EndEvent | ErrorEvent | PingEvent
 
 export interface StartEvent {
   readonly type: 'start'
@@ -94,6 +95,11 @@ export interface TokenUsage {
 
 export const NO_USAGE: TokenUsage = {
   input: null, cachedInput: null, cacheWrite: null, cacheWrite1h: null, output: null, reasoning: null,
+}
+
+/** The protocol's own end: nothing is missing. */
+export interface EndEvent {
+  readonly type: 'end'
 }
 
 export interface ErrorEvent {

@@ -1,10 +1,13 @@
 import { reportFields, startReport } from './fields.ts'
+import { wrapFreeform } from './freeform.ts'
 import type { JsonObject } from './json.ts'
+import type { NeutralRequest } from './request.ts'
 import type { ClientSide, UpstreamSide, WriteContext, WrittenRequest } from './translation.ts'
 
 export interface TranslatedRequest extends WrittenRequest {
   /** Fields of the client's body that the target does not get. */
   readonly dropped: readonly string[]
+  readonly request: NeutralRequest
 }
 
 /**
@@ -15,12 +18,12 @@ export interface TranslatedRequest extends WrittenRequest {
  * @throws GatewayError not_translatable
  */
 export function translateRequest(
-  client: Pick<ClientSide, 'fields' | 'readRequest'>, upstream: Pick<UpstreamSide, 'support' | 'writeRequest'>,
+  client: Pick<ClientSide, 'fields' | 'readRequest'>, upstream: Pick<UpstreamSide, 'support' | 'takesFreeformTools' | 'writeRequest'>,
   body: JsonObject, { stream, ...target }: Omit<WriteContext, 'report'> & { readonly stream: boolean },
 ): TranslatedRequest {
   const report = startReport(client.fields)
   reportFields(body, client.fields, upstream.support, report)
   const request = client.readRequest(body, { report, stream })
-  const written = upstream.writeRequest(request, { ...target, report })
-  return { ...written, dropped: report.dropped }
+  const written = upstream.writeRequest(upstream.takesFreeformTools ? request : wrapFreeform(request), { ...target, report })
+  return { ...written, dropped: report.dropped, request }
 }

@@ -29,6 +29,8 @@ export interface ClientSide {
 export interface UpstreamSide {
   /** What becomes of each field of a request. */
   readonly support: SupportTable
+  /** Tools may take plain text; otherwise the writer gets them with one argument that holds it. */
+  readonly takesFreeformTools: boolean
   writeRequest(request: NeutralRequest, context: WriteContext): WrittenRequest
   /** Reads one response, streamed or whole. @param provider marks its opaque values, see `providerTag` */
   createReader(provider: string): ResponseReader

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayError } from '../../base/errors.ts'
+import type { Translation } from '../neutral/translation.ts'
 import type { ValidJson } from './json-scan.ts'
 import type { MeterLimits, StreamMeter } from './meter.ts'
 import type { EndpointName, ProtocolName } from './names.ts'
@@ -27,6 +28,8 @@ export interface Protocol {
   readonly isCaller?: (headers: IncomingHttpHeaders, hasGoogleKey: boolean) => boolean
   /** Where a model is asked for text. */
   readonly textPath?: (model: string) => string
+  /** How it is translated from and to others; absent = it is not. */
+  readonly translation?: Translation
 }
 
 export type KnownPath = readonly [path: string, endpoint: Endpoint]

@@ -19,7 +19,7 @@ const PROVIDER = 'chat-tag'
 function toChat(request: Partial<Params> & Record<string, unknown>): { body: JsonObject, dropped: readonly string[] } {
   return translateRequest(
     { fields: MESSAGES_FIELDS, readRequest: readMessagesRequest },
-    { support: CHAT_SUPPORT, writeRequest: writeChatRequest },
+    { support: CHAT_SUPPORT, takesFreeformTools: false, writeRequest: writeChatRequest },
     request, { stream: false, model: 'gpt', asksForUsage: true, provider: PROVIDER },
   )
 }

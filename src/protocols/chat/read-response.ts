@@ -1,0 +1,223 @@
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { OpaqueValue } from '../neutral/opaque.ts'
+import { PartsWriter } from '../neutral/parts-writer.ts'
+import type { NeutralError, ResponseEvent, StopReason, TokenUsage } from '../neutral/response.ts'
+import { errorKindOf } from '../neutral/errors.ts'
+import type { ResponseReader } from '../neutral/translation.ts'
+
+/** Servers that are not OpenAI's send their reasoning in a field of their own. */
+const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
+
+/** Characters of the arguments of a call that are kept, to see whether they are whole when the next call begins. */
+const MAX_ARGUMENTS = 1024 * 1024
+
+interface OpenCall {
+  readonly index: number
+  readonly id: string
+  arguments: string
+}
+
+/** Reads a chat response: chunks, or a whole one. Of several choices it reads the first. */
+export class ChatResponseReader implements ResponseReader {
+  readonly #provider: string
+  readonly #parts = new PartsWriter()
+  /** By the number that the upstream gives them. */
+  readonly #calls = new Map<number, OpenCall>()
+  #started = false
+  #ended = false
+  #hasCalls = false
+  #hasRefusal = false
+  #reasoningField: string | null = null
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  event(_name: string, value: unknown, out: ResponseEvent[]): void {
+    const chunk = asObject(value)
+    if (chunk === null) {
+      // `[DONE]`, which is no JSON.
+      if (this.#started && !this.#ended) out.push({ type: 'end' })
+      this.#ended = true
+      return
+    }
+    if (asObject(chunk['error']) !== null) {
+      out.push({ type: 'error', error: readChatError(500, chunk) })
+      return
+    }
+    this.#start(chunk, out)
+    const choice = firstChoice(chunk)
+    if (choice !== null) {
+      const delta = asObject(choice['delta'])
+      if (delta !== null) this.#delta(delta, out)
+      this.#finish(choice, out)
+    }
+    this.#usage(chunk, out)
+  }
+
+  body(value: JsonObject, out: ResponseEvent[]): void {
+    if (asObject(value['error']) !== null) {
+      out.push({ type: 'error', error: readChatError(500, value) })
+      return
+    }
+    this.#start(value, out)
+    const choice = firstChoice(value) ?? {}
+    this.#delta(asObject(choice['message']) ?? {}, out)
+    this.#finish({ ...choice, finish_reason: choice['finish_reason'] ?? 'stop' }, out)
+    this.#usage(value, out)
+    out.push({ type: 'end' })
+  }
+
+  #start(chunk: JsonObject, out: ResponseEvent[]): void {
+    if (this.#started) return
+    this.#started = true
+    out.push({
+      type: 'start', id: asText(chunk['id']) || null, model: asText(chunk['model']) || null, usage: readChatUsage(chunk['usage']),
+    })
+  }
+
+  /** @param delta of a chunk, or the message of a whole response */
+  #delta(delta: JsonObject, out: ResponseEvent[]): void {
+    for (const field of REASONING_FIELDS) {
+      const text = asText(delta[field])
+      if (!text) continue
+      // A server that sends both says the same twice.
+      this.#reasoningField ??= field
+      if (field === this.#reasoningField) this.#parts.text('thinking', text, this.#opaque, out)
+    }
+    const content = contentText(delta['content'])
+    if (content !== '') this.#parts.text('text', content, this.#opaque, out)
+    const refusal = asText(delta['refusal'])
+    if (refusal) {
+      this.#hasRefusal = true
+      this.#parts.text('refusal', refusal, this.#opaque, out)
+    }
+    const calls = asList(delta['tool_calls'])
+    for (const [position, call] of calls.entries()) this.#toolCall(asObject(call) ?? {}, position, out)
+  }
+
+  /** Marks thinking as this upstream's: it gets it back in the field in which it came. */
+  get #opaque(): OpaqueValue | null {
+    return this.#reasoningField === null ? null : { provider: this.#provider, value: this.#reasoningField }
+  }
+
+  #toolCall(call: JsonObject, position: number, out: ResponseEvent[]): void {
+    const content = asObject(call['function']) ?? {}
+    const text = argumentsText(content['arguments'])
+    const key = asNumber(call['index']) ?? position
+    const id = asText(call['id']) ?? ''
+    const name = asText(content['name']) ?? ''
+    const open = this.#calls.get(key)
+    // Some servers give all parallel calls one index: another id, or another name with no id, is another call.
+    const isNew = open === undefined || (id !== '' && id !== open.id && name !== '')
+    if (isNew) this.#startCall(key, { id, name }, out)
+    const current = this.#calls.get(key)
+    if (current === undefined) return
+    if (current.arguments.length < MAX_ARGUMENTS) current.arguments += text
+    this.#parts.delta(current.index, text, out)
+  }
+
+  #startCall(key: number, call: { readonly id: string, readonly name: string }, out: ResponseEvent[]): void {
+    this.#parts.endText(this.#opaque, out)
+    for (const [other, open] of this.#calls) {
+      // A call whose arguments are whole has ended, although chat says so of all at the end alone.
+      if (other !== key && !isWholeJson(open.arguments)) continue
+      this.#parts.end(open.index, null, out)
+      this.#calls.delete(other)
+    }
+    this.#hasCalls = true
+    const index = this.#parts.start({ type: 'tool_call', ...call, isFreeform: false, opaque: null }, out)
+    this.#calls.set(key, { index, id: call.id, arguments: '' })
+  }
+
+  #finish(choice: JsonObject, out: ResponseEvent[]): void {
+    const reason = asText(choice['finish_reason'])
+    if (reason === null) return
+    this.#parts.endText(this.#opaque, out)
+    for (const { index } of this.#calls.values()) this.#parts.end(index, null, out)
+    this.#calls.clear()
+    // vLLM names the sequence that was met.
+    const sequence = reason === 'stop' ? asText(choice['stop_reason']) : null
+    out.push({ type: 'stop', reason: this.#stopReason(reason, sequence), sequence, explanation: null })
+  }
+
+  #stopReason(reason: string, sequence: string | null): StopReason {
+    switch (reason) {
+      case 'length':
+        return 'max_tokens'
+      case 'content_filter':
+        return 'content_filter'
+      case 'tool_calls':
+      case 'function_call':
+        return 'tool_calls'
+      default:
+        // Some servers say `stop` after calls too, and clients then do not run the tools.
+        if (this.#hasCalls) return 'tool_calls'
+        if (this.#hasRefusal) return 'refusal'
+        return sequence === null ? 'end' : 'stop_sequence'
+    }
+  }
+
+  #usage(chunk: JsonObject, out: ResponseEvent[]): void {
+    const usage = readChatUsage(chunk['usage'])
+    if (usage !== null) out.push({ type: 'usage', usage })
+  }
+}
+
+/** @returns null = there is none */
+export function readChatUsage(value: unknown): TokenUsage | null {
+  const usage = asObject(value)
+  if (usage === null) return null
+  const input = asObject(usage['prompt_tokens_details'])
+  return {
+    input: asNumber(usage['prompt_tokens']),
+    cachedInput: asNumber(input?.['cached_tokens']),
+    cacheWrite: asNumber(input?.['cache_write_tokens']),
+    cacheWrite1h: null,
+    output: asNumber(usage['completion_tokens']),
+    reasoning: asNumber(asObject(usage['completion_tokens_details'])?.['reasoning_tokens']),
+  }
+}
+
+/** Reads an error of OpenAI's shape, `{error: {message, type, param, code}}`; other servers' as far as they have it. */
+export function readChatError(status: number, body: unknown): NeutralError {
+  const value = asObject(body)
+  const error = asObject(value?.['error']) ?? value ?? {}
+  const code = asText(error['code'])
+  const given = asNumber(error['code'])
+  const actual = given !== null && given >= 400 && given < 600 ? given : status
+  return {
+    kind: errorKindOf(actual, code ?? asText(error['type'])),
+    status: actual,
+    message: asText(error['message']) ?? asText(value?.['error']) ?? asText(value?.['detail']) ?? `the upstream responded with the status ${status}`,
+    code: code ?? asText(error['type']),
+    param: asText(error['param']),
+  }
+}
+
+function firstChoice(value: JsonObject): JsonObject | null {
+  const choices = asList(value['choices'])
+  return asObject(choices.find(choice => (asNumber(asObject(choice)?.['index']) ?? 0) === 0))
+}
+
+/** Text, or a list of text parts, as some servers send it. */
+function contentText(content: unknown): string {
+  if (typeof content === 'string') return content
+  return asList(content).map(part => asText(asObject(part)?.['text']) ?? '').join('')
+}
+
+/** Some servers send an object in the place of its text. */
+function argumentsText(value: unknown): string {
+  return typeof value === 'string' ? value : asObject(value) === null ? '' : JSON.stringify(value)
+}
+
+function isWholeJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    // More of it comes.
+    return false
+  }
+}

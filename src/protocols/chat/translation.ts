@@ -1,0 +1,23 @@
+import type { Translation } from '../neutral/translation.ts'
+import { CHAT_FIELDS, readChatRequest } from './read-request.ts'
+import { ChatResponseReader, readChatError } from './read-response.ts'
+import { CHAT_SUPPORT, writeChatRequest } from './write-request.ts'
+import { ChatResponseWriter, writeChatBody, writeChatError } from './write-response.ts'
+
+export const CHAT_TRANSLATION: Translation = {
+  client: {
+    fields: CHAT_FIELDS,
+    readRequest: readChatRequest,
+    createWriter: context => new ChatResponseWriter(context),
+    writeBody: writeChatBody,
+    writeError: writeChatError,
+  },
+  upstream: {
+    support: CHAT_SUPPORT,
+    // Of chat servers only OpenAI's takes them.
+    takesFreeformTools: false,
+    writeRequest: writeChatRequest,
+    createReader: provider => new ChatResponseReader(provider),
+    readError: readChatError,
+  },
+}

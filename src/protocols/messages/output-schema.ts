@@ -1,0 +1,45 @@
+import { asList, asObject } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+
+/**
+ * Keywords that structured outputs refuse (https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs).
+ * As the vendor's SDKs do, they go into the description, so that the model knows them.
+ */
+const UNSUPPORTED = new Set([
+  'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'maxItems',
+  'uniqueItems', 'minProperties', 'maxProperties', 'patternProperties', 'propertyNames', 'minContains', 'maxContains',
+])
+
+/** Members whose values are schemas by name: the names are the client's, whatever they look like. */
+const NAMED = new Set(['properties', '$defs', 'definitions'])
+const LISTS = new Set(['anyOf', 'allOf', 'oneOf', 'prefixItems'])
+
+/** A JSON Schema as structured outputs take it: objects are closed, and what is not supported is described. */
+export function outputSchema(schema: JsonObject): JsonObject {
+  const kept: Record<string, unknown> = {}
+  const described: string[] = []
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (UNSUPPORTED.has(keyword) || (keyword === 'minItems' && value !== 0 && value !== 1)) {
+      described.push(`${keyword}: ${JSON.stringify(value)}`)
+    } else if (NAMED.has(keyword)) {
+      const named = Object.entries(asObject(value) ?? {}).map(([name, inner]) => [name, innerSchema(inner)])
+      kept[keyword] = Object.fromEntries(named)
+    } else if (LISTS.has(keyword)) {
+      // `oneOf` is not supported; of branches that exclude each other `anyOf` says the same.
+      kept[keyword === 'oneOf' ? 'anyOf' : keyword] = asList(value).map(innerSchema)
+    } else {
+      kept[keyword] = keyword === 'items' ? innerSchema(value) : value
+    }
+  }
+  if (schema['type'] === 'object' || schema['properties'] !== undefined) kept['additionalProperties'] = false
+  if (described.length > 0) {
+    const text = `{${described.join(', ')}}`
+    kept['description'] = typeof schema['description'] === 'string' ? `${schema['description']}\n\n${text}` : text
+  }
+  return kept
+}
+
+function innerSchema(value: unknown): unknown {
+  const schema = asObject(value)
+  return schema === null ? value : outputSchema(schema)
+}

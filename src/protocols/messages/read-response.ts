@@ -1,0 +1,194 @@
+import { errorKindOf } from '../neutral/errors.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { OpaqueValue } from '../neutral/opaque.ts'
+import { PartsWriter } from '../neutral/parts-writer.ts'
+import { NO_USAGE } from '../neutral/response.ts'
+import type { NeutralError, ResponseEvent, ResponsePart, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { ResponseReader } from '../neutral/translation.ts'
+
+const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  end_turn: 'end',
+  max_tokens: 'max_tokens',
+  model_context_window_exceeded: 'context_window',
+  stop_sequence: 'stop_sequence',
+  tool_use: 'tool_calls',
+  refusal: 'refusal',
+  pause_turn: 'pause',
+}
+
+interface OpenBlock {
+  readonly index: number
+  signature: string
+}
+
+/** Reads a message: events, or a whole one. Blocks of tools that the provider runs itself are left out. */
+export class MessagesResponseReader implements ResponseReader {
+  readonly #provider: string
+  readonly #parts = new PartsWriter()
+  /** By the number that the upstream gives them. */
+  readonly #blocks = new Map<number, OpenBlock>()
+  #usage: JsonObject = {}
+  #isOver = false
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  event(name: string, value: unknown, out: ResponseEvent[]): void {
+    const event = asObject(value)
+    if (event === null || this.#isOver) return
+    switch (asText(event['type']) ?? name) {
+      case 'message_start':
+        this.#start(asObject(event['message']) ?? {}, out)
+        break
+      case 'content_block_start':
+        this.#startBlock(asNumber(event['index']) ?? 0, asObject(event['content_block']) ?? {}, out)
+        break
+      case 'content_block_delta':
+        this.#delta(asNumber(event['index']) ?? 0, asObject(event['delta']) ?? {}, out)
+        break
+      case 'content_block_stop':
+        this.#endBlock(asNumber(event['index']) ?? 0, out)
+        break
+      case 'message_delta':
+        this.#finish(asObject(event['delta']) ?? {}, event['usage'], out)
+        break
+      case 'message_stop':
+        this.#isOver = true
+        out.push({ type: 'end' })
+        break
+      case 'ping':
+        out.push({ type: 'ping' })
+        break
+      case 'error':
+        this.#isOver = true
+        out.push({ type: 'error', error: readMessagesError(500, event) })
+        break
+    }
+  }
+
+  body(value: JsonObject, out: ResponseEvent[]): void {
+    if (value['type'] === 'error') {
+      out.push({ type: 'error', error: readMessagesError(500, value) })
+      return
+    }
+    this.#start(value, out)
+    for (const [number, block] of asList(value['content']).entries()) {
+      this.#startBlock(number, asObject(block) ?? {}, out)
+      this.#endBlock(number, out)
+    }
+    this.#finish(value, null, out)
+    out.push({ type: 'end' })
+  }
+
+  #start(message: JsonObject, out: ResponseEvent[]): void {
+    this.#mergeUsage(message['usage'])
+    out.push({ type: 'start', id: asText(message['id']), model: asText(message['model']), usage: readMessagesUsage(this.#usage) })
+  }
+
+  #startBlock(number: number, block: JsonObject, out: ResponseEvent[]): void {
+    const part = this.#partOf(block)
+    if (part === null) return
+    const index = this.#parts.start(part, out)
+    this.#blocks.set(number, { index, signature: asText(block['signature']) ?? '' })
+    const text = asText(block['text']) ?? asText(block['thinking']) ?? inputText(block['input'])
+    this.#parts.delta(index, text, out)
+  }
+
+  /** null = the client has no use for it. */
+  #partOf(block: JsonObject): ResponsePart | null {
+    switch (block['type']) {
+      case 'text':
+      case 'thinking':
+        return { type: block['type'] }
+      case 'redacted_thinking':
+        return { type: 'redacted_thinking', opaque: { provider: this.#provider, value: asText(block['data']) ?? '' } }
+      case 'tool_use':
+        return { type: 'tool_call', id: asText(block['id']) ?? '', name: asText(block['name']) ?? '', isFreeform: false, opaque: null }
+      default:
+        return null
+    }
+  }
+
+  #delta(number: number, delta: JsonObject, out: ResponseEvent[]): void {
+    const block = this.#blocks.get(number)
+    if (block === undefined) return
+    // In the stream of some servers a signature comes in pieces.
+    block.signature += asText(delta['signature']) ?? ''
+    const text = asText(delta['text']) ?? asText(delta['thinking']) ?? asText(delta['partial_json'])
+    if (text !== null) this.#parts.delta(block.index, text, out)
+  }
+
+  #endBlock(number: number, out: ResponseEvent[]): void {
+    const block = this.#blocks.get(number)
+    if (block === undefined) return
+    this.#blocks.delete(number)
+    const opaque: OpaqueValue | null = block.signature === '' ? null : { provider: this.#provider, value: block.signature }
+    this.#parts.end(block.index, opaque, out)
+  }
+
+  /** @param delta of the event `message_delta`, or the whole message */
+  #finish(delta: JsonObject, usage: unknown, out: ResponseEvent[]): void {
+    for (const number of this.#blocks.keys()) this.#endBlock(number, out)
+    this.#mergeUsage(usage)
+    const reason = asText(delta['stop_reason'])
+    if (reason !== null) {
+      out.push({
+        type: 'stop',
+        reason: STOP_REASONS[reason] ?? 'end',
+        sequence: asText(delta['stop_sequence']),
+        explanation: asText(asObject(delta['stop_details'])?.['explanation']),
+      })
+    }
+    out.push({ type: 'usage', usage: readMessagesUsage(this.#usage) })
+  }
+
+  /** Counts are cumulative: one that is null, or missing, stays as it was. */
+  #mergeUsage(value: unknown): void {
+    const given = Object.entries(asObject(value) ?? {}).filter(([, count]) => count !== null)
+    this.#usage = { ...this.#usage, ...Object.fromEntries(given) }
+  }
+}
+
+/** Input tokens exclude what was read from the cache, or written to it. */
+function readMessagesUsage(usage: JsonObject): TokenUsage {
+  const input = asNumber(usage['input_tokens'])
+  const cachedInput = asNumber(usage['cache_read_input_tokens'])
+  const cacheWrite = asNumber(usage['cache_creation_input_tokens'])
+  return {
+    ...NO_USAGE,
+    input: input === null ? null : input + (cachedInput ?? 0) + (cacheWrite ?? 0),
+    cachedInput,
+    cacheWrite,
+    cacheWrite1h: asNumber(asObject(usage['cache_creation'])?.['ephemeral_1h_input_tokens']),
+    output: asNumber(usage['output_tokens']),
+    reasoning: asNumber(asObject(usage['output_tokens_details'])?.['thinking_tokens']),
+  }
+}
+
+/** HTTP status of an error in a stream, which has none. */
+const STATUSES: Readonly<Record<string, number>> = {
+  invalid_request_error: 400, authentication_error: 401, billing_error: 402, permission_error: 403, not_found_error: 404,
+  request_too_large: 413, rate_limit_error: 429, api_error: 500, timeout_error: 504, overloaded_error: 529,
+}
+
+/** Reads an error of the shape `{type: "error", error: {type, message}}`. */
+export function readMessagesError(status: number, body: unknown): NeutralError {
+  const error = asObject(asObject(body)?.['error']) ?? {}
+  const type = asText(error['type'])
+  const actual = status === 500 && type !== null ? STATUSES[type] ?? status : status
+  return {
+    kind: errorKindOf(actual, type),
+    status: actual,
+    message: asText(error['message']) ?? `the upstream responded with the status ${status}`,
+    code: type,
+    param: null,
+  }
+}
+
+/** Servers that do not stream the input give it with the start of the block. */
+function inputText(input: unknown): string {
+  const value = asObject(input)
+  return value === null || Object.keys(value).length === 0 ? '' : JSON.stringify(value)
+}

@@ -1,0 +1,78 @@
+import type { JsonObject } from '../neutral/json.ts'
+import { valueFor } from '../neutral/opaque.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+import type { NeutralRequest, Part, Reasoning } from '../neutral/request.ts'
+
+export interface ThinkingContext {
+  readonly model: string
+  /** Tokens of the response, thinking included. */
+  readonly maxTokens: number
+  readonly provider: string
+  readonly report: TranslationReport
+}
+
+/** How thinking is asked for; null = nothing is written. */
+export interface WrittenThinking {
+  readonly thinking: JsonObject | null
+  readonly effort: string | null
+}
+
+const NOTHING: WrittenThinking = { thinking: null, effort: null }
+/** The least budget that is taken. */
+const MIN_BUDGET = 1024
+/** Tokens of thinking for an effort, of models that take a budget. */
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: MIN_BUDGET, low: 2048, medium: 8192, high: 16_384, xhigh: 24_576, max: 31_999,
+}
+
+/** Writes `thinking` and `output_config.effort`; reports where the request rules thinking out. */
+export function writeThinking(request: NeutralRequest, context: ThinkingContext): WrittenThinking {
+  const { reasoning } = request
+  if (reasoning === null) return NOTHING
+  if (reasoning.enabled === false) return { thinking: { type: 'disabled' }, effort: null }
+  const isAdaptive = takesEffort(context.model)
+  if (isRuledOut(request, isAdaptive, context.provider)) {
+    context.report.dropField('reasoning')
+    return NOTHING
+  }
+  const display = reasoning.showText === false ? { display: 'omitted' } : {}
+  if (isAdaptive) return { thinking: { type: 'adaptive', ...display }, effort: effortOf(reasoning) }
+  const wanted = reasoning.budgetTokens ?? BUDGETS[reasoning.effort ?? 'medium'] ?? BUDGETS['medium'] as number
+  // Thinking is a part of `max_tokens`: half of them at least are for the response.
+  const budget = Math.min(Math.max(MIN_BUDGET, wanted), Math.floor(context.maxTokens / 2))
+  if (budget < MIN_BUDGET) {
+    context.report.dropField('reasoning')
+    return NOTHING
+  }
+  return { thinking: { type: 'enabled', budget_tokens: budget, ...display }, effort: null }
+}
+
+/** Claude from 4.6 on decides itself how much to think, by an effort; others take a budget. */
+function takesEffort(model: string): boolean {
+  const match = /claude-(?:[a-z]+-)?(\d{1,2})(?:[.-](\d{1,2}))?(?![\d])/.exec(model)
+  if (match === null) return false
+  const [, major, minor = '0'] = match
+  return Number(major) > 4 || (Number(major) === 4 && Number(minor) >= 6)
+}
+
+function effortOf({ effort, budgetTokens }: Reasoning): string | null {
+  if (effort !== null) return effort === 'minimal' ? 'low' : effort
+  if (budgetTokens === null) return null
+  return Object.keys(BUDGETS).find(name => name !== 'minimal' && budgetTokens <= (BUDGETS[name] as number)) ?? 'max'
+}
+
+/**
+ * A forced tool and thinking exclude each other. A turn in which a tool was called has to begin with its thinking,
+ * which a client may have lost, or another provider may have made; an adaptive model does not ask for it.
+ */
+function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolean, provider: string): boolean {
+  if (toolChoice?.type === 'required' || (toolChoice?.type === 'tools' && toolChoice.isForced)) return true
+  if (isAdaptive) return false
+  const isAsked = ({ type }: Part): boolean => type !== 'tool_result'
+  const turnStart = messages.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isAsked))
+  const first = messages.slice(turnStart + 1).find(({ role }) => role === 'assistant')
+  if (first === undefined || !first.parts.some(({ type }) => type === 'tool_call')) return false
+  const [begin] = first.parts
+  const isKept = (begin?.type === 'thinking' || begin?.type === 'redacted_thinking') && valueFor(begin.opaque, provider) !== null
+  return !isKept
+}

@@ -1,0 +1,297 @@
+import { alternatingTurns, splitInstructions } from '../neutral/conversation.ts'
+import { asObject, withoutNulls } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { valueFor } from '../neutral/opaque.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+import type {
+  CacheMark, DocumentPart, ImagePart, MediaSource, Message, NeutralRequest, Part, ServiceTier, Tool, ToolCallPart,
+  ToolResultPart,
+} from '../neutral/request.ts'
+import { fittingToolId } from '../neutral/tool-ids.ts'
+import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
+import { outputSchema } from './output-schema.ts'
+import { writeThinking } from './thinking.ts'
+
+/** What a messages upstream gets of each field of a request. */
+export const MESSAGES_SUPPORT: SupportTable = {
+  model: 'mapped',
+  stream: 'mapped',
+  messages: 'partly',
+  tools: 'mapped',
+  toolChoice: 'mapped',
+  parallelToolCalls: 'mapped',
+  outputFormat: 'partly',
+  maxOutputTokens: 'mapped',
+  stopSequences: 'mapped',
+  temperature: 'partly',
+  topP: 'partly',
+  topK: 'partly',
+  presencePenalty: 'dropped',
+  frequencyPenalty: 'dropped',
+  seed: 'dropped',
+  reasoning: 'partly',
+  serviceTier: 'partly',
+  verbosity: 'dropped',
+  user: 'mapped',
+  metadata: 'dropped',
+  includeUsage: 'mapped',
+  cacheKey: 'dropped',
+}
+
+/** Sent where the client gives no bound: the protocol requires one. */
+const DEFAULT_MAX_TOKENS = 32_000
+/** Marks of the cache that a request may have. */
+const MAX_CACHE_MARKS = 4
+const TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: Infinity, prefix: 'toolu_' }
+const NO_PARAMETERS = { type: 'object', properties: {} }
+const JSON_ONLY = 'Respond with one JSON object and nothing else.'
+
+/** Writes the body of a messages request. */
+export function writeMessagesRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
+  const { report } = context
+  const writer = new ContentWriter(context)
+  const { instructions, messages } = conversationOf(request.messages)
+  const { tools, choice } = writeToolChoice(request)
+  const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS
+  const { thinking, effort } = writeThinking(request, { model: context.model, maxTokens, provider: context.provider, report })
+  const isThinking = thinking?.['type'] === 'enabled' || thinking?.['type'] === 'adaptive'
+  const format = request.outputFormat
+  if (format?.type === 'json') report.dropField('outputFormat')
+  const outputConfig = withoutNulls({
+    effort,
+    format: format?.type === 'json_schema' ? { type: 'json_schema', schema: outputSchema(format.schema) } : null,
+  })
+  const marked = tools.map(tool => writer.tool(tool))
+  const system = [
+    ...instructions.flatMap(part => writer.content(part)),
+    ...format?.type === 'json' ? [{ type: 'text', text: JSON_ONLY }] : [],
+  ]
+  const body = withoutNulls({
+    model: context.model,
+    max_tokens: maxTokens,
+    system: system.length === 0 ? null : system,
+    messages: writer.messages(messages),
+    tools: marked.length === 0 ? null : marked,
+    tool_choice: marked.length === 0 ? null : choice,
+    thinking,
+    output_config: Object.keys(outputConfig).length === 0 ? null : outputConfig,
+    stop_sequences: request.stopSequences.length === 0 ? null : request.stopSequences.filter(text => text.trim() !== ''),
+    ...writeSampling(request, isThinking, report),
+    service_tier: writeServiceTier(request.serviceTier, report),
+    metadata: request.user === null ? null : { user_id: request.user },
+    stream: request.stream ? true : null,
+  })
+  return { path: '/v1/messages', body: limitCacheMarks(body, report), headers: { 'anthropic-version': '2023-06-01' } }
+}
+
+/** A conversation needs a message: where there are instructions alone, the last is what the user says. */
+function conversationOf(all: readonly Message[]): ReturnType<typeof splitInstructions> {
+  const split = splitInstructions(all)
+  if (split.messages.length > 0) return split
+  return { instructions: all.slice(0, -1).flatMap(({ parts }) => parts), messages: all.slice(-1).map(message => ({ ...message, role: 'user' })) }
+}
+
+class ContentWriter {
+  readonly #context: WriteContext
+  /** The id that the upstream gets for each of the client's, which may use one twice. */
+  readonly #ids = new Map<string, string>()
+  readonly #used = new Set<string>()
+
+  constructor(context: WriteContext) {
+    this.#context = context
+  }
+
+  messages(messages: readonly Message[]): JsonObject[] {
+    for (const { name } of messages) if (name !== null) this.#report.drop('messages[].name')
+    return alternatingTurns(messages).flatMap(({ role, parts }) => {
+      const content = parts.flatMap(part => this.content(part))
+      return content.length === 0 ? [] : [{ role, content }]
+    })
+  }
+
+  content(part: Part): JsonObject[] {
+    return this.#block(part).map(block => part.cache === null ? block : { ...block, cache_control: writeMark(part.cache) })
+  }
+
+  tool({ name, description, parameters, strict, cache }: Tool): JsonObject {
+    const schema = parameters === null ? NO_PARAMETERS : { ...NO_PARAMETERS, ...parameters }
+    return withoutNulls({
+      name, description, input_schema: schema, strict: strict === true ? true : null, cache_control: cache && writeMark(cache),
+    })
+  }
+
+  #block(part: Part): JsonObject[] {
+    switch (part.type) {
+      case 'text':
+      case 'refusal':
+        // A blank text is refused.
+        return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
+      case 'image':
+        return [writeImage(part, this.#report)]
+      case 'document':
+        return [writeDocument(part, this.#report)]
+      case 'audio':
+        return this.#report.refuse(part.path, 'the target takes no audio')
+      case 'thinking': {
+        const signature = valueFor(part.opaque, this.#context.provider)
+        if (signature !== null) return [{ type: 'thinking', thinking: part.text, signature }]
+        this.#report.drop(`${part.path}.thinking`)
+        return []
+      }
+      case 'redacted_thinking': {
+        const data = valueFor(part.opaque, this.#context.provider)
+        if (data !== null) return [{ type: 'redacted_thinking', data }]
+        this.#report.drop(`${part.path}.redacted_thinking`)
+        return []
+      }
+      case 'tool_call':
+        return [this.#toolUse(part)]
+      case 'tool_result':
+        return [this.#toolResult(part)]
+    }
+  }
+
+  #toolUse({ id, name, arguments: text }: ToolCallPart): JsonObject {
+    return { type: 'tool_use', id: this.#newId(id), name, input: parseInput(text) }
+  }
+
+  #toolResult({ callId, parts, isError }: ToolResultPart): JsonObject {
+    const content = parts.flatMap(part => this.content(part))
+    return withoutNulls({
+      type: 'tool_result',
+      tool_use_id: this.#ids.get(callId) ?? fittingToolId(callId, TOOL_IDS),
+      content: content.length === 0 ? null : content,
+      is_error: isError ? true : null,
+    })
+  }
+
+  /** Ids are unique within a request; a result belongs to the latest call that has its id. */
+  #newId(id: string): string {
+    const fitting = fittingToolId(id, TOOL_IDS)
+    let unique = fitting
+    for (let n = 2; this.#used.has(unique); n++) unique = `${fitting}_${n}`
+    this.#used.add(unique)
+    this.#ids.set(id, unique)
+    return unique
+  }
+
+  get #report(): TranslationReport {
+    return this.#context.report
+  }
+}
+
+function writeMark({ ttl }: CacheMark): JsonObject {
+  return withoutNulls({ type: 'ephemeral', ttl })
+}
+
+function writeImage({ source, path }: ImagePart, report: TranslationReport): JsonObject {
+  return { type: 'image', source: writeSource(source, path, report) }
+}
+
+function writeDocument({ source, name, path }: DocumentPart, report: TranslationReport): JsonObject {
+  if (source.kind === 'text') return textDocument(source.text, name)
+  if (source.kind === 'base64' && source.mediaType.startsWith('text/')) {
+    return textDocument(Buffer.from(source.data, 'base64').toString('utf8'), name)
+  }
+  if (source.kind === 'base64' && source.mediaType !== 'application/pdf') {
+    report.refuse(path, `the target takes PDF and text, and not ${source.mediaType}`)
+  }
+  return withoutNulls({ type: 'document', source: writeSource(source, path, report), title: name })
+}
+
+function textDocument(text: string, title: string | null): JsonObject {
+  return withoutNulls({ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, title })
+}
+
+function writeSource(source: MediaSource, path: string, report: TranslationReport): JsonObject {
+  switch (source.kind) {
+    case 'base64':
+      return { type: 'base64', media_type: source.mediaType, data: source.data }
+    case 'url':
+      return { type: 'url', url: source.url }
+    case 'file':
+      return report.refuse(path, 'a file that was uploaded to one provider is not at another; send its content as base64')
+  }
+}
+
+/** What a model generated as arguments may be broken; the protocol takes an object alone. */
+function parseInput(text: string): JsonObject {
+  try {
+    const value = JSON.parse(text === '' ? '{}' : text) as unknown
+    return asObject(value) ?? { value }
+  } catch {
+    // It is cut off, or no JSON.
+    return { arguments: text }
+  }
+}
+
+/** Where only some tools are allowed, the others are left out. */
+function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralRequest): { readonly tools: readonly Tool[], readonly choice: JsonObject | null } {
+  const parallel = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
+  switch (toolChoice?.type) {
+    case undefined:
+      return { tools, choice: parallelToolCalls === false ? { type: 'auto', ...parallel } : null }
+    case 'none':
+      return { tools, choice: { type: 'none' } }
+    case 'auto':
+      return { tools, choice: { type: 'auto', ...parallel } }
+    case 'required':
+      return { tools, choice: { type: 'any', ...parallel } }
+    case 'tools': {
+      const { names, isForced } = toolChoice
+      const [name] = names
+      if (isForced && names.length === 1) return { tools, choice: { type: 'tool', name, ...parallel } }
+      return { tools: tools.filter(tool => names.includes(tool.name)), choice: { type: isForced ? 'any' : 'auto', ...parallel } }
+    }
+  }
+}
+
+/** Newer models refuse `temperature` together with `top_p`; with thinking they take neither of them nor `top_k`. */
+function writeSampling({ temperature, topP, topK }: NeutralRequest, isThinking: boolean, report: TranslationReport): JsonObject {
+  if (isThinking) {
+    if (temperature !== null && temperature !== 1) report.dropField('temperature')
+    if (topP !== null) report.dropField('topP')
+    if (topK !== null) report.dropField('topK')
+    return {}
+  }
+  if (temperature !== null && topP !== null) report.dropField('topP')
+  if (temperature !== null && temperature > 1) report.dropField('temperature')
+  return {
+    temperature: temperature === null ? null : Math.min(1, temperature),
+    top_p: temperature === null ? topP : null,
+    top_k: topK,
+  }
+}
+
+function writeServiceTier(tier: ServiceTier | null, report: TranslationReport): string | null {
+  switch (tier) {
+    case null:
+      return null
+    case 'auto':
+    case 'priority':
+      return 'auto'
+    case 'default':
+    case 'standard':
+      return 'standard_only'
+    case 'flex':
+      report.dropField('serviceTier')
+      return null
+  }
+}
+
+/** Keeps the first mark, which most requests share, and the last ones, which reach furthest. */
+function limitCacheMarks(body: JsonObject, report: TranslationReport): JsonObject {
+  const marked: Record<string, unknown>[] = []
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(visit)
+    const object = asObject(value)
+    if (object === null) return
+    if (object['cache_control'] !== undefined) marked.push(object)
+    visit(object['content'])
+  }
+  for (const name of ['tools', 'system', 'messages']) visit(body[name])
+  const surplus = marked.slice(1, Math.max(1, marked.length - MAX_CACHE_MARKS + 1))
+  for (const object of surplus) delete object['cache_control']
+  if (surplus.length > 0) report.drop('cache_control')
+  return body
+}

@@ -1,0 +1,216 @@
+import { seal } from '../neutral/capsule.ts'
+import { withoutNulls } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { OpaqueValue } from '../neutral/opaque.ts'
+import { PartSequencer } from '../neutral/part-sequencer.ts'
+import { NO_USAGE } from '../neutral/response.ts'
+import type {
+  CollectedPart, ErrorKind, NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage,
+} from '../neutral/response.ts'
+import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
+
+const TOOL_ID = /^[a-zA-Z0-9_-]+$/
+
+const STOP_REASONS: Readonly<Record<StopReason, string>> = {
+  end: 'end_turn',
+  max_tokens: 'max_tokens',
+  context_window: 'model_context_window_exceeded',
+  stop_sequence: 'stop_sequence',
+  tool_calls: 'tool_use',
+  refusal: 'refusal',
+  content_filter: 'refusal',
+  pause: 'pause_turn',
+}
+
+const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: 'invalid_request_error',
+  authentication: 'authentication_error',
+  billing: 'billing_error',
+  permission: 'permission_error',
+  not_found: 'not_found_error',
+  too_large: 'request_too_large',
+  rate_limit: 'rate_limit_error',
+  server: 'api_error',
+  overloaded: 'overloaded_error',
+  timeout: 'timeout_error',
+}
+
+/** Writes the events of a streamed message. */
+export class MessagesResponseWriter implements ResponseWriter {
+  readonly #context: ClientContext
+  readonly #sequencer = new PartSequencer()
+  #usage: TokenUsage = NO_USAGE
+  #stop: StopEvent | null = null
+  /** The client numbers blocks by their order on the wire. */
+  #block = -1
+  #part: ResponsePart = { type: 'text' }
+
+  constructor(context: ClientContext) {
+    this.#context = context
+  }
+
+  write(event: ResponseEvent): string {
+    let text = ''
+    for (const next of this.#sequencer.next(event)) text += this.#write(next)
+    return text
+  }
+
+  #write(event: ResponseEvent): string {
+    switch (event.type) {
+      case 'start':
+        this.#usage = event.usage ?? NO_USAGE
+        return named('message_start', {
+          message: { ...head(event.id, event.model, this.#context), content: [], stop_reason: null, stop_sequence: null, usage: writeUsage(this.#usage) },
+        })
+      case 'part_start':
+        this.#part = event.part
+        this.#block++
+        return named('content_block_start', { index: this.#block, content_block: this.#openBlock(event.part) })
+      case 'delta':
+        return this.#delta(event.text)
+      case 'part_end': {
+        const signature = this.#part.type === 'thinking'
+          ? this.#blockDelta({ type: 'signature_delta', signature: sealOpaque(event.opaque) })
+          : ''
+        return signature + named('content_block_stop', { index: this.#block })
+      }
+      case 'stop':
+        this.#stop = event
+        return ''
+      case 'usage':
+        this.#usage = event.usage
+        return ''
+      case 'end': {
+        if (this.#stop === null) return ''
+        const delta = named('message_delta', { delta: { ...writeStop(this.#stop), container: null }, usage: writeUsage(this.#usage) })
+        return delta + named('message_stop', {})
+      }
+      case 'error':
+        return `event: error\ndata: ${JSON.stringify(writeMessagesError(event.error, ''))}\n\n`
+      case 'ping':
+        return named('ping', {})
+    }
+  }
+
+  #openBlock(part: ResponsePart): JsonObject {
+    switch (part.type) {
+      case 'thinking':
+        return { type: 'thinking', thinking: '', signature: '' }
+      case 'tool_call':
+        return { type: 'tool_use', id: this.#toolId(part), name: part.name, input: {} }
+      case 'redacted_thinking':
+        return { type: 'redacted_thinking', data: sealOpaque(part.opaque) }
+      default:
+        return { type: 'text', text: '', citations: null }
+    }
+  }
+
+  #toolId(part: ResponsePart & { readonly type: 'tool_call' }): string {
+    return writeToolId(part, `${this.#context.uniqueId}${this.#block}`)
+  }
+
+  #delta(text: string): string {
+    switch (this.#part.type) {
+      case 'thinking':
+        return this.#blockDelta({ type: 'thinking_delta', thinking: text })
+      case 'tool_call':
+        return this.#blockDelta({ type: 'input_json_delta', partial_json: text })
+      default:
+        return this.#blockDelta({ type: 'text_delta', text })
+    }
+  }
+
+  #blockDelta(delta: JsonObject): string {
+    return named('content_block_delta', { index: this.#block, delta })
+  }
+}
+
+/** Writes the body of a whole message. */
+export function writeMessagesBody(response: NeutralResponse, context: ClientContext): JsonObject {
+  const { id, model, parts, stop, usage } = response
+  return {
+    ...head(id, model, context),
+    content: parts.flatMap((part, block) => writeBlock(part, `${context.uniqueId}${block}`)),
+    ...writeStop(stop ?? { type: 'stop', reason: 'end', sequence: null, explanation: null }),
+    container: null,
+    usage: writeUsage(usage ?? NO_USAGE),
+  }
+}
+
+/** Writes the body of an error response. */
+export function writeMessagesError({ kind, message }: NeutralError, requestId: string): JsonObject {
+  return { type: 'error', error: { type: ERROR_TYPES[kind], message }, request_id: requestId === '' ? null : requestId }
+}
+
+function writeBlock({ part, text, opaque }: CollectedPart, uniqueId: string): JsonObject[] {
+  switch (part.type) {
+    case 'thinking':
+      return [{ type: 'thinking', thinking: text, signature: sealOpaque(opaque) }]
+    case 'redacted_thinking':
+      return [{ type: 'redacted_thinking', data: sealOpaque(part.opaque) }]
+    case 'tool_call':
+      return [{ type: 'tool_use', id: writeToolId(part, uniqueId), name: part.name, input: parseInput(text) }]
+    case 'image':
+    case 'audio':
+      return []
+    default:
+      return [{ type: 'text', text, citations: null }]
+  }
+}
+
+function head(id: string | null, model: string | null, context: ClientContext): JsonObject {
+  return { id: id ?? `msg_${context.uniqueId}`, type: 'message', role: 'assistant', model: model ?? context.model }
+}
+
+/** An id that the protocol takes stays as it is. */
+function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string): string {
+  if (id !== '' && opaque === null && TOOL_ID.test(id)) return id
+  const plain = id === '' ? `toolu_${uniqueId}` : id
+  if (opaque === null && TOOL_ID.test(plain)) return plain
+  return seal({ id: plain, opaque, thinking: [] }) ?? `toolu_${uniqueId}`
+}
+
+/** Also where there is nothing to carry: the mark keeps the block from Anthropic, which would refuse the signature. */
+function sealOpaque(opaque: OpaqueValue | null): string {
+  return seal({ id: null, opaque, thinking: [] }) ?? seal({ id: null, opaque: null, thinking: [] }) ?? ''
+}
+
+/** What a model generated as arguments may be broken: the client gets it as text. */
+function parseInput(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    const value = JSON.parse(text) as unknown
+    return typeof value === 'object' && value !== null ? value : { value }
+  } catch {
+    // It is cut off, or no JSON.
+    return { arguments: text }
+  }
+}
+
+function writeStop({ reason, sequence, explanation }: StopEvent): JsonObject {
+  const isRefusal = reason === 'refusal' || reason === 'content_filter'
+  return {
+    stop_reason: STOP_REASONS[reason],
+    stop_sequence: sequence,
+    stop_details: isRefusal ? { type: 'refusal', category: null, explanation } : null,
+  }
+}
+
+/** Input tokens exclude what was read from the cache, or written to it. */
+function writeUsage({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: TokenUsage): JsonObject {
+  const written = cacheWrite ?? 0
+  return {
+    input_tokens: Math.max(0, (input ?? 0) - (cachedInput ?? 0) - written),
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: cachedInput ?? 0,
+    ...cacheWrite1h !== null && {
+      cache_creation: { ephemeral_5m_input_tokens: Math.max(0, written - cacheWrite1h), ephemeral_1h_input_tokens: cacheWrite1h },
+    },
+    output_tokens: output ?? 0,
+    ...withoutNulls({ output_tokens_details: reasoning === null ? null : { thinking_tokens: reasoning } }),
+  }
+}
+
+function named(type: string, members: JsonObject): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
+}

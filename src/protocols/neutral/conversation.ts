@@ -1,0 +1,47 @@
+import type { Message, Part } from './request.ts'
+
+/** The instructions that begin a conversation, and what comes after them. */
+export interface Conversation {
+  readonly instructions: readonly Part[]
+  readonly messages: readonly Message[]
+}
+
+/** Separates the system and developer messages with which a conversation begins, for protocols that have a field for them. */
+export function splitInstructions(messages: readonly Message[]): Conversation {
+  const rest = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
+  const end = rest === -1 ? messages.length : rest
+  return { instructions: messages.slice(0, end).flatMap(({ parts }) => parts), messages: messages.slice(end) }
+}
+
+/**
+ * For protocols that know users and models alone: an instruction in mid-conversation keeps its place as what the user
+ * says, between `<system>` marks, and consecutive messages of one role become one, in which tool results come first.
+ * Blank text, which such protocols refuse, is left out.
+ */
+export function alternatingTurns(messages: readonly Message[]): Message[] {
+  const turns: { role: 'user' | 'assistant', parts: Part[] }[] = []
+  for (const message of messages) {
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    const isInstruction = message.role === 'system' || message.role === 'developer'
+    const said = message.parts.filter(part => !isBlank(part))
+    if (said.length === 0) continue
+    const parts = isInstruction ? said.map(markInstruction) : said
+    const last = turns.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else turns.push({ role, parts: [...parts] })
+  }
+  return turns.map(({ role, parts }) => ({ role, name: null, parts: role === 'user' ? resultsFirst(parts) : parts }))
+}
+
+function isBlank(part: Part): boolean {
+  return (part.type === 'text' || part.type === 'refusal') && part.text.trim() === ''
+}
+
+function markInstruction(part: Part): Part {
+  return part.type === 'text' ? { ...part, text: `<system>\n${part.text}\n</system>` } : part
+}
+
+function resultsFirst(parts: readonly Part[]): Part[] {
+  const isResult = ({ type }: Part): boolean => type === 'tool_result'
+  return [...parts.filter(isResult), ...parts.filter(part => !isResult(part))]
+}

@@ -1,0 +1,66 @@
+import type { PartEndEvent, ResponseEvent } from './response.ts'
+
+/** Characters that are held of parts whose turn has not come. */
+const MAX_HELD = 16 * 1024 * 1024
+
+interface WaitingPart {
+  readonly events: ResponseEvent[]
+}
+
+/**
+ * Puts parts that are open at the same time one after the other: the first goes on as it comes, and what comes of the
+ * others waits until it has ended.
+ */
+export class PartSequencer {
+  /** The part that goes on as it comes; null = none is open. */
+  #current: number | null = null
+  /** The others, in the order of their start. */
+  readonly #waiting = new Map<number, WaitingPart>()
+  #held = 0
+
+  /** @returns the events that can be written now */
+  next(event: ResponseEvent): readonly ResponseEvent[] {
+    switch (event.type) {
+      case 'part_start':
+        if (this.#current !== null) {
+          this.#waiting.set(event.index, { events: [event] })
+          return []
+        }
+        this.#current = event.index
+        return [event]
+      case 'delta':
+        if (event.index === this.#current) return [event]
+        this.#hold(event.index, event, event.text.length)
+        return []
+      case 'part_end':
+        if (event.index === this.#current) return this.#end(event)
+        this.#hold(event.index, event, 0)
+        return []
+      default:
+        return [event]
+    }
+  }
+
+  #hold(index: number, event: ResponseEvent, characters: number): void {
+    this.#held += characters
+    if (this.#held > MAX_HELD) throw new Error('too much of a response is out of order')
+    this.#waiting.get(index)?.events.push(event)
+  }
+
+  /** The current part has ended: those that wait follow, up to one that is still open. */
+  #end(event: PartEndEvent): readonly ResponseEvent[] {
+    const ready: ResponseEvent[] = [event]
+    this.#current = null
+    for (const [index, { events }] of this.#waiting) {
+      this.#waiting.delete(index)
+      for (const held of events) {
+        if (held.type === 'delta') this.#held -= held.text.length
+        ready.push(held)
+      }
+      if (events.at(-1)?.type === 'part_end') continue
+      this.#current = index
+      break
+    }
+    return ready
+  }
+}

@@ -1,0 +1,44 @@
+import type { OpaqueValue } from './opaque.ts'
+import type { ResponseEvent, ResponsePart } from './response.ts'
+
+/** Numbers the parts of a response that a reader finds, and adds their events to its output. */
+export class PartsWriter {
+  #next = 0
+  #open: { readonly index: number, readonly kind: ResponsePart['type'] } | null = null
+
+  /** Starts a part, which others may follow before it has ended. @returns its number */
+  start(part: ResponsePart, out: ResponseEvent[]): number {
+    const index = this.#next++
+    out.push({ type: 'part_start', index, part })
+    return index
+  }
+
+  delta(index: number, text: string, out: ResponseEvent[]): void {
+    if (text !== '') out.push({ type: 'delta', index, text })
+  }
+
+  end(index: number, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+    out.push({ type: 'part_end', index, opaque })
+  }
+
+  /**
+   * More text of a kind, of a protocol that does not say where a part begins and ends: another kind ends the part before.
+   *
+   * @param opaque of the part that another kind ends
+   */
+  text(kind: 'text' | 'thinking' | 'refusal', text: string, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+    if (text === '') return
+    if (this.#open?.kind !== kind) {
+      this.endText(opaque, out)
+      this.#open = { index: this.start({ type: kind }, out), kind }
+    }
+    this.delta((this.#open as { readonly index: number }).index, text, out)
+  }
+
+  /** Ends the part of `text`, if one is open. */
+  endText(opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+    if (this.#open === null) return
+    this.end(this.#open.index, this.#open.kind === 'thinking' ? opaque : null, out)
+    this.#open = null
+  }
+}

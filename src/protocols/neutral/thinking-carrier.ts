@@ -1,0 +1,39 @@
+import type { CarriedThinking } from './capsule.ts'
+import type { OpaqueValue } from './opaque.ts'
+import type { ResponseEvent, ResponsePart } from './response.ts'
+
+/** Characters of thinking that are kept: a capsule holds no more. */
+const MAX_KEPT = 128 * 1024
+
+/** Keeps the thinking before a tool call, for clients whose protocol has no place for its signature. */
+export class ThinkingCarrier {
+  #kept: CarriedThinking[] = []
+  /** Of the open part; null = none is open. */
+  #open: { readonly index: number, text: string } | null = null
+
+  /** Follows the events of a stream. */
+  follow(event: ResponseEvent): void {
+    if (event.type === 'part_start') {
+      if (event.part.type === 'thinking') this.#open = { index: event.index, text: '' }
+      else this.add(event.part, '', null)
+    } else if (event.type === 'delta') {
+      if (event.index === this.#open?.index && this.#open.text.length <= MAX_KEPT) this.#open.text += event.text
+    } else if (event.type === 'part_end' && event.index === this.#open?.index) {
+      this.add({ type: 'thinking' }, this.#open.text, event.opaque)
+      this.#open = null
+    }
+  }
+
+  /** A whole part: thinking without a signature is worth nothing to its provider. */
+  add(part: ResponsePart, text: string, opaque: OpaqueValue | null): void {
+    if (part.type === 'thinking' && opaque !== null && text.length <= MAX_KEPT) this.#kept.push({ text, opaque })
+    else if (part.type === 'redacted_thinking') this.#kept.push({ text: null, opaque: part.opaque })
+  }
+
+  /** @returns what came since the last call, for the tool call that begins */
+  take(): readonly CarriedThinking[] {
+    const kept = this.#kept
+    this.#kept = []
+    return kept
+  }
+}

@@ -1,0 +1,70 @@
+import { CHAT } from '../../src/protocols/chat/index.ts'
+import { MESSAGES } from '../../src/protocols/messages/index.ts'
+import type { JsonObject } from '../../src/protocols/neutral/json.ts'
+import { translateRequest } from '../../src/protocols/neutral/translate-request.ts'
+import { StreamTranslator, translateBody } from '../../src/protocols/neutral/translate-response.ts'
+import type { ClientContext, ClientSide, Translation, UpstreamSide } from '../../src/protocols/neutral/translation.ts'
+import type { Protocol } from '../../src/protocols/shared/protocol.ts'
+import { SseReader } from '../../src/protocols/shared/sse.ts'
+
+/** The tag of the upstream in tests. */
+export const PROVIDER = 'provider-tag'
+
+const PROTOCOLS: readonly Protocol[] = [CHAT, MESSAGES]
+
+function translationOf(name: string): Translation {
+  const { translation } = PROTOCOLS.find(protocol => protocol.name === name) as Protocol
+  return translation as Translation
+}
+
+export function clientSide(name: string): ClientSide {
+  return translationOf(name).client as ClientSide
+}
+
+export function upstreamSide(name: string): UpstreamSide {
+  return translationOf(name).upstream as UpstreamSide
+}
+
+/** Translates a request from one protocol to another. */
+export function requestBetween(
+  from: string, to: string, body: JsonObject, model = 'upstream-model', provider = PROVIDER,
+): ReturnType<typeof translateRequest> {
+  return translateRequest(clientSide(from), upstreamSide(to), body, { stream: false, model, asksForUsage: true, provider })
+}
+
+export function contextOf(from: string, body: JsonObject = {}): ClientContext {
+  const { request } = requestBetween(from, from === 'chat' ? 'messages' : 'chat', body)
+  return { created: 1_700_000_000, uniqueId: 'unique', model: 'client-model', request }
+}
+
+/** Translates a stream of the upstream's bytes, in the chunks given, for a client that sent the body. */
+export function streamBetween(to: string, from: string, chunks: readonly Buffer[], body: JsonObject = {}): string {
+  const translator = new StreamTranslator(clientSide(to), upstreamSide(from), contextOf(to, body), PROVIDER)
+  let text = ''
+  const reader = new SseReader({
+    event: event => {
+      text += translator.event(event.buf.toString('utf8', event.nameStart, event.nameEnd), event.value)
+    },
+  })
+  for (const chunk of chunks) reader.push(chunk)
+  reader.end()
+  return text
+}
+
+/** Translates a whole response. */
+export function bodyBetween(to: string, from: string, response: JsonObject, body: JsonObject = {}): JsonObject {
+  return translateBody(clientSide(to), upstreamSide(from), response, contextOf(to, body), PROVIDER)
+}
+
+/** Events as the bytes of a stream; text stays as it is. */
+export function sse(...events: readonly (JsonObject | string)[]): Buffer {
+  return Buffer.from(events.map(event => {
+    if (typeof event === 'string') return `data: ${event}\n\n`
+    return (typeof event['type'] === 'string' ? `event: ${event['type']}\n` : '') + `data: ${JSON.stringify(event)}\n\n`
+  }).join(''))
+}
+
+/** The data of a stream's events. */
+export function dataOf(stream: string): JsonObject[] {
+  return stream.split('\n').filter(line => line.startsWith('data: {')).map(line => JSON.parse(line.slice(6)) as JsonObject)
+}
