@@ -22,7 +22,7 @@ const SCRAPES = 20
 /** With the buckets of their histograms they make more than 5,000 series. */
 const MODELS = 60
 
-endAfter(120 + 3 * 4 * rounds * (seconds + 1))
+endAfter(180 + 3 * 4 * rounds * (seconds + 1))
 const upstream = await startScript('upstream', 'upstream.ts')
 const collector = createServer((req, res) => {
   req.resume().once('end', () => res.setHeader('content-type', 'application/x-protobuf').end())

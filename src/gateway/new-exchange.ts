@@ -38,7 +38,7 @@ export function newExchange(
     clientAddress: address,
     trustedPeer,
     awaitsContinue,
-    trace: gateway.sharedState.telemetry?.tracer?.start(req.headers, startedAt) ?? null,
+    trace: gateway.sharedState.telemetry?.tracer?.start(req.headers) ?? null,
   })
 }
 

@@ -5,11 +5,11 @@ import { detectResources, envDetector, resourceFromAttributes } from '@opentelem
 import type { Resource } from '@opentelemetry/resources'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import type { MetricProducer, PushMetricExporter } from '@opentelemetry/sdk-metrics'
-import { BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace'
+import { AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
 import type { OtlpConfig } from '../config/types.ts'
-import { RequestTracer } from './tracing.ts'
+import { PresetIds, RequestTracer, SpanWriter } from './tracing.ts'
 
 /** Spans that wait to be sent: some 10 MB. Further ones are dropped and counted. */
 const MAX_QUEUED_SPANS = 8192
@@ -43,14 +43,20 @@ export async function openTraceExport(options: OtlpOptions): Promise<TraceExport
   const { config } = options
   const failures = new ExportFailures(options.log, 'spans')
   const exporter = new CountingExporter(await createTraceExporter(config), failures)
+  const ids = new PresetIds()
   const provider = new TracerProvider({
     resource: resourceOf(options),
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(config.sample) }),
+    // Only traces that were sampled are written.
+    sampler: new AlwaysOnSampler(),
+    idGenerator: ids,
     spanLimits: { attributeCountLimit: 64 },
     spanProcessors: [new BoundedProcessor(exporter, failures)],
   })
   return {
-    tracer: new RequestTracer(provider.getTracer('model-gateway', options.version)),
+    tracer: new RequestTracer(
+      new SpanWriter(provider.getTracer('model-gateway', options.version), ids),
+      new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(config.sample) }),
+    ),
     get dropped() {
       return failures.dropped
     },

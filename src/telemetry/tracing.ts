@@ -1,12 +1,20 @@
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, defaultTextMapGetter, defaultTextMapSetter, trace } from '@opentelemetry/api'
-import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
+import {
+  ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, defaultTextMapGetter, trace,
+} from '@opentelemetry/api'
+import type { Context, Span, SpanContext, Tracer } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { RandomIdGenerator, SamplingDecision } from '@opentelemetry/sdk-trace'
+import type { IdGenerator, Sampler } from '@opentelemetry/sdk-trace'
 import type { ResponseFacts } from '../protocols/shared/response-facts.ts'
 import { errorTypeOf } from './settlement.ts'
 import type { Settlement } from './settlement.ts'
 
+const PROPAGATOR = new W3CTraceContextPropagator()
+
 /** What a trace tells of the request that its settlement does not have. */
 export interface RequestFacts {
+  /** On the monotonic clock, ms. */
+  readonly startedAt: number
   readonly method: string
   readonly path: string
   readonly client: string
@@ -27,110 +35,158 @@ export interface AttemptFacts {
 
 /** Starts the traces of requests. */
 export class RequestTracer {
-  readonly #tracer: Tracer
-  readonly #propagator = new W3CTraceContextPropagator()
+  readonly #spans: SpanWriter
+  readonly #sampler: Sampler
+  readonly #ids = new RandomIdGenerator()
 
-  constructor(tracer: Tracer) {
-    this.#tracer = tracer
+  /** @param sampler decides about requests, before they have a span */
+  constructor(spans: SpanWriter, sampler: Sampler) {
+    this.#spans = spans
+    this.#sampler = sampler
   }
 
   /** @param headers of the request: `traceparent` names the span that it belongs to */
-  start(headers: Readonly<Record<string, string | string[] | undefined>>, startedAt: number): RequestTrace {
+  start(headers: Readonly<Record<string, string | string[] | undefined>>): RequestTrace {
     const parent = 'traceparent' in headers
-      ? this.#propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
+      ? PROPAGATOR.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
       : ROOT_CONTEXT
-    const span = this.#tracer.startSpan('request', { kind: SpanKind.SERVER, startTime: startedAt }, parent)
-    return new RequestTrace(this.#tracer, this.#propagator, span, parent)
+    const { traceId = this.#ids.generateTraceId(), traceState } = trace.getSpanContext(parent) ?? {}
+    const { decision } = this.#sampler.shouldSample(parent, traceId, '', SpanKind.SERVER, {}, [])
+    const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED
+    return new RequestTrace(this.#spans, this.#ids, parent, {
+      traceId,
+      spanId: this.#ids.generateSpanId(),
+      traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+      ...traceState !== undefined && { traceState },
+    })
   }
 }
 
-/** The trace of one request: its span, and one for each attempt. */
-export class RequestTrace {
-  readonly traceId: string
-  readonly spanId: string
-  /** The spans are recorded and sent; otherwise they are only named to the upstream and in the log. */
-  readonly isSampled: boolean
+/** Makes spans with ids that were given out before. */
+export class SpanWriter {
   readonly #tracer: Tracer
-  readonly #propagator: W3CTraceContextPropagator
-  readonly #span: Span
-  readonly #context: Context
-  readonly #attempts: Span[] = []
+  readonly #ids: PresetIds
 
-  constructor(tracer: Tracer, propagator: W3CTraceContextPropagator, span: Span, parent: Context) {
-    const { traceId, spanId } = span.spanContext()
-    this.traceId = traceId
-    this.spanId = spanId
-    this.isSampled = span.isRecording()
+  /** @param ids of the provider of the tracer */
+  constructor(tracer: Tracer, ids: PresetIds) {
     this.#tracer = tracer
-    this.#propagator = propagator
-    this.#span = span
-    this.#context = trace.setSpan(parent, span)
+    this.#ids = ids
+  }
+
+  /** @param startTime on the monotonic clock, ms */
+  start(name: string, { traceId, spanId }: SpanContext, kind: SpanKind, startTime: number, parent: Context): Span {
+    this.#ids.use(traceId, spanId)
+    return this.#tracer.startSpan(name, { kind, startTime }, parent)
+  }
+}
+
+/** Gives the next span the ids that upstream and log already have. */
+export class PresetIds implements IdGenerator {
+  #traceId = ''
+  #spanId = ''
+
+  use(traceId: string, spanId: string): void {
+    this.#traceId = traceId
+    this.#spanId = spanId
+  }
+
+  generateTraceId(): string {
+    return this.#traceId
+  }
+
+  generateSpanId(): string {
+    return this.#spanId
+  }
+}
+
+/**
+ * The trace of one request: its span, and one for each attempt. Spans are made when the request is settled, and only if
+ * it is sampled; until then there are their ids.
+ */
+export class RequestTrace {
+  readonly #spans: SpanWriter
+  readonly #ids: IdGenerator
+  readonly #parent: Context
+  readonly #context: SpanContext
+  readonly #attempts: SpanContext[] = []
+
+  constructor(spans: SpanWriter, ids: IdGenerator, parent: Context, context: SpanContext) {
+    this.#spans = spans
+    this.#ids = ids
+    this.#parent = parent
+    this.#context = context
+  }
+
+  get traceId(): string {
+    return this.#context.traceId
+  }
+
+  get spanId(): string {
+    return this.#context.spanId
+  }
+
+  /** The spans are sent; otherwise they are only named to the upstream and in the log. */
+  get isSampled(): boolean {
+    return this.#context.traceFlags === TraceFlags.SAMPLED
   }
 
   /**
    * An attempt starts.
    *
-   * @param startedAt on the monotonic clock, ms
    * @returns the headers that name its span to the upstream; flat
    */
-  startAttempt(startedAt: number): string[] {
-    const span = this.#tracer.startSpan('attempt', { kind: SpanKind.CLIENT, startTime: startedAt }, this.#context)
-    this.#attempts.push(span)
-    const headers: Record<string, string> = {}
-    this.#propagator.inject(trace.setSpan(this.#context, span), headers, defaultTextMapSetter)
-    return Object.entries(headers).flat()
+  startAttempt(): string[] {
+    const context = { ...this.#context, spanId: this.#ids.generateSpanId() }
+    this.#attempts.push(context)
+    const { traceId, spanId, traceFlags, traceState } = context
+    // The propagator makes three objects for this text (W3C Trace Context, 3.2).
+    const parent = ['traceparent', `00-${traceId}-${spanId}-0${traceFlags}`]
+    return traceState === undefined ? parent : [...parent, 'tracestate', traceState.serialize()]
   }
 
-  /** The request is settled. @param endedAt on the monotonic clock, ms */
-  end(settlement: Settlement, facts: RequestFacts | null, endedAt: number): void {
-    if (!this.isSampled || facts === null) return
-    for (const [at, span] of this.#attempts.entries()) endAttempt(span, at, settlement, facts)
+  /** The request is settled, and it is sampled. @param endedAt on the monotonic clock, ms */
+  end(settlement: Settlement, facts: RequestFacts, endedAt: number): void {
     const { row } = settlement
-    const span = this.#span
+    const name = `${facts.method} ${row.endpoint ?? 'other'}`
+    const span = this.#spans.start(name, this.#context, SpanKind.SERVER, facts.startedAt, this.#parent)
     const errorType = errorTypeOf(settlement)
-    span.updateName(`${facts.method} ${row.endpoint ?? 'other'}`)
-    span.setAttributes({
+    setAttributes(span, {
       'http.request.method': facts.method,
       'url.path': facts.path,
       'client.address': facts.client,
       'gateway.request_id': row.requestId,
       'gateway.end': row.end,
       'gateway.attempts': row.attempts.length,
-      ...optional({
-        'http.response.status_code': row.status,
-        'gateway.key': row.key,
-        'gateway.route': row.route,
-        'gateway.upstream': row.upstream,
-        'gateway.cost_usd': usd(row.costPico),
-        'error.type': errorType,
-      }),
-      ...facts.content && {
-        'gateway.request.body': facts.content.request, 'gateway.response.body': facts.content.response,
-      },
+      'http.response.status_code': row.status,
+      'gateway.key': row.key,
+      'gateway.route': row.route,
+      'gateway.upstream': row.upstream,
+      'gateway.cost_usd': usd(row.costPico),
+      'error.type': errorType,
+      'gateway.request.body': facts.content?.request ?? null,
+      'gateway.response.body': facts.content?.response ?? null,
     })
     // An error of the client is none of the server's span (OpenTelemetry, HTTP spans, status).
     if (errorType !== null && settlement.failure?.source !== 'client' && (row.status ?? 500) >= 500) {
       span.setStatus({ code: SpanStatusCode.ERROR })
     }
+    const context = trace.setSpan(this.#parent, span)
+    for (const [at, attempt] of facts.attempts.entries()) this.#writeAttempt(at, attempt, settlement, context)
     span.end(endedAt)
   }
-}
 
-function endAttempt(span: Span, at: number, { row, call }: Settlement, { attempts }: RequestFacts): void {
-  const record = row.attempts[at]
-  const facts = attempts[at]
-  if (record === undefined || facts === undefined) {
-    span.end()
-    return
-  }
-  const isLast = at === row.attempts.length - 1
-  const { usage } = row
-  span.updateName([call?.operation, record.model ?? record.upstream].filter(Boolean).join(' '))
-  span.setAttributes({
-    'gateway.request_id': row.requestId,
-    'gateway.upstream': record.upstream,
-    'gateway.attempt': at + 1,
-    ...optional({
+  #writeAttempt(at: number, facts: AttemptFacts, { row, call }: Settlement, parent: Context): void {
+    const record = row.attempts[at]
+    const context = this.#attempts[at]
+    if (record === undefined || context === undefined) return
+    const name = [call?.operation, record.model ?? record.upstream].filter(Boolean).join(' ')
+    const span = this.#spans.start(name, context, SpanKind.CLIENT, facts.startedAt, parent)
+    const isLast = at === row.attempts.length - 1
+    const { usage } = row
+    setAttributes(span, {
+      'gateway.request_id': row.requestId,
+      'gateway.upstream': record.upstream,
+      'gateway.attempt': at + 1,
       'gen_ai.operation.name': call?.operation ?? null,
       'gen_ai.provider.name': call?.provider ?? null,
       'gen_ai.request.model': record.model,
@@ -148,12 +204,12 @@ function endAttempt(span: Span, at: number, { row, call }: Settlement, { attempt
       'gen_ai.usage.cache_creation.input_tokens': isLast ? cacheWrites(row) : null,
       'gen_ai.usage.reasoning.output_tokens': isLast ? usage.reasoningTokens : null,
       'gateway.cost_usd': isLast ? usd(row.costPico) : null,
-    }),
-  })
-  const reasons = facts.response?.finishReasons ?? []
-  if (reasons.length > 0) span.setAttribute('gen_ai.response.finish_reasons', reasons)
-  if (record.outcome !== 'ok') span.setStatus({ code: SpanStatusCode.ERROR })
-  span.end(facts.startedAt + record.ms)
+    })
+    const reasons = facts.response?.finishReasons ?? []
+    if (reasons.length > 0) span.setAttribute('gen_ai.response.finish_reasons', reasons)
+    if (record.outcome !== 'ok') span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end(facts.startedAt + record.ms)
+  }
 }
 
 function cacheWrites({ usage: { cacheWrite5mTokens, cacheWrite1hTokens } }: Settlement['row']): number | null {
@@ -165,7 +221,7 @@ function usd(pico: bigint | null): number | null {
   return pico === null ? null : Number(pico) / 1e12
 }
 
-/** Attributes without those that are unknown. */
-function optional(attributes: Readonly<Record<string, string | number | null>>): Attributes {
-  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== null)) as Attributes
+/** Sets those that are known. */
+function setAttributes(span: Span, attributes: Readonly<Record<string, string | number | null>>): void {
+  for (const [name, value] of Object.entries(attributes)) if (value !== null) span.setAttribute(name, value)
 }

@@ -84,7 +84,7 @@ export class CandidateAttempt {
     this.#exchange = exchange
     this.#startedAt = gateway.clock.monotonic()
     const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
-    const trace = exchange.trace?.startAttempt(this.#startedAt) ?? []
+    const trace = exchange.trace?.startAttempt() ?? []
     const { request, sent } = outgoingRequest(exchange, upstream, target, continuationEdits, trace)
     this.#path = upstream.prefix + request.path
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)

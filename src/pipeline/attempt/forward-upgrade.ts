@@ -88,7 +88,7 @@ async function openTunnel(
   const { clock } = gateway
   const startedAt = clock.monotonic()
   const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
-  const { path, headers } = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt(startedAt) ?? [])
+  const { path, headers } = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt() ?? [])
   const estimatedInput = exchange.reserved?.estimatedInput ?? null
   const { state, health } = beginAttempt(
     gateway, exchange, target, { continuationBody: null, estimatedInput, hidesUsage: false }, startedAt,

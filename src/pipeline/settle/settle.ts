@@ -68,9 +68,8 @@ function report(gateway: Gateway, exchange: Exchange, failure: GatewayError | nu
   if (!telemetry) return
   const settlement = settlementOf(exchange, failure, row)
   telemetry.settled(settlement)
-  if (exchange.trace === null || exchange.ended === null) return
-  const facts = exchange.trace.isSampled ? requestFacts(exchange, telemetry.sendsContent) : null
-  exchange.trace.end(settlement, facts, exchange.ended.at)
+  if (!exchange.trace?.isSampled || exchange.ended === null) return
+  exchange.trace.end(settlement, requestFacts(exchange, telemetry.sendsContent), exchange.ended.at)
 }
 
 /** @returns a promise where something has to be counted or decompressed first */

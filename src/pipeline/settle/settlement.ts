@@ -35,6 +35,7 @@ const MAX_PATH_LENGTH = 1024
 export function requestFacts(exchange: Exchange, sendsContent: boolean): RequestFacts {
   const { req, target, clientAddress, attempts, startedAt } = exchange
   return {
+    startedAt,
     method: req.method ?? '',
     path: target.path.slice(0, MAX_PATH_LENGTH),
     client: clientAddress,
