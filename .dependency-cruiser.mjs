@@ -3,7 +3,7 @@
 const FLOORS = [
   ['base', 'console/api'],
   ['protocols/neutral'],
-  ['config', 'protocols/shared'],
+  ['config', 'protocols/shared', 'postgres'],
   [
     'auth', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
     'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',

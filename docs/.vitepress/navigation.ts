@@ -71,6 +71,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Log and ledger rows', link: '/operation/log' },
       { text: 'Metrics and traces', link: '/operation/telemetry' },
       { text: 'Workers', link: '/workers' },
+      { text: 'More than one machine', link: '/more-than-one-machine' },
       { text: 'Resource limits', link: '/bounds' },
       { text: 'Upgrade', link: '/operation/upgrade' },
       { text: 'Back up the ledger', link: '/operation/backup' },

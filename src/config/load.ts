@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import { nonDirectoryAncestor, nonFileKind } from '../base/file-exists.ts'
+import { buildCluster } from './cluster.ts'
 import { locate, parseYaml } from './document.ts'
 import type { ParsedYaml } from './document.ts'
 import { Findings, fileProblem } from './findings.ts'
@@ -156,6 +157,7 @@ function buildConfig(
     },
     log: buildLog(raw, findings),
     telemetry: buildTelemetry(raw, prometheus, env, findings),
+    cluster: buildCluster(raw, listeners.server.listen, findings),
   }
 }
 

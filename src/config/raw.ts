@@ -31,6 +31,7 @@ export interface RawConfig {
     bodies?: (RawBodyRule | undefined)[]
   }
   telemetry?: RawTelemetry
+  cluster?: { postgres?: string, instance?: string }
 }
 
 export interface RawTelemetry {

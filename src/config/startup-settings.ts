@@ -1,4 +1,4 @@
-import type { Address, Config, LedgerConfig, ServerConfig, TelemetryConfig } from './types.ts'
+import type { Address, ClusterConfig, Config, LedgerConfig, ServerConfig, TelemetryConfig } from './types.ts'
 
 /** What a gateway keeps for as long as it runs, whatever its file says later. Plain data. */
 export interface StartupSettings {
@@ -8,10 +8,11 @@ export interface StartupSettings {
   readonly docs: Address | null
   readonly ledger: LedgerConfig | null
   readonly telemetry: TelemetryConfig
+  readonly cluster: ClusterConfig | null
 }
 
 /** What a gateway keeps that is started with this configuration. */
-export function startupSettingsOf({ server, console, docs, ledger, telemetry }: Config): StartupSettings {
+export function startupSettingsOf({ server, console, docs, ledger, telemetry, cluster }: Config): StartupSettings {
   const { listen, reusePort, workers, tls } = server
   return {
     server: { listen, reusePort, workers, tls },
@@ -19,6 +20,7 @@ export function startupSettingsOf({ server, console, docs, ledger, telemetry }: 
     docs: docs?.listen ?? null,
     ledger,
     telemetry,
+    cluster,
   }
 }
 
@@ -33,5 +35,6 @@ export function withStartupSettings(config: Config, start: StartupSettings): Con
     docs: start.docs && { listen: start.docs },
     ledger: start.ledger,
     telemetry: start.telemetry,
+    cluster: start.cluster,
   }
 }

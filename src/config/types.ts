@@ -27,6 +27,16 @@ export interface Config {
   readonly billing: BillingConfig
   readonly log: LogConfig
   readonly telemetry: TelemetryConfig
+  /** null = this gateway is one by itself. */
+  readonly cluster: ClusterConfig | null
+}
+
+/** What several gateways share. */
+export interface ClusterConfig {
+  /** The URL of the database of ledger and keys, with its password; null = both are local. */
+  readonly postgres: string | null
+  /** The name of this gateway among the others. */
+  readonly instance: string
 }
 
 export interface TelemetryConfig {

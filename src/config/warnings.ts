@@ -15,6 +15,12 @@ export function addConfigWarnings(config: Config, findings: Findings): void {
   warnOfResumeWithoutPrefill(config.routes, findings)
   warnOfUnservedModels(config, findings)
   warnOfSeparateLogins(config, findings)
+  warnOfSeparateLimits(config, findings)
+}
+
+function warnOfSeparateLimits({ cluster }: Config, findings: Findings): void {
+  if (cluster === null) return
+  findings.warn(['cluster'], 'limits and budgets are counted by each gateway for itself', 'key')
 }
 
 function warnOfSeparateLogins({ console, ledger, server: { workers } }: Config, findings: Findings): void {

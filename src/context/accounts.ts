@@ -7,6 +7,7 @@ import type { RowValues } from '../ledger/columns.ts'
 import { openLedger } from '../ledger/ledger.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { LedgerRow } from '../ledger/row.ts'
+import { Shipping } from '../ledger/shipping.ts'
 import { spentSince, spentWithoutKey } from '../ledger/spent.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import { createLimiter } from '../limits/limiter.ts'
@@ -24,6 +25,8 @@ export interface Accounts {
   readonly limiter: Limiter
   /** null = the configuration has no ledger. */
   readonly ledger: Ledger | null
+  /** Sends the ledger's rows to PostgreSQL; null = they stay here. */
+  readonly shipping: Shipping | null
   /** Writes running streams to the ledger. */
   readonly checkpointTimer: CheckpointTimer
   /**
@@ -69,7 +72,8 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
   }
   // Of keys with the same name the last applies: that of the configuration.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
-  if (config.ledger) ledger = openLoggedLedger(config.ledger, log, onInterrupted)
+  const shipping = openShipping(config, log)
+  if (config.ledger) ledger = openLoggedLedger(config.ledger, shipping !== null, log, onInterrupted)
   const counter = createTokenCounter({ clock })
   const checkpointTimer = new CheckpointTimer(clock)
   return {
@@ -77,12 +81,14 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     counter,
     limiter,
     ledger,
+    shipping,
     checkpointTimer,
     restoreBudgets: (keys, defaults) => restore(keys, defaults, keys.length <= MAX_SINGLE_LOOKUPS),
     close: async () => {
       checkpointTimer.close()
       await counter.close()
       await ledger?.shutdown()
+      await shipping?.close()
     },
   }
 }
@@ -117,11 +123,27 @@ function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
   )
 }
 
+function openShipping({ ledger, cluster }: Config, log: Logger): Shipping | null {
+  if (ledger === null || cluster === null || cluster.postgres === null) return null
+  const { file, keep } = ledger
+  const { postgres: url, instance } = cluster
+  return new Shipping({ file, keep, url, instance }, {
+    onFailure: (failure, stats) => log.error(
+      { ledger: file, failure, stats }, 'ledger rows cannot be sent to PostgreSQL: they wait in the file',
+    ),
+    onRecovered: stats => log.warn({ ledger: file, stats }, 'ledger rows are sent to PostgreSQL again'),
+    onRefused: requests => log.error(
+      { ledger: file, requests }, 'PostgreSQL refuses these ledger rows: they stay in the file',
+    ),
+  })
+}
+
 function openLoggedLedger(
-  config: NonNullable<Config['ledger']>, log: Logger, onInterrupted: AccountsOptions['onInterrupted'],
+  config: NonNullable<Config['ledger']>, isShipped: boolean, log: Logger, onInterrupted: AccountsOptions['onInterrupted'],
 ): Ledger {
   return openLedger({
     ...config,
+    isShipped,
     ...onInterrupted && { onInterrupted },
     onFailure: (trouble, stats) => log.error(
       { ledger: config.file, trouble, stats }, 'the ledger cannot be written',

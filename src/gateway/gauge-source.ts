@@ -16,6 +16,10 @@ export function gaugeSource(current: () => Gateway): GaugeSource {
       const stats = current().accounts.ledger?.stats()
       return stats ? { pendingRows: stats.waiting, writeFailures: stats.failures } : null
     },
+    shipping: () => {
+      const stats = current().accounts.shipping?.stats()
+      return stats ? { outboxRows: stats.pending, shippedRows: stats.shipped, failures: stats.failures } : null
+    },
     certificateEnd: () => {
       const [certificate] = current().sharedState.shown.chain
       return certificate ? certificate.validToDate.getTime() : null

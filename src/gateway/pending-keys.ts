@@ -12,6 +12,7 @@ const RESTART_ONLY_KEYS: Readonly<Record<string, (config: Config) => unknown>> =
   'ledger.file': ({ ledger }) => ledger?.file,
   'ledger.keep': ({ ledger }) => ledger?.keep ?? null,
   telemetry: ({ telemetry }) => telemetry,
+  cluster: ({ cluster }) => cluster,
 }
 
 /** @returns the restart-only keys in which a configuration differs from the one at startup */

@@ -23,6 +23,8 @@ export type LedgerFailureCode =
   | 'crash'
   /** The ledger was closed, and rows were left. */
   | 'shutdown'
+  /** Rows cannot be sent to PostgreSQL. They wait in the file. */
+  | 'unshipped'
   /** For a reader: no ledger has been written there yet. */
   | 'missing'
 

@@ -82,6 +82,8 @@ export interface LedgerOptions {
   readonly file: string
   /** ms that rows are kept; null = for ever. */
   readonly keep: number | null
+  /** Rows go to PostgreSQL: none is deleted before it is there. Default: they do not. */
+  readonly isShipped?: boolean
   /** The most rows that wait in memory, 100,000 unless told: some 1 kB each. */
   readonly maxWaiting?: number
   /** Called when rows cannot be kept or written, at each change of the cause, and again each minute. */
@@ -138,7 +140,8 @@ class ThreadedLedger implements Ledger {
     this.#options = options
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING
     this.#alarm = new Alarm(trouble => options.onFailure(trouble, this.stats()))
-    this.#link = new WriterLink({ file: options.file, instance: randomUUID(), keep: options.keep }, {
+    const { file, keep, isShipped = false } = options
+    this.#link = new WriterLink({ file, instance: randomUUID(), keep, isShipped }, {
       written: (batch, lost, refused) => this.#acknowledge(batch, lost, refused),
       interrupted: rows => {
         this.#interrupted += rows.length

@@ -8,6 +8,8 @@ export interface WriterOptions {
   readonly instance: string
   /** ms that rows are kept; null = for ever. */
   readonly keep: number | null
+  /** Rows go to PostgreSQL: none is deleted before it is there. */
+  readonly isShipped: boolean
 }
 
 /** A batch to write, or that no more will come. */

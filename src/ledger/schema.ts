@@ -79,6 +79,9 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;`,
   ROWS_2 + ROLLUP_SCHEMA,
   ROWS_3,
+  // The name of this file among the journals of a cluster, and the last row that is in PostgreSQL.
+  `CREATE TABLE journal (id TEXT NOT NULL, shipped_to INTEGER NOT NULL) STRICT;
+  INSERT INTO journal VALUES (lower(hex(randomblob(16))), 0);`,
 ]
 
 /** @param scripts of all versions; an older or a later gateway has others */

@@ -29,6 +29,9 @@ export interface RejectedRows {
 
 const PLACEHOLDERS = COLUMNS.map(() => '?').join(', ')
 const RETENTION_BATCH = 500
+/** It stays where it is the last of all: the ids of rows that follow must be larger than any that was shipped. */
+const LAST_SHIPPED = '(SELECT shipped_to FROM journal)'
+const SHIPPED_ONLY = `AND id <= ${LAST_SHIPPED}`
 /** Rows that one statement enters, which costs each of them some 7 % less than a statement of its own. */
 const ROWS_PER_INSERT = 8
 const GROUP_PLACEHOLDERS = Array.from({ length: ROWS_PER_INSERT }, () => `(${PLACEHOLDERS})`).join(', ')
@@ -55,9 +58,10 @@ export class LedgerStore {
   /**
    * @param file path of the ledger
    * @param instance name of the process; no other has it
+   * @param isShipped rows go to PostgreSQL: none is deleted before it is there
    * @throws as openFile
    */
-  constructor(file: string, instance: string) {
+  constructor(file: string, instance: string, isShipped = false) {
     this.file = file
     this.#instance = instance
     this.#openFile = openFile(file)
@@ -82,7 +86,7 @@ export class LedgerStore {
       this.#deleteInstanceDrafts = db.prepare('DELETE FROM in_flight WHERE instance = ?')
       this.#deleteExpired = db.prepare(`DELETE FROM requests WHERE id IN
         (SELECT id FROM requests WHERE started_at < ? ORDER BY started_at LIMIT ${RETENTION_BATCH})
-        AND id <= (SELECT up_to FROM summed)`)
+        AND id <= (SELECT up_to FROM summed) AND id <> ${LAST_SHIPPED} ${isShipped ? SHIPPED_ONLY : ''}`)
       this.#releaseInstanceLock = lockInstance(file, instance)
     } catch (error) {
       db.close()

@@ -129,8 +129,8 @@ export class Writer {
   }
 
   #open(): LedgerStore {
-    const { file, instance } = this.#options
-    const store = new LedgerStore(file, instance)
+    const { file, instance, isShipped } = this.#options
+    const store = new LedgerStore(file, instance, isShipped)
     this.#store = store
     if (store.quarantinedAs !== null) {
       this.#reportFailure({ code: 'corrupt', message: `the file was unreadable: it is kept as ${store.quarantinedAs}, ` +

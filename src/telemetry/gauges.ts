@@ -9,6 +9,8 @@ export interface GaugeSource {
   budgets(): readonly BudgetGauge[]
   /** null = there is no ledger. */
   ledger(): { readonly pendingRows: number, readonly writeFailures: number } | null
+  /** Rows on their way to PostgreSQL; null = there is none. */
+  shipping(): { readonly outboxRows: number, readonly shippedRows: number, readonly failures: number } | null
   /** When the listener's certificate ends, ms since 1970; null = there is no TLS. */
   certificateEnd(): number | null
   reloads(): { readonly applied: number, readonly rejected: number, /** ms since 1970 */ readonly loadedAt: number }
@@ -47,6 +49,7 @@ export function createGauges(source: GaugeSource, version: string): Registry {
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const metrics = [
     buildInfo(version), ...trafficGauges(source), ...budgetGauges(source), ...ledgerMetrics(source), ...reloadMetrics(source),
+    ...source.shipping() === null ? [] : shippingMetrics(source),
   ]
   for (const metric of metrics) registry.registerMetric(metric as Metric)
   return registry
@@ -123,6 +126,26 @@ function ledgerMetrics(source: GaugeSource): unknown[] {
         this.inc(source.ledger()?.writeFailures ?? 0)
       },
     }),
+  ]
+}
+
+function shippingMetrics(source: GaugeSource): unknown[] {
+  const counter = (name: string, help: string, value: 'shippedRows' | 'failures') => new Counter({
+    ...UNREGISTERED, name, help,
+    collect() {
+      this.reset()
+      this.inc(source.shipping()?.[value] ?? 0)
+    },
+  })
+  return [
+    new Gauge({
+      ...UNREGISTERED, name: 'gateway_ledger_outbox_rows', help: 'Rows of the ledger that are not in PostgreSQL yet.',
+      collect() {
+        this.set(source.shipping()?.outboxRows ?? 0)
+      },
+    }),
+    counter('gateway_ledger_shipped_rows_total', 'Rows of the ledger that were sent to PostgreSQL.', 'shippedRows'),
+    counter('gateway_ledger_ship_failures_total', 'Failed attempts to send ledger rows to PostgreSQL.', 'failures'),
   ]
 }
 

@@ -1,0 +1,13 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { Shipper } from './shipper.ts'
+import type { ShipperOptions } from './shipper.ts'
+
+/** The shipping thread; shipping.ts starts it with ShipperOptions. Any message ends it in good order. */
+
+const port = parentPort
+if (port === null) throw new Error('to be started as a thread')
+
+const shipper = new Shipper(workerData as ShipperOptions, message => port.postMessage(message))
+port.once('message', () => shipper.close())
+await shipper.run()
+port.close()

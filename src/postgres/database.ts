@@ -1,0 +1,155 @@
+import { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client, CustomTypesConfig, Notification } from 'pg'
+import { DatabaseError, toDatabaseError } from './database-error.ts'
+
+export interface DatabaseOptions {
+  /** postgres://user:password@host:port/database */
+  readonly url: string
+  /** What the server shows of this connection (application_name). */
+  readonly name: string
+  /** How values are read; absent = as pg does. */
+  readonly types?: CustomTypesConfig
+  /** Called with each notification of the channels that are listened to. */
+  readonly onNotification?: (message: Notification) => void
+  /** Called when a connection was lost. The next query opens another. */
+  readonly onLost?: () => void
+}
+
+export type Row = Readonly<Record<string, unknown>>
+
+/**
+ * @param sql with $1, $2 for the values
+ * @param timeoutMs ms for the answer, the time to connect included; default 5 s
+ * @returns the rows of the last statement
+ * @throws {DatabaseError}
+ */
+export type Query = (sql: string, values?: readonly unknown[], timeoutMs?: number) => Promise<Row[]>
+
+const DEFAULT_TIMEOUT_MS = 5_000
+/** ms after which the server stops a statement by itself: whoever asked has given up long before. */
+const STATEMENT_TIMEOUT_MS = 60_000
+/** ms after which the system asks a silent peer whether it is still there. */
+const KEEP_ALIVE_MS = 10_000
+/** https://www.postgresql.org/docs/current/runtime-config-logging.html#GUC-APPLICATION-NAME */
+const MAX_NAME_LENGTH = 63
+
+/**
+ * One connection to PostgreSQL. The first query opens it, and the next one after it was lost. Queries run one
+ * after the other. Each has its answer in time or is rejected: a connection that does not answer is closed, so
+ * that no silent or half-open socket holds anybody up.
+ */
+export class Database {
+  readonly #options: DatabaseOptions
+  #connection: Connection | null = null
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options
+  }
+
+  /** Whether there is a connection. */
+  get isOpen(): boolean {
+    return this.#connection !== null
+  }
+
+  readonly query: Query = (sql, values, timeoutMs) => this.#inTurn(() => this.#run(sql, values, timeoutMs))
+
+  /**
+   * Does all of the work or nothing. Other queries wait meanwhile.
+   *
+   * @param work uses the query that it is given
+   * @throws {DatabaseError}, and what `work` throws
+   */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const query: Query = (sql, values, timeoutMs) => this.#run(sql, values, timeoutMs)
+    return this.#inTurn(async () => {
+      await query('BEGIN')
+      const connection = this.#connection
+      try {
+        const result = await work(query)
+        await query('COMMIT')
+        return result
+      } catch (error) {
+        // Where the connection was lost, the server has rolled back.
+        if (connection !== null && connection === this.#connection) await query('ROLLBACK').catch(() => undefined)
+        throw error
+      }
+    })
+  }
+
+  /** Closes the connection at once. What has no answer is rejected. */
+  close(): void {
+    this.#connection?.socket.destroy()
+    this.#connection = null
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+
+  async #run(sql: string, values: readonly unknown[] = [], timeoutMs = DEFAULT_TIMEOUT_MS): Promise<Row[]> {
+    const connection = this.#connection ??= this.#connect()
+    const answer = connection.client.then(client => client.query(sql, [...values]))
+    // After the deadline nobody waits for it.
+    answer.catch(() => undefined)
+    const deadline = new AbortController()
+    try {
+      const late = sleep(timeoutMs, null, { signal: deadline.signal })
+      late.catch(() => undefined)
+      const result = await Promise.race([answer, late])
+      if (result === null) throw new DatabaseError('timeout', `PostgreSQL did not answer within ${timeoutMs} ms`)
+      return ([result].flat().at(-1)?.rows ?? []) as Row[]
+    } catch (error) {
+      const failure = toDatabaseError(error, this.#options.url)
+      // After an error in SQL the connection is as good as before.
+      if (failure.code !== 'rejected') this.#lose(connection)
+      throw failure
+    } finally {
+      deadline.abort()
+    }
+  }
+
+  #connect(): Connection {
+    const socket = new Socket()
+    const connection = { socket, client: this.#login(socket) }
+    connection.client.catch(() => undefined)
+    socket.once('close', () => this.#lose(connection))
+    return connection
+  }
+
+  async #login(socket: Socket): Promise<Client> {
+    const { url, name, types, onNotification } = this.#options
+    const { default: { Client } } = await import('pg')
+    if (socket.destroyed) throw new DatabaseError('unreachable', 'the connection was closed')
+    const client = new Client({
+      connectionString: url,
+      application_name: name.slice(0, MAX_NAME_LENGTH),
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      stream: () => socket,
+      ...types && { types },
+    })
+    // The socket's close says it too.
+    client.on('error', () => undefined)
+    if (onNotification) client.on('notification', onNotification)
+    await client.connect()
+    return client
+  }
+
+  #lose(connection: Connection): void {
+    // Not `client.end`: it waits for a peer that may be silent.
+    connection.socket.destroy()
+    if (this.#connection !== connection) return
+    this.#connection = null
+    this.#options.onLost?.()
+  }
+}
+
+interface Connection {
+  readonly socket: Socket
+  readonly client: Promise<Client>
+}

@@ -1,0 +1,38 @@
+import type { Database, Query } from './database.ts'
+
+/** ms: another gateway may be migrating. */
+const MIGRATION_TIMEOUT_MS = 60_000
+/** Any number that no other program uses for its advisory locks: the letters GWMG. */
+const MIGRATION_LOCK = 0x47574d47
+
+/**
+ * Brings the schema `gateway` up to date, all of it or nothing. Of several gateways that start at once one does
+ * the work, and the others wait for it. A schema of a later version is left as it is: migrations only add, so
+ * that two versions can run side by side.
+ *
+ * @param migrations one script a version, the first at index 0; a released script is never edited
+ * @throws {DatabaseError}
+ */
+export async function migrate(database: Database, migrations: readonly string[]): Promise<void> {
+  if (await versionOf(database.query) >= migrations.length) return
+  await database.transaction(async query => {
+    await query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK], MIGRATION_TIMEOUT_MS)
+    // Again, behind the lock: another gateway may have been faster.
+    const version = await versionOf(query)
+    if (version >= migrations.length) return
+    await query('CREATE SCHEMA IF NOT EXISTS gateway')
+    await query('CREATE TABLE IF NOT EXISTS gateway.schema_version (version integer NOT NULL)')
+    for (const script of migrations.slice(version)) await query(script, [], MIGRATION_TIMEOUT_MS)
+    await query('DELETE FROM gateway.schema_version')
+    await query('INSERT INTO gateway.schema_version VALUES ($1)', [migrations.length])
+  })
+}
+
+/** @returns 0 where there is no schema yet */
+async function versionOf(query: Query): Promise<number> {
+  // Not to_regclass: inside a transaction it may not know yet what another one has made.
+  const found = await query(`SELECT FROM pg_tables WHERE schemaname = 'gateway' AND tablename = 'schema_version'`)
+  if (found.length === 0) return 0
+  const [row] = await query('SELECT version FROM gateway.schema_version')
+  return Number(row?.['version'] ?? 0)
+}

@@ -1,0 +1,81 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { KEY, startTestGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
+import { PASSWORD, startPostgres, withoutPostgres } from '../../support/postgres.ts'
+import type { TestPostgres } from '../../support/postgres.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
+
+function start(t: Test, url: string, instance: string): Promise<TestGateway> {
+  return startTestGateway(t, `
+upstreams: { demo: { simulator: true } }
+routes: [{ to: demo }]
+ledger: { file: ${instance}.db }
+cluster: { postgres: "\${URL}", instance: ${instance} }
+`, { URL: url })
+}
+
+async function ask({ url }: TestGateway): Promise<number> {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  await response.text()
+  return response.status
+}
+
+async function countRows(server: TestPostgres): Promise<number> {
+  const [found] = await server.query('SELECT count(*) AS rows FROM gateway.requests')
+  return Number(found?.['rows'])
+}
+
+t.test('gateways with a common ledger', { skip: withoutPostgres }, async t => {
+  const server = await startPostgres(t)
+
+  t.test('the rows of two gateways that start at once are in one ledger when they have ended', async t => {
+    await server.createDatabase()
+    t.jobs = 2
+    await Promise.all(['gw1', 'gw2'].map(name => t.test(name, { buffered: true }, async t => {
+      const gateway = await start(t, server.url(), name)
+      for (let n = 0; n < 3; n++) t.equal(await ask(gateway), 200)
+      await gateway.close()
+    })))
+    t.equal(await countRows(server), 6)
+    t.strictSame(await server.query('SELECT instance FROM gateway.journals ORDER BY instance'),
+      [{ instance: 'gw1' }, { instance: 'gw2' }])
+    t.strictSame(await server.query('SELECT sum(requests) AS requests FROM gateway.days'), [{ requests: '6' }])
+  })
+
+  t.test('a gateway starts and serves without PostgreSQL; its rows follow', async t => {
+    await server.createDatabase()
+    const proxy = await startTcpProxy(t, server.port)
+    proxy.cut()
+    const gateway = await start(t, server.url(proxy.port), 'gw1')
+    const failed = await gateway.waitForLog(({ msg }) =>
+      msg === 'ledger rows cannot be sent to PostgreSQL: they wait in the file')
+    t.match(failed, { failure: { code: 'unshipped' } })
+    t.equal(await ask(gateway), 200)
+    proxy.heal()
+    await gateway.waitForLog(({ msg }) => msg === 'ledger rows are sent to PostgreSQL again')
+    await gateway.close()
+    t.equal(await countRows(server), 1)
+    t.notMatch(JSON.stringify(gateway.logged), PASSWORD)
+    t.notMatch(JSON.stringify(gateway.logged), encodeURIComponent(PASSWORD))
+  })
+
+  t.test('without PostgreSQL to its end, a gateway keeps the rows in its file', async t => {
+    await server.createDatabase()
+    const proxy = await startTcpProxy(t, server.port)
+    proxy.cut()
+    const gateway = await start(t, server.url(proxy.port), 'gw1')
+    t.equal(await ask(gateway), 200)
+    await gateway.close()
+    const db = new DatabaseSync(join(gateway.file, '..', 'gw1.db'))
+    t.teardown(() => db.close())
+    t.match(db.prepare('SELECT count(*) AS requests, (SELECT shipped_to FROM journal) AS shipped FROM requests').get(),
+      { requests: 1, shipped: 0 })
+  })
+})

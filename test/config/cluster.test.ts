@@ -1,0 +1,33 @@
+import { hostname } from 'node:os'
+import t from 'tap'
+import { LEAST, load, problems } from '../behaviour/config/loading.ts'
+
+const LEDGER = 'ledger: { file: gateway.db }\n'
+
+t.test('a gateway alone', async t => {
+  t.equal(load(t, LEAST).config.cluster, null)
+})
+
+t.test('the name of a gateway is its host and port', async t => {
+  const { config } = load(t, `${LEAST}\n${LEDGER}server: { listen: :9090 }\ncluster: { postgres: "postgres://u:p@db/x" }\n`)
+  t.strictSame(config.cluster, { postgres: 'postgres://u:p@db/x', instance: `${hostname()}:9090` })
+})
+
+t.test('limits of several gateways are not common', async t => {
+  const { warnings } = load(t, `${LEAST}\n${LEDGER}cluster: { postgres: "postgres://u:p@db/x", instance: gw1 }\n`)
+  t.ok(warnings.some(({ message }) => message === 'limits and budgets are counted by each gateway for itself'))
+})
+
+t.test('what is wrong is named, and the password is not', async t => {
+  for (const [text, message] of [
+    [`${LEDGER}cluster: { postgres: "mysql://u:s3cret@db/x" }`, /this is not a URL such as postgres:/],
+    [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db" }`, /this is not a URL such as postgres:/],
+    ['cluster: { postgres: "postgres://u:s3cret@db/x" }', /cluster.postgres needs ledger.file/],
+    [`${LEDGER}cluster: { instance: gw1 }`, /postgres/],
+    [`${LEDGER}cluster: { postgre: "postgres://u:s3cret@db/x" }`, /"postgre".*"postgres"|postgre/],
+  ] as const) {
+    const found = problems(t, `${LEAST}\n${text}\n`)
+    t.match(JSON.stringify(found), message, text)
+    t.notMatch(JSON.stringify(found), 's3cret')
+  }
+})
