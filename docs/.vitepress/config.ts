@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { defineConfig } from 'vitepress'
 import type { DefaultTheme } from 'vitepress'
 import { deadLinks } from './dead-links.ts'
@@ -54,5 +55,17 @@ export default defineConfig({
   buildEnd: ({ outDir, site }) => {
     const dead = deadLinks(outDir, site.base)
     if (dead.length > 0) throw new Error(`dead links:\n${dead.join('\n')}`)
+    writeCompressed(outDir)
   },
 })
+
+/** Writes gzip and Brotli versions beside each text, for the server to send. */
+function writeCompressed(dir: string): void {
+  for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(html|js|css|json|svg)$/.test(name)) continue
+    const file = join(dir, name)
+    const bytes = readFileSync(file)
+    writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }))
+    writeFileSync(`${file}.br`, brotliCompressSync(bytes))
+  }
+}

@@ -1,4 +1,5 @@
 import * as http from 'node:http'
+import compress from '@fastify/compress'
 import cookie from '@fastify/cookie'
 import limit from '@fastify/rate-limit'
 import Fastify from 'fastify'
@@ -30,6 +31,8 @@ export interface App {
 const BODY_LIMIT = 64 * 1024
 /** Requests of one address in a minute; a page asks for some twenty, and goes on every few seconds. */
 const MAX_REQUESTS_PER_MINUTE = 3_000
+/** Bytes from which a response is worth compressing. */
+const MIN_COMPRESSED = 1_024
 /** How much is left concerns nobody: who asks as pages do never gets there. */
 const NO_RATE_LIMIT_HEADERS = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
 
@@ -71,6 +74,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
   })
   await secureHeaders(app, request => callerOf(context.host, (request as FastifyRequest).raw).secure)
   await app.register(async api => {
+    await api.register(compress, { threshold: MIN_COMPRESSED, encodings: ['br', 'gzip'], inflateIfDeflated: false, globalDecompression: false })
     api.removeContentTypeParser('text/plain')
     api.addHook('onRequest', api.rateLimit())
     api.addHook('onRequest', async (request, reply) => {

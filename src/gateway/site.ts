@@ -104,6 +104,7 @@ async function servePages(app: FastifyInstance, root: string): Promise<void> {
     root,
     extensions: ['html'],
     cacheControl: false,
+    preCompressed: true,
     setHeaders: (reply, path) => {
       const isHashed = path.startsWith(join(root, 'assets'))
       void reply.header('cache-control', isHashed ? IMMUTABLE : 'no-cache')

@@ -14,7 +14,7 @@ const PAGES = {
   clients: { 'index.html': '<h1>Clients</h1>' },
   'faults.html': '<h1>Faults</h1>',
   faults: { 'drill.html': '<h1>Drill</h1>' },
-  assets: { 'app.12345678.js': 'go = () => 1' },
+  assets: { 'app.12345678.js': 'go = () => 1', 'app.12345678.js.br': 'compressed' },
 }
 
 async function start(t: Test, pages: object = PAGES): Promise<string> {
@@ -37,6 +37,15 @@ t.test('pages are served, with their extension or without', async t => {
     t.match(res.headers.get('content-type'), /^text\/html/)
     t.match(await res.text(), heading)
   }
+})
+
+t.test('a compressed version of a file is sent to a client that accepts it', async t => {
+  const url = new URL('/assets/app.12345678.js', await start(t))
+  const asked = request(url, { headers: { 'accept-encoding': 'br' } }).end()
+  const [res] = await once(asked, 'response') as [IncomingMessage]
+  t.equal(res.headers['content-encoding'], 'br')
+  t.equal(await text(res), 'compressed')
+  t.equal(await (await fetch(url, { headers: { 'accept-encoding': 'identity' } })).text(), 'go = () => 1')
 })
 
 t.test('what does not exist gets the site\'s own 404', async t => {

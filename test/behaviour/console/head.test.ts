@@ -1,3 +1,7 @@
+import { request } from 'node:http'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { buffer } from 'node:stream/consumers'
+import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
 import { startConsole } from './console.ts'
@@ -20,4 +24,25 @@ t.test('a table comes as a file to keep, under its name', async t => {
     t.equal(headers.get('content-disposition'), `attachment; filename="${name}"`)
     t.equal(headers.get('content-type'), 'text/csv; charset=utf-8')
   }
+})
+
+t.test('JSON is compressed as the client accepts it', async t => {
+  const { login, console: origin } = await startConsole(t)
+  const { cookie } = await login({ key: KEY })
+  const ask = async (encoding: string) => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const headers = { cookie: cookie ?? '', 'accept-encoding': encoding }
+    request(`${origin}/console/api/openapi.json`, { headers }, resolve).once('error', reject).end()
+    const response = await promise
+    return { coding: response.headers['content-encoding'], body: await buffer(response) }
+  }
+  const plain = await ask('identity')
+  t.equal(plain.coding, undefined)
+  const brotli = await ask('gzip, br')
+  t.equal(brotli.coding, 'br')
+  t.ok(brotli.body.length < plain.body.length / 3)
+  t.strictSame(brotliDecompressSync(brotli.body), plain.body)
+  const zipped = await ask('gzip')
+  t.equal(zipped.coding, 'gzip')
+  t.strictSame(gunzipSync(zipped.body), plain.body)
 })
