@@ -50,6 +50,16 @@ t.test('the gateway does not respond', async t => {
     await page.getByText('No usage yet').waitFor()
   })
 
+  await t.test('a page whose script does not arrive says so, and loads when the gateway is back', async () => {
+    const { page } = await open('/')
+    await blockRequests(page, '**/console/assets/models-*.js')
+    await page.getByRole('link', { name: 'Models' }).click()
+    await page.getByRole('alert').getByText(UNREACHABLE).waitFor()
+    await page.unroute('**/console/assets/models-*.js')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'Models', level: 1 }).waitFor()
+  })
+
   await t.test('the dialog stays open until the new key arrives', async t => {
     const { page } = await open('/keys')
     const response = Promise.withResolvers<void>()

@@ -1,29 +1,30 @@
-import { Suspense, lazy } from 'react'
+import { Suspense } from 'react'
 import type { ComponentType } from 'react'
-import { Redirect, Route, Router, Switch } from 'wouter'
+import { Route, Router, Switch } from 'wouter'
 import { useSession } from './api-hooks.ts'
 import { ErrorBoundary } from './components/error-boundary.tsx'
 import { LoadError, Loading } from './components/states.tsx'
-import { Login } from './pages/login.tsx'
+import { lazyPage } from './lazy-page.ts'
 import { navigationItemsFor } from './navigation-items.ts'
+import { Login } from './pages/login.tsx'
+import { NotFoundPage } from './pages/not-found.tsx'
 import { UserContext } from './session.ts'
 import type { User } from './session.ts'
 import { Shell } from './shell/shell.tsx'
 
-/** Each page is a separate chunk, loaded on the first visit. */
 const PAGES: readonly { path: string; page: ComponentType }[] = [
-  { path: '/', page: lazy(() => import('./pages/panel.tsx')) },
-  { path: '/billing', page: lazy(() => import('./pages/billing.tsx')) },
-  { path: '/statement', page: lazy(() => import('./pages/statement.tsx')) },
-  { path: '/own', page: lazy(() => import('./pages/my-key.tsx')) },
-  { path: '/logs', page: lazy(() => import('./pages/logs.tsx')) },
-  { path: '/logs/:id', page: lazy(() => import('./pages/request.tsx')) },
-  { path: '/keys', page: lazy(() => import('./pages/keys.tsx')) },
-  { path: '/audit', page: lazy(() => import('./pages/audit.tsx')) },
-  { path: '/models', page: lazy(() => import('./pages/models.tsx')) },
-  { path: '/routes', page: lazy(() => import('./pages/routes.tsx')) },
-  { path: '/configuration', page: lazy(() => import('./pages/configuration.tsx')) },
-  { path: '/playground', page: lazy(() => import('./pages/playground.tsx')) },
+  { path: '/', page: lazyPage(() => import('./pages/panel.tsx')) },
+  { path: '/billing', page: lazyPage(() => import('./pages/billing.tsx')) },
+  { path: '/statement', page: lazyPage(() => import('./pages/statement.tsx')) },
+  { path: '/own', page: lazyPage(() => import('./pages/my-key.tsx')) },
+  { path: '/logs', page: lazyPage(() => import('./pages/logs.tsx')) },
+  { path: '/logs/:id', page: lazyPage(() => import('./pages/request.tsx')) },
+  { path: '/keys', page: lazyPage(() => import('./pages/keys.tsx')) },
+  { path: '/audit', page: lazyPage(() => import('./pages/audit.tsx')) },
+  { path: '/models', page: lazyPage(() => import('./pages/models.tsx')) },
+  { path: '/routes', page: lazyPage(() => import('./pages/routes.tsx')) },
+  { path: '/configuration', page: lazyPage(() => import('./pages/configuration.tsx')) },
+  { path: '/playground', page: lazyPage(() => import('./pages/playground.tsx')) },
 ]
 
 /** The login page, or the shell with the page for the current address. */
@@ -55,7 +56,7 @@ function Pages({ user }: { readonly user: User }) {
           </ErrorBoundary>
         </Route>
       ))}
-      <Route><Redirect to="/" replace /></Route>
+      <Route><NotFoundPage /></Route>
     </Switch>
   )
 }

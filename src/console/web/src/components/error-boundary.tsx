@@ -1,5 +1,6 @@
 import { Component } from 'react'
 import type { ReactNode } from 'react'
+import { PageLoadError } from '../lazy-page.ts'
 import { LoadError } from './states.tsx'
 
 interface ErrorBoundaryState {
@@ -16,7 +17,10 @@ export class ErrorBoundary extends Component<{ readonly children: ReactNode }, E
 
   override render() {
     const { error } = this.state
-    return error === null ? this.props.children
-      : <LoadError error={error} retry={() => { this.setState({ error: null }) }} />
+    if (error === null) return this.props.children
+    const retry = error instanceof PageLoadError
+      ? () => { window.location.reload() }
+      : () => { this.setState({ error: null }) }
+    return <LoadError error={error} retry={retry} />
   }
 }

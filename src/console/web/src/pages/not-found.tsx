@@ -1,0 +1,19 @@
+import { Anchor } from '@mantine/core'
+import { Link, useLocation } from 'wouter'
+import { Page, Section } from '../components/page.tsx'
+import { Empty } from '../components/states.tsx'
+
+/** An address without a page, or with one that the user's role does not see. */
+export function NotFoundPage() {
+  const [path] = useLocation()
+  return (
+    <Page title="Page not found">
+      <Section title="No such page">
+        <Empty title={`There is no page at /console${path}`}>
+          The address may be mistyped, or your role cannot see the page.{' '}
+          <Anchor component={Link} href="/">Go to the panel</Anchor>
+        </Empty>
+      </Section>
+    </Page>
+  )
+}
