@@ -55,6 +55,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Limits and budgets', link: '/limits' },
       { text: 'Metering and prices', link: '/metering' },
       { text: 'Failover', link: '/failover' },
+      { text: 'Translation between protocols', link: '/translation' },
       { text: 'Fault drills', link: '/fault-drills' },
       { text: 'Store bodies', link: '/bodies' },
     ],

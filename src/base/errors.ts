@@ -33,6 +33,10 @@ export const ERRORS = {
   not_translatable: row(
     400, 'client', false, "The request has something that cannot be translated to the target's protocol. The message names it.",
   ),
+  translation_lossy: row(
+    400, 'client', false,
+    "The route has translate: strict, and the target's protocol has no counterpart for a field. The message names the fields.",
+  ),
   body_timeout: row(408, 'client', true, 'The rest of the body did not arrive within timeouts.idle.'),
   body_too_large: row(413, 'client', false, 'The body is larger than server.body_limit.'),
   missing_key: row(401, 'client', false, 'The request carries no key.'),

@@ -1,3 +1,5 @@
+import type { TranslateMode } from './types.ts'
+
 /**
  * The file's values after the schema has passed them: the types are right, but
  * what was wrong is left out, so that anything may be missing.
@@ -78,6 +80,7 @@ export interface RawUpstream {
   websocket?: boolean
   version_header?: string
   usage?: 'ask' | 'as_is'
+  speaks?: (string | undefined)[]
   ca?: string
   health?: { path?: string, every?: string }
 }
@@ -98,6 +101,7 @@ export interface RawRoute {
   retries?: number
   on?: { context_length?: string | RawTarget, content_filter?: string | RawTarget }
   resume?: 'off' | 'continue' | 'hold'
+  translate?: TranslateMode
   timeouts?: RawTimeouts
 }
 

@@ -33,6 +33,7 @@ export function buildRoutes(
       retries: route.retries ?? Math.max(0, targets.length - 1),
       on: { contextLength: onTarget('context_length'), contentFilter: onTarget('content_filter') },
       resume: route.resume ?? 'off',
+      translate: route.translate ?? 'lenient',
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
     }]
   })

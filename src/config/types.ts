@@ -150,6 +150,8 @@ export interface Upstream {
   readonly versionHeader: string
   /** `ask` adds stream_options.include_usage to chat streams; `as_is` does not. */
   readonly usage: 'ask' | 'as_is'
+  /** The protocols that it takes; a request of another is translated to the first. null = it takes all as they are. */
+  readonly speaks: readonly string[] | null
   /** Absolute path of a PEM file with extra trusted roots, or null. */
   readonly ca: string | null
   /** Asked at that path, every so many milliseconds, whether it is well; null = requests alone tell. */
@@ -180,9 +182,14 @@ export interface Route {
    * continued by another, or kept back until it is whole.
    */
   readonly resume: 'off' | 'continue' | 'hold'
+  /** What becomes of a request whose target does not speak its protocol. */
+  readonly translate: TranslateMode
   /** The defaults with the route's own laid over them. */
   readonly timeouts: Timeouts
 }
+
+/** `lenient` leaves out what has no counterpart, `strict` refuses such a request, `off` refuses to translate. */
+export type TranslateMode = 'lenient' | 'strict' | 'off'
 
 export interface Target {
   readonly upstream: Upstream

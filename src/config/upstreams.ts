@@ -56,6 +56,7 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     websocket: raw.websocket ?? false,
     versionHeader: headerName(versionHeader, [...path, 'version_header'], findings),
     usage: raw.usage ?? (url && REPORTS_USAGE_BY_DEFAULT.test(url.hostname) ? 'as_is' : 'ask'),
+    speaks: raw.speaks === undefined ? null : raw.speaks.filter(name => name !== undefined),
     ca,
     health: buildHealth(raw, [...path, 'health'], findings),
   }

@@ -8,7 +8,7 @@ import type { QuotedPrice } from '../pricing/prices.ts'
 import type { MeteredResponse } from '../pricing/settle-usage.ts'
 import { classifyPath, isModelCallPath } from '../protocols/endpoint.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
-import type { Classified } from '../protocols/shared/protocol.ts'
+import type { Classified, Endpoint } from '../protocols/shared/protocol.ts'
 import type { RequestTarget } from '../protocols/shared/target.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { ResponseHead } from '../proxy/response-head.ts'
@@ -183,7 +183,12 @@ export class Exchange {
 
   /** The body as the upstream reads it; null where there is none to look at. */
   get prompt(): Buffer | null {
-    return this.servedBy?.continuationBody ?? this.request.body?.bytes ?? null
+    return this.servedBy?.sentBody ?? this.request.body?.bytes ?? null
+  }
+
+  /** The endpoint by which its response is metered: the one at the upstream, where the request is translated. */
+  get meteredEndpoint(): Endpoint {
+    return this.servedBy?.endpoint ?? this.classified.endpoint
   }
 
   /** Why it was stopped from outside: the client disconnected, or a deadline passed; null = it was not. */

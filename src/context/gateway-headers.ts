@@ -12,7 +12,15 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
     limits: limitHeaders(gateway, exchange),
     inConsole: exchange.isManagement,
   }
-  return upstream === null ? own : { ...own, served: { upstream, attempts: exchange.attempts.length } }
+  if (upstream === null) return own
+  return { ...own, served: { upstream, attempts: exchange.attempts.length }, translated: translationOf(exchange) }
+}
+
+/** null = the response is not translated. */
+function translationOf({ servedBy }: Exchange): GatewayHeaders['translated'] {
+  if (!servedBy?.translated) return null
+  const { translator: { from, to }, dropped } = servedBy.translated
+  return { from, to, dropped }
 }
 
 /** The state of the key's limits, in the headers that the protocol's clients read; flat. */

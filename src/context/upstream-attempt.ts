@@ -1,9 +1,12 @@
+import { EMPTY_REQUEST } from '../protocols/neutral/request.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { Target } from '../config/types.ts'
 import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import type { MeteredResponse, SettledCost } from '../pricing/settle-usage.ts'
 import type { ResponseFactsReader } from '../protocols/shared/response-facts.ts'
+import type { Endpoint } from '../protocols/shared/protocol.ts'
+import type { TranslatedAttempt } from '../protocols/translate.ts'
 
 /** One attempt at one upstream, as the ledger and the log have it. */
 export interface AttemptRecord {
@@ -30,12 +33,14 @@ export interface AttemptRecord {
 
 /** What differs between the requests that an exchange sends to its targets. */
 export interface AttemptRequest {
-  /** The body that asks for the rest of a response; null = the client's own was sent. */
-  readonly continuationBody: Buffer | null
+  /** The body that was sent where it is not the client's own: it is translated, or asks for the rest of a response. */
+  readonly sentBody: Buffer | null
   /** Tokens of the request, as estimated before it was sent; null = the body does not tell. */
   readonly estimatedInput: number | null
   /** The gateway asked for usage in the stream, and the client did not: it must not see that event. */
   readonly hidesUsage: boolean
+  /** null = the upstream speaks the client's protocol. */
+  readonly translated: TranslatedAttempt | null
 }
 
 /** What a response is settled by. */
@@ -99,7 +104,8 @@ export class UpstreamAttempt {
   facts: ResponseFactsReader | null = null
   /** Only the end of the protocol was missing, and the gateway sent that. */
   completedByGateway = false
-  #continuationBody: Buffer | null
+  #sentBody: Buffer | null
+  #translated: TranslatedAttempt | null
   #response: ResponseContent | null = null
   #isAbandoned = false
 
@@ -109,7 +115,8 @@ export class UpstreamAttempt {
     this.quoted = quoted
     this.estimatedInput = request.estimatedInput
     this.hidesUsage = request.hidesUsage
-    this.#continuationBody = request.continuationBody
+    this.#sentBody = request.sentBody
+    this.#translated = request.translated
   }
 
   /** The response that goes to the client; null = it is not billed, or none did. */
@@ -123,8 +130,18 @@ export class UpstreamAttempt {
   }
 
   /** null = the client's own body was sent. */
-  get continuationBody(): Buffer | null {
-    return this.#continuationBody
+  get sentBody(): Buffer | null {
+    return this.#sentBody
+  }
+
+  /** null = the upstream speaks the client's protocol. */
+  get translated(): TranslatedAttempt | null {
+    return this.#translated
+  }
+
+  /** The endpoint at the upstream; null = the client's. */
+  get endpoint(): Endpoint | null {
+    return this.#translated?.endpoint ?? null
   }
 
   /** Its response goes to the client. @param response null = it is not billed */
@@ -145,6 +162,7 @@ export class UpstreamAttempt {
 
   /** Releases the body that it sent. */
   releaseBody(): void {
-    this.#continuationBody = null
+    this.#sentBody = null
+    if (this.#translated) this.#translated = { ...this.#translated, request: EMPTY_REQUEST }
   }
 }

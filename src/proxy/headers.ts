@@ -42,7 +42,7 @@ const NOT_SENT_TO_CLIENT = new Set([
   // It would send the client to the upstream's own ports.
   'alt-svc',
   // The gateway's to say.
-  'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts',
+  'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped',
 ])
 
 /** Where to go next, or where the answer stands; the last as Azure's long operations have it. */
@@ -134,6 +134,26 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
   return out
 }
 
+/** Of the client's headers these mean the same in every protocol. */
+const COMMON_HEADERS = new Set(['user-agent', 'accept-language', 'traceparent', 'tracestate', 'baggage', 'via'])
+
+/**
+ * The client's headers for an upstream of another protocol: those of its own protocol stay behind.
+ *
+ * @param added what the upstream's protocol requires, by lower-case name
+ * @returns a flat list for `upstreamHeaders`
+ */
+export function translatedHeaders(raw: RawHeaders, added: Readonly<Record<string, string>>): string[] {
+  const out = ['content-type', 'application/json']
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string
+    const lower = name.toLowerCase()
+    if (COMMON_HEADERS.has(lower) || FORWARDING_HEADERS.has(lower)) out.push(name, raw[i + 1] as string)
+  }
+  for (const [name, value] of Object.entries(added)) out.push(name, value)
+  return out
+}
+
 /**
  * The headers of the answer to the client, in the upstream's order and spelling.
  *
@@ -182,11 +202,13 @@ export interface GatewayHeaders {
   readonly served?: { readonly upstream: Upstream; readonly attempts: number }
   /** The answer comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean
+  /** The client's protocol and the upstream's, and the client's fields that were left out; absent = it is not translated. */
+  readonly translated?: { readonly from: string, readonly to: string, readonly dropped: readonly string[] } | null | undefined
 }
 
 /** What every response of the gateway carries, errors included; behind others where these are given. */
 export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): string[] {
-  const { version, requestId, limits, served, inConsole } = own
+  const { version, requestId, limits, served, inConsole, translated } = own
   headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
   for (const part of limits) headers.push(part)
   if (inConsole) headers.push(...NO_SCRIPT_HEADERS)
@@ -194,8 +216,17 @@ export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): str
     const { upstream, attempts } = served
     headers.push('x-gateway-upstream', percentEncoded(upstream.name), 'x-gateway-attempts', String(attempts))
   }
+  if (translated) {
+    const { from, to, dropped } = translated
+    headers.push('x-gateway-translated', `${from}->${to}`)
+    // Names of fields come from the client.
+    if (dropped.length > 0) headers.push('x-gateway-dropped', dropped.map(percentEncoded).join(', ').slice(0, MAX_DROPPED_LENGTH))
+  }
   return headers
 }
+
+/** Characters of the list of fields that were left out. */
+const MAX_DROPPED_LENGTH = 1024
 
 /** What a header cannot carry is percent-encoded: upstreams may be named in any script. */
 function percentEncoded(text: string): string {

@@ -31,6 +31,11 @@ export function isCredentialRefused(status: number): boolean {
   return status === 401 || status === 403
 }
 
+/** @returns whether the error says that the request cannot be translated to the protocol of its target */
+export function isUntranslatable(code: ErrorCode): boolean {
+  return code === 'not_translatable' || code === 'translation_lossy'
+}
+
 /**
  * What can follow a failure of which the client has seen nothing.
  *
@@ -45,6 +50,8 @@ export function retryability(
   if (error === null || isPermanent) {
     return { retryable: status !== null && isFailure(status), again: !isPermanent }
   }
+  // Another target may speak the client's protocol.
+  if (isUntranslatable(error.code)) return { retryable: true, again: false }
   return { retryable: error.source === 'upstream' && error.retryable, again: !TIMEOUT_CODES.has(error.code) }
 }
 

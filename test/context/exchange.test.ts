@@ -14,9 +14,9 @@ function newExchange(): Exchange {
   })
 }
 
-function newAttempt(upstream: string, continuationBody: Buffer | null = null): UpstreamAttempt {
+function newAttempt(upstream: string, sentBody: Buffer | null = null): UpstreamAttempt {
   const record = { upstream, model: null, outcome: 'ok', ms: 0, atMs: 0 }
-  const sent = { continuationBody, estimatedInput: 3, hidesUsage: false }
+  const sent = { sentBody, estimatedInput: 3, hidesUsage: false, translated: null }
   return new UpstreamAttempt({ model: null } as Target, record, null, sent)
 }
 

@@ -1,5 +1,4 @@
-import { CHAT } from '../../src/protocols/chat/index.ts'
-import { MESSAGES } from '../../src/protocols/messages/index.ts'
+import { PROTOCOLS } from '../../src/protocols/index.ts'
 import type { JsonObject } from '../../src/protocols/neutral/json.ts'
 import { translateRequest } from '../../src/protocols/neutral/translate-request.ts'
 import { StreamTranslator, translateBody } from '../../src/protocols/neutral/translate-response.ts'
@@ -9,8 +8,6 @@ import { SseReader } from '../../src/protocols/shared/sse.ts'
 
 /** The tag of the upstream in tests. */
 export const PROVIDER = 'provider-tag'
-
-const PROTOCOLS: readonly Protocol[] = [CHAT, MESSAGES]
 
 function translationOf(name: string): Translation {
   const { translation } = PROTOCOLS.find(protocol => protocol.name === name) as Protocol
@@ -34,7 +31,7 @@ export function requestBetween(
 
 export function contextOf(from: string, body: JsonObject = {}): ClientContext {
   const { request } = requestBetween(from, from === 'chat' ? 'messages' : 'chat', body)
-  return { created: 1_700_000_000, uniqueId: 'unique', model: 'client-model', request }
+  return { created: 1_700_000_000, requestId: 'request-1', uniqueId: 'unique', model: 'client-model', isEventStream: true, request }
 }
 
 /** Translates a stream of the upstream's bytes, in the chunks given, for a client that sent the body. */

@@ -58,6 +58,8 @@ export interface CandidateAttemptOptions {
   readonly requirements: ResponseRequirements | null
   /** What happens when a stream breaks. */
   readonly resume: Plan['route']['resume']
+  /** What happens to a request whose target does not speak its protocol. */
+  readonly translate: Plan['route']['translate']
   /** Edits of the request's body that ask for the rest of a response; null = all of it is requested. */
   readonly continuationEdits: ((body: Buffer) => Edit[]) | null
 }
@@ -85,7 +87,9 @@ export class CandidateAttempt {
     this.#startedAt = gateway.clock.monotonic()
     const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
     const trace = exchange.trace?.startAttempt() ?? []
-    const { request, sent } = outgoingRequest(exchange, upstream, target, continuationEdits, trace)
+    const { request, sent } = outgoingRequest(
+      exchange, upstream, target, options.translate, continuationEdits, trace,
+    )
     this.#path = upstream.prefix + request.path
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)
     this.state = state
@@ -96,7 +100,7 @@ export class CandidateAttempt {
       request,
       clientResponse: exchange.res,
       deadlines,
-      decompresses: options.resume !== 'off' && wantsEventStream(exchange),
+      decompresses: sent.translated !== null || (options.resume !== 'off' && wantsEventStream(exchange)),
       sinkFor: status => this.#sinkFor(status),
     })
   }
@@ -233,8 +237,10 @@ export class CandidateAttempt {
 
   #sinkFor(status: number): ResponseSink {
     const { relay, requirements } = this.#options
-    // A 401 or 403 may refuse the request for its content, also where no other attempt can follow.
-    const required = requirements ?? (isCredentialRefused(status) ? ERROR_REQUIREMENTS : null)
+    // A 401 or 403 may refuse the request for its content, also where no other attempt can follow. A response that
+    // is translated has to be one that can be.
+    const isRead = isCredentialRefused(status) || this.state.translated !== null
+    const required = requirements ?? (isRead ? ERROR_REQUIREMENTS : null)
     if (required === null) return relay
     this.#gate = new ResponseGate(this.#gateway, this.#exchange, {
       ...this.#options, requirements: required, attempt: this.#attempt,

@@ -91,7 +91,7 @@ async function openTunnel(
   const { path, headers } = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt() ?? [])
   const estimatedInput = exchange.reserved?.estimatedInput ?? null
   const { state, health } = beginAttempt(
-    gateway, exchange, target, { continuationBody: null, estimatedInput, hidesUsage: false }, startedAt,
+    gateway, exchange, target, { sentBody: null, estimatedInput, hidesUsage: false, translated: null }, startedAt,
   )
   const { record } = state
   const delivery = new TunnelDelivery()

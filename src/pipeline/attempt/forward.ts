@@ -10,7 +10,7 @@ import { headerValue } from '../../proxy/headers.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
 import { responseHead } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
-import { isCredentialRefused, isOperatorError } from '../../routing/failure.ts'
+import { isCredentialRefused, isOperatorError, isUntranslatable } from '../../routing/failure.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
 import { Continuation } from '../respond/continuation.ts'
 import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
@@ -45,6 +45,7 @@ class Forwarding implements ResponseSource, Stoppable {
   readonly #relay: Relay
   readonly #retryPlan: RetryPlan
   readonly #resume: Plan['route']['resume']
+  readonly #translate: Plan['route']['translate']
   /** Lets other targets continue the client's stream where it breaks; null = none may. */
   readonly #continuation: Continuation | null
   /** For a client that waits for a stream that is held, or that is to be continued. */
@@ -63,8 +64,9 @@ class Forwarding implements ResponseSource, Stoppable {
   #cancelWait: (() => void) | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan) {
-    const { resume, timeouts } = plan.route
+    const { resume, timeouts, translate } = plan.route
     this.#resume = resume
+    this.#translate = translate
     this.#gateway = gateway
     this.#exchange = exchange
     this.#deadlines = new Deadlines(gateway.clock, timeouts, exchange.startedAt, error => this.#expired(error))
@@ -84,6 +86,12 @@ class Forwarding implements ResponseSource, Stoppable {
       let target = this.#retryPlan.current
       for (;;) {
         const current = this.#begin(target)
+        if (current instanceof GatewayError) {
+          const skipped = this.#skip(current)
+          if (skipped === null) return await this.#giveUp(failureWithoutResponse(current))
+          target = skipped.target
+          continue
+        }
         const failure = await current.run()
         let step: RetryStep | null
         if (failure !== null) {
@@ -120,26 +128,36 @@ class Forwarding implements ResponseSource, Stoppable {
     }
   }
 
-  #begin(target: Target): CandidateAttempt {
+  /** The request cannot be translated for the current target. @returns null = there is no other target */
+  #skip(error: GatewayError): RetryStep | null {
+    const failure = failureWithoutResponse(error)
+    return this.#streamError ? this.#retryPlan.nextForContinuation(failure) : this.#retryPlan.next(failure)
+  }
+
+  /** @returns the error of a request that cannot be translated for the target */
+  #begin(target: Target): CandidateAttempt | GatewayError {
     const isFirst = this.#exchange.attempts.length === 0
     const whole = this.#resume === 'hold'
     // To a client that has got keep-alive events not every response can go as it is.
     const isFree = !whole && !this.#keepAlive.isRunning && !this.#relay.isWaiting
     const isLast = isFree && this.#retryPlan.isLast
     const reasons = this.#streamError ? NO_REFUSAL_TARGETS : this.#retryPlan.refusalTargets
-    this.#attempt = new CandidateAttempt(this.#gateway, this.#exchange, {
+    const attempt = attemptUnlessUntranslatable(() => new CandidateAttempt(this.#gateway, this.#exchange, {
       target,
       deadlines: this.#deadlines,
       relay: this.#relay,
       keepAlive: this.#keepAlive,
       requirements: isLast ? null : { reasons, whole },
       resume: this.#resume,
+      translate: this.#translate,
       continuationEdits: this.#continuation?.edits ?? null,
-    })
+    }))
+    if (attempt instanceof GatewayError) return attempt
+    this.#attempt = attempt
     this.#continuation?.begin()
     // If the process dies, the ledger has every attempt that was started.
     if (!isFirst) writeCheckpoint(this.#gateway, this.#exchange)
-    return this.#attempt
+    return attempt
   }
 
   /** The response went to the client, to its end or not. */
@@ -245,13 +263,14 @@ class Forwarding implements ResponseSource, Stoppable {
     this.#keepAlive.stop()
     this.#lastErrorResponse = null
     this.#headers = head.headers
-    if (exchange.recording) {
-      exchange.recording.contentType = headerValue(head.headers, 'content-type')
-      exchange.recording.encoding = headerValue(head.headers, 'content-encoding')
-    }
-    const framed = this.#gaveUp ? null : this.#attempt?.framed ?? null
+    const framed = this.#gaveUp || attempt.translated ? null : this.#attempt?.framed ?? null
     const stream = createResponseStream(this.#gateway, exchange, attempt, head, this.#continuation, framed)
     attempt.deliver(stream)
+    if (exchange.recording) {
+      const sent = stream?.translateHeaders?.(head.headers) ?? head.headers
+      exchange.recording.contentType = headerValue(sent, 'content-type')
+      exchange.recording.encoding = headerValue(sent, 'content-encoding')
+    }
     return stream
   }
 
@@ -293,7 +312,7 @@ class Forwarding implements ResponseSource, Stoppable {
     const { classified: { endpoint: { format } }, id } = this.#exchange
     const inStream = error.source === 'upstream' ? this.#continuation?.upstreamErrorEvent : null
     if (inStream) return inStream
-    const own = this.#lastErrorResponse && upstreamErrorEvent(this.#lastErrorResponse.response, format)
+    const own = this.#lastErrorResponse && upstreamErrorEvent(this.#lastErrorResponse, format, id)
     return own ?? format.streamError(error, id)
   }
 
@@ -307,5 +326,15 @@ class Forwarding implements ResponseSource, Stoppable {
       resolve()
     }
     return promise
+  }
+}
+
+/** @returns the error, where the request cannot be translated for its target */
+function attemptUnlessUntranslatable(create: () => CandidateAttempt): CandidateAttempt | GatewayError {
+  try {
+    return create()
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && isUntranslatable(thrown.code)) return thrown
+    throw thrown
   }
 }

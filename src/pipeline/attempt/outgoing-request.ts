@@ -1,4 +1,4 @@
-import type { Target } from '../../config/types.ts'
+import type { Target, TranslateMode } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { LiveUpstream } from '../../context/gateway.ts'
 import type { AttemptRequest } from '../../context/upstream-attempt.ts'
@@ -10,18 +10,25 @@ import type { Edit } from '../../protocols/shared/splice.ts'
 import { upstreamPath } from '../../proxy/address.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
+import { translatedRequest, translatorFor } from './translated-request.ts'
 
 /**
  * The request as it is sent to the target: path, headers and body are rewritten where they have to be.
  *
+ * @param mode what becomes of a request whose target does not speak its protocol
  * @param continuationEdits edits of the body that ask for the rest of a response; null = all of it is requested
  * @param trace headers that name the attempt's span; flat
  * @returns the request, and what later phases need to know of it
+ * @throws GatewayError not_translatable, translation_lossy
  */
 export function outgoingRequest(
-  exchange: Exchange, upstream: LiveUpstream, target: Target, continuationEdits: ((body: Buffer) => Edit[]) | null,
-  trace: readonly string[],
+  exchange: Exchange, upstream: LiveUpstream, target: Target, mode: TranslateMode,
+  continuationEdits: ((body: Buffer) => Edit[]) | null, trace: readonly string[],
 ): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
+  const translator = translatorFor(exchange, target, mode)
+  if (translator !== null) {
+    return translatedRequest(exchange, upstream, target, { translator, isStrict: mode === 'strict', continuationEdits, trace })
+  }
   const { req, target: { path, query }, classified, request: { body } } = exchange
   const model = target.model ?? exchange.request.model
   const usageEdits = requestUsage(exchange, upstream)
@@ -55,7 +62,7 @@ export function outgoingRequest(
   const estimatedInput = continuationBody === null
     ? exchange.reserved?.estimatedInput ?? null
     : estimateTokens(continuationBody)
-  return { request, sent: { continuationBody, estimatedInput, hidesUsage: usageEdits !== null } }
+  return { request, sent: { sentBody: continuationBody, estimatedInput, hidesUsage: usageEdits !== null, translated: null } }
 }
 
 /**

@@ -1,8 +1,10 @@
 import { GatewayError, credentialRejected } from '../../base/errors.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import type { ClientFormat } from '../../protocols/shared/protocol.ts'
 import { retryDelay } from '../../protocols/shared/refusal.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
+import { translateError } from '../../protocols/translate.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
 import { responseHead, isEventStream } from '../../proxy/response-head.ts'
 import { retryAfter } from '../../proxy/retry-after.ts'
@@ -14,9 +16,13 @@ export function decompressedBody({ status, headers, body }: HeldResponse): Buffe
   return decompressedOrRaw(body, responseHead(status, headers).coding)
 }
 
-/** An upstream's own error as an event of a stream; null = it is no JSON object with an error. */
-export function upstreamErrorEvent(response: HeldResponse, format: ClientFormat): string | null {
+/** An upstream's own error as an event of the client's stream; null = it is no JSON object with an error. */
+export function upstreamErrorEvent(
+  { response, attempt: { translated } }: { readonly response: HeldResponse, readonly attempt: UpstreamAttempt },
+  format: ClientFormat, requestId: string,
+): string | null {
   if (isEventStream(responseHead(response.status, response.headers))) return null
+  if (translated) return format.errorEvent(translateError(translated, response.status, decompressedBody(response), requestId))
   try {
     const value = JSON.parse(decompressedBody(response).toString('utf8')) as unknown
     const isError = typeof value === 'object' && value !== null && 'error' in value

@@ -122,7 +122,7 @@ export class Continuation {
 
 /** Bills an interrupted attempt for its part of the response. */
 function recordPartialResponse({ accounts: { counter } }: Gateway, exchange: Exchange, attempt: UpstreamAttempt): void {
-  const { prompt, classified: { endpoint } } = exchange
+  const { prompt, meteredEndpoint: endpoint } = exchange
   const { metered, estimatedInput } = attempt
   if (metered === null) return
   attempt.share = createInterruptedUsage(counter, { endpoint, request: prompt, answer: metered, estimatedInput })

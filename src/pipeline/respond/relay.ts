@@ -29,6 +29,8 @@ export interface ResponseBody {
   readonly atBoundary: boolean
   /** Some bytes are changed or held back. */
   readonly edits: boolean
+  /** Makes the client's headers of the upstream's; null = they are the same. */
+  readonly translateHeaders: ((headers: RawHeaders) => RawHeaders) | null
 }
 
 /** The attempts behind a relay: they send it responses, and decide what follows when a stream breaks. */
@@ -116,7 +118,8 @@ export class Relay implements ResponseSink, ClientDelivery {
     this.#hasContentLength = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
     const res = this.#res
-    writeHead(res, status, clientHeaders(headers, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized }))
+    const sent = body?.translateHeaders?.(headers) ?? headers
+    writeHead(res, status, clientHeaders(sent, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized }))
     if (!isHttp2(res)) frameChunks(res)
     // The head waits for what came in the same packet, and no longer.
     process.nextTick(() => {

@@ -42,7 +42,7 @@ export function classifierFor(
   const { status } = head
   if (isRetryableStatus(status)) return new ErrorResponseClassifier(true, head, reasons)
   if (REQUEST_REFUSAL_STATUSES.has(status) && reasons.size > 0) return new ErrorResponseClassifier(false, head, reasons)
-  const { respondsWithJson, streamsByPath } = exchange.classified.endpoint
+  const { respondsWithJson, streamsByPath } = exchange.meteredEndpoint
   const isEvents = isEventStream(head)
   if (isContinuation && (status !== 200 || !isEvents || head.coding !== null)) {
     return new ErrorResponseClassifier(true, head, reasons)

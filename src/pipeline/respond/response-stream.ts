@@ -6,6 +6,7 @@ import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { beginsJson } from './body-classifier.ts'
 import type { ContinuationStage } from './continuation-stage.ts'
 import type { ResponseBody } from './relay.ts'
+import type { RawHeaders } from '../../proxy/headers.ts'
 
 const NOTHING = Buffer.alloc(0)
 
@@ -16,6 +17,17 @@ export interface Stage extends EventSink {
   /** No more will come: the response has ended, or was aborted. */
   end?(): void
 }
+
+/** Decides which bytes the client gets of a response. */
+export interface Outlet {
+  /** Takes the chunk that was read last. @returns what the client gets now */
+  take(chunk: Buffer): Buffer
+  /** Nothing is missing. @returns what the client gets of what was held back */
+  rest(): Buffer
+}
+
+/** Makes the client's headers of an upstream's, where its response is translated. */
+export type HeaderTranslation = (headers: RawHeaders) => RawHeaders
 
 /** Writes to the ledger what is known so far, in case the process dies. */
 export interface Checkpoint {
@@ -38,15 +50,17 @@ export interface ResponseStages {
   readonly meter: StreamMeter | null
   readonly filter: UsageFilter | null
   readonly continuation: ContinuationStage | null
-  /** The one of these two that decides which bytes the client gets; null = it gets all. */
-  readonly outlet: UsageFilter | ContinuationStage | null
+  /** What decides which bytes the client gets; null = it gets all. */
+  readonly outlet: Outlet | null
+  /** null = the client speaks the upstream's protocol. */
+  readonly translateHeaders: HeaderTranslation | null
   readonly checkpoint: Checkpoint | null
 }
 
 /**
  * One response on its way to the client:
  *
- *   bytes -> reader -> events -> meter -> filter -> continuation -> bytes for the client
+ *   bytes -> reader -> events -> meter -> translation -> filter -> continuation -> bytes for the client
  *
  * Its bytes are split into events once, and an event is parsed at most once, by the first stage that asks
  * for its value. Without a filter or a continuation each chunk is passed on as it came, also in the middle
@@ -86,13 +100,19 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   }
 
   get atBoundary(): boolean {
-    const { meter, filter, continuation, reader } = this.#stages
+    const { meter, filter, continuation, reader, translateHeaders } = this.#stages
+    // The client gets whole events alone.
+    if (translateHeaders !== null) return meter !== null
     if (continuation && !continuation.overflowed) return true
     return meter !== null && (filter?.holding === true || reader.atBoundary)
   }
 
   get edits(): boolean {
     return this.#stages.outlet !== null
+  }
+
+  get translateHeaders(): HeaderTranslation | null {
+    return this.#stages.translateHeaders
   }
 
   push(chunk: Buffer): Buffer {
@@ -106,8 +126,9 @@ export class ResponseStream implements ResponseBody, ResponseContent {
 
   end(): void {
     if (this.#hasEnded) return
-    const { all, isRead, reader, continuation } = this.#stages
-    continuation?.close()
+    const { all, isRead, reader, continuation, translateHeaders } = this.#stages
+    // The events of a translated stream reach the continuation later.
+    if (translateHeaders === null) continuation?.close()
     if (!isRead) reader.end()
     for (const stage of all) stage.end?.()
     this.#hasEnded = true

@@ -41,10 +41,11 @@ export class WholeResponseClassifier implements ResponseClassifier {
 
   /** @param reserveMemory for events that are not whole yet, in addition to that for the response */
   constructor(exchange: Exchange, head: ResponseHead, reserveMemory: ReserveMemory) {
-    const { classified: { endpoint }, request: { body } } = exchange
+    const { meteredEndpoint: endpoint, request: { body }, servedBy } = exchange
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
-    this.#request = body?.json ? body.bytes : null
+    // The end that a translated stream lacks is another than the client's.
+    this.#request = body?.json && !servedBy?.translated ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
     this.#bodyClassifier = isEvents || endpoint.streamsByPath ? null : new BodyClassifier(head)
     this.#isFormatUnknown = isFormatUnknown(exchange, head)

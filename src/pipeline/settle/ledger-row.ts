@@ -54,7 +54,7 @@ function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]]
   const part = ({ response, encoding, quoted: quotedPrice, estimatedInput }: ResponseInput): ResponseSoFar => {
     const meter = response?.kind === 'stream' ? response.meter : null
     const { usage, unread } = provisional({
-      endpoint: exchange.classified.endpoint,
+      endpoint: exchange.meteredEndpoint,
       response,
       inputTokens: estimatedInput,
       request: exchange.prompt,

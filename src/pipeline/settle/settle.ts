@@ -79,7 +79,7 @@ function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayEr
   const end = failure === null ? 'complete' : isLeft ? 'client_gone' : 'other'
   const settling = decompressedResponse(gateway, exchange, response => {
     const settled = settleUsage({
-      endpoint: exchange.classified.endpoint,
+      endpoint: exchange.meteredEndpoint,
       end,
       answer: response,
       request: exchange.prompt,

@@ -5,11 +5,13 @@ import { CHAT_SUPPORT, writeChatRequest } from './write-request.ts'
 import { ChatResponseWriter, writeChatBody, writeChatError } from './write-response.ts'
 
 export const CHAT_TRANSLATION: Translation = {
+  endpoints: ['chat.completions'],
   client: {
     fields: CHAT_FIELDS,
     readRequest: readChatRequest,
     createWriter: context => new ChatResponseWriter(context),
     writeBody: writeChatBody,
+    requestIdHeader: 'x-request-id',
     writeError: writeChatError,
   },
   upstream: {

@@ -5,11 +5,13 @@ import { MESSAGES_SUPPORT, writeMessagesRequest } from './write-request.ts'
 import { MessagesResponseWriter, writeMessagesBody, writeMessagesError } from './write-response.ts'
 
 export const MESSAGES_TRANSLATION: Translation = {
+  endpoints: ['messages'],
   client: {
     fields: MESSAGES_FIELDS,
     readRequest: readMessagesRequest,
     createWriter: context => new MessagesResponseWriter(context),
     writeBody: writeMessagesBody,
+    requestIdHeader: 'request-id',
     writeError: writeMessagesError,
   },
   upstream: {

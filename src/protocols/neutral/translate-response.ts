@@ -1,7 +1,7 @@
 import { collectResponse } from './collect.ts'
 import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from './json.ts'
-import type { NeutralError, ResponseEvent } from './response.ts'
+import type { ResponseEvent } from './response.ts'
 import type { ClientContext, ClientSide, ResponseReader, ResponseWriter, UpstreamSide } from './translation.ts'
 
 /** Translates one streamed response. */
@@ -39,6 +39,17 @@ export class StreamTranslator {
     return this.#write()
   }
 
+  /** A whole response as the events of a stream. */
+  whole(value: JsonObject): string {
+    this.#reader.body(value, this.#events)
+    return this.#write()
+  }
+
+  /** Nothing more is translated. */
+  stop(): void {
+    this.#isOver = true
+  }
+
   #write(): string {
     let text = ''
     for (const read of this.#events) {
@@ -51,13 +62,13 @@ export class StreamTranslator {
   }
 }
 
-/** Translates a whole response. @returns the error, where the upstream says so with a status of success */
+/** Translates a whole response, or an error that the upstream sent with a status of success. */
 export function translateBody(
   client: ClientSide, upstream: UpstreamSide, body: JsonObject, context: ClientContext, provider: string,
-): JsonObject | { readonly error: NeutralError } {
+): JsonObject {
   const read: ResponseEvent[] = []
   upstream.createReader(provider).body(body, read)
   const unwrapper = new FreeformUnwrapper(context.request)
   const response = collectResponse(read.flatMap(event => unwrapper.next(event)))
-  return 'kind' in response ? { error: response } : client.writeBody(response, context)
+  return 'kind' in response ? client.writeError(response, context.requestId) : client.writeBody(response, context)
 }

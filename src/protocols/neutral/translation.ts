@@ -5,6 +5,8 @@ import type { NeutralError, NeutralResponse, ResponseEvent } from './response.ts
 
 /** A protocol's part in translation. */
 export interface Translation {
+  /** The names of the endpoints whose requests are translated. */
+  readonly endpoints: readonly string[]
   /** null = its clients reach upstreams of the same protocol alone. */
   readonly client: ClientSide | null
   /** null = its upstreams serve clients of the same protocol alone. */
@@ -21,6 +23,8 @@ export interface ClientSide {
   createWriter(context: ClientContext): ResponseWriter
   /** The body of a whole response. */
   writeBody(response: NeutralResponse, context: ClientContext): JsonObject
+  /** The header in which its SDKs read the request's id, lower-case. */
+  readonly requestIdHeader: string
   /** The body of an error response. The status is `error.status`. */
   writeError(error: NeutralError, requestId: string): JsonObject
 }
@@ -66,10 +70,14 @@ export interface WrittenRequest {
 export interface ClientContext {
   /** Seconds since 1970. */
   readonly created: number
+  /** The gateway's id of the request, for errors. */
+  readonly requestId: string
   /** Names the response and its parts where the upstream gives no id; unique, of the characters `[a-z0-9]`. */
   readonly uniqueId: string
   /** The model as the client wrote it, where the upstream names none. */
   readonly model: string
+  /** A stream is to be server-sent events; otherwise it is what else the protocol has. */
+  readonly isEventStream: boolean
   /** The request, for what a response repeats of it. */
   readonly request: NeutralRequest
 }

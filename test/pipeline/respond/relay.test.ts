@@ -181,7 +181,8 @@ t.test('a client that reads a stream slowly is told why it breaks, behind what w
 /** The body of a stream that passes as it comes. */
 function streamBody(at: Partial<ResponseBody> = {}): ResponseBody {
   return {
-    push: chunk => chunk, end: () => {}, rest: () => Buffer.alloc(0), terminated: false, atBoundary: true, edits: false, ...at,
+    push: chunk => chunk, end: () => {}, rest: () => Buffer.alloc(0), terminated: false, atBoundary: true, edits: false,
+    translateHeaders: null, ...at,
   }
 }
 

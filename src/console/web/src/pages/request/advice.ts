@@ -56,6 +56,9 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   not_translatable: client(
     'Change what the error message names, or use a model whose upstream speaks the protocol of the client.',
   ),
+  translation_lossy: client(
+    'Leave out the fields that the error message names. The operator can set translate: lenient to have them left out.',
+  ),
   body_timeout: client('The client paused too long while sending the body. Check its connection.'),
   body_too_large: operator('Send a smaller body, or raise server.body_limit.'),
   missing_key: client(

@@ -1,0 +1,75 @@
+import type { Target, TranslateMode } from '../../config/types.ts'
+import { wantsEventStream } from '../../context/exchange.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { LiveUpstream } from '../../context/gateway.ts'
+import type { AttemptRequest } from '../../context/upstream-attempt.ts'
+import { GatewayError } from '../../base/errors.ts'
+import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
+import { spliceBytes } from '../../protocols/shared/splice.ts'
+import type { Edit } from '../../protocols/shared/splice.ts'
+import { findTranslator, translate } from '../../protocols/translate.ts'
+import type { Translator } from '../../protocols/translate.ts'
+import { upstreamPath } from '../../proxy/address.ts'
+import { translatedHeaders, upstreamHeaders } from '../../proxy/headers.ts'
+import type { OutgoingRequest } from '../../proxy/transport.ts'
+
+/**
+ * How the request reaches a target that does not speak its protocol.
+ *
+ * @returns null = it speaks it
+ * @throws GatewayError not_translatable
+ */
+export function translatorFor({ classified: { endpoint } }: Exchange, { upstream }: Target, mode: TranslateMode): Translator | null {
+  const translator = findTranslator(endpoint, upstream.speaks)
+  if (translator !== null && mode === 'off') {
+    const { from, to } = translator
+    throw new GatewayError('not_translatable', `the target speaks ${to}, and requests of ${from} are not translated here`)
+  }
+  return translator
+}
+
+/**
+ * The request as a target of another protocol gets it: nothing of the client's body, path and headers crosses but what
+ * was translated.
+ *
+ * @param continuationEdits edits of the client's body that ask for the rest of a response; null = all of it is requested
+ * @param trace headers that name the attempt's span; flat
+ * @throws GatewayError not_translatable, translation_lossy
+ */
+export function translatedRequest(
+  exchange: Exchange, upstream: LiveUpstream, { model }: Target, { translator, isStrict, continuationEdits, trace }: {
+    readonly translator: Translator
+    readonly isStrict: boolean
+    readonly continuationEdits: ((body: Buffer) => Edit[]) | null
+    readonly trace: readonly string[]
+  },
+): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
+  const { req, request: { body, stream } } = exchange
+  const { config } = upstream
+  const own = body?.bytes ?? Buffer.alloc(0)
+  const { written, ...translated } = translate(translator, continuationEdits === null ? own : spliceBytes(own, continuationEdits(own)), {
+    model: model ?? exchange.request.model ?? '',
+    host: config.url?.host ?? config.name,
+    stream: stream || wantsEventStream(exchange),
+    asksForUsage: config.usage === 'ask',
+    isStrict,
+  })
+  const bytes = Buffer.from(JSON.stringify(written.body))
+  const [path, query] = written.path.split('?', 2) as [string, string?]
+  const request = {
+    method: 'POST',
+    path: upstreamPath(config, path) + (query === undefined ? '' : `?${query}`),
+    headers: upstreamHeaders(translatedHeaders(req.rawHeaders, written.headers), {
+      upstream: config,
+      requestId: exchange.id,
+      httpVersion: req.httpVersion,
+      trustedPeer: exchange.trustedPeer,
+      uncompressed: true,
+      dropContentEncoding: false,
+      contentLength: bytes.length,
+      trace,
+    }),
+    body: bytes,
+  }
+  return { request, sent: { sentBody: bytes, estimatedInput: estimateTokens(bytes), hidesUsage: false, translated } }
+}

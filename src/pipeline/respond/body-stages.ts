@@ -1,0 +1,183 @@
+import { MemoryReservation } from '../../base/memory-reservation.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import { LedgerCheckpoint } from '../../context/ledger-checkpoint.ts'
+import { DELIVERED, NOT_DELIVERED } from '../../context/upstream-attempt.ts'
+import type { ResponseContent } from '../../context/upstream-attempt.ts'
+import { reportsTokensAtEnd } from '../../pricing/settle-usage.ts'
+import type { MeteredResponse } from '../../pricing/settle-usage.ts'
+import { decompressed, decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { readBodyUsage } from '../../protocols/shared/reported-usage.ts'
+import { ChunkReader } from '../../protocols/shared/stream-event.ts'
+import type { EventSink, StreamEvent } from '../../protocols/shared/stream-event.ts'
+import { ChunkList } from '../../proxy/chunk-list.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
+import { responseMemoryFor } from './response-memory.ts'
+import type { ResponseStages, Stage } from './response-stream.ts'
+
+/** Bytes of a whole body that are kept to read its usage; a longer one passes unread. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024
+/** Bytes of an error that is read. */
+const MAX_ERROR_BYTES = 64 * 1024
+/** Bytes of a compressed body that is decompressed at once: no error with status 200 is longer. */
+const MAX_SYNC_DECOMPRESS_BYTES = 4 * 1024
+
+/** The stages of a whole body. @param content what the response is settled by */
+export function bodyStages(content: ResponseContent, all: readonly Stage[]): ResponseStages {
+  const reader = new ChunkReader(sinkOf(all))
+  return {
+    all, isRead: false, reader, content, meter: null, filter: null, continuation: null, outlet: null, checkpoint: null,
+    translateHeaders: null,
+  }
+}
+
+/** Gives each event to the stages in their order. @param stages may be completed before the first event */
+export function sinkOf(stages: readonly Stage[]): EventSink {
+  return {
+    event: event => {
+      for (const stage of stages) stage.event(event)
+    },
+  }
+}
+
+/** Keeps a whole body, as long as there is memory for it and all others that are kept. */
+export class BodyCollector implements Stage, ResponseContent {
+  readonly errorBody = null
+  encoding: string | null
+  metered: MeteredResponse = NOT_DELIVERED
+  readonly #memory: MemoryReservation
+  /** null = a part of the body is worth nothing. */
+  readonly #checkpoint: LedgerCheckpoint | null
+  /** null = there was no memory, and the body passes unread. */
+  #chunks: ChunkList | null = new ChunkList()
+  #size = 0
+
+  constructor(gateway: Gateway, exchange: Exchange, { coding }: ResponseHead) {
+    this.encoding = coding
+    this.#memory = new MemoryReservation(responseMemoryFor(gateway, exchange))
+    this.#checkpoint = reportsTokensAtEnd(exchange.meteredEndpoint) ? new LedgerCheckpoint(gateway, exchange) : null
+  }
+
+  /** If the process dies before the end, the ledger has that a body came; its cost is unknown. */
+  begin(): void {
+    if (this.#checkpoint === null) return
+    this.metered = DELIVERED
+    this.#checkpoint.schedule()
+  }
+
+  event({ buf }: StreamEvent): void {
+    if (this.#chunks === null) return
+    this.#size += buf.length
+    if (this.#size > MAX_BODY_BYTES || !this.#memory.resize(this.#size)) this.#giveUp()
+    else this.#chunks.push(buf)
+  }
+
+  end(): void {
+    if (this.#chunks === null) return
+    const received = this.#chunks.concat()
+    // After the join the bytes are in memory twice.
+    this.#chunks.clear()
+    const body = this.#decompress(received)
+    if (body !== null) this.encoding = null
+    this.metered = { kind: 'body', body: body ?? received }
+  }
+
+  /** @returns null = it is plain, too long for now, has no memory, or cannot be decompressed */
+  #decompress(received: Buffer): Buffer | null {
+    if (this.encoding === null || received.length > MAX_SYNC_DECOMPRESS_BYTES) return null
+    const body = decompressed(received, this.encoding)
+    return body !== null && body !== 'broken' && this.#memory.resize(this.#size + body.length) ? body : null
+  }
+
+  #giveUp(): void {
+    this.#memory.resize(0)
+    this.metered = DELIVERED
+    this.#chunks = null
+  }
+}
+
+/**
+ * Reads whether the usage is in a response although the request asked for other parts of it alone: then the upstream
+ * ignored the mask, and the response is settled like one without a mask. Otherwise it is unknown what is missing.
+ */
+export class MaskedUsage implements Stage, ResponseContent {
+  readonly errorBody = null
+  metered: MeteredResponse = NOT_DELIVERED
+  readonly #exchange: Exchange
+  /** What the stage before it reads. */
+  readonly #content: ResponseContent
+
+  constructor(exchange: Exchange, content: ResponseContent) {
+    this.#exchange = exchange
+    this.#content = content
+  }
+
+  get encoding(): string | null {
+    return this.#content.encoding
+  }
+
+  begin(): void {
+    this.metered = DELIVERED
+  }
+
+  event(): void {
+    // The meter or the collector before it reads the response.
+  }
+
+  end(): void {
+    const { metered } = this.#content
+    if (metered !== null && this.#reportsUsage(metered)) this.metered = metered
+  }
+
+  #reportsUsage(metered: MeteredResponse): boolean {
+    if (metered.kind === 'none') return false
+    const { usage } = this.#exchange.meteredEndpoint
+    const reading = metered.kind === 'stream' ? metered.meter.reading() : readBodyUsage(usage, metered.body)
+    return reading !== null && reading.usage.inputTokens !== null && reading.usage.outputTokens !== null
+  }
+}
+
+/** Keeps the body of an upstream's error, which says why the request failed. */
+export class ErrorReader implements Stage, ResponseContent {
+  readonly metered = null
+  readonly encoding = null
+  errorBody: Buffer | null = null
+  readonly #coding: string | null
+  readonly #chunks = new ChunkList()
+  #size = 0
+
+  constructor({ coding }: ResponseHead) {
+    this.#coding = coding
+  }
+
+  event({ buf }: StreamEvent): void {
+    this.#size += buf.length
+    if (this.#size <= MAX_ERROR_BYTES) this.#chunks.push(buf)
+    else this.#chunks.clear()
+  }
+
+  end(): void {
+    this.errorBody = decompressedOrRaw(this.#chunks.concat(), this.#coding)
+  }
+}
+
+/** Keeps nothing of a response, but that it came. */
+export class DeliveryRecorder implements Stage, ResponseContent {
+  readonly encoding = null
+  readonly errorBody = null
+  metered: MeteredResponse = NOT_DELIVERED
+  readonly #checkpoint: LedgerCheckpoint
+
+  constructor(gateway: Gateway, exchange: Exchange) {
+    this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
+  }
+
+  begin(): void {
+    this.#checkpoint.schedule()
+    this.metered = DELIVERED
+  }
+
+  event(): void {
+    // It passes unread.
+  }
+}

@@ -1,0 +1,166 @@
+import { GatewayError } from '../base/errors.ts'
+import { classifyPath } from './endpoint.ts'
+import { PROTOCOLS } from './index.ts'
+import { providerTag } from './neutral/opaque.ts'
+import type { NeutralRequest } from './neutral/request.ts'
+import { translateRequest } from './neutral/translate-request.ts'
+import type { TranslatedRequest } from './neutral/translate-request.ts'
+import { StreamTranslator, translateBody } from './neutral/translate-response.ts'
+import type { ClientContext, ClientSide, Translation, UpstreamSide } from './neutral/translation.ts'
+import type { Endpoint } from './shared/protocol.ts'
+import { parseJson } from './shared/stream-event.ts'
+
+/** How requests of one protocol reach an upstream of another. */
+export interface Translator {
+  /** The client's protocol and the upstream's. */
+  readonly from: string
+  readonly to: string
+  readonly client: ClientSide
+  readonly upstream: UpstreamSide
+}
+
+/** A request that was translated, and what its response needs to be translated back. */
+export interface TranslatedAttempt {
+  readonly translator: Translator
+  /** The endpoint at the upstream, by which its response is metered. */
+  readonly endpoint: Endpoint
+  /** The client's fields that the upstream does not get. */
+  readonly dropped: readonly string[]
+  readonly request: NeutralRequest
+  /** Tag of the upstream, see `providerTag`. */
+  readonly provider: string
+}
+
+export type { StreamTranslator } from './neutral/translate-response.ts'
+
+interface NamedTranslation {
+  readonly name: string
+  readonly translation: Translation
+}
+
+/** By the name of the endpoint whose requests it translates. */
+const TRANSLATIONS: ReadonlyMap<string, NamedTranslation> = new Map(PROTOCOLS.flatMap(({ name, translation }) => (
+  translation ? translation.endpoints.map(endpoint => [endpoint, { name, translation }] as const) : []
+)))
+
+/**
+ * Finds how the requests of an endpoint reach an upstream.
+ *
+ * @param speaks the protocols of the upstream; null = it takes all as they are
+ * @returns null = they are sent as they are
+ * @throws GatewayError not_translatable
+ */
+export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | null): Translator | null {
+  if (speaks === null || endpoint.formatByCaller) return null
+  const named = TRANSLATIONS.get(endpoint.name)
+  const from = named?.name ?? endpoint.protocol
+  if (speaks.includes(from)) return null
+  const to = speaks[0] as string
+  const client = named?.translation.client
+  const upstream = PROTOCOLS.find(({ name }) => name === to)?.translation?.upstream
+  if (!client || !upstream) {
+    throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${to}`)
+  }
+  return { from, to, client, upstream }
+}
+
+export interface TranslationTarget {
+  /** The model's name at the upstream. */
+  readonly model: string
+  /** The upstream's host; of a simulator its name. */
+  readonly host: string
+  /** The path asks for a stream. */
+  readonly stream: boolean
+  readonly asksForUsage: boolean
+  /** A request that would lose something is refused. */
+  readonly isStrict: boolean
+}
+
+/**
+ * Translates a request.
+ *
+ * @param body the client's, JSON
+ * @throws GatewayError not_translatable, translation_lossy, invalid_json
+ */
+export function translate(
+  translator: Translator, body: Buffer, { host, isStrict, ...target }: TranslationTarget,
+): TranslatedAttempt & { readonly written: TranslatedRequest } {
+  const { client, upstream, to } = translator
+  const value = parseJson(body.toString('utf8'))
+  if (typeof value !== 'object' || value === null) throw new GatewayError('invalid_json', 'the body is no JSON object')
+  const provider = providerTag(to, host)
+  const written = translateRequest(client, upstream, value as Record<string, unknown>, { ...target, provider })
+  const { dropped, request, path } = written
+  if (isStrict && dropped.length > 0) {
+    throw new GatewayError(
+      'translation_lossy', `these fields have no counterpart at the target: ${dropped.join(', ')}`, { param: dropped[0] as string },
+    )
+  }
+  const { endpoint } = classifyPath(path.split('?', 1)[0] as string)
+  return { translator, endpoint, dropped, request, provider, written }
+}
+
+/** What translates a response back. */
+export interface ResponseTranslation {
+  readonly attempt: TranslatedAttempt
+  readonly context: ClientContext
+}
+
+/** @param request id of the request, the model as the client wrote it, and when it came, in ms since 1970 */
+export function responseTranslation(attempt: TranslatedAttempt, { id, model, startedWall, isEventStream }: {
+  readonly id: string, readonly model: string | null, readonly startedWall: number, readonly isEventStream: boolean
+}): ResponseTranslation {
+  return {
+    attempt,
+    context: {
+      created: Math.floor(startedWall / 1000), requestId: id, uniqueId: id.replace(/[^a-zA-Z0-9]/g, ''), model: model ?? '',
+      request: attempt.request, isEventStream,
+    },
+  }
+}
+
+export function createTranslator({ attempt: { translator: { client, upstream }, provider }, context }: ResponseTranslation): StreamTranslator {
+  return new StreamTranslator(client, upstream, context, provider)
+}
+
+/**
+ * A whole response in the client's shape: its body, or the events of a stream where the client asked for one.
+ *
+ * @param value of the body, parsed
+ * @throws GatewayError upstream_invalid
+ */
+export function translateWhole(translation: ResponseTranslation, value: unknown): string {
+  const { attempt: { translator: { client, upstream }, provider }, context } = translation
+  if (typeof value !== 'object' || value === null) {
+    throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is no JSON object')
+  }
+  const body = value as Record<string, unknown>
+  if (context.request.stream) return createTranslator(translation).whole(body)
+  return JSON.stringify(translateBody(client, upstream, body, context, provider))
+}
+
+/** The body of an upstream's error, in the client's shape. @param body decompressed */
+export function translateError({ translator: { client, upstream } }: TranslatedAttempt, status: number, body: Buffer, requestId: string): string {
+  const error = upstream.readError(status, parseJson(body.toString('utf8')))
+  return JSON.stringify(client.writeError({ ...error, status }, requestId))
+}
+
+/** The upstream's names for the id of a request. */
+const REQUEST_ID_HEADERS = ['x-request-id', 'request-id']
+
+/**
+ * The headers of a response that concern its body, for the client's protocol: the upstream's id of the request under the
+ * name that the client's SDKs read.
+ *
+ * @param valueOf the value of a header, by its lower-case name; null = there is none
+ * @param status HTTP status
+ * @returns names and values, flat
+ */
+export function translatedResponseHeaders(
+  { attempt: { translator: { client } }, context }: ResponseTranslation, valueOf: (name: string) => string | null, status: number,
+): string[] {
+  const isStream = status < 400 && context.request.stream && context.isEventStream
+  const type = ['content-type', isStream ? 'text/event-stream; charset=utf-8' : 'application/json']
+  const id = REQUEST_ID_HEADERS.map(valueOf).find(value => value !== null)
+  return id === undefined || id === null || valueOf(client.requestIdHeader) !== null ? type : [...type, client.requestIdHeader, id]
+}
