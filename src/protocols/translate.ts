@@ -1,6 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 import { classifyPath } from './endpoint.ts'
 import { PROTOCOLS } from './index.ts'
+import { mayHoldCapsule } from './neutral/capsule.ts'
 import { providerTag } from './neutral/opaque.ts'
 import type { NeutralRequest } from './neutral/request.ts'
 import { translateRequest } from './neutral/translate-request.ts'
@@ -98,6 +99,22 @@ export function translate(
   }
   const { endpoint } = classifyPath(path.split('?', 1)[0] as string)
   return { translator, endpoint, dropped, request, provider, written }
+}
+
+/**
+ * The body of a request that is sent as it is, where its conversation was translated before: opaque values of other
+ * providers stay behind.
+ *
+ * @param host as of `TranslationTarget`
+ * @returns null = the body has no such values
+ */
+export function restoreOpaqueValues(endpoint: Endpoint, body: Buffer, host: string): Buffer | null {
+  if (!mayHoldCapsule(body)) return null
+  const named = TRANSLATIONS.get(endpoint.name)
+  const value = named?.translation.upstream && parseJson(body.toString('utf8'))
+  if (!named?.translation.upstream || typeof value !== 'object' || value === null) return null
+  const restored = named.translation.upstream.restore(value as Record<string, unknown>, providerTag(named.name, host))
+  return restored && Buffer.from(JSON.stringify(restored))
 }
 
 /** What translates a response back. */

@@ -7,10 +7,11 @@ import { renameEdits, renamePath } from '../../protocols/shared/rename.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
+import { restoreOpaqueValues } from '../../protocols/translate.ts'
 import { upstreamPath } from '../../proxy/address.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
-import { translatedRequest, translatorFor } from './translated-request.ts'
+import { translatedRequest, translationHost, translatorFor } from './translated-request.ts'
 
 /**
  * The request as it is sent to the target: path, headers and body are rewritten where they have to be.
@@ -37,7 +38,9 @@ export function outgoingRequest(
     ...usageEdits ?? [],
     ...continuationEdits?.(body.bytes) ?? [],
   ]
-  const changed = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
+  const edited = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
+  const restored = body?.json ? restoreOpaqueValues(classified.endpoint, edited ?? body.bytes, translationHost(upstream)) : null
+  const changed = restored ?? edited
   const bytes = changed ?? body?.wire ?? body?.bytes ?? null
   const isRenamed = model !== null && model !== exchange.request.model
   // Where the request named no model, the query means something else by it.

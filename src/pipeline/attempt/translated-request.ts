@@ -28,6 +28,11 @@ export function translatorFor({ classified: { endpoint } }: Exchange, { upstream
   return translator
 }
 
+/** By which opaque values of the upstream are known. */
+export function translationHost({ config: { url, name } }: LiveUpstream): string {
+  return url?.host ?? name
+}
+
 /**
  * The request as a target of another protocol gets it: nothing of the client's body, path and headers crosses but what
  * was translated.
@@ -49,7 +54,7 @@ export function translatedRequest(
   const own = body?.bytes ?? Buffer.alloc(0)
   const { written, ...translated } = translate(translator, continuationEdits === null ? own : spliceBytes(own, continuationEdits(own)), {
     model: model ?? exchange.request.model ?? '',
-    host: config.url?.host ?? config.name,
+    host: translationHost(upstream),
     stream: stream || wantsEventStream(exchange),
     asksForUsage: config.usage === 'ask',
     isStrict,

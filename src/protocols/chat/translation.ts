@@ -1,6 +1,7 @@
 import type { Translation } from '../neutral/translation.ts'
 import { CHAT_FIELDS, readChatRequest } from './read-request.ts'
 import { ChatResponseReader, readChatError } from './read-response.ts'
+import { restoreChat } from './restore.ts'
 import { CHAT_SUPPORT, writeChatRequest } from './write-request.ts'
 import { ChatResponseWriter, writeChatBody, writeChatError } from './write-response.ts'
 
@@ -19,6 +20,7 @@ export const CHAT_TRANSLATION: Translation = {
     // Of chat servers only OpenAI's takes them.
     takesFreeformTools: false,
     writeRequest: writeChatRequest,
+    restore: restoreChat,
     createReader: provider => new ChatResponseReader(provider),
     readError: readChatError,
   },

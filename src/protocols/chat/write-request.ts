@@ -41,7 +41,7 @@ export const CHAT_SUPPORT: SupportTable = {
 const MAX_STOP_SEQUENCES = 4
 /** Characters of `user`. */
 const MAX_USER_LENGTH = 64
-const TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 40, prefix: 'call_' }
+export const CHAT_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 40, prefix: 'call_' }
 
 /** Tokens of thinking up to which an effort is meant, in the order of the efforts. */
 const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [
@@ -138,7 +138,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
 }
 
 function writeToolCall({ id, name, arguments: input }: ToolCallPart): JsonObject {
-  return { id: fittingToolId(id, TOOL_IDS), type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
+  return { id: fittingToolId(id, CHAT_TOOL_IDS), type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
 }
 
 /** Results of tools are messages of their own, and come before anything else that the user says. */
@@ -148,7 +148,7 @@ function writeUser(parts: readonly Part[], name: string | null, report: Translat
   for (const part of parts) {
     if (part.type === 'tool_result') {
       const media = part.parts.filter(item => item.type !== 'text')
-      results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, TOOL_IDS), content: resultText(part) })
+      results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, CHAT_TOOL_IDS), content: resultText(part) })
       if (media.length === 0) continue
       // A tool message takes text alone: the media follow as what the user says.
       content.push({ type: 'text', text: `Result of the tool ${part.name}:` }, ...media.flatMap(item => writeContent(item, report)))

@@ -42,7 +42,7 @@ export const MESSAGES_SUPPORT: SupportTable = {
 const DEFAULT_MAX_TOKENS = 32_000
 /** Marks of the cache that a request may have. */
 const MAX_CACHE_MARKS = 4
-const TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: Infinity, prefix: 'toolu_' }
+export const MESSAGES_TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: Infinity, prefix: 'toolu_' }
 const NO_PARAMETERS = { type: 'object', properties: {} }
 const JSON_ONLY = 'Respond with one JSON object and nothing else.'
 
@@ -159,7 +159,7 @@ class ContentWriter {
     const content = parts.flatMap(part => this.content(part))
     return withoutNulls({
       type: 'tool_result',
-      tool_use_id: this.#ids.get(callId) ?? fittingToolId(callId, TOOL_IDS),
+      tool_use_id: this.#ids.get(callId) ?? fittingToolId(callId, MESSAGES_TOOL_IDS),
       content: content.length === 0 ? null : content,
       is_error: isError ? true : null,
     })
@@ -167,7 +167,7 @@ class ContentWriter {
 
   /** Ids are unique within a request; a result belongs to the latest call that has its id. */
   #newId(id: string): string {
-    const fitting = fittingToolId(id, TOOL_IDS)
+    const fitting = fittingToolId(id, MESSAGES_TOOL_IDS)
     let unique = fitting
     for (let n = 2; this.#used.has(unique); n++) unique = `${fitting}_${n}`
     this.#used.add(unique)

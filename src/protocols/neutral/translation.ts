@@ -36,6 +36,14 @@ export interface UpstreamSide {
   /** Tools may take plain text; otherwise the writer gets them with one argument that holds it. */
   readonly takesFreeformTools: boolean
   writeRequest(request: NeutralRequest, context: WriteContext): WrittenRequest
+  /**
+   * The body of a request that is not translated, whose conversation began at another upstream: opaque values of this
+   * one come out of their capsules, and others stay behind.
+   *
+   * @param provider tag of the upstream, see `providerTag`
+   * @returns null = it has no capsule
+   */
+  restore(body: JsonObject, provider: string): JsonObject | null
   /** Reads one response, streamed or whole. @param provider marks its opaque values, see `providerTag` */
   createReader(provider: string): ResponseReader
   /** @param body as parsed JSON; undefined = it is none */
