@@ -32,6 +32,7 @@ const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details']
 /** The chat completions protocol: chunks with deltas, a finish_reason, `[DONE]`. */
 export class ChatStreamProtocol implements StreamProtocol {
   readonly endMarker = 'data: [DONE]\n\n'
+  readonly underWay = null
   finished = false
   missing: string | null = null
   /** Of the first chunk that has an id: what every chunk of one answer has in common. */

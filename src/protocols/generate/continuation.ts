@@ -40,6 +40,7 @@ function configValue(request: Json, name: string, old: string): unknown {
 /** The generate protocol: chunks of candidates, a finishReason, and no end of its own. */
 export class GenerateStreamProtocol implements StreamProtocol {
   readonly endMarker = ''
+  readonly underWay = null
   finished = false
   readonly missing = null
   #identity: Json = {}

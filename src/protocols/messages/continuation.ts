@@ -1,7 +1,10 @@
 import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
-import { objectIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
+import type { Field } from '../shared/json-scan.ts'
+import { objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
+import { replaceValues } from '../shared/splice.ts'
 import type { Edit } from '../shared/splice.ts'
+import { tokensOfBytes } from '../shared/tokens-of-bytes.ts'
 
 /** What one event adds to the text of a message. */
 export function messagesText(event: Json): string {
@@ -14,20 +17,29 @@ export function messagesObstacle(request: Json): string | null {
   if (hasValue(request['output_format']) || hasValue(objectIn(request, 'output_config')['format'])) {
     return 'structured output was asked for'
   }
-  const thinking = objectIn(request, 'thinking')['type']
-  const thinks = thinking !== undefined && thinking !== 'disabled'
-  if (thinks) return 'thinking was asked for, which allows no prefill'
   return Array.isArray(request['messages']) ? null : 'the request has no messages'
 }
 
-/** The messages protocol: numbered content blocks between message_start and message_stop. */
+const THINKING_BLOCKS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
+const CONTINUABLE_DELTAS: ReadonlySet<unknown> = new Set(['text_delta', 'thinking_delta', 'signature_delta'])
+
+/**
+ * The messages protocol: numbered content blocks between message_start and message_stop.
+ *
+ * Text is continued behind complete thinking, and without any more of it: Anthropic accepts no prefill with thinking
+ * (platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility"), and no part of a
+ * thinking block (platform.claude.com/docs/en/build-with-claude/streaming, "Error recovery").
+ */
 export class MessagesStreamProtocol implements StreamProtocol {
   finished = false
   readonly missing = null
   endMarker = renderEvent({ type: 'message_stop' })
   #started = false
-  /** Number of the text block that is open; null = none is. */
+  underWay: string | null = null
+  /** Number of the block that is open; null = none is. */
   #openBlock: number | null = null
+  /** Bytes of thinking that the client got. */
+  #thinkingBytes = 0
   /** Number of the next block. */
   #nextBlock = 0
 
@@ -41,14 +53,18 @@ export class MessagesStreamProtocol implements StreamProtocol {
         this.#openBlock = index
         this.#nextBlock = index + 1
         const type = objectIn(event, 'content_block')['type']
-        return type === 'text' ? null : `a block of the type ${String(type)} is under way`
+        if (THINKING_BLOCKS.has(type)) this.underWay = 'thinking is under way'
+        else if (type !== 'text') return `a block of the type ${String(type)} is under way`
+        return null
       }
       case 'content_block_delta': {
-        const type = objectIn(event, 'delta')['type']
-        return type === 'text_delta' ? null : `a delta of the type ${String(type)} is under way`
+        const { type, thinking } = objectIn(event, 'delta')
+        if (typeof thinking === 'string') this.#thinkingBytes += Buffer.byteLength(thinking)
+        return CONTINUABLE_DELTAS.has(type) ? null : `a delta of the type ${String(type)} is under way`
       }
       case 'content_block_stop':
         this.#openBlock = null
+        this.underWay = null
         return null
       case 'message_delta':
         if (this.completes(event)) this.finished = true
@@ -66,10 +82,11 @@ export class MessagesStreamProtocol implements StreamProtocol {
   }
 
   edits(body: Buffer, text: string, spent: number): Edit[] {
-    const fields = fieldsOf(body, ['messages', 'max_tokens'])
+    const fields = fieldsOf(body, ['messages', 'max_tokens', 'thinking', 'context_management'])
     return [
       ...text === '' ? [] : appendToList(body, fields.get('messages'), { role: 'assistant', content: text }),
-      ...reduceLimits(body, [fields.get('max_tokens')], spent),
+      ...reduceLimits(body, [fields.get('max_tokens')], spent + tokensOfBytes(this.#thinkingBytes)),
+      ...this.#nextBlock === 0 ? [] : withoutThinking(body, fields),
     ]
   }
 
@@ -146,6 +163,18 @@ export class MessagesStreamProtocol implements StreamProtocol {
       render: renderEvent,
     }
   }
+}
+
+/** Edits that turn thinking off, and the clearing of earlier thinking, which Anthropic refuses without it. */
+function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit[] {
+  const thinking = fields.get('thinking')
+  const management = fields.get('context_management')
+  if (thinking?.type !== 'object') return []
+  const edits = replaceValues([thinking], Buffer.from('{"type":"disabled"}'))
+  if (management?.type !== 'object') return edits
+  const value: Json = JSON.parse(body.toString('utf8', management.start, management.end))
+  const kept = objectsIn(value, 'edits').filter(({ type }) => !String(type).startsWith('clear_thinking'))
+  return [...edits, ...replaceValues([management], Buffer.from(JSON.stringify({ ...value, edits: kept })))]
 }
 
 const INPUT_FIELDS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']

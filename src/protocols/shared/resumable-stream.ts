@@ -35,6 +35,8 @@ export interface StreamProtocol {
    * @returns why the answer cannot be continued from here on; null = it can
    */
   read(value: Json): string | null
+  /** What is under way that cannot be continued before it is whole; null = nothing. */
+  readonly underWay: string | null
   /** Everything was said, whether or not the protocol's end was. */
   readonly finished: boolean
   /** Would everything be said, and nothing missing, with this event? */
@@ -106,7 +108,8 @@ export class ResumableStream {
     if (finished && this.#done) return { can: 'finish', rest: Buffer.alloc(0) }
     if (finished && missing !== null) return { can: 'nothing', reason: `${missing} is missing` }
     if (finished) return { can: 'finish', rest: Buffer.from(ending) }
-    return this.#obstacle === null ? { can: 'continue' } : { can: 'nothing', reason: this.#obstacle }
+    const reason = this.#obstacle ?? this.#protocol.underWay
+    return reason === null ? { can: 'continue' } : { can: 'nothing', reason }
   }
 
   /**

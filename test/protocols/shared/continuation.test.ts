@@ -405,7 +405,6 @@ t.test('what is under way and cannot be continued is not', async t => {
     ['chat.completions', { ...chatBody, logprobs: true }, /log prob/],
     ['chat.completions', { ...chatBody, audio: { voice: 'a' } }, /audio/],
     ['chat.completions', { ...chatBody, messages: [] }, /no messages/],
-    ['messages', { ...messagesBody, thinking: { type: 'enabled', budget_tokens: 1 } }, /thinking/],
     ['messages', { ...messagesBody, output_format: { type: 'json_schema' } }, /structured/],
     ['messages', { ...messagesBody, output_config: { format: { type: 'json_schema' } } }, /structured/],
     [
@@ -426,7 +425,7 @@ t.test('what is under way and cannot be continued is not', async t => {
   }
   for (const [endpoint, body] of [
     ['chat.completions', { ...chatBody, n: 1, logprobs: false, audio: null }],
-    ['messages', { ...messagesBody, thinking: { type: 'disabled' }, output_config: {} }],
+    ['messages', { ...messagesBody, thinking: { type: 'enabled', budget_tokens: 1 }, output_config: {} }],
     [
       'generate.stream',
       { contents: [], generationConfig: { candidateCount: 1, responseModalities: ['text'] } },
