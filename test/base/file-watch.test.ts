@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { FileWatch } from '../../src/config/watch.ts'
+import { FileWatch } from '../../src/base/file-watch.ts'
 
 /** A watch whose changes can be awaited one by one. */
 function watching(t: Test, files: readonly string[]) {
