@@ -5,7 +5,7 @@ const FLOORS = [
   ['protocols/neutral'],
   ['config', 'protocols/shared', 'postgres'],
   [
-    'auth', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
+    'auth', 'credentials', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
     'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',
   ],
   ['protocols', 'pricing', 'console/store', 'telemetry'],
@@ -76,7 +76,7 @@ export default {
       name: 'config-is-read-as-types',
       comment: 'A part gets what it needs of the configuration; only those that compose the parts read it.',
       severity: 'error',
-      from: { path: '^src/(auth|routing|limits|proxy|pricing|ledger|transcripts|protocols)/' },
+      from: { path: '^src/(auth|credentials|routing|limits|proxy|pricing|ledger|transcripts|protocols)/' },
       to: { path: '^src/config/', pathNot: '^src/config/types\\.ts$' },
     },
     {

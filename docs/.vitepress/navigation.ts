@@ -32,6 +32,7 @@ export const SECTIONS: readonly Section[] = [
     items: [
       { text: 'Getting started', link: '/getting-started' },
       { text: 'Add an upstream', link: '/add-an-upstream' },
+      { text: 'Credentials of upstreams', link: '/credentials' },
       { text: 'Migrate from LiteLLM', link: '/migrate-from-litellm' },
     ],
   },

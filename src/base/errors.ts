@@ -68,6 +68,9 @@ export const ERRORS = {
   upstream_reset: row(502, 'upstream', true, 'The upstream closed the connection before it responded.'),
   upstream_invalid: row(502, 'upstream', true, 'The upstream sent something that is not a valid response.'),
   upstream_rejected_key: row(502, 'upstream', false, "The upstream refused the operator's credential."),
+  credential_unavailable: row(
+    502, 'upstream', true, "The gateway could not get the operator's credential for the upstream. The log has the reason.",
+  ),
   upstream_cut: row(502, 'upstream', true, 'The response ended before it was complete.'),
   answer_too_large: row(
     502, 'gateway', false, 'The response is larger than resume: hold can hold back (32 MB).',
@@ -128,6 +131,11 @@ export function credentialRejected(status: number): GatewayError {
     `the upstream answered ${status} to the gateway's own credential; the operator has to mend it`,
     { headers: { 'x-should-retry': 'false' } },
   )
+}
+
+/** @param reason for the operator; never a secret, and nothing that a source said which may hold one */
+export function credentialUnavailable(reason: string): GatewayError {
+  return new GatewayError('credential_unavailable', 'the gateway has no valid credential for the upstream', { cause: new Error(reason) })
 }
 
 /** No WebSocket is to be had: the client can go on with plain HTTP. */

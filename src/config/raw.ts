@@ -71,11 +71,19 @@ export interface RawTimeouts {
   total?: string
 }
 
+export interface RawAuth {
+  bearer?: RawSecret
+  header?: string
+  value?: RawSecret
+}
+
+export type RawSecret = string | { file?: string, command?: (string | undefined)[], every?: string }
+
 export interface RawUpstream {
   url?: string
   v1?: string
   simulator?: boolean
-  auth?: { bearer?: string, header?: string, value?: string }
+  auth?: RawAuth
   headers?: Record<string, string | undefined>
   websocket?: boolean
   version_header?: string

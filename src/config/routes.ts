@@ -3,7 +3,7 @@ import type { Findings } from './findings.ts'
 import { nearest } from './nearest.ts'
 import type { RawConfig, RawRoute, RawTarget } from './raw.ts'
 import type { Affinity, Route, Target, Timeouts, Upstream } from './types.ts'
-import { headerName } from './upstreams.ts'
+import { headerName } from './header.ts'
 import { buildTimeouts } from './values.ts'
 
 /** The route table, in the file's order. */

@@ -3,7 +3,7 @@ import type { Findings } from './findings.ts'
 import type { RawConfig, RawTelemetry } from './raw.ts'
 import type { Environment } from './references.ts'
 import type { Address, OtlpConfig, TelemetryConfig } from './types.ts'
-import { checkHeaderValue, headerName } from './upstreams.ts'
+import { checkHeaderValue, headerName } from './header.ts'
 import { timerDurationOf } from './values.ts'
 
 const DEFAULT_INTERVAL = 60_000

@@ -140,8 +140,8 @@ export interface Upstream {
   /** What stands there in the place of `/v1`, without a slash at its end; null = `/v1`. */
   readonly v1: string | null
   readonly simulator: boolean
-  /** The header that carries the operator's credential. */
-  readonly auth: { readonly header: string; readonly value: string } | null
+  /** The operator's credential; null = the upstream needs none. */
+  readonly auth: Auth | null
   /** Lower-case names; set when the client sent none. */
   readonly headers: Readonly<Record<string, string>>
   /** Takes WebSocket upgrades. */
@@ -156,6 +156,39 @@ export interface Upstream {
   readonly ca: string | null
   /** Asked at that path, every so many milliseconds, whether it is well; null = requests alone tell. */
   readonly health: { readonly path: string; readonly every: number } | null
+}
+
+/** Where the credential of an upstream comes from, and how it is sent. */
+export type Auth = StaticAuth | FileAuth | CommandAuth
+
+/** A credential in one header. */
+interface HeaderAuth {
+  /** Lower-case names of the headers that the credential sets; the client's own never go upstream. */
+  readonly headers: readonly [string]
+}
+
+export interface StaticAuth extends HeaderAuth {
+  readonly kind: 'static'
+  /** The whole value of the header. */
+  readonly value: string
+}
+
+export interface FileAuth extends HeaderAuth {
+  readonly kind: 'file'
+  /** What comes before the secret in the header: `Bearer `, or nothing. */
+  readonly prefix: string
+  /** Absolute path. */
+  readonly file: string
+}
+
+export interface CommandAuth extends HeaderAuth {
+  readonly kind: 'command'
+  /** As of `FileAuth`. */
+  readonly prefix: string
+  /** The program and its arguments. */
+  readonly command: readonly string[]
+  /** Milliseconds between two runs. */
+  readonly every: number
 }
 
 export interface Route {

@@ -1,20 +1,15 @@
 import { resolve } from 'node:path'
+import { buildAuth } from './auth.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
+import { checkHeaderValue, headerName } from './header.ts'
 import { checkCertificates } from './pem.ts'
 import type { RawConfig, RawUpstream } from './raw.ts'
 import type { Upstream } from './types.ts'
-import { checkQuotes, timerDurationOf } from './values.ts'
+import { timerDurationOf } from './values.ts'
 
 /** Milliseconds between two active checks, where the file does not say. */
 const DEFAULT_CHECK_INTERVAL = 10_000
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** Names that frame the message or steer one connection: the gateway's own to set. */
-const RESERVED_HEADERS = new Set([
-  'connection', 'content-length', 'expect', 'host', 'http2-settings', 'keep-alive', 'proxy-authenticate',
-  'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
-])
-
 /** The version that the client's path begins with, at the end of an upstream's; maybe the endpoint too. */
 const DUPLICATE_VERSION =
   /(\/v1(?:alpha|beta1?)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
@@ -41,7 +36,7 @@ export function buildUpstreams(raw: RawConfig, directory: string, findings: Find
 function buildUpstream(name: string, raw: RawUpstream, directory: string, findings: Findings): Upstream {
   const path = ['upstreams', name]
   const { version_header: versionHeader = 'anthropic-version' } = raw
-  const auth = buildAuth(raw, [...path, 'auth'], findings)
+  const auth = buildAuth(raw.auth, directory, [...path, 'auth'], findings)
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
   checkUrlOrSimulator(raw, path, findings)
@@ -52,7 +47,7 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     v1: buildV1(raw, [...path, 'v1'], findings),
     simulator: raw.simulator ?? false,
     auth,
-    headers: buildHeaders(raw.headers ?? {}, auth?.header ?? null, [...path, 'headers'], findings),
+    headers: buildHeaders(raw.headers ?? {}, auth?.headers ?? [], [...path, 'headers'], findings),
     websocket: raw.websocket ?? false,
     versionHeader: headerName(versionHeader, [...path, 'version_header'], findings),
     usage: raw.usage ?? (url && REPORTS_USAGE_BY_DEFAULT.test(url.hostname) ? 'as_is' : 'ask'),
@@ -112,29 +107,8 @@ function buildV1(raw: RawUpstream, path: Path, findings: Findings): string | nul
   return raw.v1.replace(/\/+$/, '')
 }
 
-function buildAuth(raw: RawUpstream, path: Path, findings: Findings): Upstream['auth'] {
-  if (raw.auth === undefined) return null
-  const { bearer, header, value } = raw.auth
-  const given = ['bearer', 'header', 'value'].filter(name => findings.has([...path, name])).join(' and ')
-  if (given !== 'bearer' && given !== 'header and value') {
-    findings.error(path, 'auth takes either bearer, or header and value', 'key')
-  }
-  if (bearer !== undefined) {
-    checkHeaderValue(bearer, [...path, 'bearer'], findings)
-    checkQuotes(bearer, [...path, 'bearer'], findings)
-    if (/^bearer\s/i.test(bearer)) {
-      findings.warn([...path, 'bearer'], 'the word Bearer is put in front of this value, and it is in it too')
-    }
-    return { header: 'authorization', value: `Bearer ${bearer}` }
-  }
-  if (header === undefined || value === undefined) return null
-  checkHeaderValue(value, [...path, 'value'], findings)
-  checkQuotes(value, [...path, 'value'], findings)
-  return { header: headerName(header, [...path, 'header'], findings), value }
-}
-
 function buildHeaders(
-  raw: Record<string, string | undefined>, authHeader: string | null, path: Path, findings: Findings,
+  raw: Record<string, string | undefined>, authHeaders: readonly string[], path: Path, findings: Findings,
 ): Record<string, string> {
   const headers = Object.create(null) as Record<string, string>
   for (const [name, value] of Object.entries(raw)) {
@@ -142,7 +116,7 @@ function buildHeaders(
     const key = headerName(name, [...path, name], findings, 'key')
     checkHeaderValue(value, [...path, name], findings)
     const again = 'this header stands here twice; case does not count'
-    if (key === authHeader) findings.error([...path, name], 'auth sets this header; remove one', 'key')
+    if (authHeaders.includes(key)) findings.error([...path, name], 'auth sets this header; remove one', 'key')
     if (key in headers) findings.error([...path, name], again, 'key')
     headers[key] = value
   }
@@ -156,25 +130,4 @@ function buildHealth({ health }: RawUpstream, path: Path, findings: Findings): U
     findings.error([...path, 'path'], 'a path starts with / and has no spaces, such as /health')
   }
   return { path: health.path, every: timerDurationOf(health.every, [...path, 'every'], DEFAULT_CHECK_INTERVAL, findings) }
-}
-
-/** Names a header, lower-case; an error where it is no name, or not one that may be set or read here. */
-export function headerName(
-  text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value',
-): string {
-  const name = text.toLowerCase()
-  if (!HEADER_NAME.test(name)) findings.error(path, 'this is not a header name such as x-api-key', at)
-  if (RESERVED_HEADERS.has(name)) findings.error(path, 'this header is for the gateway itself to set', at)
-  return name
-}
-
-/** RFC 9110 section 5.5, which Node enforces by throwing. */
-export function checkHeaderValue(value: string, path: Path, findings: Findings): void {
-  if (/[\r\n]/.test(value)) {
-    findings.error(path, 'the value has a line break in it, often at its end; no header can carry one')
-  } else if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
-    findings.error(path, 'the value has a character that no header can carry')
-  } else if (value !== value.trim()) {
-    findings.error(path, 'the value has spaces at its start or end')
-  }
 }

@@ -76,9 +76,9 @@ function ledgerAlerts({ accounts: { ledger } }: Gateway): Alert[] {
 
 function upstreamAlerts(all: readonly WorkerActivity[], now: number): Alert[] {
   const alerts = new Map<string, Alert>()
-  for (const [name, { status, at }] of all.flatMap(({ rejections }) => rejections)) {
+  for (const [name, { reason, at }] of all.flatMap(({ credentialFailures }) => credentialFailures)) {
     if (at < now - REJECTION_ALERT_MS) continue
-    const message = `Upstream ${name} rejected the gateway's credential (${status}). Check upstreams.${name}.auth`
+    const message = `Upstream ${name}: credentials: ${reason}. Check upstreams.${name}.auth`
     alerts.set(`rejected ${name}`, createAlert('upstream_key_rejected', 'error', message, name, at))
   }
   const open = all.flatMap(({ candidates }) => candidates).filter(({ circuit }) => circuit !== 'closed')

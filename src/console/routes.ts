@@ -109,7 +109,8 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
 
 /** Headers of the operator's own may be credentials too. */
 function maskedHeaderValue(name: string, value: string, { upstream }: Target): string {
-  return name === upstream.auth?.header || Object.hasOwn(upstream.headers, name) ? '***' : value
+  const isCredential = upstream.auth?.headers.some(header => header === name)
+  return isCredential || Object.hasOwn(upstream.headers, name) ? '***' : value
 }
 
 /** @param known of the upstream; a model of it that was not asked for is as well as its checks say */

@@ -1,7 +1,7 @@
 import { stat, utimes } from 'node:fs/promises'
 import { wantsEventStream } from '../context/exchange.ts'
 import type { Exchange } from '../context/exchange.ts'
-import type { Gateway, CredentialRejection } from '../context/gateway.ts'
+import type { Gateway, CredentialFailure } from '../context/gateway.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { Live, UpstreamState } from './api/panel.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
@@ -22,7 +22,7 @@ export interface WorkerActivity {
   /** The longest-running first; not all where there are many. */
   readonly exchanges: readonly Live['exchanges'][number][]
   readonly candidates: readonly WorkerCandidate[]
-  readonly rejections: readonly (readonly [upstream: string, rejection: CredentialRejection])[]
+  readonly credentialFailures: readonly (readonly [upstream: string, failure: CredentialFailure])[]
 }
 
 /**
@@ -69,7 +69,7 @@ export function activityOf({ sharedState: lasting, health, config }: Gateway, ow
         consecutive_failures: consecutiveFailures,
       }
     }),
-    rejections: [...lasting.credentialRejections].filter(([name]) => named(name)),
+    credentialFailures: [...lasting.credentialFailures].filter(([name]) => named(name)),
   }
 }
 

@@ -77,9 +77,10 @@ export interface Reloads {
   rejected: number
 }
 
-/** An upstream rejected the operator's credential. */
-export interface CredentialRejection {
-  readonly status: number
+/** Requests failed because of the operator's credential. */
+export interface CredentialFailure {
+  /** `rejected by the upstream (401)`, or why the source of the credential failed. */
+  readonly reason: string
   /** Milliseconds since 1970. */
   readonly at: number
 }
@@ -98,8 +99,8 @@ export interface SharedState extends GatewayParts {
   /** Those of the current configuration, whichever an exchange began with. */
   bodyRules: BodyRules
   readonly reloads: Reloads
-  /** By the name of the upstream: the last rejection of the operator's credential. */
-  readonly credentialRejections: Map<string, CredentialRejection>
+  /** By the name of the upstream: the last failure because of the operator's credential. */
+  readonly credentialFailures: Map<string, CredentialFailure>
   readonly givenIds: ClientRequestIds
   /** The certificate chain of the listener, its own certificate first; empty without TLS. */
   readonly shown: { chain: readonly X509Certificate[] }

@@ -7,6 +7,7 @@ import { Deadlines } from '../proxy/deadlines.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { Health } from '../routing/health.ts'
+import { AttemptAuthorization } from './authorize.ts'
 import type { LiveUpstream } from './upstreams.ts'
 
 export interface HealthCheckOptions {
@@ -123,6 +124,7 @@ class HealthCheck {
         }),
         body: null,
       },
+      authorize: new AttemptAuthorization(this.#upstream).authorize,
       clientResponse: null,
       deadlines,
       decompresses: false,

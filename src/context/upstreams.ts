@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
 import { everyTarget } from '../config/routes.ts'
-import type { Config, Upstream } from '../config/types.ts'
+import type { Auth, Config, Upstream } from '../config/types.ts'
+import type { Credential } from '../credentials/credential.ts'
+import { openCredential } from '../credentials/open-credential.ts'
 import { prefixOf } from '../proxy/address.ts'
 import { createTransport } from '../proxy/transport.ts'
 import type { Transport, TransportOptions } from '../proxy/transport.ts'
@@ -16,6 +21,8 @@ export interface LiveUpstream {
   readonly socketPath: string | null
   readonly transport: Transport
   readonly connections: Connections
+  /** null = it needs none. */
+  readonly credential: SharedCredential | null
 }
 
 /**
@@ -46,29 +53,65 @@ export class Connections {
   }
 }
 
+/** The credential of an upstream, which reloads keep as long as `auth` does not change. */
+export class SharedCredential {
+  readonly credential: Credential
+  readonly auth: Auth
+  #holders = 0
+
+  constructor(credential: Credential, auth: Auth) {
+    this.credential = credential
+    this.auth = auth
+  }
+
+  retain(): void {
+    this.#holders++
+  }
+
+  release(): void {
+    this.#holders--
+    if (this.#holders === 0) this.credential.close()
+  }
+}
+
+/** What credentials are opened with. */
+export interface UpstreamParts {
+  readonly clock: Clock
+  readonly log: Logger
+}
+
 /**
  * The upstreams of a configuration. Connections of `before` with the same address and CA are kept; no new ones are opened.
+ * So are credentials whose `auth` is the same.
  *
  * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
  * @throws the system's error for a CA file that cannot be read
  */
 export function liveUpstreams(
-  config: Config, simulatorSocket: string | null, before: Iterable<LiveUpstream> = [],
+  config: Config, parts: UpstreamParts, simulatorSocket: string | null, before: Iterable<LiveUpstream> = [],
 ): Map<string, LiveUpstream> {
-  const known = new Map(Array.from(before, ({ config, connections }) => [config.name, connections]))
+  const known = new Map(Array.from(before, live => [live.config.name, live]))
   return new Map(Array.from(config.upstreams, ([name, upstream]) => {
     const url = upstream.url ?? new URL('http://simulator')
     const socketPath = upstream.simulator ? simulatorSocket : null
     const connectTimeout = maxConnectTimeout(config, upstream)
     const options = { origin: url.origin, socketPath, connectTimeout, ca: upstream.ca }
     const connectionKey = connectionKeyOf(options)
-    const old = known.get(name)
+    const old = known.get(name)?.connections
     const connections = old?.connectionKey === connectionKey && old.timeout === connectTimeout
       ? old
       : new Connections(createTransport(options), connectionKey, connectTimeout)
     const { transport } = connections
-    return [name, { config: upstream, url, prefix: prefixOf(url), socketPath, transport, connections }]
+    const credential = credentialOf(upstream, parts, known.get(name)?.credential ?? null)
+    return [name, { config: upstream, url, prefix: prefixOf(url), socketPath, transport, connections, credential }]
   }))
+}
+
+/** @param before of the configuration before */
+function credentialOf({ name, auth }: Upstream, parts: UpstreamParts, before: SharedCredential | null): SharedCredential | null {
+  if (auth === null) return null
+  if (before !== null && isDeepStrictEqual(before.auth, auth)) return before
+  return new SharedCredential(openCredential(auth, { ...parts, upstream: name }), auth)
 }
 
 /** Milliseconds. The exchange's own deadline comes first; this one ends connections that no exchange awaits any more. */

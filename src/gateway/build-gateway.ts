@@ -42,7 +42,7 @@ export function buildGateway(
       })
   const { trustedProxies } = config.server
   const trusted = trustedProxies.length === 0 ? null : blockList(trustedProxies)
-  const upstreams = liveUpstreams(config, simulatorSocket, before?.upstreams.values())
+  const upstreams = liveUpstreams(config, sharedState, simulatorSocket, before?.upstreams.values())
   return {
     config,
     version,
@@ -78,7 +78,10 @@ export function buildGateway(
 export function activate(gateway: Gateway, before: Gateway | null): void {
   const { config, keyring, keyStore, accounts, upstreams, log } = gateway
   const unknownBudgets = before === null ? [] : newBudgets(config, before)
-  for (const { connections } of upstreams.values()) connections.retain()
+  for (const { connections, credential } of upstreams.values()) {
+    connections.retain()
+    credential?.retain()
+  }
   keyStore?.subscribe(change => {
     keyring.update(change)
     accounts.restoreBudgets(change.added, config.limits)
@@ -93,7 +96,10 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   accounts.limiter.reconfigure(config.limits)
   if (unknownBudgets.length > 0) accounts.restoreBudgets(unknownBudgets, config.limits)
   before.activeExchanges.whenIdle(() => {
-    for (const { connections } of before.upstreams.values()) connections.release()
+    for (const { connections, credential } of before.upstreams.values()) {
+      connections.release()
+      credential?.release()
+    }
   })
 }
 
@@ -117,7 +123,7 @@ function carryOverHealth(gateway: Gateway, before: Gateway): void {
   const unchanged = new Set<string>()
   for (const [name, { config, url, connections }] of before.upstreams) {
     const successor = gateway.upstreams.get(name)
-    if (JSON.stringify(successor?.config) !== JSON.stringify(config)) gateway.sharedState.credentialRejections.delete(name)
+    if (JSON.stringify(successor?.config) !== JSON.stringify(config)) gateway.sharedState.credentialFailures.delete(name)
     const isSameAddress = successor?.connections.connectionKey === connections.connectionKey
       && successor.url.href === url.href
     if (!isSameAddress) gateway.health.forget(name)
@@ -146,7 +152,7 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     archive: openArchive(config, parts.clock, parts.log),
     bodyRules: bodyRules(config.log.bodies),
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [], applied: 0, rejected: 0 },
-    credentialRejections: new Map(),
+    credentialFailures: new Map(),
     givenIds: new ClientRequestIds(),
     shown: { chain: [] },
     newId: requestIds(() => parts.clock.wall()),

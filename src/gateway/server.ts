@@ -145,6 +145,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       await mounted?.close()
       const { upstreams, keyStore, accounts, checks } = reloader.gateway
       checks.stop()
+      for (const { credential } of upstreams.values()) credential?.credential.close()
       await Promise.all([...upstreams.values()].map(({ transport }) => transport.destroy()))
       await simulator?.close()
       keyStore?.close()

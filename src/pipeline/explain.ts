@@ -2,7 +2,7 @@ import { ANONYMOUS, identityOf } from '../auth/keyring.ts'
 import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
-import type { Config, Key, Route, Target } from '../config/types.ts'
+import type { Auth, Config, Key, Route, Target } from '../config/types.ts'
 import type { LocatedRequest } from '../context/exchange.ts'
 import { API_PREFIXES, isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
@@ -104,7 +104,6 @@ function destination(
   const { upstream } = target
   const renamed = target.model !== null && target.model !== model ? target.model : null
   const base = upstream.url === null ? 'simulator:' : upstream.url.href.replace(/\/+$/, '')
-  const auth = upstream.auth ? { ...upstream.auth, value: mask(upstream.auth.value) } : null
   const added = Object.fromEntries(Object.entries(upstream.headers).map(([name, value]) =>
     [name, CREDENTIAL_NAME.test(name) ? mask(value) : value] as const))
   return {
@@ -112,15 +111,28 @@ function destination(
     url: base + upstreamPath(upstream, renamed === null ? path : renamePath(classified, path, renamed))
       + (renamed !== null && model !== null ? renameQuery(query, renamed) : query),
     model: renamed ?? model,
-    headers: upstreamHeaders([], {
-      upstream: { ...upstream, auth, headers: added },
+    headers: [...upstreamHeaders([], {
+      upstream: { ...upstream, headers: added },
       requestId: '<new for each request>',
       httpVersion: '1.1',
       trustedPeer: null,
       uncompressed: false,
       dropContentEncoding: false,
       contentLength: null,
-    }),
+    }), ...upstream.auth ? credentialHeaders(upstream.auth) : []],
+  }
+}
+
+/** The headers of the credential, flat, without the secret. */
+function credentialHeaders(auth: Auth): string[] {
+  const [header] = auth.headers
+  switch (auth.kind) {
+    case 'static':
+      return [header, mask(auth.value)]
+    case 'file':
+      return [header, `${auth.prefix}<from ${auth.file}>`]
+    case 'command':
+      return [header, `${auth.prefix}<printed by ${auth.command[0]}>`]
   }
 }
 

@@ -45,6 +45,11 @@ export interface AttemptOptions {
   readonly upstreamUrl: URL
   /** Its path is below that of the url. */
   readonly request: OutgoingRequest
+  /**
+   * Adds the operator's credential to the request, later only where it has to be fetched; absent = the upstream needs
+   * none.
+   */
+  readonly authorize?: (request: OutgoingRequest) => Promise<void> | null
   /** The client's; null = no client waits for the response. */
   readonly clientResponse: ClientResponse | null
   readonly deadlines: Deadlines
@@ -97,6 +102,23 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   run(proxy: ProxyServer): Promise<GatewayError | null> {
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
     this.#settle = resolve
+    const { request, authorize, deadlines } = this.#options
+    try {
+      const authorizing = authorize?.(request) ?? null
+      if (authorizing === null) {
+        this.#forward(proxy)
+      } else {
+        this.#sentAt = deadlines.now
+        authorizing.then(() => this.#forward(proxy)).catch(error => this.abort(asGatewayError(error)))
+      }
+    } catch (error) {
+      this.abort(asGatewayError(error))
+    }
+    return promise
+  }
+
+  #forward(proxy: ProxyServer): void {
+    if (this.#over !== undefined) return
     const { request, upstreamUrl: target, transport: { agent }, clientResponse, deadlines } = this.#options
     deadlines.connecting()
     forward(proxy, {
@@ -109,7 +131,6 @@ export class Attempt implements ResponseHandler, DecompressorHost {
       onResponse: response => this.#onResponse(response),
       onError: error => this.abort(asGatewayError(error)),
     })
-    return promise
   }
 
   /** The request went out on a connection: the upstream may have begun to work on it. */

@@ -7,7 +7,7 @@ import { gatewayAddress, withoutCredential } from './address.ts'
  * flat list of names and values, in the order and the spelling of the sender.
  *
  * Up:   hop-by-hop and Connection-named headers, credentials, cookies and
- *       framing never cross; the upstream's credential and defaults go in.
+ *       framing never cross; the upstream's defaults go in; its credential comes last, from elsewhere.
  * Down: hop-by-hop and Connection-named headers never cross; the gateway's own
  *       identity goes in.
  */
@@ -85,7 +85,7 @@ const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
 
 /**
  * The headers of the request upstream: everything end-to-end that the client
- * sent, less what must not cross, plus what the upstream needs.
+ * sent, less what must not cross, plus what the upstream needs, without its credential.
  *
  * @param raw the client's headers; pseudo-headers of HTTP/2 are passed over
  * @returns a flat list of names and values, without Host
@@ -93,7 +93,7 @@ const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
 export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions): string[] {
   const { upstream, trace = [] } = options
   const named = connectionNamed(raw)
-  const authHeader = upstream.auth?.header
+  const authHeaders: readonly string[] = upstream.auth?.headers ?? []
   const out: string[] = []
   const seen = new Set<string>()
   let via = ''
@@ -110,7 +110,7 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
       }
       continue
     }
-    if (lower.charCodeAt(0) === 0x3a || lower === authHeader || named?.has(lower)) continue
+    if (lower.charCodeAt(0) === 0x3a || authHeaders.includes(lower) || named?.has(lower)) continue
     if (lower === 'accept-encoding' && options.uncompressed) continue
     if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
     // The gateway read the body by the first: an upstream must not read it by another.
@@ -123,7 +123,6 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
     out.push(upstream.versionHeader, version)
     seen.add(upstream.versionHeader)
   }
-  if (upstream.auth) out.push(upstream.auth.header, upstream.auth.value)
   for (const name of Object.keys(upstream.headers)) {
     if (!seen.has(name)) out.push(name, upstream.headers[name] as string)
   }

@@ -145,11 +145,11 @@ log: { level: warn }
   const openai = config.upstreams.get('openai')
   t.equal(openai?.url?.href, 'https://api.openai.com/prefix/')
   t.match(openai, {
-    auth: { header: 'authorization', value: 'Bearer secret-token' },
+    auth: { headers: ['authorization'], value: 'Bearer secret-token' },
     headers: { 'x-team': 'a', 'anthropic-version': '2023-06-01' },
     websocket: true, versionHeader: 'vendor-version', usage: 'as_is', v1: '/api/v4',
   })
-  t.match(config.upstreams.get('other'), { auth: { header: 'x-api-key', value: 'secret' } })
+  t.match(config.upstreams.get('other'), { auth: { headers: ['x-api-key'], value: 'secret' } })
 
   const [first, second, third] = config.routes
   t.match(first, { index: 0, line: 27, path: '/v1/messages*', models: ['claude-*'] })

@@ -125,7 +125,7 @@ function checksOf(send: (handler: ResponseHandler) => void, every = 1_000) {
   const health = new Health({ clock, random: Math.random })
   const transport = { send: (_request: unknown, handler: ResponseHandler) => send(handler) }
   const config = { name: 'a', headers: {}, auth: null, health: { path: '/', every } }
-  const upstream = { config, url: new URL('http://a'), prefix: '', transport } as unknown as LiveUpstream
+  const upstream = { config, url: new URL('http://a'), prefix: '', transport, credential: null } as unknown as LiveUpstream
   const checks = new HealthChecks([upstream], {
     clock, log: pino({ level: 'silent' }), proxy: createProxy(), health, newId: () => 'id',
   })

@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
-import type { Config, Route } from '../../src/config/types.ts'
+import type { Auth, Config, Route } from '../../src/config/types.ts'
 import { importLitellm } from '../../src/import/litellm.ts'
 import type { Imported } from '../../src/import/litellm.ts'
 import { ImportError } from '../../src/import/source.ts'
@@ -58,7 +58,7 @@ model_list:
   t.match(routeOf(config, 'gpt-4.1').targets, [{ upstream: { name: 'openai' }, model: null }])
   t.match(routeOf(config, 'quick').targets, [{ upstream: { name: 'openai' }, model: 'gpt-4.1-mini' }])
   t.match(routeOf(config, 'claude-haiku-4-5').targets, [{ upstream: { name: 'anthropic' } }])
-  t.match(config.upstreams.get('anthropic')?.auth, { header: 'x-api-key', value: /^ANTHROPIC_API_KEY/ })
+  t.match(config.upstreams.get('anthropic')?.auth, { headers: ['x-api-key'], value: /^ANTHROPIC_API_KEY/ })
 })
 
 t.test('an address ends before the /v1 that clients bring', async t => {
@@ -368,7 +368,7 @@ t.test("a key that stands in the file does not become the provider's own at anot
     ],
   }))
   const config = load(t, imported)
-  const keys = ['a', 'b', 'c', 'd', 'e'].map(name => routeOf(config, name).targets[0]?.upstream.auth?.value)
+  const keys = ['a', 'b', 'c', 'd', 'e'].map(name => valueOf(routeOf(config, name).targets[0]?.upstream.auth))
   t.strictSame(keys.map(key => key?.replace(/^Bearer |-0123456789abcdef$/g, '')), [
     'OPENAI_API_KEY', 'KEY_FOR_10_0_0_7', 'KEY_FOR_LLM_EXAMPLE_COM', 'OPENAI_API_KEY', 'AZURE_API_KEY',
   ])
@@ -388,7 +388,7 @@ x-list: &list
 model_list: *list
 `)
   const config = load(t, imported)
-  t.strictSame([...config.upstreams.values()].map(({ url, auth }) => [url?.href, auth?.value]), [
+  t.strictSame([...config.upstreams.values()].map(({ url, auth }) => [url?.href, valueOf(auth)]), [
     ['https://llm.example.com/', 'Bearer OUR_KEY-0123456789abcdef'],
   ])
   t.strictSame(config.routes.map(({ models, timeouts }) => [models, timeouts.total]), [
@@ -510,7 +510,7 @@ credential_list:
     credential_info: { description: shared }
 `)
   const config = load(t, imported)
-  t.strictSame([...config.upstreams.values()].map(({ url, auth }) => [url?.href, auth?.value]), [
+  t.strictSame([...config.upstreams.values()].map(({ url, auth }) => [url?.href, valueOf(auth)]), [
     ['https://ours.openai.azure.com/openai', 'OUR_KEY-0123456789abcdef'],
     ['https://ours.openai.azure.com/openai', 'OWN_KEY-0123456789abcdef'],
   ])
@@ -520,3 +520,7 @@ credential_list:
     { place: '7:5', setting: 'model_list[2]', text: 'its credential of-the-database is not in the file' },
   ])
 })
+
+function valueOf(auth: Auth | null | undefined): string | undefined {
+  return auth?.kind === 'static' ? auth.value : undefined
+}

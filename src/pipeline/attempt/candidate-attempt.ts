@@ -1,10 +1,12 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
+import { AttemptAuthorization } from '../../context/authorize.ts'
 import { clientReceivedError } from '../../context/error-response.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan } from '../../context/exchange.ts'
 import type { Gateway, LiveUpstream } from '../../context/gateway.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { Authorization } from '../../credentials/credential.ts'
 import { errorIdentifier } from '../../protocols/shared/refusal.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
@@ -24,6 +26,7 @@ import type { ResponseRequirements } from '../respond/response-classifier.ts'
 import { ResponseGate } from '../respond/response-gate.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { beginAttempt } from './begin-attempt.ts'
+import { credentialReason } from './forward-log.ts'
 import { outgoingRequest } from './outgoing-request.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { requestedRetryDelay, decompressedBody } from './upstream-errors.ts'
@@ -51,6 +54,8 @@ export interface AttemptFailure {
 
 export interface CandidateAttemptOptions {
   readonly target: Target
+  /** Credentials of the target that it refused for this request. */
+  readonly refused: readonly Authorization[]
   readonly deadlines: Deadlines
   readonly relay: Relay
   readonly keepAlive: KeepAliveTimer
@@ -73,6 +78,7 @@ export class CandidateAttempt {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #startedAt: number
+  readonly #authorization: AttemptAuthorization
   /** Path and query at the upstream. */
   readonly #path: string
   /** Holds the response; null = it goes to the client as it comes, or no head came yet. */
@@ -94,10 +100,12 @@ export class CandidateAttempt {
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)
     this.state = state
     this.#health = health
+    this.#authorization = new AttemptAuthorization(upstream, options.refused)
     this.#attempt = new Attempt({
       transport: upstream.transport,
       upstreamUrl: upstream.url,
       request,
+      authorize: this.#authorization.authorize,
       clientResponse: exchange.res,
       deadlines,
       decompresses: sent.translated !== null || (options.resume !== 'off' && wantsEventStream(exchange)),
@@ -185,13 +193,27 @@ export class CandidateAttempt {
     this.#health.responseStarted(this.#elapsedMs)
   }
 
-  /** It failed before the client got any of its response. */
-  failed({ error, status, headers, said, reason }: AttemptFailure): void {
-    const isRejected = this.#isLast && reason === null && status !== null && isCredentialRefused(status)
+  /**
+   * @returns the credentials that were refused so far, for another attempt at the target with another credential;
+   *   null = the failure is not the credential's, or there is no other
+   */
+  otherCredential({ status, reason }: AttemptFailure): readonly Authorization[] | null {
+    const isRefused = reason === null && status !== null && isCredentialRefused(status)
+    return isRefused ? this.#authorization.alternatives(status) : null
+  }
+
+  /**
+   * It failed before the client got any of its response.
+   *
+   * @param isRetried the target is tried again with another credential
+   */
+  failed({ error, status, headers, said, reason }: AttemptFailure, isRetried: boolean): void {
+    const isRejected = this.#isLast && !isRetried && reason === null && status !== null && isCredentialRefused(status)
     this.#recordOutcome(error?.code ?? (isRejected ? 'upstream_rejected_key' : 'error_answer'), status)
     this.#recordErrorIdentifier(said)
-    // A request that is refused for its content is no fault of the upstream.
-    const isFault = error
+    if (error?.code === 'credential_unavailable') this.state.record.said = credentialReason(error)
+    // A request that is refused for its content is no fault of the upstream, nor is an old credential.
+    const isFault = isRetried ? false : error
       ? error.source === 'upstream'
       : reason === null && status !== null && isFailure(status)
     if (isFault) this.#health.failed(requestedRetryDelay(headers, said, this.#gateway.clock.wall()))

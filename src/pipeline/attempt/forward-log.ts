@@ -1,3 +1,5 @@
+import { causeOf } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
@@ -9,11 +11,21 @@ import type { RetryStep } from '../../routing/retry-policy.ts'
 export function reportCredentialRejected(
   gateway: Gateway, exchange: Exchange, { upstream: { name } }: Target, status: number,
 ): void {
-  gateway.sharedState.credentialRejections.set(name, { status, at: gateway.clock.wall() })
+  gateway.sharedState.credentialFailures.set(name, { reason: `rejected by the upstream (${status})`, at: gateway.clock.wall() })
   gateway.log.error(
     { ...logIds(exchange), upstream: name, status },
     "the upstream refused the gateway's own credential: check upstreams.%s.auth", name,
   )
+}
+
+/** Reports in the console that the source of a credential failed; the credential itself reports that in the log. */
+export function reportCredentialUnavailable(gateway: Gateway, { upstream: { name } }: Target, error: GatewayError): void {
+  gateway.sharedState.credentialFailures.set(name, { reason: causeOf(error) ?? error.message, at: gateway.clock.wall() })
+}
+
+/** Why the credential of an attempt was not available, as the ledger has it. */
+export function credentialReason(error: GatewayError): string {
+  return `credentials: ${causeOf(error) ?? error.message}`
 }
 
 /** Logs that no other target can continue a stream that broke. @param why the reason */

@@ -2,25 +2,29 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { withoutSubprotocolKey } from '../../auth/credentials.ts'
+import { asGatewayError } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
+import { AttemptAuthorization } from '../../context/authorize.ts'
 import type { ClientDelivery, Exchange, Plan } from '../../context/exchange.ts'
 import { gatewayHeadersFor } from '../../context/gateway-headers.ts'
 import type { Gateway, LiveUpstream } from '../../context/gateway.ts'
 import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
 import { DELIVERED } from '../../context/upstream-attempt.ts'
 import type { ResponseContent, UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { Authorization } from '../../credentials/credential.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
 import { errorIdentifier } from '../../protocols/shared/refusal.ts'
 import { renamePath } from '../../protocols/shared/rename.ts'
 import { upstreamPath } from '../../proxy/address.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
+import type { OutgoingRequest } from '../../proxy/transport.ts'
 import { Tunnel } from '../../proxy/websocket.ts'
 import type { HandshakeRefusal } from '../../proxy/websocket.ts'
-import { isOperatorError } from '../../routing/failure.ts'
+import { isCredentialRefused, isOperatorError } from '../../routing/failure.ts'
 import { MeteredSession } from '../respond/session.ts'
 import { beginAttempt } from './begin-attempt.ts'
-import { reportCredentialRejected } from './forward-log.ts'
+import { credentialReason, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
 import { classifyHandshakeRefusal } from './refused-handshake.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -46,12 +50,16 @@ export async function forwardUpgrade(
   let failure: GatewayError | null = null
   let denied: DeniedHandshake | null = null
   for (const target of plan.order) {
-    exchange.throwIfStopped()
-    // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
-    const opened = await openTunnel(gateway, exchange, plan, target, socket, failure ? NOTHING : head)
-    failure = opened.failure
-    denied = opened.denied ?? denied
-    if (exchange.status === 101 || failure?.source !== 'upstream') return { failure, denied: null }
+    let refused: readonly Authorization[] | null = []
+    while (refused !== null) {
+      exchange.throwIfStopped()
+      // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
+      const opened: AttemptEnd = await openTunnel(gateway, exchange, plan, { target, refused }, socket, failure ? NOTHING : head)
+      failure = opened.failure
+      denied = opened.denied ?? denied
+      refused = opened.refused
+      if (exchange.status === 101 || failure?.source !== 'upstream') return { failure, denied: null }
+    }
   }
   if (denied === null) return { failure, denied }
   exchange.throwIfStopped()
@@ -73,6 +81,11 @@ interface TunnelEnd {
   readonly denied: DeniedHandshake | null
 }
 
+interface AttemptEnd extends TunnelEnd {
+  /** The credentials that the target refused, for an attempt with another one; null = there is no other. */
+  readonly refused: readonly Authorization[] | null
+}
+
 /** What came through a tunnel to the client. */
 class TunnelDelivery implements ClientDelivery {
   readonly status = 101
@@ -83,23 +96,38 @@ class TunnelDelivery implements ClientDelivery {
 
 /** One attempt: another can follow as long as no upstream has accepted the handshake. */
 async function openTunnel(
-  gateway: Gateway, exchange: Exchange, { route }: Plan, target: Target, socket: Duplex, head: Buffer,
-): Promise<TunnelEnd> {
+  gateway: Gateway, exchange: Exchange, { route }: Plan,
+  { target, refused: earlier }: { readonly target: Target, readonly refused: readonly Authorization[] },
+  socket: Duplex, head: Buffer,
+): Promise<AttemptEnd> {
   const { clock } = gateway
   const startedAt = clock.monotonic()
   const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
-  const { path, headers } = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt() ?? [])
+  const request = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt() ?? [])
   const estimatedInput = exchange.reserved?.estimatedInput ?? null
   const { state, health } = beginAttempt(
     gateway, exchange, target, { sentBody: null, estimatedInput, hidesUsage: false, translated: null }, startedAt,
   )
   const { record } = state
+  const authorization = new AttemptAuthorization(upstream, earlier)
+  try {
+    const authorizing = authorization.authorize(request)
+    if (authorizing !== null) await authorizing
+  } catch (thrown) {
+    const failure = asGatewayError(thrown)
+    record.ms = clock.monotonic() - startedAt
+    record.outcome = failure.code
+    record.said = credentialReason(failure)
+    reportCredentialUnavailable(gateway, target, failure)
+    health.failed(null)
+    return { failure, denied: null, refused: null }
+  }
   const delivery = new TunnelDelivery()
   const tunnel = new Tunnel({
     socket,
     head,
-    path,
-    headers,
+    path: request.path,
+    headers: request.headers,
     handshake: handshakeHeaders(exchange.req as IncomingMessage),
     upstream: { url: upstream.url, agent: upstream.transport.agent },
     gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
@@ -131,29 +159,32 @@ async function openTunnel(
   const failure = endError ?? refused?.error ?? await state.session?.connectionClosed(tunnel.endedBy) ?? null
   record.ms = clock.monotonic() - startedAt
   record.outcome = refused?.isRequestRefused ? 'error_answer' : failure?.code ?? 'ok'
+  const isCredential = refusal !== null && !refused?.isRequestRefused && isCredentialRefused(refusal.status)
+  const other = isCredential ? authorization.alternatives(refusal.status) : null
   if (refusal) {
     const { status } = refusal
     record.status = status
     const identifier = refused?.body && errorIdentifier(refused.body)
     if (identifier) record.said = identifier
-    if (isOperatorError(status) && !refused?.isRequestRefused) reportCredentialRejected(gateway, exchange, target, status)
+    if (isOperatorError(status) && !refused?.isRequestRefused && other === null) reportCredentialRejected(gateway, exchange, target, status)
   }
   if (failure?.code === 'upstream_cut' && state.session?.isClientFault) health.abandoned()
   else if (failure?.code === 'upstream_cut') health.failed(null)
   else if (exchange.status === 101) health.succeeded()
-  else if (failure?.source === 'upstream' && !refused?.isRequestRefused) health.failed(refused?.retryAfterMs ?? null)
+  else if (failure?.source === 'upstream' && other === null && !refused?.isRequestRefused) health.failed(refused?.retryAfterMs ?? null)
   else health.abandoned()
   const body = refused?.isRequestRefused && refusal?.body
-  return { failure, denied: body ? { attempt: state, response: { ...refusal, body } } : null }
+  return { failure, denied: body ? { attempt: state, response: { ...refusal, body } } : null, refused: other }
 }
 
 /** The path, the query and the headers of the handshake as they are sent to the target. */
 function outgoingHandshake(
   { id, req, target: { path, query }, classified, request, trustedPeer }: Exchange, upstream: LiveUpstream, target: Target,
   trace: readonly string[],
-): { readonly path: string, readonly headers: string[] } {
+): OutgoingRequest {
   const model = target.model !== request.model ? target.model : null
   return {
+    method: 'GET',
     path: upstreamPath(upstream.config, model === null ? path : renamePath(classified, path, model))
       + (model === null ? query : renameQuery(query, model)),
     headers: upstreamHeaders(req.rawHeaders, {
@@ -166,6 +197,7 @@ function outgoingHandshake(
       contentLength: null,
       trace,
     }),
+    body: null,
   }
 }
 

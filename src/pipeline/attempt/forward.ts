@@ -5,6 +5,7 @@ import type { Exchange, Plan, Stoppable } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { Authorization } from '../../credentials/credential.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
 import { headerValue } from '../../proxy/headers.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
@@ -20,10 +21,12 @@ import type { HeldResponse } from '../respond/response-gate.ts'
 import { createResponseStream } from '../respond/response-stages.ts'
 import { CandidateAttempt, failureWithoutResponse } from './candidate-attempt.ts'
 import type { AttemptFailure } from './candidate-attempt.ts'
-import { reportCredentialRejected, logNotContinued, logRetry } from './forward-log.ts'
+import { reportCredentialRejected, reportCredentialUnavailable, logNotContinued, logRetry } from './forward-log.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { RetryPlan } from './retry-plan.ts'
 import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
+
+const NONE_REFUSED: readonly Authorization[] = []
 
 /**
  * Sends the request to the targets of the plan, one after the other, until one responds, and relays that response to
@@ -62,6 +65,8 @@ class Forwarding implements ResponseSource, Stoppable {
   /** Milliseconds in which earlier attempts and pauses between them had the gateway wait. */
   #waitedMs = 0
   #cancelWait: (() => void) | null = null
+  /** Credentials of the current target that it refused. */
+  #refused: readonly Authorization[] = NONE_REFUSED
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan) {
     const { resume, timeouts, translate } = plan.route
@@ -95,8 +100,14 @@ class Forwarding implements ResponseSource, Stoppable {
         const failure = await current.run()
         let step: RetryStep | null
         if (failure !== null) {
-          this.#failed(current, failure)
+          const refused = current.otherCredential(failure)
+          this.#failed(current, failure, refused !== null)
           exchange.throwIfStopped()
+          if (refused !== null) {
+            this.#refused = refused
+            logRetry(this.#gateway, exchange, current.state.record, { target, delayMs: 0 })
+            continue
+          }
           step = this.#streamError ? this.#retryPlan.nextForContinuation(failure) : this.#retryPlan.next(failure)
           if (step === null) return await this.#giveUp(failure)
         } else {
@@ -110,6 +121,7 @@ class Forwarding implements ResponseSource, Stoppable {
         if (step.delayMs > 0) await this.#wait(step.delayMs)
         exchange.throwIfStopped()
         target = step.target
+        this.#refused = NONE_REFUSED
       }
     } catch (thrown) {
       if (this.#relay.status === 0) throw thrown
@@ -144,6 +156,7 @@ class Forwarding implements ResponseSource, Stoppable {
     const reasons = this.#streamError ? NO_REFUSAL_TARGETS : this.#retryPlan.refusalTargets
     const attempt = attemptUnlessUntranslatable(() => new CandidateAttempt(this.#gateway, this.#exchange, {
       target,
+      refused: this.#refused,
       deadlines: this.#deadlines,
       relay: this.#relay,
       keepAlive: this.#keepAlive,
@@ -166,20 +179,25 @@ class Forwarding implements ResponseSource, Stoppable {
     return end
   }
 
-  /** The attempt failed before the client got any of its response. */
-  #failed(current: CandidateAttempt, failure: AttemptFailure): void {
+  /**
+   * The attempt failed before the client got any of its response.
+   *
+   * @param isRetried the target is tried again with another credential
+   */
+  #failed(current: CandidateAttempt, failure: AttemptFailure, isRetried: boolean): void {
     const exchange = this.#exchange
     const { state } = current
     const { status, response, reason } = failure
     this.#deadlines.betweenAttempts()
     this.#waitedMs += current.waitedMs
-    current.failed(failure)
+    current.failed(failure, isRetried)
     // The request was sent and not refused: a client that leaves now may have to pay for the prompt.
     state.fail(exchange.stopped !== null && current.isSent && (status === null || status < 400))
     if (failure.error?.code === 'client_gone') this.#recordHeldUsage(current, failure)
     // A request that is refused for its content says nothing about the credential, whatever the status.
     const isOurs = reason === null && status !== null
-    if (isOurs && isOperatorError(status)) reportCredentialRejected(this.#gateway, exchange, state.target, status)
+    if (isOurs && !isRetried && isOperatorError(status)) reportCredentialRejected(this.#gateway, exchange, state.target, status)
+    if (failure.error?.code === 'credential_unavailable') reportCredentialUnavailable(this.#gateway, state.target, failure.error)
     const isSecret = isOurs && isCredentialRefused(status)
     if (response && !isSecret && this.#streamError === null) this.#lastErrorResponse = { response, attempt: state }
   }

@@ -100,6 +100,9 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   upstream_rejected_key: operator(
     'The provider rejects the credential in gateway.yaml. Replace it under auth of the upstream, then reload.',
   ),
+  credential_unavailable: operator(
+    'The gateway log says why the credential of the upstream is not available. Correct its source under auth of the upstream.',
+  ),
   upstream_cut: operator(
     `${SEND_AGAIN} With resume: continue on the route, the gateway continues such a response itself.`,
   ),

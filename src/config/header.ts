@@ -1,0 +1,30 @@
+import type { Path } from './document.ts'
+import type { Findings } from './findings.ts'
+
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** Names that frame the message or steer one connection: the gateway's own to set. */
+const RESERVED_HEADERS = new Set([
+  'connection', 'content-length', 'expect', 'host', 'http2-settings', 'keep-alive', 'proxy-authenticate',
+  'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+])
+
+/** Names a header, lower-case; an error where it is no name, or not one that may be set or read here. */
+export function headerName(
+  text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value',
+): string {
+  const name = text.toLowerCase()
+  if (!HEADER_NAME.test(name)) findings.error(path, 'this is not a header name such as x-api-key', at)
+  if (RESERVED_HEADERS.has(name)) findings.error(path, 'this header is for the gateway itself to set', at)
+  return name
+}
+
+/** RFC 9110 section 5.5, which Node enforces by throwing. */
+export function checkHeaderValue(value: string, path: Path, findings: Findings): void {
+  if (/[\r\n]/.test(value)) {
+    findings.error(path, 'the value has a line break in it, often at its end; no header can carry one')
+  } else if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    findings.error(path, 'the value has a character that no header can carry')
+  } else if (value !== value.trim()) {
+    findings.error(path, 'the value has spaces at its start or end')
+  }
+}

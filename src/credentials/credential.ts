@@ -1,0 +1,57 @@
+import { credentialUnavailable } from '../base/errors.ts'
+
+/** Flat names and values. */
+export type HeaderList = readonly string[]
+
+/** The request that an attempt is about to send, without its credential. */
+export interface UnauthorizedRequest {
+  readonly method: string
+  /** Path and query below the url of the upstream. */
+  readonly path: string
+  readonly headers: HeaderList
+  readonly body: Buffer | null
+}
+
+/** What one attempt proves to the upstream who the operator is with. */
+export interface Authorization {
+  /** @param upstream its url */
+  headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList
+}
+
+/** The operator's credential for an upstream. */
+export interface Credential {
+  /**
+   * What the next attempt of a request sends.
+   *
+   * @param refused those of earlier attempts of the request, which the upstream refused
+   * @returns at once while the credential holds; a promise only where it has to be fetched
+   * @throws GatewayError credential_unavailable
+   */
+  authorize(refused: readonly Authorization[]): Authorization | Promise<Authorization>
+  /** Whether another authorization may succeed. @param status with which the upstream refused the last of `refused` */
+  canRetry(refused: readonly Authorization[], status: number): boolean
+  close(): void
+}
+
+/** RFC 9110 section 5.5, without white space. */
+const HEADER_VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/
+
+/**
+ * A secret in a header.
+ *
+ * @param prefix what comes before the secret
+ * @throws GatewayError credential_unavailable where no header can carry it
+ */
+export function headerAuthorization(header: string, prefix: string, secret: string): Authorization {
+  if (secret === '') throw credentialUnavailable('the secret is empty')
+  if (!HEADER_VALUE.test(secret)) throw credentialUnavailable('the secret has a character that no header can carry')
+  const headers = [header, prefix + secret]
+  return { headersFor: () => headers }
+}
+
+/** A credential that does not change. */
+export function staticCredential(header: string, value: string): Credential {
+  const headers = [header, value]
+  const authorization: Authorization = { headersFor: () => headers }
+  return { authorize: () => authorization, canRetry: () => false, close: () => {} }
+}

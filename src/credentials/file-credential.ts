@@ -1,0 +1,76 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+import { credentialUnavailable } from '../base/errors.ts'
+import type { GatewayError } from '../base/errors.ts'
+import { FileWatch } from '../base/file-watch.ts'
+import type { FileAuth } from '../config/types.ts'
+import { headerAuthorization } from './credential.ts'
+import type { Authorization, Credential } from './credential.ts'
+import type { FaultReporter } from './fault-reporter.ts'
+
+/** Bytes of a file; no secret is longer. */
+const MAX_FILE_BYTES = 64 * 1024
+
+/** A credential in a file, which is read again when it changes. While a new version cannot be read, the old one is used. */
+export class FileCredential implements Credential {
+  readonly #auth: FileAuth
+  readonly #reporter: FaultReporter
+  readonly #watch: FileWatch
+  #secret: string | null = null
+  /** null = the file could not be read yet. */
+  #authorization: Authorization | null = null
+  #fault: GatewayError | null = null
+
+  constructor(auth: FileAuth, reporter: FaultReporter) {
+    this.#auth = auth
+    this.#reporter = reporter
+    this.#watch = new FileWatch([auth.file], () => this.#read())
+    this.#read()
+  }
+
+  authorize(): Authorization {
+    if (this.#authorization === null) throw this.#fault ?? credentialUnavailable('the file was not read')
+    return this.#authorization
+  }
+
+  canRetry(refused: readonly Authorization[], status: number): boolean {
+    if (status === 429 || refused.length > 1) return false
+    this.#read()
+    return this.#authorization !== refused[0]
+  }
+
+  close(): void {
+    this.#watch.close()
+  }
+
+  #read(): void {
+    try {
+      const secret = readSecret(this.#auth.file)
+      if (secret !== this.#secret) {
+        this.#authorization = headerAuthorization(this.#auth.headers[0], this.#auth.prefix, secret)
+        this.#secret = secret
+      }
+      this.#fault = null
+      this.#reporter.recovered()
+    } catch (error) {
+      this.#fault = this.#reporter.failed(error)
+    }
+  }
+}
+
+/** @throws GatewayError credential_unavailable */
+function readSecret(file: string): string {
+  const buffer = Buffer.alloc(MAX_FILE_BYTES + 1)
+  let size: number
+  try {
+    const descriptor = openSync(file, 'r')
+    try {
+      size = readSync(descriptor, buffer)
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch (error) {
+    throw credentialUnavailable(`the file cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+  }
+  if (size > MAX_FILE_BYTES) throw credentialUnavailable(`the file is larger than ${MAX_FILE_BYTES / 1024} kB`)
+  return buffer.toString('latin1', 0, size).trim()
+}

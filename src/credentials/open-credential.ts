@@ -1,0 +1,39 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import type { Auth } from '../config/types.ts'
+import { runCommand } from './command.ts'
+import { headerAuthorization, staticCredential } from './credential.ts'
+import type { Credential } from './credential.ts'
+import { FaultReporter } from './fault-reporter.ts'
+import { FileCredential } from './file-credential.ts'
+import { RefreshingCredential } from './refreshing-credential.ts'
+
+export interface CredentialOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** The upstream's name, for the log. */
+  readonly upstream: string
+}
+
+/** Opens the credential that a configuration describes. Nothing is fetched before the first request. */
+export function openCredential(auth: Auth, { clock, log, upstream }: CredentialOptions): Credential {
+  const reporter = new FaultReporter(log, upstream)
+  switch (auth.kind) {
+    case 'static':
+      return staticCredential(auth.headers[0], auth.value)
+    case 'file':
+      return new FileCredential(auth, reporter)
+    case 'command': {
+      const { headers: [header], prefix, command, every } = auth
+      return new RefreshingCredential({
+        clock,
+        reporter,
+        expires: false,
+        fetch: async signal => ({
+          authorization: headerAuthorization(header, prefix, await runCommand(command, signal)),
+          lifetimeMs: every,
+        }),
+      })
+    }
+  }
+}
