@@ -9,6 +9,7 @@ import type { Problem } from '../config/problem.ts'
 import type { Config, Limits } from '../config/types.ts'
 import type { Limiter } from '../limits/types.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
+import type { ReadTurns } from '../proxy/read-turns.ts'
 import type { Health } from '../routing/health.ts'
 import type { RouteTable } from '../routing/table.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -94,6 +95,8 @@ export interface SharedState extends GatewayParts {
   readonly health: Health
   /** Memory for bodies: of requests, and of responses that are held or kept to be read. */
   readonly bodyMemory: MemoryBudget
+  /** Shares the event loop among the responses of upstreams. */
+  readonly readTurns: ReadTurns
   /** Bodies that `log.bodies` keeps; null = there is no ledger. */
   readonly archive: Archive | null
   /** Those of the current configuration, whichever an exchange began with. */

@@ -6,6 +6,7 @@ import type { ResponseSink } from '../proxy/attempt.ts'
 import { Deadlines } from '../proxy/deadlines.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
+import type { ReadTurns } from '../proxy/read-turns.ts'
 import type { Health } from '../routing/health.ts'
 import { AttemptAuthorization } from './authorize.ts'
 import type { LiveUpstream } from './upstreams.ts'
@@ -15,6 +16,7 @@ export interface HealthCheckOptions {
   readonly log: Logger
   readonly proxy: ProxyServer
   readonly health: Health
+  readonly readTurns: ReadTurns
   newId(): string
 }
 
@@ -101,7 +103,7 @@ class HealthCheck {
 
   /** @returns null = healthy; otherwise why it is not, or INCONCLUSIVE */
   async #outcome(): Promise<CheckFailure | typeof INCONCLUSIVE | null> {
-    const { clock, proxy, newId } = this.#parts
+    const { clock, proxy, newId, readTurns } = this.#parts
     const { config, url, transport } = this.#upstream
     const limit = Math.min(MAX_CHECK_DURATION, Math.max(1_000, config.health?.every ?? 0))
     const timeouts = { connect: limit, firstByte: limit, idle: limit, total: limit }
@@ -127,6 +129,7 @@ class HealthCheck {
       authorize: new AttemptAuthorization(this.#upstream).authorize,
       clientResponse: null,
       deadlines,
+      readTurns,
       decompresses: false,
       sinkFor: () => sink,
     })

@@ -16,6 +16,7 @@ import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'
 import { createPriceBook } from '../pricing/prices.ts'
 import { createProxy } from '../proxy/http-proxy.ts'
+import { ReadTurns } from '../proxy/read-turns.ts'
 import { Health } from '../routing/health.ts'
 import { RouteTable } from '../routing/table.ts'
 import { openStoredKeys } from './stored-keys.ts'
@@ -149,6 +150,7 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     proxy: createProxy(),
     health: new Health({ clock: parts.clock, random: Math.random }),
     bodyMemory: new MemoryBudget(),
+    readTurns: new ReadTurns(),
     archive: openArchive(config, parts.clock, parts.log),
     bodyRules: bodyRules(config.log.bodies),
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [], applied: 0, rejected: 0 },

@@ -8,6 +8,8 @@ import { headerLines } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 import { forward } from './http-proxy.ts'
 import type { ProxyServer } from './http-proxy.ts'
+import { Reader } from './read-turns.ts'
+import type { ReadTurns } from './read-turns.ts'
 import { responseHead } from './response-head.ts'
 import { readResponseHeaders, toResponse } from './response-headers.ts'
 import type { ResponseHeaders } from './response-headers.ts'
@@ -53,6 +55,8 @@ export interface AttemptOptions {
   /** The client's; null = no client waits for the response. */
   readonly clientResponse: ClientResponse | null
   readonly deadlines: Deadlines
+  /** Those of all responses that this process reads. */
+  readonly readTurns: ReadTurns
   /** An answer that comes compressed all the same is unpacked on its way. */
   readonly decompresses: boolean
   /** Chooses where an answer with that status goes, until it is handed over to another. */
@@ -78,6 +82,10 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   /** null: the answer goes to the sink as it comes. */
   #decompressor: Decompressor | null = null
   #controller: Controller | null = null
+  readonly #reader = new Reader(() => this.#continueInTurn())
+  /** The upstream is paused: for the sink, or until a later turn. */
+  #awaitsSink = false
+  #awaitsTurn = false
   /** It is the first request on its connection. */
   #fresh = false
   /** Some byte of an answer came; it need not have been a whole head. */
@@ -168,7 +176,17 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   resume(): void {
     if (this.#over !== undefined) return
     if (this.#decompressor) this.#decompressor.resume()
-    else this.#controller?.resume()
+    else this.#continueForSink()
+  }
+
+  #continueForSink(): void {
+    this.#awaitsSink = false
+    if (!this.#awaitsTurn) this.#controller?.resume()
+  }
+
+  #continueInTurn(): void {
+    this.#awaitsTurn = false
+    if (!this.#awaitsSink && this.#over === undefined) this.#controller?.resume()
   }
 
   #send(request: OutgoingRequest): void {
@@ -223,7 +241,15 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     }
     try {
       const goesOn = this.#decompressor ? this.#decompressor.push(chunk) : this.#sink.data(chunk)
-      if (!goesOn) controller.pause()
+      const hasTurn = this.#options.readTurns.count(this.#reader, chunk.length)
+      if (goesOn && hasTurn) return
+      controller.pause()
+      if (!goesOn) {
+        this.#awaitsSink = true
+      } else if (!this.#awaitsTurn) {
+        this.#awaitsTurn = true
+        this.#options.readTurns.waitForTurn(this.#reader)
+      }
     } catch (thrown) {
       // A fault of our own is not the upstream's: it has its own name.
       controller.abort(ABORTED)
@@ -254,7 +280,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   onDrain(): void {
-    if (this.#over === undefined) this.#controller?.resume()
+    if (this.#over === undefined) this.#continueForSink()
   }
 
   onEnd(error: GatewayError | null): void {

@@ -5,6 +5,7 @@ import type { LiveUpstream } from '../../src/context/gateway.ts'
 import { HealthChecks } from '../../src/context/health-checks.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import type { ResponseHandler } from '../../src/proxy/transport.ts'
+import { ReadTurns } from '../../src/proxy/read-turns.ts'
 import { Health } from '../../src/routing/health.ts'
 import { DIALECTS, ask } from '../behaviour/failover/asking.ts'
 import { certificateFiles } from '../support/certificate.ts'
@@ -128,6 +129,7 @@ function checksOf(send: (handler: ResponseHandler) => void, every = 1_000) {
   const upstream = { config, url: new URL('http://a'), prefix: '', transport, credential: null } as unknown as LiveUpstream
   const checks = new HealthChecks([upstream], {
     clock, log: pino({ level: 'silent' }), proxy: createProxy(), health, newId: () => 'id',
+    readTurns: new ReadTurns(),
   })
   return { clock, health, checks }
 }

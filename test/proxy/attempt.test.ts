@@ -11,6 +11,7 @@ import { Attempt } from '../../src/proxy/attempt.ts'
 import type { ResponseSink } from '../../src/proxy/attempt.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
+import { ReadTurns } from '../../src/proxy/read-turns.ts'
 import { createTransport } from '../../src/proxy/transport.ts'
 import type { ResponseHandler, Transport } from '../../src/proxy/transport.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -71,6 +72,7 @@ async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void | Pro
     upstreamUrl: new URL(upstream.url),
     request: { method: 'GET', path: '/x', headers: ['x-a', '1'], body: null },
     deadlines,
+    readTurns: new ReadTurns(),
     clientResponse: null,
     decompresses: unpacks,
     sinkFor: () => sink,
@@ -273,6 +275,7 @@ async function begun(sink: ResponseSink, { unpacks = false, breaking = false } =
     transport: { send: (_: unknown, handler: ResponseHandler) => sent.resolve(handler), breaking } as never,
     upstreamUrl: new URL('http://a'), deadlines: new Deadlines(clock, limits, clock.monotonic(), () => {}),
     request: { method: 'GET', path: '/x', headers: [], body: null },
+    readTurns: new ReadTurns(),
     clientResponse: null,
     decompresses: unpacks, sinkFor: () => sink,
   })
@@ -332,6 +335,7 @@ t.test('a connection in the place of a stale one has timeouts.connect to be made
   const attempt = new Attempt({
     transport: transport as unknown as Transport, upstreamUrl: new URL('http://a'), deadlines,
     request: { method: 'GET', path: '/x', headers: [], body: null },
+    readTurns: new ReadTurns(),
     clientResponse: null,
     decompresses: false, sinkFor: () => new NotingSink(),
   })
@@ -355,6 +359,7 @@ t.test('a request that cannot be put on the wire is refused, and the process liv
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
     const attempt = new Attempt({
       transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines,
+      readTurns: new ReadTurns(),
       clientResponse: null,
       decompresses: false, sinkFor: () => new NotingSink(),
       request: { method: 'GET', path: '/x', headers: [], body: null, ...bad },

@@ -7,6 +7,7 @@ import { Attempt } from '../../src/proxy/attempt.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import type { ProxyServer } from '../../src/proxy/http-proxy.ts'
+import { ReadTurns } from '../../src/proxy/read-turns.ts'
 import { createTransport } from '../../src/proxy/transport.ts'
 import type { OutgoingRequest } from '../../src/proxy/transport.ts'
 import { startWireUpstream } from '../support/wire.ts'
@@ -38,6 +39,7 @@ async function send(
     request: { method: 'GET', path: '/x', headers: ['X-A', '1'], body: null, ...request },
     clientResponse: null,
     deadlines,
+    readTurns: new ReadTurns(),
     decompresses: false,
     sinkFor: () => ({
       head: (received, lines) => {

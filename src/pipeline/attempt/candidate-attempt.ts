@@ -108,6 +108,7 @@ export class CandidateAttempt {
       authorize: this.#authorization.authorize,
       clientResponse: exchange.res,
       deadlines,
+      readTurns: gateway.sharedState.readTurns,
       decompresses: sent.translated !== null || (options.resume !== 'off' && wantsEventStream(exchange)),
       sinkFor: status => this.#sinkFor(status),
     })
