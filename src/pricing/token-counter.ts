@@ -2,6 +2,7 @@ import { systemClock } from '../base/clock.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import { ThreadClient } from '../base/thread-client.ts'
 import { threadUrl } from '../base/thread-url.ts'
+import { safeCut } from '../protocols/shared/generated-text.ts'
 import type { TextSample, GeneratedRun, TextKind } from '../protocols/shared/generated-text.ts'
 import type { PromptText } from '../protocols/shared/protocol.ts'
 import { MEDIA_TOKENS, estimateTokens, scanStrings } from '../protocols/shared/request-estimate.ts'
@@ -51,6 +52,9 @@ export type TokenCounts = readonly (number | null)[]
 /** A longer body is not copied to the thread: a sample of its text gives the rate. */
 const MAX_BODY_BYTES = 1024 * 1024
 const SAMPLE_BYTES = 256 * 1024
+/** Bytes that wait for the thread: as long as there are more, each further text is counted by a shorter sample. */
+const BUSY_BYTES = 1024 * 1024
+const BUSY_SAMPLE_BYTES = 4 * 1024
 const MAX_PENDING = 512
 const TIMEOUT_MS = 30_000
 /** Deaths in a row, without a reply between them, after which no thread is started for PAUSE_MS. */
@@ -72,6 +76,8 @@ class ThreadCounter implements TokenCounter {
   #watchdog: Timer | null = null
   /** Runs while the thread has nothing to do. */
   #idleTimer: Timer | null = null
+  /** Bytes that the thread has not replied to. */
+  #pendingBytes = 0
   #crashes = 0
   #pausedUntil = 0
   #isClosing = false
@@ -87,15 +93,17 @@ class ThreadCounter implements TokenCounter {
     })
   }
 
-  async generated({ runs, keptBytes: kept, generatedBytes: came }: TextSample): Promise<Record<TextKind, number>> {
-    const counts = runs.length === 0 ? [] : await this.#request({ kind: 'texts', texts: runs.map(copyOf) })
+  async generated({ runs, keptBytes, generatedBytes: came }: TextSample): Promise<Record<TextKind, number>> {
+    const sample = this.#isBusy ? beginningOf(runs, BUSY_SAMPLE_BYTES) : runs
+    const counted = sample === runs ? keptBytes : bytesByKind(sample)
+    const counts = runs.length === 0 ? [] : await this.#request({ kind: 'texts', texts: sample.map(copyOf) })
     const tokens = { content: 0, reasoning: 0, tool: 0 }
     if (counts) {
-      for (const [i, { kind }] of runs.entries()) tokens[kind] += counts[i] ?? 0
+      for (const [i, { kind }] of sample.entries()) tokens[kind] += counts[i] ?? 0
     }
     for (const kind of ['content', 'reasoning', 'tool'] as const) {
-      if (counts === null || kept[kind] === 0) tokens[kind] = tokensOfBytes(came[kind])
-      else tokens[kind] = Math.round((tokens[kind] * came[kind]) / kept[kind])
+      if (counts === null || counted[kind] === 0) tokens[kind] = tokensOfBytes(came[kind])
+      else tokens[kind] = Math.round((tokens[kind] * came[kind]) / counted[kind])
     }
     return tokens
   }
@@ -116,18 +124,20 @@ class ThreadCounter implements TokenCounter {
 
   async #body(body: Buffer, question: (bytes: Uint8Array) => CountRequest): Promise<number | null> {
     if (!isJsonObject(body)) return null
-    if (body.length > MAX_BODY_BYTES) return this.#largeBody(body)
+    if (this.#isBusy && body.length > BUSY_SAMPLE_BYTES) return this.#sampledBody(body, BUSY_SAMPLE_BYTES)
+    if (body.length > MAX_BODY_BYTES) return this.#sampledBody(body, SAMPLE_BYTES)
     const counts = await this.#request(question(Uint8Array.from(body)))
     return counts ? (counts[0] ?? null) : estimateTokens(body)
   }
 
   /** Counts the beginning of the text, and takes the rest to be like it. */
-  async #largeBody(body: Buffer): Promise<number> {
+  async #sampledBody(body: Buffer, sampleBytes: number): Promise<number> {
     const sample: Buffer[] = []
     let sampled = 0
     const { textBytes, media } = scanStrings(body, (start, end) => {
-      if (sampled >= SAMPLE_BYTES) return
-      const text = body.subarray(start, Math.min(end, start + SAMPLE_BYTES - sampled))
+      if (sampled >= sampleBytes) return
+      const limit = start + sampleBytes - sampled
+      const text = body.subarray(start, end <= limit ? end : safeCut(body, start, limit))
       sample.push(text)
       sampled += text.length
     })
@@ -141,7 +151,10 @@ class ThreadCounter implements TokenCounter {
   async #request(request: CountRequest): Promise<TokenCounts | null> {
     const isPaused = this.#clock.monotonic() < this.#pausedUntil
     if (isPaused || this.#isClosing || this.#thread.pending >= this.#maxPending) return null
-    const counts = this.#thread.request<TokenCounts>(request, { transfer: transferable(request) })
+    const transfer = transferable(request)
+    const bytes = transfer.reduce((sum, { byteLength }) => sum + byteLength, 0)
+    this.#pendingBytes += bytes
+    const counts = this.#thread.request<TokenCounts>(request, { transfer })
     this.#idleTimer?.cancel()
     this.#idleTimer = null
     this.#watchdog ??= this.#startWatchdog()
@@ -153,12 +166,17 @@ class ThreadCounter implements TokenCounter {
       // The thread ended, or failed at this request: the caller estimates.
       return null
     } finally {
+      this.#pendingBytes -= bytes
       this.#watchdog?.cancel()
       this.#watchdog = this.#thread.pending > 0 ? this.#startWatchdog() : null
       if (this.#thread.pending === 0) {
         this.#idleTimer ??= this.#clock.setTimeout(() => void this.#thread.terminate(), IDLE_MS)
       }
     }
+  }
+
+  get #isBusy(): boolean {
+    return this.#pendingBytes > BUSY_BYTES
   }
 
   /** Ends a thread that makes no progress, whatever it works on. */
@@ -174,6 +192,24 @@ class ThreadCounter implements TokenCounter {
     this.#crashes = 0
     this.#pausedUntil = this.#clock.monotonic() + PAUSE_MS
   }
+}
+
+/** The first so many bytes of all runs together. */
+function beginningOf(runs: readonly GeneratedRun[], maxBytes: number): GeneratedRun[] {
+  const sample: GeneratedRun[] = []
+  let left = maxBytes
+  for (const run of runs) {
+    const bytes = run.bytes.length <= left ? run.bytes : run.bytes.subarray(0, safeCut(run.bytes, 0, left))
+    if (bytes.length > 0) sample.push({ ...run, bytes })
+    left -= bytes.length
+  }
+  return sample
+}
+
+function bytesByKind(runs: readonly GeneratedRun[]): Record<TextKind, number> {
+  const bytes = { content: 0, reasoning: 0, tool: 0 }
+  for (const run of runs) bytes[run.kind] += run.bytes.length
+  return bytes
 }
 
 /** In memory of its own, which can be transferred to the thread. */

@@ -14,6 +14,7 @@ import { endpointNamed } from '../protocols/endpoint-named.ts'
 const count = tokenCount()
 const NONE = { content: 0, reasoning: 0, tool: 0 }
 const SILENT = new URL('threads/silent.ts', import.meta.url)
+const ONE_TOKEN = new URL('threads/one-token.ts', import.meta.url)
 const DYING = new URL('threads/dying.ts', import.meta.url)
 const PROMPT = Buffer.from('{"messages":[{"role":"user","content":"Hello world, how are you?"}]}')
 
@@ -139,6 +140,38 @@ t.test('a thousand at once: all are answered, beyond the queue by their bytes', 
   const exact = 3 + 4 + count('Hello world, how are you?')
   t.equal(counts.filter(tokens => tokens === exact).length, 100)
   t.equal(counts.filter(tokens => tokens === estimateTokens(PROMPT)).length, 900)
+})
+
+t.test('texts that wait are bounded: when a megabyte waits, others are counted by a sample', async t => {
+  const counter = counterFor(t, { script: ONE_TOKEN })
+  const text = 'x'.repeat(64 * 1024)
+  const counts = await Promise.all(Array.from({ length: 100 }, () => counter.generated(generated([run('content', text)]))))
+  const whole = counts.filter(({ content }) => content === 1).length
+  t.ok(whole === 16 || whole === 17, `${whole} are counted whole`)
+  t.equal(counts.filter(({ content }) => content === 16).length, 100 - whole, 'the others by 4 kB of 64')
+  t.equal((await counter.generated(generated([run('content', text)]))).content, 1, 'nothing waits any more')
+})
+
+t.test('bodies that wait are bounded too', async t => {
+  const counter = counterFor(t, { script: ONE_TOKEN })
+  const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'word '.repeat(50_000) }] }))
+  const { prompt } = endpointNamed('chat.completions')
+  const counts = await Promise.all(Array.from({ length: 20 }, () => counter.prompt(prompt, body)))
+  const whole = counts.filter(tokens => tokens === 1).length
+  t.ok(whole >= 4 && whole <= 5, `${whole} are counted whole`)
+  t.equal(counts.filter(tokens => tokens === 62).length, 20 - whole, 'the others by 4 kB of 250')
+})
+
+t.test('a sample is not cut inside of an escape or a character', async t => {
+  const counter = counterFor(t)
+  const waiting = Array.from({ length: 20 }, () => counter.generated(generated([run('content', 'word '.repeat(13_000))])))
+  const texts = ['\\u00e9'.repeat(10_000), 'x' + '\\n'.repeat(20_000), 'é日'.repeat(12_000)]
+  for (const text of texts) {
+    const { content } = await counter.generated(generated([run('content', text)]))
+    const exact = count(JSON.parse(`"${text}"`) as string)
+    t.ok(Math.abs(content - exact) / exact < 0.02, `${content} for ${exact}`)
+  }
+  await Promise.all(waiting)
 })
 
 t.test('a thread that dies: by their bytes; after three deaths it rests for a minute', async t => {

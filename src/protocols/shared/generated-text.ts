@@ -94,7 +94,7 @@ export class GeneratedText {
       runs: [...lanes].map(([lane, pieces]) => ({
         kind: KINDS[(lane >> 1) % KINDS.length]!,
         escaped: (lane & 1) === 1,
-        bytes: Buffer.concat(pieces),
+        bytes: pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces),
       })),
       keptBytes: byKind(this.#keptBytes),
       generatedBytes: byKind(this.#generatedBytes),
@@ -120,7 +120,7 @@ export class GeneratedText {
 }
 
 /** Where text may be cut at or before `end` without splitting a character or an escape. */
-function safeCut(bytes: Uint8Array, start: number, end: number): number {
+export function safeCut(bytes: Uint8Array, start: number, end: number): number {
   let cut = end
   while (cut > start && (bytes[cut]! & 0xc0) === 0x80) cut--
   for (let i = Math.max(start, cut - MAX_ESCAPE_BYTES); i < cut; i++) {
