@@ -33,6 +33,11 @@ export function streamLoad(chunks: number, headers = '', { everyMs = 1, stamped 
   return { bytes: requestBytes(STREAMED_BODY, headers + wishes), units: chunks, end: '0\r\n\r\n' }
 }
 
+/** A chat stream of the model `full` without end, as fast as it is read. */
+export function fullSpeedLoad(): Load {
+  return { bytes: requestBytes(STREAMED_BODY.replace('"m"', '"full"'), 'X-Full-Speed: 1\r\n'), units: 1, end: '' }
+}
+
 function requestBytes(text: string, headers: string): Buffer {
   return Buffer.from(
     `POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${KEY}\r\n` +

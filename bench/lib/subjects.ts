@@ -42,6 +42,8 @@ export interface GatewayOptions {
   readonly name?: string
   /** Lines of YAML that stand instead of the one route. */
   readonly routes?: string
+  /** Further upstreams, in lines of YAML. */
+  readonly upstreams?: string
   /** Further entries of `keys`, in lines of YAML. */
   readonly keys?: string
   /** Further keys of `server`, in YAML. */
@@ -62,7 +64,9 @@ export async function startGateway(
   const file = join(dir, 'gateway.yaml')
   writeFileSync(file, `
 server: { listen: 127.0.0.1:0${options.server === undefined ? '' : `, ${options.server}`} }
-upstreams: { up: { url: "http://127.0.0.1:${upstreamPort}" } }
+upstreams:
+  up: { url: "http://127.0.0.1:${upstreamPort}" }
+${options.upstreams ?? ''}
 routes:
 ${options.routes ?? '  - { path: /v1/*, model: "*", to: up }'}
 models: { m: { price: { input: 0.4, output: 1.6 } } }

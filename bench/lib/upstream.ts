@@ -3,7 +3,8 @@
  * and answers with bytes that were rendered before. Run as a process of its own;
  * prints its port. A request whose head says `x-chunks: N` gets a stream of N
  * events, one every `x-every` milliseconds; with `x-stamped` each tells when it
- * was sent, in microseconds of the system's monotonic clock: `@123@`.
+ * was sent, in microseconds of the system's monotonic clock: `@123@`. One that says
+ * `x-full-speed` gets events without end, as fast as its connection takes them.
  */
 import * as net from 'node:net'
 
@@ -19,6 +20,8 @@ const STREAM = Buffer.from(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
 const EVENT = event('x'.repeat(60))
+/** 64 kB of events. */
+const MANY_EVENTS = Buffer.concat(Array.from({ length: Math.ceil(65_536 / EVENT.length) }, () => EVENT))
 const USAGE = '{"choices":[],"usage":{"prompt_tokens":200,"completion_tokens":50,"total_tokens":250}}'
 const STREAM_END = Buffer.concat([
   chunked(`data: ${USAGE}\n\n`), chunked('data: [DONE]\n\n'), Buffer.from('0\r\n\r\n'),
@@ -36,7 +39,8 @@ const server = net.createServer({ noDelay: true }, socket => {
       seen = seen.slice(end + 4 + length)
       const wish = (name: string) => Number(new RegExp(`\\r\\n${name}: (\\d+)`, 'i').exec(head)?.[1] ?? 0)
       const chunks = wish('x-chunks')
-      if (chunks === 0) socket.write(RESPONSE)
+      if (wish('x-full-speed') === 1) sendAtFullSpeed(socket)
+      else if (chunks === 0) socket.write(RESPONSE)
       else sendStream(socket, chunks, wish('x-every') || 1, wish('x-stamped') === 1)
     }
   })
@@ -54,6 +58,15 @@ function sendStream(socket: net.Socket, chunks: number, every: number, stamped: 
     clearInterval(timer)
     if (!socket.destroyed) socket.write(STREAM_END)
   }, every)
+}
+
+function sendAtFullSpeed(socket: net.Socket): void {
+  socket.write(STREAM)
+  const send = () => {
+    while (!socket.destroyed && socket.write(MANY_EVENTS));
+  }
+  socket.on('drain', send)
+  send()
 }
 
 function event(content: string): Buffer {

@@ -60,6 +60,8 @@ const HEADERS_TIMEOUT = 30_000
 const KEEP_ALIVE = 75_000
 /** Milliseconds; many clients close idle connections sooner, and the others must handle a close at any time. */
 const DRAIN_IDLE = 10_000
+/** Bytes that may wait in a connection for a client to read. The system's own buffer comes in addition. */
+const WRITE_AHEAD_BYTES = 16 * 1024
 /** Milliseconds in which a rejected client can read the response. */
 const REJECTION_TIMEOUT = 1_000
 
@@ -94,7 +96,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
         },
         socket => handOff(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
       )
-    : net.createServer({ allowHalfOpen: true, noDelay: true }, socket => {
+    : net.createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: WRITE_AHEAD_BYTES }, socket => {
         if (isFull()) rejectConnection(socket, options)
         else detectHttp2(socket, headersTimeout, handOff)
       })

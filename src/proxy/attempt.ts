@@ -212,6 +212,8 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     if (status < 200 || this.#over !== undefined) return
     try {
       this.#received = readResponseHeaders(controller.rawHeaders)
+      // They are slices of what was read of the socket, up to 64 kB, which they would keep until the end.
+      controller.rawHeaders = null
       this.#response.resolve(toResponse(status, this.#received.headers))
     } catch (thrown) {
       this.abort(asGatewayError(thrown))

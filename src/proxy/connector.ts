@@ -27,6 +27,12 @@ export function secureContextFor(ca: string): tls.SecureContext {
 }
 
 /**
+ * Bytes of a response that may wait in its socket, beyond which nothing is read: undici's own 64 kB let a response that
+ * is paused take up to 128 kB, as each read may bring another 64.
+ */
+const READ_AHEAD_BYTES = 16 * 1024
+
+/**
  * undici's connector, with the whole of its time for a name of several addresses. Node gives each of these
  * half a second, whatever the time, and the last one the rest: where that is out of reach, as an IPv6 address
  * is from most containers, one lost packet at the others was the end of it. The first that ran out of its
@@ -38,6 +44,7 @@ export function createConnector({ socketPath, connectTimeout, trust, http2 }: Co
     allowH2: http2,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
+    highWaterMark: READ_AHEAD_BYTES,
     ...(socketPath === null ? {} : { socketPath }),
     ...(trust === null ? {} : { secureContext: trust }),
   }

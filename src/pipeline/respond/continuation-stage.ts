@@ -1,6 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { ownCopy } from '../../base/own-copy.ts'
 import type { EventTranslator, ResumableStream } from '../../protocols/shared/continuation.ts'
 import type { UsageFilter } from '../../protocols/shared/protocol.ts'
 import { MAX_EVENT, missingLineEnds } from '../../protocols/shared/sse.ts'
@@ -184,7 +185,7 @@ export class ContinuationStage implements EventSink {
 
   /** A copy is kept: a little of a large buffer would keep all of it in memory. */
   #hold(bytes: Buffer): void {
-    if (bytes.length > 0) this.#held.push(Buffer.from(bytes))
+    if (bytes.length > 0) this.#held.push(ownCopy(bytes))
   }
 
   /** What was held, and that. */

@@ -12,6 +12,7 @@ const CLOSE_BRACKET = 0x5d
 const LOOP_BYTES = 64
 /** Bytes of a character that is escaped: `\u0065`. */
 const ESCAPED_BYTES = 6
+const NO_BYTES = Buffer.alloc(0)
 
 /**
  * Walks JSON text where it lies: no tree, no strings, no copies. The caller asks
@@ -36,7 +37,7 @@ export class JsonCursor {
   #pos = 0
   #end = 0
 
-  constructor(buffer: Buffer = Buffer.alloc(0), start = 0, end = buffer.length) {
+  constructor(buffer: Buffer = NO_BYTES, start = 0, end = buffer.length) {
     this.#buffer = buffer
     this.#pos = start
     this.#end = end
@@ -48,6 +49,11 @@ export class JsonCursor {
     this.#pos = start
     this.#end = end
     this.broken = false
+  }
+
+  /** Keeps the bytes no longer in memory. */
+  release(): void {
+    this.reset(NO_BYTES, 0, 0)
   }
 
   /** Enters an object, if one comes next. */

@@ -3,7 +3,10 @@ const MIN_BYTES = 1024
 const MAX_RETAINED_BYTES = 16 * 1024
 const NO_BYTES = Buffer.alloc(0)
 
-/** Bytes gathered from pieces, in a buffer that doubles: linear time, at most twice the bytes. */
+/**
+ * Bytes gathered from pieces, in a buffer that doubles: linear time, at most twice the bytes. The buffer is not of Node's
+ * pool, of which a small one would keep 64 kB.
+ */
 export class GrowingBytes {
   /** The gathered bytes are its first `length`; the rest is unused. */
   bytes: Buffer = NO_BYTES
@@ -13,7 +16,7 @@ export class GrowingBytes {
   append(source: Uint8Array, from: number, to: number): void {
     const length = this.length + to - from
     if (length > this.bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.max(length, 2 * this.bytes.length, MIN_BYTES))
+      const grown = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.bytes.length, MIN_BYTES))
       grown.set(this.bytes.subarray(0, this.length))
       this.bytes = grown
     }

@@ -1,4 +1,5 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { ownCopy } from '../../base/own-copy.ts'
 import { JsonCursor, bytesEqual, parseJson } from './cursor.ts'
 import { GeneratedText } from './generated-text.ts'
 import type { TextSample, TextKind } from './generated-text.ts'
@@ -69,7 +70,7 @@ export abstract class ProtocolMeter implements StreamMeter {
   protected readonly cursor = new JsonCursor()
   readonly #text: GeneratedText
   readonly #usage = new GrowingBytes()
-  #tier = NO_TIER
+  #tier: Buffer = NO_TIER
   #totalBytes = 0
   #reportedUpTo = 0
 
@@ -138,7 +139,7 @@ export abstract class ProtocolMeter implements StreamMeter {
     if (!cursor.skip() || !isName || cursor.valueEnd - cursor.valueStart > MAX_TIER_BYTES) return
     // Many vendors say the same in each chunk.
     if (bytesEqual(buf, cursor.valueStart + 1, cursor.valueEnd - 1, this.#tier)) return
-    this.#tier = Buffer.from(buf.subarray(cursor.valueStart + 1, cursor.valueEnd - 1))
+    this.#tier = ownCopy(buf.subarray(cursor.valueStart + 1, cursor.valueEnd - 1))
   }
 
   /** The last value skipped as a usage object; one of absurd size reads as nonsense. */
@@ -245,6 +246,7 @@ export abstract class EventMeter extends ProtocolMeter {
     if (!event.terminated && !this.#isWhole(event)) return
     if (bytesEqual(event.buf, event.nameStart, event.nameEnd, ERROR)) this.sawError = true
     this.read(event)
+    this.cursor.release()
   }
 
   /** What the end of the stream cut in its data is dropped: no client can have made use of it. */

@@ -13,7 +13,7 @@ export interface StreamMeterOptions {
    * (sound, a single JSON body) is passed over unread; absent, it is taken for one.
    */
   readonly contentType?: string
-  /** Bytes of generated text kept for counting after an early end; 256 kB. */
+  /** Bytes of generated text kept for counting after an early end; 64 kB. */
   readonly textLimit?: number
   /** Bytes of the longest event that is read; 16 MB, and 64 MB where it can hold pictures. */
   readonly maxEvent?: number
@@ -21,7 +21,7 @@ export interface StreamMeterOptions {
   readonly reserveMemory?: ReserveMemory
 }
 
-const DEFAULT_TEXT_LIMIT = 256 * 1024
+const DEFAULT_TEXT_LIMIT = 64 * 1024
 // A picture of 16 megapixels as base64, and some.
 const MAX_IMAGE_EVENT = 64 * 1024 * 1024
 
