@@ -102,9 +102,9 @@ export function openApi(): OpenAPIV3_1.Document {
         'x-gateway-request-id': { description: 'The id of the request. Quote it when you report a problem.', schema: { type: 'string' } },
         'x-gateway-version': { description: 'Version of the gateway.', schema: { type: 'string' } },
         'via': { description: 'The gateway adds itself here.', schema: { type: 'string' } },
-        'x-gateway-upstream': { description: 'The upstream that sent the response.', schema: { type: 'string' } },
+        'x-gateway-upstream': { description: 'The upstream that sent the response. Sent with server.reveal_upstream only.', schema: { type: 'string' } },
         'x-gateway-attempts': {
-          description: 'The number of attempts, including this one.', schema: { type: 'integer' },
+          description: 'The number of attempts, including this one. Sent with server.reveal_upstream only.', schema: { type: 'integer' },
         },
       },
       schemas: SCHEMAS,

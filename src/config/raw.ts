@@ -8,6 +8,7 @@ export interface RawConfig {
   server?: {
     listen?: string | number
     reuse_port?: boolean
+    reveal_upstream?: boolean
     workers?: number | 'auto'
     body_memory?: string | number
     max_in_flight?: number

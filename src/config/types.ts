@@ -107,6 +107,8 @@ export interface ServerConfig {
   readonly maxConnections: number
   /** Addresses or CIDR blocks that may set x-forwarded-* and the request id. */
   readonly trustedProxies: readonly string[]
+  /** Clients are told which upstream responded, and after how many attempts. */
+  readonly revealUpstream: boolean
   /** Milliseconds that running exchanges may take after SIGTERM. */
   readonly drain: number
 }

@@ -17,7 +17,7 @@ import { setToken } from './cookies.ts'
 import { secureHeaders } from './headers.ts'
 import { PREFIX, consoleOpenApi, routeOf } from './openapi.ts'
 import { servePages } from './pages.ts'
-import { servePlayground } from './playground.ts'
+import { servePlayground, serveStatus } from './playground.ts'
 import { ConsoleProblem } from './problem.ts'
 import { sendCsv, sendProblem } from './replies.ts'
 import { validationProblem, validatorCompiler } from './schemas.ts'
@@ -90,6 +90,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     })
   }, { prefix: PREFIX })
   await app.register(api => servePlayground(api, context), { prefix: `${PREFIX}/playground` })
+  await app.register(api => serveStatus(api, context))
   await app.register(servePages, { prefix: '/console' })
   await app.ready()
   return {

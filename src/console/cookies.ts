@@ -14,6 +14,11 @@ export function tokenOf(request: FastifyRequest, { secure }: Caller): string | n
   return token === undefined || token === '' ? null : token
 }
 
+/** May a request have a token? @param cookie the Cookie header */
+export function hasToken(cookie: string | undefined): boolean {
+  return cookie?.includes(PLAIN.name) ?? false
+}
+
 /** Tells the browser what to keep; null = nothing any more. */
 export function setToken(reply: FastifyReply, { secure }: Caller, token: string | null): void {
   const { name, path } = secure ? SECURE : PLAIN

@@ -37,9 +37,9 @@ export function modelRow(gateway: Gateway, name: string, listed: boolean, now: D
   }
 }
 
-/** The same for the holder of a key, who is told what it costs, but not where it goes. */
+/** The same for the holder of a key, who is told neither where requests go nor what they cost there. */
 export function withoutTargets(model: Model): Model {
-  return { ...model, upstream: null, targets: [] }
+  return { ...model, price: null, price_source: null, price_varies: false, upstream: null, targets: [] }
 }
 
 /** In the order of the protocols and of each route; what several protocols share stands once. */

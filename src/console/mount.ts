@@ -6,6 +6,7 @@ import { writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
+import { hasToken } from './cookies.ts'
 import { ConsoleStoreClient } from './store/console-store-client.ts'
 import { Workers } from './workers.ts'
 
@@ -22,6 +23,8 @@ const DRAIN_TIMEOUT = 5_000
 const BODY_TIMEOUT = 30_000
 /** What is below is an exchange, which the gateway itself lets finish. */
 const PLAYGROUND_PREFIX = '/console/api/playground/'
+/** Of the gateway itself; somebody who is logged in gets more of it. */
+const STATUS_PATH = '/api/status'
 
 /**
  * The console, for the listener that it stands on. What it takes to serve it is
@@ -56,20 +59,21 @@ class Console implements Mount {
     })
   }
 
-  accepts({ url = '', method }: ClientRequest): boolean {
+  accepts({ url = '', method, headers }: ClientRequest): boolean {
     if (url.startsWith('/console/') || url.startsWith('/console?')) return true
     if (method !== 'GET' && method !== 'HEAD') return false
     const path = url.split('?', 1)[0] as string
+    if (path === STATUS_PATH) return hasToken(headers.cookie)
     return (path === '/' || path === '/console') && !this.#host.current().routes.namesPath(path)
   }
 
   handle(req: ClientRequest, res: ClientResponse): void {
-    if (!req.url?.startsWith('/console/')) {
+    if (!req.url?.startsWith('/console/') && !req.url?.startsWith(STATUS_PATH)) {
       writeHead(res, 302, ['location', '/console/', 'content-length', '0'])
       res.end()
       return
     }
-    if (!req.url.startsWith(PLAYGROUND_PREFIX)) {
+    if (!req.url.startsWith(PLAYGROUND_PREFIX) && !req.url.startsWith(STATUS_PATH)) {
       this.#openResponses.add(res)
       res.once('close', () => this.#openResponses.delete(res))
     }

@@ -42,6 +42,22 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
   })
 }
 
+/** The gateway's status, with the upstreams for users of the console. */
+export async function serveStatus(app: FastifyInstance, context: Context): Promise<void> {
+  app.addHook('onRequest', app.rateLimit())
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/api/status',
+    handler: async (request, reply) => {
+      const { session } = await authenticate(context, request)
+      void reply.hijack()
+      context.host.run(request.raw, reply.raw, {
+        url: request.raw.url ?? '', identity: session && identityOf(session), strippedHeaders: WITHHELD_HEADERS,
+      })
+    },
+  })
+}
+
 function identityOf({ name, identity }: Session): Identity {
   if (identity !== null) return identity
   const key = Object.freeze({ name: consoleKeyName(name), digest: Buffer.alloc(0), models: null, limits: null })

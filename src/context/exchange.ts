@@ -91,6 +91,10 @@ export class Exchange {
   isManagement = false
   /** Identity of a request that the console has authenticated; null = `identify` reads the credential. */
   preAuthenticated: Identity | null = null
+  /** A user of the console sent it, who may know the upstreams. */
+  get isOperator(): boolean {
+    return this.preAuthenticated?.unlimited ?? false
+  }
 
   /** Written by `accept`. */
   target: RequestTarget = EMPTY_TARGET

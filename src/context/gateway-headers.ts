@@ -13,7 +13,9 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
     inConsole: exchange.isManagement,
   }
   if (upstream === null) return own
-  return { ...own, served: { upstream, attempts: exchange.attempts.length }, translated: translationOf(exchange) }
+  // Even the number of attempts tells a client how the operator's upstreams do.
+  const isRevealed = gateway.config.server.revealUpstream || exchange.isOperator
+  return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: translationOf(exchange) }
 }
 
 /** null = the response is not translated. */

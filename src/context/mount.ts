@@ -35,7 +35,8 @@ export interface Client {
 export interface PreAuthenticatedRequest {
   /** Replaces the URL of the request. */
   readonly url: string
-  readonly identity: Identity
+  /** null = the credential of the request tells. */
+  readonly identity: Identity | null
   /** Lower-case names of headers that are not forwarded. */
   readonly strippedHeaders: ReadonlySet<string>
 }

@@ -9,15 +9,15 @@ import { sendJson } from './gateway-response.ts'
 
 /**
  * GET /api/status: is the gateway up, does it accept requests, with which configuration, and is the ledger written?
- * It needs no credential. Only the management listener gives full messages, as they contain names of keys, upstreams
- * and files; the other listener gives their place or code.
+ * It needs no credential. Only users of the console get upstreams and full messages, which contain names of keys,
+ * upstreams and files; others get the place or code of a message.
  */
 export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   const { draining, version, sharedState } = gateway
   const { loadedAt, failure, pending } = sharedState.reloads
   const errors = failure?.problems.filter(({ severity }) => severity === 'error').map(problem => {
     const place = placeOf({ ...problem, file: basename(problem.file) })
-    return exchange.isManagement ? `${place}: ${problem.message}` : place
+    return exchange.isOperator ? `${place}: ${problem.message}` : place
   })
   const body = {
     success: !draining,
@@ -32,8 +32,8 @@ export function sendStatus(gateway: Gateway, exchange: Exchange): void {
       failed_at: failure ? new Date(failure.at).toISOString() : null,
       restart_needed: pending,
     },
-    ledger: ledgerStatus(gateway, exchange.isManagement),
-    ...exchange.isManagement ? { upstreams: upstreamHealth(gateway) } : {},
+    ledger: ledgerStatus(gateway, exchange.isOperator),
+    ...exchange.isOperator ? { upstreams: upstreamHealth(gateway) } : {},
   }
   sendJson(gateway, exchange, draining ? 503 : 200, JSON.stringify(body), { 'cache-control': 'no-store' })
 }

@@ -1,5 +1,5 @@
 import type { Upstream } from '../config/types.ts'
-import { CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../protocols/shared/vendor-headers.ts'
+import { ACCOUNT_HEADER, CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { gatewayAddress, withoutCredential } from './address.ts'
 
 /**
@@ -9,7 +9,7 @@ import { gatewayAddress, withoutCredential } from './address.ts'
  * Up:   hop-by-hop and Connection-named headers, credentials, cookies and
  *       framing never cross; the upstream's defaults go in; its credential comes last, from elsewhere.
  * Down: hop-by-hop and Connection-named headers never cross; the gateway's own
- *       identity goes in.
+ *       identity goes in. What names the operator's upstream or account there stays behind.
  */
 export type RawHeaders = readonly string[]
 
@@ -172,6 +172,7 @@ export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLe
     }
     if (filtered && lower === 'content-length') continue
     if (own.inConsole && BROWSER_HEADERS.has(lower)) continue
+    if (ACCOUNT_HEADER.test(lower)) continue
     if (own.limits.length > 0 && RATE_LIMIT_HEADER.test(lower)) continue
     // HTTP/2's :status, and whatever the upstream's Connection header names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
@@ -197,8 +198,8 @@ export interface GatewayHeaders {
   readonly requestId: string
   /** The limits of the key, flat; where there are any, the upstream's own do not concern the client. */
   readonly limits: readonly string[]
-  /** Which upstream answered, and how many attempts that took; absent where no upstream did. */
-  readonly served?: { readonly upstream: Upstream; readonly attempts: number }
+  /** Which upstream responded; absent where none did. `attempts`: the client is told, with that number of them. */
+  readonly served?: { readonly upstream: Upstream; readonly attempts: number | null }
   /** The answer comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean
   /** The client's protocol and the upstream's, and the client's fields that were left out; absent = it is not translated. */
@@ -211,7 +212,7 @@ export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): str
   headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
   for (const part of limits) headers.push(part)
   if (inConsole) headers.push(...NO_SCRIPT_HEADERS)
-  if (served) {
+  if (served && served.attempts !== null) {
     const { upstream, attempts } = served
     headers.push('x-gateway-upstream', percentEncoded(upstream.name), 'x-gateway-attempts', String(attempts))
   }

@@ -12,6 +12,7 @@ import { certificateFiles } from '../support/certificate.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startHttp2Upstream } from '../support/http2.ts'
+import { CONSOLE, operatorOf } from '../support/operator.ts'
 import { startRawUpstream, startUpstream } from '../support/upstream.ts'
 
 const [CHAT] = DIALECTS
@@ -31,8 +32,8 @@ t.test('an upstream that fails its checks gets no requests, until it passes one'
     res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
   })
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
-console: { listen: 127.0.0.1:0 }
+server: { listen: 127.0.0.1:0, reveal_upstream: true }
+${CONSOLE}
 upstreams:
   a: { url: "${first.url}/base", auth: { bearer: operator }, health: { path: "/health?deep=1", every: 20ms } }
   b: { url: "${second.url}" }
@@ -43,12 +44,16 @@ routes: [{ to: [a, b] }]
   isWell = false
   await gateway.waitForLog(line => line.msg === 'the upstream is unhealthy' && line.upstream === 'a')
   t.equal(await served(), 'b')
-  const status = await (await fetch(`${gateway.addresses.console}/api/status`)).json()
+  const status = await (await operatorOf(gateway.addresses.console))()
   t.match(status, { upstreams: [
     { upstream: 'a', model: 'm', circuit: 'open', opens_in_ms: null, in_flight: 0 },
     { upstream: 'b', model: 'm', circuit: 'closed', opens_in_ms: 0, in_flight: 0 },
   ] })
-  t.notMatch(await (await fetch(`${gateway.url}/api/status`)).text(), 'upstreams', 'clients are not told')
+  for (const url of [gateway.url, gateway.addresses.console]) {
+    const told = await (await fetch(`${url}/api/status`)).text()
+    t.match(told, '"success":true')
+    t.notMatch(told, 'upstreams', 'strangers are not told')
+  }
   isWell = true
   await gateway.waitForLog(line => line.msg === 'the upstream is healthy again')
   t.equal(await served(), 'a')
@@ -98,8 +103,8 @@ t.test('silence, a reset and a redirect are no better than a 500, and the status
   const resetting = await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))
   const elsewhere = await startUpstream(t, (_req, res) => res.writeHead(302, { location: '/' }).end())
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
-console: { listen: 127.0.0.1:0 }
+server: { listen: 127.0.0.1:0, reveal_upstream: true }
+${CONSOLE}
 upstreams:
   elsewhere: { url: "${elsewhere.url}", health: { path: /, every: 10ms } }
   silent: { url: "${silent.url}", health: { path: /, every: 10ms } }
@@ -111,8 +116,7 @@ routes: [{ to: [silent, resetting, elsewhere] }]
   t.match(await notWell('elsewhere'), { why: 'status 302' })
   t.match(await notWell('resetting'), { why: 'upstream_reset' })
   t.match(await notWell('silent'), { why: /timeout/ })
-  const answer = await fetch(`${gateway.addresses.console}/api/status`)
-  const { upstreams } = await answer.json() as { upstreams: object[] }
+  const { upstreams } = await (await operatorOf(gateway.addresses.console))()
   t.match(new Set(upstreams), new Set([
     { upstream: 'elsewhere', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
     { upstream: 'resetting', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },

@@ -153,6 +153,8 @@ t.test('down: which upstream answered is the gateway\'s to say', async t => {
   t.equal(headerValue(out, 'x-gateway-upstream'), 'h%C3%B6her')
   t.equal(headerValue(out, 'x-gateway-attempts'), '2')
   t.equal(headerValue(out, 'x-gateway-request-id'), 'id-1')
+  const unrevealed = { own: { ...OWN, served: { ...served, attempts: null } }, httpVersion: '1.1', dropContentLength: false }
+  t.notMatch(clientHeaders(raw, unrevealed).join(), /x-gateway-(upstream|attempts)/i)
   const unserved = clientHeaders(raw, { own: OWN, httpVersion: '1.1', dropContentLength: false })
   t.equal(headerValue(unserved, 'x-gateway-upstream'), null)
   t.equal(headerValue(unserved, 'x-gateway-attempts'), null)
@@ -190,4 +192,19 @@ t.test('appendVia, headerValue', async t => {
   t.equal(appendVia('', '2.0'), '2.0 model-gateway')
   t.equal(headerValue(['A', '1', 'a', '2'], 'a'), '1, 2')
   t.equal(headerValue([], 'a'), null)
+})
+
+t.test('down: what names the operator\'s account stays here', async t => {
+  const named = [
+    'openai-organization', 'OpenAI-Project', 'anthropic-organization-id', 'x-ms-deployment-name', 'x-account-id',
+    'x-workspace', 'x-litellm-key-spend', 'x-litellm-model-api-base',
+  ]
+  const kept = [
+    'x-request-id', 'request-id', 'retry-after', 'openai-processing-ms', 'openai-version', 'x-should-retry',
+    'anthropic-ratelimit-requests-remaining', 'x-ratelimit-remaining-tokens', 'x-ratelimit-limit-project-tokens',
+  ]
+  const raw = [...named, ...kept].flatMap(name => [name, '1'])
+  const out = clientHeaders(raw, { own: OWN, httpVersion: '1.1', dropContentLength: false })
+  t.strictSame(out.slice(0, kept.length * 2), kept.flatMap(name => [name, '1']))
+  t.strictSame(named.filter(name => out.includes(name)), [])
 })

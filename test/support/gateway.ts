@@ -4,6 +4,7 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
+import { openConsole } from '../../src/console/mount.ts'
 import type { ReloadResult } from '../../src/gateway/reload.ts'
 import { startGateway } from '../../src/gateway/server.ts'
 import type { RunningGateway, ServerParts } from '../../src/gateway/server.ts'
@@ -25,7 +26,7 @@ export const KEY = 'sk-test-0123456789abcdef'
 
 /**
  * A gateway from the text of a configuration; it is closed when the test ends.
- * Where the text says nothing of them, it listens on a free port and knows KEY.
+ * Where the text says nothing of them, it listens on a free port, tells which upstream responds, and knows KEY.
  */
 export async function startTestGateway(
   t: Test, yaml: string, env: Record<string, string> = {}, parts: Partial<ServerParts> = {},
@@ -50,7 +51,7 @@ export async function startTestGateway(
     },
   })
   const gateway = await startGateway(config, {
-    log: pino({ level: 'debug' }, sink), version: '0.0.0-test', ...parts,
+    log: pino({ level: 'debug' }, sink), version: '0.0.0-test', mount: openConsole(), ...parts,
   })
   t.teardown(() => gateway.close())
   return {
@@ -74,7 +75,7 @@ export async function startTestGateway(
 
 function withDefaults(yaml: string): string {
   let text = yaml
-  if (!/^server:/m.test(text)) text = `server: { listen: 127.0.0.1:0 }\n${text}`
+  if (!/^server:/m.test(text)) text = `server: { listen: 127.0.0.1:0, reveal_upstream: true }\n${text}`
   if (!/^keys:|^auth:/m.test(text)) text += `\nkeys: [{ name: test, key: ${KEY} }]\n`
   return text
 }

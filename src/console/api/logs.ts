@@ -97,8 +97,8 @@ export const RequestDetails = StrictObject({
   trace_id: Nullable(Type.String({ description: 'Of its trace; null = no trace was sent, or the user holds a key' })),
   attempts: Type.Array(Attempt),
   counts: Type.Array(StrictObject({ label: Type.String(), value: Type.Number() })),
-  price_version: Nullable(Type.String()),
-  bill: Type.Array(CostLine),
+  price_version: Nullable(Type.String({ description: 'null: no price, or the user holds a key' })),
+  bill: Type.Array(CostLine, { description: 'Empty for key holders' }),
 })
 export type RequestDetails = Static<typeof RequestDetails>
 

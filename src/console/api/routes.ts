@@ -54,7 +54,7 @@ export const Model = StrictObject({
   listed: Type.Boolean({ description: 'Listed in GET /v1/models' }),
   /** Protocols in which a request for it can be sent. */
   protocols: Protocols,
-  /** At the first target. */
+  /** At the first target; null for key holders. */
   ...PriceFields,
   price_varies: Type.Boolean({
     description: 'The prices of the targets differ; the target that responds is billed',

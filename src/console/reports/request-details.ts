@@ -27,8 +27,9 @@ function toRequestDetails({ row, running }: FoundRequest, own: string | null): R
     trace_id: own === null ? row.traceId : null,
     attempts: row.attempts.map(attempt => toAttempt(attempt, own)),
     counts: usageCounts(row).flatMap(([label, value]) => (value === null ? [] : [{ label, value }])),
-    price_version: row.priceVersion,
-    bill: costLines(row),
+    // A price can name the provider.
+    price_version: own === null ? row.priceVersion : null,
+    bill: own === null ? costLines(row) : [],
   }
 }
 

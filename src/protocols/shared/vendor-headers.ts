@@ -13,5 +13,12 @@ export const UPLOAD_ADDRESS_HEADERS: ReadonlySet<string> = new Set(['x-goog-uplo
 /** Rate limits, in the conventions of OpenAI and Anthropic. */
 export const RATE_LIMIT_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/
 
+/**
+ * Names the operator's account at the vendor: OpenAI's organization and project, Anthropic's organization, Azure's
+ * deployment, and what another gateway tells of its own operator.
+ */
+export const ACCOUNT_HEADER =
+  /(?:^|-)(?:organization|org|project|workspace|account|tenant|subscription|team|deployment)(?:-(?:id|name|slug))?$|^x-litellm-/
+
 /** Browsers cannot set headers on a WebSocket; OpenAI's realtime client sends the key as a subprotocol. */
 export const SUBPROTOCOL_KEY_PREFIX = 'openai-insecure-api-key.'

@@ -25,7 +25,7 @@ t.test('an answer is metered however its media type and its coding are spelled',
           res.writeHead(200, { 'content-encoding': coding }).end(body)
         })
         const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
+server: { listen: 127.0.0.1:0, reveal_upstream: true }
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 `)
@@ -53,7 +53,7 @@ t.test('an answer in one piece to who asked for a stream, without a media type',
   for (const to of ['up', '[up, other]']) {
     await t.test(to, async t => {
       const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
+server: { listen: 127.0.0.1:0, reveal_upstream: true }
 upstreams: { up: { url: "${upstream.url}" }, other: { url: "${upstream.url}" } }
 routes: [{ to: ${to} }]
 `)
@@ -73,7 +73,7 @@ t.test('a stream without a media type that breaks in its first event', async t =
     res.writeHead(200).end('data: {"choices":[')
   })
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
+server: { listen: 127.0.0.1:0, reveal_upstream: true }
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 `)
@@ -88,7 +88,7 @@ t.test('204 to who asked for a stream', async t => {
     res.writeHead(204).end()
   })
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0 }
+server: { listen: 127.0.0.1:0, reveal_upstream: true }
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 `)

@@ -1,21 +1,14 @@
-import { scryptSync } from 'node:crypto'
 import type { Test } from 'tap'
-import { formatPasswordHash } from '../../../src/base/password.ts'
 import { openConsole } from '../../../src/console/mount.ts'
 import type { ConsoleOptions } from '../../../src/console/mount.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
+import { PASSWORD, cheapHash } from '../../support/operator.ts'
 
-export const PASSWORD = 'correct horse battery staple'
+export { PASSWORD, cheapHash }
+
 export const API = '/console/api'
-
-/** The hash of a password, as cheap as the configuration takes one. */
-export function cheapHash(password: string): string {
-  const cost = { N: 16_384, r: 8, p: 1 }
-  const salt = Buffer.alloc(16, password)
-  return formatPasswordHash({ cost, salt, hash: scryptSync(password, salt, 32, cost) })
-}
 
 /** An admin, a viewer and two keys; a simulator, and a ledger. */
 export const YAML = `

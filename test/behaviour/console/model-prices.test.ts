@@ -56,9 +56,9 @@ t.test('what a model costs, target by target', async t => {
     ])
   })
 
-  await t.test('the holder of a key is told that prices vary, and not where', async t => {
+  await t.test('the holder of a key is told neither prices nor targets', async t => {
     const smart = await model({ key: KEY }, 'smart')
-    t.match(smart, { price: { input: '1', output: '2' }, price_varies: true, upstream: null })
+    t.match(smart, { price: null, price_source: null, price_varies: false, upstream: null })
     t.strictSame(smart?.['targets'], [])
     t.notMatch(JSON.stringify(smart), /spare|dear|sim/)
   })

@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import type { RunningGateway } from '../../../src/gateway/server.ts'
 import { gather, parseEvents } from '../../simulator/start.ts'
 import { KEY } from '../../support/gateway.ts'
+import { CONSOLE, operatorOf } from '../../support/operator.ts'
 
 /** One of the three protocols, as a test asks in it. */
 export interface Dialect {
@@ -109,12 +110,12 @@ function textOf(dialect: Dialect, { ok }: Response, stream: boolean, body: strin
 }
 
 /** For a configuration whose test asks what the status tells. */
-export const WITH_STATUS = 'server: { listen: 127.0.0.1:0 }\nconsole: { listen: 127.0.0.1:0 }'
+export const WITH_STATUS = `server: { listen: 127.0.0.1:0, reveal_upstream: true }\n${CONSOLE}`
 
 /** What the status tells of each candidate that was asked, in the order of their first requests. */
 export async function candidatesOf({ addresses }: Pick<RunningGateway, 'addresses'>): Promise<object[]> {
-  const status = await (await fetch(`${addresses.console}/api/status`)).json()
-  return (status as { upstreams: object[] }).upstreams
+  const status = await operatorOf(addresses.console)
+  return [...(await status()).upstreams]
 }
 
 /** Each dialect, whole and streamed, as a test of its own. */

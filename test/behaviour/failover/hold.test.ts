@@ -189,7 +189,7 @@ t.test('answers that are kept back share the memory of the request bodies, ' +
   'and beyond it are refused', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0, body_limit: 16kb, body_memory: 64kb }
+server: { listen: 127.0.0.1:0, reveal_upstream: true, body_limit: 16kb, body_memory: 64kb }
 console: { listen: 127.0.0.1:0 }
 upstreams: { a: { url: "${url}" } }
 routes: [{ to: { upstream: a, model: "sim,huge=200kb" }, resume: hold }]
@@ -212,7 +212,7 @@ t.test('what was held of an answer that broke makes room for the next', async t 
     })
   })
   const gateway = await startTestGateway(t, `
-server: { listen: 127.0.0.1:0, body_limit: 16kb, body_memory: 64kb }
+server: { listen: 127.0.0.1:0, reveal_upstream: true, body_limit: 16kb, body_memory: 64kb }
 upstreams: { a: { url: "${upstream.url}" } }
 routes: [{ to: a, resume: hold, retries: 3 }]
 `)

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { start } from '../../simulator/start.ts'
+import { CONSOLE, operatorOf } from '../../support/operator.ts'
 import { openBooks, priced } from '../billing/books.ts'
 import { DIALECTS, WORDS, ask } from './asking.ts'
 import type { Asked, Dialect } from './asking.ts'
@@ -57,7 +58,7 @@ t.test('faults at random: each request ends in an answer or a clear error, and i
     }
   }
   const books = await openBooks(t, `
-console: { listen: 127.0.0.1:0 }
+${CONSOLE}
 timeouts: { first_byte: 300ms, idle: 300ms, total: 5s }
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" }, c: { url: "${url}" } }
 routes:
@@ -87,12 +88,10 @@ ${priced('sim')}`)
   }
   await Promise.all(Array.from({ length: AT_ONCE }, one))
 
+  const operatorStatus = await operatorOf(gateway.addresses.console)
   const status = async () => {
-    const body = await (await fetch(`${gateway.addresses.console}/api/status`)).json() as {
-      running: number
-      upstreams: { in_flight: number }[]
-    }
-    return { running: body.running, inFlight: body.upstreams.reduce((sum, each) => sum + each.in_flight, 0) }
+    const { running, upstreams } = await operatorStatus()
+    return { running, inFlight: upstreams.reduce((sum, each) => sum + each.in_flight, 0) }
   }
   let last = await status()
   for (let n = 0; n < 500 && last.running > 0; n++) last = await status()

@@ -22,13 +22,13 @@ export default function ModelsPage() {
   const forKey = useUser().role === 'key'
   const models = useApiQuery('GET /models', {})
   const [text, setText] = useState('')
-  const columns = useMemo(() => COLUMNS.filter(({ id }) => !forKey || id !== 'upstream'), [forKey])
+  const columns = useMemo(() => COLUMNS.filter(({ id }) => !forKey || !OPERATOR_COLUMNS.has(id)), [forKey])
   const search = text.trim().toLowerCase()
   return (
-    <Page title="Models" about={forKey ? 'Models that your key may use, with prices.'
+    <Page title="Models" about={forKey ? 'Models that your key may use.'
       : 'Models that a route names or that have a price, with prices and targets.'}>
-      <Section title="Models and prices"
-        about="USD per million tokens, unless the item names another unit." flush actions={
+      <Section title={forKey ? 'Models' : 'Models and prices'}
+        {...!forKey && { about: 'USD per million tokens, unless the item names another unit.' }} flush actions={
         <TextInput size="sm" aria-label="Filter by name" placeholder="Filter by name" value={text}
           leftSection={<IconSearch size={16} stroke={1.6} aria-hidden />}
           onChange={event => { setText(event.currentTarget.value) }} />
@@ -49,6 +49,9 @@ export default function ModelsPage() {
     </Page>
   )
 }
+
+/** Key holders are told neither prices nor upstreams. */
+const OPERATOR_COLUMNS = new Set(['price', 'source', 'upstream'])
 
 const COLUMNS: readonly Column<Model>[] = [
   {

@@ -1,0 +1,32 @@
+import { scryptSync } from 'node:crypto'
+import { formatPasswordHash } from '../../src/base/password.ts'
+
+const NAME = 'ops'
+export const PASSWORD = 'correct horse battery staple'
+
+/** The hash of a password, as cheap as the configuration takes one. */
+export function cheapHash(password: string): string {
+  const cost = { N: 16_384, r: 8, p: 1 }
+  const salt = Buffer.alloc(16, password)
+  return formatPasswordHash({ cost, salt, hash: scryptSync(password, salt, 32, cost) })
+}
+
+/** A console with one user, for a test that asks for the operator's view of the status. */
+export const CONSOLE = `console:
+  listen: 127.0.0.1:0
+  users: [{ name: ${NAME}, password: "${cheapHash(PASSWORD)}", role: admin }]`
+
+export interface OperatorStatus {
+  readonly running: number
+  readonly upstreams: readonly { readonly in_flight: number, readonly circuit: string }[]
+}
+
+/** Logs in to a gateway with CONSOLE. @returns asks for the status, as its user */
+export async function operatorOf(console: string | null): Promise<() => Promise<OperatorStatus>> {
+  const login = await fetch(`${console}/console/api/session`, {
+    method: 'POST', headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name: NAME, password: PASSWORD }),
+  })
+  const [cookie = ''] = (login.headers.getSetCookie()[0] ?? '').split(';')
+  return async () => await (await fetch(`${console}/api/status`, { headers: { cookie } })).json() as OperatorStatus
+}
