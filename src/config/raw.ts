@@ -1,4 +1,4 @@
-import type { TranslateMode } from './types.ts'
+import type { ResumeMode, TranslateMode } from './types.ts'
 
 /**
  * The file's values after the schema has passed them: the types are right, but
@@ -109,7 +109,7 @@ export interface RawRoute {
   affinity?: string
   retries?: number
   on?: { context_length?: string | RawTarget, content_filter?: string | RawTarget }
-  resume?: 'off' | 'continue' | 'hold'
+  resume?: ResumeMode
   translate?: TranslateMode
   timeouts?: RawTimeouts
 }

@@ -216,12 +216,15 @@ export interface Route {
    * What becomes of a stream that dies under way: told as it is,
    * continued by another, or kept back until it is whole.
    */
-  readonly resume: 'off' | 'continue' | 'hold'
+  readonly resume: ResumeMode
   /** What becomes of a request whose target does not speak its protocol. */
   readonly translate: TranslateMode
   /** The defaults with the route's own laid over them. */
   readonly timeouts: Timeouts
 }
+
+/** `continue_or_hold` holds the streams that no target could continue. */
+export type ResumeMode = 'off' | 'continue' | 'hold' | 'continue_or_hold'
 
 /** `lenient` leaves out what has no counterpart, `strict` refuses such a request, `off` refuses to translate. */
 export type TranslateMode = 'lenient' | 'strict' | 'off'

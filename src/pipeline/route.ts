@@ -62,7 +62,7 @@ function reachableTargets(
   { retries, resume, on }: Pick<Route, 'retries' | 'resume' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
   // The next target that can continues a response, so any of them may be tried.
-  const isAnyTried = order.length <= retries + 1 || (resume === 'continue' && retries > 0)
+  const isAnyTried = order.length <= retries + 1 || ((resume === 'continue' || resume === 'continue_or_hold') && retries > 0)
   const tried = isAnyTried ? order : order.slice(0, retries + 1)
   const others = refusalTargets({ on })
   return others.size === 0 ? tried : [...tried, ...others.values()]

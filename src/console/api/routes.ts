@@ -19,7 +19,7 @@ export const RouteRow = StrictObject({
   strategy: StringEnum(['ordered', 'weighted', 'least_busy', 'fastest']),
   affinity: Nullable(Type.String()),
   retries: Count,
-  resume: StringEnum(['off', 'continue', 'hold']),
+  resume: StringEnum(['off', 'continue', 'hold', 'continue_or_hold']),
   on_context_length: Nullable(Type.String()),
   on_content_filter: Nullable(Type.String()),
   timeouts: StrictObject({ connect_ms: Ms, first_byte_ms: Ms, idle_ms: Ms, total_ms: Ms }),

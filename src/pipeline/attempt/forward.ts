@@ -1,5 +1,5 @@
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
-import type { Target } from '../../config/types.ts'
+import type { ResumeMode, Target } from '../../config/types.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan, Stoppable } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
@@ -47,7 +47,7 @@ class Forwarding implements ResponseSource, Stoppable {
   readonly #deadlines: Deadlines
   readonly #relay: Relay
   readonly #retryPlan: RetryPlan
-  readonly #resume: Plan['route']['resume']
+  readonly #resume: Exclude<ResumeMode, 'continue_or_hold'>
   readonly #translate: Plan['route']['translate']
   /** Lets other targets continue the client's stream where it breaks; null = none may. */
   readonly #continuation: Continuation | null
@@ -70,7 +70,6 @@ class Forwarding implements ResponseSource, Stoppable {
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan) {
     const { resume, timeouts, translate } = plan.route
-    this.#resume = resume
     this.#translate = translate
     this.#gateway = gateway
     this.#exchange = exchange
@@ -78,8 +77,11 @@ class Forwarding implements ResponseSource, Stoppable {
     this.#retryPlan = new RetryPlan(gateway, exchange, plan, this.#deadlines)
     this.#relay = new Relay(gateway, exchange, this.#deadlines, this)
     this.#keepAlive = new KeepAliveTimer(gateway.clock, this.#relay, exchange.classified.endpoint.format)
-    const continues = resume === 'continue' && wantsEventStream(exchange)
-    this.#continuation = continues ? new Continuation(gateway, exchange, error => this.#onStreamFault(error)) : null
+    const mayContinue = (resume === 'continue' || resume === 'continue_or_hold') && wantsEventStream(exchange)
+    const continuation = mayContinue ? new Continuation(gateway, exchange, error => this.#onStreamFault(error)) : null
+    const canContinue = continuation?.isPossible === true && this.#retryPlan.hasContinuationTarget
+    this.#resume = resume === 'continue_or_hold' ? (canContinue ? 'continue' : 'hold') : resume
+    this.#continuation = this.#resume === 'continue' ? continuation : null
     exchange.delivery = this.#relay
     exchange.underWay = this
   }

@@ -39,6 +39,13 @@ export class RetryPlan {
     return this.#state.attemptsLeft === 0 && this.refusalTargets.size === 0
   }
 
+  /** Can another attempt continue the stream of the current one? */
+  get hasContinuationTarget(): boolean {
+    const { candidates, current, attemptsLeft } = this.#state
+    if (attemptsLeft === 0) return false
+    return candidates.some(candidate => candidate.target.prefill && (candidate !== current || candidates.length === 1))
+  }
+
   /**
    * The current attempt failed, and the client has seen nothing of a response.
    *

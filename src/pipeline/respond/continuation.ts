@@ -54,6 +54,11 @@ export class Continuation {
     return this.#streamError
   }
 
+  /** Can a response to the request be continued, as far as the request tells? */
+  get isPossible(): boolean {
+    return typeof this.#resumable !== 'string'
+  }
+
   /** Edits of the client's body that ask for the rest; null = all of the response is requested. */
   get edits(): ((body: Buffer) => Edit[]) | null {
     const resumable = this.#resumable

@@ -88,6 +88,13 @@ const STRATEGIES: Readonly<Record<RouteRow['strategy'], string>> = {
   fastest: 'Faster of two random targets first',
 }
 
+const RESUME: Readonly<Record<RouteRow['resume'], readonly string[]>> = {
+  off: [],
+  continue: ['Continues interrupted streams'],
+  hold: ['Holds the response until it is complete'],
+  continue_or_hold: ['Continues interrupted streams, or holds the response until it is complete'],
+}
+
 /** How a target is selected, and what happens when it fails. */
 function Policy({ route }: { readonly route: RouteRow }) {
   const { targets, strategy, affinity, retries, resume, on_context_length, on_content_filter, timeouts } =
@@ -96,8 +103,7 @@ function Policy({ route }: { readonly route: RouteRow }) {
     ...targets.length > 1 ? [affinity === null ? STRATEGIES[strategy] : `Same target for each ${affinity}`]
       : [],
     ...retries > 0 ? [retries === 1 ? '1 retry' : `${retries} retries`] : [],
-    ...resume === 'continue' ? ['Continues interrupted streams'] : resume === 'hold'
-      ? ['Holds the response until it is complete'] : [],
+    ...RESUME[resume],
     ...on_context_length === null ? [] : [`Context too long: ${on_context_length}`],
     ...on_content_filter === null ? [] : [`Content filtered: ${on_content_filter}`],
   ]
