@@ -1,9 +1,11 @@
+import type { Clock } from '../base/clock.ts'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
 import type { ClientResponse } from './client.ts'
 import { connectionError } from './connection-error.ts'
 import type { Deadlines } from './deadlines.ts'
 import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
 import type { DecompressorHost } from './decompressor.ts'
+import { DiscardedRest } from './discarded-rest.ts'
 import { headerLines } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 import { forward } from './http-proxy.ts'
@@ -170,6 +172,11 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   /** From now on the answer goes there. */
   handOver(sink: ResponseSink): void {
     this.#sink = sink
+  }
+
+  /** Nobody needs the rest of the response. It is read for a short time, so that the connection can be used again. */
+  discardRest(clock: Clock): void {
+    if (this.#over === undefined) this.#sink = new DiscardedRest(clock, error => this.abort(error))
   }
 
   /** Lets the upstream go on after `data` had said false. */

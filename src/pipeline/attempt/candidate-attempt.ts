@@ -184,6 +184,11 @@ export class CandidateAttempt {
     this.#gate?.stop(reason)
   }
 
+  /** The client has all of the response: the upstream has a short time to end it. */
+  discardRest(): void {
+    this.#attempt.discardRest(this.#gateway.clock)
+  }
+
   /** Lets the upstream send more. */
   resume(): void {
     this.#attempt.resume()

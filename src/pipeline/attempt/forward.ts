@@ -322,6 +322,10 @@ class Forwarding implements ResponseSource, Stoppable {
 
   /** The exchange is ended from outside. */
   stop(reason: GatewayError): void {
+    if (reason.code === 'client_gone' && this.#relay.clientClosed()) {
+      this.#attempt?.discardRest()
+      return
+    }
     this.#attempt?.stop(reason)
     this.#relay.stop(reason)
     this.#cancelWait?.()

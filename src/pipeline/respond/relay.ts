@@ -25,6 +25,8 @@ export interface ResponseBody {
    * The protocol's own end has passed; null = the protocol has none: the end of the HTTP message is the end.
    */
   readonly terminated: boolean | null
+  /** The client was given the end of its protocol: nothing that may follow is for it. */
+  readonly isFinished: boolean
   /** What came so far ends with a whole event: another one can follow. */
   readonly atBoundary: boolean
   /** Some bytes are changed or held back. */
@@ -295,6 +297,19 @@ export class Relay implements ResponseSink, ClientDelivery {
     } catch (thrown) {
       return asGatewayError(thrown)
     }
+  }
+
+  /**
+   * The client closed its connection.
+   *
+   * @returns true = it had all of the response, which is complete although the upstream has not ended it yet
+   */
+  clientClosed(): boolean {
+    if (this.#body?.isFinished !== true || this.#awaitsResponse || this.#writer.blocked) return false
+    this.#over = true
+    this.delivered = true
+    this.#close(null)
+    return true
   }
 
   /** Ends it from outside: the client disconnected, or a deadline passed. Before its head there is nothing to end. */

@@ -24,6 +24,8 @@ export interface Outlet {
   take(chunk: Buffer): Buffer
   /** Nothing is missing. @returns what the client gets of what was held back */
   rest(): Buffer
+  /** The client was given the end of its protocol; absent = it gets that with the upstream's. */
+  readonly isOver?: boolean
 }
 
 /** Makes the client's headers of an upstream's, where its response is translated. */
@@ -97,6 +99,10 @@ export class ResponseStream implements ResponseBody, ResponseContent {
     if (continuation?.fault) return false
     // An error event of the protocol is a proper end too.
     return meter && (meter.sawError || meter.terminated)
+  }
+
+  get isFinished(): boolean {
+    return this.terminated === true && this.atBoundary && this.#stages.outlet?.isOver !== false
   }
 
   get atBoundary(): boolean {

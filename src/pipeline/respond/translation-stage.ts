@@ -37,6 +37,10 @@ export class TranslationStage implements Stage, Outlet {
     this.#lastEventAt = options.clock.monotonic()
   }
 
+  get isOver(): boolean {
+    return this.#translator.isOver
+  }
+
   event(event: StreamEvent): void {
     if (this.#translator.isOver || !event.terminated) return
     const { value } = event

@@ -181,8 +181,8 @@ t.test('a client that reads a stream slowly is told why it breaks, behind what w
 /** The body of a stream that passes as it comes. */
 function streamBody(at: Partial<ResponseBody> = {}): ResponseBody {
   return {
-    push: chunk => chunk, end: () => {}, rest: () => Buffer.alloc(0), terminated: false, atBoundary: true, edits: false,
-    translateHeaders: null, ...at,
+    push: chunk => chunk, end: () => {}, rest: () => Buffer.alloc(0), terminated: false, isFinished: false,
+    atBoundary: true, edits: false, translateHeaders: null, ...at,
   }
 }
 
@@ -300,4 +300,21 @@ t.test('bytes that the client has not taken are not counted, and nothing is said
   t.ok(relay.isWaiting)
   relay.sendEvents(': here\n\n')
   t.equal(sent.length, 2)
+})
+
+t.test('a client that closes at the end of the protocol has the whole response', async t => {
+  const { relay } = await startRelay(t, streamBody({ isFinished: true }))
+  t.notOk(relay.clientClosed(), 'there is no head yet')
+  relay.head(200, EVENTS, '1.1')
+  relay.data(Buffer.from('data: [DONE]\n\n'))
+  t.ok(relay.clientClosed())
+  t.equal(await relay.done, null)
+  t.ok(relay.delivered)
+})
+
+t.test('one that has not read all of it has not', async t => {
+  const { relay } = await startRelay(t, streamBody({ isFinished: true }))
+  relay.head(200, EVENTS, '1.1')
+  relay.data(MUCH)
+  t.notOk(relay.clientClosed())
 })
