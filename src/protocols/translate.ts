@@ -27,6 +27,7 @@ export interface TranslatedAttempt {
   readonly endpoint: Endpoint
   /** The client's fields that the upstream does not get. */
   readonly dropped: readonly string[]
+  /** Without its messages, of which a response repeats nothing. */
   readonly request: NeutralRequest
   /** Tag of the upstream, see `providerTag`. */
   readonly provider: string
@@ -98,7 +99,7 @@ export function translate(
     )
   }
   const { endpoint } = classifyPath(path.split('?', 1)[0] as string)
-  return { translator, endpoint, dropped, request, provider, written }
+  return { translator, endpoint, dropped, request: { ...request, messages: [] }, provider, written }
 }
 
 /**

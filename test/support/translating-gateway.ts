@@ -60,7 +60,7 @@ export async function startTranslating(
     })
     lines.push(`  ${name}: { url: "${url}", speaks: [${speaks}] }`)
   }
-  const targets = Object.keys(upstreams).map(name => `{ upstream: ${name}, model: ${name}-model }`).join(', ')
+  const targets = Object.keys(upstreams).map(name => `{ upstream: ${name}, model: ${name}-model, prefill: true }`).join(', ')
   const gateway = await startTestGateway(t, `${top}upstreams:\n${lines.join('\n')}\nroutes: [{ to: [${targets}]${options} }]\n`)
   return { gateway, seen }
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../base/errors.ts'
+import { GatewayError, overloaded } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
 import { AttemptAuthorization } from '../../context/authorize.ts'
 import { clientReceivedError } from '../../context/error-response.ts'
@@ -25,6 +25,7 @@ import type { Relay, RelayEnd } from '../respond/relay.ts'
 import type { ResponseRequirements } from '../respond/response-classifier.ts'
 import { ResponseGate } from '../respond/response-gate.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
+import { releaseHeldMemory, reserveHeldMemory } from '../respond/response-memory.ts'
 import { beginAttempt } from './begin-attempt.ts'
 import { credentialReason } from './forward-log.ts'
 import { outgoingRequest } from './outgoing-request.ts'
@@ -81,6 +82,8 @@ export class CandidateAttempt {
   readonly #authorization: AttemptAuthorization
   /** Path and query at the upstream. */
   readonly #path: string
+  /** Of the request that was translated, as they count against `server.body_memory`. */
+  #translatedBytes = 0
   /** Holds the response; null = it goes to the client as it comes, or no head came yet. */
   #gate: ResponseGate | null = null
 
@@ -96,6 +99,7 @@ export class CandidateAttempt {
     const { request, sent } = outgoingRequest(
       exchange, upstream, target, options.translate, continuationEdits, trace,
     )
+    if (sent.translated !== null) this.#reserveMemory((request.body as Buffer).length)
     this.#path = upstream.prefix + request.path
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)
     this.state = state
@@ -214,6 +218,8 @@ export class CandidateAttempt {
    * @param isRetried the target is tried again with another credential
    */
   failed({ error, status, headers, said, reason }: AttemptFailure, isRetried: boolean): void {
+    // A client that left may have to pay for the prompt.
+    if (this.#exchange.stopped === null) this.#releaseTranslated()
     const isRejected = this.#isLast && !isRetried && reason === null && status !== null && isCredentialRefused(status)
     this.#recordOutcome(error?.code ?? (isRejected ? 'upstream_rejected_key' : 'error_answer'), status)
     this.#recordErrorIdentifier(said)
@@ -261,6 +267,20 @@ export class CandidateAttempt {
   /** No other attempt can follow: its error goes to the client. */
   get #isLast(): boolean {
     return this.#options.requirements === null
+  }
+
+  /** @throws GatewayError overloaded */
+  #reserveMemory(bytes: number): void {
+    if (!reserveHeldMemory(this.#gateway, this.#exchange, bytes)) {
+      throw overloaded('the bodies under way and the translated request use all of server.body_memory')
+    }
+    this.#translatedBytes = bytes
+  }
+
+  #releaseTranslated(): void {
+    this.state.releaseBody()
+    releaseHeldMemory(this.#gateway, this.#exchange, this.#translatedBytes)
+    this.#translatedBytes = 0
   }
 
   #sinkFor(status: number): ResponseSink {
