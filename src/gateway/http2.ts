@@ -1,9 +1,15 @@
 import * as http2 from 'node:http2'
+import { wasAbandoned } from '../proxy/client.ts'
 import { MAX_HEADER_BYTES } from './http1.ts'
 import type { Http1Handlers } from './http1.ts'
+import { peerOf } from './new-exchange.ts'
+import type { ResetLimit } from './reset-limit.ts'
 
 /** Maximum number of concurrent requests on one connection. */
 const MAX_STREAMS = 1_000
+/** Streams of one connection that the client may reset at once, and in each second after that: node ends the connection. */
+const RESET_BURST = 1_000
+const RESETS_PER_SECOND = 33
 /** Bytes that node counts for one stream: one write of the relay, and the stream itself. */
 const STREAM_BYTES = 80 * 1024
 
@@ -11,6 +17,8 @@ const STREAM_BYTES = 80 * 1024
 export function createHttp2Server(handlers: Pick<Http1Handlers, 'onRequest'>): http2.Http2Server {
   const server = http2.createServer({
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: MAX_HEADER_BYTES },
+    streamResetBurst: RESET_BURST,
+    streamResetRate: RESETS_PER_SECOND,
     // Each stream may have part of a response waiting for a slow client while the session accepts the next
     // request. Node's default would allow about 150 streams.
     maxSessionMemory: Math.ceil((MAX_STREAMS * STREAM_BYTES) / 2 ** 20),
@@ -59,6 +67,18 @@ export function closeWhenIdle(session: http2.ServerHttp2Session, timeout: number
   session.on('timeout', () => {
     if (open === 0) session.close()
   })
+}
+
+/** Ends a session whose client abandons more streams than its address may. */
+export function limitResets(session: http2.ServerHttp2Session, limit: ResetLimit): void {
+  const address = peerOf(session.socket)
+  let isEnded = false
+  const onClose = function (this: http2.ServerHttp2Stream) {
+    if (isEnded || !wasAbandoned(this) || limit.allows(address)) return
+    isEnded = true
+    session.destroy(new Error('too many streams were abandoned'), http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  }
+  session.on('stream', stream => stream.once('close', onClose))
 }
 
 function ignore(): void {}

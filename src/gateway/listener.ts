@@ -7,7 +7,9 @@ import { localUrl } from '../config/address.ts'
 import type { Address } from '../config/types.ts'
 import { createHttp1Server, drainConnections } from './http1.ts'
 import type { Http1Handlers, Http1State } from './http1.ts'
-import { createHttp2Server, closeWhenIdle, drainSession } from './http2.ts'
+import { createHttp2Server, closeWhenIdle, drainSession, limitResets } from './http2.ts'
+import { peerOf } from './new-exchange.ts'
+import type { ResetLimit } from './reset-limit.ts'
 import { detectHttp2 } from './sniff.ts'
 
 /** A certificate with its chain, and its private key; PEM. */
@@ -24,6 +26,8 @@ export interface ListenerOptions extends Http1Handlers {
   readonly tls: Certificate | null
   /** Maximum number of open connections. */
   readonly maxConnections: () => number
+  /** That of all listeners of the process. */
+  readonly resetLimit: ResetLimit
   /** Milliseconds for a request head, and for a TLS handshake; default 30 s. */
   readonly headersTimeout?: number
   /** Milliseconds that an idle connection stays open; default 75 s. */
@@ -78,6 +82,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const h2 = createHttp2Server(options)
   const sockets = new Slots<net.Socket>()
   const isFull = () => sockets.size > options.maxConnections()
+  const isBlocked = (socket: net.Socket) => options.resetLimit.blocks(peerOf(socket))
   const handOff = (socket: net.Socket, isHttp2: boolean) => {
     if (!isHttp2) {
       const slot = state.sockets.add(socket)
@@ -97,12 +102,13 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
         socket => handOff(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
       )
     : net.createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: WRITE_AHEAD_BYTES }, socket => {
-        if (isFull()) rejectConnection(socket, options)
+        if (isBlocked(socket)) socket.destroy()
+        else if (isFull()) rejectConnection(socket, options)
         else detectHttp2(socket, headersTimeout, handOff)
       })
   front.on('connection', (socket: net.Socket) => {
     // Before the TLS handshake no response is possible.
-    if (options.tls && isFull()) socket.destroy()
+    if (options.tls && (isFull() || isBlocked(socket))) socket.destroy()
     // A broken connection ends its exchanges through their `close` event; the error itself needs a listener.
     socket.on('error', ignore)
   })
@@ -119,6 +125,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
     closeWhenIdle(session, keepAlive)
+    limitResets(session, options.resetLimit)
     if (state.isDraining) drainSession(session, drainIdle)
   })
 

@@ -23,6 +23,7 @@ import { clientOf, newExchange } from './new-exchange.ts'
 import { warnOfResets } from './port-sharing.ts'
 import { Reloader } from './reload.ts'
 import type { ConfigLoader, ReloadResult } from './reload.ts'
+import { ResetLimit } from './reset-limit.ts'
 import { createShutdown } from './shutdown.ts'
 import type { Shutdown } from './shutdown.ts'
 import { startSimulator } from './simulator.ts'
@@ -102,12 +103,20 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run,
   }
   const mounted = config.console === null ? null : openMount?.(host) ?? null
+  const resetLimit = new ResetLimit({
+    clock: systemClock,
+    isExempt: address => reloader.gateway.trusts(address),
+    onBlocked: (address, seconds) => parts.log.warn(
+      { address, seconds }, `new connections of ${address} are refused for ${seconds} s: it abandons too many HTTP/2 streams`,
+    ),
+  })
   const open = async (address: Address, tls: Certificate | null, mount: Mount | null, managed: boolean) => {
     const listener = await listen({
       listen: address,
       reusePort: config.server.reusePort,
       maxConnections: () => reloader.gateway.config.server.maxConnections,
       tls,
+      resetLimit,
       onRequest: (req, res, awaitsContinue) => {
         if (mount?.accepts(req)) {
           if (awaitsContinue) res.writeContinue()

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
@@ -104,14 +104,14 @@ export function abort(res: ClientResponse, clock: Clock, { finalBytes: lastWords
 
 /** Ends the connection or stream at once; what was not sent yet is lost. */
 export function destroyNow(res: ClientResponse): void {
-  if (isHttp2(res)) res.stream?.close(constants.NGHTTP2_CANCEL)
+  if (isHttp2(res)) resetStream(res.stream, constants.NGHTTP2_CANCEL)
   else if (res.socket) res.socket.destroy()
   else res.destroy()
 }
 
 function breakOff(res: ClientResponse, sized: boolean): void {
   if (isHttp2(res)) {
-    res.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    resetStream(res.stream, constants.NGHTTP2_INTERNAL_ERROR)
     return
   }
   const { socket } = res
@@ -124,6 +124,24 @@ function breakOff(res: ClientResponse, sized: boolean): void {
     // Where the end of the connection is the end of the body, only a reset tells.
     underlyingSocket(socket).resetAndDestroy()
   }
+}
+
+const RESET_HERE = Symbol('reset here')
+
+interface MarkedStream extends ServerHttp2Stream {
+  [RESET_HERE]?: true
+}
+
+function resetStream(stream: ServerHttp2Stream | undefined, code: number): void {
+  if (stream === undefined) return
+  ;(stream as MarkedStream)[RESET_HERE] = true
+  stream.close(code)
+}
+
+/** Did the client end a stream that is closed, by a reset or with its connection, and not this side? */
+export function wasAbandoned(stream: ServerHttp2Stream): boolean {
+  const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR
+  return isReset && (stream as MarkedStream)[RESET_HERE] !== true
 }
 
 /** Node throws where TLS is to be reset, and has no public name for what is below it. */

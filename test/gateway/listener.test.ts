@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { constants } from 'node:http2'
+import type { ClientHttp2Session } from 'node:http2'
 import * as net from 'node:net'
 import type { Duplex } from 'node:stream'
 import * as tls from 'node:tls'
@@ -7,9 +9,12 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { listen } from '../../src/gateway/listener.ts'
 import type { ListenerOptions } from '../../src/gateway/listener.ts'
+import { ResetLimit } from '../../src/gateway/reset-limit.ts'
+import { destroyNow } from '../../src/proxy/client.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { PREFACE, SETTINGS, frame, opening, parseFrames } from '../support/frames.ts'
 import { H2Request, openSession, openSessionOn } from '../support/http2.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { connect } from '../support/wire.ts'
 
 const malformed: NodeJS.ErrnoException[] = []
@@ -19,6 +24,7 @@ async function start(t: Test, options: Partial<ListenerOptions> = {}) {
     listen: { host: '127.0.0.1', port: 0 },
     tls: null,
     maxConnections: () => Infinity,
+    resetLimit: resetLimit(),
     onHandshakeFailure: () => {},
     onTooManyConnections: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
     onRequest: (req, res) => void (res as ServerResponse).end(`${req.httpVersion} ${req.url}`),
@@ -31,6 +37,12 @@ async function start(t: Test, options: Partial<ListenerOptions> = {}) {
   })
   t.teardown(() => listener.close(0))
   return listener
+}
+
+function resetLimit(perMinute = 3_000, blocked: string[] = []): ResetLimit {
+  return new ResetLimit({
+    clock: new FakeClock(), perMinute, isExempt: () => false, onBlocked: address => void blocked.push(address),
+  })
 }
 
 const GET = 'GET /x HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -324,4 +336,83 @@ t.test('leave: a connection that had said nothing, and one whose answer had begu
   await mute.ended
   t.equal(await asking.ended, 'end')
   await left
+})
+
+/** Opens streams that get no response, and resets them. Settles when all are closed. */
+function abandonStreams(session: ClientHttp2Session, count: number): Promise<unknown> {
+  const streams = Array.from({ length: count }, () => session.request({ ':path': '/' }))
+  return Promise.all(streams.map(async stream => {
+    stream.on('error', () => {})
+    stream.close(constants.NGHTTP2_CANCEL)
+    await once(stream, 'close')
+  }))
+}
+
+t.test('a client may reset 1,000 streams of a connection at once', async t => {
+  const listener = await start(t, { onRequest: () => {} })
+  const session = await openSession(t, listener.url)
+  await abandonStreams(session, 1_000)
+  await new Promise<void>((resolve, reject) => {
+    session.ping(error => (error ? reject(error) : resolve()))
+  })
+  t.equal(session.destroyed, false)
+})
+
+for (const certificate of [null, selfSigned()]) {
+  const scheme = certificate ? 'https' : 'http'
+  t.test(`an address that resets too many streams is cut and refused for a while (${scheme})`, async t => {
+    const blocked: string[] = []
+    const limit = resetLimit(100, blocked)
+    let requests = 0
+    const listener = await start(t, {
+      tls: certificate && { cert: certificate.cert, key: certificate.key },
+      resetLimit: limit,
+      onRequest: (req, res) => {
+        requests++
+        if (req.url === '/y') (res as ServerResponse).end('y')
+      },
+    })
+    const open = () => openSession(t, listener.url, certificate?.cert)
+    const [first, second, innocent] = [await open(), await open(), await open()]
+    const cut = once(second, 'goaway')
+    await abandonStreams(first, 60)
+    t.strictSame(blocked, [])
+    await abandonStreams(second, 60)
+    t.equal((await cut)[0], constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    t.strictSame(blocked, ['127.0.0.1'])
+    const refused = await connect(t, listener.url.replace('https', 'http'))
+    await refused.ended
+    t.equal(refused.text, '', 'a new connection is refused')
+    t.equal(requests, 120)
+    t.equal((await new H2Request(innocent, 'GET', '/y').head)[':status'], 200, 'a connection that resets nothing goes on')
+  })
+}
+
+t.test('streams that this side resets do not count', async t => {
+  const blocked: string[] = []
+  const listener = await start(t, {
+    resetLimit: resetLimit(10, blocked),
+    onRequest: (_req, res) => destroyNow(res),
+  })
+  const session = await openSession(t, listener.url)
+  for (let n = 0; n < 20; n++) t.equal(await new H2Request(session, 'GET', '/').closed, constants.NGHTTP2_CANCEL)
+  t.strictSame(blocked, [])
+})
+
+t.test('a connection that ends with running streams counts them', async t => {
+  const blocked: string[] = []
+  const began = Promise.withResolvers<void>()
+  let requests = 0
+  const listener = await start(t, {
+    resetLimit: resetLimit(10, blocked),
+    onRequest: () => {
+      if (++requests === 20) began.resolve()
+    },
+  })
+  const { session, tcp } = await openSessionOn(t, listener.url)
+  for (let n = 0; n < 20; n++) session.request({ ':path': '/' }).on('error', () => {})
+  await began.promise
+  tcp.destroy()
+  while (blocked.length === 0) await new Promise(setImmediate)
+  t.strictSame(blocked, ['127.0.0.1'])
 })

@@ -1,0 +1,90 @@
+import type { Clock } from '../base/clock.ts'
+import { Bucket } from '../limits/bucket.ts'
+
+/** Streams that the clients of one address may abandon in a minute: all at once, or 50 a second. */
+const PER_MINUTE = 3_000
+/** Milliseconds in which an address above that gets no new connections. */
+const BLOCK_TIME = 60_000
+/** Addresses that are remembered. Beyond, the one that was added first is forgotten. */
+const MAX_ADDRESSES = 10_000
+
+export interface ResetLimitOptions {
+  readonly clock: Clock
+  /** Default: 3,000. */
+  readonly perMinute?: number
+  /** A proxy in front of the gateway has many clients: it is never refused. */
+  isExempt(address: string): boolean
+  /** An address gets no new connections for some time. */
+  onBlocked(address: string, seconds: number): void
+}
+
+interface AddressState {
+  readonly abandoned: Bucket
+  /** On the monotonic clock; 0 = it is not. */
+  blockedUntil: number
+}
+
+/**
+ * Limits how many HTTP/2 streams the clients of one address abandon, over all of its connections: a stream that is reset
+ * as soon as it was opened costs the client nothing, and the gateway a request (CVE-2023-44487, "rapid reset").
+ */
+export class ResetLimit {
+  readonly #options: ResetLimitOptions
+  readonly #perMinute: number
+  /** By network. */
+  readonly #states = new Map<string, AddressState>()
+
+  constructor(options: ResetLimitOptions) {
+    this.#options = options
+    this.#perMinute = options.perMinute ?? PER_MINUTE
+  }
+
+  /**
+   * Counts a stream that a client abandoned.
+   *
+   * @returns false = it was one too many: its connection must end
+   */
+  allows(address: string): boolean {
+    const { clock, isExempt, onBlocked } = this.#options
+    if (address === '' || isExempt(address)) return true
+    const now = Math.floor(clock.monotonic())
+    const state = this.#stateOf(networkOf(address), now)
+    if (state.abandoned.wait(1, now) === 0) {
+      state.abandoned.add(1, now)
+      return true
+    }
+    if (state.blockedUntil <= now) onBlocked(address, BLOCK_TIME / 1_000)
+    state.blockedUntil = now + BLOCK_TIME
+    return false
+  }
+
+  /** Must new connections of the address be refused? */
+  blocks(address: string): boolean {
+    if (this.#states.size === 0) return false
+    return (this.#states.get(networkOf(address))?.blockedUntil ?? 0) > this.#options.clock.monotonic()
+  }
+
+  #stateOf(network: string, now: number): AddressState {
+    let state = this.#states.get(network)
+    if (state === undefined) {
+      const [oldest] = this.#states.keys()
+      if (oldest !== undefined && this.#states.size >= MAX_ADDRESSES) this.#states.delete(oldest)
+      state = { abandoned: new Bucket(this.#perMinute, now), blockedUntil: 0 }
+      this.#states.set(network, state)
+    }
+    return state
+  }
+}
+
+/** An IPv6 client usually has a whole network of 2^64 addresses; an IPv4 client has one address. */
+function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const after = tail === '' ? [] : tail.split(':')
+    while (groups.length + after.length < 8) groups.push('0')
+    groups.push(...after)
+  }
+  return groups.slice(0, 4).join(':')
+}
