@@ -193,7 +193,8 @@ function budgetsOf(limits: Limits | null): string[] {
   return [limits, ...limits.models.values()].flatMap(({ budget }) => budget?.per ?? [])
 }
 
-function hasBudget(...limits: (Limits | null)[]): boolean {
+/** Has any of them a budget, or one for some models? */
+export function hasBudget(...limits: (Limits | null)[]): boolean {
   return limits.some(each => budgetsOf(each).length > 0)
 }
 

@@ -7,7 +7,7 @@ import { singleModel } from '../protocols/shared/inspect.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
 import type { Classified, Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel } from '../protocols/shared/query.ts'
-import { additionalModels } from './additional-models.ts'
+import { additionalModels, innerRequestModels, nestedModels } from './additional-models.ts'
 
 /**
  * May the key use the models that the request names?
@@ -20,6 +20,12 @@ export function admit({ identity, classified, target, request: { model, body } }
   if (!identity.restricted || body === null) return
   for (const { model, param } of additionalModels(body)) {
     if (!identity.allowsEach(model)) throw modelNotAllowed(model, param)
+  }
+  if (classified.endpoint.metering !== 'unmetered' || body.json === null) return
+  for (const model of nestedModels(body)) {
+    const isAllowed = identity.allowsEach(model)
+      || (classified.pathModel !== null && identity.allowsEach(model.replace(RESOURCE_PREFIX, '')))
+    if (!isAllowed) throw modelNotAllowed(model, 'model')
   }
 }
 
@@ -49,11 +55,11 @@ export function checkModelList({ restricted, allowsEach }: Identity, model: stri
 }
 
 /** What Google's API puts before the name of a model in a body. */
-const RESOURCE = /^(?:.*\/)?(?:models|tunedModels|endpoints)\/$/
+const RESOURCE_PREFIX = /^(?:.*\/)?(?:models|tunedModels|endpoints)\//
 
 /**
  * Some upstreams prefer the model in the query or in the body to that in the path (LiteLLM's proxy): they have to
- * agree. A body that goes to a deployment is changed to agree.
+ * agree. So do the requests in the body, at Google's API. A body that goes to a deployment is changed to agree.
  *
  * @throws GatewayError model_ambiguous
  */
@@ -62,10 +68,16 @@ function checkModelMatchesPath(
 ): void {
   if (pathModel === null) return
   checkQueryModel(pathModel, query)
-  const other = body?.model ?? null
-  if (other === null || endpoint.modelIn === 'deployment') return
-  const isSame = other.endsWith(pathModel) && RESOURCE.test(other.slice(0, -pathModel.length))
-  if (!isSame) singleModel([pathModel, other])
+  if (body === null || endpoint.modelIn === 'deployment') return
+  if (body.model !== null) checkSameModel(pathModel, body.model)
+  for (const model of innerRequestModels(body)) checkSameModel(pathModel, model)
+}
+
+/** @throws GatewayError model_ambiguous */
+function checkSameModel(pathModel: string, named: string): void {
+  const isSame = named.endsWith(pathModel)
+    && RESOURCE_PREFIX.exec(named)?.[0].length === named.length - pathModel.length
+  if (!isSame) singleModel([pathModel, named])
 }
 
 /** @param param the request's field that names the model */

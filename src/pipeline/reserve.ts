@@ -1,5 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
-import { ANONYMOUS_KEY } from '../context/accounts.ts'
+import { ANONYMOUS_KEY, hasBudget } from '../context/accounts.ts'
+import { callsModel } from '../context/exchange.ts'
 import type { Exchange, Plan } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { retryHeaders } from '../limits/headers.ts'
@@ -28,6 +29,10 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan):
     return null
   }
   const key = identity.key ?? ANONYMOUS_KEY
+  if (startsBatch(exchange) && hasBudget(key.limits, gateway.config.limits)) {
+    exchange.refusedBy = 'unpriced'
+    throw new GatewayError('model_unpriced', 'the cost of a batch is unknown: the budget of this key cannot be kept')
+  }
   const admission = gateway.accounts.limiter.admit({ key, model, estimate: expected })
   if (!(admission instanceof Promise)) {
     enter(gateway, exchange, inputTokens, admission)
@@ -37,6 +42,11 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan):
     enter(gateway, exchange, inputTokens, later)
     exchange.throwIfStopped()
   })
+}
+
+/** Is it a new batch, rather than a question about one? */
+function startsBatch(exchange: Exchange): boolean {
+  return exchange.classified.endpoint.isBatch && exchange.req.method === 'POST' && callsModel(exchange)
 }
 
 /** @param admission null = no limit applies to the key */

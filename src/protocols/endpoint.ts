@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../base/errors.ts'
 import { canonicalPath, deploymentPath } from './azure-paths.ts'
 import { CHAT_MODEL_CARD, OTHER, classifyChat } from './chat/paths.ts'
-import { GENERATE_MODEL_CARD, GENERATE_OTHER, GENERATE_PREFIX, VERBS, VERSION } from './generate/paths.ts'
-import { CHAT_AT_GOOGLE, INTERACTIONS, PUBLISHER_PATH, publisherPath } from './google-paths.ts'
+import { GENERATE_BATCH, GENERATE_MODEL_CARD, GENERATE_OTHER, GENERATE_PREFIX, VERBS, VERSION } from './generate/paths.ts'
+import { BATCH_JOBS, CHAT_AT_GOOGLE, INTERACTIONS, PUBLISHER_PATH, publisherPath } from './google-paths.ts'
 import { PROTOCOLS } from './index.ts'
 import { KNOWN_PATHS } from './known-paths.ts'
 import { modelCardPath, trimPath } from './shared/classified.ts'
@@ -46,6 +46,7 @@ export function classifyPath(path: string): Classified {
   const known = KNOWN_PATHS.get(interactions?.[1] === '' ? '/v1beta/interactions' : bare)
   if (known) return known
   if (interactions) return GENERATE_OTHER
+  if (BATCH_JOBS.test(plain)) return GENERATE_BATCH
   const chat = CHAT_AT_GOOGLE.exec(plain)
   if (chat) return googleChatPath(path, plain, chat[0])
   const deployed = deploymentPath(path, plain)

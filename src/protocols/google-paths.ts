@@ -1,4 +1,4 @@
-import { OTHER_MODEL_ENDPOINT, GENERATE_VERBS, OPERATION, VERSION, verbPath } from './generate/paths.ts'
+import { GENERATE_VERBS, OPERATION, VERSION, unknownVerbEndpoint, verbPath } from './generate/paths.ts'
 import { KNOWN_PATHS } from './known-paths.ts'
 import { COUNT_TOKENS, MESSAGES } from './messages/paths.ts'
 import { trimPath, withPathModel, withoutPathModel } from './shared/classified.ts'
@@ -20,6 +20,8 @@ export const PUBLISHER_PATH =
 const PROJECT_LOCATION = 'projects/[^/]+/locations/[^/]+'
 /** Gemini's interactions; at Vertex AI behind a project. */
 export const INTERACTIONS = new RegExp(`^/${VERSION}(?:/${PROJECT_LOCATION})?/interactions(/|$)`)
+/** Vertex AI's batches: the requests are in a file. */
+export const BATCH_JOBS = new RegExp(`^/${VERSION}/${PROJECT_LOCATION}/batchpredictionjobs(?:[/;]|$)`)
 /** Where Gemini's API and Vertex AI speak chat. */
 export const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PROJECT_LOCATION}/endpoints/openapi)/`)
 
@@ -42,7 +44,7 @@ export function publisherPath(
   if (slash > modelStart) return withPathModel(vertexEndpoint(plain.slice(slash)), path, modelStart, slash)
   const colon = Math.max(plain.lastIndexOf(':'), isEndpoint ? plain.lastIndexOf('%3a') : -1)
   if (colon === modelStart || (isEndpoint && colon < modelStart)) return null
-  return colon > modelStart ? withPathModel(OTHER_MODEL_ENDPOINT, path, modelStart, colon)
+  return colon > modelStart ? withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
     : withPathModel(OPERATION, path, modelStart, path.length)
 }
 
@@ -50,5 +52,5 @@ export function publisherPath(
 function vertexEndpoint(rest: string): Endpoint {
   const usual = KNOWN_PATHS.get(trimPath(`/v1${rest}`))?.endpoint
   const speaksChat = usual?.protocol === 'chat' && usual.body === 'json' && usual.modelIn === 'body'
-  return speaksChat ? { ...usual, modelIn: 'path' } : OTHER_MODEL_ENDPOINT
+  return speaksChat ? { ...usual, modelIn: 'path' } : unknownVerbEndpoint(rest)
 }

@@ -45,16 +45,24 @@ export const VERSION = `${GOOGLE_VERSION}?`
 export const GENERATE_PREFIX = new RegExp(`^/${GOOGLE_VERSION}/`)
 
 /** They are forwarded as they are, and those behind GENERATE_PREFIX too; of each the path tells the model. */
-const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
+const OTHER_VERBS = ['predict', 'predictLongRunning']
+const BATCH_VERBS = ['batchGenerateContent', 'asyncBatchEmbedContent']
 
-export const OTHER_MODEL_ENDPOINT = otherEndpoint(format, { modelIn: 'path' })
+const OTHER_MODEL_ENDPOINT = otherEndpoint(format, { modelIn: 'path' })
+const BATCH_ENDPOINT: Endpoint = { ...OTHER_MODEL_ENDPOINT, isBatch: true }
+
+/** Of a verb that is not known by name, in lower case. */
+export function unknownVerbEndpoint(verb: string): Endpoint {
+  return verb.includes('batch') ? BATCH_ENDPOINT : OTHER_MODEL_ENDPOINT
+}
 
 /** To ask what became of a video or a batch costs nothing. */
 export const OPERATION: Endpoint = { ...OTHER_MODEL_ENDPOINT, name: 'generate.operation', metering: null }
 
 export const GENERATE_VERBS: ReadonlyMap<string, Endpoint> = new Map([
   ...VERBS.map(([verb, endpoint]) => [verb.toLowerCase(), endpoint] as const),
-  ...OTHER_VERBS.map(verb => [verb.toLowerCase(), OTHER_MODEL_ENDPOINT] as const),
+  ...[...OTHER_VERBS, ...BATCH_VERBS].map(verb => verb.toLowerCase())
+    .map(verb => [verb, unknownVerbEndpoint(verb)] as const),
 ])
 
 export const GENERATE_MODEL_CARD = modelCardEndpoint(format, false)
@@ -77,6 +85,7 @@ export const GENERATE_PATHS: readonly KnownPath[] = [
 ]
 
 export const GENERATE_OTHER = withoutPathModel(otherEndpoint(format))
+export const GENERATE_BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))
 
 /** Files of Gemini's on their way: its client calls the pieces of any of them JSON. */
 const FILES = withoutPathModel(otherEndpoint(format, { body: 'bytes', modelIn: 'none' }))
@@ -100,7 +109,9 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   const known = verbPath(path, plain, modelStart, GENERATE_VERBS)
   if (known) return known
   const colon = plain.lastIndexOf(':')
-  if (prefix !== '/v1/' && colon > modelStart) return withPathModel(OTHER_MODEL_ENDPOINT, path, modelStart, colon)
+  if (prefix !== '/v1/' && colon > modelStart) {
+    return withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
+  }
   if (prefix !== '/v1/' && colon === -1 && collection === 'models') {
     return modelCardPath(path, `${prefix}models/`, GENERATE_MODEL_CARD)
   }

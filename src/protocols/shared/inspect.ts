@@ -33,10 +33,13 @@ export const MODEL_LISTS = [
   'models', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'tools', 'plugins',
 ] as const
 
+/** Members with whole requests: of Gemini's `batchEmbedContents` and `countTokens`, for the model of the path. */
+export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_content_request'] as const
+
 const WATCHED = new WatchedKeys(
   [
     'model', 'agent', ...MODEL_LISTS,
-    'stream', 'stream_options', 'background', 'requests', 'generateContentRequest', 'prompt',
+    'stream', 'stream_options', 'background', ...INNER_REQUESTS, 'prompt',
     // How much is asked for.
     'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens',
     'n', 'best_of', 'candidateCount', 'candidate_count', 'generationConfig', 'generation_config',
@@ -187,6 +190,7 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
     if (field.end - field.start > MODEL_LENGTH * 6) throw tooLong()
     names.push(JSON.parse(bytes.toString('utf8', field.start, field.end)) as string)
   }
+  if (names.length > 0 && names.length < fields.length) throw ambiguousModel()
   return singleModel(names)
 }
 
@@ -199,11 +203,15 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
 export function singleModel(names: readonly string[]): string | null {
   const name = names[0]
   if (names.some(other => other !== name)) {
-    throw new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
-      param: 'model',
-    })
+    throw ambiguousModel()
   }
   return name === undefined || name === '' ? null : modelName(name)
+}
+
+function ambiguousModel(): GatewayError {
+  return new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
+    param: 'model',
+  })
 }
 
 /**

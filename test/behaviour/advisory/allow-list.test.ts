@@ -114,6 +114,23 @@ t.test('an empty model in front of another: parsers take the first or the last',
   t.strictSame(seen, [])
 })
 
+t.test('a second model that is no name: parsers take the first or the last, and upstreams have a default', async t => {
+  for (const key of [LIMITED, GLOB, ANY]) {
+    for (const value of ['null', '"no"', '1', 'true', '["no"]', '{"id":"no"}']) {
+      for (const body of [`{"model":"may","model":${value}}`, `{"model":${value},"Model":"may"}`]) {
+        for (const path of ['/v1/chat/completions', '/v1/other', '/v1beta/models/may:predict']) {
+          const { status, text } = await ask(path, body, key)
+          t.equal(status, 400, `${path} ${body}`)
+          t.match(text, /'model'/)
+        }
+      }
+    }
+  }
+  t.strictSame(seen, [])
+  t.equal((await ask('/v1beta/interactions', '{"model":null,"agent":"may"}')).status, 200)
+  t.equal((await ask('/v1beta/interactions', '{"agent":"may","agent":null}')).status, 400)
+})
+
 t.test('several models in one name, which a LiteLLM proxy takes apart at the commas', async t => {
   for (const model of ['may,no', 'may-1, no', 'may,', 'may,,may']) {
     const body = JSON.stringify({ model, fastest_response: true })

@@ -3,6 +3,8 @@ import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { openBooks, priced } from './books.ts'
 
+const ANY = 'sk-any-0123456789abcdef'
+
 t.test('a batch, a prediction and what became of them go and are billed by their model', async t => {
   const asked: string[] = []
   const upstream = await startUpstream(t, (req, res) => {
@@ -14,21 +16,21 @@ t.test('a batch, a prediction and what became of them go and are billed by their
   const books = await openBooks(t, `
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ model: m, to: { upstream: up, model: m1 } }, { model: [m1, other], to: up }]
-keys: [{ name: some, key: ${KEY}, models: [m, m1] }]
+keys: [{ name: some, key: ${KEY}, models: [m, m1] }, { name: any, key: ${ANY} }]
 ${priced('m1')}`)
-  const ask = async (method: string, path: string) => {
+  const ask = async (method: string, path: string, key = KEY) => {
     const answer = await fetch(books.gateway.url + path, {
       method,
-      headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+      headers: { 'x-goog-api-key': key, 'content-type': 'application/json' },
       ...method === 'POST' ? { body: '{"batch":{}}' } : {},
     })
     await answer.text()
     return answer.status
   }
   t.equal(await ask('POST', '/v1beta/models/m:predictLongRunning'), 200)
-  t.equal(await ask('POST', '/v1/models/m:batchGenerateContent'), 200)
+  t.equal(await ask('POST', '/v1/models/m:batchGenerateContent', ANY), 200)
   t.equal(await ask('GET', '/v1beta/models/m1/operations/o'), 200)
-  t.equal(await ask('POST', '/v1/models/other:batchGenerateContent'), 403)
+  t.equal(await ask('POST', '/v1/models/m:batchGenerateContent'), 403, 'its requests may be for any model')
   t.strictSame(asked, [
     'POST /v1beta/models/m1:predictLongRunning',
     'POST /v1/models/m1:batchGenerateContent',
@@ -41,7 +43,7 @@ ${priced('m1')}`)
       ['other', 'm', null],
       ['other', 'm', null],
       ['generate.operation', 'm1', 0n],
-      ['other', 'other', 0n],
+      ['other', 'm', 0n],
     ],
     'what they use nobody tells; to ask costs nothing',
   )
