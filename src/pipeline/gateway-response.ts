@@ -5,6 +5,7 @@ import type { ClientDelivery, Exchange } from '../context/exchange.ts'
 import { gatewayHeadersFor } from '../context/gateway-headers.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { callerFormat } from '../protocols/endpoint.ts'
+import type { ClientFormat } from '../protocols/shared/protocol.ts'
 import { hasBody } from '../proxy/body.ts'
 import { destroyNow, isHttp2, writeHead } from '../proxy/client.ts'
 import type { ClientRequest } from '../proxy/client.ts'
@@ -93,15 +94,21 @@ function enforceReadTimeout({ clock, config, sharedState }: Gateway, { res }: Ex
   out.once('finish', over).once('close', over)
 }
 
+/** The gateway's id under the name that the protocol's clients read. */
+function requestIdHeader({ requestIdHeader }: ClientFormat, id: string): Record<string, string> {
+  return requestIdHeader === null ? {} : { [requestIdHeader]: id }
+}
+
 /** Sends an error in the format of the client's protocol. It never throws. */
 export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
   const { res } = exchange
   exchange.delivery = ownResponse(error.status, 0)
   if (error.code === 'client_gone' || res.headersSent || res.destroyed) return
-  const body = callerFormat(exchange.classified.endpoint, exchange.req.headers, exchange.target.isGoogles)
-    .errorBody(error, exchange.id)
+  const format = callerFormat(exchange.classified.endpoint, exchange.req.headers, exchange.target.isGoogles)
   try {
-    sendJson(gateway, exchange, error.status, body, error.headers)
+    sendJson(gateway, exchange, error.status, format.errorBody(error, exchange.id), {
+      ...error.headers, ...requestIdHeader(format, exchange.id),
+    })
   } catch {
     // The connection may close at any moment.
     destroyNow(res)

@@ -140,7 +140,10 @@ export class Relay implements ResponseSink, ClientDelivery {
     this.status = 200
     this.#isEventStream = true
     this.#awaitsResponse = true
+    const { id, classified: { endpoint: { format: { requestIdHeader } } } } = this.#exchange
     const type = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
+    // An error may be all that follows.
+    if (requestIdHeader !== null) type.push(requestIdHeader, id)
     writeHead(res, 200, [...type, ...gatewayHeaders(this.#gatewayHeaders()), 'via', appendVia('', '1.1')])
     if (!isHttp2(res)) frameChunks(res)
   }

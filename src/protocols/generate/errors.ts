@@ -16,6 +16,7 @@ export const GENERATE_FORMAT: ClientFormat = {
   modelList: models => JSON.stringify({ models: models.map(card) }),
   modelCard: model => JSON.stringify(card(model)),
   unmaskedMembers: ['usageMetadata', 'candidates'],
+  requestIdHeader: null,
   isGoogles: true,
   rateLimitHeaders,
 }

@@ -23,6 +23,7 @@ export const MESSAGES_FORMAT: ClientFormat = {
   }),
   modelCard: model => JSON.stringify(card(model)),
   unmaskedMembers: null,
+  requestIdHeader: 'request-id',
   isGoogles: false,
   rateLimitHeaders: (figures, nowMs) => [...messagesRateLimitHeaders(figures, nowMs), ...rateLimitHeaders(figures)],
 }

@@ -16,6 +16,7 @@ export const OPENAI_FORMAT: ClientFormat = {
   modelList: models => JSON.stringify({ object: 'list', data: models.map(card) }),
   modelCard: model => JSON.stringify(card(model)),
   unmaskedMembers: ['usage', 'choices'],
+  requestIdHeader: 'x-request-id',
   isGoogles: false,
   rateLimitHeaders,
 }

@@ -51,6 +51,8 @@ export interface ClientFormat {
   modelCard(model: string): string
   /** Members of a response without which its usage, or the end of its stream, is not known; null = it is never masked. */
   readonly unmaskedMembers: readonly string[] | null
+  /** Lower-case name of the header in which the clients read the id of a request; null = they read none. */
+  readonly requestIdHeader: string | null
   /** Every server of it takes Google's field masks. */
   readonly isGoogles: boolean
   /** The rate limits of a key: a flat list of names and values. @param nowMs ms since 1970 */

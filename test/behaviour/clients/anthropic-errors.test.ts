@@ -66,7 +66,7 @@ for (const [name, Client] of CLIENTS) {
           error = await rejection(t, ask(connect(KEY, 2), `sim,status=${status}`), 'refused')
         })
         t.ok(error instanceof Client.InternalServerError)
-        t.match(error, { status: 502, error: { error: { type: 'api_error' } } })
+        t.match(error, { status: 502, error: { error: { type: 'api_error' } }, requestID: /^[\da-f-]{36}$/ })
         t.equal(lines.length, 1)
       }
     })
@@ -87,13 +87,15 @@ for (const [name, Client] of CLIENTS) {
       for (const error of [forbidden, unknown, nameless, large] as APIError[]) {
         const id = error.headers?.get('x-gateway-request-id')
         t.match(error.error, { type: 'error', request_id: id })
+        t.match(error.requestID, /^[\da-f-]{36}$/)
+        t.equal(error.requestID, id)
       }
     })
 
     t.test('timeouts', async t => {
       const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no answer')
       t.ok(late instanceof Client.InternalServerError)
-      t.match(late, { status: 504, error: { error: { type: 'timeout_error' } } })
+      t.match(late, { status: 504, requestID: /^[\da-f-]{36}$/, error: { error: { type: 'timeout_error' } } })
       const quiet = client.messages.stream(asked('stall,stall_after=3')).finalMessage()
       const stalled = await rejection(t, quiet, 'half an answer')
       t.ok(stalled instanceof Client.APIError)

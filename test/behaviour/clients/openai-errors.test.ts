@@ -69,7 +69,7 @@ for (const [name, Client] of CLIENTS) {
           error = await rejection(t, ask(connect(KEY, 2), `sim,status=${status}`), 'refused')
         })
         t.ok(error instanceof Client.InternalServerError)
-        t.match(error, { status: 502, code: 'upstream_rejected_key' })
+        t.match(error, { status: 502, code: 'upstream_rejected_key', requestID: /^[\da-f-]{36}$/ })
         t.equal(lines.length, 1)
       }
     })
@@ -88,14 +88,16 @@ for (const [name, Client] of CLIENTS) {
       t.ok(large instanceof Client.APIError)
       t.match(large, { status: 413, type: 'invalid_request_error', code: 'body_too_large' })
       for (const error of [forbidden, unknown, nameless, large]) {
-        t.match((error as APIError).headers?.get('x-gateway-request-id'), /^[\da-f-]{36}$/)
+        const { headers, requestID } = error as APIError
+        t.match(requestID, /^[\da-f-]{36}$/)
+        t.equal(requestID, headers?.get('x-gateway-request-id'))
       }
     })
 
     t.test('timeouts', async t => {
       const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no answer')
       t.ok(late instanceof Client.InternalServerError)
-      t.match(late, { status: 504, type: 'server_error', code: 'first_byte_timeout' })
+      t.match(late, { status: 504, type: 'server_error', code: 'first_byte_timeout', requestID: /^[\da-f-]{36}$/ })
       const asked = { model: 'stall,stall_after=3', messages: MESSAGES, stream: true as const }
       const stalled = await rejection(t, drained(client.chat.completions.create(asked)), 'half an answer')
       t.ok(stalled instanceof Client.APIError)

@@ -92,6 +92,14 @@ t.test('what is no stream of events, or comes compressed, behind a head that say
   t.equal(relay.head(200, [...EVENTS, 'content-encoding', 'identity'], '1.1'), null)
 })
 
+t.test('a head that is sent before there is a response has the request id for the SDKs', async t => {
+  const { relay, client } = await startRelay(t)
+  relay.openEventStream()
+  relay.sendEvents(': here\n\n')
+  const [head] = (await once(client, 'data')) as [Buffer]
+  t.match(head.toString('latin1'), /\r\nx-request-id: id\r\n/)
+})
+
 t.test('all was said, but the client has not taken it by the total timeout: one moment more', async t => {
   const said = streamBody({ terminated: true })
   const { relay, clock, client } = await startRelay(t, said)
